@@ -70,12 +70,12 @@ const struct gpu_peak *gpu_peak_find(const char *name)
 
 /* ---- the loop ---- */
 
-static wall_ns step_end(const struct step *s)
+static wall_ns loop_step_end(const struct step *s)
 {
     return (wall_ns){s->start.ns + s->dur_ns};
 }
 
-static bool trains(const struct step *s)
+static bool step_trains(const struct step *s)
 {
     return s->mode == MODE_TRAIN && !s->cut;
 }
@@ -91,14 +91,14 @@ static struct rank_loop rank_loop_of(const struct rank_steps *r)
     struct rank_loop l = {0};
     for (size_t i = 0; i < r->n; i++) {
         const struct step s = rank_step(r, i);
-        if (!trains(&s))
+        if (!step_trains(&s))
             continue;
         if (l.steps++ == 0)
             l.first = s.start;
         if (!s.warmup && l.steady++ == 0)
             l.first_steady = s.start;
         l.last = s.start;
-        l.end = step_end(&s);
+        l.end = loop_step_end(&s);
     }
     return l;
 }
@@ -110,7 +110,7 @@ static void count_rank(const struct rank_steps *r, struct loop_window *w)
     bool known = false;
     for (size_t i = 0; i < r->n; i++) {
         const struct step s = rank_step(r, i);
-        if (!trains(&s) || s.start.ns < w->from.ns || s.start.ns >= w->to.ns)
+        if (!step_trains(&s) || s.start.ns < w->from.ns || s.start.ns >= w->to.ns)
             continue;
         steps++;
         known |= s.batch >= 0;
@@ -598,7 +598,7 @@ bool efficiency_tensor_unused(const struct gpu_use *u)
            (tensor < TENSOR_LEAST_PCT && tensor < TENSOR_LEAST_OF_SM * sm);
 }
 
-static void achieve(struct gpu_use *u, const struct gpu_peak *peak)
+static void use_achieve(struct gpu_use *u, const struct gpu_peak *peak)
 {
     if (!peak)
         return;
@@ -736,8 +736,8 @@ int efficiency_read(struct run *r, const struct efficiency_ask *ask, struct aren
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < out->n_gpus; i++) {
-        achieve(&out->gpus[i].loop, out->gpus[i].peak);
-        achieve(&out->gpus[i].job, out->gpus[i].peak);
+        use_achieve(&out->gpus[i].loop, out->gpus[i].peak);
+        use_achieve(&out->gpus[i].job, out->gpus[i].peak);
     }
     find_used(out);
     efficiency_sum_up(out);

@@ -211,7 +211,7 @@ int event_sums(struct run *r, wall_ns from, wall_ns to, bool detail, struct aren
 /* ---- cut to a window ---- */
 
 /* Those that take time, cut; returns how many are left. */
-static size_t clip(struct run_event *v, size_t n, const struct event_window *w)
+static size_t events_clip(struct run_event *v, size_t n, const struct event_window *w)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -280,8 +280,8 @@ static void plan_track(struct eventsum_wanted *x, uint64_t budget)
 }
 
 /* What tracks with few events do not need is left to those with many. */
-static int plan(struct run *r, const struct event_window *w, struct arena *a,
-                struct eventsum_wanted **out, size_t *n, struct err *e)
+static int eventsum_plan(struct run *r, const struct event_window *w, struct arena *a,
+                         struct eventsum_wanted **out, size_t *n, struct err *e)
 {
     uint64_t left = w->budget;
     const int rc = list_wanted(r, w, a, out, n, e);
@@ -300,7 +300,7 @@ int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a
 {
     struct eventsum_wanted *v;
     size_t n;
-    const int rc = plan(r, w, a, &v, &n, e);
+    const int rc = eventsum_plan(r, w, a, &v, &n, e);
     *events = 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         *events += v[i].looked;
@@ -357,7 +357,7 @@ static int sum_within(struct run *r, const struct eventsum_wanted *x, const stru
     size_t n;
     const int rc = eventsum_read_part(r, x, w, &scratch, &v, &n, e);
     if (rc == 0)
-        sum_track(x->track, v, clip(v, n, w), sums);
+        sum_track(x->track, v, events_clip(v, n, w), sums);
     for (size_t i = before; i < sums->n; i++) {
         struct event_sum *s = &sums->v[i];
         s->name = arena_strdup(a, s->name);
@@ -375,7 +375,7 @@ int event_sums_within(struct run *r, const struct event_window *w, struct arena 
     struct eventsum_wanted *v;
     struct sums sums = {0};
     size_t n_wanted;
-    int rc = plan(r, w, a, &v, &n_wanted, e);
+    int rc = eventsum_plan(r, w, a, &v, &n_wanted, e);
     for (size_t i = 0; rc == 0 && i < n_wanted; i++)
         rc = sum_within(r, &v[i], w, a, &sums, e);
     if (sums.n)
@@ -441,14 +441,14 @@ struct searching {
     uint64_t budget;
 };
 
-static bool holds(const struct search_ask *ask, const char *name)
+static bool search_matches(const struct search_ask *ask, const char *name)
 {
     return strcasestr(name, ask->text) != NULL;
 }
 
 static void search_take(struct searching *s, const struct run_track *t, const struct run_event *v)
 {
-    if (v->event.kind != EVENT_SPAN || !holds(s->ask, v->event.name))
+    if (v->event.kind != EVENT_SPAN || !search_matches(s->ask, v->event.name))
         return;
     s->out->count++;
     if (s->out->n < s->ask->limit)
@@ -465,7 +465,7 @@ static int has_name(struct searching *s, const struct run_track *t, const struct
     *has = false;
     const int rc = track_block_names(s->run, t, where, &texts, &names, &n, e);
     for (size_t i = 0; rc == 0 && i < n && !*has; i++)
-        *has = holds(s->ask, names[i]);
+        *has = search_matches(s->ask, names[i]);
     arena_free(&texts);
     return rc;
 }

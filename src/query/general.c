@@ -135,7 +135,7 @@ static int general_longest_first(const void *a, const void *b)
     return strcmp(x->out.what, y->out.what);
 }
 
-static void conclude(struct summing *s, size_t most, struct arena *a, struct general *out)
+static void general_conclude(struct summing *s, size_t most, struct arena *a, struct general *out)
 {
     if (s->n)
         qsort(s->v, s->n, sizeof *s->v, general_longest_first);
@@ -171,7 +171,7 @@ int general_read(struct run *r, size_t most, struct arena *a, struct general *ou
         rc = see_track(s, flow, r, &scratch, e);
     }
     if (rc == 0)
-        conclude(s, most, a, out);
+        general_conclude(s, most, a, out);
     event_flow_close(flow);
     op_names_close(&s->names);
     free(s->row_of);

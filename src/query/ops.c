@@ -120,7 +120,7 @@ static bool is_row(const struct ops *o, const struct event *v, const struct op_n
     return v->category == CAT_USER || v->category == CAT_LOADER || sense & NAME_MODULE;
 }
 
-static void give(struct ops *o, const struct frame *f, int64_t until)
+static void frame_give(struct ops *o, const struct frame *f, int64_t until)
 {
     if (until > o->cursor) {
         o->cpu.v[f->name].self_ns += until - o->cursor;
@@ -128,7 +128,7 @@ static void give(struct ops *o, const struct frame *f, int64_t until)
     }
 }
 
-static void pop(struct ops *o)
+static void frame_pop(struct ops *o)
 {
     const struct frame *f = &o->stack[--o->depth];
     struct stat *s = &o->cpu.v[f->name];
@@ -142,11 +142,11 @@ static void pop(struct ops *o)
 static void ops_threads_settle(struct ops *o, int64_t t)
 {
     while (o->depth && o->stack[o->depth - 1].end <= t) {
-        give(o, &o->stack[o->depth - 1], o->stack[o->depth - 1].end);
-        pop(o);
+        frame_give(o, &o->stack[o->depth - 1], o->stack[o->depth - 1].end);
+        frame_pop(o);
     }
     if (o->depth)
-        give(o, &o->stack[o->depth - 1], t);
+        frame_give(o, &o->stack[o->depth - 1], t);
     o->cursor = MAX_OF(o->cursor, t);
 }
 

@@ -52,7 +52,7 @@ struct point_name names_seen_find(struct names_seen *s, const char *name)
 }
 
 /* Whether steps are made of events of this kind and name. */
-static bool matters(const struct event *e, enum event_id id, uint8_t part)
+static bool point_matters(const struct event *e, enum event_id id, uint8_t part)
 {
     if (e->kind == EVENT_SPAN)
         return part != NO_PART || id == EV_LOADER_START || id == EV_DETAIL;
@@ -97,7 +97,7 @@ void points_add(struct points *p, const struct event *e, struct point_name name)
     if (e->kind == EVENT_STEP) {
         x.what = POINT_STEP;
     } else {
-        if (!matters(e, name.id, name.part))
+        if (!point_matters(e, name.id, name.part))
             return;
         x.what = (uint8_t)(name.id == EV_N ? POINT_PART : name.id);
         x.part = name.part;
@@ -612,7 +612,7 @@ struct outermost {
     bool by_optimizer;
 };
 
-static bool covers(uint8_t what)
+static bool point_covers(uint8_t what)
 {
     switch (what) {
     case EV_DATA:
@@ -635,7 +635,7 @@ static bool next_outermost(struct outermost *o, struct point *out)
         const bool inside = out->at < o->covered;
         if (out->what == EV_LOADER_START && !inside)
             return true;
-        if (!covers(out->what))
+        if (!point_covers(out->what))
             continue;
         if (inside && (out->what != EV_OPTIMIZER || o->by_optimizer))
             continue;
@@ -694,7 +694,7 @@ static void add_bare_fetches(const struct points *points, struct step_list *out)
     size_t from = points->n, n = 0;
     for (; from > 0 && points->v[from - 1].at >= after; from--) {
         const struct point *p = &points->v[from - 1];
-        if (covers(p->what) && p->what != EV_DATA)
+        if (point_covers(p->what) && p->what != EV_DATA)
             break;
         n += is_bare(p);
     }

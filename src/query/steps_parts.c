@@ -88,7 +88,7 @@ static void move_to(struct steps_fill *w, int64_t t)
         w->at++;
 }
 
-static int64_t overlap(int64_t a, int64_t b, int64_t from, int64_t to)
+static int64_t step_overlap(int64_t a, int64_t b, int64_t from, int64_t to)
 {
     return MAX_OF(MIN_OF(b, to) - MAX_OF(a, from), 0);
 }
@@ -98,9 +98,9 @@ static void steps_parts_count(struct steps_fill *w, int64_t from, int64_t to, ui
     move_to(w, from);
     for (size_t i = w->at; i < w->n && w->v[i].start.ns < to; i++) {
         struct step *s = &w->v[i];
-        s->part_ns[part] += overlap(from, to, s->start.ns, step_end(s));
+        s->part_ns[part] += step_overlap(from, to, s->start.ns, step_end(s));
         if (part == w->sync)
-            s->between_sync_ns += overlap(from, to, step_end(s), iteration_end(s));
+            s->between_sync_ns += step_overlap(from, to, step_end(s), iteration_end(s));
     }
 }
 

@@ -149,7 +149,7 @@ static bool are_said(const struct rank_steps *rank, enum event_mode mode)
 
 /* What every step of a mode has. A step that the hooks derived from its parts shows all there are;
  * one that was marked as a whole may have parts that were not recorded. */
-static bool belongs(enum event_mode mode, const char *part)
+static bool iteration_belongs(enum event_mode mode, const char *part)
 {
     static const struct {
         const char *part;
@@ -169,8 +169,8 @@ unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
     double took_s[STEP_PARTS_MOST];
     steps_parts_s(rank, mode, took_s);
     for (size_t k = 0; k < step_parts(); k++)
-        if (took_s[k] == 0 &&
-            (steps_part_lost(lost, n_lost, k) || (said && belongs(mode, step_part_name(k)))))
+        if (took_s[k] == 0 && (steps_part_lost(lost, n_lost, k) ||
+                               (said && iteration_belongs(mode, step_part_name(k)))))
             unseen |= 1u << k;
     return unseen;
 }

@@ -100,7 +100,8 @@ static struct waiting *timeline_rows_place_for(struct drawing *d, const struct t
     return best;
 }
 
-static bool joins(const struct drawing *d, const struct waiting *w, const struct timeline_slice *s)
+static bool waiting_joins(const struct drawing *d, const struct waiting *w,
+                          const struct timeline_slice *s)
 {
     return w->n && s->dur_ns < d->pixel_ns && w->end - w->slice.start < d->pixel_ns &&
            s->start + s->dur_ns - w->slice.start < d->pixel_ns &&
@@ -111,7 +112,7 @@ static void timeline_rows_put_span(struct drawing *d, const struct timeline_slic
 {
     struct waiting *w = timeline_rows_place_for(d, s);
     const int64_t end = s->start + s->dur_ns;
-    if (!joins(d, w, s)) {
+    if (!waiting_joins(d, w, s)) {
         put_waiting(d, w);
         *w = (struct waiting){*s, end, s->dur_ns, MAX_OF(s->merged, 1u)};
         return;
@@ -538,7 +539,7 @@ static int read_levels(struct run *r, struct timeline_ask *ask, struct arena *a,
     return rc;
 }
 
-static bool wants(const struct timeline_ask *ask, const char *node, int64_t rank)
+static bool timeline_wants(const struct timeline_ask *ask, const char *node, int64_t rank)
 {
     return (!ask->node || strcmp(ask->node, node) == 0) && (ask->rank < 0 || ask->rank == rank);
 }
@@ -546,7 +547,7 @@ static bool wants(const struct timeline_ask *ask, const char *node, int64_t rank
 /* Whether the track has a lane. */
 static bool timeline_shows(const struct timeline_ask *ask, const struct run_track *t)
 {
-    return wants(ask, t->process->node, t->process->rank) && (ask->detail || !t->detail) &&
+    return timeline_wants(ask, t->process->node, t->process->rank) && (ask->detail || !t->detail) &&
            t->events >= ask->least;
 }
 
@@ -739,7 +740,7 @@ int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a
     struct drawing *d = drawing_open(ask, a, out);
     draw_phases(d);
     for (size_t i = 0; i < ask->n_ranks; i++)
-        if (wants(ask, ask->ranks[i].node, ask->ranks[i].rank))
+        if (timeline_wants(ask, ask->ranks[i].node, ask->ranks[i].rank))
             draw_steps(d, &ask->ranks[i]);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (timeline_shows(ask, &tracks[i]))

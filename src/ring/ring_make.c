@@ -47,7 +47,7 @@ static bool write_zeros(int fd, size_t from, size_t len)
     return true;
 }
 
-static bool reserve(int fd, size_t from, size_t len)
+static bool ring_reserve(int fd, size_t from, size_t len)
 {
     if (fallocate(fd, 0, (off_t)from, (off_t)len) == 0)
         return true;
@@ -63,7 +63,7 @@ static bool limit_allows(void)
 
 static uint8_t *map_new(int fd)
 {
-    if (ftruncate(fd, (off_t)RING_FILE_BYTES) != 0 || !reserve(fd, 0, RING_SLOTS_AT))
+    if (ftruncate(fd, (off_t)RING_FILE_BYTES) != 0 || !ring_reserve(fd, 0, RING_SLOTS_AT))
         return NULL;
     void *map = mmap(NULL, RING_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
@@ -141,7 +141,7 @@ bool ring_back(const struct ring_writer *w, uint8_t *map, unsigned ring)
     const int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;
-    const bool ok = reserve(fd, RING_SLOTS_AT + ring * RING_BYTES, RING_BYTES);
+    const bool ok = ring_reserve(fd, RING_SLOTS_AT + ring * RING_BYTES, RING_BYTES);
     close(fd);
 #ifdef MADV_POPULATE_WRITE
     if (ok) /* else the first lap pays a page fault every 128 events */

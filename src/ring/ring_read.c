@@ -233,7 +233,8 @@ static int check_header(const struct ring_file *f, struct err *e)
 }
 
 /* Goes on where the last reader stopped, as far as that can be true. */
-static void resume(struct ring_reader *r, struct ring_read_source *s, const struct ring_head *h)
+static void ring_read_resume(struct ring_reader *r, struct ring_read_source *s,
+                             const struct ring_head *h)
 {
     const bool sane = h->head - h->tail <= RING_SLOTS; /* unsigned: also when the tail is ahead */
     s->tail = sane ? h->tail : h->head;
@@ -264,7 +265,7 @@ static int ring_read_start(struct ring_reader *r, struct err *e)
         .clock = f->clock,
     };
     for (unsigned i = 0; i < RING_COUNT; i++)
-        resume(r, &r->ring[i], &r->top.head[i]);
+        ring_read_resume(r, &r->ring[i], &r->top.head[i]);
     return 0;
 }
 
@@ -345,7 +346,7 @@ static size_t ring_read_take_slot(struct drain *d, struct ring_read_source *s,
     return 1;
 }
 
-static void deliver(struct drain *d, struct ring_read_source *s, size_t n)
+static void ring_read_deliver(struct drain *d, struct ring_read_source *s, size_t n)
 {
     struct ring_reader *r = d->r;
     size_t made = 0;
@@ -418,7 +419,7 @@ static int drain_batch(struct drain *d, struct ring_read_source *s, unsigned rin
         return rc;
     if (n) {
         s->stalled_ns = 0;
-        deliver(d, s, n);
+        ring_read_deliver(d, s, n);
         s->tail += n;
     } else {
         torn = ring_read_give_up(d, s, most);

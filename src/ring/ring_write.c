@@ -9,7 +9,7 @@
  * Why threads, signal handlers and children of fork do not disturb each other:
  *
  * - A thread attaches with its signals blocked and cancellation off (struct quiet). A handler that
- *   came before has either attached the thread, which attach() sees, or found it unattached.
+ *   came before has either attached the thread, which ring_attach() sees, or found it unattached.
  * - Two threads may both make a file. The compare-and-swap of live->map decides; the loser removes
  *   its own, which was never announced.
  * - A name that is added while a file is made gets into it: the adder stores the name and then
@@ -239,7 +239,7 @@ static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wi
 }
 
 /* A ring of this thread's own, or -1. */
-static int claim(uint8_t *map, uint32_t me)
+static int ring_claim(uint8_t *map, uint32_t me)
 {
     for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++)
         for (unsigned i = 0; i < RING_COUNT; i++)
@@ -268,7 +268,7 @@ static void free_ring(struct ring_head *r)
 static bool attach_ring(struct ring_writer *w, struct ring_thread *t, uint8_t *map)
 {
     const uint32_t me = thread_id();
-    const int i = claim(map, me);
+    const int i = ring_claim(map, me);
     if (i < 0)
         return false;
     struct ring_head *r = ring_head_of(map, (unsigned)i);
@@ -327,7 +327,7 @@ static void put_facts(const struct ring_writer *w, struct ring_thread *t)
     }
 }
 
-static bool attach(struct ring_writer *w, struct ring_thread *t)
+static bool ring_attach(struct ring_writer *w, struct ring_thread *t)
 {
     uint8_t *map = __atomic_load_n(&w->live->map, __ATOMIC_ACQUIRE);
     if (t->map == map)
@@ -359,7 +359,7 @@ static void put_unattached(struct ring_writer *w, struct ring_thread *t, struct 
 {
     struct quiet q;
     quiet_begin(&q);
-    if (attach(w, t))
+    if (ring_attach(w, t))
         put_attached(t, w->clock, s);
     else
         count_dropped(w->live);

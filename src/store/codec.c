@@ -1,5 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec.c - constant, bit-packed, and entropy-coded columns.
+/* codec.c - constant, bit-packed, and entropy-coded columns (docs/format.md, "Codec column").
+ *
+ *     mode byte | first value, only with MODE_DELTA | base | width byte | payload
+ *
+ *     MODE_CONST   no width, no payload: every value is the base
+ *     MODE_BITS    width: bits a value; values over the base, one after the other
+ *     MODE_PACKED  width: 1, 2, 4 or 8 bits a value; 8 / width of them in a byte, then zstd
+ *     MODE_PLANES  width: 2 to 8 bytes a value; the lowest byte of all, then the next, then zstd
+ *     MODE_SPARSE  no width; count, then distance and difference of each value that is not the base
+ *     MODE_DELTA   added to one of these: they hold the zigzag differences of neighbours
+ *
+ * Why every column comes back exactly: values, bases and differences are subtracted and added as
+ * unsigned 64-bit numbers. They may wrap, and wrap back. The width is that of the largest value
+ * over the base, so no bit is lost.
+ *
+ * Why made-up bytes do no harm: the number of values comes from the caller, never from the bytes. A
+ * cursor refuses to read past the end; zstd must give exactly as many bytes as the values take; a
+ * place in a sparse column is compared with their number.
  *
  * Samples of a machine are small integers with little memory, so what pays is a small alphabet and
  * an entropy coder, not long matches: values are packed several to a byte first, so that one
@@ -98,7 +115,7 @@ static ZSTD_CCtx *runs_of(struct codec *c)
     return c->runs;
 }
 
-static ZSTD_DCtx *decompressor(struct codec *c)
+static ZSTD_DCtx *codec_decompressor(struct codec *c)
 {
     if (!c->dctx) {
         c->dctx = ZSTD_createDCtx();
@@ -144,8 +161,10 @@ static void put_bits(struct buf *out, const int64_t *v, size_t n, int64_t base, 
 {
     uint64_t word = 0;
     unsigned have = 0;
+    assert(w >= 1 && w <= 64);
     for (size_t i = 0; i < n; i++) {
         const uint64_t x = (uint64_t)v[i] - (uint64_t)base;
+        assert(have < 64 && (w == 64 || x >> w == 0)); /* the base is the smallest */
         word |= x << have;
         if (have + w >= 64) {
             buf_u64(out, word);
@@ -178,6 +197,7 @@ static bool get_bits(struct cur *c, size_t n, int64_t base, unsigned w, int64_t 
         return false;
     const uint8_t *end = p + bytes;
     const uint64_t mask = w == 64 ? UINT64_MAX : (UINT64_C(1) << w) - 1;
+    assert(w >= 1 && w <= 64); /* width_fits */
     size_t i = 0, bit = 0;
     if (w <= 56) /* then a value lies in the eight bytes from its first one on */
         for (; bit / 8 + 8 <= bytes && i < n; i++, bit += w) {
@@ -199,7 +219,7 @@ static bool get_bits(struct cur *c, size_t n, int64_t base, unsigned w, int64_t 
 /* ---- one value nearly everywhere ---- */
 
 /* The value that more than half have, if there is one. */
-static int64_t majority(const int64_t *v, size_t n)
+static int64_t codec_majority(const int64_t *v, size_t n)
 {
     int64_t most = v[0];
     size_t lead = 0;
@@ -222,6 +242,7 @@ static size_t codec_count_others(const int64_t *v, size_t n, int64_t value)
 static void put_sparse(struct buf *out, const int64_t *v, size_t n, int64_t usual, size_t others)
 {
     size_t last = 0;
+    assert(others <= n);
     buf_varint(out, others);
     for (size_t i = 0; i < n; i++) {
         if (v[i] == usual)
@@ -253,6 +274,7 @@ static bool get_sparse(struct cur *c, size_t n, int64_t usual, int64_t *out)
 static void pack_bytes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned b)
 {
     const unsigned per = 8 / b;
+    assert(b == 1 || b == 2 || b == 4 || b == 8);
     out->len = 0;
     buf_reserve(out, n / per + 1);
     uint8_t *restrict to = out->p;
@@ -268,16 +290,6 @@ static void pack_bytes(struct buf *out, const int64_t *v, size_t n, int64_t base
     for (unsigned k = 0; i + k < n; k++)
         *to |= (uint8_t)((unsigned)((uint64_t)v[i + k] - (uint64_t)base) << (k * b));
     out->len = (n + per - 1) / per;
-}
-
-static void unpack_nibbles(const uint8_t *restrict p, size_t n, uint8_t *restrict out)
-{
-    for (size_t i = 0; i < n / 2; i++) {
-        out[2 * i] = p[i] & 15;
-        out[2 * i + 1] = p[i] >> 4;
-    }
-    if (n % 2)
-        out[n - 1] = p[n / 2] & 15;
 }
 
 /* With b and `per` known to the compiler this becomes a handful of instructions a byte. */
@@ -296,15 +308,13 @@ static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
         memcpy(out, p, n);
         return;
     }
-    if (b == 4) {
-        unpack_nibbles(p, n, out);
-        return;
-    }
     const unsigned per = 8 / b, mask = (1u << b) - 1;
     if (b == 1)
         unpack_whole(p, n / per, 1, out);
-    else
+    else if (b == 2)
         unpack_whole(p, n / per, 2, out);
+    else
+        unpack_whole(p, n / per, 4, out);
     for (size_t i = n / per * per; i < n; i++)
         out[i] = (uint8_t)((unsigned)p[i / per] >> (i % per * b) & mask);
 }
@@ -338,6 +348,7 @@ static void codec_widen(const uint8_t *p, size_t n, unsigned b, int64_t base, in
 
 static void split_planes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned k)
 {
+    assert(k >= 2 && k <= 8);
     out->len = 0;
     buf_reserve(out, n * k);
     for (unsigned plane = 0; plane < k; plane++) {
@@ -362,6 +373,7 @@ static inline void join_some(const uint8_t *restrict p, size_t n, int64_t base, 
 
 static void join_planes(const uint8_t *p, size_t n, int64_t base, unsigned k, int64_t *out)
 {
+    assert(k >= 2 && k <= 8); /* width_fits */
     switch (k) {
     case 2:
         join_some(p, n, base, 2, out);
@@ -391,7 +403,7 @@ static void compress_with(ZSTD_CCtx *z, const struct buf *in, struct buf *out)
 }
 
 /* Huffman codes end at one bit a byte; what comes near that is worth a look for long repeats. */
-static const struct buf *compress(struct codec *c)
+static const struct buf *codec_compress(struct codec *c)
 {
     compress_with(huffman_of(c), &c->packed, &c->attempt[0]);
     if (c->attempt[0].len * 6 > c->packed.len)
@@ -400,11 +412,12 @@ static const struct buf *compress(struct codec *c)
     return &c->attempt[c->attempt[1].len < c->attempt[0].len];
 }
 
-static bool decompress(struct codec *c, struct cur *in, size_t want)
+static bool codec_decompress(struct codec *c, struct cur *in, size_t want)
 {
     c->packed.len = 0;
     buf_reserve(&c->packed, want);
-    const size_t got = ZSTD_decompressDCtx(decompressor(c), c->packed.p, want, in->p, cur_left(in));
+    const size_t got =
+        ZSTD_decompressDCtx(codec_decompressor(c), c->packed.p, want, in->p, cur_left(in));
     in->p = in->end;
     return !ZSTD_isError(got) && got == want;
 }
@@ -424,7 +437,7 @@ static void put_plain_mode(struct buf *out, const int64_t *first, const int64_t 
                            const struct range *r)
 {
     const unsigned w = codec_bits_of(r->span);
-    const int64_t usual = majority(v, n);
+    const int64_t usual = codec_majority(v, n);
     const size_t others = codec_count_others(v, n, usual);
     const size_t each = 1 + (w + 7) / 7; /* a distance and a difference, as varints */
     if (others * each < n * w / 8) {
@@ -443,11 +456,12 @@ static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *firs
     const unsigned w = codec_bits_of(r->span);
     const bool narrow = w <= 8;
     const unsigned b = w <= 1 ? 1 : w <= 2 ? 2 : w <= 4 ? 4 : 8, k = (w + 7) / 8;
+    assert(w >= 1); /* a constant has a mode of its own */
     if (narrow)
         pack_bytes(&c->packed, v, n, r->lo, b);
     else
         split_planes(&c->packed, v, n, r->lo, k);
-    const struct buf *z = compress(c);
+    const struct buf *z = codec_compress(c);
     if (z->len >= (n * w + 7) / 8) {
         put_plain_mode(out, first, v, n, r);
         return;
@@ -540,6 +554,7 @@ static bool get_head(struct cur *in, size_t n, struct column_head *h)
 static void codec_sum_up(const struct column_head *h, int64_t *out)
 {
     uint64_t at = (uint64_t)h->first;
+    assert(h->delta);
     out[0] = h->first;
     for (size_t i = 1; i <= h->n; i++) {
         at += (uint64_t)unzigzag((uint64_t)out[i]);
@@ -555,13 +570,13 @@ static bool get_wide(struct codec *c, struct cur *in, const struct column_head *
     case MODE_SPARSE:
         return get_sparse(in, h->n, h->base, out);
     case MODE_PLANES:
-        if (!decompress(c, in, h->n * h->width))
+        if (!codec_decompress(c, in, h->n * h->width))
             return false;
         join_planes(c->packed.p, h->n, h->base, h->width, out);
         return true;
     case MODE_PACKED: {
         const unsigned per = 8 / h->width;
-        if (!decompress(c, in, (h->n + per - 1) / per))
+        if (!codec_decompress(c, in, (h->n + per - 1) / per))
             return false;
         codec_widen(c->packed.p, h->n, h->width, h->base, out);
         return true;
@@ -601,7 +616,7 @@ bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, 
         return true;
     }
     const unsigned per = 8 / h.width;
-    if (!decompress(c, &in, (n + per - 1) / per))
+    if (!codec_decompress(c, &in, (n + per - 1) / per))
         return false;
     unpack_bytes(c->packed.p, n, h.width, out8);
     return true;
@@ -639,7 +654,7 @@ bool codec_get_bytes(struct codec *c, const uint8_t *p, size_t len, size_t most,
         buf_put(out, in.p, want);
         return true;
     }
-    if (!decompress(c, &in, want))
+    if (!codec_decompress(c, &in, want))
         return false;
     buf_put(out, c->packed.p, want);
     return true;

@@ -409,8 +409,8 @@ static void seal_put_series(struct codec *c, const struct seg_series *s, struct 
     column_put(c, &in, &w->head, &w->data);
 }
 
-static int emit(const struct block_header *h, struct scratch *w, const struct seal_out *out,
-                struct err *e)
+static int seal_emit_scratch(const struct block_header *h, struct scratch *w,
+                             const struct seal_out *out, struct err *e)
 {
     return seal_emit(h, &w->head, &w->data, &w->block, out, e);
 }
@@ -433,7 +433,7 @@ static int seal_group(struct codec *c, const struct segment *s, const struct seg
         .segment = number,
         .rows = g->rows,
     };
-    return emit(&h, w, out, e);
+    return seal_emit_scratch(&h, w, out, e);
 }
 
 /* Tracks that were named and have no event in this segment, so no block with their name. */
@@ -461,7 +461,7 @@ static int seal_log(const struct segment *s, uint32_t number, struct scratch *w,
     buf_put(&w->head, s->log.p, s->log.len);
     put_names(s, &w->head);
     const struct block_header h = {.kind = BLOCK_LOG, .flags = BLOCK_LAST, .segment = number};
-    return emit(&h, w, out, e);
+    return seal_emit_scratch(&h, w, out, e);
 }
 
 int seal_segment(struct codec *c, const struct segment *s, uint32_t number, enum seal_use use,

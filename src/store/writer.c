@@ -485,7 +485,7 @@ static struct writer *writer_new(size_t pending_most)
 }
 
 /* Hands the writer over, or takes back what a failed opening has made. */
-static int opened(struct writer **out, struct writer *w, int rc)
+static int writer_opened(struct writer **out, struct writer *w, int rc)
 {
     if (rc == 0) {
         *out = w;
@@ -513,7 +513,7 @@ static int open_first(struct writer **out, const char *dir, unsigned session,
         rc = session ? create_files(w, STORE_METRICS, session, e) : create_first_free(w, e);
     if (rc == 0)
         rc = write_file_header(w, e);
-    return opened(out, w, rc);
+    return writer_opened(out, w, rc);
 }
 
 int writer_open(struct writer **out, const char *dir, struct err *e)
@@ -541,7 +541,7 @@ int writer_open_beside(struct writer **out, const struct writer *first, const ch
         rc = create_files(w, name, first->session, e);
     if (rc == 0)
         rc = write_file_header(w, e);
-    return opened(out, w, rc);
+    return writer_opened(out, w, rc);
 }
 
 struct sink *writer_sink(struct writer *w)
