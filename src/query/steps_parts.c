@@ -358,7 +358,7 @@ enum {
     MODE_SHIFT = 5
 };
 
-_Static_assert((int)COLUMNS <= (int)PACKED_COLUMNS_MOST, "a step fits into a row");
+static_assert((int)COLUMNS <= (int)PACKED_COLUMNS_MOST, "a step fits into a row");
 
 static void steps_pack_cells(const struct step *v, size_t n, struct packed_cells *out)
 {

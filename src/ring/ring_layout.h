@@ -32,6 +32,7 @@
 #ifndef RING_LAYOUT_H
 #define RING_LAYOUT_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -120,12 +121,12 @@ struct ring_file {
 #define RING_BYTES      (RING_SLOTS * sizeof(struct ring_slot)) /* of one ring */
 #define RING_FILE_BYTES (RING_SLOTS_AT + RING_COUNT * RING_BYTES)
 
-_Static_assert(sizeof(struct ring_slot) == 32, "two events to a cache line");
-_Static_assert(sizeof(struct ring_head) == 128, "two cache lines");
-_Static_assert(offsetof(struct ring_head, tail) == 64, "the recorder's line is its own");
-_Static_assert(sizeof(struct ring_name) == 64, "a name is a cache line");
-_Static_assert(sizeof(struct ring_file) == RING_HEADS_AT, "the header is a page");
-_Static_assert(RING_SLOTS_AT % 4096 == 0, "rings start on a page");
-_Static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "places are found by a mask");
+static_assert(sizeof(struct ring_slot) == 32, "two events to a cache line");
+static_assert(sizeof(struct ring_head) == 128, "two cache lines");
+static_assert(offsetof(struct ring_head, tail) == 64, "the recorder's line is its own");
+static_assert(sizeof(struct ring_name) == 64, "a name is a cache line");
+static_assert(sizeof(struct ring_file) == RING_HEADS_AT, "the header is a page");
+static_assert(RING_SLOTS_AT % 4096 == 0, "rings start on a page");
+static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "places are found by a mask");
 
 #endif

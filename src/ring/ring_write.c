@@ -19,6 +19,7 @@
  *   its parent's rings again. */
 #include "ring/ring_write.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -145,8 +146,8 @@ static const uint64_t retry_ns = 20 * 1000 * 1000;
 
 /* glibc keeps the values of the first keys in the thread itself and allocates for later ones. */
 enum { KEYS_WITHOUT_MALLOC = 32, LIVE_BYTES = 4096 };
-_Static_assert(sizeof(struct ring_live) <= LIVE_BYTES, "one page");
-_Static_assert(RING_NAME_INDEX >= 2 * RING_NAMES, "a search in the index always ends");
+static_assert(sizeof(struct ring_live) <= LIVE_BYTES, "one page");
+static_assert(RING_NAME_INDEX >= 2 * RING_NAMES, "a search in the index always ends");
 
 /* While a thread attaches nothing may come in between on that thread. */
 struct quiet {

@@ -264,6 +264,7 @@ static struct node_info *run_info_new_node(struct run_info_nodes *x)
             memcpy(nodes, out->nodes, out->n_nodes * sizeof *nodes);
         out->nodes = nodes;
     }
+    assert(out->n_nodes < x->cap);
     return &out->nodes[out->n_nodes++];
 }
 
@@ -313,6 +314,7 @@ static int run_info_badness(enum run_status s)
         [RUN_FINISHED] = 0, [RUN_STOPPED] = 1, [RUN_INTERRUPTED] = 2,
         [RUN_FAILED] = 3,   [RUN_DIED] = 4,    [RUN_RUNNING] = 5,
     };
+    assert((size_t)s < COUNT_OF(order));
     return order[s];
 }
 
@@ -323,6 +325,7 @@ static void run_info_sum_up(struct run_info *out)
     int64_t first_failure = INT64_MAX;
     for (size_t i = 0; i < out->n_nodes; i++) {
         const struct node_info *n = &out->nodes[i];
+        assert(i == 0 || run_info_by_node(n - 1, n) <= 0); /* so the latest session is last */
         const bool latest = i + 1 == out->n_nodes || strcmp(out->nodes[i + 1].id, n->id) != 0;
         if (latest && run_info_badness(n->status) > run_info_badness(out->status))
             out->status = n->status;

@@ -122,7 +122,8 @@ static struct column *new_columns(const struct rows_block *b)
     return xmalloc((b->n_columns + 1) * sizeof(struct column));
 }
 
-/* Of two threads that read them at once, one keeps what it read. */
+/* Of two threads that read them at once, one stores what it read. The other frees its own, which no
+ * third thread can have seen. */
 const struct column *block_columns_again(const struct rows_block *b)
 {
     struct column *v = NULL, *mine = new_columns(b);
@@ -423,6 +424,7 @@ void catalog_finish(struct catalog *c)
             if (column->count == 0)
                 continue;
             struct store_series *one = catalog_series_of(c, column);
+            assert(one->n_refs == 0 || one->refs[one->n_refs - 1].block <= i);
             one->refs =
                 catalog_room(&s->arena, one->refs, one->n_refs, &one->cap_refs, sizeof *one->refs);
             one->refs[one->n_refs++] = (struct store_ref){i, k};
@@ -436,6 +438,7 @@ wall_ns store_wall(const struct store *s, int64_t mono_us)
 {
     const int64_t mono = from_us(mono_us).ns;
     uint32_t i = 0;
+    assert(s->n_steps > 0); /* catalog_find_steps was called, and there was a tie */
     while (i + 1 < s->n_steps && s->steps[i + 1].mono.ns <= mono)
         i++;
     int64_t wall;
@@ -452,6 +455,7 @@ bool store_wall_fits(const struct store *s, int64_t first_us, int64_t last_us)
 int64_t store_mono_us(const struct store *s, wall_ns t)
 {
     uint32_t i = 0;
+    assert(s->n_steps > 0);
     while (i + 1 < s->n_steps && s->steps[i + 1].wall.ns <= t.ns)
         i++;
     int64_t ns;

@@ -4,6 +4,7 @@
 #ifndef STORE_EVENT_BITS_H
 #define STORE_EVENT_BITS_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -46,10 +47,10 @@ enum {
     WHAT_MOST = UINT16_MAX,
 };
 
-_Static_assert(EVENT_KIND_N <= 1 << WHAT_KIND_BITS, "kinds have four bits");
-_Static_assert(MODE_N <= 1 << WHAT_MODE_BITS, "modes have four bits");
-_Static_assert(END_OPEN < 1 << WHAT_END_BITS, "ends have two bits");
-_Static_assert(CAT_N <= 1 << WHAT_CATEGORY_BITS, "categories have six bits");
+static_assert(EVENT_KIND_N <= 1 << WHAT_KIND_BITS, "kinds have four bits");
+static_assert(MODE_N <= 1 << WHAT_MODE_BITS, "modes have four bits");
+static_assert(END_OPEN < 1 << WHAT_END_BITS, "ends have two bits");
+static_assert(CAT_N <= 1 << WHAT_CATEGORY_BITS, "categories have six bits");
 
 static inline uint16_t what_of(const struct event *v)
 {

@@ -43,6 +43,7 @@ void file_header_put(struct buf *out, const struct file_header *h)
     buf_u64(out, (uint64_t)h->tie.mono.ns);
     buf_u64(out, (uint64_t)h->tie.wall.ns);
     buf_put(out, h->id, sizeof h->id);
+    assert(out->len - start == FILE_HEADER_LEN - 8);
     buf_u64(out, format_sum(out->p + start, FILE_HEADER_LEN - 8));
 }
 
@@ -88,6 +89,7 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
                const struct buf *data)
 {
     const size_t start = out->len;
+    assert(start % BLOCK_ALIGN == 0 && head->len <= UINT32_MAX);
     buf_u32(out, BLOCK_MAGIC);
     buf_u16(out, h->kind);
     buf_u16(out, h->flags);
@@ -97,6 +99,7 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
     buf_u64(out, (uint64_t)h->t_last_us);
     buf_u32(out, h->segment);
     buf_u32(out, h->rows);
+    assert(out->len - start == BLOCK_HEADER_LEN - 8);
     buf_u64(out, block_sum(out->p + start, head->p, head->len));
     buf_put(out, head->p, head->len);
     buf_put(out, data->p, data->len);

@@ -42,7 +42,7 @@ enum {
     LOSSES_MOST = 256,    /* different ones */
     KEEP_BYTES = 2 << 20, /* of memory for records; what a burst took beyond is given back */
 };
-_Static_assert(RECORD_FULL + 2 * EVENT_MOST < UINT16_MAX, "a record's length has 16 bits");
+static_assert(RECORD_FULL + 2 * EVENT_MOST < UINT16_MAX, "a record's length has 16 bits");
 
 /* What the tail knows of a group. */
 struct wgroup {
