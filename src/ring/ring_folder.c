@@ -53,6 +53,9 @@ struct ring_folder {
     mono_ns checked;
 };
 
+/* A folder without a holder of this lock was left by a recorder that was killed
+ * (ring_folder_sweep). A file system without locks never loses a folder: nobody can take the
+ * lock. */
 static void take_lock(struct ring_folder *f)
 {
     f->lock = openat(f->fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -143,6 +146,8 @@ static void set_broken(struct ring_folder *f, struct ring_folder_file *file, con
     file->broken = true;
 }
 
+/* The last file takes its place, so the order changes. Loops over files go from the last to the
+ * first: what moves was visited already. */
 static void ring_folder_forget(struct ring_folder *f, struct ring_folder_file *file)
 {
     assert(file >= f->files && file < f->files + f->n);
@@ -171,6 +176,8 @@ static bool ring_folder_is_known(const struct ring_folder *f, const char *name)
     return false;
 }
 
+/* Names come from the job and may be anything: only those of rings count, and no more than
+ * MOST_FILES. */
 static void ring_folder_add_file(struct ring_folder *f, const char *name)
 {
     if (strncmp(name, RING_PREFIX, RING_PREFIX_LEN) != 0 || strlen(name) >= FILE_NAME_LEN ||
@@ -226,6 +233,8 @@ static void end_file(struct ring_folder *f, size_t i)
     ring_folder_forget(f, &f->files[i]);
 }
 
+/* A file that cannot be read any more is reported once and not tried again. Others are not
+ * affected. */
 static void drain_file(struct ring_folder *f, struct ring_folder_file *file, size_t *events)
 {
     struct err e;
@@ -257,6 +266,7 @@ int ring_folder_drain(struct ring_folder *f, size_t *events, struct err *e)
     return 0;
 }
 
+/* One drain of all files. True: there may be more. */
 static bool round_of_all(struct ring_folder *f, size_t *events, struct err *e, int *rc)
 {
     size_t n = 0;

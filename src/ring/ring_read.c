@@ -216,6 +216,7 @@ static int ring_read_all(const struct ring_reader *r, void *to, size_t n, uint64
     return 0;
 }
 
+/* Sizes must be ours. They are never taken from the file, so no offset can be wrong later. */
 static int check_header(const struct ring_file *f, struct err *e)
 {
     if (f->magic == 0)
@@ -242,6 +243,8 @@ static void ring_read_resume(struct ring_reader *r, struct ring_read_source *s,
     r->losses.bad += !sane;
 }
 
+/* Before the first drain. A file without magic is being made; its process may also have died
+ * while it made it, and then the folder removes it with its other files. */
 static int ring_read_start(struct ring_reader *r, struct err *e)
 {
     struct stat st;
@@ -320,7 +323,8 @@ static int64_t ring_read_time_of(const struct drain *d, struct ring_read_source 
     return ns;
 }
 
-/* One whole slot: an event, a change of thread, or nothing that makes sense. */
+/* One whole slot: an event, a change of thread, or nothing that makes sense. Kind and mode come
+ * from the job, so they are checked. */
 static size_t ring_read_take_slot(struct drain *d, struct ring_read_source *s,
                                   const struct ring_slot *slot, struct ring_event *out)
 {
@@ -358,6 +362,7 @@ static void ring_read_deliver(struct drain *d, struct ring_read_source *s, size_
     d->events += made;
 }
 
+/* How many places from the first on have the seq of this lap. */
 static size_t count_whole(const struct ring_slot *slot, uint64_t index, size_t n)
 {
     size_t i = 0;
@@ -366,6 +371,7 @@ static size_t count_whole(const struct ring_slot *slot, uint64_t index, size_t n
     return i;
 }
 
+/* How many places from the first on have another seq: of a dead process these are never written. */
 static size_t count_torn(const struct ring_slot *slot, uint64_t index, size_t n)
 {
     size_t i = 0;
@@ -431,6 +437,8 @@ static int drain_batch(struct drain *d, struct ring_read_source *s, unsigned rin
     return 0;
 }
 
+/* An aligned word in the recorder's cache line. The job reads it with an atomic load and relies on
+ * the kernel to store it whole. */
 static int write_tail(const struct ring_reader *r, unsigned ring, uint64_t tail, struct err *e)
 {
     const size_t at = RING_HEADS_AT + ring * sizeof(struct ring_head);
@@ -440,6 +448,8 @@ static int write_tail(const struct ring_reader *r, unsigned ring, uint64_t tail,
     return 0;
 }
 
+/* Counters of the job only grow. One that fell was overwritten; it counts as bad, and continues
+ * from there. */
 static void ring_read_grow(struct ring_reader *r, uint64_t *seen, uint64_t now, uint64_t *lost)
 {
     if (now < *seen)
@@ -449,6 +459,8 @@ static void ring_read_grow(struct ring_reader *r, uint64_t *seen, uint64_t now, 
     *seen = now;
 }
 
+/* Up to the head that was read at the begin of the drain. What comes later waits for the next
+ * one, so that a fast thread cannot keep the recorder in one ring. */
 static int drain_ring(struct drain *d, unsigned ring, struct err *e)
 {
     struct ring_reader *r = d->r;
@@ -486,6 +498,7 @@ static void ring_read_report_losses(struct drain *d)
     r->reported = r->losses;
 }
 
+/* Counters first, then all rings. Losses are reported also when a ring failed. */
 int ring_reader_drain(struct ring_reader *r, const struct ring_clock *c,
                       const struct ring_handler *h, size_t *events, struct err *e)
 {

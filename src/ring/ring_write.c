@@ -156,6 +156,8 @@ struct quiet {
     int err;
 };
 
+/* While a thread attaches, no signal handler and no cancellation of the same thread may come in
+ * between: they would find it half attached. */
 static void quiet_begin(struct quiet *q)
 {
     sigset_t all;
@@ -228,6 +230,8 @@ static const struct ring_write_wish wishes[] = {
     {.orphan = true, .room = 2},
 };
 
+/* Takes a ring by compare-and-swap of its owner. A ring whose counters make no sense is left
+ * alone. The owner of an orphan is gone, which the kernel confirms. */
 static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wish, uint32_t me)
 {
     struct ring_head *r = ring_head_of(map, i);
@@ -317,6 +321,7 @@ static uint8_t *make_file(struct ring_writer *w, uint64_t now)
     return map;
 }
 
+/* Into a new file only: the child of a fork emits again what its parent was. */
 static void put_facts(const struct ring_writer *w, struct ring_thread *t)
 {
     for (size_t i = 0; i < RING_FACTS; i++) {
@@ -328,6 +333,8 @@ static void put_facts(const struct ring_writer *w, struct ring_thread *t)
     }
 }
 
+/* False: no file or no ring now; it is tried again after some time, so that events without a
+ * ring stay cheap. */
 static bool ring_attach(struct ring_writer *w, struct ring_thread *t)
 {
     uint8_t *map = __atomic_load_n(&w->live->map, __ATOMIC_ACQUIRE);
@@ -349,6 +356,7 @@ static bool ring_attach(struct ring_writer *w, struct ring_thread *t)
     return false;
 }
 
+/* Before there is a file the count waits in `live`, and make_file moves it. */
 static void count_dropped(struct ring_live *live)
 {
     uint8_t *map = __atomic_load_n(&live->map, __ATOMIC_ACQUIRE);

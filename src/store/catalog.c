@@ -60,6 +60,7 @@ void track_names_free(struct track_names *k)
  * The directory of a block's columns takes several times the room of its bytes in the file: 25 MB
  * for a day of a wide node. So it can be given back, and is read again from the head. */
 
+/* Times of every l2-th row as differences. They are checked against the limits afterwards. */
 static bool get_times_head(struct cur *head, struct cur *data, struct rows_block *b,
                            struct arena *a)
 {
@@ -93,12 +94,15 @@ static bool rows_block_times_fit(const struct rows_block *b)
 
 /* ---- columns ---- */
 
+/* What readers rely on without checking it again: rows of the column are rows of the block, and
+ * the step is a number that can be divided by. */
 static bool column_fits(const struct column *c, const struct rows_block *b)
 {
     return c->first_row <= b->rows && c->count <= b->rows - c->first_row && c->step > 0 &&
            c->step < 1e300 && c->min <= c->max;
 }
 
+/* The directory of the block. All of it must parse; there is no partial block. */
 static bool read_columns(const struct rows_block *b, struct column *out)
 {
     struct cur head = b->list->head, data = b->list->data;
@@ -191,7 +195,8 @@ bool rows_block_get(const struct block_header *h, const uint8_t *payload, struct
 
 /* ---- catalog ---- */
 
-/* Room for one more in an array of the store's arena: doubled by copying, freed with the store. */
+/* Room for one more in an array of the arena: doubled by copying. The old array stays until the
+ * store is closed, which at most doubles the memory. */
 static void *catalog_room(struct arena *a, void *p, uint32_t n, uint32_t *cap, size_t size)
 {
     if (n < *cap)

@@ -83,6 +83,8 @@ size_t codec_memory(const struct codec *c)
            c->attempt[1].cap;
 }
 
+/* Frames without magic and size: both are known from the column, and a column is often shorter
+ * than they are. */
 static ZSTD_CCtx *new_compressor(int level)
 {
     ZSTD_CCtx *c = ZSTD_createCCtx();
@@ -95,6 +97,8 @@ static ZSTD_CCtx *new_compressor(int level)
     return c;
 }
 
+/* Made when it is first needed: a reader never compresses. All matches are switched off, which
+ * leaves the entropy coder. */
 static ZSTD_CCtx *huffman_of(struct codec *c)
 {
     if (!c->huffman) {
@@ -108,6 +112,7 @@ static ZSTD_CCtx *huffman_of(struct codec *c)
     return c->huffman;
 }
 
+/* With matches; for columns whose values repeat for long, and for texts. */
 static ZSTD_CCtx *runs_of(struct codec *c)
 {
     if (!c->runs)
@@ -140,6 +145,9 @@ struct range {
 /* Odd, so that values which repeat in a short period are all met. */
 enum { SAMPLE = 7, SAMPLE_FROM = 8192 };
 
+/* Smallest value and span of all, and for wide columns how many bits the values take together.
+ * That weight decides whether differences are stored; of long columns a sample of every seventh
+ * is enough for it. */
 static struct range range_of(const int64_t *v, size_t n)
 {
     int64_t lo = v[0], hi = v[0];
@@ -157,6 +165,8 @@ static struct range range_of(const int64_t *v, size_t n)
 
 /* ---- bit packing ---- */
 
+/* Fills words of 64 bits from the lowest bit on. A value that does not fit into the rest of a
+ * word continues in the next; the last word is cut to whole bytes. */
 static void put_bits(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned w)
 {
     uint64_t word = 0;
@@ -178,6 +188,7 @@ static void put_bits(struct buf *out, const int64_t *v, size_t n, int64_t base, 
         buf_u8(out, (uint8_t)word);
 }
 
+/* Up to eight bytes that are there; missing ones are 0. */
 static uint64_t load_le(const uint8_t *p, const uint8_t *end)
 {
     uint64_t x = 0;
@@ -189,6 +200,9 @@ static uint64_t load_le(const uint8_t *p, const uint8_t *end)
     return x;
 }
 
+/* The counterpart of put_bits. The fast loop reads eight bytes at once as long as they are all
+ * there; the last values are read byte by byte, and so are those wider than 56 bits, which may
+ * lie in nine bytes. */
 static bool get_bits(struct cur *c, size_t n, int64_t base, unsigned w, int64_t *restrict out)
 {
     const size_t bytes = (n * w + 7) / 8;
@@ -218,7 +232,8 @@ static bool get_bits(struct cur *c, size_t n, int64_t base, unsigned w, int64_t 
 
 /* ---- one value nearly everywhere ---- */
 
-/* The value that more than half have, if there is one. */
+/* The majority vote of Boyer and Moore: one pass, no memory. Without a majority the result is
+ * any value, and codec_count_others shows that it does not pay. */
 static int64_t codec_majority(const int64_t *v, size_t n)
 {
     int64_t most = v[0];
@@ -239,6 +254,8 @@ static size_t codec_count_others(const int64_t *v, size_t n, int64_t value)
     return others;
 }
 
+/* Distances between exceptions are counted from the one before, so a long column of one value
+ * costs nothing. */
 static void put_sparse(struct buf *out, const int64_t *v, size_t n, int64_t usual, size_t others)
 {
     size_t last = 0;
@@ -253,6 +270,8 @@ static void put_sparse(struct buf *out, const int64_t *v, size_t n, int64_t usua
     }
 }
 
+/* Places only grow, and each is compared with n. Two exceptions at one place would be made up:
+ * the last one counts. */
 static bool get_sparse(struct cur *c, size_t n, int64_t usual, int64_t *out)
 {
     for (size_t i = 0; i < n; i++)
@@ -271,6 +290,8 @@ static bool get_sparse(struct cur *c, size_t n, int64_t usual, int64_t *out)
 
 /* ---- several values to a byte ---- */
 
+/* Value i of a byte is in its bits i * b and up. The last byte may be partly used; the rest of
+ * it is 0. */
 static void pack_bytes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned b)
 {
     const unsigned per = 8 / b;
@@ -302,6 +323,7 @@ static inline void unpack_whole(const uint8_t *restrict p, size_t bytes, unsigne
             out[i * per + k] = (uint8_t)((unsigned)p[i] >> (k * b) & mask);
 }
 
+/* The counterpart of pack_bytes, as bytes over the base. */
 static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
 {
     if (b == 8) {
@@ -346,6 +368,7 @@ static void codec_widen(const uint8_t *p, size_t n, unsigned b, int64_t base, in
 
 /* ---- byte planes ---- */
 
+/* Bytes of equal weight side by side compress better: the upper ones hardly change. */
 static void split_planes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned k)
 {
     assert(k >= 2 && k <= 8);
@@ -412,6 +435,8 @@ static const struct buf *codec_compress(struct codec *c)
     return &c->attempt[c->attempt[1].len < c->attempt[0].len];
 }
 
+/* Exactly `want` bytes into c->packed, which are valid until the next call. False when the frame
+ * has more, fewer, or is none. */
 static bool codec_decompress(struct codec *c, struct cur *in, size_t want)
 {
     c->packed.len = 0;
@@ -450,6 +475,8 @@ static void put_plain_mode(struct buf *out, const int64_t *first, const int64_t 
     put_bits(out, v, n, r->lo, w);
 }
 
+/* Tries zstd, and falls back when bit packing is as short. So a dense column is never longer
+ * than a plain one. */
 static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *first, const int64_t *v,
                            size_t n, const struct range *r)
 {
@@ -471,6 +498,7 @@ static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *firs
     buf_put(out, z->p, z->len);
 }
 
+/* `first` is the first value of a column of differences, NULL of a plain one. */
 static void codec_put_column(struct codec *c, struct buf *out, const int64_t *first,
                              const int64_t *v, size_t n, const struct range *r, bool dense)
 {
@@ -482,6 +510,8 @@ static void codec_put_column(struct codec *c, struct buf *out, const int64_t *fi
         put_plain_mode(out, first, v, n, r);
 }
 
+/* Of n values n - 1 differences, as zigzag numbers, so that falling and rising columns are
+ * narrow alike. */
 static const int64_t *codec_differences(struct codec *c, const int64_t *v, size_t n)
 {
     c->deltas.len = 0;
@@ -518,6 +548,7 @@ struct column_head {
     size_t n;       /* of what is coded */
 };
 
+/* Widths that the writer uses. Loops of the reader rely on them. */
 static bool width_fits(const struct column_head *h)
 {
     switch (h->mode) {
@@ -532,6 +563,7 @@ static bool width_fits(const struct column_head *h)
     }
 }
 
+/* Everything before the payload. Unknown modes, and widths that no writer writes, are refused. */
 static bool get_head(struct cur *in, size_t n, struct column_head *h)
 {
     const unsigned mode = cur_u8(in);
@@ -562,6 +594,7 @@ static void codec_sum_up(const struct column_head *h, int64_t *out)
     }
 }
 
+/* The payload as 64-bit numbers, whatever the mode. */
 static bool get_wide(struct codec *c, struct cur *in, const struct column_head *h, int64_t *out)
 {
     switch (h->mode) {
@@ -599,6 +632,8 @@ bool codec_decode(struct codec *c, const uint8_t *p, size_t len, size_t n, int64
     return true;
 }
 
+/* Packed and constant columns, which are most, stay bytes: minimum, maximum and sum of bytes are
+ * several times faster than of 64-bit numbers. */
 bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, uint8_t *out8,
                        int64_t *out64, struct codec_view *view)
 {
@@ -626,6 +661,7 @@ bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, 
 
 enum { BYTES_PLAIN, BYTES_PACKED };
 
+/* One byte for the form. Short texts are not compressed: zstd costs more than it saves there. */
 void codec_put_bytes(struct codec *c, const struct buf *in, struct buf *out)
 {
     if (in->len >= TEXT_FROM) {
@@ -641,6 +677,8 @@ void codec_put_bytes(struct codec *c, const struct buf *in, struct buf *out)
     buf_put(out, in->p, in->len);
 }
 
+/* The length of the text is in the bytes, so it is compared with `most` before memory is
+ * reserved. */
 bool codec_get_bytes(struct codec *c, const uint8_t *p, size_t len, size_t most, struct buf *out)
 {
     struct cur in = cur_of(p, len);

@@ -47,6 +47,8 @@ void file_header_put(struct buf *out, const struct file_header *h)
     buf_u64(out, format_sum(out->p + start, FILE_HEADER_LEN - 8));
 }
 
+/* A file of a newer major version is refused as a whole; minor versions only add what old
+ * readers skip. */
 int file_header_get(struct file_header *out, const uint8_t *p, size_t n, const char *name,
                     struct err *e)
 {
@@ -74,7 +76,8 @@ int file_header_get(struct file_header *out, const uint8_t *p, size_t n, const c
     return 0;
 }
 
-/* Of a header without its last field, which this is, and a head. */
+/* Over the header without its last field, which this is, and the head. Data has a checksum for
+ * each blob, so that a reader checks only what it decodes. */
 static uint64_t block_sum(const uint8_t *header, const uint8_t *head, size_t head_len)
 {
     XXH3_state_t state;
@@ -106,6 +109,8 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
     buf_put(out, zeros, (BLOCK_ALIGN - (out->len - start) % BLOCK_ALIGN) % BLOCK_ALIGN);
 }
 
+/* Bounds are checked before the checksum, and the checksum before anything is used. Padding may
+ * be missing at the end of a file that was cut there. */
 bool block_get(struct block_header *out, const uint8_t *p, size_t n)
 {
     struct cur c = cur_of(p, n);

@@ -55,6 +55,7 @@ struct store_own {
     bool bad_tail;  /* it is there and cannot be read */
 };
 
+/* Blocks are listed in the order of the file, those of the tail after them. */
 static void add_found(struct store_own *o, const struct block_header *h, const uint8_t *p)
 {
     *VEC_ADD(o->found, o->n_found, o->cap_found) = (struct found_block){*h, p};
@@ -85,6 +86,9 @@ static bool is_index(const uint8_t *p, size_t n)
     return cur_u32(&c) == BLOCK_MAGIC && cur_u16(&c) == BLOCK_INDEX && !c.bad;
 }
 
+/* A block that does not check is skipped by searching the next one. Damage costs the blocks that
+ * it hits, and not what follows. The search gives up after BAD_BLOCKS_MOST false starts: a file
+ * full of magic numbers must not cost minutes. */
 static void walk_blocks(struct store_own *o, const uint8_t *p, size_t at, size_t n)
 {
     unsigned tries = 0;
@@ -140,6 +144,7 @@ static bool use_index(struct store_own *o, const uint8_t *p, size_t n)
 
 /* ---- the tail ---- */
 
+/* Whether the file has all blocks of a segment: its last one is there. */
 static bool segment_complete(const struct store_own *o, uint64_t number)
 {
     for (uint32_t i = 0; i < o->n_found; i++)
@@ -148,6 +153,8 @@ static bool segment_complete(const struct store_own *o, uint64_t number)
     return false;
 }
 
+/* The number of the segment that the tail has when its header does not say: one more than the
+ * last complete one. */
 static uint64_t next_segment(const struct store_own *o)
 {
     uint64_t next = 1;
@@ -157,6 +164,7 @@ static uint64_t next_segment(const struct store_own *o)
     return next;
 }
 
+/* Blocks of a segment that is incomplete in the file: the tail has all of it. */
 static void forget_segment(struct store_own *o, uint64_t number)
 {
     uint32_t n = 0;
@@ -175,6 +183,7 @@ static int keep_in_memory(void *ctx, const struct block_header *h, const struct 
     return 0;
 }
 
+/* NAME.tail beside NAME.fp; the name of a session has its number in the stem. */
 static int tail_path(const struct store *s, char *path, struct err *e)
 {
     const size_t n = strlen(s->path);
@@ -253,6 +262,8 @@ static uint32_t count_kind(const struct store_own *o, enum block_kind kind)
     return n;
 }
 
+/* Each head is parsed once. The names of a track may come later than its first block, so they
+ * are applied when all blocks are known. */
 static void parse_blocks(struct store *s, struct catalog *cat)
 {
     struct store_own *o = s->own;
@@ -267,6 +278,7 @@ static void parse_blocks(struct store *s, struct catalog *cat)
     track_names_free(&cat->names);
 }
 
+/* Blocks of different groups interleave; those of one group do not overlap. */
 static int reader_by_time(const void *a, const void *b)
 {
     const struct rows_block *x = a, *y = b;
@@ -308,6 +320,7 @@ static void drop_far_blocks(struct store *s)
     s->n_events = events;
 }
 
+/* Totals over what is left after damaged blocks were dropped. */
 static void reader_sum_up(struct store *s)
 {
     for (uint32_t i = 0; i < s->n_blocks; i++) {
@@ -378,7 +391,8 @@ static void find_blocks(struct store *s, const char *tail, size_t tail_len)
         use_tail(s, tail, tail_len);
 }
 
-/* Everything that the blocks hold. False when nothing ties them to wall time. */
+/* In this order: ties before wall times, wall times before blocks are dropped, and the list of
+ * blocks must be final before series refer to it by number. */
 static bool list_contents(struct store *s, const struct clock_tie *tie)
 {
     struct catalog cat = {.store = s};
@@ -493,6 +507,7 @@ void store_close(struct store *s)
     free(s);
 }
 
+/* Columns and pages can be read again from the file. The arena, which has the lists, stays. */
 void store_forget(struct store *s)
 {
     for (uint32_t i = 0; i < s->n_blocks; i++)
@@ -512,6 +527,8 @@ size_t store_memory(const struct store *s)
 
 /* ---- data ---- */
 
+/* Row i is at t_first + i periods + a stored difference. Each time is checked, because they are
+ * used in sums later. */
 bool store_times(struct codec *c, const struct rows_block *b, int64_t *out)
 {
     if (!blob_whole(&b->times) || !codec_decode(c, b->times.p, b->times.len, b->rows, out))
@@ -526,6 +543,8 @@ bool store_times(struct codec *c, const struct rows_block *b, int64_t *out)
     return good;
 }
 
+/* Runs of values and gaps alternate, beginning with values. Their sum must give exactly `count`
+ * values within the rows of the block: the caller has room for no more. */
 bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows, uint32_t *out)
 {
     if (!c->has_gaps) {
@@ -550,6 +569,7 @@ bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows
     return good && n == c->count;
 }
 
+/* Opening checks only the heads. This reads all data once, for run_losses. */
 uint64_t store_verify(struct store *s)
 {
     uint64_t bad = 0;

@@ -56,6 +56,8 @@ static int process_by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+/* When each process was last seen, over all of its tracks: an open event lasts until then at
+ * least. */
 static void open_events_begin(struct open_events *o, const struct segment *s)
 {
     uint32_t n = 0;
@@ -82,7 +84,8 @@ static void open_events_end(struct open_events *o)
 
 /* ---- one track ---- */
 
-/* Same kind, name and begin; modes, categories and ends may differ. */
+/* Same begin, name and kind: the same event. Modes, categories and ends may differ, because an
+ * event that is recorded again has its final ones. */
 static int open_event_cmp(const void *a, const void *b)
 {
     const struct open_event *x = a, *y = b;
@@ -125,7 +128,8 @@ static void list_open(struct open_events *o, const struct segment *s, const stru
             o->v[o->n++] = o->v[i];
 }
 
-/* Looks at all events of a track. */
+/* Lists the open events of a track, and marks those whose end was recorded as well: only the
+ * complete record of such an event is shown. */
 static void open_events_track(struct open_events *o, const struct segment *s,
                               const struct seg_track *t)
 {
@@ -199,6 +203,8 @@ struct seal_events_work {
     struct buf head, data, block;
 };
 
+/* All arrays have room for the largest block that any track needs, so that they are allocated
+ * once. `local` begins with zeros and is cleared after each block, text by text. */
 static void seal_events_open(struct seal_events_work *w)
 {
     struct arena *a = &w->arena;
@@ -241,6 +247,8 @@ static inline uint32_t local_text(struct seal_events_work *w, uint32_t text)
     return w->local[text] - 1;
 }
 
+/* Fields go to arrays by row, in the order of recording; only the keys are sorted. Texts get
+ * numbers of the block: it must be readable without the segment. */
 static inline void seal_add_event(struct seal_events_work *w, const struct bare_event *v)
 {
     const uint32_t n = w->n++;
@@ -261,6 +269,8 @@ static bool seal_wants_event(struct seal_events_work *w, struct bare_event *v)
     return what_end(v->what) != END_OPEN;
 }
 
+/* Only the texts of the block are cleared, so the cost depends on the block and not on the
+ * segment. */
 static void forget_texts(struct seal_events_work *w)
 {
     for (uint32_t i = 0; i < w->n_texts; i++)
@@ -269,6 +279,8 @@ static void forget_texts(struct seal_events_work *w)
     w->text_bytes = 0;
 }
 
+/* Sorts the events that were added, writes them as one block, and begins the next one. Without
+ * events there is no block. */
 static int end_block(struct seal_events_work *w, const struct seg_track *t, struct err *e)
 {
     if (w->n == 0)
@@ -306,6 +318,8 @@ static inline int seal_event(struct seal_events_work *w, const struct seg_track 
     return w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST ? end_block(w, t, e) : 0;
 }
 
+/* The events of a track, block by block. segment_event never fails here: all events were checked
+ * when they were fed. */
 static int seal_track(struct seal_events_work *w, const struct seg_track *t, struct err *e)
 {
     struct event_cur c = segment_events(t);
@@ -363,6 +377,9 @@ static void scratch_free(struct scratch *w)
     buf_free(&w->bytes);
 }
 
+/* Times are stored as differences to a regular grid from the first row on, which are small and
+ * compress well. Every LEVEL2-th time is in the head, too, so that readers of summaries need not
+ * decode the column. */
 static void seal_put_times(struct codec *c, const struct seg_group *g, struct scratch *w)
 {
     const int64_t *t = w->times;
@@ -380,6 +397,8 @@ static void seal_put_times(struct codec *c, const struct seg_group *g, struct sc
     }
 }
 
+/* The head begins with what a reader needs to skip the block: its group, period, rows and bucket
+ * sizes. */
 static void put_group_head(struct codec *c, const struct seg_group *g, struct scratch *w)
 {
     buf_str(&w->head, g->name);
@@ -391,6 +410,7 @@ static void put_group_head(struct codec *c, const struct seg_group *g, struct sc
     buf_varint(&w->head, g->n_series);
 }
 
+/* One series at a time: its cells become numbers in memory that the next one uses again. */
 static void seal_put_series(struct codec *c, const struct seg_series *s, struct scratch *w)
 {
     const uint32_t count = segment_decode(s, w->values, &w->runs);
@@ -454,6 +474,8 @@ static void put_names(const struct segment *s, struct buf *out)
     }
 }
 
+/* Records that belong to no block: losses, marks, ties, as they were in the tail. This is the
+ * last block of the segment, and flagged so. */
 static int seal_log(const struct segment *s, uint32_t number, struct scratch *w,
                     const struct seal_out *out, struct err *e)
 {
@@ -464,6 +486,7 @@ static int seal_log(const struct segment *s, uint32_t number, struct scratch *w,
     return seal_emit_scratch(&h, w, out, e);
 }
 
+/* The order of blocks does not matter, except that the log comes last. */
 int seal_segment(struct codec *c, const struct segment *s, uint32_t number, enum seal_use use,
                  const struct seal_out *out, struct err *e)
 {

@@ -31,6 +31,7 @@
  * that made-up bytes cannot ask for gigabytes. */
 enum { TEXTS_MOST = 1 << 22, TRACKS_MOST = 1 << 20 };
 
+/* Texts are copied: the frame they come from is gone after segment_feed. */
 static const char *segment_get_text(struct segment *s, struct cur *c, size_t size, uint32_t *len)
 {
     char text[EVENT_NAME_MOST];
@@ -55,6 +56,8 @@ static struct seg_track *track_at(struct segment *s, uint64_t number, const stru
     return t;
 }
 
+/* A track may be declared again with the same number: then it has a new name. Empty names change
+ * nothing. */
 static bool segment_feed_track(struct segment *s, struct cur *in)
 {
     struct cur c = record_content(in);
@@ -74,6 +77,7 @@ static bool segment_feed_track(struct segment *s, struct cur *in)
     return true;
 }
 
+/* Numbers of texts are given in order, so the next one is the count. */
 static bool segment_feed_text(struct segment *s, struct cur *in)
 {
     struct cur c = record_content(in);
@@ -107,6 +111,8 @@ static inline uint64_t get_if(struct cur *c, unsigned has, unsigned bit)
     return has & bit ? get_varint(c) : 0;
 }
 
+/* One event at the cursor, which moves on success only. Fields that the first byte does not
+ * announce are 0; `what` is that of the text unless it is announced. */
 static inline bool next_event(const struct segment *s, struct event_cur *at, struct bare_event *out)
 {
     struct cur c = at->in;
@@ -157,6 +163,8 @@ static bool segment_count_events(const struct segment *s, struct seg_track *t, s
     return true;
 }
 
+/* All events of the record are checked before one of them is taken. The bytes are copied as they
+ * are: they take a fifth of the memory of decoded events. */
 static bool segment_feed_events(struct segment *s, struct cur *in)
 {
     struct cur c = record_content(in);
@@ -170,6 +178,8 @@ static bool segment_feed_events(struct segment *s, struct cur *in)
     return true;
 }
 
+/* A counting sort by track: how many rows each has, where they begin, and then the rows
+ * themselves, in order. */
 bool segment_feed_buffer(struct segment *s, const struct event_buffer *buffer)
 {
     for (uint32_t i = 0; i < buffer->n; i++) {
@@ -212,6 +222,8 @@ static const char *get_name(struct segment *s, struct cur *c)
     return arena_strdup(&s->names, name);
 }
 
+/* Groups are numbered in order. The time before its first row comes with it, so that the first
+ * row is a difference like all others. */
 static bool feed_group(struct segment *s, struct cur *c)
 {
     const uint64_t number = cur_varint(c);
@@ -242,6 +254,8 @@ static void list_in_use(struct seg_group *g)
     g->order_stale = false;
 }
 
+/* A slot is a place in the rows of a group. It may be declared, dropped and declared again, each
+ * time as another series. */
 static void segment_set_slot(struct segment *s, struct seg_group *g, uint32_t slot, uint32_t series)
 {
     if (slot >= g->n_slots) {
@@ -264,6 +278,8 @@ static uint32_t segment_add_series(struct segment *s, struct seg_group *g,
     return s->n_series - 1;
 }
 
+/* The series begins with the next row of its group. What was recorded in the slot before belongs
+ * to another series. */
 static bool feed_slot(struct segment *s, struct cur *c)
 {
     struct seg_group *g = get_group(s, c);
@@ -283,6 +299,7 @@ static bool feed_slot(struct segment *s, struct cur *c)
     return true;
 }
 
+/* From the next row on there is no cell for it. */
 static bool feed_drop(struct segment *s, struct cur *c)
 {
     struct seg_group *g = get_group(s, c);
@@ -293,6 +310,7 @@ static bool feed_drop(struct segment *s, struct cur *c)
     return true;
 }
 
+/* Bytes of a cell by its first one: small differences have one, others a marker and 2, 4 or 8. */
 static inline unsigned cell_len(uint8_t token)
 {
     return token <= CELL_GAP ? 1 : token == CELL_U16 ? 3 : token == CELL_U32 ? 5 : 9;
@@ -324,6 +342,8 @@ static bool feed_cells(struct seg_series *series, const uint32_t *order, uint32_
     return true;
 }
 
+/* A row has a time and a cell for each slot in use. Cells stay bytes: a day of a wide node would
+ * not fit as numbers. */
 static bool feed_row(struct segment *s, struct cur *c)
 {
     struct seg_group *g = get_group(s, c);
@@ -468,6 +488,8 @@ static void decode_dense(const struct seg_series *s, int64_t *values)
     assert(p <= s->cells.p + s->cells.len);
 }
 
+/* Differences become values, gaps become runs. `at` starts at 0 as in the writer, and a gap does
+ * not change it. */
 uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs)
 {
     const uint8_t *p = s->cells.p;

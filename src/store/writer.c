@@ -130,6 +130,9 @@ static const struct sink_ops ops = {
 
 /* ---- flushing (under the lock) ---- */
 
+/* A tie maps the monotonic clock of the rows to wall time. It is written every minute, when the
+ * wall clock jumped, and once in every segment, so that a reader can do without the file header
+ * and without the segments before. In bulk the tie is that of the recording and never changes. */
 static void writer_put_tie(struct writer *w)
 {
     const struct clock_tie now = w->bulk ? w->tie : clock_tie_now();
@@ -145,6 +148,7 @@ static void writer_put_tie(struct writer *w)
                   offset > old ? "forward" : "back");
 }
 
+/* Under the lock; other threads read these numbers without it, so they are atomic. */
 static void writer_count_bytes(struct writer *w, size_t n)
 {
     atomic_fetch_add(&w->bytes_written, n);
@@ -174,6 +178,8 @@ static uint16_t minor_of(const struct writer *w)
     return w->beside ? MINOR_EVENTS : MINOR_FIRST;
 }
 
+/* The number of the segment and the id of the file tie the tail to its NAME.fp: a reader ignores
+ * the tail of another recorder, and one whose segment is in the file. */
 static int write_tail_header(struct writer *w, struct err *e)
 {
     struct buf b = {0};
@@ -193,6 +199,7 @@ static size_t frame_head(const struct writer *w)
     return w->bulk ? 0 : FRAME_HEADER_LEN;
 }
 
+/* After a frame was written. Its memory is used for the next one, unless a burst made it large. */
 static void empty_frame(struct writer *w)
 {
     if (w->frame.cap > FRAME_KEEP)
@@ -201,6 +208,10 @@ static void empty_frame(struct writer *w)
     w->frame.len = frame_head(w);
 }
 
+/* Writes the frame that waits, if any, and empties it. It stays as it is on failure, so that the
+ * next call writes the same bytes. A tail that was emptied begins with a header again. With
+ * `durable` the frame survives a loss of power when this returns; without it, it survives the
+ * process only. */
 static int write_frame(struct writer *w, bool durable, struct err *e)
 {
     if (w->frame.len == FRAME_HEADER_LEN || w->bulk)
@@ -216,6 +227,8 @@ static int write_frame(struct writer *w, bool durable, struct err *e)
     return rc;
 }
 
+/* Called by sealing for each block of the segment, in order. The offset goes to the index that
+ * writer_close writes; seal_blocks takes it back on failure. */
 static int keep_block(void *ctx, const struct block_header *h, const struct buf *b, struct err *e)
 {
     struct writer *w = ctx;
@@ -256,6 +269,8 @@ static int writer_read_tail(struct writer *w, struct segment *s, struct err *e)
     return rc;
 }
 
+/* In bulk: the frame is the whole segment. It was never on a disk, so it can only be refused for
+ * its size. */
 static int take_frame(const struct writer *w, struct segment *s, struct err *e)
 {
     if (segment_feed(s, w->frame.p, w->frame.len) && segment_feed_buffer(s, &w->buffer))
@@ -328,6 +343,9 @@ static void take_rows(struct writer *w, bool last)
     memcpy(w->frame.p + sizeof len, &sum, sizeof sum);
 }
 
+/* Seals when the tail has grown enough. After a failure, which is a full disk as a rule, it
+ * waits some seconds: sealing costs more than a flush and would only fail again. Until then it
+ * returns an error, so that no more rows are taken from the intake. */
 static int seal_if_wanted(struct writer *w, struct err *e)
 {
     if (!w->seal_wanted)
@@ -371,6 +389,9 @@ int writer_flush(struct writer *w, bool durable, struct err *e)
 
 /* ---- opening and closing ---- */
 
+/* The lock is held as long as the writer lives and ends with the process, however that ends.
+ * Readers use it to see whether a recorder is alive. Links and devices are refused: the folder
+ * may belong to somebody else. */
 static int lock_folder(struct writer *w, struct err *e)
 {
     char path[PATH_LEN];
@@ -434,6 +455,7 @@ static int create_first_free(struct writer *w, struct err *e)
     return err_set(e, ERR_LIMIT, "'%s' already contains %d recordings", w->dir, SESSIONS_MOST);
 }
 
+/* The id is random. It makes a tail of another file with the same name recognizable. */
 static int write_file_header(struct writer *w, struct err *e)
 {
     struct file_header h = {.kind = FILE_SEALED, .minor = minor_of(w), .tie = w->tie};
@@ -447,6 +469,8 @@ static int write_file_header(struct writer *w, struct err *e)
     return rc;
 }
 
+/* Frees everything and closes the descriptors, which also ends the lock. The files stay as they
+ * are. */
 static void writer_free(struct writer *w)
 {
     intake_close(&w->in);
@@ -461,6 +485,7 @@ static void writer_free(struct writer *w)
     free(w);
 }
 
+/* Before anything was written. Events then bypass the records (struct event_buffer). */
 static void go_bulk(struct writer *w, struct clock_tie tie)
 {
     w->bulk = true;
@@ -586,6 +611,9 @@ void writer_get_stats(struct writer *w, struct writer_stats *out)
     out->write_errno = atomic_load(&w->write_errno);
 }
 
+/* The index lists the blocks, so that a reader of a closed file does not have to walk it. The
+ * end marker comes in the same append: a file that has it is complete and never changes again. A
+ * crash in between leaves a file without the marker, which is walked. */
 static int write_index(struct writer *w, struct err *e)
 {
     const size_t n = w->index.len / 16;
@@ -613,6 +641,8 @@ static int write_index(struct writer *w, struct err *e)
     return rc;
 }
 
+/* In order: everything into blocks, the index, and only then is the tail removed. A crash before
+ * the last step leaves an empty tail, which a reader ignores. */
 int writer_close(struct writer *w, struct err *e)
 {
     pthread_mutex_lock(&w->lock);
