@@ -14,7 +14,7 @@
 
 #include "footplate/emit.h"
 #include "ring/ring_folder.h"
-#include "ring/ring_ticks.h"
+#include "ring/ring_proc.h"
 
 enum {
     BURST = 2048,   /* a quarter of a ring: never full */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "query.h"
 #include "query/event_flow.h"
-#include "query/ops_names.h"
+#include "query/trace.h"
 
 enum {
     E_START,

@@ -13,7 +13,7 @@
 #include "agent/shed.h"
 #include "agent/thread.h"
 #include "base/mem.h"
-#include "query/step_async.h"
+#include "query/steps.h"
 
 enum { STACK = 256 * 1024, PRIORITY = 10 };
 

@@ -4,7 +4,7 @@
 #define AGENT_INSIGHT_INTERNAL_H
 
 #include "agent/insight.h"
-#include "query/steps_flow.h"
+#include "query/steps.h"
 #include "query/sweepgrid.h"
 #include "record/group.h"
 #include "rules/sight.h"

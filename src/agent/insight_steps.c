@@ -108,7 +108,7 @@ static void take_process(const struct seen_process *p, const struct steps_flow *
         struct steps_flow *f = p->threads[i].flow;
         struct step *v;
         size_t n;
-        if (f != trains && steps_flow_kept(f) <= OTHERS_KEPT)
+        if (f != trains && steps_flow_held(f) <= OTHERS_KEPT)
             continue;
         steps_flow_take(f, false, a, &v, &n);
         if (f == trains) {

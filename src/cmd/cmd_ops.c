@@ -12,9 +12,9 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/breakdown.h"
-#include "query/detail_ranges.h"
+#include "query/detail.h"
 #include "query/eventsum.h"
-#include "query/ops_functions.h"
+#include "query/ops.h"
 #include "tables/opsview.h"
 #include "tables/runview.h"
 

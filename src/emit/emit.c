@@ -30,7 +30,7 @@ void fp_emit_(uint64_t said, uint64_t value)
 
 RING_NO_CANARY static void emit_mono(uint64_t said, uint64_t value)
 {
-    ring_put_mono(&fp_writer_, &fp_thread_, (struct ring_said){said, value});
+    ring_put_mono(&fp_writer_, &fp_thread_, (struct ring_payload){said, value});
 }
 
 void (*fp_write_)(uint64_t said, uint64_t value) = fp_emit_;

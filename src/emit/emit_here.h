@@ -16,7 +16,7 @@ extern EMIT_OF_THREAD struct ring_thread fp_thread_;
 
 static inline void emit_here(uint64_t said, uint64_t value)
 {
-    ring_put(&fp_writer_, &fp_thread_, (struct ring_said){said, value});
+    ring_put(&fp_writer_, &fp_thread_, (struct ring_payload){said, value});
 }
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "export/chrome.h"
-#include "query/rows.h"
+#include "query/samples.h"
 
 /* ---- numbers and names ---- */
 

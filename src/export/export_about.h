@@ -7,7 +7,7 @@
 
 #include "base/json_write.h"
 #include "export/export_walk.h"
-#include "query/rows.h"
+#include "query/samples.h"
 
 enum { ABOUT_VERSION = 1 };
 

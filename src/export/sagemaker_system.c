@@ -8,7 +8,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "export/sagemaker.h"
-#include "query/rows.h"
+#include "query/samples.h"
 #include "record/group.h"
 
 enum entity_is { NAME, DIMENSION, TOTAL };

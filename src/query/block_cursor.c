@@ -13,22 +13,26 @@
  *   of time, so the values of a window are one range, found by binary search over the times.
  * - What is damaged (a checksum does not match, or it does not decode) is left out as a whole:
  *   callers get a shorter list of slices, never values at other times.
+ * - Refs of a series are sorted by block, because the store lists its columns block by block
+ *   (catalog.c). A series that disappeared and came back while a block was made has two columns in
+ *   it, of different rows.
+ * - A summary of `unit` values is the minimum, maximum and sum that the writer made of exactly
+ * those values (column.c). Extents of summaries are therefore those of the values, to the last bit;
+ * only which column of a grid a summary falls into depends on its middle.
  */
 #include "query/block_cursor.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "store/column.h"
 
 /* ---- series ---- */
 
-struct series_key series_key_of(const struct merged *m, struct arena *a)
+struct series_key series_key_of(const struct run_series *m, struct arena *a)
 {
     return (struct series_key){
         .node = arena_strdup(a, m->node),
@@ -38,7 +42,7 @@ struct series_key series_key_of(const struct merged *m, struct arena *a)
     };
 }
 
-static bool series_is_asked_for(const struct merged *m, const struct series_ask *asks, size_t n)
+static bool series_is_asked_for(const struct run_series *m, const struct series_ask *asks, size_t n)
 {
     const struct series_key k = {m->node, m->metric, m->entity, m->unit};
     for (size_t i = 0; i < n; i++)
@@ -48,10 +52,10 @@ static bool series_is_asked_for(const struct merged *m, const struct series_ask 
 }
 
 size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,
-                     struct arena *a, const struct merged ***out)
+                     struct arena *a, const struct run_series ***out)
 {
     size_t n = 0;
-    *out = arena_array(a, const struct merged *, r->n_series + 1);
+    *out = arena_array(a, const struct run_series *, r->n_series + 1);
     for (size_t i = 0; i < r->n_series; i++)
         if (series_is_asked_for(&r->series[i], asks, n_asks))
             (*out)[n++] = &r->series[i];
@@ -96,16 +100,17 @@ static struct scan_times *scan_times_of(struct scan *s, const struct store *stor
     for (size_t i = 0; i < s->n_times; i++)
         if (s->times[i].store == store)
             return &s->times[i];
-    s->times = xrealloc(s->times, s->n_times + 1, sizeof *s->times);
-    s->times[s->n_times] = (struct scan_times){
-        store, (const int64_t **)arena_array(&s->arena, int64_t *, store->n_blocks)};
-    return &s->times[s->n_times++];
+    struct scan_times *t = VEC_ADD(s->times, s->n_times, s->cap_times);
+    *t = (struct scan_times){store,
+                             (const int64_t **)arena_array(&s->arena, int64_t *, store->n_blocks)};
+    return t;
 }
 
 const int64_t *scan_times(struct scan *s, const struct store *store, const struct rows_block *b)
 {
     if (s->once)
         return store_times(s->codec, b, s->v64) ? s->v64 : NULL;
+    assert(b >= store->blocks && b < store->blocks + store->n_blocks);
     const int64_t **slot = &scan_times_of(s, store)->of_block[b - store->blocks];
     if (!*slot) {
         int64_t *t = arena_array(&s->arena, int64_t, b->rows);
@@ -128,7 +133,7 @@ enum { FETCH_AHEAD = 4 };
 
 /* The columns of a series are far apart in memory, one per block. The heads of columns to come are
  * fetched while the caller works. */
-static void cursor_prefetch(const struct part *p, uint32_t ref)
+static void cursor_prefetch(const struct series_part *p, uint32_t ref)
 {
     if (ref + 2 * FETCH_AHEAD < p->series->n_refs) {
         const struct store_ref r = p->series->refs[ref + 2 * FETCH_AHEAD];
@@ -144,7 +149,7 @@ static void cursor_prefetch(const struct part *p, uint32_t ref)
     }
 }
 
-struct block_cursor block_cursor_of(const struct merged *m, wall_ns from, wall_ns to)
+struct block_cursor block_cursor_of(const struct run_series *m, wall_ns from, wall_ns to)
 {
     return (struct block_cursor){.series = m, .from = from, .to = to};
 }
@@ -152,17 +157,20 @@ struct block_cursor block_cursor_of(const struct merged *m, wall_ns from, wall_n
 bool block_cursor_next(struct block_cursor *c, struct slice *out)
 {
     for (; c->part < c->series->n_parts; c->part++, c->ref = 0) {
-        const struct part *p = &c->series->parts[c->part];
+        const struct series_part *p = &c->series->parts[c->part];
         if (c->ref == 0)
             c->window = block_window_of(p->store, c->from, c->to);
         while (c->ref < p->series->n_refs) {
             const uint32_t ref = c->ref++;
+            assert(p->series->refs[ref].block < p->store->n_blocks);
+            assert(ref == 0 || p->series->refs[ref - 1].block <= p->series->refs[ref].block);
             const struct rows_block *b = &p->store->blocks[p->series->refs[ref].block];
             if (!block_window_meets(&c->window, b))
                 continue;
             cursor_prefetch(p, ref);
             out->store = p->store;
             out->block = b;
+            assert(p->series->refs[ref].column < b->n_columns);
             out->column = &block_columns(b)[p->series->refs[ref].column];
             out->from = 0;
             out->to = out->column->count;
@@ -174,18 +182,21 @@ bool block_cursor_next(struct block_cursor *c, struct slice *out)
     return false;
 }
 
+struct slice_moment {
+    const int64_t *times;
+    int64_t t;
+};
+
+static bool slice_row_is_before(const void *ctx, size_t i)
+{
+    const struct slice_moment *m = ctx;
+    return m->times[i] < m->t;
+}
+
 /* First of n rows at or after t, us. */
 static uint32_t slice_row_at(const int64_t *times, uint32_t n, int64_t t)
 {
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (times[mid] < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return (uint32_t)search_first(0, n, slice_row_is_before, &(struct slice_moment){times, t});
 }
 
 /* First value at or after a row. */
@@ -214,7 +225,7 @@ bool slice_cut(struct scan *s, struct slice *sl, const struct block_window *w)
     return sl->from < sl->to;
 }
 
-struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+struct slices slices_of(struct scan *s, const struct run_series *m, wall_ns from, wall_ns to,
                         struct arena *a)
 {
     struct block_cursor c = block_cursor_of(m, from, to);
@@ -233,7 +244,7 @@ struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wa
     return out;
 }
 
-bool slices_plain(const struct merged *m, wall_ns from, wall_ns to)
+bool slices_plain(const struct run_series *m, wall_ns from, wall_ns to)
 {
     struct block_cursor c = block_cursor_of(m, from, to);
     for (struct slice sl; block_cursor_next(&c, &sl);)
@@ -242,10 +253,50 @@ bool slices_plain(const struct merged *m, wall_ns from, wall_ns to)
     return true;
 }
 
+/* ---- blocks of a group ---- */
+
+static bool block_same_group(const struct rows_block *a, const struct rows_block *b)
+{
+    return a->group.n == b->group.n && memcmp(a->group.p, b->group.p, a->group.n) == 0;
+}
+
+size_t block_groups(const struct store *s, const bool *used, struct arena *a,
+                    struct block_group **out)
+{
+    struct block_group *v = arena_array(a, struct block_group, s->n_blocks + 1);
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n_blocks; i++) {
+        size_t k = 0;
+        if (used && !used[i])
+            continue;
+        while (k < n && !block_same_group(&s->blocks[v[k].blocks[0]], &s->blocks[i]))
+            k++;
+        if (k == n)
+            v[n++].blocks = arena_array(a, uint32_t, s->n_blocks - i);
+        v[k].blocks[v[k].n++] = i;
+    }
+    *out = v;
+    return n;
+}
+
+static bool ref_is_before(const void *ctx, size_t i)
+{
+    const struct store_ref *const *at = ctx;
+    return at[0][i].block < at[1]->block;
+}
+
+size_t series_first_ref(const struct store_series *s, uint32_t block)
+{
+    const struct store_ref want = {.block = block};
+    const struct store_ref *const ctx[] = {s->refs, &want};
+    return search_first(0, s->n_refs, ref_is_before, ctx);
+}
+
 /* ---- times ---- */
 
 int64_t block_grid_time(const struct rows_block *b, uint32_t row)
 {
+    assert(row < b->rows && row / b->l2 < b->n_t_l2);
     return b->t_l2_us[row / b->l2] + (int64_t)(row % b->l2) * (b->period_ns / NS_PER_US);
 }
 
@@ -289,7 +340,7 @@ static bool level_decode_one(struct scan *s, const struct slice *in, enum level 
     const struct column *c = in->column;
     const bool two = level == LEVEL_TWO;
     const uint32_t n = bucket_count(c->count, level_unit(in->block, level));
-    assert(level != LEVEL_VALUES);
+    assert(level != LEVEL_VALUES && n <= ROWS_MOST / 2); /* a unit has 2 values and more */
     if (!s->level[k])
         s->level[k] = xmalloc(ROWS_MOST / 2 * sizeof *s->level[k]);
     return (two || blob_whole(&c->level1[k])) &&
@@ -306,106 +357,27 @@ bool level_decode(struct scan *s, const struct slice *in, enum level level, bool
 
 /* ---- reducing ---- */
 
-/* Over the base. */
-struct bytes_extent {
-    uint8_t lo, hi;
-    uint32_t sum; /* at most 65536 x 255 */
-};
-
-#ifdef __SSE2__
-
-enum { LANES = 16 };
-static_assert((int)LANES <= (int)SCAN_PAD, "a whole vector after the last byte may be read");
-
-/* The smallest of the lower eight bytes becomes the lowest, that of the upper eight the ninth. */
-static __m128i extent_least_of_halves(__m128i v)
-{
-    v = _mm_min_epu8(v, _mm_srli_epi64(v, 32));
-    v = _mm_min_epu8(v, _mm_srli_epi64(v, 16));
-    return _mm_min_epu8(v, _mm_srli_epi64(v, 8));
-}
-
-static __m128i extent_load(const uint8_t *p)
-{
-    return _mm_loadu_si128((const __m128i_u *)p);
-}
-
-/* Ones in the first n lanes: the last vector has bytes after the end in it. */
-static __m128i extent_mask_of(uint32_t n)
-{
-    static const uint8_t first[2 * LANES] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                             255, 255, 255, 255, 255, 255, 255, 255};
-    return extent_load(first + LANES - n);
-}
-
-static uint32_t extent_sum_of_halves(__m128i sum)
-{
-    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum)));
-}
-
-static uint32_t block_cursor_extent_sum_of_some(const uint8_t *v, uint32_t n)
-{
-    const __m128i zero = _mm_setzero_si128(), end = extent_load(v + n / LANES * LANES);
-    __m128i sum = _mm_sad_epu8(_mm_and_si128(end, extent_mask_of(n % LANES)), zero);
-    for (uint32_t i = 0; i + LANES <= n; i += LANES)
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(extent_load(v + i), zero));
-    return extent_sum_of_halves(sum);
-}
-
-static struct bytes_extent block_cursor_extent_of_some(const uint8_t *v, uint32_t n)
-{
-    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1),
-                  mask = extent_mask_of(n % LANES);
-    __m128i x = extent_load(v + n / LANES * LANES);
-    __m128i hi = _mm_and_si128(x, mask), lo = _mm_or_si128(x, _mm_xor_si128(mask, ones)),
-            sum = _mm_sad_epu8(hi, zero);
-    for (uint32_t i = 0; i + LANES <= n; i += LANES) {
-        x = extent_load(v + i);
-        lo = _mm_min_epu8(lo, x);
-        hi = _mm_max_epu8(hi, x);
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(x, zero));
-    }
-    hi = _mm_xor_si128(hi, ones); /* the largest is the smallest of the complements */
-    x = extent_least_of_halves(
-        _mm_min_epu8(_mm_unpacklo_epi64(lo, hi), _mm_unpackhi_epi64(lo, hi)));
-    return (struct bytes_extent){(uint8_t)_mm_extract_epi16(x, 0),
-                                 (uint8_t)~_mm_extract_epi16(x, 4), extent_sum_of_halves(sum)};
-}
-
-#else
-
-static uint32_t block_cursor_extent_sum_of_some(const uint8_t *v, uint32_t n)
-{
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-        sum += v[i];
-    return sum;
-}
-
-static struct bytes_extent block_cursor_extent_of_some(const uint8_t *v, uint32_t n)
-{
-    struct bytes_extent x = {255, 0, 0};
-    for (uint32_t i = 0; i < n; i++) {
-        x.lo = MIN_OF(x.lo, v[i]);
-        x.hi = MAX_OF(x.hi, v[i]);
-        x.sum += v[i];
-    }
-    return x;
-}
-
-#endif
-
+/* Bytes over a base. The compiler makes vector code of the loop; the sum of a block, 65536 x 255 at
+ * most, fits. */
 static struct extent extent_of_bytes(const uint8_t *v, uint32_t n, int64_t base)
 {
-    const struct bytes_extent x = block_cursor_extent_of_some(v, n);
+    uint8_t lo = UINT8_MAX, hi = 0;
+    uint32_t sum = 0;
+    assert(n > 0 && n <= ROWS_MOST);
+    for (uint32_t i = 0; i < n; i++) {
+        lo = MIN_OF(lo, v[i]);
+        hi = MAX_OF(hi, v[i]);
+        sum += v[i];
+    }
     const uint64_t b = (uint64_t)base;
-    return (struct extent){(int64_t)(b + x.lo), (int64_t)(b + x.hi), (double)base * n + x.sum};
+    return (struct extent){(int64_t)(b + lo), (int64_t)(b + hi), (double)base * n + sum};
 }
 
 /* Sums are made as doubles: those of foreign numbers may not fit an integer. */
 static struct extent extent_of_integers(const int64_t *v, uint32_t n)
 {
     struct extent x = {v[0], v[0], 0};
+    assert(n > 0);
     for (uint32_t i = 0; i < n; i++) {
         x.lo = MIN_OF(x.lo, v[i]);
         x.hi = MAX_OF(x.hi, v[i]);
@@ -423,6 +395,14 @@ static void extents_of_values(const struct codec_view *v, const struct unit_rang
         out[i] = extent_of_integers(v->v64 + at[i].from, at[i].to - at[i].from);
 }
 
+static uint32_t sum_of_bytes(const uint8_t *v, uint32_t n)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += v[i];
+    return sum;
+}
+
 static void sums_of_values(const struct codec_view *v, const struct unit_range *at, size_t n,
                            struct extent *out)
 {
@@ -430,7 +410,7 @@ static void sums_of_values(const struct codec_view *v, const struct unit_range *
         extents_of_values(v, at, n, out);
     for (size_t i = 0; i < n && v->narrow; i++) {
         const uint32_t some = at[i].to - at[i].from;
-        const uint32_t sum = block_cursor_extent_sum_of_some(v->v8 + at[i].from, some);
+        const uint32_t sum = sum_of_bytes(v->v8 + at[i].from, some);
         out[i] = (struct extent){.sum = (double)v->base * some + sum};
     }
 }
@@ -441,6 +421,7 @@ static void extents_of_level(const struct scan *scan, const struct unit_range *a
     const int64_t *min = scan->level[LEVEL_MIN], *max = scan->level[LEVEL_MAX],
                   *sums = scan->level[LEVEL_SUM];
     for (size_t i = 0; i < n; i++) {
+        assert(at[i].from < at[i].to);
         struct extent x = {min[at[i].from], max[at[i].from], (double)sums[at[i].from]};
         for (uint32_t k = at[i].from + 1; k < at[i].to; k++) {
             x.lo = MIN_OF(x.lo, min[k]);

@@ -3,6 +3,7 @@
  *
  *     series_select          which series a question is about
  *     block_cursor_next      which blocks of a series meet a window, in order of time
+ *     block_groups           or which blocks belong to the same group, for readers of whole rows
  *     slice_cut              which values of a block are in the window
  *     value_clock_open       when each value was read, with gaps
  *     slice_values           the values, or
@@ -16,27 +17,27 @@
 
 #include <string.h>
 
-#include "query/run_open.h"
+#include "query/run_internal.h"
 #include "query/series.h"
 
 /* ---- series ---- */
 
 /* Copied into the arena. */
-struct series_key series_key_of(const struct merged *m, struct arena *a);
+struct series_key series_key_of(const struct run_series *m, struct arena *a);
 /* The series that any of the questions asks for, as pointers; returns their number. */
 size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,
-                     struct arena *a, const struct merged ***out);
+                     struct arena *a, const struct run_series ***out);
 
 /* ---- buffers ---- */
 
-enum { SCAN_PAD = 16 }; /* bytes after scan->v8 that may be read */
+enum { SCAN_PAD = 8 }; /* bytes after the last of scan->v8 that the codec may write */
 
 /* Buffers for decoding, and the times of blocks that were needed so far; one per thread. */
 struct scan {
     struct arena arena;
     struct codec *codec;
     struct scan_times *times; /* one per store */
-    size_t n_times;
+    size_t n_times, cap_times;
     bool once; /* times of a block are needed once or twice, so they are not cached */
     uint8_t *v8;
     int64_t *v64;
@@ -67,11 +68,6 @@ static inline bool block_window_meets(const struct block_window *w, const struct
     return b->t_last_us >= w->from && b->t_first_us < w->to;
 }
 
-static inline bool block_same_group(const struct rows_block *a, const struct rows_block *b)
-{
-    return a->group.n == b->group.n && memcmp(a->group.p, b->group.p, a->group.n) == 0;
-}
-
 /* Values [from, to) of a column. */
 struct slice {
     struct store *store;
@@ -82,14 +78,14 @@ struct slice {
 };
 
 struct block_cursor {
-    const struct merged *series;
+    const struct run_series *series;
     wall_ns from, to;
     size_t part; /* the next block */
     uint32_t ref;
     struct block_window window; /* on the clock of the part */
 };
 
-struct block_cursor block_cursor_of(const struct merged *m, wall_ns from, wall_ns to);
+struct block_cursor block_cursor_of(const struct run_series *m, wall_ns from, wall_ns to);
 /* The next block that meets the window, with its whole column; false: there are no more. */
 bool block_cursor_next(struct block_cursor *c, struct slice *out);
 
@@ -103,16 +99,32 @@ struct slices {
 };
 
 /* All slices of a series in [from, to) of wall time (0: open), in order, in the arena. */
-struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+struct slices slices_of(struct scan *s, const struct run_series *m, wall_ns from, wall_ns to,
                         struct arena *a);
 /* The series has a value in every row of every block that meets the window. */
-bool slices_plain(const struct merged *m, wall_ns from, wall_ns to);
+bool slices_plain(const struct run_series *m, wall_ns from, wall_ns to);
 
 /* There is a value in every row of the block. */
 static inline bool column_is_plain(const struct column *c, const struct rows_block *b)
 {
     return !c->has_gaps && c->first_row == 0 && c->count == b->rows;
 }
+
+/* ---- blocks of a group ---- */
+
+/* Blocks of series that were read together, in order of time. */
+struct block_group {
+    uint32_t *blocks; /* of the store */
+    uint32_t n;
+};
+
+/* The groups of a store, in the order of their first blocks, in the arena; returns how many. `used`
+ * says by block which ones count; NULL: all. */
+size_t block_groups(const struct store *s, const bool *used, struct arena *a,
+                    struct block_group **out);
+
+/* The first ref of a series in that block of its store or a later one; n_refs: none. */
+size_t series_first_ref(const struct store_series *s, uint32_t block);
 
 /* ---- times ---- */
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* breakdown_internal.h - the inside of a breakdown while it is made, for its own files alone. */
+/* breakdown_internal.h - what breakdown.c and breakdown_run.c share. */
 #ifndef QUERY_BREAKDOWN_INTERNAL_H
 #define QUERY_BREAKDOWN_INTERNAL_H
 
 #include "query/breakdown.h"
 #include "query/intervals.h"
-#include "query/ops_launch.h"
-#include "query/ops_names.h"
+#include "query/trace.h"
 
 /* ---- steps of one process (breakdown_steps.c) ---- */
 
 struct host_step {
-    int64_t number, begin, end;    /* as the host says */
+    int64_t number, begin, end;    /* by the clock of the host */
     int64_t first_begin, last_end; /* of the device operations launched inside; by `matched` */
     uint64_t matched;
 };
@@ -34,7 +33,7 @@ void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begi
 void host_steps_clear(struct host_steps *s);
 void host_steps_free(struct host_steps *s);
 
-/* What is written of a process: one row per step that is kept. role[] holds normal lists. Returns
+/* The rows of a process: one per step that is not dropped. role[] holds normal lists. Returns
  * how many rows went to out[s->n]. */
 size_t host_steps_rows(struct host_steps *s, const struct intervals role[ROLE_OTHER],
                        struct step_row *out);

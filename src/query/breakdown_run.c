@@ -7,8 +7,379 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
+#include "query/breakdown.h"
 #include "query/breakdown_internal.h"
-#include "query/detail_cost.h"
+#include "query/detail.h"
+#include "query/trace.h"
+
+/* ---- the steps of a process ----
+ *
+ * Where they really begin and end, and where their time went (docs/breakdowns.md, "Steps"). */
+
+void host_steps_add(struct host_steps *s, int64_t number, int64_t begin, int64_t end)
+{
+    *VEC_ADD(s->v, s->n, s->cap) = (struct host_step){.number = number, .begin = begin, .end = end};
+}
+
+void host_steps_clear(struct host_steps *s)
+{
+    s->n = s->n_loose = s->near = 0;
+}
+
+void host_steps_free(struct host_steps *s)
+{
+    free(s->v);
+    free(s->loose);
+}
+
+static int breakdown_steps_by_begin(const void *a, const void *b)
+{
+    const struct host_step *x = a, *y = b;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+void host_steps_sort(struct host_steps *s)
+{
+    if (s->n)
+        qsort(s->v, s->n, sizeof *s->v, breakdown_steps_by_begin);
+}
+
+void host_steps_unseen(const struct host_steps *s, struct intervals *out)
+{
+    int64_t end = s->n ? s->v[0].end : 0;
+    for (size_t i = 1; i < s->n; i++) {
+        if (s->v[i].number > s->v[i - 1].number + 1)
+            intervals_add(out, end, s->v[i].begin);
+        end = MAX_OF(end, s->v[i].end);
+    }
+    intervals_finish(out);
+}
+
+/* ---- device operations ---- */
+
+static bool is_last_before(const struct host_steps *s, size_t i, int64_t t)
+{
+    return s->v[i].begin <= t && (i + 1 == s->n || s->v[i + 1].begin > t);
+}
+
+/* The last step that began by `t`; s->n: none did. */
+static size_t last_before(const struct host_steps *s, int64_t t)
+{
+    size_t lo = 0, hi = s->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (s->v[mid].begin <= t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? lo - 1 : s->n;
+}
+
+/* The step that the whole call lies in. */
+static struct host_step *breakdown_steps_step_of(struct host_steps *s, const struct launch *l)
+{
+    if (!l || s->n == 0)
+        return NULL;
+    if (s->near >= s->n || !is_last_before(s, s->near, l->begin))
+        s->near = last_before(s, l->begin);
+    if (s->near == s->n || l->end > s->v[s->near].end)
+        return NULL;
+    return &s->v[s->near];
+}
+
+static void add_loose(struct host_steps *s, int64_t end)
+{
+    *VEC_ADD(s->loose, s->n_loose, s->cap_loose) = end;
+}
+
+void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begin, int64_t end)
+{
+    struct host_step *step = breakdown_steps_step_of(s, l);
+    if (!step) {
+        if (s->n)
+            add_loose(s, end);
+        return;
+    }
+    step->first_begin = step->matched ? MIN_OF(step->first_begin, begin) : begin;
+    step->last_end = step->matched ? MAX_OF(step->last_end, end) : end;
+    step->matched++;
+}
+
+/* ---- where steps begin and end ---- */
+
+static bool any_matched(const struct host_steps *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].matched)
+            return true;
+    return false;
+}
+
+/* What runs on the device when the first step begins may be work of a step before the trace: it
+ * ends that one. */
+static int64_t end_before_first(const struct host_steps *s)
+{
+    int64_t end = s->v[0].begin;
+    for (size_t i = 0; s->v[0].matched && i < s->n_loose; i++)
+        if (s->loose[i] < s->v[0].first_begin)
+            end = MAX_OF(end, s->loose[i]);
+    return end;
+}
+
+static void move_edges(struct host_steps *s)
+{
+    int64_t before = end_before_first(s);
+    for (size_t i = 0; i < s->n; i++) {
+        struct host_step *v = &s->v[i];
+        v->begin = MAX_OF(v->begin, before);
+        if (v->matched)
+            v->end = MAX_OF(v->end, v->last_end);
+        v->end = MAX_OF(v->end, v->begin);
+        before = v->end;
+    }
+}
+
+/* The profiler may have stopped before the device was done with the last steps: those without any
+ * device operation go, and one that has fewer than 0.8 of those of the one before. */
+static size_t keep_count(const struct host_steps *s)
+{
+    size_t keep = s->n;
+    while (keep && s->v[keep - 1].matched == 0)
+        keep--;
+    if (keep > 1 && 0.8 * (double)s->v[keep - 2].matched > (double)s->v[keep - 1].matched)
+        keep--;
+    return keep;
+}
+
+/* ---- what their time went to ---- */
+
+/* Each role gets what those before it left, in `slots`; what nobody took stays there. */
+static void breakdown_steps_share_out(const struct host_steps *s, size_t n,
+                                      const struct intervals role[], struct step_row *out)
+{
+    struct intervals slots = {0}, taken = {0}, left = {0};
+    for (size_t i = 0; i < n; i++)
+        intervals_add(&slots, s->v[i].begin, s->v[i].end);
+    intervals_finish(&slots);
+    for (unsigned r = 0; r < ROLE_N; r++) {
+        size_t from = 0;
+        if (r < ROLE_OTHER)
+            intervals_both(&slots, &role[r], &taken);
+        for (size_t i = 0; i < n; i++)
+            out[i].role_ns[r] = intervals_length_within(r < ROLE_OTHER ? &taken : &slots,
+                                                        out[i].begin, out[i].end, &from);
+        if (r == ROLE_OTHER)
+            break;
+        intervals_minus(&slots, &taken, &left);
+        const struct intervals swap = slots;
+        slots = left;
+        left = swap;
+    }
+    intervals_free(&slots);
+    intervals_free(&taken);
+    intervals_free(&left);
+}
+
+static enum role most_of(const struct step_row *s)
+{
+    enum role most = ROLE_KERNEL;
+    for (enum role r = ROLE_KERNEL; r < ROLE_N; r++)
+        if (s->role_ns[r] > s->role_ns[most])
+            most = r;
+    return most;
+}
+
+size_t host_steps_rows(struct host_steps *s, const struct intervals role[ROLE_OTHER],
+                       struct step_row *out)
+{
+    size_t n = s->n;
+    if (any_matched(s)) {
+        move_edges(s);
+        n = s->n > 1 ? keep_count(s) : n;
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct step_row){.step = s->v[i].number,
+                                   .begin = s->v[i].begin,
+                                   .end = s->v[i].end,
+                                   .device_ops = s->v[i].matched};
+    breakdown_steps_share_out(s, n, role, out);
+    for (size_t i = 0; i < n; i++)
+        out[i].critical = most_of(&out[i]);
+    return n;
+}
+
+/* ---- memory in use over time ---- */
+
+/* ---- events ---- */
+
+static const char device_key[] = "device=";
+
+/* "device=gpu3" or "device=cpu", a line of its own among the args. */
+static bool device_of_args(const char *args, int64_t *out)
+{
+    const char *at = args ? strstr(args, device_key) : NULL;
+    if (!at || (at > args && at[-1] != '\n'))
+        return false;
+    at += sizeof device_key - 1;
+    if (strncmp(at, "gpu", 3) != 0) {
+        *out = MEM_CPU;
+        return strncmp(at, "cpu", 3) == 0;
+    }
+    char *end;
+    *out = strtol(at + 3, &end, 10);
+    return end > at + 3 && *out >= 0;
+}
+
+/* The device that a thread speaks of when it does not say which: its own. */
+static int64_t device_of_track(const struct run_track *t)
+{
+    if (t->track.kind == TRACK_DEVICE)
+        return track_device(&t->track);
+    return MAX_OF(0, t->process->device);
+}
+
+static const struct {
+    const char *name;
+    enum mem_what what;
+    bool cpu;
+} totals[] = {
+    {"cpu.allocated", MEM_TOTAL, true},
+    {"cuda.allocated", MEM_TOTAL, false},
+    {"cuda.reserved", MEM_RESERVED, false},
+    {"cuda.peak", MEM_PEAK, false},
+};
+
+bool mem_event_of(const struct run_track *t, const struct run_event *x, struct mem_event *out)
+{
+    const struct event *e = &x->event;
+    *out = (struct mem_event){.at = x->at.ns, .bytes = e->value};
+    if (e->kind == EVENT_MARK)
+        return device_of_args(e->args, &out->device);
+    for (size_t i = 0; i < COUNT_OF(totals) && e->kind == EVENT_COUNT; i++) {
+        if (strcmp(totals[i].name, e->name) != 0)
+            continue;
+        out->what = totals[i].what;
+        out->device = totals[i].cpu ? MEM_CPU : device_of_track(t);
+        return true;
+    }
+    return false;
+}
+
+/* ---- curves ---- */
+
+static int memcurve_compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_device_and_time(const void *a, const void *b)
+{
+    const struct mem_event *x = a, *y = b;
+    int c = memcurve_compare(x->device, y->device);
+    if (c == 0)
+        c = memcurve_compare(x->at, y->at);
+    return c ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+static bool is_sorted(const struct mem_event *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (by_device_and_time(&v[i - 1], &v[i]) > 0)
+            return false;
+    return true;
+}
+
+static size_t memcurve_count(const struct mem_event *v, size_t n, enum mem_what what)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        k += v[i].what == what;
+    return k;
+}
+
+/* Sums wrap instead of overflowing: what they add up comes from a file. */
+static void fill_points(struct memcurve *c, const struct mem_event *v, size_t n)
+{
+    const enum mem_what what = c->exact ? MEM_TOTAL : MEM_CHANGE;
+    uint64_t sum = 0;
+    int64_t lowest = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].what != what)
+            continue;
+        sum = c->exact ? (uint64_t)v[i].bytes : sum + (uint64_t)v[i].bytes;
+        c->points[c->n++] = (struct mem_point){v[i].at, (int64_t)sum};
+        lowest = MIN_OF(lowest, (int64_t)sum);
+    }
+    for (size_t i = 0; i < c->n && !c->exact; i++)
+        c->points[i].bytes = (int64_t)((uint64_t)c->points[i].bytes - (uint64_t)lowest);
+}
+
+static void fill_peaks(struct memcurve *c, const struct mem_event *v, size_t n)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (i > 0 && c->points[i].bytes <= c->peak_bytes)
+            continue;
+        c->peak_bytes = c->points[i].bytes;
+        c->peak_at = c->points[i].at;
+    }
+    c->highest_bytes = c->peak_bytes;
+    c->reserved_peak_bytes = -1;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].what == MEM_RESERVED)
+            c->reserved_peak_bytes = MAX_OF(c->reserved_peak_bytes, v[i].bytes);
+        if (v[i].what != MEM_PEAK || v[i].bytes < c->peak_bytes)
+            continue;
+        if (v[i].bytes > c->peak_bytes || !c->allocator_peak)
+            c->peak_at = v[i].at;
+        c->peak_bytes = v[i].bytes;
+        c->allocator_peak = true;
+    }
+}
+
+/* False when there is nothing to draw. */
+static bool curve_of(const struct mem_event *v, size_t n, struct arena *a, struct memcurve *out)
+{
+    const size_t told = memcurve_count(v, n, MEM_TOTAL), changes = memcurve_count(v, n, MEM_CHANGE);
+    if (told + changes == 0)
+        return false;
+    *out = (struct memcurve){.device = v[0].device, .exact = told > 0};
+    out->points = arena_array(a, struct mem_point, told ? told : changes);
+    fill_points(out, v, n);
+    fill_peaks(out, v, n);
+    return true;
+}
+
+static size_t device_end(const struct mem_event *v, size_t n, size_t i)
+{
+    const int64_t device = v[i].device;
+    while (i < n && v[i].device == device)
+        i++;
+    return i;
+}
+
+void memcurve_build(struct mem_event *v, size_t n, struct arena *a, struct memcurve **out,
+                    size_t *n_out)
+{
+    size_t devices = 0;
+    for (size_t i = 0; i < n; i++)
+        v[i].order = i;
+    if (!is_sorted(v, n))
+        qsort(v, n, sizeof *v, by_device_and_time);
+    for (size_t i = 0; i < n; i = device_end(v, n, i))
+        devices++;
+    *out = arena_array(a, struct memcurve, devices);
+    *n_out = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        end = device_end(v, n, i);
+        *n_out += curve_of(v + i, end - i, a, &(*out)[*n_out]);
+    }
+}
+
+/* ---- what hooks of the same run add ---- */
 
 static bool breakdown_run_same_process(const struct breakdown_of *x, const struct breakdown_of *y)
 {

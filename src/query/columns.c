@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c - see columns.h.
  *
+ *     blocks of a store --block_groups--> one lane per group --fold--> floats of the current block
+ *     rows of all lanes in order of time --sweepgrid--> sweeps of a batch
+ *
  * A lane is one group of one recorder: its blocks one after the other, the current one decoded to
  * floats. Rows of all lanes are taken in order of time. The sweep that each row belongs to is
- * noted, and ranges of rows are copied when a block or a batch ends. */
+ * noted, and ranges of rows are copied when a block or a batch ends.
+ *
+ * Why every row is copied once, into the right sweep:
+ *
+ * - lane->row only grows, and a row gets its number in the batch (lane->to) in the same call.
+ * - Rows [first, row) of a lane are numbered and not copied. A block is replaced, and a batch is
+ *   handed out, only after they were copied. So numbers of a batch never outlive it.
+ * - Numbers of a lane only grow within a batch, because rows are taken in order of time. */
 #include "query/columns.h"
 
 #include <assert.h>
@@ -12,25 +22,281 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/columns_fold.h"
+#include "query/block_cursor.h"
 #include "query/sweepgrid.h"
-#include "query/sweepteam.h"
 #include "record/record.h"
-#include "store/reader.h"
+#include "store/column.h"
+
+/* ---- folding: several columns of a block become one of floats ----
+ *
+ * The busiest of 96 cores over a day is a maximum over 80 million values, so whole columns of small
+ * numbers are folded by loops that the compiler vectorizes; columns with gaps or of wide numbers go
+ * the slow way. */
+
+enum fold { FOLD_NONE, FOLD_MAX, FOLD_MEAN, FOLD_SUM };
+
+/* Buffers for decoding, one per thread, each for ROWS_MOST rows. */
+struct fold_room {
+    struct scan scan;
+    int16_t *small; /* of whole columns of small numbers */
+    uint32_t *sums;
+    double *wide; /* of all others */
+    uint32_t *counts;
+};
+
+/* Columns of a block that become one. */
+struct fold_parts {
+    const struct rows_block *block;
+    const struct column *const *v;
+    size_t n;
+    enum fold fold;
+};
+
+enum { BYTE_VALUES = 256, SMALL_MOST = INT16_MAX };
+
+static void fold_room_open(struct fold_room *m)
+{
+    scan_open(&m->scan);
+    m->small = xmalloc(ROWS_MOST * sizeof *m->small);
+    m->sums = xmalloc(ROWS_MOST * sizeof *m->sums);
+    m->wide = xmalloc(ROWS_MOST * sizeof *m->wide);
+    m->counts = xmalloc(ROWS_MOST * sizeof *m->counts);
+}
+
+static void fold_room_close(struct fold_room *m)
+{
+    scan_close(&m->scan);
+    free(m->small);
+    free(m->sums);
+    free(m->wide);
+    free(m->counts);
+}
+
+static bool fold_decode(struct fold_room *m, const struct column *c, struct codec_view *view)
+{
+    return slice_values(&m->scan, &(struct slice){.column = c}, view);
+}
+
+static double fold_value_at(const struct codec_view *v, uint32_t i)
+{
+    return v->narrow ? (double)v->base + v->v8[i] : (double)v->v64[i];
+}
+
+static void fold_fill(float *out, uint32_t n, float v)
+{
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = v;
+}
+
+static void fold_fill_nan(float *out, uint32_t n)
+{
+    fold_fill(out, n, NAN);
+}
+
+/* All rows have one value, which is in its summary. */
+static bool fold_is_constant(const struct rows_block *b, const struct column *c)
+{
+    return c->min == c->max && !c->has_gaps && c->count == b->rows && blob_whole(&c->values);
+}
+
+/* ---- one column ---- */
+
+static uint8_t fold_highest_byte(const uint8_t *v, uint32_t n)
+{
+    uint8_t most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = v[i] > most ? v[i] : most;
+    return most;
+}
+
+static void fold_put_narrow(const struct codec_view *v, struct scale scale, uint32_t n, float *out)
+{
+    float worth[BYTE_VALUES];
+    const uint8_t most = fold_highest_byte(v->v8, n);
+    for (int i = 0; i <= most; i++)
+        worth[i] = (float)scale_value(scale, (double)v->base + i);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = worth[v->v8[i]];
+}
+
+static void fold_put_wide(const struct codec_view *v, struct scale scale, uint32_t n, float *out)
+{
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = (float)scale_value(scale, (double)v->v64[i]);
+}
+
+static void fold_put_one(struct fold_room *m, const struct rows_block *b, const struct column *c,
+                         float *out)
+{
+    const struct scale scale = scale_of(c->step);
+    struct codec_view v;
+    if (fold_is_constant(b, c)) {
+        fold_fill(out, b->rows, (float)scale_value(scale, (double)c->min));
+        return;
+    }
+    if (c->has_gaps || c->count < b->rows)
+        fold_fill_nan(out, b->rows);
+    const uint32_t *rows = c->has_gaps ? scan_value_rows(&m->scan, c, b) : NULL;
+    if ((c->has_gaps && !rows) || !fold_decode(m, c, &v)) {
+        fold_fill_nan(out, b->rows);
+        return;
+    }
+    if (!c->has_gaps && v.narrow)
+        fold_put_narrow(&v, scale, c->count, out + c->first_row);
+    else if (!c->has_gaps)
+        fold_put_wide(&v, scale, c->count, out + c->first_row);
+    for (uint32_t i = 0; c->has_gaps && i < c->count; i++)
+        out[rows[i]] = (float)scale_value(scale, fold_value_at(&v, i));
+}
+
+/* ---- whole columns of small numbers ---- */
+
+/* Small by its head. Values that contradict the head wrap: wrong numbers, nothing worse. */
+static bool fold_is_small(const struct rows_block *b, const struct column *c, double step)
+{
+    return !c->has_gaps && c->first_row == 0 && c->count == b->rows && c->step == step &&
+           c->min >= 0 && c->max <= SMALL_MOST;
+}
+
+static void fold_max_bytes(int16_t *restrict acc, const uint8_t *restrict v, uint32_t n,
+                           int16_t base)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const int16_t x = (int16_t)(base + v[i]);
+        acc[i] = acc[i] > x ? acc[i] : x;
+    }
+}
+
+static void fold_max_words(int16_t *restrict acc, const int64_t *restrict v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const int16_t x = (int16_t)v[i];
+        acc[i] = acc[i] > x ? acc[i] : x;
+    }
+}
+
+static void fold_sum_bytes(uint32_t *restrict acc, const uint8_t *restrict v, uint32_t n,
+                           uint32_t base)
+{
+    for (uint32_t i = 0; i < n; i++)
+        acc[i] += base + v[i];
+}
+
+static void fold_sum_words(uint32_t *restrict acc, const int64_t *restrict v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        acc[i] += (uint32_t)v[i];
+}
+
+static void fold_gather_small(struct fold_room *m, uint32_t rows, const struct codec_view *v,
+                              enum fold fold)
+{
+    if (fold == FOLD_MAX && v->narrow)
+        fold_max_bytes(m->small, v->v8, rows, (int16_t)v->base);
+    else if (fold == FOLD_MAX)
+        fold_max_words(m->small, v->v64, rows);
+    else if (v->narrow)
+        fold_sum_bytes(m->sums, v->v8, rows, (uint32_t)v->base);
+    else
+        fold_sum_words(m->sums, v->v64, rows);
+}
+
+static bool fold_all_small(const struct fold_parts *p)
+{
+    for (size_t k = 0; k < p->n; k++)
+        if (!fold_is_small(p->block, p->v[k], p->v[0]->step))
+            return false;
+    return true;
+}
+
+static void fold_put_small(const struct fold_room *m, const struct fold_parts *p, float *out)
+{
+    const struct scale scale = scale_of(p->v[0]->step);
+    const double parts = p->fold == FOLD_MEAN ? (double)p->n : 1;
+    const uint32_t rows = p->block->rows;
+    for (uint32_t i = 0; p->fold == FOLD_MAX && i < rows; i++)
+        out[i] = (float)scale_value(scale, m->small[i]);
+    for (uint32_t i = 0; p->fold != FOLD_MAX && i < rows; i++)
+        out[i] = (float)(scale_value(scale, m->sums[i]) / parts);
+}
+
+/* False: there is one that cannot be taken so. */
+static bool fold_small(struct fold_room *m, const struct fold_parts *p, float *out)
+{
+    if (!fold_all_small(p))
+        return false;
+    memset(m->small, 0, p->block->rows * sizeof *m->small);
+    memset(m->sums, 0, p->block->rows * sizeof *m->sums);
+    for (size_t k = 0; k < p->n; k++) {
+        struct codec_view v;
+        if (!fold_decode(m, p->v[k], &v))
+            return false;
+        fold_gather_small(m, p->block->rows, &v, p->fold);
+    }
+    fold_put_small(m, p, out);
+    return true;
+}
+
+/* ---- any columns ---- */
+
+static void fold_add_wide(struct fold_room *m, const struct rows_block *b, const struct column *c,
+                          enum fold fold)
+{
+    const struct scale scale = scale_of(c->step);
+    struct codec_view v;
+    const uint32_t *rows = scan_value_rows(&m->scan, c, b);
+    if (!rows || !fold_decode(m, c, &v))
+        return;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const uint32_t row = rows[i];
+        const double x = scale_value(scale, fold_value_at(&v, i));
+        if (fold == FOLD_MAX)
+            m->wide[row] = m->counts[row] ? fmax(m->wide[row], x) : x;
+        else
+            m->wide[row] += x;
+        m->counts[row]++;
+    }
+}
+
+static void fold_wide(struct fold_room *m, const struct fold_parts *p, float *out)
+{
+    const struct rows_block *b = p->block;
+    memset(m->wide, 0, b->rows * sizeof *m->wide);
+    memset(m->counts, 0, b->rows * sizeof *m->counts);
+    for (size_t k = 0; k < p->n; k++)
+        fold_add_wide(m, b, p->v[k], p->fold);
+    for (uint32_t i = 0; i < b->rows; i++) {
+        const double parts = p->fold == FOLD_MEAN ? m->counts[i] : 1;
+        out[i] = m->counts[i] ? (float)(m->wide[i] / parts) : NAN;
+    }
+}
+
+/* `out` has room for the rows of the block; NAN is a row without a reading. Damaged columns are
+ * left out. */
+static void fold_columns(struct fold_room *m, const struct fold_parts *p, float *out)
+{
+    if (p->n == 1)
+        fold_put_one(m, p->block, p->v[0], out);
+    else if (!fold_small(m, p, out))
+        fold_wide(m, p, out);
+}
+
+/* ---- what is read ---- */
 
 enum { BATCH = 4096 };
 
-/* A column of a block that an ask is made of. */
-struct column_input {
-    uint32_t block, ask, column;
+/* The series of a store that an ask is made of, in the order in which they were first recorded. */
+struct column_source {
+    const struct store_series **v;
+    size_t n;
     enum fold fold;
 };
 
 struct column_lane {
-    uint32_t *blocks; /* of the store, in order of time */
-    uint32_t n_blocks, next_block;
+    struct block_group group;
+    uint32_t next_block;
     uint32_t rows, row; /* of the current block; the next one to take */
-    uint32_t first;     /* of the rows that are noted and not copied yet */
+    uint32_t first;     /* of the rows that have a sweep and are not copied yet */
     int64_t *times;     /* us */
     int64_t period_us;
     float **v;    /* by ask; NULL: not allocated yet */
@@ -58,8 +324,7 @@ struct columns {
 
     struct arena arena; /* of what follows: the session being read */
     const struct store *store;
-    struct column_input *inputs; /* sorted by block, ask and column */
-    size_t n_inputs;
+    struct column_source *sources; /* by ask */
     struct column_lane *lanes;
     size_t n_lanes;
     struct sweepgrid grid;
@@ -72,27 +337,22 @@ struct columns {
     bool *ever;       /* by ask: the node had it */
 };
 
-/* ---- which columns of which blocks an ask is made of ---- */
+/* ---- which series an ask is made of ---- */
 
 static bool column_is_total(const struct store_series *s)
 {
     return strcmp(s->entity, ENTITY_TOTAL) == 0;
 }
 
-static bool column_has_total(const struct store *s, const char *metric)
-{
-    for (uint32_t i = 0; i < s->n_series; i++)
-        if (strcmp(s->series[i].metric, metric) == 0 && column_is_total(&s->series[i]))
-            return true;
-    return false;
-}
-
 static enum fold column_fold_of(const struct store *s, const struct column_ask *ask)
 {
     if (ask->which == COLUMN_PEAK)
         return FOLD_MAX;
-    if (ask->which != COLUMN_TOTAL || column_has_total(s, ask->metric))
+    if (ask->which != COLUMN_TOTAL)
         return FOLD_NONE;
+    for (uint32_t i = 0; i < s->n_series; i++)
+        if (strcmp(s->series[i].metric, ask->metric) == 0 && column_is_total(&s->series[i]))
+            return FOLD_NONE;
     const enum metric_id m = metric_find(ask->metric);
     return m < METRIC_N && metrics[m].unit == UNIT_PERCENT ? FOLD_MEAN : FOLD_SUM;
 }
@@ -114,108 +374,30 @@ static bool column_is_wanted(const struct column_ask *ask, enum fold fold,
     }
 }
 
-/* The next series that the ask wants, from number `i` on; NULL: there is none. */
-static const struct store_series *
-column_next_wanted(const struct store *s, const struct column_ask *ask, enum fold fold, uint32_t *i)
+static struct column_source column_source_of(const struct store *s, const struct column_ask *ask,
+                                             struct arena *a)
 {
-    while (*i < s->n_series) {
-        const struct store_series *x = &s->series[(*i)++];
-        if (!column_is_wanted(ask, fold, x))
-            continue;
-        if (ask->which == COLUMN_ONLY)
-            *i = s->n_series;
-        return x;
-    }
-    return NULL;
+    struct column_source out = {.fold = column_fold_of(s, ask)};
+    const size_t most = ask->which == COLUMN_ONLY ? 1 : s->n_series;
+    out.v = arena_array(a, const struct store_series *, s->n_series + 1);
+    for (uint32_t i = 0; i < s->n_series && out.n < most; i++)
+        if (column_is_wanted(ask, out.fold, &s->series[i]))
+            out.v[out.n++] = &s->series[i];
+    return out;
 }
 
-static bool columns_are_in(const struct store *s, const struct column_ask *ask)
+/* By block: whether an ask needs anything in it. Times of the others are not read. */
+static bool *columns_used_blocks(struct columns *c)
 {
-    uint32_t i = 0;
-    return column_next_wanted(s, ask, column_fold_of(s, ask), &i) != NULL;
-}
-
-struct column_plan {
-    const struct store *store;
-    const struct column_ask *asks;
-    uint32_t *ends; /* by block: the index after its last input so far */
-    struct column_input *v;
-};
-
-typedef void plan_see_ref(struct column_plan *p, struct store_ref r, uint32_t ask, enum fold fold);
-
-/* The inputs of a block come after those of all blocks before it. */
-static void plan_count_ref(struct column_plan *p, struct store_ref r, uint32_t ask, enum fold fold)
-{
-    (void)ask;
-    (void)fold;
-    p->ends[r.block + 1]++;
-}
-
-/* Asks come in order; series of one ask are in the order in which they were first recorded. */
-static void plan_put_ref(struct column_plan *p, struct store_ref r, uint32_t ask, enum fold fold)
-{
-    const struct column_input one = {r.block, ask, r.column, fold};
-    uint32_t at = p->ends[r.block]++;
-    for (; at > 0 && p->v[at - 1].block == r.block && p->v[at - 1].ask == ask &&
-           p->v[at - 1].column > r.column;
-         at--)
-        p->v[at] = p->v[at - 1];
-    p->v[at] = one;
-}
-
-static void plan_see_ask(struct column_plan *p, uint32_t ask, plan_see_ref *see)
-{
-    const enum fold fold = column_fold_of(p->store, &p->asks[ask]);
-    uint32_t i = 0;
-    for (const struct store_series *x; (x = column_next_wanted(p->store, &p->asks[ask], fold, &i));)
-        for (uint32_t k = 0; k < x->n_refs; k++)
-            see(p, x->refs[k], ask, fold);
-}
-
-/* All inputs, sorted, in the arena; returns how many. */
-static size_t columns_make_plan(const struct store *s, const struct column_ask *asks, size_t n_asks,
-                                struct arena *a, struct column_input **out)
-{
-    struct column_plan p = {
-        .store = s, .asks = asks, .ends = xcalloc(s->n_blocks + 1, sizeof *p.ends)};
-    for (uint32_t i = 0; i < n_asks; i++)
-        plan_see_ask(&p, i, plan_count_ref);
-    for (uint32_t b = 0; b < s->n_blocks; b++)
-        p.ends[b + 1] += p.ends[b];
-    const size_t n = p.ends[s->n_blocks];
-    *out = p.v = arena_array(a, struct column_input, n + 1);
-    for (uint32_t i = 0; i < n_asks; i++)
-        plan_see_ask(&p, i, plan_put_ref);
-    free(p.ends);
-    return n;
+    bool *used = arena_array(&c->arena, bool, c->store->n_blocks + 1);
+    for (size_t k = 0; k < c->n_asks; k++)
+        for (size_t i = 0; i < c->sources[k].n; i++)
+            for (uint32_t r = 0; r < c->sources[k].v[i]->n_refs; r++)
+                used[c->sources[k].v[i]->refs[r].block] = true;
+    return used;
 }
 
 /* ---- lanes ---- */
-
-static struct column_lane *lane_find(struct columns *c, uint32_t block)
-{
-    const struct rows_block *all = c->store->blocks;
-    for (size_t i = 0; i < c->n_lanes; i++)
-        if (block_same_group(&all[c->lanes[i].blocks[0]], &all[block]))
-            return &c->lanes[i];
-    struct column_lane *l = &c->lanes[c->n_lanes++];
-    l->blocks = arena_array(&c->arena, uint32_t, c->store->n_blocks);
-    l->v = arena_array(&c->arena, float *, c->n_asks);
-    l->has = arena_array(&c->arena, bool, c->n_asks);
-    return l;
-}
-
-static void columns_make_lanes(struct columns *c)
-{
-    c->lanes = arena_array(&c->arena, struct column_lane, c->store->n_blocks);
-    for (size_t i = 0; i < c->n_inputs; i++) {
-        if (i && c->inputs[i - 1].block == c->inputs[i].block)
-            continue;
-        struct column_lane *l = lane_find(c, c->inputs[i].block);
-        l->blocks[l->n_blocks++] = c->inputs[i].block;
-    }
-}
 
 static void lane_fit(struct columns *c, struct column_lane *l, uint32_t rows)
 {
@@ -231,62 +413,55 @@ static void lane_fit(struct columns *c, struct column_lane *l, uint32_t rows)
     }
 }
 
-static const struct column_input *columns_inputs_of(const struct columns *c, uint32_t block)
+/* The columns of a source in a block, in their order there, into c->list; returns how many. */
+static size_t columns_list(struct columns *c, const struct column_source *from, uint32_t block,
+                           const struct column *all)
 {
-    size_t lo = 0, hi = c->n_inputs;
-    while (lo < hi) {
-        const size_t mid = (lo + hi) / 2;
-        if (c->inputs[mid].block < block)
-            lo = mid + 1;
-        else
-            hi = mid;
+    const uint32_t n_columns = c->store->blocks[block].n_columns;
+    size_t n = 0;
+    for (size_t i = 0; i < from->n; i++) {
+        const struct store_series *s = from->v[i];
+        for (size_t r = series_first_ref(s, block); r < s->n_refs && s->refs[r].block == block;
+             r++) {
+            const struct column *column = &all[s->refs[r].column];
+            assert(s->refs[r].column < n_columns && n < n_columns);
+            size_t at = n++;
+            for (; at > 0 && c->list[at - 1] > column; at--)
+                c->list[at] = c->list[at - 1];
+            c->list[at] = column;
+        }
     }
-    return c->inputs + lo;
-}
-
-static void columns_fit_heads(struct columns *c, uint32_t n)
-{
-    if (n <= c->cap_heads)
-        return;
-    c->cap_heads = n;
-    c->heads = xrealloc(c->heads, n, sizeof *c->heads);
-    c->list = xrealloc(c->list, n, sizeof *c->list);
-}
-
-/* For an ask, of as many rows as any block of the lane has had. */
-static float *lane_room(struct column_lane *l, uint32_t ask)
-{
-    if (!l->v[ask])
-        l->v[ask] = xmalloc(l->cap * sizeof(float));
-    return l->v[ask];
+    return n;
 }
 
 static void lane_fill(struct columns *c, struct column_lane *l, uint32_t block)
 {
     const struct rows_block *b = &c->store->blocks[block];
-    const struct column_input *end = c->inputs + c->n_inputs;
-    columns_fit_heads(c, b->n_columns);
-    const struct column **list = c->list, *all = block_columns_once(b, c->heads);
-    memset(l->has, 0, c->n_asks * sizeof *l->has);
-    for (const struct column_input *in = columns_inputs_of(c, block);
-         in < end && in->block == block;) {
-        const struct column_input *first = in;
-        size_t n = 0;
-        for (; in < end && in->block == block && in->ask == first->ask; in++)
-            list[n++] = &all[in->column];
-        assert(n <= b->n_columns);
-        const struct fold_parts parts = {b, list, n, first->fold};
-        fold_columns(&c->room, &parts, lane_room(l, first->ask));
-        l->has[first->ask] = true;
+    if (b->n_columns > c->cap_heads) {
+        c->cap_heads = b->n_columns;
+        c->heads = xrealloc(c->heads, c->cap_heads, sizeof *c->heads);
+        c->list = xrealloc(c->list, c->cap_heads, sizeof *c->list);
+    }
+    const struct column *all = block_columns_once(b, c->heads);
+    for (size_t k = 0; k < c->n_asks; k++) {
+        const size_t n = columns_list(c, &c->sources[k], block, all);
+        l->has[k] = n > 0;
+        if (n == 0)
+            continue;
+        if (!l->v[k])
+            l->v[k] = xmalloc(l->cap * sizeof(float));
+        const struct fold_parts parts = {b, c->list, n, c->sources[k].fold};
+        fold_columns(&c->room, &parts, l->v[k]);
     }
 }
 
 /* The next block whose times can be read becomes the current one; without one row == rows. */
 static void lane_load(struct columns *c, struct column_lane *l)
 {
+    assert(l->first == l->row); /* nothing of the block before is left to copy */
     l->rows = l->row = l->first = 0;
-    while (l->next_block < l->n_blocks && l->rows == 0) {
-        const uint32_t block = l->blocks[l->next_block++];
+    while (l->next_block < l->group.n && l->rows == 0) {
+        const uint32_t block = l->group.blocks[l->next_block++];
         const struct rows_block *b = &c->store->blocks[block];
         lane_fit(c, l, b->rows);
         l->period_us = MAX_OF(b->period_ns / NS_PER_US, 1);
@@ -308,13 +483,13 @@ static void columns_close_session(struct columns *c)
     }
     arena_free(&c->arena);
     c->store = NULL;
-    c->inputs = NULL;
-    c->n_inputs = c->n_lanes = 0;
+    c->n_lanes = 0;
 }
 
 static bool columns_open_session(struct columns *c)
 {
     const struct run_info *info = &c->run->info;
+    struct block_group *groups;
     columns_close_session(c);
     while (c->session < info->n_nodes && !c->store) {
         const size_t i = c->session++;
@@ -323,10 +498,17 @@ static bool columns_open_session(struct columns *c)
     }
     if (!c->store)
         return false;
-    c->n_inputs = columns_make_plan(c->store, c->asks, c->n_asks, &c->arena, &c->inputs);
-    columns_make_lanes(c);
-    for (size_t i = 0; i < c->n_lanes; i++)
+    c->sources = arena_array(&c->arena, struct column_source, c->n_asks + 1);
+    for (size_t k = 0; k < c->n_asks; k++)
+        c->sources[k] = column_source_of(c->store, &c->asks[k], &c->arena);
+    c->n_lanes = block_groups(c->store, columns_used_blocks(c), &c->arena, &groups);
+    c->lanes = arena_array(&c->arena, struct column_lane, c->n_lanes + 1);
+    for (size_t i = 0; i < c->n_lanes; i++) {
+        c->lanes[i].group = groups[i];
+        c->lanes[i].v = arena_array(&c->arena, float *, c->n_asks + 1);
+        c->lanes[i].has = arena_array(&c->arena, bool, c->n_asks + 1);
         lane_load(c, &c->lanes[i]);
+    }
     return true;
 }
 
@@ -430,50 +612,6 @@ static bool batch_take_row(struct columns *c, struct column_lane *l, int64_t per
     return true;
 }
 
-/* ---- sweeps in step ---- */
-
-static size_t batch_find_team(const struct columns *c, struct sweepteam *t, int64_t period_us)
-{
-    sweepteam_open(t);
-    for (unsigned i = 0; i < c->n_lanes; i++) {
-        const struct column_lane *l = &c->lanes[i];
-        if (l->row < l->rows)
-            sweepteam_put(t, i, l->times + l->row, l->rows - l->row);
-    }
-    return sweepteam_count(t, period_us, BATCH - c->n);
-}
-
-static void batch_take_sweeps(struct columns *c, const struct sweepteam *t, size_t n)
-{
-    c->grid = (struct sweepgrid){.begun = true, .at_us = t->times[0][n - 1]};
-    for (size_t i = 0; i < n; i++)
-        c->now->at[c->n + i] = store_wall(c->store, t->times[0][i]);
-    for (size_t k = 0; k < t->n; k++) {
-        struct column_lane *l = &c->lanes[t->groups[k]];
-        for (size_t i = 0; i < n; i++)
-            l->to[l->row + i] = (uint32_t)(c->n + i);
-        l->row += (uint32_t)n;
-        c->grid.groups |= sweepgrid_bit(t->groups[k]);
-    }
-    c->n += n;
-}
-
-/* Takes sweeps as long as they have rows of the same lanes, from the next row on, which is that of
- * `l`. False: there is none. No lane's last row is taken, since what follows must be loaded. */
-static bool batch_take_in_step(struct columns *c, const struct column_lane *l, int64_t period_us)
-{
-    const int64_t at = l->times[l->row];
-    struct sweepteam t;
-    if (c->n_lanes > SWEEP_GROUPS_MOST || c->period_us != period_us ||
-        (c->grid.begun && at < c->grid.at_us) ||
-        !sweepgrid_begins(&c->grid, (unsigned)(l - c->lanes), at, period_us))
-        return false;
-    const size_t n = batch_find_team(c, &t, period_us);
-    if (n)
-        batch_take_sweeps(c, &t, n);
-    return n > 0;
-}
-
 /* As many sweeps as it takes; none: the recorder has no more. */
 static void batch_fill(struct columns *c, int64_t *period_us)
 {
@@ -481,8 +619,6 @@ static void batch_fill(struct columns *c, int64_t *period_us)
     *period_us = c->period_us;
     c->grid.begun = false; /* whatever comes next begins a sweep */
     for (struct column_lane *l; (l = columns_earliest_lane(c));) {
-        if (batch_take_in_step(c, l, *period_us))
-            continue;
         if (!batch_take_row(c, l, *period_us))
             break;
         if (l->row < l->rows)
@@ -519,11 +655,13 @@ bool columns_next(struct columns *c, struct column_batch *out)
 static bool columns_have(const struct columns *c, const struct column_ask *ask)
 {
     const struct run_info *info = &c->run->info;
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (c->run->stores[i] && strcmp(info->nodes[i].id, c->node) == 0 &&
-            columns_are_in(c->run->stores[i], ask))
-            return true;
-    return false;
+    bool found = false;
+    struct arena scratch = {0};
+    for (size_t i = 0; i < info->n_nodes && !found; i++)
+        if (c->run->stores[i] && strcmp(info->nodes[i].id, c->node) == 0)
+            found = column_source_of(c->run->stores[i], ask, &scratch).n > 0;
+    arena_free(&scratch);
+    return found;
 }
 
 static void column_room_open(struct column_room *m, const bool *ever, size_t n)

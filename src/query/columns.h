@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* columns.h - many series of one node in lockstep: sweep by sweep, in batches of columns.
  *
- * Made for who looks at all samples of several series together, as rules do. Blocks are decoded
- * once and as columns; at most one block of every group is in memory. sweepgrid.h says what a sweep
- * is. Several may be open on one run, each used by a thread of its own. */
+ * For callers that need all samples of several series together, as rules do. Blocks are decoded
+ * once and as columns; at most one block of every group is in memory. sweepgrid.h defines a sweep.
+ * Several may be open on one run, each used by a thread of its own. */
 #ifndef QUERY_COLUMNS_H
 #define QUERY_COLUMNS_H
 

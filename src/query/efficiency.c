@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* efficiency.c - see efficiency.h. */
+#define PEAK(...) {__VA_ARGS__},
 #include "query/efficiency.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +16,66 @@
 #include "query/tally.h"
 #include "record/record.h"
 
+/* ---- data sheets of GPUs ---- */
+
+const struct gpu_peak gpu_peaks[] = {
+#include "query/gpu_peaks.def"
+};
+#undef PEAK
+
+const size_t n_gpu_peaks = COUNT_OF(gpu_peaks);
+
+static char gpu_peaks_upper(char c)
+{
+    return (char)toupper((unsigned char)c);
+}
+
+static bool starts_with_words(const char *text, const char *words)
+{
+    while (*words && gpu_peaks_upper(*text) == *words) {
+        text++;
+        words++;
+    }
+    return !*words && !isalnum((unsigned char)*text); /* "A10" is not in "A100" */
+}
+
+/* Whether the words are in the name, from the begin of one of its words to the end of one. */
+static bool has_words(const char *name, const char *words)
+{
+    for (const char *p = name; *p; p++)
+        if ((p == name || !isalnum((unsigned char)p[-1])) && starts_with_words(p, words))
+            return true;
+    return false;
+}
+
+/* "NVIDIA A10-24Q": profiles of NVIDIA's virtual GPUs end with their memory and a letter. */
+static bool is_virtual(const char *name)
+{
+    const char *p = strrchr(name, '-');
+    const size_t digits = p ? strspn(p + 1, "0123456789") : 0;
+    return digits > 0 && p[1 + digits] && strchr("ABCQ", p[1 + digits]) && !p[2 + digits];
+}
+
+const struct gpu_peak *gpu_peak_find(const char *name)
+{
+    const struct gpu_peak *best = NULL;
+    if (!name || has_words(name, "MIG") || has_words(name, "GRID") || is_virtual(name))
+        return NULL;
+    for (size_t i = 0; i < n_gpu_peaks; i++)
+        if (has_words(name, gpu_peaks[i].words) &&
+            (!best || strlen(gpu_peaks[i].words) > strlen(best->words)))
+            best = &gpu_peaks[i];
+    return best;
+}
+
 /* ---- the loop ---- */
 
-static wall_ns step_end(const struct step *s)
+static wall_ns loop_step_end(const struct step *s)
 {
     return (wall_ns){s->start.ns + s->dur_ns};
 }
 
-static bool trains(const struct step *s)
+static bool step_trains(const struct step *s)
 {
     return s->mode == MODE_TRAIN && !s->cut;
 }
@@ -36,14 +91,14 @@ static struct rank_loop rank_loop_of(const struct rank_steps *r)
     struct rank_loop l = {0};
     for (size_t i = 0; i < r->n; i++) {
         const struct step s = rank_step(r, i);
-        if (!trains(&s))
+        if (!step_trains(&s))
             continue;
         if (l.steps++ == 0)
             l.first = s.start;
         if (!s.warmup && l.steady++ == 0)
             l.first_steady = s.start;
         l.last = s.start;
-        l.end = step_end(&s);
+        l.end = loop_step_end(&s);
     }
     return l;
 }
@@ -55,7 +110,7 @@ static void count_rank(const struct rank_steps *r, struct loop_window *w)
     bool known = false;
     for (size_t i = 0; i < r->n; i++) {
         const struct step s = rank_step(r, i);
-        if (!trains(&s) || s.start.ns < w->from.ns || s.start.ns >= w->to.ns)
+        if (!step_trains(&s) || s.start.ns < w->from.ns || s.start.ns >= w->to.ns)
             continue;
         steps++;
         known |= s.batch >= 0;
@@ -104,9 +159,9 @@ bool allocator_event_wanted(enum event_id id)
 struct allocator_peak allocator_peak_of(const struct node_events *named, size_t n)
 {
     struct allocator_peak p = {-1, -1};
-    struct named_event v[KEPT_ROWS];
+    struct named_event v[PACKED_ROWS];
     for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < named[k].n; i += KEPT_ROWS) {
+        for (size_t i = 0; i < named[k].n; i += PACKED_ROWS) {
             const size_t some = node_events_read(&named[k], i, v);
             for (size_t x = 0; x < some; x++) {
                 if (v[x].id == EV_CUDA_PEAK)
@@ -156,8 +211,8 @@ static double usual_distance(const struct series *s)
     return median;
 }
 
-/* Points that stand for several samples each begin at their first one; a single sample ends the
- * time that it tells of. */
+/* Points of several samples each begin at their first one; a single sample ends the time that it
+ * covers. */
 static bool is_reduced(const struct series *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -241,7 +296,7 @@ struct efficiency_reader {
     struct run *run;
     struct arena *arena; /* of what is read on the way */
     struct efficiency *out;
-    int64_t margin_ns; /* samples that tell of the window's edges lie outside of it */
+    int64_t margin_ns; /* samples that cover the window's edges lie outside of it */
 };
 
 static struct gpu_efficiency *efficiency_find_gpu(const struct efficiency *x,
@@ -394,7 +449,7 @@ static void count_holds(void *to, double value, uint64_t count)
 static void read_holds(struct efficiency_reader *rd, const struct span_of *w)
 {
     const struct series_ask ask = {.metric = metrics[M_GPU_THROTTLE].name};
-    const struct merged **list;
+    const struct run_series **list;
     struct scan scan;
     struct tally *t = xmalloc(sizeof *t);
     scan_open(&scan);
@@ -422,7 +477,7 @@ static void read_holds(struct efficiency_reader *rd, const struct span_of *w)
 
 /* The driver's energy counter is exact, and read rarely. Power is what the driver gives at a
  * moment, on most GPUs the mean of the second before, so it lags. A window with several readings of
- * the counter is taken from it, and power tells only of the edges that it does not reach. A shorter
+ * the counter is taken from it, and power only covers the edges that it does not reach. A shorter
  * window is the integral of power, corrected by what both say about the whole job. */
 enum { COUNTER_LEAST = 4 };
 static const double CORRECTION_MOST = 0.1; /* beyond that the two do not speak of the same thing */
@@ -437,7 +492,7 @@ static struct time_integral integral_or_none(const struct series *s, enum sample
     return s && from.ns < to.ns ? series_integral(s, how, from, to) : (struct time_integral){0};
 }
 
-/* What the counter says over what the samples of power say; 1: not comparable. */
+/* Energy by the counter over energy by the samples of power; 1: not comparable. */
 static double power_factor(const struct energy_series *x, const struct span_of *job)
 {
     if (!x->counter || !x->power || x->counter->n < COUNTER_LEAST)
@@ -543,7 +598,7 @@ bool efficiency_tensor_unused(const struct gpu_use *u)
            (tensor < TENSOR_LEAST_PCT && tensor < TENSOR_LEAST_OF_SM * sm);
 }
 
-static void achieve(struct gpu_use *u, const struct gpu_peak *peak)
+static void use_achieve(struct gpu_use *u, const struct gpu_peak *peak)
 {
     if (!peak)
         return;
@@ -681,8 +736,8 @@ int efficiency_read(struct run *r, const struct efficiency_ask *ask, struct aren
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < out->n_gpus; i++) {
-        achieve(&out->gpus[i].loop, out->gpus[i].peak);
-        achieve(&out->gpus[i].job, out->gpus[i].peak);
+        use_achieve(&out->gpus[i].loop, out->gpus[i].peak);
+        use_achieve(&out->gpus[i].job, out->gpus[i].peak);
     }
     find_used(out);
     efficiency_sum_up(out);

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/run_open.h"
+#include "base/vec.h"
+#include "query/run_internal.h"
 
 enum { PIECE = 256 }; /* events; few, so that they are in the cache when they are looked at */
 
@@ -195,10 +196,7 @@ static void flow_open_block(struct event_flow *f, uint32_t place)
         flow_release(f, b);
         return;
     }
-    if (f->n == f->cap) {
-        f->cap = f->cap ? 2 * f->cap : 8;
-        f->heap = xrealloc(f->heap, f->cap, sizeof *f->heap);
-    }
+    VEC_ROOM(f->heap, f->cap, f->n + 1);
     f->heap[f->n] = b;
     flow_sift_up(f, f->n++);
 }

@@ -7,7 +7,7 @@
 #include "query/run.h"
 #include "record/event.h"
 
-/* A process that said something: what it is, from what it said (process.rank and so on), else from
+/* A process that emitted events: what it is, from its facts (process.rank and so on), else from
  * the node's launcher when it is the only one that speaks on its node. */
 struct run_process {
     const char *node;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events_open.c - opens the event files of a run and lists who spoke in them.
+/* events_open.c - opens the event files of a run and lists their processes and tracks.
  *
- * Opened when somebody first asks for events, so that what only looks at samples does not pay for
+ * They are opened when events are first needed, so that reading samples alone does not pay for
  * them. A run without event files is a normal one. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,9 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
-#include "query/run_open.h"
+#include "query/run_internal.h"
 #include "record/event.h"
 
 wall_ns event_wall(const struct store *s, mono_ns t)
@@ -25,11 +26,7 @@ static void events_open_add_loss(struct run *r, struct event_index *x, size_t no
                                  const char *file, const struct err *why)
 {
     const struct node_info *n = &r->info.nodes[node];
-    if (x->n_losses == x->cap_losses) {
-        x->cap_losses = x->cap_losses ? x->cap_losses * 2 : 4;
-        x->losses = xrealloc(x->losses, x->cap_losses, sizeof *x->losses);
-    }
-    struct run_loss *l = &x->losses[x->n_losses++];
+    struct run_loss *l = VEC_ADD(x->losses, x->n_losses, x->cap_losses);
     *l = (struct run_loss){.node = n->id, .loss = {.id = LOSS_DAMAGED, .count = 1}, .at = n->end};
     snprintf(l->loss.what, sizeof l->loss.what, "%.63s", file);
     snprintf(l->loss.why, sizeof l->loss.why, "%.159s", why->msg);
@@ -89,48 +86,42 @@ struct events_open_gathering {
     struct run *run;
     struct gathered *v;
     size_t n, cap;
-    uint32_t *slots; /* 1 + index, by hash of file and track */
-    uint32_t n_slots;
+    struct hash_index index; /* by file and track */
 };
 
-static uint32_t events_open_slot_of(const struct events_open_gathering *g, uint32_t file,
-                                    const struct track *t)
+struct gathered_key {
+    const struct events_open_gathering *g;
+    uint32_t file;
+    const struct track *track;
+};
+
+static bool gathered_is(const void *ctx, uint32_t i)
 {
-    for (uint32_t at = track_hash(t) + file;; at++) {
-        const uint32_t slot = at & (g->n_slots - 1), i = g->slots[slot];
-        if (!i || (g->v[i - 1].file == file && track_same(&g->v[i - 1].t.track.track, t)))
-            return slot;
-    }
+    const struct gathered_key *k = ctx;
+    const struct gathered *x = &k->g->v[i];
+    return x->file == k->file && track_same(&x->t.track.track, k->track);
 }
 
-static void events_open_grow_slots(struct events_open_gathering *g)
+static uint64_t gathered_hash(const void *ctx, uint32_t i)
 {
-    free(g->slots);
-    g->n_slots = g->n_slots ? g->n_slots * 2 : 64;
-    g->slots = xcalloc(g->n_slots, sizeof *g->slots);
-    for (size_t i = 0; i < g->n; i++)
-        g->slots[events_open_slot_of(g, g->v[i].file, &g->v[i].t.track.track)] = (uint32_t)i + 1;
+    const struct gathered *x = &((const struct gathered_key *)ctx)->g->v[i];
+    return (uint64_t)track_hash(&x->t.track.track) + x->file;
 }
 
 /* The track, made when it is new. */
 static struct gathered *gathered_of(struct events_open_gathering *g, const struct event_file *f,
                                     uint32_t file, const struct track *t)
 {
-    if (g->n * 2 >= g->n_slots)
-        events_open_grow_slots(g);
-    uint32_t *slot = &g->slots[events_open_slot_of(g, file, t)];
+    const struct gathered_key k = {g, file, t};
+    uint32_t *slot = hash_slot(&g->index, (uint64_t)track_hash(t) + file, gathered_is, &k);
     if (*slot)
         return &g->v[*slot - 1];
-    if (g->n == g->cap) {
-        g->cap = g->cap ? g->cap * 2 : 16;
-        g->v = xrealloc(g->v, g->cap, sizeof *g->v);
-    }
-    struct gathered *x = &g->v[g->n++];
-    *slot = (uint32_t)g->n;
+    struct gathered *x = VEC_ADD(g->v, g->n, g->cap);
     *x = (struct gathered){.node = session_of(g->run, f), .file = file};
     x->t.store = f->store;
     x->t.track = (struct run_track){
         .track = *t, .detail = f->detail, .first = {INT64_MAX}, .last = {INT64_MIN}};
+    hash_put(&g->index, slot, g->n, gathered_hash, &k);
     return x;
 }
 
@@ -154,46 +145,48 @@ static void fill_blocks(struct events_open_gathering *g, const struct event_inde
     for (uint32_t i = 0; i < x->n_files; i++) {
         const struct store *s = x->files[i].store;
         for (uint32_t k = 0; k < s->n_events; k++) {
-            struct gathered *one =
-                &g->v[g->slots[events_open_slot_of(g, i, &s->events[k].track)] - 1];
+            struct gathered *one = gathered_of(g, &x->files[i], i, &s->events[k].track);
             one->t.blocks[one->filled++] = k;
         }
     }
 }
 
-/* Numbers of processes by node and pid. */
-struct pid_table {
-    struct pid_slot {
-        size_t node;
-        uint32_t pid, number; /* 1 + number; 0: free */
-    } * v;
-    uint32_t cap;
+/* Processes by node and pid. */
+struct process_key {
+    const struct event_index *x;
+    const size_t *nodes; /* by process */
+    size_t node;
+    uint32_t pid;
 };
 
-/* Room for n, without growing. */
-static void events_open_pids(struct pid_table *k, size_t n)
+static bool process_is(const void *ctx, uint32_t i)
 {
-    for (k->cap = 16; k->cap < 2 * n; k->cap *= 2)
-        ;
-    k->v = xcalloc(k->cap, sizeof *k->v);
+    const struct process_key *k = ctx;
+    return k->x->processes[i].pid == k->pid && k->nodes[i] == k->node;
 }
 
-static struct pid_slot *pid_slot(const struct pid_table *k, size_t node, uint32_t pid)
+static uint64_t process_hash(uint32_t pid, size_t node)
 {
-    for (uint32_t at = pid * 0x9e3779b9u + (uint32_t)node;; at++) {
-        struct pid_slot *one = &k->v[at & (k->cap - 1)];
-        if (!one->number || (one->pid == pid && one->node == node))
-            return one;
-    }
+    return pid * 0x9e3779b9u + node;
 }
 
-static struct run_process *join_process(struct run *r, struct event_index *x, struct pid_table *k,
-                                        struct gathered *g)
+static uint64_t process_hash_at(const void *ctx, uint32_t i)
+{
+    const struct process_key *k = ctx;
+    return process_hash(k->x->processes[i].pid, k->nodes[i]);
+}
+
+/* `nodes` has the node of each process. */
+static struct run_process *join_process(struct run *r, struct event_index *x,
+                                        struct hash_index *index, size_t *nodes, struct gathered *g)
 {
     const struct node_info *n = &r->info.nodes[g->node];
     const struct run_track *t = &g->t.track;
-    struct pid_slot *slot = pid_slot(k, g->node, t->track.pid);
-    if (!slot->number) {
+    const struct process_key k = {x, nodes, g->node, t->track.pid};
+    uint32_t *slot = hash_slot(index, process_hash(k.pid, k.node), process_is, &k);
+    g->process = *slot ? *slot - 1 : (uint32_t)x->n_processes;
+    if (!*slot) {
+        nodes[x->n_processes] = g->node;
         x->processes[x->n_processes++] = (struct run_process){
             .node = n->id,
             .session = n->session,
@@ -207,16 +200,15 @@ static struct run_process *join_process(struct run *r, struct event_index *x, st
             .first = t->first,
             .last = t->last,
         };
-        *slot = (struct pid_slot){g->node, t->track.pid, (uint32_t)x->n_processes};
+        hash_put(index, slot, x->n_processes, process_hash_at, &k);
     }
-    g->process = slot->number - 1;
     struct run_process *p = &x->processes[g->process];
     p->first.ns = MIN_OF(p->first.ns, t->first.ns);
     p->last.ns = MAX_OF(p->last.ns, t->last.ns);
     return p;
 }
 
-/* ---- what processes said of themselves ---- */
+/* ---- facts that processes emitted about themselves ---- */
 
 static const struct {
     enum event_id id;
@@ -238,7 +230,7 @@ static void events_open_take_fact(struct run_process *p, const struct event *v)
             memcpy((char *)p + facts[i].offset, &v->value, sizeof v->value);
 }
 
-static bool tells_facts(void *ctx, const char *const *names, size_t n)
+static bool has_facts(void *ctx, const char *const *names, size_t n)
 {
     (void)ctx;
     for (size_t i = 0; i < n; i++)
@@ -250,7 +242,7 @@ static bool tells_facts(void *ctx, const char *const *names, size_t n)
 
 static void read_facts(const struct event_track *t, struct run_process *p, struct event_flow *flow)
 {
-    event_flow_blocks(flow, t, 0, t->n_blocks, tells_facts, NULL);
+    event_flow_blocks(flow, t, 0, t->n_blocks, has_facts, NULL);
     for (struct flow_rows rows; event_flow_rows(flow, &rows);)
         for (uint32_t k = rows.from; k < rows.to; k++) {
             struct event v;
@@ -259,21 +251,21 @@ static void read_facts(const struct event_track *t, struct run_process *p, struc
         }
 }
 
-/* One that speaks alone on its node is the rank that the launcher put there. */
+/* The only process of a node that emits events is the rank that the launcher put there. */
 static void use_launcher(const struct run *r, struct event_index *x)
 {
     for (size_t i = 0; i < r->info.n_nodes; i++) {
         const struct node_info *n = &r->info.nodes[i];
         struct run_process *only = NULL;
-        size_t speakers = 0;
+        size_t emitters = 0;
         for (size_t k = 0; k < x->n_processes; k++) {
             struct run_process *p = &x->processes[k];
             if (p->worker >= 0 || p->session != n->session || strcmp(p->node, n->id) != 0)
                 continue;
-            speakers++;
+            emitters++;
             only = p;
         }
-        if (speakers != 1 || only->rank >= 0)
+        if (emitters != 1 || only->rank >= 0)
             continue;
         only->rank = n->rank;
         only->world_size = n->world_size;
@@ -338,17 +330,18 @@ static void sort_processes(struct run *r, struct event_index *x, struct events_o
 static void list_tracks(struct run *r, struct event_index *x, struct events_open_gathering *g)
 {
     struct event_flow *flow = event_flow_open(&(struct event_want){.value = true});
-    struct pid_table pids;
-    events_open_pids(&pids, g->n);
+    struct hash_index pids = {0};
+    size_t *nodes = xcalloc(g->n, sizeof *nodes);
     x->processes = arena_array(&r->arena, struct run_process, g->n);
     fill_blocks(g, x);
     for (size_t i = 0; i < g->n; i++) {
-        struct run_process *p = join_process(r, x, &pids, &g->v[i]);
+        struct run_process *p = join_process(r, x, &pids, nodes, &g->v[i]);
         if (!g->v[i].t.track.detail)
             read_facts(&g->v[i].t, p, flow);
     }
     event_flow_close(flow);
-    free(pids.v);
+    hash_free(&pids);
+    free(nodes);
     use_launcher(r, x);
     sort_processes(r, x, g);
     x->tracks = arena_array(&r->arena, struct event_track, g->n);
@@ -368,7 +361,7 @@ static void list_all(struct run *r, struct event_index *x)
     if (g.n)
         list_tracks(r, x, &g);
     free(g.v);
-    free(g.slots);
+    hash_free(&g.index);
 }
 
 int run_events(struct run *r, struct event_index **out, struct err *e)

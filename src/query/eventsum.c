@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
-#include "query/ops_names.h"
-#include "query/ops_trace.h"
+#include "query/trace.h"
+
+/* ---- sums of a track ---- */
 
 /* The events of one track by what they are: each kind and name is a group. Durations of a group are
  * put side by side and sorted; numbers are looked at in the order in which they come. */
@@ -72,33 +74,24 @@ static void see_number(const struct event *v, struct event_sum *s)
 
 static uint32_t add_group(struct grouping *g, const struct run_track *t, const struct event *e)
 {
-    if (g->n == g->cap) {
-        g->cap = g->cap ? 2 * g->cap : 64;
-        g->v = xrealloc(g->v, g->cap, sizeof *g->v);
-    }
-    g->v[g->n++] = (struct eventsum_group){.sum = {.track = t,
-                                                   .name = e->name,
-                                                   .kind = e->kind,
-                                                   .category = e->category,
-                                                   .total_s = NAN,
-                                                   .p50_s = NAN,
-                                                   .p95_s = NAN,
-                                                   .max_s = NAN,
-                                                   .min = NAN,
-                                                   .max = NAN,
-                                                   .last = NAN}};
+    *VEC_ADD(g->v, g->n, g->cap) = (struct eventsum_group){.sum = {.track = t,
+                                                                   .name = e->name,
+                                                                   .kind = e->kind,
+                                                                   .category = e->category,
+                                                                   .total_s = NAN,
+                                                                   .p50_s = NAN,
+                                                                   .p95_s = NAN,
+                                                                   .max_s = NAN,
+                                                                   .min = NAN,
+                                                                   .max = NAN,
+                                                                   .last = NAN}};
     return (uint32_t)g->n;
 }
 
 static uint32_t group_for(struct grouping *g, const struct run_track *t, const struct event *e)
 {
     const size_t slot = (size_t)op_names_id(&g->names, e->name) * EVENT_KIND_N + e->kind;
-    if (slot >= g->n_slots) {
-        const size_t more = MAX_OF(2 * g->n_slots, slot + 256);
-        g->group_of = xrealloc(g->group_of, more, sizeof *g->group_of);
-        memset(g->group_of + g->n_slots, 0, (more - g->n_slots) * sizeof *g->group_of);
-        g->n_slots = more;
-    }
+    OP_NAMES_ROOM(g->group_of, g->n_slots, slot);
     if (!g->group_of[slot])
         g->group_of[slot] = add_group(g, t, e);
     return g->group_of[slot] - 1;
@@ -166,11 +159,7 @@ struct sums {
 
 static void add_sum(struct sums *out, const struct event_sum *s)
 {
-    if (out->n == out->cap) {
-        out->cap = out->cap ? 2 * out->cap : 64;
-        out->v = xrealloc(out->v, out->cap, sizeof *out->v);
-    }
-    out->v[out->n++] = *s;
+    *VEC_ADD(out->v, out->n, out->cap) = *s;
 }
 
 static void sum_track(const struct run_track *t, const struct run_event *v, size_t n,
@@ -222,7 +211,7 @@ int event_sums(struct run *r, wall_ns from, wall_ns to, bool detail, struct aren
 /* ---- cut to a window ---- */
 
 /* Those that take time, cut; returns how many are left. */
-static size_t clip(struct run_event *v, size_t n, const struct event_window *w)
+static size_t events_clip(struct run_event *v, size_t n, const struct event_window *w)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -291,8 +280,8 @@ static void plan_track(struct eventsum_wanted *x, uint64_t budget)
 }
 
 /* What tracks with few events do not need is left to those with many. */
-static int plan(struct run *r, const struct event_window *w, struct arena *a,
-                struct eventsum_wanted **out, size_t *n, struct err *e)
+static int eventsum_plan(struct run *r, const struct event_window *w, struct arena *a,
+                         struct eventsum_wanted **out, size_t *n, struct err *e)
 {
     uint64_t left = w->budget;
     const int rc = list_wanted(r, w, a, out, n, e);
@@ -311,7 +300,7 @@ int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a
 {
     struct eventsum_wanted *v;
     size_t n;
-    const int rc = plan(r, w, a, &v, &n, e);
+    const int rc = eventsum_plan(r, w, a, &v, &n, e);
     *events = 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         *events += v[i].looked;
@@ -368,7 +357,7 @@ static int sum_within(struct run *r, const struct eventsum_wanted *x, const stru
     size_t n;
     const int rc = eventsum_read_part(r, x, w, &scratch, &v, &n, e);
     if (rc == 0)
-        sum_track(x->track, v, clip(v, n, w), sums);
+        sum_track(x->track, v, events_clip(v, n, w), sums);
     for (size_t i = before; i < sums->n; i++) {
         struct event_sum *s = &sums->v[i];
         s->name = arena_strdup(a, s->name);
@@ -386,7 +375,7 @@ int event_sums_within(struct run *r, const struct event_window *w, struct arena 
     struct eventsum_wanted *v;
     struct sums sums = {0};
     size_t n_wanted;
-    int rc = plan(r, w, a, &v, &n_wanted, e);
+    int rc = eventsum_plan(r, w, a, &v, &n_wanted, e);
     for (size_t i = 0; rc == 0 && i < n_wanted; i++)
         rc = sum_within(r, &v[i], w, a, &sums, e);
     if (sums.n)
@@ -439,5 +428,96 @@ int events_have_operators(struct run *r, bool *out, struct err *e)
     for (size_t i = 0; rc == 0 && i < n && !*out; i++)
         rc = track_has_operators(r, &tracks[i], out, e);
     arena_free(&a);
+    return rc;
+}
+
+/* ---- search ---- */
+
+struct searching {
+    struct run *run;
+    const struct search_ask *ask;
+    struct arena *arena;
+    struct search_result *out;
+    uint64_t budget;
+};
+
+static bool search_matches(const struct search_ask *ask, const char *name)
+{
+    return strcasestr(name, ask->text) != NULL;
+}
+
+static void search_take(struct searching *s, const struct run_track *t, const struct run_event *v)
+{
+    if (v->event.kind != EVENT_SPAN || !search_matches(s->ask, v->event.name))
+        return;
+    s->out->count++;
+    if (s->out->n < s->ask->limit)
+        s->out->v[s->out->n++] =
+            (struct search_hit){t, arena_strdup(s->arena, v->event.name), v->at, v->event.dur_ns};
+}
+
+static int has_name(struct searching *s, const struct run_track *t, const struct track_block *where,
+                    bool *has, struct err *e)
+{
+    struct arena texts = {0};
+    const char **names;
+    size_t n;
+    *has = false;
+    const int rc = track_block_names(s->run, t, where, &texts, &names, &n, e);
+    for (size_t i = 0; rc == 0 && i < n && !*has; i++)
+        *has = search_matches(s->ask, names[i]);
+    arena_free(&texts);
+    return rc;
+}
+
+/* Neighbouring blocks may overlap, so each is asked for what begins in it. */
+static int search_block(struct searching *s, const struct run_track *t, wall_ns from, wall_ns to,
+                        struct err *e)
+{
+    struct arena scratch = {0};
+    struct run_event *v;
+    size_t n;
+    const int rc = events_read(s->run, t, from, to, &scratch, &v, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (v[i].at.ns >= from.ns)
+            search_take(s, t, &v[i]);
+    arena_free(&scratch);
+    return rc;
+}
+
+static int search_track(struct searching *s, const struct run_track *t, struct err *e)
+{
+    struct track_block *v;
+    size_t n;
+    int rc = track_blocks(s->run, t, s->ask->from, s->ask->to, s->arena, &v, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        const int64_t from = MAX_OF(v[i].first.ns, s->ask->from.ns);
+        int64_t to = i + 1 < n ? v[i + 1].first.ns : v[i].last.ns + 1;
+        bool has;
+        if (s->ask->to.ns)
+            to = MIN_OF(to, s->ask->to.ns);
+        rc = has_name(s, t, &v[i], &has, e);
+        if (rc || !has || to <= from)
+            continue;
+        if (v[i].events > s->budget) {
+            s->out->cut = true;
+            continue;
+        }
+        s->budget -= v[i].events;
+        rc = search_block(s, t, (wall_ns){from}, (wall_ns){to}, e);
+    }
+    return rc;
+}
+
+int search_read(struct run *r, const struct search_ask *ask, struct arena *a,
+                struct search_result *out, struct err *e)
+{
+    struct searching s = {r, ask, a, out, ask->budget};
+    struct run_track *tracks;
+    size_t n;
+    int rc = events_tracks(r, a, &tracks, &n, e);
+    *out = (struct search_result){.v = arena_array(a, struct search_hit, ask->limit + 1)};
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = search_track(&s, &tracks[i], e);
     return rc;
 }

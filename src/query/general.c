@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/eventsum.h"
-#include "query/ops_names.h"
+#include "query/trace.h"
 
 struct general_sum {
     struct general_row out;
     int64_t total_ns, longest_ns, lived_ns;
-    size_t track;    /* 1 + the last that told of it; 0: none */
+    size_t track;    /* 1 + the last that had it; 0: none */
     int64_t covered; /* of that track: until when time is counted */
 };
 
@@ -63,12 +64,8 @@ static bool find_kind(const struct event *v, enum event_id *out)
 
 static uint32_t general_add_row(struct summing *s, const char *what)
 {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 16;
-        s->v = xrealloc(s->v, s->cap, sizeof *s->v);
-    }
-    s->v[s->n] = (struct general_sum){.out = {.what = what}};
-    return (uint32_t)s->n++;
+    *VEC_ADD(s->v, s->n, s->cap) = (struct general_sum){.out = {.what = what}};
+    return (uint32_t)s->n - 1;
 }
 
 /* Of a name that was not met before: as in row_of. */
@@ -88,12 +85,7 @@ static uint32_t general_place(struct summing *s, const struct event *v, const ch
 static struct general_sum *general_row_for(struct summing *s, const struct event *v)
 {
     const uint32_t id = op_names_id(&s->names, v->name);
-    if (id >= s->n_names) {
-        const size_t more = MAX_OF(2 * s->n_names, (size_t)id + 64);
-        s->row_of = xrealloc(s->row_of, more, sizeof *s->row_of);
-        memset(s->row_of + s->n_names, 0, (more - s->n_names) * sizeof *s->row_of);
-        s->n_names = more;
-    }
+    OP_NAMES_ROOM(s->row_of, s->n_names, id);
     if (s->row_of[id] == UNSEEN)
         s->row_of[id] = general_place(s, v, s->names.v[id].text);
     return s->row_of[id] == ELSEWHERE ? NULL : &s->v[s->row_of[id] - FIRST_ROW];
@@ -143,7 +135,7 @@ static int general_longest_first(const void *a, const void *b)
     return strcmp(x->out.what, y->out.what);
 }
 
-static void conclude(struct summing *s, size_t most, struct arena *a, struct general *out)
+static void general_conclude(struct summing *s, size_t most, struct arena *a, struct general *out)
 {
     if (s->n)
         qsort(s->v, s->n, sizeof *s->v, general_longest_first);
@@ -179,7 +171,7 @@ int general_read(struct run *r, size_t most, struct arena *a, struct general *ou
         rc = see_track(s, flow, r, &scratch, e);
     }
     if (rc == 0)
-        conclude(s, most, a, out);
+        general_conclude(s, most, a, out);
     event_flow_close(flow);
     op_names_close(&s->names);
     free(s->row_of);

@@ -13,7 +13,7 @@ struct general_row {
      * kinds may lie inside each other. */
     double total_s;
     double longest_s; /* of one span */
-    size_t threads;   /* that told of it */
+    size_t threads;   /* that have it */
     double share;     /* 0..1: total_s of lived_s */
     double lived_s;   /* from the first to the last word of the process of each of these threads */
 };
@@ -24,8 +24,8 @@ struct general {
     size_t left_out; /* kinds that took less than those */
 };
 
-/* Of what hooks, programs and imported traces told of threads; detail windows, which tell the same
- * of some steps once more, are left out. At most `most` rows. */
+/* Of what hooks, programs and imported traces recorded of threads; detail windows, which have the
+ * same of some steps once more, are left out. At most `most` rows. */
 MUST_CHECK int general_read(struct run *r, size_t most, struct arena *a, struct general *out,
                             struct err *e);
 

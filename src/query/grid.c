@@ -6,13 +6,15 @@
  * end. */
 #include "query/grid.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
-#include "query/crew.h"
+#include "query/parallel.h"
 #include "store/column.h"
 
 /* ---- how many columns ---- */
@@ -37,7 +39,7 @@ static uint64_t grid_samples_in(const struct rows_block *b, int64_t span, size_t
 
 /* As many columns as are asked for, or by a third fewer at most, when summaries can then be read
  * instead of values, or coarser ones, of n series that are like `m`, which is one of them. */
-static size_t grid_columns_for(const struct grid_ask *ask, const struct merged *m, size_t n)
+static size_t grid_columns_for(const struct grid_ask *ask, const struct run_series *m, size_t n)
 {
     struct block_cursor at = block_cursor_of(m, ask->from, ask->to);
     const int64_t span = ask->to.ns - ask->from.ns;
@@ -80,7 +82,7 @@ struct grid_plan {
     size_t columns;
     struct scan scan; /* owns all below */
     struct grid_edges *edges;
-    size_t n_edges;
+    size_t n_edges, cap_edges;
 };
 
 static const struct grid_edges *grid_edges_of(const struct grid_plan *p, const struct store *store)
@@ -99,24 +101,28 @@ static const struct grid_edges *grid_make_edges(struct grid_plan *p, const struc
     int64_t *us = arena_array(&p->scan.arena, int64_t, p->columns + 1);
     for (size_t c = 0; c <= p->columns; c++)
         us[c] = store_mono_us(store, (wall_ns){p->ask->from.ns + (int64_t)c * p->step_ns});
-    p->edges = xrealloc(p->edges, p->n_edges + 1, sizeof *p->edges);
-    p->edges[p->n_edges] = (struct grid_edges){
+    struct grid_edges *new = VEC_ADD(p->edges, p->n_edges, p->cap_edges);
+    *new = (struct grid_edges){
         store, us, arena_array(&p->scan.arena, struct grid_ranges *, store->n_blocks + 1)};
-    return &p->edges[p->n_edges++];
+    return new;
 }
 
-/* The last column that begins at or before t; edges[0] <= t. */
+struct grid_moment {
+    const int64_t *edges;
+    int64_t t;
+};
+
+static bool grid_edge_is_past(const void *ctx, size_t i)
+{
+    const struct grid_moment *m = ctx;
+    return m->edges[i] <= m->t;
+}
+
+/* The last column that begins at or before t; edges[0] <= t < edges[columns]. */
 static size_t grid_column_of(const int64_t *edges, size_t columns, int64_t t)
 {
-    size_t lo = 0, hi = columns;
-    while (lo + 1 < hi) {
-        const size_t mid = (lo + hi) / 2;
-        if (edges[mid] <= t)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
+    assert(edges[0] <= t && t < edges[columns]);
+    return search_first(0, columns, grid_edge_is_past, &(struct grid_moment){edges, t}) - 1;
 }
 
 /* ---- which part of a block lies in which column ---- */
@@ -149,7 +155,7 @@ static enum level grid_level_for(const struct grid_plan *plan, const struct grid
 }
 
 /* The blocks of a series that meet the window. */
-static struct block_cursor grid_cursor(const struct grid_plan *plan, const struct merged *m)
+static struct block_cursor grid_cursor(const struct grid_plan *plan, const struct run_series *m)
 {
     const wall_ns from = plan->ask->from;
     return block_cursor_of(m, from, (wall_ns){from.ns + (int64_t)plan->columns * plan->step_ns});
@@ -233,7 +239,7 @@ static void grid_plan_block(struct grid_plan *plan, struct grid_block *p)
         *grid_plain_of(p) = grid_find_ranges(plan, p, &clock, &plan->scan.arena);
 }
 
-static void grid_plan_series(struct grid_plan *plan, const struct merged *m)
+static void grid_plan_series(struct grid_plan *plan, const struct run_series *m)
 {
     struct block_cursor at = grid_cursor(plan, m);
     for (size_t i = 0; i < m->n_parts; i++)
@@ -357,7 +363,7 @@ static void grid_feed_values(struct gridding *g, const struct grid_block *p)
         grid_feed(g, p, where, &view);
 }
 
-static void grid_read_row(struct gridding *g, const struct merged *m, struct grid_row *row)
+static void grid_read_row(struct gridding *g, const struct run_series *m, struct grid_row *row)
 {
     struct block_cursor at = grid_cursor(g->plan, m);
     g->step = 0;
@@ -406,12 +412,12 @@ enum { ROWS_EACH = 16 };
 /* Shared by the threads of one query. */
 struct grid_batch {
     const struct grid_plan *plan;
-    const struct merged **list;
+    const struct run_series **list;
     struct grid_row *out;
     float *room; /* of all rows, one after the other */
 };
 
-static void grid_work(struct crew *c, struct arena *results)
+static void grid_work(struct parallel *c, struct arena *results)
 {
     const struct grid_batch *b = c->ctx;
     const size_t columns = b->plan->columns;
@@ -421,7 +427,7 @@ static void grid_work(struct crew *c, struct arena *results)
     g.sum = arena_array(&g.scan.arena, double, columns);
     g.ends = ends ? arena_array(&g.scan.arena, struct grid_ends, columns) : NULL;
     g.count = arena_array(&g.scan.arena, int32_t, columns);
-    for (size_t i; crew_next(c, &i);) {
+    for (size_t i; parallel_next(c, &i);) {
         const struct series_key key = series_key_of(b->list[i], results);
         b->out[i] = grid_new_row(&key, columns, ends, b->room + i * grid_row_room(columns, ends));
         grid_read_row(&g, b->list[i], &b->out[i]);
@@ -449,8 +455,8 @@ int grid_read(struct run *r, const struct grid_ask *ask, struct arena *a, struct
     plan.scan.once = true;
     for (size_t i = 0; i < n; i++)
         grid_plan_series(&plan, b.list[i]);
-    struct crew crew = {.n = n, .each = ROWS_EACH, .work = grid_work, .ctx = &b};
-    crew_run(&crew, a);
+    struct parallel job = {.n = n, .each = ROWS_EACH, .work = grid_work, .ctx = &b};
+    parallel_run(&job, a);
     scan_close(&plan.scan);
     free(plan.edges);
     return 0;

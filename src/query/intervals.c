@@ -7,23 +7,16 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 static void intervals_append(struct intervals *l, int64_t begin, int64_t end)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 64;
-        l->v = xrealloc(l->v, l->cap, sizeof *l->v);
-    }
-    l->v[l->n++] = (struct interval){begin, end};
+    *VEC_ADD(l->v, l->n, l->cap) = (struct interval){begin, end};
 }
 
 static void begin_run(struct intervals *l)
 {
-    if (l->n_runs == l->cap_runs) {
-        l->cap_runs = l->cap_runs ? 2 * l->cap_runs : 16;
-        l->runs = xrealloc(l->runs, l->cap_runs, sizeof *l->runs);
-    }
-    l->runs[l->n_runs++] = l->n;
+    *VEC_ADD(l->runs, l->n_runs, l->cap_runs) = l->n;
 }
 
 void intervals_add(struct intervals *l, int64_t begin, int64_t end)
@@ -57,7 +50,7 @@ void intervals_free(struct intervals *l)
 
 /* ---- merging sorted runs, neighbours first, so that n intervals in k runs cost n log k ---- */
 
-/* Joins b to the end of what was written since `first`, or puts it behind. */
+/* Joins b to the end of what was written since `first`, or appends it. */
 static size_t intervals_join(struct interval *to, size_t first, size_t n, struct interval b)
 {
     if (n > first && b.begin <= to[n - 1].end)

@@ -16,8 +16,7 @@
 #ifndef QUERY_OPS_H
 #define QUERY_OPS_H
 
-#include "query/kernel_groups.h"
-#include "query/ops_trace.h"
+#include "query/trace.h"
 
 enum op_device { OP_CPU, OP_GPU };
 
@@ -34,7 +33,7 @@ struct op_row {
     enum kernel_group group; /* of what ran on a device, by name or by group */
     const char *name;        /* for people; of kernels shortened */
     const char *full;
-    /* Of functions: "" is the whole window, and not told; else NULL. */
+    /* Of functions: "" is the whole window, or not known; else NULL. */
     const char *phase, *timer;
     uint64_t calls;
     int64_t self_ns, total_ns;
@@ -67,5 +66,18 @@ bool op_row_is_detail(const struct op_row *r);
 
 MUST_CHECK int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a,
                         struct op_row **out, size_t *n, struct err *e);
+
+/* ---- Python functions of profiled windows ----
+ *
+ * Where the time went, in the whole window and in each phase of its steps. Windows of all processes
+ * are added up, except those that were timed by different clocks: a second of CPU time and a second
+ * of waiting cannot be added. */
+
+/* Rows with `phase` and `timer`: by phase, then by timer, then the longest own time first. `share`
+ * is of their phase and timer. */
+MUST_CHECK int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a,
+                              struct op_row **out, size_t *n, struct err *e);
+/* Whether it is the time that passed, as when no timer was named and as samples have it. */
+bool function_timer_is_clock(const char *timer);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops_functions.c - see ops_functions.h. A window and its functions begin together on a track, in
  * any order; windows of one track have different begins. */
-#include "query/ops_functions.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "query/ops_names.h"
+#include "base/vec.h"
+#include "query/ops.h"
 #include "query/steps.h"
+#include "query/trace.h"
 
 enum { TIMER_LEN = 32 };
 
@@ -59,12 +59,7 @@ static void arg_copy(const char *args, const char *key, char *out, size_t size)
 
 static struct sum *ops_functions_sum_of(struct functions *f, uint32_t name)
 {
-    if (name >= f->cap_sums) {
-        const uint32_t cap = MAX_OF(name + 1, f->cap_sums ? 2 * f->cap_sums : 256);
-        f->sums = xrealloc(f->sums, cap, sizeof *f->sums);
-        memset(f->sums + f->cap_sums, 0, (cap - f->cap_sums) * sizeof *f->sums);
-        f->cap_sums = cap;
-    }
+    OP_NAMES_ROOM(f->sums, f->cap_sums, name);
     return &f->sums[name];
 }
 
@@ -86,10 +81,7 @@ static void ops_functions_tell(struct functions *f, const struct event *v)
 {
     const char *args = v->args ? v->args : "";
     const double total_s = strtod(arg_find(args, "total_s"), NULL);
-    if (f->n_told == f->cap_told) {
-        f->cap_told = f->cap_told ? 2 * f->cap_told : 256;
-        f->told = xrealloc(f->told, f->cap_told, sizeof *f->told);
-    }
+    VEC_ROOM(f->told, f->cap_told, f->n_told + 1);
     const bool fits = total_s > 0 && total_s < 1e9;
     f->told[f->n_told++] = (struct ops_functions_told){
         v->name,

@@ -3,13 +3,14 @@
  *
  * All ranks together: a moment is train when any rank is in a train step, else eval when any is in
  * another step, else it goes on being what it was. Before the first train step it is
- * initialization, behind the last step finalization, but of a job that lives: nobody knows yet
- * whether another step follows. Where a node was told to stop, or was away, it is interruption. */
+ * initialization, after the last step finalization, except in a running job: another step may
+ * follow. Where a node got a notice to stop, or was away, it is interruption. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/sorted_runs.h"
 #include "query/steps.h"
 
@@ -111,7 +112,7 @@ static void job_times(const struct phases_from *f, struct run_phases *out)
 
 /* ---- interruptions ---- */
 
-/* Of a notice the number says whether the machine goes away, or is only likelier to. */
+/* The number of a notice: whether the machine goes away, or is only likelier to. */
 static bool asks_to_stop(const struct mark *m)
 {
     if (m->id == MARK_INTERRUPTION)
@@ -185,7 +186,7 @@ static bool has_exited(const struct phases_from *f, const struct node_info *n)
     return false;
 }
 
-/* On any node; a recorder goes on for a moment behind its job. */
+/* On any node; a recorder runs for a moment after its job. */
 static bool phases_lives(const struct phases_from *f)
 {
     for (size_t i = 0; i < f->info->n_nodes; i++)
@@ -211,11 +212,7 @@ static void tile_until(struct tiling *t, int64_t to, enum phase_kind kind)
     if (t->n && t->v[t->n - 1].kind == kind) {
         t->v[t->n - 1].end.ns = to;
     } else {
-        if (t->n == t->cap) {
-            t->cap = t->cap ? t->cap * 2 : 16;
-            t->v = xrealloc(t->v, t->cap, sizeof *t->v);
-        }
-        t->v[t->n++] = (struct phase){kind, {t->at}, {to}};
+        *VEC_ADD(t->v, t->n, t->cap) = (struct phase){kind, {t->at}, {to}};
     }
     t->at = to;
 }

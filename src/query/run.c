@@ -8,15 +8,15 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "query/crew.h"
 #include "query/event_flow.h"
-#include "query/run_open.h"
+#include "query/parallel.h"
+#include "query/run_internal.h"
 
 /* ---- series over all sessions ---- */
 
 struct run_entry {
     const char *node;
-    struct part part;
+    struct series_part part;
     size_t order; /* session */
 };
 
@@ -40,8 +40,8 @@ static bool same_series(const struct run_entry *a, const struct run_entry *b)
 
 static void merge_entries(struct run *r, const struct run_entry *list, size_t n)
 {
-    r->series = arena_array(&r->arena, struct merged, n);
-    struct part *parts = arena_array(&r->arena, struct part, n);
+    r->series = arena_array(&r->arena, struct run_series, n);
+    struct series_part *parts = arena_array(&r->arena, struct series_part, n);
     for (size_t i = 0; i < n; i++) {
         parts[i] = list[i].part;
         if (i && same_series(&list[i - 1], &list[i])) {
@@ -49,7 +49,7 @@ static void merge_entries(struct run *r, const struct run_entry *list, size_t n)
             continue;
         }
         const struct store_series *s = list[i].part.series;
-        r->series[r->n_series++] = (struct merged){
+        r->series[r->n_series++] = (struct run_series){
             .node = list[i].node,
             .metric = s->metric,
             .entity = s->entity,
@@ -93,11 +93,11 @@ struct opening {
     struct err *e;
 };
 
-static void open_some(struct crew *c, struct arena *results)
+static void open_some(struct parallel *c, struct arena *results)
 {
     const struct opening *x = c->ctx;
     (void)results;
-    for (size_t i; crew_next(c, &i);) {
+    for (size_t i; parallel_next(c, &i);) {
         x->rc[i] = run_open_metrics(&x->run->stores[i], &x->run->info, i, &x->e[i]);
         if (x->rc[i] == 0 && run_is_large(x->run))
             store_forget(x->run->stores[i]);
@@ -127,10 +127,10 @@ static int open_stores(struct run *r, struct err *e)
     const size_t n = r->info.n_nodes;
     struct arena scratch = {0};
     struct opening x = {r, arena_array(&scratch, int, n), arena_array(&scratch, struct err, n)};
-    struct crew crew = {.n = n, .each = 1, .work = open_some, .ctx = &x};
+    struct parallel job = {.n = n, .each = 1, .work = open_some, .ctx = &x};
     r->stores = arena_array(&r->arena, struct store *, n);
     r->file_loss = arena_array(&r->arena, struct loss, n);
-    crew_run(&crew, &scratch);
+    parallel_run(&job, &scratch);
     const int rc = settle_opening(r, &x, e);
     arena_free(&scratch);
     return rc;

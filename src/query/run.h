@@ -22,11 +22,11 @@ struct run;
 MUST_CHECK int run_open(struct run **out, const char *path, struct err *e);
 const struct run_info *run_get_info(const struct run *r); /* lives as long as the run */
 void run_close(struct run *r);                            /* NULL is fine */
-/* For who is done with the samples of a node: of a run of many nodes the memory behind them is
+/* After the samples of a node were read: in a run of many nodes their memory is
  * given back. Not while anybody reads them; they can be read again. */
 void run_forget(struct run *r, const char *node);
 
-/* What could not be measured, kept or read, merged over all nodes. */
+/* What could not be measured, stored or read, merged over all nodes. */
 struct run_loss {
     const char *node;
     struct loss loss;

@@ -15,8 +15,10 @@
 
 #include "base/mem.h"
 #include "query/block_cursor.h"
-#include "query/crew.h"
+#include "query/parallel.h"
 #include "query/tally.h"
+
+/* ---- series ---- */
 
 static bool series_metric_matches(const char *want, const char *metric)
 {
@@ -53,7 +55,7 @@ struct laid_slice {
 };
 
 struct layout {
-    const struct merged *model; /* the series it was made for */
+    const struct run_series *model; /* the series it was made for */
     enum level level;
     uint64_t per; /* units of the level in a point */
     struct laid_slice *slices;
@@ -64,7 +66,7 @@ struct layout {
 };
 
 /* The column that a slice is cut from, of a series for which the layout is good. */
-static const struct column *laid_column(const struct laid_slice *l, const struct merged *m)
+static const struct column *laid_column(const struct laid_slice *l, const struct run_series *m)
 {
     const struct slice *s = &l->slice;
     return &block_columns(s->block)[m->parts[s->part].series->refs[s->ref].column];
@@ -158,7 +160,7 @@ static enum level layout_choose_level(const struct slice *slices, size_t n, uint
 
 /* What `ask` cuts out of a series, as at most ask->points points (0: every value is one). It is in
  * `a`, its times in `times`. */
-static struct layout *layout_make(struct scan *s, const struct merged *m,
+static struct layout *layout_make(struct scan *s, const struct run_series *m,
                                   const struct series_ask *ask, struct arena *a,
                                   struct arena *times)
 {
@@ -184,7 +186,7 @@ static struct layout *layout_without(struct scan *s, const struct layout *l, siz
     return layout_lay_out(s, l, rest, n, a, times);
 }
 
-static bool layout_same_refs(const struct part *a, const struct part *b)
+static bool layout_same_refs(const struct series_part *a, const struct series_part *b)
 {
     if (a->store != b->store || a->series->n_refs != b->series->n_refs)
         return false;
@@ -195,7 +197,7 @@ static bool layout_same_refs(const struct part *a, const struct part *b)
 }
 
 /* Both have a column in each of the blocks of either: they may have the same layout. */
-static bool layout_same_blocks(const struct merged *a, const struct merged *b)
+static bool layout_same_blocks(const struct run_series *a, const struct run_series *b)
 {
     if (a->n_parts != b->n_parts)
         return false;
@@ -206,7 +208,7 @@ static bool layout_same_blocks(const struct merged *a, const struct merged *b)
 }
 
 /* The layout made for a series that is plain (slices_plain) is that of another one too. */
-static bool layout_fits(const struct layout *l, const struct merged *m)
+static bool layout_fits(const struct layout *l, const struct run_series *m)
 {
     if (!layout_same_blocks(l->model, m))
         return false;
@@ -299,7 +301,7 @@ static bool reduce_slice(struct reducer *r, const struct layout *l, const struct
 /* The points of a series by a layout that is good for it. The times are the layout's, the other
  * arrays of `out` have room for l->n. Returns the number of slices, or the first one that is
  * damaged: there are no points then. */
-static size_t reduce_series(struct scan *s, const struct layout *l, const struct merged *m,
+static size_t reduce_series(struct scan *s, const struct layout *l, const struct run_series *m,
                             struct series *out)
 {
     struct reducer r = {.scan = s, .out = out};
@@ -320,7 +322,7 @@ enum { SERIES_EACH = 16 };
 /* Shared by the threads of one query. */
 struct series_batch {
     const struct series_ask *ask;
-    const struct merged **list;
+    const struct run_series **list;
     const struct layout **layout; /* by series; NULL: it needs one of its own */
     struct series *out;
 };
@@ -338,7 +340,7 @@ static double *series_set_room(struct series *s, double *room, size_t n)
 static void series_read_one(const struct series_batch *b, size_t i, struct scan *scan,
                             struct arena *a)
 {
-    const struct merged *m = b->list[i];
+    const struct run_series *m = b->list[i];
     struct series *out = &b->out[i];
     struct arena own = {0};
     const struct layout *l = b->layout[i];
@@ -352,12 +354,12 @@ static void series_read_one(const struct series_batch *b, size_t i, struct scan 
     arena_free(&own);
 }
 
-static void series_work(struct crew *c, struct arena *results)
+static void series_work(struct parallel *c, struct arena *results)
 {
     struct scan scan;
     scan_open(&scan);
     scan.once = c->n == 1;
-    for (size_t i; crew_next(c, &i);)
+    for (size_t i; parallel_next(c, &i);)
         series_read_one(c->ctx, i, &scan, results);
     scan_close(&scan);
 }
@@ -393,7 +395,7 @@ static void series_share_layouts(struct series_batch *b, size_t n, struct arena 
     scan_close(&scan);
 }
 
-/* One piece of memory for all of them. */
+/* One array for all of them. */
 static void series_room_of_shared(struct series_batch *b, size_t n, struct arena *a)
 {
     size_t points = 0;
@@ -418,8 +420,8 @@ int series_read(struct run *r, const struct series_ask *ask, struct arena *a, st
         series_share_layouts(&b, *n, &scratch, a);
         series_room_of_shared(&b, *n, a);
     }
-    struct crew crew = {.n = *n, .each = SERIES_EACH, .work = series_work, .ctx = &b};
-    crew_run(&crew, a);
+    struct parallel job = {.n = *n, .each = SERIES_EACH, .work = series_work, .ctx = &b};
+    parallel_run(&job, a);
     arena_free(&scratch);
     return 0;
 }
@@ -431,7 +433,7 @@ static void series_read_stats(struct run *r, const struct series_ask *ask, bool 
                               struct arena *a, struct series_stats **out, size_t *n)
 {
     struct scan scan;
-    const struct merged **list;
+    const struct run_series **list;
     struct tally *t = xmalloc(sizeof *t);
     scan_open(&scan);
     const size_t n_list = series_select(r, ask, 1, &scan.arena, &list);
@@ -439,7 +441,7 @@ static void series_read_stats(struct run *r, const struct series_ask *ask, bool 
     *n = 0;
     for (size_t i = 0; i < n_list;) {
         struct series_stats *one = &(*out)[(*n)++];
-        const struct merged *first = list[i];
+        const struct run_series *first = list[i];
         one->key = series_key_of(first, a);
         tally_open(t);
         do
@@ -468,5 +470,56 @@ int series_stats_pooled(struct run *r, const struct series_ask *ask, struct aren
 {
     (void)e;
     series_read_stats(r, ask, true, a, out, n);
+    return 0;
+}
+
+/* ---- histograms of percentages ---- */
+
+static void devhist_count_value(void *to, double v, uint64_t count)
+{
+    struct devhist *h = to;
+    const double top = DEVHIST_BINS - 1;
+    h->bins[(size_t)(v < 0 ? 0 : v > top ? top : v)] += count;
+    h->count += count;
+}
+
+/* Shared by the threads of one query. */
+struct devhist_batch {
+    const struct series_ask *ask;
+    const struct run_series **list;
+    struct devhist *out;
+};
+
+static void devhist_work(struct parallel *c, struct arena *results)
+{
+    const struct devhist_batch *b = c->ctx;
+    struct scan scan;
+    struct tally *t = xmalloc(sizeof *t);
+    scan_open(&scan);
+    tally_open(t);
+    /* From the last on: that of the whole machine, which has no histograms in its blocks and takes
+     * longest, is among them. */
+    for (size_t k; parallel_next(c, &k);) {
+        const size_t i = c->n - 1 - k;
+        b->out[i].key = series_key_of(b->list[i], results);
+        tally_series(t, &scan, b->list[i], b->ask->from, b->ask->to);
+        tally_each(t, devhist_count_value, &b->out[i]);
+    }
+    tally_free(t);
+    free(t);
+    scan_close(&scan);
+}
+
+int devhist_read(struct run *r, const struct series_ask *ask, struct arena *a, struct devhist **out,
+                 size_t *n, struct err *e)
+{
+    (void)e;
+    struct arena scratch = {0};
+    struct devhist_batch b = {.ask = ask};
+    *n = series_select(r, ask, 1, &scratch, &b.list);
+    b.out = *out = arena_array(a, struct devhist, *n + 1);
+    struct parallel job = {.n = *n, .each = SERIES_EACH, .work = devhist_work, .ctx = &b};
+    parallel_run(&job, a);
+    arena_free(&scratch);
     return 0;
 }

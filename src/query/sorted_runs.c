@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 struct array {
     char *p;
@@ -13,18 +14,14 @@ struct array {
     in_order_fn *in_order;
 };
 
-static char *at(const struct array *a, size_t i)
+static char *sorted_runs_at(const struct array *a, size_t i)
 {
     return a->p + i * a->size;
 }
 
 void sorted_runs_add(struct sorted_runs *r, size_t begin)
 {
-    if (r->n == r->cap) {
-        r->cap = r->cap ? r->cap * 2 : 64;
-        r->begins = xrealloc(r->begins, r->cap, sizeof *r->begins);
-    }
-    r->begins[r->n++] = begin;
+    *VEC_ADD(r->begins, r->n, r->cap) = begin;
 }
 
 void sorted_runs_append(struct sorted_runs *r, const struct sorted_runs *more, size_t offset)
@@ -33,14 +30,14 @@ void sorted_runs_append(struct sorted_runs *r, const struct sorted_runs *more, s
         sorted_runs_add(r, offset + more->begins[i]);
 }
 
-/* How many of lo..hi may stand before x: all that are smaller, and with `ties` its equals. */
+/* How many of lo..hi may come before x: all that are smaller, and with `ties` its equals. */
 static size_t sorted_runs_count_before(const struct array *a, size_t lo, size_t hi, const char *x,
                                        bool ties)
 {
     const size_t begin = lo;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (ties ? a->in_order(at(a, mid), x) : !a->in_order(x, at(a, mid)))
+        if (ties ? a->in_order(sorted_runs_at(a, mid), x) : !a->in_order(x, sorted_runs_at(a, mid)))
             lo = mid + 1;
         else
             hi = mid;
@@ -51,19 +48,21 @@ static size_t sorted_runs_count_before(const struct array *a, size_t lo, size_t 
 /* begin..mid and mid..end are sorted; only where they overlap is anything moved. */
 static void sorted_runs_merge_two(const struct array *a, size_t begin, size_t mid, size_t end)
 {
-    size_t to = begin + sorted_runs_count_before(a, begin, mid, at(a, mid), true);
+    size_t to = begin + sorted_runs_count_before(a, begin, mid, sorted_runs_at(a, mid), true);
     if (to == mid)
         return;
-    const size_t stop = mid + sorted_runs_count_before(a, mid, end, at(a, mid - 1), false);
+    const size_t stop =
+        mid + sorted_runs_count_before(a, mid, end, sorted_runs_at(a, mid - 1), false);
     const size_t n_left = mid - to;
     char *left = xmalloc(n_left * a->size);
-    memcpy(left, at(a, to), n_left * a->size);
+    memcpy(left, sorted_runs_at(a, to), n_left * a->size);
     size_t i = 0, k = mid;
     while (i < n_left && k < stop) {
-        const bool take_left = a->in_order(left + i * a->size, at(a, k));
-        memcpy(at(a, to++), take_left ? left + i++ * a->size : at(a, k++), a->size);
+        const bool take_left = a->in_order(left + i * a->size, sorted_runs_at(a, k));
+        memcpy(sorted_runs_at(a, to++), take_left ? left + i++ * a->size : sorted_runs_at(a, k++),
+               a->size);
     }
-    memcpy(at(a, to), left + i * a->size, (n_left - i) * a->size);
+    memcpy(sorted_runs_at(a, to), left + i * a->size, (n_left - i) * a->size);
     free(left);
 }
 

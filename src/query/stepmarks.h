@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stepmarks.h - when steps began and how long they took, without their parts: a fifth of the
- * memory, for who looks at all of them. */
+ * memory, for callers that go through all of them. */
 #ifndef QUERY_STEPMARKS_H
 #define QUERY_STEPMARKS_H
 
@@ -15,15 +15,12 @@ struct step_mark {
     bool left_out; /* of statistics: cut, warm-up, slowed by a detail window, the last */
 };
 
-struct step_index; /* what is known of several steps in a row */
-
 struct rank_marks {
     const char *node;
     int64_t rank;
     uint32_t pid;
     struct step_mark *v; /* in order of their begin */
     size_t n;
-    const struct step_index *index; /* NULL: none, every step is looked at */
 };
 
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a);

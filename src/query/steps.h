@@ -6,8 +6,8 @@
 #ifndef QUERY_STEPS_H
 #define QUERY_STEPS_H
 
-#include "query/kept.h"
-#include "query/named_events.h"
+#include "query/events.h"
+#include "query/packed.h"
 
 /* Parts of a step, each once for every different `part` of events.def, then "other". Spans that lie
  * in another span of a part count for the outer one only, but passes that an optimizer runs count
@@ -18,10 +18,10 @@ size_t step_parts(void);                 /* how many there are, "other" included
 const char *step_part_name(size_t part); /* "data", "forward", ...; the last is "other" */
 
 struct step {
-    int64_t number; /* from 0 per rank and mode, or as the program said */
+    int64_t number; /* from 0 per rank and mode, or the program's own */
     enum event_mode mode;
     bool cut;       /* the process ended, or the run was read, in its middle */
-    bool said;      /* the program or its framework marked it; else derived from its parts */
+    bool said;      /* the program or its framework marked it; else it is derived from its parts */
     bool warmup;    /* one of the first steps, before the loop has its usual pace */
     bool disturbed; /* a detail window recorded it, or had just ended: slower than usual */
     wall_ns start;
@@ -64,12 +64,34 @@ struct rank_steps {
     const struct run_process *process;
     const char *node;
     int64_t rank;       /* its own number when the program did not say: 0, 1, ... in order of pid */
-    struct step *steps; /* NULL: they are in `kept` */
+    struct step *steps; /* NULL: they are in `packed` */
     size_t n;
-    struct kept kept;
+    struct packed packed;
     struct gpu_phases gpu;
     bool near_gpu; /* its node has GPUs: steps may be launched ahead of the work */
 };
+
+/* ---- events of hooks that have one of a few names ---- */
+
+struct named_event {
+    wall_ns at;
+    int64_t dur_ns;   /* of a span, else 0 */
+    int64_t value;    /* as in struct event; a real number is cut to a whole one */
+    uint32_t process; /* in the list of events_processes */
+    enum event_id id;
+};
+
+/* Of one node, in order of time. */
+struct node_events {
+    const char *node;
+    size_t n;
+    struct packed packed;
+};
+
+/* Those from `i`, a multiple of PACKED_ROWS, into out[PACKED_ROWS]; returns how many. */
+size_t node_events_read(const struct node_events *x, size_t i, struct named_event *out);
+
+/* ---- reading ---- */
 
 /* Every process that has steps, loader workers left out, sorted by rank. */
 MUST_CHECK int steps_read(struct run *r, struct arena *a, struct rank_steps **out, size_t *n,
@@ -79,20 +101,20 @@ MUST_CHECK int steps_read(struct run *r, struct arena *a, struct rank_steps **ou
  * that steps or such a name are in are decoded. */
 struct steps_want {
     bool (*wanted)(enum event_id id); /* NULL: none is */
-    bool kept; /* a quarter of the memory: of a day of many nodes that is a gigabyte */
+    bool packed; /* a quarter of the memory: of a day of many nodes that is a gigabyte */
 };
 
 struct run_steps {
     struct rank_steps *ranks;
     size_t n_ranks;
-    struct node_events *named; /* one of each node that told anything */
+    struct node_events *named; /* one of each node that has any */
     size_t n_named;
 };
 
 MUST_CHECK int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
                                 struct run_steps *out, struct err *e);
 
-/* Kept ones from `i`, a multiple of KEPT_ROWS, into out[KEPT_ROWS]; returns how many. */
+/* Packed ones from `i`, a multiple of PACKED_ROWS, into out[PACKED_ROWS]; returns how many. */
 size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out);
 /* One, however they are held. */
 struct step rank_step(const struct rank_steps *r, size_t i);
@@ -134,10 +156,10 @@ void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct aren
 
 /* Seconds that each part took in the steps of a mode; cut steps do not count. */
 void steps_parts_s(const struct rank_steps *s, enum event_mode mode, double out[STEP_PARTS_MOST]);
-/* Whether a hook said that it could not see this part. */
+/* Whether a hook reported that it could not see this part. */
 bool steps_part_lost(const struct run_loss *lost, size_t n_lost, size_t part);
-/* Parts of these steps that nobody told, as bits: their time is not zero, it is not known, and
- * stands in "other". */
+/* Parts of these steps that were not recorded, as bits: their time is not zero but not known, and
+ * is in "other". */
 unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
                       const struct run_loss *lost, size_t n_lost);
 
@@ -152,12 +174,11 @@ struct phase {
     wall_ns start, end;
 };
 
-/* They tile the job from its start to its end, in order of time; a job that lives has no
- * finalization. Without steps the whole job is
- * one initialization and `has_steps` is false. */
+/* They tile the job from its start to its end, in order of time; a running job has no finalization.
+ * Without steps the whole job is one initialization and `has_steps` is false. */
 struct run_phases {
     bool has_steps;
-    bool loop_goes_on; /* the job lives: loop_end is that of its last step so far */
+    bool loop_goes_on; /* the job is running: loop_end is that of its last step so far */
     wall_ns job_start, job_end, loop_start, loop_end;
     struct phase *phases;
     size_t n;
@@ -176,5 +197,59 @@ struct phases_from {
 };
 
 void phases_of(const struct phases_from *from, struct arena *a, struct run_phases *out);
+
+/* ---- iterations of a loop that launches work on a GPU and does not wait for it ----
+ *
+ * Such a loop runs ahead of the GPU for a while and then waits for it: a few iterations that take
+ * next to nothing are beside one that takes as long as all of them should have. None of them shows
+ * how long an iteration takes; their mean does.
+ *
+ *     host  |s|s|s|----- long -----|s|s|s|----- long -----|
+ *     GPU   |-----|-----|-----|-----|-----|-----|-----|----- */
+
+/* Of n iterations in order of time, each as long as the group it belongs to takes on the mean. A
+ * group is an iteration above the mean of all with those next to it that are below half of that
+ * mean: those that follow it, and before the first such one those that precede it. All others
+ * are groups of one. Below 0: left out, and no group reaches across it. `out` may be `ns`. */
+void iteration_groups(const int64_t *ns, size_t n, int64_t *out);
+
+/* The same for all steps of a rank, given in order and in any number of calls. Zeroed: none yet. */
+struct step_pace {
+    int64_t *ns; /* of each step */
+    unsigned char *mode;
+    size_t n, cap;
+};
+
+/* Steady steps count; one whose iteration has no end counts with its duration. */
+void step_pace_see(struct step_pace *p, const struct step *v, size_t n);
+/* All were shown. Modes are looked at one by one. */
+void step_pace_done(struct step_pace *p);
+/* Sets paced_ns of the n steps from number `from` on. */
+void step_pace_give(const struct step_pace *p, size_t from, struct step *v, size_t n);
+void step_pace_free(struct step_pace *p);
+
+/* All of it for steps that lie in one array. */
+void steps_set_pace(struct step *v, size_t n);
+
+/* ---- the steps of a thread that still works: events in, steps out as they are done ----
+ *
+ * A step that was returned is never taken back. So the newest events stay until others follow, as
+ * the end of a step may depend on what comes after it. Memory is bounded by those. */
+
+struct steps_flow;
+
+struct steps_flow *steps_flow_open(void);
+void steps_flow_close(struct steps_flow *f); /* NULL is fine */
+/* Events of one thread; their names need not stay. END_OPEN ones are left out: they come again. */
+void steps_flow_add(struct steps_flow *f, const struct event *v, size_t n);
+/* Steps that are done, with `start` on the monotonic clock of their node. `ended`: nothing more
+ * will come, all are done. */
+void steps_flow_take(struct steps_flow *f, bool ended, struct arena *a, struct step **out,
+                     size_t *n);
+/* How many events that steps are made of there have been: the thread of a process that has most is
+ * the one that trains. */
+uint64_t steps_flow_marked(const struct steps_flow *f);
+/* How many of them are still in memory. */
+size_t steps_flow_held(const struct steps_flow *f);
 
 #endif

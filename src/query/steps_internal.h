@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps_internal.h - the inside of steps.h: the few events of a thread that steps are made of.
+/* steps_internal.h - what the files of steps.h share: the few events of a thread that steps are
+ * made of.
  *
  * points_add for every event, block by block as they are stored, points_sort, steps_of_points,
  * points_free. All times here are the monotonic clock of the node, ns. */
@@ -9,7 +10,7 @@
 #include "query/sorted_runs.h"
 #include "query/steps.h"
 
-/* Stands where an enum event_id does, for a step that the program said. */
+/* In place of an enum event_id, for a step that the program marked. */
 enum { POINT_STEP = EV_N, POINT_PART }; /* a span that is no more than a part of a step */
 
 enum { NO_PART = 255 };
@@ -20,7 +21,7 @@ struct point {
     uint8_t what; /* enum event_id, POINT_STEP or POINT_PART */
     uint8_t part; /* of a step; NO_PART: none */
     uint8_t mode; /* of POINT_STEP */
-    bool open;    /* no end was told */
+    bool open;    /* its end is not known */
     bool dead;    /* of EV_DATA: the fetch found the loader empty */
 };
 
@@ -60,7 +61,7 @@ void points_free(struct points *p);
 /* Steps with `start` on the monotonic clock. `p` is sorted. */
 void steps_of_points(const struct points *p, struct arena *a, struct step **out, size_t *n);
 
-/* ---- between the files that do it ---- */
+/* ---- steps before their parts are known ---- */
 
 /* A step before its parts are known. */
 struct bare_step {
@@ -76,13 +77,13 @@ struct step_list {
     int64_t numbers[MODE_N]; /* of the next step */
 };
 
-/* Keeps it behind the last one; what would overlap that one is cut off at its front. */
+/* Appends it; what would overlap the one before is cut off at its front. */
 void step_list_add(struct step_list *l, struct bare_step s);
-/* Steps that the program said. False: it said none. */
+/* Steps that the program marked. False: it marked none. */
 bool steps_said(const struct points *p, struct step_list *out);
 /* Steps as the loop shows them. */
 void steps_seen(const struct points *p, struct step_list *out);
-/* Said ones, or else those that were seen; the list is the caller's to free. */
+/* Marked ones, or else those that the loop shows; the list is the caller's to free. */
 void steps_list(const struct points *p, struct step_list *out);
 
 /* Time that a part has. */
@@ -114,17 +115,17 @@ uint8_t step_part_of(enum event_id id); /* NO_PART: it has none */
 /* Steps after a detail window that are still slower than usual. */
 enum { DISTURBED_AFTER = 2 };
 
-/* Warm-up: see docs/steps.md. Only the first KEPT_ROWS steps of a rank are looked at. */
+/* Warm-up: see docs/steps.md. Only the first PACKED_ROWS steps of a rank are looked at. */
 enum { WARMUP_LOOKED_AT = 64, WARMUP_MOST = 16 };
 
-/* All steps of a rank, or at least its first KEPT_ROWS; in order. */
+/* All steps of a rank, or at least its first PACKED_ROWS; in order. */
 void steps_mark_warmup(struct step *v, size_t n);
 /* The same while steps still come: whether iteration k of the n first ones is slow. */
 bool warmup_is_slow(const int64_t *iteration_ns, size_t n, size_t k);
 
-/* Steps in little room, in the arena: as kept_open and kept_put. */
-void steps_kept_open(struct kept *k, size_t n, struct arena *a);
-void steps_kept_put(struct kept *k, size_t i, const struct step *v, struct arena *a);
+/* Steps in little room, in the arena: as packed_open and packed_put. */
+void steps_pack_open(struct packed *k, size_t n, struct arena *a);
+void steps_pack(struct packed *k, size_t i, const struct step *v, struct arena *a);
 
 static inline int64_t step_end(const struct step *s)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps_parts.c - what the time of a step was spent on, and how many samples it took in. */
+/* steps_parts.c - what the time of a step was spent on, and how many samples it took in; warm-up;
+ * steps as a packed table; the steps of a thread that still works. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
+#include "query/steps.h"
 #include "query/steps_internal.h"
 
 static const char other_name[] = "other";
@@ -85,7 +88,7 @@ static void move_to(struct steps_fill *w, int64_t t)
         w->at++;
 }
 
-static int64_t overlap(int64_t a, int64_t b, int64_t from, int64_t to)
+static int64_t step_overlap(int64_t a, int64_t b, int64_t from, int64_t to)
 {
     return MAX_OF(MIN_OF(b, to) - MAX_OF(a, from), 0);
 }
@@ -95,9 +98,9 @@ static void steps_parts_count(struct steps_fill *w, int64_t from, int64_t to, ui
     move_to(w, from);
     for (size_t i = w->at; i < w->n && w->v[i].start.ns < to; i++) {
         struct step *s = &w->v[i];
-        s->part_ns[part] += overlap(from, to, s->start.ns, step_end(s));
+        s->part_ns[part] += step_overlap(from, to, s->start.ns, step_end(s));
         if (part == w->sync)
-            s->between_sync_ns += overlap(from, to, step_end(s), iteration_end(s));
+            s->between_sync_ns += step_overlap(from, to, step_end(s), iteration_end(s));
     }
 }
 
@@ -281,4 +284,258 @@ void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t fro
     fill_other(w);
     steps_parts_fill_batches(w);
     fill_marks(w);
+}
+
+/* ---- warm-up: steps before the loop has its usual pace ----
+ *
+ * The first step of a mode always is: it loads libraries, grows the allocator's cache, tunes. Of
+ * the first WARMUP_MOST, at most a quarter of all, also those up to the last one whose iteration is
+ * slow: it takes more than twice the median of those after them, up to WARMUP_LOOKED_AT, and
+ * clearly more than nine in ten of them. A loop whose steps are of two kinds is not warming up. (A
+ * step that compiles is warm-up wherever it is: the sweep marks those.) */
+
+static const double SLOW = 2;      /* times the median of later ones */
+static const double SLOWEST = 1.2; /* times their 90th percentile */
+
+/* How long an iteration may take to be one of the usual ones. */
+static double usual_most(const int64_t *later, size_t n)
+{
+    double sorted[WARMUP_LOOKED_AT];
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = (double)later[i];
+    stat_sort(sorted, n);
+    return MAX_OF(SLOW * stat_quantile(sorted, n, 0.5), SLOWEST * stat_quantile(sorted, n, 0.9));
+}
+
+bool warmup_is_slow(const int64_t *iteration_ns, size_t n, size_t k)
+{
+    const size_t most = MIN_OF((size_t)WARMUP_MOST, n / 4);
+    return k == 0 ||
+           (k < most && (double)iteration_ns[k] > usual_most(iteration_ns + most, n - most));
+}
+
+static void mark_mode(struct step *v, size_t n, enum event_mode mode)
+{
+    int64_t ns[WARMUP_LOOKED_AT];
+    size_t known = 0, slow = 0;
+    for (size_t i = 0; i < n && known < WARMUP_LOOKED_AT; i++)
+        if (v[i].mode == mode && !v[i].cut)
+            ns[known++] = MAX_OF(step_iteration_ns(&v[i]), v[i].dur_ns);
+    for (size_t k = 0; k < MIN_OF(known, (size_t)WARMUP_MOST); k++)
+        slow = warmup_is_slow(ns, known, k) ? k + 1 : slow;
+    for (size_t i = 0; i < n && slow; i++) {
+        v[i].warmup |= v[i].mode == mode;
+        slow -= v[i].mode == mode && !v[i].cut;
+    }
+}
+
+void steps_mark_warmup(struct step *v, size_t n)
+{
+    for (enum event_mode m = 0; m < MODE_N; m++)
+        mark_mode(v, MIN_OF(n, (size_t)PACKED_ROWS), m);
+}
+
+/* ---- steps as a packed table, a quarter of the memory ---- */
+
+enum {
+    C_NUMBER,
+    C_FLAGS,
+    C_START,
+    C_DUR,
+    C_BATCH,
+    C_BETWEEN,
+    C_BETWEEN_SYNC,
+    C_SAVE,
+    C_PARTS,
+    COLUMNS = C_PARTS + STEP_PARTS_MOST
+};
+enum {
+    FLAG_CUT = 1,
+    FLAG_SAID = 2,
+    FLAG_WARMUP = 4,
+    FLAG_DISTURBED = 8,
+    FLAG_SAVES = 16,
+    MODE_SHIFT = 5
+};
+
+static_assert((int)COLUMNS <= (int)PACKED_COLUMNS_MOST, "a step fits into a row");
+
+static void steps_pack_cells(const struct step *v, size_t n, struct packed_cells *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        out->v[C_NUMBER][i] = v[i].number;
+        out->v[C_FLAGS][i] = (int64_t)v[i].mode << MODE_SHIFT | (v[i].said ? FLAG_SAID : 0) |
+                             (v[i].cut ? FLAG_CUT : 0) | (v[i].warmup ? FLAG_WARMUP : 0) |
+                             (v[i].disturbed ? FLAG_DISTURBED : 0);
+        out->v[C_START][i] = v[i].start.ns;
+        out->v[C_DUR][i] = v[i].dur_ns;
+        out->v[C_BATCH][i] = v[i].batch;
+        out->v[C_BETWEEN][i] = v[i].between_ns;
+        out->v[C_BETWEEN_SYNC][i] = v[i].between_sync_ns;
+        out->v[C_SAVE][i] = v[i].save_ns;
+        for (size_t k = 0; k < STEP_PARTS_MOST; k++)
+            out->v[C_PARTS + k][i] = v[i].part_ns[k];
+    }
+}
+
+void steps_pack_open(struct packed *k, size_t n, struct arena *a)
+{
+    packed_open(k, COLUMNS, n, a);
+}
+
+void steps_pack(struct packed *k, size_t i, const struct step *v, struct arena *a)
+{
+    struct packed_cells cells;
+    steps_pack_cells(v, MIN_OF(k->n - i, (size_t)PACKED_ROWS), &cells);
+    packed_put(k, i, &cells, a);
+}
+
+static void set_flags(struct step *s, int64_t flags)
+{
+    s->cut = flags & FLAG_CUT;
+    s->said = flags & FLAG_SAID;
+    s->warmup = flags & FLAG_WARMUP;
+    s->disturbed = flags & FLAG_DISTURBED;
+    s->mode = (enum event_mode)(flags >> MODE_SHIFT);
+}
+
+size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out)
+{
+    struct packed_cells x;
+    const size_t n = packed_get(&r->packed, i, &x);
+    for (size_t s = 0; s < n; s++) {
+        out[s].number = x.v[C_NUMBER][s];
+        set_flags(&out[s], x.v[C_FLAGS][s]);
+        out[s].start.ns = x.v[C_START][s];
+        out[s].dur_ns = x.v[C_DUR][s];
+        out[s].batch = x.v[C_BATCH][s];
+        out[s].between_ns = x.v[C_BETWEEN][s];
+        out[s].between_sync_ns = x.v[C_BETWEEN_SYNC][s];
+        out[s].save_ns = x.v[C_SAVE][s];
+        for (size_t k = 0; k < STEP_PARTS_MOST; k++)
+            out[s].part_ns[k] = x.v[C_PARTS + k][s];
+    }
+    return n;
+}
+
+struct step rank_step(const struct rank_steps *r, size_t i)
+{
+    struct step s;
+    if (r->steps)
+        return r->steps[i];
+    s.number = packed_cell(&r->packed, C_NUMBER, i);
+    set_flags(&s, packed_cell(&r->packed, C_FLAGS, i));
+    s.start.ns = packed_cell(&r->packed, C_START, i);
+    s.dur_ns = packed_cell(&r->packed, C_DUR, i);
+    s.batch = packed_cell(&r->packed, C_BATCH, i);
+    s.between_ns = packed_cell(&r->packed, C_BETWEEN, i);
+    s.between_sync_ns = packed_cell(&r->packed, C_BETWEEN_SYNC, i);
+    s.save_ns = packed_cell(&r->packed, C_SAVE, i);
+    for (size_t k = 0; k < STEP_PARTS_MOST; k++)
+        s.part_ns[k] = packed_cell(&r->packed, C_PARTS + k, i);
+    return s;
+}
+
+/* ---- the steps of a thread that still works ---- */
+
+/* LAG: steps that wait for those that follow. POINTS_MOST: when nothing becomes a step for so long,
+ * the older half is given up. */
+enum { LAG = 2, POINTS_MOST = 1 << 16 };
+
+struct steps_flow {
+    struct points points;
+    struct names_seen names;
+    uint64_t marked;                            /* of those that are gone */
+    int64_t numbers[MODE_N];                    /* of steps handed out */
+    int64_t first_ns[MODE_N][WARMUP_LOOKED_AT]; /* iterations of the first steps */
+    size_t n_first[MODE_N];                     /* of those, handed out */
+};
+
+struct steps_flow *steps_flow_open(void)
+{
+    return xcalloc(1, sizeof(struct steps_flow));
+}
+
+void steps_flow_close(struct steps_flow *f)
+{
+    if (f)
+        points_free(&f->points);
+    free(f);
+}
+
+void steps_flow_add(struct steps_flow *f, const struct event *v, size_t n)
+{
+    names_seen_forget(&f->names);
+    for (size_t i = 0; i < n; i++)
+        if (v[i].end != END_OPEN)
+            points_add(&f->points, &v[i], names_seen_find(&f->names, v[i].name));
+}
+
+uint64_t steps_flow_marked(const struct steps_flow *f)
+{
+    return f->marked + f->points.marked;
+}
+
+size_t steps_flow_held(const struct steps_flow *f)
+{
+    return f->points.n;
+}
+
+/* Keeps what ends after t. */
+static void drop_before(struct steps_flow *f, int64_t t)
+{
+    struct points kept = {0};
+    for (size_t i = 0; i < f->points.n; i++)
+        if (f->points.v[i].end > t)
+            points_push(&kept, &f->points.v[i]);
+    f->marked += f->points.marked - kept.marked;
+    points_free(&f->points);
+    f->points = kept;
+}
+
+static void steps_flow_number(struct steps_flow *f, struct step *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!v[i].said)
+            v[i].number = f->numbers[v[i].mode];
+        f->numbers[v[i].mode]++;
+    }
+}
+
+/* As steps_mark_warmup does with all of them, by what is known so far: `n` are handed out now, and
+ * `known` are known. */
+static void mark_warmup(struct steps_flow *f, struct step *v, size_t n, size_t known)
+{
+    for (enum event_mode m = 0; m < MODE_N; m++) {
+        const size_t from = f->n_first[m];
+        size_t all = from, k = from;
+        if (from >= WARMUP_MOST)
+            continue;
+        for (size_t i = 0; i < known && all < WARMUP_LOOKED_AT; i++)
+            if (v[i].mode == m && !v[i].cut)
+                f->first_ns[m][all++] = MAX_OF(step_iteration_ns(&v[i]), v[i].dur_ns);
+        for (size_t i = 0; i < n && k < all; i++) {
+            if (v[i].mode != m || v[i].cut)
+                continue;
+            v[i].warmup |= warmup_is_slow(f->first_ns[m], all, k);
+            k++;
+        }
+        f->n_first[m] = k;
+    }
+}
+
+void steps_flow_take(struct steps_flow *f, bool ended, struct arena *a, struct step **out,
+                     size_t *n)
+{
+    points_sort(&f->points);
+    steps_of_points(&f->points, a, out, n);
+    const size_t known = *n;
+    if (!ended)
+        *n = *n > LAG ? *n - LAG : 0;
+    steps_flow_number(f, *out, *n);
+    mark_warmup(f, *out, *n, known);
+    if (*n)
+        drop_before(f, step_end(&(*out)[*n - 1]));
+    else if (f->points.n > POINTS_MOST)
+        drop_before(f, f->points.v[f->points.n / 2].at);
 }

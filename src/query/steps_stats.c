@@ -7,8 +7,175 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
-#include "query/step_async.h"
+#include "query/steps.h"
 #include "query/steps_internal.h"
+
+/* ---- iterations of a loop that runs ahead of the GPU ---- */
+
+static double step_async_mean_of(const int64_t *ns, size_t n)
+{
+    double sum = 0;
+    size_t counted = 0;
+    for (size_t i = 0; i < n; i++)
+        if (ns[i] >= 0) {
+            sum += (double)ns[i];
+            counted++;
+        }
+    return counted ? sum / (double)counted : 0;
+}
+
+static bool step_async_is_short(int64_t ns, double mean)
+{
+    return ns >= 0 && (double)ns < mean / 2;
+}
+
+static size_t short_until(const int64_t *ns, size_t n, size_t i, double mean)
+{
+    while (i < n && step_async_is_short(ns[i], mean))
+        i++;
+    return i;
+}
+
+/* [from, to) become one group. */
+static void even_out(const int64_t *ns, size_t from, size_t to, int64_t *out)
+{
+    int64_t sum = 0;
+    for (size_t i = from; i < to; i++)
+        sum += ns[i];
+    for (size_t i = from; i < to; i++)
+        out[i] = sum / (int64_t)(to - from);
+}
+
+void iteration_groups(const int64_t *ns, size_t n, int64_t *out)
+{
+    const double mean = step_async_mean_of(ns, n);
+    for (size_t i = 0; i < n;) {
+        const size_t at = short_until(ns, n, i, mean);
+        const bool is_long = at < n && (double)ns[at] > mean;
+        const size_t to = is_long ? short_until(ns, n, at + 1, mean) : MIN_OF(at + 1, n);
+        if (is_long)
+            even_out(ns, i, to, out);
+        else
+            for (size_t k = i; k < to; k++)
+                out[k] = ns[k];
+        i = to;
+    }
+}
+
+/* ---- all steps of a rank ---- */
+
+static int64_t step_async_iteration_of(const struct step *s)
+{
+    const int64_t ns = step_iteration_ns(s);
+    return !step_is_steady(s) ? -1 : ns < 0 ? s->dur_ns : ns;
+}
+
+static void step_async_fit(struct step_pace *p, size_t n)
+{
+    if (n <= p->cap)
+        return;
+    p->cap = MAX_OF(2 * p->cap, n);
+    p->ns = xrealloc(p->ns, p->cap, sizeof *p->ns);
+    p->mode = xrealloc(p->mode, p->cap, sizeof *p->mode);
+}
+
+void step_pace_see(struct step_pace *p, const struct step *v, size_t n)
+{
+    step_async_fit(p, p->n + n);
+    for (size_t i = 0; i < n; i++, p->n++) {
+        p->ns[p->n] = step_async_iteration_of(&v[i]);
+        p->mode[p->n] = (unsigned char)v[i].mode;
+    }
+}
+
+void step_pace_done(struct step_pace *p)
+{
+    int64_t *ns = xcalloc(p->n + 1, sizeof *ns);
+    for (enum event_mode m = 0; m < MODE_N; m++) {
+        for (size_t i = 0; i < p->n; i++)
+            ns[i] = p->mode[i] == m ? p->ns[i] : -1;
+        iteration_groups(ns, p->n, ns);
+        for (size_t i = 0; i < p->n; i++)
+            if (ns[i] >= 0)
+                p->ns[i] = ns[i];
+    }
+    free(ns);
+}
+
+void step_pace_give(const struct step_pace *p, size_t from, struct step *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i].paced_ns = MAX_OF(p->ns[from + i], 0);
+}
+
+void step_pace_free(struct step_pace *p)
+{
+    free(p->ns);
+    free(p->mode);
+    *p = (struct step_pace){0};
+}
+
+void steps_set_pace(struct step *v, size_t n)
+{
+    struct step_pace p = {0};
+    step_pace_see(&p, v, n);
+    step_pace_done(&p);
+    step_pace_give(&p, 0, v, n);
+    step_pace_free(&p);
+}
+
+/* ---- parts that were not recorded ---- */
+
+/* "keras data" is about the part "data". */
+bool steps_part_lost(const struct run_loss *lost, size_t n_lost, size_t part)
+{
+    const char *name = step_part_name(part);
+    for (size_t i = 0; i < n_lost; i++) {
+        const struct loss *l = &lost[i].loss;
+        const char *space = strrchr(l->what, ' ');
+        if (l->id == LOSS_HOOK && space && strcmp(space + 1, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool are_said(const struct rank_steps *rank, enum event_mode mode)
+{
+    for (size_t i = 0; i < rank->n; i++)
+        if (rank->steps[i].mode == mode && !rank->steps[i].said)
+            return false;
+    return true;
+}
+
+/* What every step of a mode has. A step that the hooks derived from its parts shows all there are;
+ * one that was marked as a whole may have parts that were not recorded. */
+static bool iteration_belongs(enum event_mode mode, const char *part)
+{
+    static const struct {
+        const char *part;
+        bool train_only;
+    } rows[] = {{"data", false}, {"forward", false}, {"backward", true}, {"optimizer", true}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (strcmp(part, rows[i].part) == 0)
+            return !rows[i].train_only || mode == MODE_TRAIN;
+    return false;
+}
+
+unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
+                      const struct run_loss *lost, size_t n_lost)
+{
+    const bool said = are_said(rank, mode);
+    unsigned unseen = 0;
+    double took_s[STEP_PARTS_MOST];
+    steps_parts_s(rank, mode, took_s);
+    for (size_t k = 0; k < step_parts(); k++)
+        if (took_s[k] == 0 && (steps_part_lost(lost, n_lost, k) ||
+                               (said && iteration_belongs(mode, step_part_name(k)))))
+            unseen |= 1u << k;
+    return unseen;
+}
+
+/* ---- statistics ---- */
 
 enum { OUTLIER_SIGMAS = 3 };
 
@@ -198,7 +365,7 @@ static double steady_rate(const struct rank_steps *s, const struct chosen *c, en
 }
 
 /* From the first begin of training to the end of the last step of any mode, so that evaluation is
- * in it. Evaluation itself comes in pieces: there, the time of its iterations. */
+ * in it. Evaluation itself is interrupted: there, the time of its iterations. */
 static double overall_rate(const struct rank_steps *s, enum event_mode mode)
 {
     const struct step *first = NULL, *last = NULL;

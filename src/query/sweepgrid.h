@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 
-enum { SWEEP_GROUPS_MOST = 64 }; /* more than these are told apart by time alone */
+enum { SWEEP_GROUPS_MOST = 64 }; /* more than these are distinguished by time alone */
 
 /* A zeroed one is ready. */
 struct sweepgrid {

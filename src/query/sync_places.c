@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 
 static const char calls_prefix[] = "sync.calls ", ns_prefix[] = "sync.ns ";
@@ -46,12 +47,9 @@ static struct place_totals *places_find(const struct places *p, const char *plac
 static struct place_totals *places_add(struct places *p, const struct run_process *process,
                                        const char *place)
 {
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->v = xrealloc(p->v, p->cap, sizeof *p->v);
-    }
-    p->v[p->n] = (struct place_totals){process, arena_strdup(p->arena, place), -1, -1};
-    return &p->v[p->n++];
+    struct place_totals *t = VEC_ADD(p->v, p->n, p->cap);
+    *t = (struct place_totals){process, arena_strdup(p->arena, place), -1, -1};
+    return t;
 }
 
 /* ---- one track ---- */
@@ -68,11 +66,7 @@ static bool names_add(struct sync_places_track_names *names, const char *name)
     for (size_t i = 0; i < names->n; i++)
         if (strcmp(names->v[i], name) == 0)
             return false;
-    if (names->n == names->cap) {
-        names->cap = names->cap ? 2 * names->cap : 128;
-        names->v = xrealloc(names->v, names->cap, sizeof *names->v);
-    }
-    names->v[names->n++] = arena_strdup(names->arena, name);
+    *VEC_ADD(names->v, names->n, names->cap) = arena_strdup(names->arena, name);
     return true;
 }
 

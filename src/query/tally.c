@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
 
 void tally_open(struct tally *t)
@@ -25,20 +26,12 @@ void tally_free(struct tally *t)
 
 static void tally_add_bin(struct tally *t, double value, uint64_t count)
 {
-    if (t->n_bins == t->cap_bins) {
-        t->cap_bins = t->cap_bins ? t->cap_bins * 2 : 256;
-        t->bins = xrealloc(t->bins, t->cap_bins, sizeof *t->bins);
-    }
-    t->bins[t->n_bins++] = (struct tally_bin){value, count};
+    *VEC_ADD(t->bins, t->n_bins, t->cap_bins) = (struct tally_bin){value, count};
 }
 
 static void tally_add_value(struct tally *t, double value)
 {
-    if (t->n_values == t->cap_values) {
-        t->cap_values = t->cap_values ? t->cap_values * 2 : 4096;
-        t->values = xrealloc(t->values, t->cap_values, sizeof *t->values);
-    }
-    t->values[t->n_values++] = value;
+    *VEC_ADD(t->values, t->n_values, t->cap_values) = value;
 }
 
 static void tally_settle_counts(struct tally *t)
@@ -160,7 +153,7 @@ static void tally_prefetch(const struct slice *s, size_t left)
         __builtin_prefetch(s[AHEAD].column->hist);
 }
 
-void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wall_ns from,
+void tally_series(struct tally *t, struct scan *scan, const struct run_series *m, wall_ns from,
                   wall_ns to)
 {
     struct arena room = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tally.h - how often each value occurred, and so any quantile, exactly.
- * Small integers are counted, others are kept and sorted. Not negative. */
+ * Small integers are counted, others are collected and sorted. Not negative. */
 #ifndef QUERY_TALLY_H
 #define QUERY_TALLY_H
 
@@ -13,7 +13,7 @@
 
 struct series_stats;
 struct scan;
-struct merged;
+struct run_series;
 
 enum { TALLY_SMALL = 4096 };
 
@@ -40,7 +40,7 @@ void tally_step(struct tally *t, double step);
 void tally_add(struct tally *t, int64_t steps, uint64_t count);
 /* All samples of a series in [from, to) (0: open): whole blocks from the histograms in their heads,
  * the rest is decoded. */
-void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wall_ns from,
+void tally_series(struct tally *t, struct scan *scan, const struct run_series *m, wall_ns from,
                   wall_ns to);
 /* Every value with how often it occurred, in no order and perhaps in parts; the tally is empty
  * afterwards. */

@@ -6,9 +6,9 @@
  * neighbours of the same name in the same row; where there is no room for so many slices, and among
  * operators and kernels, with those of other names too, under the name of the longest.
  *
- * The work is bounded. Who keeps an overview of the run, made once, has slices of it wherever they
+ * The work is bounded. With an overview of the run, made once, slices of it are used wherever they
  * are fine enough, and where a track has more events in the window than the budget allows; without
- * one each block that the track is stored in becomes one slice, and who zooms in sees more. */
+ * one each block that the track is stored in becomes one slice; zooming in shows more. */
 #ifndef QUERY_TIMELINE_H
 #define QUERY_TIMELINE_H
 

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "query/breakdown.h"
-#include "query/detail_ranges.h"
+#include "query/detail.h"
 #include "report/report_internal.h"
 
 /* ---- use over time ---- */

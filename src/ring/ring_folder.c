@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_folder.c - see ring_folder.h. */
+/* ring_folder.c - see ring_folder.h.
+ *
+ * A file is removed only when its process is gone and a drain after that brought nothing
+ * (ring_reader_check), so no event of a dead process is missed. A folder is removed by its
+ * recorder, or by a later one when nobody holds its lock: flock ends with the process, however it
+ * ends.
+ *
+ * Files come and go while the folder is read. A name that is listed may be gone when it is opened:
+ * threads that begin together make a file each and keep one. */
 #include "ring/ring_folder.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +23,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/vec.h"
 
 #define FOLDER_PREFIX "footplate-"
 #define LOCK_NAME     "lock"
@@ -24,7 +34,7 @@ static const int64_t check_every_ns = 250 * NS_PER_MS;
 /* A folder changed this recently may have changed again within the same tick of its clock. */
 static const int64_t settled_ns = 50 * NS_PER_MS;
 
-struct file {
+struct ring_folder_file {
     char name[FILE_NAME_LEN];
     struct ring_reader *r; /* NULL: not ready yet, or broken */
     bool broken;
@@ -36,13 +46,16 @@ struct ring_folder {
     int lock; /* held for as long as somebody reads here; -1: none */
     struct ring_folder_handler h;
     struct ring_clock clock;
-    struct file *files;
+    struct ring_folder_file *files;
     size_t n, room;
     bool waiting; /* some file was not ready */
     struct timespec changed;
     mono_ns checked;
 };
 
+/* A folder without a holder of this lock was left by a recorder that was killed
+ * (ring_folder_sweep). A file system without locks never loses a folder: nobody can take the
+ * lock. */
 static void take_lock(struct ring_folder *f)
 {
     f->lock = openat(f->fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -124,20 +137,24 @@ void ring_folder_each(struct ring_folder *f, void (*call)(void *arg, struct ring
             call(arg, f->files[i].r);
 }
 
-static void set_broken(struct ring_folder *f, struct file *file, const struct err *why)
+static void set_broken(struct ring_folder *f, struct ring_folder_file *file, const struct err *why)
 {
+    assert(!file->broken); /* reported once */
     f->h.broken(f->h.ring.arg, file->r, why);
     ring_reader_close(file->r);
     file->r = NULL;
     file->broken = true;
 }
 
-static void ring_folder_forget(struct ring_folder *f, struct file *file)
+/* The last file takes its place, so the order changes. Loops over files go from the last to the
+ * first: what moves was visited already. */
+static void ring_folder_forget(struct ring_folder *f, struct ring_folder_file *file)
 {
-    *file = f->files[--f->n];
+    assert(file >= f->files && file < f->files + f->n);
+    *file = f->files[--f->n]; /* callers walk from the last to the first */
 }
 
-static void ring_folder_open_file(struct ring_folder *f, struct file *file)
+static void ring_folder_open_file(struct ring_folder *f, struct ring_folder_file *file)
 {
     struct err e;
     const int rc = ring_reader_open(&file->r, f->fd, file->name, &e);
@@ -159,17 +176,15 @@ static bool ring_folder_is_known(const struct ring_folder *f, const char *name)
     return false;
 }
 
+/* Names come from the job and may be anything: only those of rings count, and no more than
+ * MOST_FILES. */
 static void ring_folder_add_file(struct ring_folder *f, const char *name)
 {
     if (strncmp(name, RING_PREFIX, RING_PREFIX_LEN) != 0 || strlen(name) >= FILE_NAME_LEN ||
         f->n == MOST_FILES || ring_folder_is_known(f, name))
         return;
-    if (f->n == f->room) {
-        f->room = f->room ? 2 * f->room : 16;
-        f->files = xrealloc(f->files, f->room, sizeof f->files[0]);
-    }
-    struct file *file = &f->files[f->n++];
-    *file = (struct file){0};
+    struct ring_folder_file *file = VEC_ADD(f->files, f->n, f->room);
+    *file = (struct ring_folder_file){0};
     snprintf(file->name, sizeof file->name, "%s", name);
 }
 
@@ -189,7 +204,7 @@ static int list_files(struct ring_folder *f, struct err *e)
     return 0;
 }
 
-/* One fstat says whether there is anything new. */
+/* One fstat shows whether there is anything new. */
 static int look_for_files(struct ring_folder *f, struct err *e)
 {
     struct stat st;
@@ -211,16 +226,20 @@ static int look_for_files(struct ring_folder *f, struct err *e)
 
 static void end_file(struct ring_folder *f, size_t i)
 {
+    assert(i < f->n && f->files[i].r);
     f->h.ended(f->h.ring.arg, f->files[i].r);
     ring_reader_close(f->files[i].r);
     unlinkat(f->fd, f->files[i].name, 0);
     ring_folder_forget(f, &f->files[i]);
 }
 
-static void drain_file(struct ring_folder *f, struct file *file, size_t *events)
+/* A file that cannot be read any more is reported once and not tried again. Others are not
+ * affected. */
+static void drain_file(struct ring_folder *f, struct ring_folder_file *file, size_t *events)
 {
     struct err e;
     size_t n;
+    assert(file->r && !file->broken);
     if (ring_reader_drain(file->r, &f->clock, &f->h.ring, &n, &e) != 0)
         set_broken(f, file, &e);
     *events += n;
@@ -238,7 +257,7 @@ int ring_folder_drain(struct ring_folder *f, size_t *events, struct err *e)
     if (check)
         f->checked = now;
     for (size_t i = f->n; i-- > 0;) {
-        struct file *file = &f->files[i];
+        struct ring_folder_file *file = &f->files[i];
         if (file->r && check && ring_reader_check(file->r) == RING_FINISHED)
             end_file(f, i);
         else if (file->r)
@@ -247,6 +266,7 @@ int ring_folder_drain(struct ring_folder *f, size_t *events, struct err *e)
     return 0;
 }
 
+/* One drain of all files. True: there may be more. */
 static bool round_of_all(struct ring_folder *f, size_t *events, struct err *e, int *rc)
 {
     size_t n = 0;
@@ -258,7 +278,7 @@ static bool round_of_all(struct ring_folder *f, size_t *events, struct err *e, i
 
 int ring_folder_finish(struct ring_folder *f, size_t *events, struct err *e)
 {
-    enum { MOST_ROUNDS = 64 }; /* a process that lives on might never stop talking */
+    enum { MOST_ROUNDS = 64 }; /* a process that lives on might never stop emitting */
     int rc = 0;
     *events = 0;
     f->changed = (struct timespec){0};

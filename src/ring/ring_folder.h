@@ -11,9 +11,9 @@
 
 struct ring_folder;
 
-/* `begun` and `ended` say when a process is first and last heard of; ring_reader_user is the place
- * to keep what belongs to it. `broken`: a file that cannot be read, once for each; r is NULL when
- * it could not even be opened. None may be NULL. */
+/* `begun` and `ended` are called when a process is first and last seen; ring_reader_user is the
+ * place to keep what belongs to it. `broken`: a file that cannot be read, once for each; r is NULL
+ * when it could not even be opened. None may be NULL. */
 struct ring_folder_handler {
     struct ring_handler ring;
     void (*begun)(void *arg, struct ring_reader *r);
@@ -37,7 +37,7 @@ MUST_CHECK int ring_folder_open(struct ring_folder **out, const char *path,
 const char *ring_folder_path(const struct ring_folder *f);
 /* *events: how many were delivered. Fails only when the folder itself cannot be read. */
 MUST_CHECK int ring_folder_drain(struct ring_folder *f, size_t *events, struct err *e);
-/* Reads what is left and says `ended` for every process, also for one that outlives the job. */
+/* Reads what is left and calls `ended` for every process, also for one that outlives the job. */
 MUST_CHECK int ring_folder_finish(struct ring_folder *f, size_t *events, struct err *e);
 /* Calls for every process that is being read. */
 void ring_folder_each(struct ring_folder *f, void (*call)(void *arg, struct ring_reader *r),

@@ -2,7 +2,7 @@
 /* ring_layout.h - the bytes that a job and its recorder share: one file per process.
  *
  *     offset        bytes
- *          0         4096  struct ring_file: who wrote it, which clock, what was lost
+ *          0         4096  struct ring_file: its process, its clock, what was lost
  *       4096   64 x   128  struct ring_head: one per thread ring
  *      12288  1024 x   64  struct ring_name: append-only; the id is the index, 0 is never used
  *      77824   64 x 512 K  16384 x struct ring_slot: the events of ring 0, of ring 1, ...
@@ -12,15 +12,27 @@
  *     ... | read | event | event | event*  | free | free | ...       index & RING_MASK = place
  *                                    * taken, not yet written: its seq is still of the last lap
  *
- * The file is sparse: a ring costs memory once a thread has claimed it. Only the thread that owns a
- * ring moves its head and writes its slots; only the recorder moves the tail. `head` counts places
- * taken; a place holds a whole event once its seq is index + 1, which is stored last. So an event
- * emitted by a signal handler in the middle of another emit takes the next place, and a process
- * killed in between leaves one place whose seq gives it away. Integers are of the machine: the
- * file never leaves it. Counters only grow. */
+ * The file is sparse: a ring costs memory once a thread has claimed it. Integers are of the
+ * machine: the file never leaves it. Counters only grow.
+ *
+ * Why every event that is read is whole, and was not read before:
+ *
+ * 1. Each word has one writer. Only the thread that owns a ring moves `head` and writes slots; only
+ *    the recorder moves `tail`. `owner` changes by compare-and-swap, so a ring has one owner.
+ * 2. A thread takes place h by an atomic add to `head`, writes time, what and value, and then
+ *    stores seq = h + 1 with release order. A signal handler in between takes the next place.
+ * 3. A place is used again one lap later, after h - tail < RING_ROOM was seen: the recorder has
+ *    read it by then. So what lies between tail and head never changes once it is whole.
+ * 4. Before it is whole, the seq of a place is 0 or of an earlier lap, which is smaller: indexes
+ *    grow for ever. The recorder compares it with h + 1, and then reads the slot again.
+ * 5. A process that is killed at any instruction leaves at most places that were taken and are not
+ *    whole: their seq shows it, and the recorder counts them as torn. The file survives it.
+ * 6. A recorder that is killed leaves its tails in the file. Threads that find their ring full drop
+ *    events and count them; nothing in the job waits for a recorder. */
 #ifndef RING_LAYOUT_H
 #define RING_LAYOUT_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,14 +69,14 @@ enum ring_kind {
     RING_COUNT_INT = 6,  /* value: int64_t */
     RING_COUNT_REAL = 7, /* value: the bits of a double */
     RING_THREAD = 8,     /* value: the thread id that writes from here on */
-    RING_PAST_BEGIN = 9, /* a span told when it is over; value: ns ago; mode: lane */
-    RING_PAST_END = 10,  /* its end, the next thing said; value: ns ago; mode: lane */
+    RING_PAST_BEGIN = 9, /* a span that is emitted when it is over; value: ns ago; mode: lane */
+    RING_PAST_END = 10,  /* its end, the next event; value: ns ago; mode: lane */
     RING_KIND_END
 };
 
 struct ring_slot {
     uint64_t time; /* of the file's clock */
-    uint64_t said; /* name id, 0 for none | enum ring_kind << 32 | mode << 40 */
+    uint64_t what; /* name id, 0 for none | enum ring_kind << 32 | mode << 40 */
     uint64_t value;
     uint64_t seq; /* index + 1, stored last */
 };
@@ -109,12 +121,12 @@ struct ring_file {
 #define RING_BYTES      (RING_SLOTS * sizeof(struct ring_slot)) /* of one ring */
 #define RING_FILE_BYTES (RING_SLOTS_AT + RING_COUNT * RING_BYTES)
 
-_Static_assert(sizeof(struct ring_slot) == 32, "two events to a cache line");
-_Static_assert(sizeof(struct ring_head) == 128, "two cache lines");
-_Static_assert(offsetof(struct ring_head, tail) == 64, "the recorder's line is its own");
-_Static_assert(sizeof(struct ring_name) == 64, "a name is a cache line");
-_Static_assert(sizeof(struct ring_file) == RING_HEADS_AT, "the header is a page");
-_Static_assert(RING_SLOTS_AT % 4096 == 0, "rings start on a page");
-_Static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "places are found by a mask");
+static_assert(sizeof(struct ring_slot) == 32, "two events to a cache line");
+static_assert(sizeof(struct ring_head) == 128, "two cache lines");
+static_assert(offsetof(struct ring_head, tail) == 64, "the recorder's line is its own");
+static_assert(sizeof(struct ring_name) == 64, "a name is a cache line");
+static_assert(sizeof(struct ring_file) == RING_HEADS_AT, "the header is a page");
+static_assert(RING_SLOTS_AT % 4096 == 0, "rings start on a page");
+static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "places are found by a mask");
 
 #endif

@@ -47,7 +47,7 @@ static bool write_zeros(int fd, size_t from, size_t len)
     return true;
 }
 
-static bool reserve(int fd, size_t from, size_t len)
+static bool ring_reserve(int fd, size_t from, size_t len)
 {
     if (fallocate(fd, 0, (off_t)from, (off_t)len) == 0)
         return true;
@@ -61,9 +61,12 @@ static bool limit_allows(void)
     return getrlimit(RLIMIT_FSIZE, &l) == 0 && l.rlim_cur >= RING_FILE_BYTES;
 }
 
+/* The length is set before anything is mapped, and the pages of header, heads and names are
+ * reserved: a store into a mapped page that has no room on the disk would raise SIGBUS in the
+ * job. */
 static uint8_t *map_new(int fd)
 {
-    if (ftruncate(fd, (off_t)RING_FILE_BYTES) != 0 || !reserve(fd, 0, RING_SLOTS_AT))
+    if (ftruncate(fd, (off_t)RING_FILE_BYTES) != 0 || !ring_reserve(fd, 0, RING_SLOTS_AT))
         return NULL;
     void *map = mmap(NULL, RING_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (map == MAP_FAILED)
@@ -72,6 +75,8 @@ static uint8_t *map_new(int fd)
     return map;
 }
 
+/* Everything but the magic, which ring_announce stores last: a reader that finds no magic tries
+ * again later. */
 static void fill_header(struct ring_file *f, const struct ring_writer *w, uint32_t pid,
                         uint64_t nonce)
 {
@@ -99,6 +104,8 @@ static bool is_recorders(const char *dir, int file)
     return lstat(dir, &d) == 0 && fstat(file, &f) == 0 && (d.st_uid == f.st_uid || d.st_uid == 0);
 }
 
+/* The name has a random number, and the file is created exclusively: a file of that name can
+ * only be ours. It is removed again when anything fails. */
 uint8_t *ring_make(const struct ring_writer *w, bool *gone)
 {
     char path[PATH_ROOM];
@@ -134,6 +141,8 @@ void ring_unmake(const struct ring_writer *w, uint8_t *map)
     unlink(path);
 }
 
+/* Opens the file once more by its name: no descriptor is kept. When the recorder has removed it
+ * meanwhile, the ring is not used. */
 bool ring_back(const struct ring_writer *w, uint8_t *map, unsigned ring)
 {
     char path[PATH_ROOM];
@@ -141,7 +150,7 @@ bool ring_back(const struct ring_writer *w, uint8_t *map, unsigned ring)
     const int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return false;
-    const bool ok = reserve(fd, RING_SLOTS_AT + ring * RING_BYTES, RING_BYTES);
+    const bool ok = ring_reserve(fd, RING_SLOTS_AT + ring * RING_BYTES, RING_BYTES);
     close(fd);
 #ifdef MADV_POPULATE_WRITE
     if (ok) /* else the first lap pays a page fault every 128 events */

@@ -25,7 +25,7 @@ char *ring_put_number(char *at, uint64_t v, unsigned base, int digits)
     return at;
 }
 
-/* The number at *at, which is moved behind it and the blank that follows; minus signs are skipped,
+/* The number at *at, which is moved past it and the blank that follows; minus signs are skipped,
  * for the fields that have one are of no use here. */
 static uint64_t ring_proc_take_number(const char **at, const char *end)
 {

@@ -1,17 +1,166 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_read.c - see ring_read.h. */
+/* ring_read.c - see ring_read.h. ring_layout.h explains why an event that was seen whole stays so.
+ *
+ * Order of one drain, and what it relies on:
+ *
+ * - Heads are read first, with an acquire fence after them. Places before a head were taken before.
+ * - Slots are copied twice. The first copy shows by seq which are whole; after another fence the
+ *   second copy has all words of those. pread copies bytes in no given order, so one copy could
+ *   have a new seq with an old value.
+ * - The tail is written into the file after the events were delivered. Until then the job cannot
+ *   use these places again, however long the handler takes.
+ * - Nothing from the file is used as a size or a position. A head that is too far from our own tail
+ *   is counted as bad, and its ring continues there. */
 #include "ring/ring_read.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "ring/ring_proc.h"
-#include "ring/ring_text.h"
+
+/* ---- names ---- */
+
+struct utf8_form { /* of characters with this many bytes */
+    uint8_t mask, lead;
+    uint32_t least; /* smaller ones have a shorter form, which is the only one allowed */
+};
+
+static const struct utf8_form forms[] = {
+    {0x80, 0x00, 0x20},
+    {0xe0, 0xc0, 0xa0}, /* 0x80 to 0x9f are controls */
+    {0xf0, 0xe0, 0x800},
+    {0xf8, 0xf0, 0x10000},
+};
+
+static bool is_printable(uint32_t c)
+{
+    return c != 0x7f && !(c >= 0xd800 && c <= 0xdfff) && c <= 0x10ffff;
+}
+
+/* How many bytes the character at p has, 0 when there is none. */
+static size_t char_length(const uint8_t *p, size_t left)
+{
+    for (size_t n = 1; n <= sizeof forms / sizeof forms[0]; n++) {
+        const struct utf8_form *f = &forms[n - 1];
+        if ((p[0] & f->mask) != f->lead)
+            continue;
+        uint32_t c = p[0] & (uint8_t)~f->mask;
+        if (n > left)
+            return 0;
+        for (size_t i = 1; i < n; i++) {
+            if ((p[i] & 0xc0) != 0x80)
+                return 0;
+            c = c << 6 | (p[i] & 0x3f);
+        }
+        return c >= f->least && is_printable(c) ? n : 0;
+    }
+    return 0;
+}
+
+void ring_text_clean(char *out, const char *text, size_t len)
+{
+    if (len > RING_NAME_LEN)
+        len = RING_NAME_LEN;
+    for (size_t at = 0; at < len;) {
+        const size_t n = char_length((const uint8_t *)text + at, len - at);
+        if (n)
+            memcpy(out + at, text + at, n);
+        else
+            out[at] = '?';
+        at += n ? n : 1;
+        assert(at <= len); /* char_length counts no byte that is not there */
+    }
+    out[len] = '\0';
+}
+
+/* ---- clock ---- */
+
+/* Ties come fast at first, until the rate is known well, then rarely: 128 of them are 32 s. */
+enum { FIRST_TIES = 16, TRIES = 5, RATE_OVER = 8 };
+static const int64_t first_gap_ns = 5 * NS_PER_MS, gap_ns = 250 * NS_PER_MS;
+
+/* The clock between two readings of the counter, the tightest of a few tries: a preemption in
+ * between would shift the tie by a time slice. */
+static struct ring_tie take_tie(void)
+{
+    struct ring_tie best = {0};
+    uint64_t best_width = UINT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        const uint64_t before = ring_tsc(), ns = ring_mono_ns(), width = ring_tsc() - before;
+        if (width < best_width) {
+            best_width = width;
+            best = (struct ring_tie){before + width / 2, (int64_t)ns};
+        }
+    }
+    return best;
+}
+
+void ring_clock_add(struct ring_clock *c, struct ring_tie tie)
+{
+    if (c->n && (tie.ticks <= c->tie[c->n - 1].ticks || tie.ns <= c->tie[c->n - 1].ns))
+        return;
+    if (c->n == RING_TIES)
+        memmove(c->tie, c->tie + 1, --c->n * sizeof c->tie[0]);
+    assert(c->n < RING_TIES);
+    c->tie[c->n++] = tie; /* both clocks grow from tie to tie, so every rate is above 0 */
+}
+
+void ring_clock_start(struct ring_clock *c)
+{
+    const struct timespec wait = {.tv_nsec = 2 * NS_PER_MS};
+    *c = (struct ring_clock){0};
+    if (!ring_tsc_usable())
+        return;
+    ring_clock_add(c, take_tie());
+    nanosleep(&wait, NULL);
+    ring_clock_add(c, take_tie());
+}
+
+void ring_clock_tick(struct ring_clock *c)
+{
+    if (c->n == 0)
+        return;
+    const int64_t gap = c->n < FIRST_TIES ? first_gap_ns : gap_ns;
+    if ((int64_t)ring_mono_ns() - c->tie[c->n - 1].ns >= gap)
+        ring_clock_add(c, take_tie());
+}
+
+static mono_ns on_line(struct ring_tie a, struct ring_tie b, struct ring_tie from, uint64_t ticks)
+{
+    assert(b.ticks > a.ticks && b.ns > a.ns); /* ring_clock_add takes no other */
+    const double rate = (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks);
+    const double ns = (double)(int64_t)(ticks - from.ticks) * rate;
+    const double most = 4e18; /* about 130 years: beyond is nonsense, and must not overflow */
+    if (!(ns > -most && ns < most))
+        return (mono_ns){0};
+    return (mono_ns){(int64_t)((uint64_t)from.ns + (uint64_t)(int64_t)ns)};
+}
+
+mono_ns ring_clock_at(const struct ring_clock *c, uint64_t ticks)
+{
+    assert(c->n <= RING_TIES);
+    if (c->n < 2)
+        return (mono_ns){c->n ? c->tie[0].ns : 0};
+    const struct ring_tie *last = &c->tie[c->n - 1], *t = last;
+    if (ticks >= last->ticks) { /* newer than the last tie: go on at the rate of late */
+        const unsigned back = c->n - 1 < RATE_OVER ? c->n - 1 : RATE_OVER;
+        return on_line(last[-(int)back], *last, *last, ticks);
+    }
+    while (t > c->tie + 1 && t[-1].ticks > ticks)
+        t--;
+    assert(t > c->tie && t <= last);
+    return on_line(t[-1], *t, t[-1], ticks);
+}
+
+/* ---- the rings of a process ---- */
 
 enum { BATCH = 512 };
 
@@ -34,7 +183,7 @@ struct ring_reader {
     struct ring_process process;
     bool gone;  /* the process had ended when last checked */
     bool empty; /* the last drain, begun after that, brought nothing */
-    struct ring_losses losses, told;
+    struct ring_losses losses, reported;
     uint64_t seen_dropped, seen_names_lost;
     void *user;
     struct ring_read_source ring[RING_COUNT];
@@ -67,6 +216,7 @@ static int ring_read_all(const struct ring_reader *r, void *to, size_t n, uint64
     return 0;
 }
 
+/* Sizes must be ours. They are never taken from the file, so no offset can be wrong later. */
 static int check_header(const struct ring_file *f, struct err *e)
 {
     if (f->magic == 0)
@@ -84,14 +234,17 @@ static int check_header(const struct ring_file *f, struct err *e)
 }
 
 /* Goes on where the last reader stopped, as far as that can be true. */
-static void resume(struct ring_reader *r, struct ring_read_source *s, const struct ring_head *h)
+static void ring_read_resume(struct ring_reader *r, struct ring_read_source *s,
+                             const struct ring_head *h)
 {
-    const bool sane = h->head - h->tail <= RING_SLOTS;
+    const bool sane = h->head - h->tail <= RING_SLOTS; /* unsigned: also when the tail is ahead */
     s->tail = sane ? h->tail : h->head;
     s->tid = h->owner;
     r->losses.bad += !sane;
 }
 
+/* Before the first drain. A file without magic is being made; its process may also have died
+ * while it made it, and then the folder removes it with its other files. */
 static int ring_read_start(struct ring_reader *r, struct err *e)
 {
     struct stat st;
@@ -115,7 +268,7 @@ static int ring_read_start(struct ring_reader *r, struct err *e)
         .clock = f->clock,
     };
     for (unsigned i = 0; i < RING_COUNT; i++)
-        resume(r, &r->ring[i], &r->top.head[i]);
+        ring_read_resume(r, &r->ring[i], &r->top.head[i]);
     return 0;
 }
 
@@ -170,11 +323,12 @@ static int64_t ring_read_time_of(const struct drain *d, struct ring_read_source 
     return ns;
 }
 
-/* One whole slot: an event, a change of thread, or nothing that makes sense. */
+/* One whole slot: an event, a change of thread, or nothing that makes sense. Kind and mode come
+ * from the job, so they are checked. */
 static size_t ring_read_take_slot(struct drain *d, struct ring_read_source *s,
                                   const struct ring_slot *slot, struct ring_event *out)
 {
-    const uint32_t what = (uint32_t)(slot->said >> 32), name = (uint32_t)slot->said;
+    const uint32_t what = (uint32_t)(slot->what >> 32), name = (uint32_t)slot->what;
     const uint32_t kind = what & 0xff, mode = what >> 8;
     if (kind == 0 || kind >= RING_KIND_END || mode > UINT8_MAX) {
         d->r->losses.bad++;
@@ -196,10 +350,11 @@ static size_t ring_read_take_slot(struct drain *d, struct ring_read_source *s,
     return 1;
 }
 
-static void deliver(struct drain *d, struct ring_read_source *s, size_t n)
+static void ring_read_deliver(struct drain *d, struct ring_read_source *s, size_t n)
 {
     struct ring_reader *r = d->r;
     size_t made = 0;
+    assert(n <= BATCH);
     for (size_t i = 0; i < n; i++)
         made += ring_read_take_slot(d, s, &r->slots[i], &r->events[made]);
     if (made)
@@ -207,6 +362,7 @@ static void deliver(struct drain *d, struct ring_read_source *s, size_t n)
     d->events += made;
 }
 
+/* How many places from the first on have the seq of this lap. */
 static size_t count_whole(const struct ring_slot *slot, uint64_t index, size_t n)
 {
     size_t i = 0;
@@ -215,6 +371,7 @@ static size_t count_whole(const struct ring_slot *slot, uint64_t index, size_t n
     return i;
 }
 
+/* How many places from the first on have another seq: of a dead process these are never written. */
 static size_t count_torn(const struct ring_slot *slot, uint64_t index, size_t n)
 {
     size_t i = 0;
@@ -231,11 +388,13 @@ static int ring_read_whole(struct drain *d, const struct ring_read_source *s, un
     struct ring_reader *r = d->r;
     const uint64_t at =
         RING_SLOTS_AT + ring * RING_BYTES + (s->tail & RING_MASK) * sizeof(struct ring_slot);
+    assert(*n > 0 && *n <= BATCH && (s->tail & RING_MASK) + *n <= RING_SLOTS);
     int rc = ring_read_all(r, r->seen, *n * sizeof r->seen[0], at, e);
     if (rc)
         return rc;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     *n = count_whole(r->seen, s->tail, *n);
+    assert(*n <= BATCH);
     return *n ? ring_read_all(r, r->slots, *n * sizeof r->slots[0], at, e) : 0;
 }
 
@@ -253,7 +412,8 @@ static size_t ring_read_give_up(const struct drain *d, struct ring_read_source *
     return 1;
 }
 
-/* One stretch that does not go round the end of the ring. *done: there is no more to be had. */
+/* One range of places that does not go round the end of the ring. *done: nothing more can be read.
+ */
 static int drain_batch(struct drain *d, struct ring_read_source *s, unsigned ring, uint64_t head,
                        bool *done, struct err *e)
 {
@@ -265,17 +425,20 @@ static int drain_batch(struct drain *d, struct ring_read_source *s, unsigned rin
         return rc;
     if (n) {
         s->stalled_ns = 0;
-        deliver(d, s, n);
+        ring_read_deliver(d, s, n);
         s->tail += n;
     } else {
         torn = ring_read_give_up(d, s, most);
         d->r->losses.torn += torn;
         s->tail += torn;
     }
+    assert(n + torn <= most && head - s->tail <= RING_SLOTS); /* the tail never passes the head */
     *done = n + torn == 0;
     return 0;
 }
 
+/* An aligned word in the recorder's cache line. The job reads it with an atomic load and relies on
+ * the kernel to store it whole. */
 static int write_tail(const struct ring_reader *r, unsigned ring, uint64_t tail, struct err *e)
 {
     const size_t at = RING_HEADS_AT + ring * sizeof(struct ring_head);
@@ -285,6 +448,8 @@ static int write_tail(const struct ring_reader *r, unsigned ring, uint64_t tail,
     return 0;
 }
 
+/* Counters of the job only grow. One that fell was overwritten; it counts as bad, and continues
+ * from there. */
 static void ring_read_grow(struct ring_reader *r, uint64_t *seen, uint64_t now, uint64_t *lost)
 {
     if (now < *seen)
@@ -294,6 +459,8 @@ static void ring_read_grow(struct ring_reader *r, uint64_t *seen, uint64_t now, 
     *seen = now;
 }
 
+/* Up to the head that was read at the begin of the drain. What comes later waits for the next
+ * one, so that a fast thread cannot keep the recorder in one ring. */
 static int drain_ring(struct drain *d, unsigned ring, struct err *e)
 {
     struct ring_reader *r = d->r;
@@ -307,6 +474,7 @@ static int drain_ring(struct drain *d, unsigned ring, struct err *e)
         r->losses.bad++;
         s->tail = h->head;
     }
+    assert(h->head - s->tail <= RING_SLOTS);
     while (rc == 0 && !done && s->tail != h->head)
         rc = drain_batch(d, s, ring, h->head, &done, e);
     if (rc == 0 && s->tail != began)
@@ -314,10 +482,10 @@ static int drain_ring(struct drain *d, unsigned ring, struct err *e)
     return rc;
 }
 
-static void ring_read_tell_losses(struct drain *d)
+static void ring_read_report_losses(struct drain *d)
 {
     struct ring_reader *r = d->r;
-    const struct ring_losses *a = &r->losses, *b = &r->told;
+    const struct ring_losses *a = &r->losses, *b = &r->reported;
     const struct ring_losses more = {
         .dropped = a->dropped - b->dropped,
         .no_ring = a->no_ring - b->no_ring,
@@ -327,9 +495,10 @@ static void ring_read_tell_losses(struct drain *d)
     };
     if (more.dropped || more.no_ring || more.torn || more.bad || more.names)
         d->h->lost(d->h->arg, r, &more);
-    r->told = r->losses;
+    r->reported = r->losses;
 }
 
+/* Counters first, then all rings. Losses are reported also when a ring failed. */
 int ring_reader_drain(struct ring_reader *r, const struct ring_clock *c,
                       const struct ring_handler *h, size_t *events, struct err *e)
 {
@@ -342,7 +511,7 @@ int ring_reader_drain(struct ring_reader *r, const struct ring_clock *c,
     }
     for (unsigned i = 0; rc == 0 && i < RING_COUNT; i++)
         rc = drain_ring(&d, i, e);
-    ring_read_tell_losses(&d);
+    ring_read_report_losses(&d);
     r->empty = r->gone && d.events == 0;
     *events = d.events;
     return rc;

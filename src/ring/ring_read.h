@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_read.h - the reading side of the ring: what one process of the job has said.
+/* ring_read.h - the reading side of the ring: the events of one process of the job.
  *
  * ring_reader_open, ring_reader_drain every few milliseconds, ring_reader_close. Not safe for two
- * threads at once. A process that has died is read like a living one; ring_reader_check tells when
- * nothing more can come.
+ * threads at once. A process that has died is read like a living one; ring_reader_check returns
+ * when nothing more can come.
  *
  * Every byte of the file may be wrong: no size or position is taken from it, only compared. The
  * file is read with pread and never mapped: a file that is cut while mapped raises SIGBUS, which a
@@ -18,8 +18,43 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "ring/ring_clock.h"
 #include "ring/ring_layout.h"
+
+/* ---- the counter of the CPU as CLOCK_MONOTONIC ----
+ *
+ * The counter is the machine's, so the recorder ties the two itself and trusts no file.
+ * ring_clock_start once, ring_clock_tick before each round of reading; the rest is arithmetic. The
+ * system slews its clock, so each interval between two ties has a rate of its own. */
+
+enum { RING_TIES = 128 };
+
+struct ring_tie {
+    uint64_t ticks;
+    int64_t ns;
+};
+
+struct ring_clock {
+    struct ring_tie tie[RING_TIES]; /* oldest first */
+    unsigned n;
+};
+
+void ring_clock_start(struct ring_clock *c); /* takes 2 ms */
+void ring_clock_tick(struct ring_clock *c);
+/* Adds a tie; the oldest goes when there is no room. Earlier than the newest is ignored. */
+void ring_clock_add(struct ring_clock *c, struct ring_tie tie);
+/* Any number has an answer. */
+mono_ns ring_clock_at(const struct ring_clock *c, uint64_t ticks);
+
+/* ---- names ---- */
+
+enum { RING_TEXT_LEN = RING_NAME_LEN + 1 };
+
+/* A name as it may be shown: valid UTF-8 without control characters. out has RING_TEXT_LEN bytes.
+ * What is not a printable character becomes '?', one per byte; len over RING_NAME_LEN is taken as
+ * that. */
+void ring_text_clean(char *out, const char *text, size_t len);
+
+/* ---- the rings of a process ---- */
 
 struct ring_event {
     mono_ns at;
@@ -35,7 +70,7 @@ struct ring_event {
     };
 };
 
-/* What was said and did not get here. */
+/* Events and names that were emitted and did not get here. */
 struct ring_losses {
     uint64_t dropped; /* events that found their ring full */
     uint64_t no_ring; /* events of threads beyond RING_COUNT, or without room for the file */
@@ -63,7 +98,7 @@ struct ring_process {
 };
 
 enum ring_check {
-    RING_ALIVE,    /* or it cannot be told */
+    RING_ALIVE,    /* or not known */
     RING_FINISHED, /* its process is gone and everything has been read: the file can be removed */
 };
 
@@ -77,7 +112,7 @@ void ring_reader_close(struct ring_reader *r); /* NULL is fine */
  * an error (the file was cut, the disk failed) the reader can only be closed. */
 MUST_CHECK int ring_reader_drain(struct ring_reader *r, const struct ring_clock *c,
                                  const struct ring_handler *h, size_t *events, struct err *e);
-/* Costs two system calls. Order: check, drain, and if the check said gone and the drain brought
+/* Costs two system calls. Order: check, drain, and if the check found it gone and the drain brought
  * nothing, it is finished; ring_reader_check remembers the first half. */
 enum ring_check ring_reader_check(struct ring_reader *r);
 

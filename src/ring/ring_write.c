@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_write.c - all but the fast path of ring_write.h: a process gets its file, a thread its ring.
- * Never blocks, never allocates, and leaves errno, the signal mask and cancellation as they were.
- */
+/* ring_write.c - all but the fast path of ring_write.h: names get their ids, a process gets its
+ * file, a thread its ring. ring_layout.h has the argument why readers see whole events.
+ *
+ * This code runs inside somebody's training job. It never blocks, allocates, prints, exits or
+ * raises a signal, and it leaves errno, the signal mask and cancellation as they were. So it has no
+ * assert: what cannot be done is counted as dropped.
+ *
+ * Why threads, signal handlers and children of fork do not disturb each other:
+ *
+ * - A thread attaches with its signals blocked and cancellation off (struct quiet). A handler that
+ *   came before has either attached the thread, which ring_attach() sees, or found it unattached.
+ * - Two threads may both make a file. The compare-and-swap of live->map decides; the loser removes
+ *   its own, which was never announced.
+ * - A name that is added while a file is made gets into it: the adder stores the name and then
+ * looks for a file, the maker stores the file and then copies the names, with full fences between.
+ * At least one of the two sees the other's store, and copy_one lets only one of them write.
+ * - After a fork `live` is empty in the child, so no thread of it is attached. It never writes into
+ *   its parent's rings again. */
 #include "ring/ring_write.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -13,12 +29,125 @@
 
 #include "ring/ring_make.h"
 
+/* ---- names ----
+ *
+ * The table is the process's own, so a forked child still knows the ids that its variables hold,
+ * and its new file gets all the names. Threads and signal handlers add to it without waiting for
+ * each other: the loser of a race leaves an entry that is not used, at worst a second id for the
+ * same text, which the reader resolves to the same name. */
+
+static uint32_t ring_name_hash(const char *text, size_t len)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < len; i++)
+        h = (h ^ (uint8_t)text[i]) * 16777619u;
+    return h ^ h >> 15;
+}
+
+/* Where a text that is too long can be cut without breaking a UTF-8 character. */
+static size_t cut_length(const char *text)
+{
+    size_t len = strnlen(text, RING_NAME_LEN + 1);
+    if (len <= RING_NAME_LEN)
+        return len;
+    len = RING_NAME_LEN;
+    while (len > RING_NAME_LEN - 4 && ((uint8_t)text[len] & 0xc0) == 0x80)
+        len--;
+    return len;
+}
+
+static bool ring_name_is(const struct ring_name *n, const char *text, size_t len)
+{
+    return __atomic_load_n(&n->ready, __ATOMIC_ACQUIRE) && n->len == len &&
+           memcmp(n->text, text, len) == 0;
+}
+
+static void ring_name_fill(struct ring_name *n, const char *text, size_t len)
+{
+    n->len = (uint8_t)len;
+    memcpy(n->text, text, len);
+    __atomic_store_n(&n->ready, 1, __ATOMIC_RELEASE);
+}
+
+static void copy_one(const struct ring_writer *w, uint8_t *map, uint32_t id)
+{
+    const struct ring_name *from = &w->names[id];
+    struct ring_name *to = ring_name_of(map, id);
+    uint8_t empty = 0;
+    if (!__atomic_load_n(&from->ready, __ATOMIC_ACQUIRE) ||
+        !__atomic_compare_exchange_n(&to->ready, &empty, 2, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return; /* not whole yet: its thread copies it; or somebody has, or has begun to */
+    ring_name_fill(to, from->text, from->len);
+}
+
+void ring_names_copy(const struct ring_writer *w, uint8_t *map)
+{
+    const uint32_t used = __atomic_load_n(&w->names_used, __ATOMIC_ACQUIRE);
+    for (uint32_t id = 1; id <= used && id < RING_NAMES; id++)
+        copy_one(w, map, id);
+}
+
+static void count_lost_name(struct ring_writer *w)
+{
+    uint8_t *map = __atomic_load_n(&w->live->map, __ATOMIC_ACQUIRE);
+    if (map)
+        __atomic_fetch_add(&ring_file_of(map)->names_lost, 1, __ATOMIC_RELAXED);
+}
+
+/* A new entry, also in the file if there is one; 0 when the table is full. */
+static uint32_t ring_name_add(struct ring_writer *w, const char *text, size_t len)
+{
+    uint32_t used = __atomic_load_n(&w->names_used, __ATOMIC_RELAXED);
+    do {
+        if (used + 1 >= RING_NAMES) {
+            count_lost_name(w);
+            return 0;
+        }
+    } while (!__atomic_compare_exchange_n(&w->names_used, &used, used + 1, true, __ATOMIC_ACQ_REL,
+                                          __ATOMIC_RELAXED));
+    const uint32_t id = used + 1;
+    ring_name_fill(&w->names[id], text, len);
+    /* Against ring_put_slow, which announces a file and then copies what is ready: either it sees
+     * this name or we see its file. */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    uint8_t *map = __atomic_load_n(&w->live->map, __ATOMIC_ACQUIRE);
+    if (map)
+        copy_one(w, map, id);
+    return id;
+}
+
+uint32_t ring_intern(struct ring_writer *w, const char *text)
+{
+    const size_t len = text ? cut_length(text) : 0;
+    if (len == 0 || !w->live)
+        return 0;
+    uint32_t made = 0;
+    for (uint32_t i = ring_name_hash(text, len), n = 0; n < RING_NAME_INDEX; i++, n++) {
+        uint32_t *place = &w->name_index[i % RING_NAME_INDEX];
+        uint32_t id = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        if (id == 0) {
+            if (made == 0 && (made = ring_name_add(w, text, len)) == 0)
+                return 0;
+            if (__atomic_compare_exchange_n(place, &id, made, false, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_ACQUIRE))
+                return made;
+        }
+        if (ring_name_is(&w->names[id], text, len))
+            return id;
+    }
+    return made;
+}
+
+/* ---- files and rings ---- */
+
 /* With more threads than rings, looking for one must not become what an event costs. */
 static const uint64_t retry_ns = 20 * 1000 * 1000;
 
 /* glibc keeps the values of the first keys in the thread itself and allocates for later ones. */
 enum { KEYS_WITHOUT_MALLOC = 32, LIVE_BYTES = 4096 };
-_Static_assert(sizeof(struct ring_live) <= LIVE_BYTES, "one page");
+static_assert(sizeof(struct ring_live) <= LIVE_BYTES, "one page");
+static_assert(RING_NAME_INDEX >= 2 * RING_NAMES, "a search in the index always ends");
 
 /* While a thread attaches nothing may come in between on that thread. */
 struct quiet {
@@ -27,6 +156,8 @@ struct quiet {
     int err;
 };
 
+/* While a thread attaches, no signal handler and no cancellation of the same thread may come in
+ * between: they would find it half attached. */
 static void quiet_begin(struct quiet *q)
 {
     sigset_t all;
@@ -76,7 +207,7 @@ static bool has_room(struct ring_thread *t)
 }
 
 /* As the end of ring_put, for either clock. */
-static void put_attached(struct ring_thread *t, enum ring_clock_kind clock, struct ring_said s)
+static void put_attached(struct ring_thread *t, enum ring_clock_kind clock, struct ring_payload s)
 {
     if (!has_room(t)) {
         __atomic_fetch_add(&t->ring->dropped, 1, __ATOMIC_RELAXED);
@@ -99,6 +230,8 @@ static const struct ring_write_wish wishes[] = {
     {.orphan = true, .room = 2},
 };
 
+/* Takes a ring by compare-and-swap of its owner. A ring whose counters make no sense is left
+ * alone. The owner of an orphan is gone, which the kernel confirms. */
 static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wish, uint32_t me)
 {
     struct ring_head *r = ring_head_of(map, i);
@@ -111,7 +244,7 @@ static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wi
 }
 
 /* A ring of this thread's own, or -1. */
-static int claim(uint8_t *map, uint32_t me)
+static int ring_claim(uint8_t *map, uint32_t me)
 {
     for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++)
         for (unsigned i = 0; i < RING_COUNT; i++)
@@ -136,11 +269,11 @@ static void free_ring(struct ring_head *r)
     __atomic_store_n(&r->owner, 0, __ATOMIC_RELEASE);
 }
 
-/* The first event in a ring says whose the next ones are. */
+/* The first event in a ring has the id of the thread that emits the next ones. */
 static bool attach_ring(struct ring_writer *w, struct ring_thread *t, uint8_t *map)
 {
     const uint32_t me = thread_id();
-    const int i = claim(map, me);
+    const int i = ring_claim(map, me);
     if (i < 0)
         return false;
     struct ring_head *r = ring_head_of(map, (unsigned)i);
@@ -152,7 +285,7 @@ static bool attach_ring(struct ring_writer *w, struct ring_thread *t, uint8_t *m
     t->slots = ring_slots_of(map, (unsigned)i);
     t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
     t->writer = w;
-    put_attached(t, w->clock, ring_say(RING_THREAD, 0, me));
+    put_attached(t, w->clock, ring_payload_of(RING_THREAD, 0, me));
     t->map = map;
     t->fast = w->clock == RING_CLOCK_TSC ? map : RING_NO_MAP;
     if (w->has_key)
@@ -188,6 +321,7 @@ static uint8_t *make_file(struct ring_writer *w, uint64_t now)
     return map;
 }
 
+/* Into a new file only: the child of a fork emits again what its parent was. */
 static void put_facts(const struct ring_writer *w, struct ring_thread *t)
 {
     for (size_t i = 0; i < RING_FACTS; i++) {
@@ -195,11 +329,13 @@ static void put_facts(const struct ring_writer *w, struct ring_thread *t)
         const uint32_t name = __atomic_load_n(&f->name, __ATOMIC_ACQUIRE);
         const uint64_t value = __atomic_load_n(&f->value, __ATOMIC_RELAXED);
         if (name)
-            put_attached(t, w->clock, ring_say(RING_COUNT_INT, name, value));
+            put_attached(t, w->clock, ring_payload_of(RING_COUNT_INT, name, value));
     }
 }
 
-static bool attach(struct ring_writer *w, struct ring_thread *t)
+/* False: no file or no ring now; it is tried again after some time, so that events without a
+ * ring stay cheap. */
+static bool ring_attach(struct ring_writer *w, struct ring_thread *t)
 {
     uint8_t *map = __atomic_load_n(&w->live->map, __ATOMIC_ACQUIRE);
     if (t->map == map)
@@ -220,6 +356,7 @@ static bool attach(struct ring_writer *w, struct ring_thread *t)
     return false;
 }
 
+/* Before there is a file the count waits in `live`, and make_file moves it. */
 static void count_dropped(struct ring_live *live)
 {
     uint8_t *map = __atomic_load_n(&live->map, __ATOMIC_ACQUIRE);
@@ -227,18 +364,18 @@ static void count_dropped(struct ring_live *live)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-static void put_unattached(struct ring_writer *w, struct ring_thread *t, struct ring_said s)
+static void put_unattached(struct ring_writer *w, struct ring_thread *t, struct ring_payload s)
 {
     struct quiet q;
     quiet_begin(&q);
-    if (attach(w, t))
+    if (ring_attach(w, t))
         put_attached(t, w->clock, s);
     else
         count_dropped(w->live);
     quiet_end(&q);
 }
 
-void ring_put_slow(struct ring_writer *w, struct ring_thread *t, struct ring_said s)
+void ring_put_slow(struct ring_writer *w, struct ring_thread *t, struct ring_payload s)
 {
     if (t->map == __atomic_load_n(&w->live->map, __ATOMIC_RELAXED))
         put_attached(t, w->clock, s);
@@ -258,10 +395,10 @@ static struct ring_fact *fact_place(struct ring_writer *w, uint32_t name)
     return i < RING_FACTS ? &w->facts[i] : NULL;
 }
 
-/* Said before it is kept: the file is there then, and does not get it twice. */
+/* Emitted before it is stored: the file is there then, and does not get it twice. */
 void ring_put_fact(struct ring_writer *w, struct ring_thread *t, uint32_t name, uint64_t value)
 {
-    ring_put(w, t, ring_say(RING_COUNT_INT, name, value));
+    ring_put(w, t, ring_payload_of(RING_COUNT_INT, name, value));
     struct ring_fact *f = name ? fact_place(w, name) : NULL;
     if (!f)
         return;

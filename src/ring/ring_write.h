@@ -4,7 +4,7 @@
  * ring_writer_start once, then ring_put from any thread, also from signal handlers. No call blocks,
  * allocates, prints, exits, changes errno, or raises a signal; what finds no room is counted and
  * gone. The file is made by the first event of a process, so a forked child gets one of its own,
- * and a program that says nothing leaves nothing.
+ * and a program that emits nothing leaves nothing.
  *
  * How a fork is seen without asking the system at each event: `live` lies in a page that the kernel
  * empties in the child (MADV_WIPEONFORK; ring_writer_forked does the same where the kernel is
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "ring/ring_layout.h"
-#include "ring/ring_ticks.h"
+#include "ring/ring_proc.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -57,7 +57,7 @@ struct ring_live {
     uint8_t backed[RING_COUNT]; /* the ring's pages are there, so that writing cannot fault */
 };
 
-/* What a process is: a child of fork, whose file is new, says it again. */
+/* A fact about a process: a child of fork, whose file is new, emits it again. */
 struct ring_fact {
     uint32_t name; /* 0: there is none here; stored last */
     uint64_t value;
@@ -94,14 +94,14 @@ struct ring_thread {
         RING_NO_MAP, NULL, NULL, 0, 0, NULL, RING_NO_MAP                                           \
     }
 
-struct ring_said {
-    uint64_t said; /* as in struct ring_slot */
+struct ring_payload {
+    uint64_t what; /* as in struct ring_slot */
     uint64_t value;
 };
 
-static inline struct ring_said ring_say(uint32_t what, uint32_t name, uint64_t value)
+static inline struct ring_payload ring_payload_of(uint32_t what, uint32_t name, uint64_t value)
 {
-    return (struct ring_said){(uint64_t)what << 32 | name, value};
+    return (struct ring_payload){(uint64_t)what << 32 | name, value};
 }
 
 /* `dir` NULL, empty, too long or not a folder: the writer stays off. `clock` 0 chooses. */
@@ -114,14 +114,14 @@ void ring_writer_forked(struct ring_writer *w);
 void ring_writer_stop(struct ring_writer *w);
 /* The id of a name, made on first sight; 0 when it is empty or the table is full. */
 uint32_t ring_intern(struct ring_writer *w, const char *text);
-/* Says a count, now and as the first thing in the file of every child of fork. Of one name the last
- * value counts. What finds no place is only said now. */
+/* Emits a count, now and as the first event in the file of every child of fork. Of one name the
+ * last value counts. A fact that finds no place is only emitted now. */
 void ring_put_fact(struct ring_writer *w, struct ring_thread *t, uint32_t name, uint64_t value);
 /* What the recorder has written into this process's file; 0 while there is none. */
 uint64_t ring_asked(const struct ring_writer *w);
 /* The first event of a thread or of a forked child, a ring that seems full, the slower
  * clock. */
-void ring_put_slow(struct ring_writer *w, struct ring_thread *t, struct ring_said s);
+void ring_put_slow(struct ring_writer *w, struct ring_thread *t, struct ring_payload s);
 
 /* Takes the next place of the ring. The head is written by one thread, so the instruction need only
  * be whole with respect to that thread's own signals: no lock prefix, which would make
@@ -146,11 +146,12 @@ static inline bool ring_seems_full(const struct ring_thread *t)
 /* Writes into place h, which has been taken. The seq comes last: it makes the event whole. Each
  * word by itself: two that a compiler puts together in a wider register wait for one another there.
  */
-static inline void ring_fill(struct ring_thread *t, uint64_t h, uint64_t time, struct ring_said s)
+static inline void ring_fill(struct ring_thread *t, uint64_t h, uint64_t time,
+                             struct ring_payload s)
 {
     struct ring_slot *slot = &t->slots[h & RING_MASK];
     __atomic_store_n(&slot->time, time, __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->said, s.said, __ATOMIC_RELAXED);
+    __atomic_store_n(&slot->what, s.what, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->value, s.value, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->seq, h + 1, __ATOMIC_RELEASE);
 }
@@ -158,7 +159,7 @@ static inline void ring_fill(struct ring_thread *t, uint64_t h, uint64_t time, s
 /* Whatever is not the common case is a tail call, so that this needs no stack frame. Between the
  * look at the head and the taking of a place a signal handler may emit, which is what RING_SPARE is
  * for; its events then come first, and this one is stamped a little early. */
-static inline void ring_put(struct ring_writer *w, struct ring_thread *t, struct ring_said s)
+static inline void ring_put(struct ring_writer *w, struct ring_thread *t, struct ring_payload s)
 {
     if (RING_UNLIKELY(t->fast != __atomic_load_n(&w->live->map, __ATOMIC_RELAXED) ||
                       ring_seems_full(t))) {
@@ -171,7 +172,8 @@ static inline void ring_put(struct ring_writer *w, struct ring_thread *t, struct
 
 /* As ring_put, where the clock of the writer is CLOCK_MONOTONIC. Reading it waits until all that
  * came before is done, so as little as possible is left to do after it. */
-static inline void ring_put_mono(struct ring_writer *w, struct ring_thread *t, struct ring_said s)
+static inline void ring_put_mono(struct ring_writer *w, struct ring_thread *t,
+                                 struct ring_payload s)
 {
     if (RING_UNLIKELY(t->map != __atomic_load_n(&w->live->map, __ATOMIC_RELAXED) ||
                       ring_seems_full(t))) {

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "query/columns.h"
-#include "query/step_async.h"
+#include "query/steps.h"
 
 /* ---- sweeps ---- */
 
@@ -133,7 +133,7 @@ static void leave_out_step(struct engine *g, size_t node, const struct step *s)
 
 static void leave_out_steps(struct engine *g, size_t node, const struct rank_steps *r)
 {
-    struct step some[KEPT_ROWS];
+    struct step some[PACKED_ROWS];
     for (size_t i = 0, n; !r->steps && i < r->n; i += n) {
         n = rank_steps_read(r, i, some);
         for (size_t k = 0; k < n; k++)
@@ -145,7 +145,7 @@ static void leave_out_steps(struct engine *g, size_t node, const struct rank_ste
 
 static void feed_node_leave_out_windows(struct engine *g, size_t node, const struct node_events *x)
 {
-    struct named_event some[KEPT_ROWS];
+    struct named_event some[PACKED_ROWS];
     for (size_t i = 0, n; i < x->n; i += n) {
         n = node_events_read(x, i, some);
         for (size_t k = 0; k < n; k++)
@@ -206,9 +206,9 @@ static int feed_node_sweeps(struct engine *g, const struct feed *f, size_t node,
 /* Of a rank that works on a GPU: how long its iterations take, evened out. */
 static void find_pace(struct step_pace *p, const struct rank_steps *r)
 {
-    struct step some[KEPT_ROWS];
+    struct step some[PACKED_ROWS];
     for (size_t i = 0, n; i < r->n; i += n) {
-        n = r->steps ? MIN_OF(r->n - i, (size_t)KEPT_ROWS) : rank_steps_read(r, i, some);
+        n = r->steps ? MIN_OF(r->n - i, (size_t)PACKED_ROWS) : rank_steps_read(r, i, some);
         step_pace_see(p, r->steps ? r->steps + i : some, n);
     }
     step_pace_done(p);
@@ -217,13 +217,13 @@ static void find_pace(struct step_pace *p, const struct rank_steps *r)
 static void feed_rank(struct engine *g, size_t node, const struct rank_sight *sight,
                       const struct rank_steps *r, bool on_gpu)
 {
-    struct step some[KEPT_ROWS];
+    struct step some[PACKED_ROWS];
     struct step_pace pace = {0};
     if (on_gpu)
         find_pace(&pace, r);
     for (size_t i = 0, n; i < r->n; i += n) {
         if (r->steps) {
-            n = MIN_OF(r->n - i, (size_t)KEPT_ROWS);
+            n = MIN_OF(r->n - i, (size_t)PACKED_ROWS);
             memcpy(some, r->steps + i, n * sizeof *some);
         } else {
             n = rank_steps_read(r, i, some);
@@ -276,8 +276,8 @@ static struct told told_of(const struct feed *f, const struct named_event *v, co
 static void feed_node_tell(struct engine *g, const struct feed *f, size_t node,
                            const int64_t *ranks, const struct node_events *x)
 {
-    struct named_event some[KEPT_ROWS];
-    struct told told[KEPT_ROWS];
+    struct named_event some[PACKED_ROWS];
+    struct told told[PACKED_ROWS];
     for (size_t i = 0, n; i < x->n; i += n) {
         n = node_events_read(x, i, some);
         for (size_t k = 0; k < n; k++)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/crew.h"
+#include "query/parallel.h"
 #include "rules/correlate.h"
 #include "rules/feed_node.h"
 
@@ -81,10 +81,10 @@ static bool look_at_step(struct steady *x, const struct step *s)
 
 static void look_at_rank(struct steady *x, const struct rank_steps *r)
 {
-    struct step some[KEPT_ROWS];
+    struct step some[PACKED_ROWS];
     bool more = true;
     for (size_t i = 0, n; more && i < r->n; i += n) {
-        n = r->steps ? MIN_OF(r->n - i, (size_t)KEPT_ROWS) : rank_steps_read(r, i, some);
+        n = r->steps ? MIN_OF(r->n - i, (size_t)PACKED_ROWS) : rank_steps_read(r, i, some);
         const struct step *v = r->steps ? r->steps + i : some;
         for (size_t k = 0; k < n && more; k++)
             more = look_at_step(x, &v[k]);
@@ -147,20 +147,20 @@ struct fed {
     struct fed_part *parts; /* FEED_PARTS for each node; before that, one with its facts */
 };
 
-static void work_facts(struct crew *c, struct arena *results)
+static void work_facts(struct parallel *c, struct arena *results)
 {
     const struct fed *x = c->ctx;
     (void)results;
-    for (size_t i; crew_next(c, &i);)
+    for (size_t i; parallel_next(c, &i);)
         x->parts[i].rc = feed_facts(x->feed, &x->checked->nodes[i], &x->parts[i].e);
 }
 
-static void feed_run_work(struct crew *c, struct arena *results)
+static void feed_run_work(struct parallel *c, struct arena *results)
 {
     const struct fed *x = c->ctx;
     const struct run_facts *run = &x->checked->run;
     (void)results;
-    for (size_t i; crew_next(c, &i);) {
+    for (size_t i; parallel_next(c, &i);) {
         struct fed_part *p = &x->parts[i];
         p->engine = engine_open(x->feed->params);
         engine_window(p->engine, run->steady_start, run->loop_end);
@@ -194,14 +194,14 @@ static int feed_run_judge(const struct feed *f, struct arena *a, struct checked 
 {
     const size_t n = out->n_nodes * FEED_PARTS;
     struct fed x = {f, out, xcalloc(n + 1, sizeof(struct fed_part))};
-    struct crew facts = {.n = out->n_nodes, .each = 1, .work = work_facts, .ctx = &x};
-    struct crew crew = {.n = n, .each = 1, .work = feed_run_work, .ctx = &x};
+    struct parallel facts = {.n = out->n_nodes, .each = 1, .work = work_facts, .ctx = &x};
+    struct parallel job = {.n = n, .each = 1, .work = feed_run_work, .ctx = &x};
     struct engine *all = engine_open(f->params);
     engine_window(all, out->run.steady_start, out->run.loop_end);
-    crew_run(&facts, a);
+    parallel_run(&facts, a);
     int rc = first_error(x.parts, out->n_nodes, e);
     if (rc == 0) {
-        crew_run(&crew, a);
+        parallel_run(&job, a);
         rc = first_error(x.parts, n, e);
         feed_run_join(all, x.parts, n);
     }
@@ -228,7 +228,7 @@ int rules_check_priced(struct run *r, const struct rule_params *p, const struct 
 {
     struct run_steps steps;
     struct arena scratch = {0};
-    const struct steps_want read = {.wanted = rules_are_told, .kept = true};
+    const struct steps_want read = {.wanted = rules_are_told, .packed = true};
     int rc = steps_read_named(r, &read, &scratch, &steps, e);
     if (rc == 0)
         rc = rules_check_steps(r, &(struct check_ask){p, pricing, &steps}, a, out, e);

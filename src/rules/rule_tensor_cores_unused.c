@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "query/gpu_peaks.h"
+#include "query/efficiency.h"
 #include "rules/enough.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"

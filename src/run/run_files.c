@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_files.c - see run_files.h. */
+/* run_files.c - see run_files.h.
+ *
+ * Files come, grow and go while a run is recorded. Each is opened by itself, and store/reader.h
+ * gives a consistent view of one file. A stamp is a hash of name and version of every file, in any
+ * order: it differs when a file came, went or changed. */
 #include "run/run_files.h"
 
 #include <assert.h>
@@ -8,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "run/run_names.h"
 #include "run/storage.h"
 
@@ -49,11 +54,8 @@ struct run_file_list {
 
 static void run_files_add_path(struct run_file_list *s, size_t node, const char *path, bool detail)
 {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 4;
-        s->v = xrealloc(s->v, s->cap, sizeof *s->v);
-    }
-    s->v[s->n++] = (struct run_event_file){arena_strdup(s->arena, path), node, detail};
+    *VEC_ADD(s->v, s->n, s->cap) =
+        (struct run_event_file){arena_strdup(s->arena, path), node, detail};
 }
 
 struct run_windows {
@@ -66,6 +68,7 @@ static void run_files_note_window(void *ctx, const struct storage_entry *x)
 {
     struct run_windows *w = ctx;
     /* a link is refused when it is opened, and counts as damage */
+    assert(w->n <= WINDOWS_MOST);
     if (run_is_window(x->name) && w->n < WINDOWS_MOST)
         w->names[w->n++] = arena_strdup(w->arena, x->name);
 }
@@ -75,11 +78,12 @@ static int run_files_by_text(const void *a, const void *b)
     return name_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Detail windows belong to the node; their time says which of its sessions they are of. */
+/* Detail windows belong to the node; their time decides which of its sessions they are of. */
 static int run_files_add_windows(struct run_file_list *s, size_t node, struct err *e)
 {
     struct run_windows w = {.arena = s->arena};
     struct err ignored; /* then there are none */
+    assert(node < s->info->n_nodes);
     char folder[PATH_LEN], path[PATH_LEN];
     int rc = run_node_path(folder, s->info->path, s->info->nodes[node].id, e);
     if (rc || storage_of(folder)->list(folder, 0, run_files_note_window, &w, &ignored))
@@ -96,6 +100,7 @@ static int run_files_add_windows(struct run_file_list *s, size_t node, struct er
 
 static bool run_files_is_last_session(const struct run_info *info, size_t i)
 {
+    assert(i < info->n_nodes); /* sorted by node and session */
     return i + 1 == info->n_nodes || strcmp(info->nodes[i].id, info->nodes[i + 1].id) != 0;
 }
 
@@ -223,6 +228,7 @@ static struct run_stamp run_stamp_look_through(const char *run, bool data)
     if (!data)
         run_stamp_add_named(&l, RUN_FINDINGS);
     l.stamp.version = MAX_OF(l.stamp.version & STAMP_BITS, UINT64_C(1));
+    assert(l.stamp.version <= STAMP_BITS); /* a number that JSON has exactly, and never 0 */
     return l.stamp;
 }
 

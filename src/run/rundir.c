@@ -26,6 +26,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "base/vec.h"
 #include "run/run_names.h"
 #include "run/storage.h"
 
@@ -175,6 +176,7 @@ int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
         rc = rundir_write_about(&r, about, STORAGE_PUT_ABSENT, e);
         rc = rc == ERR_BUSY ? 0 : rc; /* another node was first: its run.json stays */
     }
+    assert(rc != 0 || (*r.id && *r.path && !r.hidden));
     if (rc)
         rundir_remove(&r, 0);
     else
@@ -196,6 +198,7 @@ int rundir_make_node(struct rundir *r, const char *node_id, struct err *e)
     int rc = rundir_node_folder(r, node_id, r->node_path, e);
     if (rc == 0)
         rc = storage_of(r->node_path)->claim(r->node_path, &r->made_node, e);
+    assert(rc != 0 || strlen(node_id) < sizeof r->node_id); /* rundir_node_folder checked it */
     if (rc == 0)
         snprintf(r->node_id, sizeof r->node_id, "%s", node_id);
     return rc;
@@ -304,6 +307,7 @@ static void rundir_remove_session(const struct rundir *r, unsigned session)
 
 void rundir_remove(struct rundir *r, unsigned session)
 {
+    assert(!r->made_node || *r->node_path);
     if (*r->node_path)
         rundir_remove_session(r, session);
     if (r->made_run && r->hidden)
@@ -375,6 +379,7 @@ int run_maker_node(struct run_maker *m, const char *id, unsigned session, struct
 {
     assert(!run_maker_find(m, id, session));
     struct run_maker_node *n = xcalloc(1, sizeof *n);
+    assert(session > 0);
     snprintf(n->id, sizeof n->id, "%s", id);
     n->session = session;
     const int rc = run_maker_open(&m->dir, n, tie, e);
@@ -382,8 +387,7 @@ int run_maker_node(struct run_maker *m, const char *id, unsigned session, struct
         free(n);
         return rc;
     }
-    m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct run_maker_node *));
-    m->nodes[m->n_nodes++] = *out = n;
+    *VEC_ADD(m->nodes, m->n_nodes, m->cap_nodes) = *out = n;
     return 0;
 }
 
@@ -392,6 +396,7 @@ int run_maker_window(struct run_maker_node *n, unsigned pid, unsigned window, st
 {
     char stem[64];
     struct writer *w;
+    assert(n->metrics); /* its lock and its session are used */
     for (size_t i = 0; i < n->n_windows; i++)
         if (n->windows[i].pid == pid && n->windows[i].window == window) {
             *out = n->windows[i].writer;
@@ -401,8 +406,7 @@ int run_maker_window(struct run_maker_node *n, unsigned pid, unsigned window, st
     const int rc = writer_open_beside(&w, n->metrics, stem, e);
     if (rc)
         return rc;
-    n->windows = xrealloc(n->windows, n->n_windows + 1, sizeof *n->windows);
-    n->windows[n->n_windows++] = (struct run_maker_window){pid, window, w};
+    *VEC_ADD(n->windows, n->n_windows, n->cap_windows) = (struct run_maker_window){pid, window, w};
     *out = w;
     return 0;
 }
@@ -425,6 +429,7 @@ int run_maker_flush(struct run_maker *m, struct err *e)
         struct run_maker_node *n = m->nodes[i];
         for (size_t k = 0; rc == 0 && k < n->n_windows + 2; k++) {
             struct writer *w = *run_maker_writer(n, k);
+            assert(w); /* before run_maker_close */
             if (writer_pending(w) >= (size_t)(w == n->metrics ? FLUSH_ROWS : FLUSH_EVENTS))
                 rc = writer_flush(w, false, e);
         }

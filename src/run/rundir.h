@@ -90,13 +90,13 @@ struct run_maker_node {
     unsigned session;
     struct writer *metrics, *events; /* NULL when they are closed */
     struct run_maker_window *windows;
-    size_t n_windows;
+    size_t n_windows, cap_windows;
 };
 
 struct run_maker {
     struct rundir dir;
     struct run_maker_node **nodes;
-    size_t n_nodes;
+    size_t n_nodes, cap_nodes;
 };
 
 /* `home`, the folder of runs, is made if need be. */

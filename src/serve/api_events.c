@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "query/eventsum.h"
-#include "query/search.h"
 #include "query/timeline.h"
 #include "serve/api.h"
 #include "serve/api_internal.h"

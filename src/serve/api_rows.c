@@ -3,7 +3,7 @@
 #include "serve/api_rows.h"
 
 #include "agent/control_run.h"
-#include "query/search.h"
+#include "query/eventsum.h"
 #include "rules/verdict_json.h"
 #include "tables/opsview.h"
 #include "tables/statview.h"

@@ -4,8 +4,8 @@
 #define SERVE_API_ROWS_H
 
 #include "base/row_table.h"
-#include "query/devhist.h"
 #include "query/eventsum.h"
+#include "query/series.h"
 #include "query/stepmarks.h"
 #include "query/timeline.h"
 #include "serve/runs.h"

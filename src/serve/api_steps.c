@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/devhist.h"
+#include "query/series.h"
 #include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"

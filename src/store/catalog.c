@@ -1,14 +1,202 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalog.c - see catalog.h. */
-#include "store/catalog.h"
-
+/* catalog.c - the contents of a store that is being opened: heads of blocks, series, losses, marks,
+ * the mapping to wall time. Nothing here decodes a column. All bytes are a file's: they are
+ * checked, and bad ones are left out by the caller. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "store/event_bits.h"
+#include "store/reader_internal.h"
 
-/* Room for one more in an array of the store's arena: doubled by copying, freed with the store. */
+/* ---- names of tracks ---- */
+
+struct track_names_key {
+    const struct track_names *names;
+    const struct track *track;
+};
+
+static bool track_names_same(const void *ctx, uint32_t i)
+{
+    const struct track_names_key *k = ctx;
+    return track_same(&k->names->v[i], k->track);
+}
+
+static uint64_t track_names_hash(const void *ctx, uint32_t i)
+{
+    return track_hash(&((const struct track_names_key *)ctx)->names->v[i]);
+}
+
+void track_names_add(struct track_names *k, const struct track *t)
+{
+    const struct track_names_key key = {k, t};
+    uint32_t *slot = hash_slot(&k->index, track_hash(t), track_names_same, &key);
+    if (*slot) {
+        track_rename(&k->v[*slot - 1], t->process, t->name);
+        return;
+    }
+    *VEC_ADD(k->v, k->n, k->cap) = *t;
+    hash_put(&k->index, slot, k->n, track_names_hash, &key);
+}
+
+void track_names_apply(struct track_names *k, struct track *t)
+{
+    const struct track_names_key key = {k, t};
+    const uint32_t *slot = hash_slot(&k->index, track_hash(t), track_names_same, &key);
+    if (*slot)
+        track_rename(t, k->v[*slot - 1].process, k->v[*slot - 1].name);
+}
+
+void track_names_free(struct track_names *k)
+{
+    free(k->v);
+    hash_free(&k->index);
+    *k = (struct track_names){0};
+}
+
+/* ---- the head of a block of rows ----
+ *
+ * The directory of a block's columns takes several times the room of its bytes in the file: 25 MB
+ * for a day of a wide node. So it can be given back, and is read again from the head. */
+
+/* Times of every l2-th row as differences. They are checked against the limits afterwards. */
+static bool get_times_head(struct cur *head, struct cur *data, struct rows_block *b,
+                           struct arena *a)
+{
+    b->times = blob_get(head, data);
+    b->n_t_l2 = (uint32_t)cur_varint_most(head, ROWS_MOST);
+    if (head->bad || b->n_t_l2 != bucket_count(b->rows, b->l2))
+        return false;
+    b->t_l2_us = arena_array(a, int64_t, b->n_t_l2);
+    uint64_t t = (uint64_t)b->t_first_us;
+    for (uint32_t i = 0; i < b->n_t_l2; i++) {
+        t += (uint64_t)unzigzag(cur_varint(head));
+        b->t_l2_us[i] = (int64_t)t;
+    }
+    return !head->bad;
+}
+
+#define PERIOD_MOST_NS (INT64_C(1) << 53)
+
+static bool time_fits(int64_t us)
+{
+    return us >= -TIME_MOST_US && us <= TIME_MOST_US;
+}
+
+static bool rows_block_times_fit(const struct rows_block *b)
+{
+    bool good = time_fits(b->t_first_us) && time_fits(b->t_last_us);
+    for (uint32_t i = 0; i < b->n_t_l2; i++)
+        good = good && time_fits(b->t_l2_us[i]);
+    return good && b->period_ns <= PERIOD_MOST_NS;
+}
+
+/* ---- columns ---- */
+
+/* What readers rely on without checking it again: rows of the column are rows of the block, and
+ * the step is a number that can be divided by. */
+static bool column_fits(const struct column *c, const struct rows_block *b)
+{
+    return c->first_row <= b->rows && c->count <= b->rows - c->first_row && c->step > 0 &&
+           c->step < 1e300 && c->min <= c->max;
+}
+
+/* The directory of the block. All of it must parse; there is no partial block. */
+static bool read_columns(const struct rows_block *b, struct column *out)
+{
+    struct cur head = b->list->head, data = b->list->data;
+    for (uint32_t i = 0; i < b->n_columns && !head.bad; i++) {
+        column_get(&head, &data, b->l1, b->l2, &out[i]);
+        if (!head.bad && !column_fits(&out[i], b))
+            head.bad = true;
+    }
+    return !head.bad;
+}
+
+/* They were right when the store was opened. If the file was changed since, they are empty. */
+static void read_again(const struct rows_block *b, struct column *out)
+{
+    if (!read_columns(b, out))
+        memset(out, 0, b->n_columns * sizeof *out);
+}
+
+static struct column *new_columns(const struct rows_block *b)
+{
+    return xmalloc((b->n_columns + 1) * sizeof(struct column));
+}
+
+/* Of two threads that read them at once, one stores what it read. The other frees its own, which no
+ * third thread can have seen. */
+const struct column *block_columns_again(const struct rows_block *b)
+{
+    struct column *v = NULL, *mine = new_columns(b);
+    read_again(b, mine);
+    if (atomic_compare_exchange_strong(&b->list->cached, &v, mine))
+        return mine;
+    free(mine);
+    return v;
+}
+
+const struct column *block_columns_once(const struct rows_block *b, struct column *room)
+{
+    const struct column *v = atomic_load_explicit(&b->list->cached, memory_order_acquire);
+    if (v)
+        return v;
+    read_again(b, room);
+    return room;
+}
+
+void rows_block_forget(struct rows_block *b)
+{
+    free(atomic_exchange(&b->list->cached, NULL));
+}
+
+size_t rows_block_memory(const struct rows_block *b)
+{
+    return atomic_load(&b->list->cached) ? (b->n_columns + 1) * sizeof(struct column) : 0;
+}
+
+/* ---- the head ---- */
+
+static bool keep_columns(struct rows_block *b)
+{
+    struct column *v = new_columns(b);
+    if (read_columns(b, v)) {
+        atomic_init(&b->list->cached, v);
+        return true;
+    }
+    free(v);
+    return false;
+}
+
+bool rows_block_get(const struct block_header *h, const uint8_t *payload, struct arena *a,
+                    struct rows_block *b)
+{
+    struct cur head = cur_of(payload, h->head_len);
+    struct cur data = cur_of(payload + h->head_len, h->payload_len - h->head_len);
+    *b = (struct rows_block){.t_first_us = h->t_first_us, .t_last_us = h->t_last_us};
+    b->group.n = (uint32_t)cur_varint_most(&head, NAME_LEN - 1);
+    b->group.p = (const char *)cur_take(&head, b->group.n);
+    b->period_ns = (int64_t)cur_varint_most(&head, INT64_MAX);
+    b->rows = (uint32_t)cur_varint_most(&head, ROWS_MOST);
+    b->l1 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
+    b->l2 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
+    if (head.bad || !b->period_ns || !b->rows || b->l1 < 2 || b->l2 < b->l1 ||
+        !get_times_head(&head, &data, b, a) || !rows_block_times_fit(b))
+        return false;
+    /* An entry takes at least 20 bytes, which bounds what a made-up number can allocate. */
+    b->n_columns = (uint32_t)cur_varint_most(&head, cur_left(&head) / 20 + 1);
+    b->list = arena_new(a, struct column_list);
+    b->list->head = head;
+    b->list->data = data;
+    return !head.bad && keep_columns(b);
+}
+
+/* ---- catalog ---- */
+
+/* Room for one more in an array of the arena: doubled by copying. The old array stays until the
+ * store is closed, which at most doubles the memory. */
 static void *catalog_room(struct arena *a, void *p, uint32_t n, uint32_t *cap, size_t size)
 {
     if (n < *cap)
@@ -124,7 +312,7 @@ static void get_track(struct catalog *c, struct cur *in)
     cur_str(in, t.process, sizeof t.process);
     cur_str(in, t.name, sizeof t.name);
     if (!in->bad)
-        track_names_tell(&c->names, &t);
+        track_names_add(&c->names, &t);
 }
 
 /* The content of one record; kinds of a later version say nothing to us. */
@@ -168,43 +356,48 @@ static bool catalog_text_is(const struct text *t, const char *s)
     return strlen(s) == t->n && memcmp(t->p, s, t->n) == 0;
 }
 
-static uint64_t catalog_hash_of(const struct column *c)
+static uint64_t catalog_hash_of(struct text metric, struct text entity)
 {
-    return format_sum32(c->metric.p, c->metric.n, format_sum(c->entity.p, c->entity.n));
+    return format_sum32(metric.p, metric.n, format_sum(entity.p, entity.n));
 }
 
-static void grow_buckets(struct catalog *c, uint32_t want)
+struct catalog_key {
+    const struct store *store;
+    const struct column *column;
+};
+
+static bool catalog_same(const void *ctx, uint32_t i)
 {
-    uint32_t n = 256;
-    while (n < want)
-        n *= 2;
-    free(c->buckets);
-    c->buckets = xcalloc(n, sizeof *c->buckets);
-    c->n_buckets = n;
+    const struct catalog_key *k = ctx;
+    const struct store_series *s = &k->store->series[i];
+    return catalog_text_is(&k->column->metric, s->metric) &&
+           catalog_text_is(&k->column->entity, s->entity);
+}
+
+static uint64_t catalog_hash(const void *ctx, uint32_t i)
+{
+    const struct store_series *s = &((const struct catalog_key *)ctx)->store->series[i];
+    return catalog_hash_of((struct text){s->metric, (uint32_t)strlen(s->metric)},
+                           (struct text){s->entity, (uint32_t)strlen(s->entity)});
 }
 
 static struct store_series *catalog_series_of(struct catalog *c, const struct column *col)
 {
     struct store *s = c->store;
-    uint64_t at = catalog_hash_of(col);
-    for (;; at++) {
-        uint32_t *bucket = &c->buckets[at & (c->n_buckets - 1)];
-        if (*bucket == 0) {
-            s->series =
-                catalog_room(&s->arena, s->series, s->n_series, &c->cap_series, sizeof *s->series);
-            s->series[s->n_series] = (struct store_series){
-                .metric = arena_strndup(&s->arena, col->metric.p, col->metric.n),
-                .unit = arena_strndup(&s->arena, col->unit.p, col->unit.n),
-                .entity = arena_strndup(&s->arena, col->entity.p, col->entity.n),
-            };
-            *bucket = ++s->n_series;
-            return &s->series[s->n_series - 1];
-        }
-        struct store_series *one = &s->series[*bucket - 1];
-        if (catalog_text_is(&col->metric, one->metric) &&
-            catalog_text_is(&col->entity, one->entity))
-            return one;
-    }
+    const struct catalog_key k = {s, col};
+    uint32_t *slot =
+        hash_slot(&c->index, catalog_hash_of(col->metric, col->entity), catalog_same, &k);
+    if (*slot)
+        return &s->series[*slot - 1];
+    s->series = catalog_room(&s->arena, s->series, s->n_series, &c->cap_series, sizeof *s->series);
+    s->series[s->n_series] = (struct store_series){
+        .metric = arena_strndup(&s->arena, col->metric.p, col->metric.n),
+        .unit = arena_strndup(&s->arena, col->unit.p, col->unit.n),
+        .entity = arena_strndup(&s->arena, col->entity.p, col->entity.n),
+    };
+    s->n_series++;
+    hash_put(&c->index, slot, s->n_series, catalog_hash, &k);
+    return &s->series[s->n_series - 1];
 }
 
 /* Ties differ by microseconds; only real jumps move the mapping, and only forward. */
@@ -230,21 +423,18 @@ void catalog_find_steps(struct store *s)
 void catalog_finish(struct catalog *c)
 {
     struct store *s = c->store;
-    uint64_t columns = 0;
-    for (uint32_t i = 0; i < s->n_blocks; i++)
-        columns += s->blocks[i].n_columns;
-    grow_buckets(c, (uint32_t)MIN_OF(columns * 2, (uint64_t)1 << 30));
     for (uint32_t i = 0; i < s->n_blocks; i++)
         for (uint32_t k = 0; k < s->blocks[i].n_columns; k++) {
             const struct column *column = &block_columns(&s->blocks[i])[k];
             if (column->count == 0)
                 continue;
             struct store_series *one = catalog_series_of(c, column);
+            assert(one->n_refs == 0 || one->refs[one->n_refs - 1].block <= i);
             one->refs =
                 catalog_room(&s->arena, one->refs, one->n_refs, &one->cap_refs, sizeof *one->refs);
             one->refs[one->n_refs++] = (struct store_ref){i, k};
         }
-    free(c->buckets);
+    hash_free(&c->index);
 }
 
 /* ---- clocks ---- */
@@ -253,6 +443,7 @@ wall_ns store_wall(const struct store *s, int64_t mono_us)
 {
     const int64_t mono = from_us(mono_us).ns;
     uint32_t i = 0;
+    assert(s->n_steps > 0); /* catalog_find_steps was called, and there was a tie */
     while (i + 1 < s->n_steps && s->steps[i + 1].mono.ns <= mono)
         i++;
     int64_t wall;
@@ -269,6 +460,7 @@ bool store_wall_fits(const struct store *s, int64_t first_us, int64_t last_us)
 int64_t store_mono_us(const struct store *s, wall_ns t)
 {
     uint32_t i = 0;
+    assert(s->n_steps > 0);
     while (i + 1 < s->n_steps && s->steps[i + 1].wall.ns <= t.ns)
         i++;
     int64_t ns;

@@ -1,5 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codec.c - constant, bit-packed, and entropy-coded columns.
+/* codec.c - constant, bit-packed, and entropy-coded columns (docs/format.md, "Codec column").
+ *
+ *     mode byte | first value, only with MODE_DELTA | base | width byte | payload
+ *
+ *     MODE_CONST   no width, no payload: every value is the base
+ *     MODE_BITS    width: bits a value; values over the base, one after the other
+ *     MODE_PACKED  width: 1, 2, 4 or 8 bits a value; 8 / width of them in a byte, then zstd
+ *     MODE_PLANES  width: 2 to 8 bytes a value; the lowest byte of all, then the next, then zstd
+ *     MODE_SPARSE  no width; count, then distance and difference of each value that is not the base
+ *     MODE_DELTA   added to one of these: they hold the zigzag differences of neighbours
+ *
+ * Why every column comes back exactly: values, bases and differences are subtracted and added as
+ * unsigned 64-bit numbers. They may wrap, and wrap back. The width is that of the largest value
+ * over the base, so no bit is lost.
+ *
+ * Why made-up bytes do no harm: the number of values comes from the caller, never from the bytes. A
+ * cursor refuses to read past the end; zstd must give exactly as many bytes as the values take; a
+ * place in a sparse column is compared with their number.
  *
  * Samples of a machine are small integers with little memory, so what pays is a small alphabet and
  * an entropy coder, not long matches: values are packed several to a byte first, so that one
@@ -66,6 +83,8 @@ size_t codec_memory(const struct codec *c)
            c->attempt[1].cap;
 }
 
+/* Frames without magic and size: both are known from the column, and a column is often shorter
+ * than they are. */
 static ZSTD_CCtx *new_compressor(int level)
 {
     ZSTD_CCtx *c = ZSTD_createCCtx();
@@ -78,6 +97,8 @@ static ZSTD_CCtx *new_compressor(int level)
     return c;
 }
 
+/* Made when it is first needed: a reader never compresses. All matches are switched off, which
+ * leaves the entropy coder. */
 static ZSTD_CCtx *huffman_of(struct codec *c)
 {
     if (!c->huffman) {
@@ -91,6 +112,7 @@ static ZSTD_CCtx *huffman_of(struct codec *c)
     return c->huffman;
 }
 
+/* With matches; for columns whose values repeat for long, and for texts. */
 static ZSTD_CCtx *runs_of(struct codec *c)
 {
     if (!c->runs)
@@ -98,7 +120,7 @@ static ZSTD_CCtx *runs_of(struct codec *c)
     return c->runs;
 }
 
-static ZSTD_DCtx *decompressor(struct codec *c)
+static ZSTD_DCtx *codec_decompressor(struct codec *c)
 {
     if (!c->dctx) {
         c->dctx = ZSTD_createDCtx();
@@ -123,6 +145,9 @@ struct range {
 /* Odd, so that values which repeat in a short period are all met. */
 enum { SAMPLE = 7, SAMPLE_FROM = 8192 };
 
+/* Smallest value and span of all, and for wide columns how many bits the values take together.
+ * That weight decides whether differences are stored; of long columns a sample of every seventh
+ * is enough for it. */
 static struct range range_of(const int64_t *v, size_t n)
 {
     int64_t lo = v[0], hi = v[0];
@@ -140,12 +165,16 @@ static struct range range_of(const int64_t *v, size_t n)
 
 /* ---- bit packing ---- */
 
+/* Fills words of 64 bits from the lowest bit on. A value that does not fit into the rest of a
+ * word continues in the next; the last word is cut to whole bytes. */
 static void put_bits(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned w)
 {
     uint64_t word = 0;
     unsigned have = 0;
+    assert(w >= 1 && w <= 64);
     for (size_t i = 0; i < n; i++) {
         const uint64_t x = (uint64_t)v[i] - (uint64_t)base;
+        assert(have < 64 && (w == 64 || x >> w == 0)); /* the base is the smallest */
         word |= x << have;
         if (have + w >= 64) {
             buf_u64(out, word);
@@ -159,6 +188,7 @@ static void put_bits(struct buf *out, const int64_t *v, size_t n, int64_t base, 
         buf_u8(out, (uint8_t)word);
 }
 
+/* Up to eight bytes that are there; missing ones are 0. */
 static uint64_t load_le(const uint8_t *p, const uint8_t *end)
 {
     uint64_t x = 0;
@@ -170,6 +200,9 @@ static uint64_t load_le(const uint8_t *p, const uint8_t *end)
     return x;
 }
 
+/* The counterpart of put_bits. The fast loop reads eight bytes at once as long as they are all
+ * there; the last values are read byte by byte, and so are those wider than 56 bits, which may
+ * lie in nine bytes. */
 static bool get_bits(struct cur *c, size_t n, int64_t base, unsigned w, int64_t *restrict out)
 {
     const size_t bytes = (n * w + 7) / 8;
@@ -178,6 +211,7 @@ static bool get_bits(struct cur *c, size_t n, int64_t base, unsigned w, int64_t 
         return false;
     const uint8_t *end = p + bytes;
     const uint64_t mask = w == 64 ? UINT64_MAX : (UINT64_C(1) << w) - 1;
+    assert(w >= 1 && w <= 64); /* width_fits */
     size_t i = 0, bit = 0;
     if (w <= 56) /* then a value lies in the eight bytes from its first one on */
         for (; bit / 8 + 8 <= bytes && i < n; i++, bit += w) {
@@ -198,8 +232,9 @@ static bool get_bits(struct cur *c, size_t n, int64_t base, unsigned w, int64_t 
 
 /* ---- one value nearly everywhere ---- */
 
-/* The value that more than half have, if there is one. */
-static int64_t majority(const int64_t *v, size_t n)
+/* The majority vote of Boyer and Moore: one pass, no memory. Without a majority the result is
+ * any value, and codec_count_others shows that it does not pay. */
+static int64_t codec_majority(const int64_t *v, size_t n)
 {
     int64_t most = v[0];
     size_t lead = 0;
@@ -219,9 +254,12 @@ static size_t codec_count_others(const int64_t *v, size_t n, int64_t value)
     return others;
 }
 
+/* Distances between exceptions are counted from the one before, so a long column of one value
+ * costs nothing. */
 static void put_sparse(struct buf *out, const int64_t *v, size_t n, int64_t usual, size_t others)
 {
     size_t last = 0;
+    assert(others <= n);
     buf_varint(out, others);
     for (size_t i = 0; i < n; i++) {
         if (v[i] == usual)
@@ -232,6 +270,8 @@ static void put_sparse(struct buf *out, const int64_t *v, size_t n, int64_t usua
     }
 }
 
+/* Places only grow, and each is compared with n. Two exceptions at one place would be made up:
+ * the last one counts. */
 static bool get_sparse(struct cur *c, size_t n, int64_t usual, int64_t *out)
 {
     for (size_t i = 0; i < n; i++)
@@ -250,9 +290,12 @@ static bool get_sparse(struct cur *c, size_t n, int64_t usual, int64_t *out)
 
 /* ---- several values to a byte ---- */
 
+/* Value i of a byte is in its bits i * b and up. The last byte may be partly used; the rest of
+ * it is 0. */
 static void pack_bytes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned b)
 {
     const unsigned per = 8 / b;
+    assert(b == 1 || b == 2 || b == 4 || b == 8);
     out->len = 0;
     buf_reserve(out, n / per + 1);
     uint8_t *restrict to = out->p;
@@ -270,16 +313,6 @@ static void pack_bytes(struct buf *out, const int64_t *v, size_t n, int64_t base
     out->len = (n + per - 1) / per;
 }
 
-static void unpack_nibbles(const uint8_t *restrict p, size_t n, uint8_t *restrict out)
-{
-    for (size_t i = 0; i < n / 2; i++) {
-        out[2 * i] = p[i] & 15;
-        out[2 * i + 1] = p[i] >> 4;
-    }
-    if (n % 2)
-        out[n - 1] = p[n / 2] & 15;
-}
-
 /* With b and `per` known to the compiler this becomes a handful of instructions a byte. */
 static inline void unpack_whole(const uint8_t *restrict p, size_t bytes, unsigned b,
                                 uint8_t *restrict out)
@@ -290,21 +323,20 @@ static inline void unpack_whole(const uint8_t *restrict p, size_t bytes, unsigne
             out[i * per + k] = (uint8_t)((unsigned)p[i] >> (k * b) & mask);
 }
 
+/* The counterpart of pack_bytes, as bytes over the base. */
 static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
 {
     if (b == 8) {
         memcpy(out, p, n);
         return;
     }
-    if (b == 4) {
-        unpack_nibbles(p, n, out);
-        return;
-    }
     const unsigned per = 8 / b, mask = (1u << b) - 1;
     if (b == 1)
         unpack_whole(p, n / per, 1, out);
-    else
+    else if (b == 2)
         unpack_whole(p, n / per, 2, out);
+    else
+        unpack_whole(p, n / per, 4, out);
     for (size_t i = n / per * per; i < n; i++)
         out[i] = (uint8_t)((unsigned)p[i / per] >> (i % per * b) & mask);
 }
@@ -336,8 +368,10 @@ static void codec_widen(const uint8_t *p, size_t n, unsigned b, int64_t base, in
 
 /* ---- byte planes ---- */
 
+/* Bytes of equal weight side by side compress better: the upper ones hardly change. */
 static void split_planes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned k)
 {
+    assert(k >= 2 && k <= 8);
     out->len = 0;
     buf_reserve(out, n * k);
     for (unsigned plane = 0; plane < k; plane++) {
@@ -362,6 +396,7 @@ static inline void join_some(const uint8_t *restrict p, size_t n, int64_t base, 
 
 static void join_planes(const uint8_t *p, size_t n, int64_t base, unsigned k, int64_t *out)
 {
+    assert(k >= 2 && k <= 8); /* width_fits */
     switch (k) {
     case 2:
         join_some(p, n, base, 2, out);
@@ -391,7 +426,7 @@ static void compress_with(ZSTD_CCtx *z, const struct buf *in, struct buf *out)
 }
 
 /* Huffman codes end at one bit a byte; what comes near that is worth a look for long repeats. */
-static const struct buf *compress(struct codec *c)
+static const struct buf *codec_compress(struct codec *c)
 {
     compress_with(huffman_of(c), &c->packed, &c->attempt[0]);
     if (c->attempt[0].len * 6 > c->packed.len)
@@ -400,11 +435,14 @@ static const struct buf *compress(struct codec *c)
     return &c->attempt[c->attempt[1].len < c->attempt[0].len];
 }
 
-static bool decompress(struct codec *c, struct cur *in, size_t want)
+/* Exactly `want` bytes into c->packed, which are valid until the next call. False when the frame
+ * has more, fewer, or is none. */
+static bool codec_decompress(struct codec *c, struct cur *in, size_t want)
 {
     c->packed.len = 0;
     buf_reserve(&c->packed, want);
-    const size_t got = ZSTD_decompressDCtx(decompressor(c), c->packed.p, want, in->p, cur_left(in));
+    const size_t got =
+        ZSTD_decompressDCtx(codec_decompressor(c), c->packed.p, want, in->p, cur_left(in));
     in->p = in->end;
     return !ZSTD_isError(got) && got == want;
 }
@@ -424,7 +462,7 @@ static void put_plain_mode(struct buf *out, const int64_t *first, const int64_t 
                            const struct range *r)
 {
     const unsigned w = codec_bits_of(r->span);
-    const int64_t usual = majority(v, n);
+    const int64_t usual = codec_majority(v, n);
     const size_t others = codec_count_others(v, n, usual);
     const size_t each = 1 + (w + 7) / 7; /* a distance and a difference, as varints */
     if (others * each < n * w / 8) {
@@ -437,17 +475,20 @@ static void put_plain_mode(struct buf *out, const int64_t *first, const int64_t 
     put_bits(out, v, n, r->lo, w);
 }
 
+/* Tries zstd, and falls back when bit packing is as short. So a dense column is never longer
+ * than a plain one. */
 static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *first, const int64_t *v,
                            size_t n, const struct range *r)
 {
     const unsigned w = codec_bits_of(r->span);
     const bool narrow = w <= 8;
     const unsigned b = w <= 1 ? 1 : w <= 2 ? 2 : w <= 4 ? 4 : 8, k = (w + 7) / 8;
+    assert(w >= 1); /* a constant has a mode of its own */
     if (narrow)
         pack_bytes(&c->packed, v, n, r->lo, b);
     else
         split_planes(&c->packed, v, n, r->lo, k);
-    const struct buf *z = compress(c);
+    const struct buf *z = codec_compress(c);
     if (z->len >= (n * w + 7) / 8) {
         put_plain_mode(out, first, v, n, r);
         return;
@@ -457,6 +498,7 @@ static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *firs
     buf_put(out, z->p, z->len);
 }
 
+/* `first` is the first value of a column of differences, NULL of a plain one. */
 static void codec_put_column(struct codec *c, struct buf *out, const int64_t *first,
                              const int64_t *v, size_t n, const struct range *r, bool dense)
 {
@@ -468,6 +510,8 @@ static void codec_put_column(struct codec *c, struct buf *out, const int64_t *fi
         put_plain_mode(out, first, v, n, r);
 }
 
+/* Of n values n - 1 differences, as zigzag numbers, so that falling and rising columns are
+ * narrow alike. */
 static const int64_t *codec_differences(struct codec *c, const int64_t *v, size_t n)
 {
     c->deltas.len = 0;
@@ -504,6 +548,7 @@ struct column_head {
     size_t n;       /* of what is coded */
 };
 
+/* Widths that the writer uses. Loops of the reader rely on them. */
 static bool width_fits(const struct column_head *h)
 {
     switch (h->mode) {
@@ -518,6 +563,7 @@ static bool width_fits(const struct column_head *h)
     }
 }
 
+/* Everything before the payload. Unknown modes, and widths that no writer writes, are refused. */
 static bool get_head(struct cur *in, size_t n, struct column_head *h)
 {
     const unsigned mode = cur_u8(in);
@@ -540,6 +586,7 @@ static bool get_head(struct cur *in, size_t n, struct column_head *h)
 static void codec_sum_up(const struct column_head *h, int64_t *out)
 {
     uint64_t at = (uint64_t)h->first;
+    assert(h->delta);
     out[0] = h->first;
     for (size_t i = 1; i <= h->n; i++) {
         at += (uint64_t)unzigzag((uint64_t)out[i]);
@@ -547,6 +594,7 @@ static void codec_sum_up(const struct column_head *h, int64_t *out)
     }
 }
 
+/* The payload as 64-bit numbers, whatever the mode. */
 static bool get_wide(struct codec *c, struct cur *in, const struct column_head *h, int64_t *out)
 {
     switch (h->mode) {
@@ -555,13 +603,13 @@ static bool get_wide(struct codec *c, struct cur *in, const struct column_head *
     case MODE_SPARSE:
         return get_sparse(in, h->n, h->base, out);
     case MODE_PLANES:
-        if (!decompress(c, in, h->n * h->width))
+        if (!codec_decompress(c, in, h->n * h->width))
             return false;
         join_planes(c->packed.p, h->n, h->base, h->width, out);
         return true;
     case MODE_PACKED: {
         const unsigned per = 8 / h->width;
-        if (!decompress(c, in, (h->n + per - 1) / per))
+        if (!codec_decompress(c, in, (h->n + per - 1) / per))
             return false;
         codec_widen(c->packed.p, h->n, h->width, h->base, out);
         return true;
@@ -584,6 +632,8 @@ bool codec_decode(struct codec *c, const uint8_t *p, size_t len, size_t n, int64
     return true;
 }
 
+/* Packed and constant columns, which are most, stay bytes: minimum, maximum and sum of bytes are
+ * several times faster than of 64-bit numbers. */
 bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, uint8_t *out8,
                        int64_t *out64, struct codec_view *view)
 {
@@ -601,7 +651,7 @@ bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, 
         return true;
     }
     const unsigned per = 8 / h.width;
-    if (!decompress(c, &in, (n + per - 1) / per))
+    if (!codec_decompress(c, &in, (n + per - 1) / per))
         return false;
     unpack_bytes(c->packed.p, n, h.width, out8);
     return true;
@@ -611,6 +661,7 @@ bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, 
 
 enum { BYTES_PLAIN, BYTES_PACKED };
 
+/* One byte for the form. Short texts are not compressed: zstd costs more than it saves there. */
 void codec_put_bytes(struct codec *c, const struct buf *in, struct buf *out)
 {
     if (in->len >= TEXT_FROM) {
@@ -626,6 +677,8 @@ void codec_put_bytes(struct codec *c, const struct buf *in, struct buf *out)
     buf_put(out, in->p, in->len);
 }
 
+/* The length of the text is in the bytes, so it is compared with `most` before memory is
+ * reserved. */
 bool codec_get_bytes(struct codec *c, const uint8_t *p, size_t len, size_t most, struct buf *out)
 {
     struct cur in = cur_of(p, len);
@@ -639,7 +692,7 @@ bool codec_get_bytes(struct codec *c, const uint8_t *p, size_t len, size_t most,
         buf_put(out, in.p, want);
         return true;
     }
-    if (!decompress(c, &in, want))
+    if (!codec_decompress(c, &in, want))
         return false;
     buf_put(out, c->packed.p, want);
     return true;

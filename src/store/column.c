@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* column.c - see column.h. */
+/* column.c - see column.h.
+ *
+ *     entry in the head: metric, unit, entity, step, first row, count, gaps?
+ *                        min, max, sum, histogram                   when there are values
+ *                        runs of values and gaps: count, blob       when there are gaps
+ *                        values: blob
+ *                        level 1: three blobs (min, max, sum)       from LEVEL1 values on
+ *                        level 2: three times length and bytes      from LEVEL2 values on
+ *     data: the bytes of the blobs, in the same order
+ *
+ * A blob in the head is a length and a checksum. Level 2 lies in the head, so that a day is read
+ * without touching the data. Summaries are made of the values that are stored, in whole buckets, so
+ * they are exact. */
 #include "store/column.h"
 
 #include <assert.h>
@@ -24,7 +36,8 @@ struct summary {
 static struct summary summary_of(const int64_t *v, size_t n)
 {
     struct summary s = {v[0], v[0], 0};
-    uint64_t sum = 0;
+    uint64_t sum = 0; /* may wrap with made-up values, and then so does the reader's */
+    assert(n > 0);
     for (size_t i = 0; i < n; i++) {
         s.min = MIN_OF(s.min, v[i]);
         s.max = MAX_OF(s.max, v[i]);
@@ -41,6 +54,7 @@ static void count_narrow(const int64_t *v, size_t n, int64_t min, uint32_t *coun
 {
     uint32_t part[TABLES][TABLE_SPAN] = {0};
     size_t i = 0;
+    assert(span <= TABLE_SPAN);
     for (; i + TABLES <= n; i += TABLES)
         for (size_t k = 0; k < TABLES; k++)
             part[k][v[i + k] - min]++;
@@ -119,6 +133,7 @@ static struct summary join_levels(const struct levels *l, uint32_t from, uint32_
 {
     struct summary s = {l->part[LEVEL_MIN][from], l->part[LEVEL_MAX][from], 0};
     uint64_t sum = 0;
+    assert(n > 0 && from + n <= l->n);
     for (uint32_t i = from; i < from + n; i++) {
         s.min = MIN_OF(s.min, l->part[LEVEL_MIN][i]);
         s.max = MAX_OF(s.max, l->part[LEVEL_MAX][i]);
@@ -158,6 +173,7 @@ static void put_levels(struct codec *c, const struct column_in *in, const struct
         return;
     int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL2));
     const struct levels two = coarser_levels(one, LEVEL2 / LEVEL1, room);
+    assert(two.n == bucket_count(in->count, LEVEL2));
     struct buf bytes = {0};
     for (int k = 0; k < 3; k++) {
         bytes.len = 0;
@@ -172,6 +188,7 @@ static void put_levels(struct codec *c, const struct column_in *in, const struct
 static void column_put_summary(const struct column_in *in, const struct levels *one,
                                struct buf *head)
 {
+    assert(in->count > 0);
     const struct summary all =
         one->n ? join_levels(one, 0, one->n) : summary_of(in->values, in->count);
     buf_varint(head, zigzag(all.min));
@@ -184,6 +201,7 @@ void column_put(struct codec *c, const struct column_in *in, struct buf *head, s
 {
     int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL1));
     struct levels one = {0}; /* none when there are too few values */
+    assert(in->count <= ROWS_MOST && in->first_row <= ROWS_MOST - in->count);
     if (in->count >= LEVEL1)
         one = levels_of(in, LEVEL1, room);
     buf_str(head, in->metric);

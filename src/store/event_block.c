@@ -1,11 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_block.c - see event_block.h. */
+/* event_block.c - see event_block.h.
+ *
+ *     head: track kind, pid, id, process, name | texts: count, blob | columns: count, a blob each
+ *     data: the bytes of these blobs
+ *
+ * A column of zeros has no bytes. Begins are differences: 2 (d - dur) when the event begins d after
+ * the begin of the one before and not before its end, else 2 d + 1. Rows are sorted by begin, so d
+ * is never negative. */
 #include "store/event_block.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
+
+/* ---- order: insertion into short runs, then merges of the ranges that overlap ---- */
+
+enum { RUN = 32 };
+
+static inline bool order_before(const struct order_key *a, const struct order_key *b)
+{
+    if (a->at != b->at)
+        return a->at < b->at;
+    if (a->dur != b->dur)
+        return a->dur > b->dur;
+    return a->tie < b->tie;
+}
+
+static void order_insert(struct order_key *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const struct order_key one = v[i];
+        size_t at = i;
+        for (; at > 0 && order_before(&one, &v[at - 1]); at--)
+            v[at] = v[at - 1];
+        v[at] = one;
+    }
+}
+
+/* How many of v[0..n) come before `one`. */
+static size_t order_count_before(const struct order_key *v, size_t n, const struct order_key *one)
+{
+    size_t lo = 0;
+    while (lo < n) {
+        const size_t mid = lo + (n - lo) / 2;
+        if (order_before(&v[mid], one))
+            lo = mid + 1;
+        else
+            n = mid;
+    }
+    return lo;
+}
+
+/* v[0..mid) and v[mid..n) are in order. */
+static void order_merge(struct order_key *v, size_t mid, size_t n, struct order_key *spare)
+{
+    if (order_before(&v[mid - 1], &v[mid]))
+        return;
+    const size_t from = order_count_before(v, mid, &v[mid]);
+    const size_t to = mid + order_count_before(v + mid, n - mid, &v[mid - 1]);
+    const size_t left = mid - from;
+    memcpy(spare, v + from, left * sizeof *v);
+    size_t a = 0, b = mid;
+    for (struct order_key *out = v + from; a < left; out++)
+        *out = b < to && order_before(&v[b], &spare[a]) ? v[b++] : spare[a++];
+}
+
+void event_order(struct order_key *v, struct order_key *spare, size_t n)
+{
+    for (size_t i = 0; i < n; i += RUN)
+        order_insert(v + i, MIN_OF((size_t)RUN, n - i));
+    for (size_t width = RUN; width < n; width *= 2)
+        for (size_t i = 0; i + width < n; i += 2 * width)
+            order_merge(v + i, width, MIN_OF(2 * width, n - i), spare);
+}
+
+/* ---- event block ---- */
 
 enum { COLUMNS_KNOWN_MOST = 64 }; /* that a later version may have added */
 

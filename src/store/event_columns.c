@@ -2,6 +2,7 @@
 /* event_columns.c - see event_columns.h. */
 #include "store/event_columns.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -20,7 +21,7 @@ static void make_text_room(struct event_columns *c, uint32_t n)
     c->before = xrealloc(c->before, c->cap_texts, sizeof *c->before);
 }
 
-/* All texts into one piece of the arena. */
+/* All texts into one array of the arena. */
 static bool get_texts(struct event_columns *c, struct codec *codec, const struct events_block *b,
                       struct arena *a)
 {
@@ -35,6 +36,7 @@ static bool get_texts(struct event_columns *c, struct codec *codec, const struct
         c->whats[i] = (uint16_t)cur_varint_most(&in, WHAT_MOST);
         cur_str(&in, to, MIN_OF(cur_left(&in) + 1, (size_t)EVENT_NAME_MOST));
         c->texts[i] = to;
+        assert(strlen(to) < EVENT_NAME_MOST);
         to += strlen(to) + 1;
         good = !in.bad;
     }
@@ -43,7 +45,7 @@ static bool get_texts(struct event_columns *c, struct codec *codec, const struct
 
 /* ---- columns ---- */
 
-/* Makes a column what it means, in place; false when it says what no writer says. */
+/* Makes a column what it means, in place; false when no writer writes that. */
 typedef bool settle(struct event_columns *c, const struct events_block *b, int64_t *v);
 
 /* All lie within the block's times, which keeps the sums from overflowing. */
@@ -92,6 +94,7 @@ static bool settle_what(struct event_columns *c, const struct events_block *b, i
 
 static bool settle_value(struct event_columns *c, const struct events_block *b, int64_t *v)
 {
+    assert(b->n_names <= c->cap_texts);
     memset(c->before, 0, b->n_names * sizeof *c->before);
     for (uint32_t i = 0; i < c->rows; i++) {
         uint64_t *value = &c->before[event_cell(c, COLUMN_NAME, i)];
@@ -110,7 +113,7 @@ static bool settle_nothing(struct event_columns *c, const struct events_block *b
 }
 
 /* In this order: begins need durations, `what` and values need names. `zeros`: a column of zeros
- * says something, too. */
+ * has a meaning, too. */
 static const struct {
     enum event_column column;
     settle *settle;
@@ -121,7 +124,7 @@ static const struct {
     {COLUMN_VALUE, settle_value, false},    {COLUMN_LINK, settle_nothing, false},
     {COLUMN_PARENT, settle_nothing, false}, {COLUMN_ARGS, settle_args, false},
 };
-_Static_assert(COUNT_OF(steps) == EVENT_COLUMN_N, "every column is read");
+static_assert(COUNT_OF(steps) == EVENT_COLUMN_N, "every column is read");
 
 static void free_cells(struct event_columns *c)
 {
@@ -141,6 +144,7 @@ static void make_row_room(struct event_columns *c, uint32_t rows)
 
 static int64_t *event_columns_cells_of(struct event_columns *c, enum event_column k)
 {
+    assert(c->rows <= c->cap_rows);
     if (!c->cells[k])
         c->cells[k] = xmalloc(c->cap_rows * sizeof *c->cells[k]);
     return c->cells[k];

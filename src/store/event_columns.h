@@ -7,9 +7,24 @@
 #ifndef STORE_EVENT_COLUMNS_H
 #define STORE_EVENT_COLUMNS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "store/event_bits.h"
-#include "store/event_want.h"
 #include "store/reader.h"
+
+/* Which columns a caller needs beside begin, duration, name and `what`, which always come. The
+ * others are not decoded and may come as 0. */
+struct event_want {
+    bool value, link, parent;
+    uint64_t args_of; /* events of these categories, as bits */
+};
+
+#define EVENT_WANT_ALL                                                                             \
+    (struct event_want)                                                                            \
+    {                                                                                              \
+        .value = true, .link = true, .parent = true, .args_of = UINT64_MAX                         \
+    }
 
 struct event_columns {
     uint32_t rows;
@@ -25,7 +40,7 @@ struct event_columns {
     uint32_t cap_rows, cap_texts;
 };
 
-/* Texts live in `a`. False when any part of the block is damaged, also one that is not asked for.
+/* Texts live in `a`. False when any part of the block is damaged, also one that is not wanted.
  */
 bool event_columns_read(struct event_columns *c, struct codec *codec, const struct events_block *b,
                         const struct event_want *want, struct arena *a);
@@ -37,7 +52,7 @@ static inline int64_t event_cell(const struct event_columns *c, enum event_colum
     return c->v[k] ? c->v[k][row] : 0;
 }
 
-/* What a later version says and this one does not know becomes what comes nearest. */
+/* A value of a later version that this one does not know becomes the nearest one. */
 static inline void event_set_what(struct event *v, unsigned what)
 {
     const unsigned kind = what_part(what, 0, WHAT_KIND_BITS);

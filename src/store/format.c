@@ -7,16 +7,12 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-#include "base/cpu.h"
-
 static const uint8_t magic[][8] = {
     [FILE_SEALED] = {0x89, 'F', 'P', 'L', '\r', '\n', 0x1a, '\n'},
     [FILE_TAIL] = {0x89, 'F', 'P', 'T', '\r', '\n', 0x1a, '\n'},
 };
 
 static const uint8_t zeros[BLOCK_ALIGN];
-
-enum { WIDE_FROM = 4096 }; /* bytes; below, there is nothing to gain */
 
 void store_file_name(char *out, size_t size, const char *stem, unsigned session, const char *end)
 {
@@ -28,10 +24,6 @@ void store_file_name(char *out, size_t size, const char *stem, unsigned session,
 
 uint64_t format_sum(const void *p, size_t n)
 {
-#ifdef __x86_64__
-    if (n >= WIDE_FROM && CPU_AVX2)
-        return format_sum_wide(p, n);
-#endif
     return XXH3_64bits(p, n);
 }
 
@@ -51,9 +43,12 @@ void file_header_put(struct buf *out, const struct file_header *h)
     buf_u64(out, (uint64_t)h->tie.mono.ns);
     buf_u64(out, (uint64_t)h->tie.wall.ns);
     buf_put(out, h->id, sizeof h->id);
+    assert(out->len - start == FILE_HEADER_LEN - 8);
     buf_u64(out, format_sum(out->p + start, FILE_HEADER_LEN - 8));
 }
 
+/* A file of a newer major version is refused as a whole; minor versions only add what old
+ * readers skip. */
 int file_header_get(struct file_header *out, const uint8_t *p, size_t n, const char *name,
                     struct err *e)
 {
@@ -81,7 +76,8 @@ int file_header_get(struct file_header *out, const uint8_t *p, size_t n, const c
     return 0;
 }
 
-/* Of a header without its last field, which this is, and a head. */
+/* Over the header without its last field, which this is, and the head. Data has a checksum for
+ * each blob, so that a reader checks only what it decodes. */
 static uint64_t block_sum(const uint8_t *header, const uint8_t *head, size_t head_len)
 {
     XXH3_state_t state;
@@ -96,6 +92,7 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
                const struct buf *data)
 {
     const size_t start = out->len;
+    assert(start % BLOCK_ALIGN == 0 && head->len <= UINT32_MAX);
     buf_u32(out, BLOCK_MAGIC);
     buf_u16(out, h->kind);
     buf_u16(out, h->flags);
@@ -105,12 +102,15 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
     buf_u64(out, (uint64_t)h->t_last_us);
     buf_u32(out, h->segment);
     buf_u32(out, h->rows);
+    assert(out->len - start == BLOCK_HEADER_LEN - 8);
     buf_u64(out, block_sum(out->p + start, head->p, head->len));
     buf_put(out, head->p, head->len);
     buf_put(out, data->p, data->len);
     buf_put(out, zeros, (BLOCK_ALIGN - (out->len - start) % BLOCK_ALIGN) % BLOCK_ALIGN);
 }
 
+/* Bounds are checked before the checksum, and the checksum before anything is used. Padding may
+ * be missing at the end of a file that was cut there. */
 bool block_get(struct block_header *out, const uint8_t *p, size_t n)
 {
     struct cur c = cur_of(p, n);

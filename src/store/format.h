@@ -104,7 +104,6 @@ enum { TAG_WITH_LENGTH = TAG_LOSS };
 enum { CELL_SMALL_MOST = 251, CELL_GAP = 252, CELL_U16 = 253, CELL_U32 = 254, CELL_U64 = 255 };
 
 uint64_t format_sum(const void *p, size_t n);
-uint64_t format_sum_wide(const void *p, size_t n); /* the same; the machine has AVX2 */
 uint32_t format_sum32(const void *p, size_t n, uint64_t seed);
 
 void file_header_put(struct buf *out, const struct file_header *h);
@@ -112,7 +111,7 @@ void file_header_put(struct buf *out, const struct file_header *h);
 MUST_CHECK int file_header_get(struct file_header *out, const uint8_t *p, size_t n,
                                const char *name, struct err *e);
 
-/* Appends header, head, data and padding; `h` says the rest. */
+/* Appends header, head, data and padding; `h` has the rest. */
 void block_put(struct buf *out, const struct block_header *h, const struct buf *head,
                const struct buf *data);
 /* False when there is no whole block with a right checksum at p. */

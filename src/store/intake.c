@@ -1,7 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* intake.c - see intake.h. */
+/* intake.c - see intake.h. docs/format.md, "Tail", describes the records.
+ *
+ *     tail  = file header, frame, frame, ...      (writer.c)
+ *     frame = length, checksum, record, record, ...
+ *
+ *     TAG_GROUP number name period             declares a group
+ *     TAG_SLOT  group slot metric unit entity  declares a column of it; TAG_DROP ends it
+ *     TAG_ROW   group time cell cell ...       one cell for each slot in use
+ *     TAG_TRACK number kind pid id names       declares a track, or renames it
+ *     TAG_NAME  number what text               declares a text
+ *     TAG_EVENTS track event event ...         refers to texts by number
+ *     TAG_LOSS, TAG_MARK, TAG_TIE              as they are
+ *
+ * Why a reader understands any prefix of a tail:
+ *
+ * - A record only refers to what an earlier record of the same tail declares. All records are
+ *   appended under one lock, so their order in memory is their order in the file.
+ * - When intake_take hands out the last records of a tail, it forgets in the same critical section
+ *   what the tail had declared. A row or event that arrives after that declares everything again.
+ *   wgroup.tail is the number of the tail that has the declaration, so a group needs no clearing.
+ * - Cells and times are differences to the row before. They start at 0 (or one period before the
+ *   first row) with each declaration, in the writer and in the reader (segment.c).
+ * - Whole records are dropped or accepted, never parts of one: the limit is checked before the
+ * first byte of a record. What is dropped is counted, and becomes a loss record.
+ *
+ * This file must never wait for anything but its own lock: it runs in the thread that samples. */
 #include "store/intake.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +37,12 @@
 #include "store/format.h"
 
 enum {
+    RECORD_FULL = 60000,  /* bytes at which a record of events ends; its length has 16 bits */
+    EVENT_MOST = 64,      /* bytes that an event can take */
     LOSSES_MOST = 256,    /* different ones */
     KEEP_BYTES = 2 << 20, /* of memory for records; what a burst took beyond is given back */
 };
+static_assert(RECORD_FULL + 2 * EVENT_MOST < UINT16_MAX, "a record's length has 16 bits");
 
 /* What the tail knows of a group. */
 struct wgroup {
@@ -32,13 +61,377 @@ struct pending_loss {
     uint64_t count; /* not written yet */
 };
 
+/* ---- losses ---- */
+
+/* Losses are counted here and written with the next flush, so a reading that fails a thousand times
+ * a second costs one record a second. */
+static struct pending_loss *intake_find_loss(struct intake *in, const struct loss *l)
+{
+    for (size_t i = 0; i < in->n_losses; i++)
+        if (loss_same(&in->losses[i].loss, l))
+            return &in->losses[i];
+    if (in->n_losses == LOSSES_MOST)
+        return &in->losses[LOSSES_MOST - 1];
+    struct pending_loss *p = VEC_ADD(in->losses, in->n_losses, in->cap_losses);
+    *p = (struct pending_loss){.loss = *l};
+    if (in->n_losses == LOSSES_MOST) {
+        p->loss.id = LOSS_LIMIT;
+        snprintf(p->loss.what, sizeof p->loss.what, "losses");
+        snprintf(p->loss.why, sizeof p->loss.why, "too many different kinds of loss");
+    }
+    return p;
+}
+
+static void intake_count_loss(struct intake *in, const struct loss *l)
+{
+    struct pending_loss *p = intake_find_loss(in, l);
+    p->loss.at = l->at;
+    p->count += l->count;
+}
+
+/* ---- texts ----
+ *
+ * A million events a second come through here, so the usual one (its text is in the tail and is
+ * found by its address) costs a comparison and a few bytes. */
+
+/* At most EVENT_NAME_MOST - 1 bytes, and no UTF-8 character cut in two. */
+static uint32_t text_len(const char *text)
+{
+    size_t n = strnlen(text, EVENT_NAME_MOST);
+    if (n == EVENT_NAME_MOST)
+        for (n--; n > EVENT_NAME_MOST - 4 && ((uint8_t)text[n] & 0xc0) == 0x80; n--)
+            ;
+    return (uint32_t)n;
+}
+
+struct text_key {
+    const struct intake_events *ev;
+    const char *text;
+    uint32_t len, hash;
+};
+
+static bool text_is(const void *ctx, uint32_t i)
+{
+    const struct text_key *k = ctx;
+    const struct intake_text *t = &k->ev->texts[i];
+    return t->hash == k->hash && t->len == k->len &&
+           memcmp(k->ev->bytes.p + t->at, k->text, k->len) == 0;
+}
+
+static uint64_t text_hash(const void *ctx, uint32_t i)
+{
+    return ((const struct text_key *)ctx)->ev->texts[i].hash;
+}
+
+static struct text_key text_key_of(const struct intake_events *ev, const char *text)
+{
+    const uint32_t len = text_len(text);
+    return (struct text_key){ev, text, len, format_sum32(text, len, 0)};
+}
+
+static struct text_hint *text_hint_of(struct intake_events *ev, const char *text)
+{
+    const uintptr_t a = (uintptr_t)text;
+    return &ev->hints[(a >> 3 ^ a >> 11) % TEXT_HINTS];
+}
+
+/* NULL when this tail does not have it yet. Valid until a text is added. */
+static inline const struct intake_text *text_find(struct intake_events *ev, const char *text)
+{
+    struct text_hint *h = text_hint_of(ev, text);
+    if (h->address == text) {
+        assert(h->number < ev->n_texts);
+        const struct intake_text *t = &ev->texts[h->number];
+        if (strcmp((const char *)ev->bytes.p + t->at, text) == 0)
+            return t;
+    }
+    const struct text_key k = text_key_of(ev, text);
+    const uint32_t *slot = hash_slot(&ev->text_index, k.hash, text_is, &k);
+    if (!*slot)
+        return NULL;
+    *h = (struct text_hint){text, *slot - 1};
+    return &ev->texts[*slot - 1];
+}
+
+static void text_add(struct intake *in, const char *text, unsigned what)
+{
+    struct intake_events *ev = &in->ev;
+    if (text_find(ev, text))
+        return;
+    const struct text_key k = text_key_of(ev, text);
+    uint32_t *slot = hash_slot(&ev->text_index, k.hash, text_is, &k);
+    const uint32_t number = ev->n_texts;
+    *VEC_ADD(ev->texts, ev->n_texts, ev->cap_texts) = (struct intake_text){
+        .what = (uint16_t)what, .at = (uint32_t)ev->bytes.len, .len = k.len, .hash = k.hash};
+    hash_put(&ev->text_index, slot, ev->n_texts, text_hash, &k);
+    buf_put(&ev->bytes, text, k.len);
+    buf_u8(&ev->bytes, 0);
+    const size_t begun = record_begin(&in->records, TAG_NAME);
+    buf_varint(&in->records, number);
+    buf_varint(&in->records, what);
+    buf_varint(&in->records, k.len);
+    buf_put(&in->records, text, k.len);
+    record_end(&in->records, begun);
+}
+
+static inline uint32_t text_number(const struct intake_events *ev, const struct intake_text *t)
+{
+    assert(t >= ev->texts && t < ev->texts + ev->n_texts);
+    return (uint32_t)(t - ev->texts);
+}
+
+/* ---- tracks ---- */
+
+struct track_key {
+    const struct intake_events *ev;
+    const struct track *track;
+};
+
+static bool track_is(const void *ctx, uint32_t i)
+{
+    const struct track_key *k = ctx;
+    return track_same(&k->ev->tracks[i].track, k->track);
+}
+
+static uint64_t track_hash_at(const void *ctx, uint32_t i)
+{
+    return track_hash(&((const struct track_key *)ctx)->ev->tracks[i].track);
+}
+
+static void put_text_field(struct buf *out, const char *text)
+{
+    const size_t n = strnlen(text, TRACK_NAME_LEN - 1);
+    buf_varint(out, n);
+    buf_put(out, text, n);
+}
+
+static void intake_put_track(struct intake *in, uint32_t number)
+{
+    const struct track *t = &in->ev.tracks[number].track;
+    const size_t begun = record_begin(&in->records, TAG_TRACK);
+    buf_varint(&in->records, number);
+    buf_u8(&in->records, (uint8_t)t->kind);
+    buf_varint(&in->records, t->pid);
+    buf_varint(&in->records, t->id);
+    put_text_field(&in->records, t->process);
+    put_text_field(&in->records, t->name);
+    record_end(&in->records, begun);
+}
+
+/* Its number. It is declared when it is new in this tail, and again when its name changes. */
+static uint32_t intake_track_of(struct intake *in, const struct track *t)
+{
+    struct intake_events *ev = &in->ev;
+    const struct track_key k = {ev, t};
+    uint32_t *slot = hash_slot(&ev->track_index, track_hash(t), track_is, &k);
+    const uint32_t number = *slot ? *slot - 1 : ev->n_tracks;
+    const bool known = *slot != 0;
+    if (!known) {
+        *VEC_ADD(ev->tracks, ev->n_tracks, ev->cap_tracks) = (struct intake_track){.track = *t};
+        hash_put(&ev->track_index, slot, ev->n_tracks, track_hash_at, &k);
+    }
+    if (track_rename(&ev->tracks[number].track, t->process, t->name) || !known)
+        intake_put_track(in, number);
+    return number;
+}
+
+/* ---- events ---- */
+
+static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        *p++ = (uint8_t)(v | 0x80);
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+struct event_texts {
+    const struct intake_text *name, *args; /* args NULL: none */
+};
+
+static inline uint8_t *intake_put_event(uint8_t *p, const struct intake_events *ev,
+                                        const struct event *v, const struct event_texts *texts,
+                                        uint64_t *end_before)
+{
+    const unsigned what = what_of(v), bare = what_without_end(what);
+    const uint64_t dur = v->dur_ns > 0 ? (uint64_t)v->dur_ns : 0;
+    uint8_t *const head = p++;
+    unsigned has = what_end(what) << HAS_END_SHIFT;
+    p = put_varint(p, text_number(ev, texts->name));
+    if (bare != texts->name->what) {
+        has |= HAS_WHAT;
+        p = put_varint(p, bare);
+    }
+    p = put_varint(p, zigzag((int64_t)((uint64_t)v->at.ns - *end_before)));
+    if (dur) {
+        has |= HAS_DUR;
+        p = put_varint(p, dur);
+    }
+    if (v->value) {
+        has |= HAS_VALUE;
+        p = put_varint(p, zigzag(v->value));
+    }
+    if (v->link) {
+        has |= HAS_LINK;
+        p = put_varint(p, v->link);
+    }
+    if (v->parent) {
+        has |= HAS_PARENT;
+        p = put_varint(p, v->parent);
+    }
+    if (texts->args) {
+        has |= HAS_ARGS;
+        p = put_varint(p, text_number(ev, texts->args));
+    }
+    *head = (uint8_t)has;
+    *end_before = (uint64_t)v->at.ns + dur;
+    return p;
+}
+
+static inline const char *event_name_of(const struct event *v)
+{
+    return v->name ? v->name : "";
+}
+
+static inline bool event_texts_find(struct intake_events *ev, const struct event *v,
+                                    struct event_texts *out)
+{
+    out->name = text_find(ev, event_name_of(v));
+    out->args = v->args ? text_find(ev, v->args) : NULL;
+    return out->name && (out->args || !v->args);
+}
+
+static void event_texts_add(struct intake *in, const struct event *v)
+{
+    text_add(in, event_name_of(v), what_without_end(what_of(v)));
+    if (v->args)
+        text_add(in, v->args, 0);
+}
+
+/* False: its times are no times, so it is dropped and counted as a loss. */
+static bool intake_event_fits(struct intake *in, const struct event *v)
+{
+    if (event_fits(v->at.ns, v->dur_ns > 0 ? (uint64_t)v->dur_ns : 0))
+        return true;
+    struct loss l = {.id = LOSS_MALFORMED, .count = 1, .at = clock_mono()};
+    snprintf(l.what, sizeof l.what, "events");
+    snprintf(l.why, sizeof l.why, "their times are invalid");
+    intake_count_loss(in, &l);
+    in->ev.dropped++;
+    in->ev.dropped_counted++;
+    return false;
+}
+
+/* One record of events; how many of them it took. Texts come before the record that uses them, so
+ * a new one in its middle ends the record. */
+static size_t intake_put_events(struct intake *in, const struct track *t, const struct event *v,
+                                size_t n)
+{
+    const uint32_t track = intake_track_of(in, t);
+    struct event_texts texts;
+    uint64_t end = in->ev.tracks[track].end;
+    size_t begun = 0, i = 0;
+    for (; i < n && (!begun || in->records.len - begun < RECORD_FULL); i++) {
+        if (!intake_event_fits(in, &v[i]))
+            continue;
+        if (!event_texts_find(&in->ev, &v[i], &texts)) {
+            if (begun)
+                break;
+            event_texts_add(in, &v[i]);
+            event_texts_find(&in->ev, &v[i], &texts);
+        }
+        if (!begun) {
+            begun = record_begin(&in->records, TAG_EVENTS);
+            buf_varint(&in->records, track);
+        }
+        buf_reserve(&in->records, EVENT_MOST);
+        uint8_t *const to = in->records.p + in->records.len;
+        const size_t len = (size_t)(intake_put_event(to, &in->ev, &v[i], &texts, &end) - to);
+        assert(len <= EVENT_MOST);
+        in->records.len += len;
+        in->ev.accepted++;
+    }
+    if (begun)
+        record_end(&in->records, begun);
+    in->ev.tracks[track].end = end;
+    return i;
+}
+
+/* All of them, into the buffer. */
+static void intake_buffer_events(struct intake *in, const struct track *t, const struct event *v,
+                                 size_t n)
+{
+    const uint32_t track = intake_track_of(in, t);
+    struct event_texts texts;
+    for (size_t i = 0; i < n; i++) {
+        if (!intake_event_fits(in, &v[i]))
+            continue;
+        if (!event_texts_find(&in->ev, &v[i], &texts)) {
+            event_texts_add(in, &v[i]);
+            event_texts_find(&in->ev, &v[i], &texts);
+        }
+        const struct bare_event bare = {
+            .at = v[i].at.ns,
+            .dur = MAX_OF(v[i].dur_ns, 0),
+            .value = v[i].value,
+            .link = v[i].link,
+            .parent = v[i].parent,
+            .name = text_number(&in->ev, texts.name),
+            .args = texts.args ? text_number(&in->ev, texts.args) + 1 : 0,
+            .what = what_of(&v[i]),
+        };
+        event_buffer_add(&in->ev.buffer, track, &bare);
+        in->ev.accepted++;
+    }
+}
+
+/* The lock is released between records: others need not wait for a long list. No event: the track
+ * may have another name. */
+void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n)
+{
+    do {
+        size_t done = n;
+        pthread_mutex_lock(&in->lock);
+        if (intake_pending(in) > in->pending_most)
+            in->ev.dropped += n;
+        else if (n == 0)
+            intake_track_of(in, t);
+        else if (in->ev.buffered)
+            intake_buffer_events(in, t, v, n);
+        else
+            done = intake_put_events(in, t, v, n);
+        pthread_mutex_unlock(&in->lock);
+        assert(done <= n);
+        v += done;
+        n -= done;
+    } while (n);
+}
+
+/* A new tail begins, without texts and tracks. The buffer stays. */
+static void intake_forget_declared(struct intake_events *ev)
+{
+    free(ev->texts);
+    free(ev->tracks);
+    hash_free(&ev->text_index);
+    hash_free(&ev->track_index);
+    buf_free(&ev->bytes);
+    *ev = (struct intake_events){
+        .buffered = ev->buffered,
+        .buffer = ev->buffer,
+        .accepted = ev->accepted,
+        .dropped = ev->dropped,
+        .dropped_counted = ev->dropped_counted,
+    };
+}
+
+/* ---- rows ---- */
+
 static struct wgroup *wgroup_of(struct intake *in, struct group *g)
 {
     if (g->sink_data)
         return g->sink_data;
     struct wgroup *wg = xcalloc(1, sizeof *wg);
-    in->groups = xrealloc(in->groups, in->n_groups + 1, sizeof *in->groups);
-    in->groups[in->n_groups++] = wg;
+    *VEC_ADD(in->groups, in->n_groups, in->cap_groups) = wg;
     g->sink_data = wg;
     return wg;
 }
@@ -163,32 +556,7 @@ void intake_row(struct intake *in, struct group *g, mono_ns t)
     pthread_mutex_unlock(&in->lock);
 }
 
-/* Losses are counted here and written with the next flush, so a reading that fails a thousand times
- * a second costs one record a second. */
-static struct pending_loss *intake_find_loss(struct intake *in, const struct loss *l)
-{
-    for (size_t i = 0; i < in->n_losses; i++)
-        if (loss_same(&in->losses[i].loss, l))
-            return &in->losses[i];
-    if (in->n_losses == LOSSES_MOST)
-        return &in->losses[LOSSES_MOST - 1];
-    in->losses = xrealloc(in->losses, in->n_losses + 1, sizeof *in->losses);
-    struct pending_loss *p = &in->losses[in->n_losses++];
-    *p = (struct pending_loss){.loss = *l};
-    if (in->n_losses == LOSSES_MOST) {
-        p->loss.id = LOSS_LIMIT;
-        snprintf(p->loss.what, sizeof p->loss.what, "losses");
-        snprintf(p->loss.why, sizeof p->loss.why, "too many different kinds of loss");
-    }
-    return p;
-}
-
-void intake_count_loss(struct intake *in, const struct loss *l)
-{
-    struct pending_loss *p = intake_find_loss(in, l);
-    p->loss.at = l->at;
-    p->count += l->count;
-}
+/* ---- losses, marks and ties as records ---- */
 
 void intake_loss(struct intake *in, const struct loss *l)
 {
@@ -245,19 +613,19 @@ static void intake_put_losses(struct intake *in)
 }
 
 /* What had to be dropped becomes a loss once there is room again. */
-static void put_dropped(struct intake *in, const char *what, uint64_t dropped, uint64_t *told,
+static void put_dropped(struct intake *in, const char *what, uint64_t dropped, uint64_t *counted,
                         int why_errno)
 {
-    if (dropped == *told)
+    if (dropped == *counted)
         return;
     struct loss l = {.id = LOSS_DISK_FULL, .at = clock_mono()};
-    l.count = dropped - *told;
+    l.count = dropped - *counted;
     if (why_errno != ENOSPC && why_errno != EDQUOT)
         l.id = LOSS_WRITE;
     snprintf(l.what, sizeof l.what, "%s", what);
     snprintf(l.why, sizeof l.why, "%s",
              why_errno ? strerror(why_errno) : "they arrived faster than they could be written");
-    *told = dropped;
+    *counted = dropped;
     intake_count_loss(in, &l);
 }
 
@@ -276,38 +644,38 @@ static void move_records(struct intake *in, struct buf *out)
         buf_free(&in->records);
 }
 
-uint64_t intake_take(struct intake *in, struct buf *out, struct event_pile *pile, size_t tail_most,
-                     int why_errno, bool *last)
+uint64_t intake_take(struct intake *in, struct buf *out, struct event_buffer *buffer,
+                     size_t tail_most, int why_errno, bool *last)
 {
     pthread_mutex_lock(&in->lock);
-    put_dropped(in, "rows", in->rows_dropped, &in->dropped_told, why_errno);
-    put_dropped(in, "events", in->ev.dropped, &in->ev.dropped_told, why_errno);
+    put_dropped(in, "rows", in->rows_dropped, &in->dropped_counted, why_errno);
+    put_dropped(in, "events", in->ev.dropped, &in->ev.dropped_counted, why_errno);
     intake_put_losses(in);
     move_records(in, out);
-    pile_free(pile);
-    *pile = in->ev.pile;
-    in->ev.pile = (struct event_pile){0};
+    event_buffer_free(buffer);
+    *buffer = in->ev.buffer;
+    in->ev.buffer = (struct event_buffer){0};
     const uint64_t tail = in->tail;
     *last = out->len >= tail_most;
     if (*last) {
         in->tail++;
         in->tail_groups = 0;
-        intake_events_forget(&in->ev);
+        intake_forget_declared(&in->ev);
     }
     pthread_mutex_unlock(&in->lock);
     return tail;
 }
 
-void intake_give_back(struct intake *in, struct event_pile *pile)
+void intake_give_back(struct intake *in, struct event_buffer *buffer)
 {
     pthread_mutex_lock(&in->lock);
-    if (in->ev.pile.n_parts == 0) {
-        in->ev.pile = *pile;
-        in->ev.pile.n = 0;
-        *pile = (struct event_pile){0};
+    if (in->ev.buffer.n_parts == 0) {
+        in->ev.buffer = *buffer;
+        in->ev.buffer.n = 0;
+        *buffer = (struct event_buffer){0};
     }
     pthread_mutex_unlock(&in->lock);
-    pile_free(pile);
+    event_buffer_free(buffer);
 }
 
 void intake_open(struct intake *in, size_t pending_most)
@@ -325,8 +693,8 @@ void intake_close(struct intake *in)
     }
     free(in->groups);
     free(in->losses);
-    intake_events_forget(&in->ev);
-    pile_free(&in->ev.pile);
+    intake_forget_declared(&in->ev);
+    event_buffer_free(&in->ev.buffer);
     buf_free(&in->records);
     pthread_mutex_destroy(&in->lock);
 }

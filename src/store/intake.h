@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* intake.h - where rows, events, losses and marks arrive: turned at once into the bytes of the
- * tail, in memory, under a lock that is never held across a system call. The writer's own helper.
+ * tail, in memory, under a lock that is never held across a system call. For writer.c.
  *
  * When nobody takes the bytes away (a full disk), rows and events beyond a limit are dropped and
  * counted. */
@@ -8,24 +8,65 @@
 #define STORE_INTAKE_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/buf.h"
+#include "base/vec.h"
+#include "record/event.h"
 #include "record/group.h"
-#include "store/intake_events.h"
+#include "store/event_bits.h"
+
+enum { TEXT_HINTS = 256 };
+
+/* A text that the tail has. Its number is its place in the array. */
+struct intake_text {
+    uint16_t what;    /* of the first event that it named */
+    uint32_t at, len; /* in intake_events.bytes */
+    uint32_t hash;
+};
+
+/* Where a text was last found by its address. The text is compared all the same. */
+struct text_hint {
+    const char *address;
+    uint32_t number;
+};
+
+/* A track that the tail has. Its number is its place in the array. */
+struct intake_track {
+    struct track track;
+    uint64_t end; /* of its last event, ns */
+};
+
+/* What the tail has of texts and tracks. Each tail begins with none, so that it can be read without
+ * the one before, and the tables are as small as one tail is. */
+struct intake_events {
+    struct buf bytes; /* the texts, a NUL after each */
+    struct intake_text *texts;
+    uint32_t n_texts, cap_texts;
+    struct hash_index text_index;
+    struct text_hint hints[TEXT_HINTS];
+    struct intake_track *tracks;
+    uint32_t n_tracks, cap_tracks;
+    struct hash_index track_index;
+    uint64_t accepted, dropped;
+    uint64_t dropped_counted; /* of them, counted as a loss already */
+    bool buffered;            /* events go into the buffer; only texts and tracks into records */
+    struct event_buffer buffer;
+};
 
 struct intake {
     pthread_mutex_t lock;
     struct buf records;  /* not taken yet */
     size_t pending_most; /* bytes that wait for a disk with room; then rows are dropped */
     struct wgroup **groups;
-    uint32_t n_groups;
+    uint32_t n_groups, cap_groups;
     uint64_t tail; /* number of the tail that records are made for, from 1 */
     uint32_t tail_groups;
     struct pending_loss *losses;
-    size_t n_losses;
+    size_t n_losses, cap_losses;
     uint64_t rows, samples; /* accepted */
     uint64_t rows_dropped;
-    uint64_t dropped_told; /* of them, counted as a loss already */
+    uint64_t dropped_counted; /* of them, counted as a loss already */
     struct intake_events ev;
 };
 
@@ -37,22 +78,19 @@ void intake_loss(struct intake *in, const struct loss *l);
 void intake_mark(struct intake *in, const struct mark *m);
 void intake_tie(struct intake *in, struct clock_tie tie);
 void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n);
-/* Under the lock. */
-void intake_count_loss(struct intake *in, const struct loss *l);
-
-/* Bytes that wait to be taken; a piled event counts as much as one in a record takes. */
+/* Bytes that wait to be taken; a buffered event counts as much as one in a record takes. */
 static inline size_t intake_pending(const struct intake *in)
 {
-    return in->records.len + (size_t)in->ev.pile.n * EVENT_USUAL;
+    return in->records.len + (size_t)in->ev.buffer.n * EVENT_USUAL;
 }
 
-/* Appends all records to `out` and returns the number of their tail. When `out` has then reached
- * `tail_most` bytes, they are the last of that tail: what comes later belongs to the next one, and
- * `*last` says so. `why_errno` is why rows had to be dropped, if any were. What is
- * piled becomes `pile`. */
-uint64_t intake_take(struct intake *in, struct buf *out, struct event_pile *pile, size_t tail_most,
-                     int why_errno, bool *last);
-/* What was taken is done with: its memory is for what comes. */
-void intake_give_back(struct intake *in, struct event_pile *pile);
+/* Appends all records to `out` and returns the number of their tail; buffered events go to
+ * `buffer`. When `out` has then reached `tail_most` bytes, `*last` is set: these are the last
+ * records of that tail, and whatever arrives from now on belongs to the next one. `why_errno` is
+ * why rows had to be dropped, if any were. */
+uint64_t intake_take(struct intake *in, struct buf *out, struct event_buffer *buffer,
+                     size_t tail_most, int why_errno, bool *last);
+/* The events of `buffer` are stored: its memory is used for those to come. */
+void intake_give_back(struct intake *in, struct event_buffer *buffer);
 
 #endif

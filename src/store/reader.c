@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.c - see reader.h. */
+/* reader.c - see reader.h. writer.c describes how the files are made.
+ *
+ *     tail, then file     read in this order (reader_open_parts)
+ *     blocks of the file  by the index of a closed file, else by walking (find_blocks)
+ *     blocks of the tail  sealed in memory, when the file does not have its segment (use_tail)
+ *     heads of blocks     parsed into rows_block, events_block, losses, marks, ties (catalog.c)
+ *
+ * Why each stored row is listed once, while a writer works and after any crash:
+ *
+ * - A segment is in the file when its block with BLOCK_LAST is whole there. Then the tail of that
+ *   number is ignored. Otherwise blocks of that segment in the file are ignored (forget_segment),
+ *   and the tail has all of it: the writer empties it only after BLOCK_LAST is written.
+ * - The tail is read before the file. If the writer seals in between, the segment is in both
+ *   copies, and the file's counts. In the other order it could be in neither.
+ * - A writer whose disk is full cuts off what it could not finish. A file without its end is
+ *   therefore copied, not mapped: a mapping of cut pages would raise SIGBUS. A closed file never
+ *   changes.
+ *
+ * Nothing is believed without its checksum: header and head of a block when the store is opened,
+ * each column when it is decoded (blob_whole). What does not match is left out and counted in
+ * `damaged`; what ends in the middle sets `torn`. */
 #include "store/reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/catalog.h"
 #include "store/event_block.h"
-#include "store/rows_block.h"
+#include "store/reader_internal.h"
 #include "store/seal.h"
 #include "store/segment.h"
 
@@ -29,23 +49,21 @@ struct store_own {
     struct buf tail_blocks;
     struct found_block *found;
     uint32_t n_found, cap_found;
-    uint64_t damaged; /* stretches of the file that are no block, headers, a tail */
+    uint64_t damaged; /* ranges of the file that are no block, headers, a tail */
     bool torn;
     bool no_header; /* the file's is damaged */
     bool bad_tail;  /* it is there and cannot be read */
 };
 
+/* Blocks are listed in the order of the file, those of the tail after them. */
 static void add_found(struct store_own *o, const struct block_header *h, const uint8_t *p)
 {
-    if (o->n_found == o->cap_found) {
-        o->cap_found = o->cap_found ? o->cap_found * 2 : 64;
-        o->found = xrealloc(o->found, o->cap_found, sizeof *o->found);
-    }
-    o->found[o->n_found++] = (struct found_block){*h, p};
+    *VEC_ADD(o->found, o->n_found, o->cap_found) = (struct found_block){*h, p};
 }
 
 /* ---- finding the blocks ---- */
 
+/* The next whole block from `at` on; n: none. Blocks are aligned, so only multiples are tried. */
 static size_t next_block(const uint8_t *p, size_t at, size_t n, unsigned *tries)
 {
     struct block_header h;
@@ -68,16 +86,20 @@ static bool is_index(const uint8_t *p, size_t n)
     return cur_u32(&c) == BLOCK_MAGIC && cur_u16(&c) == BLOCK_INDEX && !c.bad;
 }
 
+/* A block that does not check is skipped by searching the next one. Damage costs the blocks that
+ * it hits, and not what follows. The search gives up after BAD_BLOCKS_MOST false starts: a file
+ * full of magic numbers must not cost minutes. */
 static void walk_blocks(struct store_own *o, const uint8_t *p, size_t at, size_t n)
 {
     unsigned tries = 0;
     while (at < n) {
         struct block_header h;
+        assert(at % BLOCK_ALIGN == 0);
         if (block_get(&h, p + at, n - at)) {
             if (h.kind == BLOCK_INDEX)
                 return; /* nothing but the end comes after it */
             add_found(o, &h, p + at);
-            at += block_size(&h);
+            at += block_size(&h); /* may pass n by padding that was not written */
             continue;
         }
         const size_t next = next_block(p, at + BLOCK_ALIGN, n, &tries);
@@ -122,6 +144,7 @@ static bool use_index(struct store_own *o, const uint8_t *p, size_t n)
 
 /* ---- the tail ---- */
 
+/* Whether the file has all blocks of a segment: its last one is there. */
 static bool segment_complete(const struct store_own *o, uint64_t number)
 {
     for (uint32_t i = 0; i < o->n_found; i++)
@@ -130,6 +153,8 @@ static bool segment_complete(const struct store_own *o, uint64_t number)
     return false;
 }
 
+/* The number of the segment that the tail has when its header does not say: one more than the
+ * last complete one. */
 static uint64_t next_segment(const struct store_own *o)
 {
     uint64_t next = 1;
@@ -139,13 +164,14 @@ static uint64_t next_segment(const struct store_own *o)
     return next;
 }
 
+/* Blocks of a segment that is incomplete in the file: the tail has all of it. */
 static void forget_segment(struct store_own *o, uint64_t number)
 {
-    uint32_t kept = 0;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < o->n_found; i++)
         if (o->found[i].h.segment != number)
-            o->found[kept++] = o->found[i];
-    o->n_found = kept;
+            o->found[n++] = o->found[i];
+    o->n_found = n;
 }
 
 static int keep_in_memory(void *ctx, const struct block_header *h, const struct buf *b,
@@ -157,6 +183,7 @@ static int keep_in_memory(void *ctx, const struct block_header *h, const struct 
     return 0;
 }
 
+/* NAME.tail beside NAME.fp; the name of a session has its number in the stem. */
 static int tail_path(const struct store *s, char *path, struct err *e)
 {
     const size_t n = strlen(s->path);
@@ -164,7 +191,8 @@ static int tail_path(const struct store *s, char *path, struct err *e)
     return path_join(path, e, "%.*s." STORE_TAIL, (int)stem, s->path);
 }
 
-/* A tail that was never begun, is another recorder's or is sealed already has nothing to say. */
+/* Seals the tail in memory. One that was never begun, is another recorder's, or is sealed already
+ * is ignored. */
 static void use_tail(struct store *s, const char *bytes, size_t len)
 {
     struct file_header h;
@@ -177,7 +205,7 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
         s->own->torn |= !s->closed;
         return;
     }
-    if (rc) /* a damaged header: the number is the next one, and checksums tell whether it is so */
+    if (rc) /* a damaged header: the number is the next one, and the checksums decide */
         h = (struct file_header){.kind = FILE_TAIL, .segment = next_segment(s->own)};
     s->own->damaged += rc != 0;
     const bool other = !rc && !s->own->no_header && memcmp(h.id, s->id, sizeof h.id) != 0;
@@ -185,9 +213,11 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
         return;
     struct segment seg = {0};
     bool torn = false;
+    assert(len >= FILE_HEADER_LEN); /* file_header_get refuses less */
     segment_read_frames(&seg, p + FILE_HEADER_LEN, len - FILE_HEADER_LEN, h.segment, &torn);
     forget_segment(s->own, h.segment);
     const struct seal_out out = {keep_in_memory, &s->own->tail_blocks};
+    assert(s->own->tail_blocks.len == 0); /* blocks point into it, so it is filled once */
     struct codec *codec = codec_open();
     if (seal_segment(codec, &seg, (uint32_t)h.segment, SEAL_TO_SHOW, &out, &e) == 0)
         walk_blocks(s->own, s->own->tail_blocks.p, 0, s->own->tail_blocks.len);
@@ -202,7 +232,7 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
 
 /* ---- parsing the heads ---- */
 
-/* False: damaged. Kinds of a later version say nothing to us. */
+/* False: damaged. Kinds of a later version are skipped. */
 static bool parse_block(struct store *s, struct catalog *cat, const struct found_block *f)
 {
     const uint8_t *payload = f->p + BLOCK_HEADER_LEN;
@@ -217,7 +247,7 @@ static bool parse_block(struct store *s, struct catalog *cat, const struct found
     case BLOCK_EVENTS:
         good = event_block_get(&f->h, payload, &s->events[s->n_events]);
         if (good)
-            track_names_tell(&cat->names, &s->events[s->n_events++].track);
+            track_names_add(&cat->names, &s->events[s->n_events++].track);
         return good;
     default:
         return good;
@@ -232,6 +262,8 @@ static uint32_t count_kind(const struct store_own *o, enum block_kind kind)
     return n;
 }
 
+/* Each head is parsed once. The names of a track may come later than its first block, so they
+ * are applied when all blocks are known. */
 static void parse_blocks(struct store *s, struct catalog *cat)
 {
     struct store_own *o = s->own;
@@ -239,11 +271,14 @@ static void parse_blocks(struct store *s, struct catalog *cat)
     s->events = arena_array(&s->arena, struct events_block, count_kind(o, BLOCK_EVENTS));
     for (uint32_t i = 0; i < o->n_found; i++)
         o->damaged += !parse_block(s, cat, &o->found[i]);
+    assert(s->n_blocks <= count_kind(o, BLOCK_ROWS));
+    assert(s->n_events <= count_kind(o, BLOCK_EVENTS));
     for (uint32_t i = 0; i < s->n_events; i++)
         track_names_apply(&cat->names, &s->events[i].track);
     track_names_free(&cat->names);
 }
 
+/* Blocks of different groups interleave; those of one group do not overlap. */
 static int reader_by_time(const void *a, const void *b)
 {
     const struct rows_block *x = a, *y = b;
@@ -279,11 +314,13 @@ static void drop_far_blocks(struct store *s)
     for (uint32_t i = 0; i < s->n_events; i++)
         if (store_wall_fits(s, s->events[i].t_first_us, s->events[i].t_last_us))
             s->events[events++] = s->events[i];
+    assert(rows <= s->n_blocks && events <= s->n_events);
     s->own->damaged += s->n_blocks - rows + s->n_events - events;
     s->n_blocks = rows;
     s->n_events = events;
 }
 
+/* Totals over what is left after damaged blocks were dropped. */
 static void reader_sum_up(struct store *s)
 {
     for (uint32_t i = 0; i < s->n_blocks; i++) {
@@ -298,7 +335,7 @@ static void reader_sum_up(struct store *s)
                         s->events[i].t_last_us);
 }
 
-static void tell_damage(struct store *s, struct catalog *cat)
+static void add_damage(struct store *s, struct catalog *cat)
 {
     const char *slash = strrchr(s->path, '/');
     const char *name = slash ? slash + 1 : s->path;
@@ -354,7 +391,8 @@ static void find_blocks(struct store *s, const char *tail, size_t tail_len)
         use_tail(s, tail, tail_len);
 }
 
-/* Everything that the blocks hold. False when nothing ties them to wall time. */
+/* In this order: ties before wall times, wall times before blocks are dropped, and the list of
+ * blocks must be final before series refer to it by number. */
 static bool list_contents(struct store *s, const struct clock_tie *tie)
 {
     struct catalog cat = {.store = s};
@@ -368,7 +406,7 @@ static bool list_contents(struct store *s, const struct clock_tie *tie)
     qsort(s->blocks, s->n_blocks, sizeof *s->blocks, reader_by_time);
     qsort(s->events, s->n_events, sizeof *s->events, events_by_time);
     reader_sum_up(s);
-    tell_damage(s, &cat);
+    add_damage(s, &cat);
     catalog_finish(&cat);
     return true;
 }
@@ -395,9 +433,7 @@ static int read_parts(struct store *s, const char *tail, size_t tail_len, struct
     return rc ? rc : err_set(e, ERR_FORMAT, "'%s' has a time that no clock shows", s->path);
 }
 
-/* The order makes sure that each row is read once: the tail first, so that what is sealed meanwhile
- * is in the file. A writer whose disk is full cuts off what it could not finish: a mapping would
- * then raise SIGBUS, so a file that is not closed is copied. */
+/* In the order that the head of this file gives reasons for. */
 static int reader_open_parts(struct store *s, const struct store_source *from, struct err *e)
 {
     char path[PATH_LEN];
@@ -471,6 +507,7 @@ void store_close(struct store *s)
     free(s);
 }
 
+/* Columns and pages can be read again from the file. The arena, which has the lists, stays. */
 void store_forget(struct store *s)
 {
     for (uint32_t i = 0; i < s->n_blocks; i++)
@@ -490,12 +527,15 @@ size_t store_memory(const struct store *s)
 
 /* ---- data ---- */
 
+/* Row i is at t_first + i periods + a stored difference. Each time is checked, because they are
+ * used in sums later. */
 bool store_times(struct codec *c, const struct rows_block *b, int64_t *out)
 {
     if (!blob_whole(&b->times) || !codec_decode(c, b->times.p, b->times.len, b->rows, out))
         return false;
     const uint64_t period_us = (uint64_t)b->period_ns / NS_PER_US;
     bool good = true;
+    assert(b->rows > 0 && b->rows <= ROWS_MOST && b->period_ns > 0); /* rows_block_get saw to it */
     for (uint32_t i = 0; i < b->rows; i++) {
         out[i] = (int64_t)((uint64_t)out[i] + (uint64_t)b->t_first_us + i * period_us);
         good = good && out[i] >= -TIME_MOST_US && out[i] <= TIME_MOST_US;
@@ -503,6 +543,8 @@ bool store_times(struct codec *c, const struct rows_block *b, int64_t *out)
     return good;
 }
 
+/* Runs of values and gaps alternate, beginning with values. Their sum must give exactly `count`
+ * values within the rows of the block: the caller has room for no more. */
 bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows, uint32_t *out)
 {
     if (!c->has_gaps) {
@@ -510,6 +552,7 @@ bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows
             out[i] = c->first_row + i;
         return true;
     }
+    assert(c->first_row <= rows && c->count <= rows - c->first_row);
     int64_t *runs = xmalloc(sizeof *runs * (c->n_runs + 1u));
     uint32_t n = 0;
     uint64_t row = c->first_row;
@@ -526,6 +569,7 @@ bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows
     return good && n == c->count;
 }
 
+/* Opening checks only the heads. This reads all data once, for run_losses. */
 uint64_t store_verify(struct store *s)
 {
     uint64_t bad = 0;

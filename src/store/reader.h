@@ -19,8 +19,8 @@
 
 /* Where the columns of a block are. */
 struct column_list {
-    _Atomic(struct column *) kept; /* NULL: they were given back */
-    struct cur head, data;         /* where they begin in the file */
+    _Atomic(struct column *) cached; /* NULL: freed by store_forget */
+    struct cur head, data;           /* where they begin in the file */
 };
 
 struct rows_block {
@@ -35,7 +35,8 @@ struct rows_block {
     uint32_t n_columns; /* block_columns has them */
 };
 
-/* Events of one track, one stretch of time, sorted by begin (the longer one first). */
+/* Events of one track that were recorded one after the other, sorted by begin (the longer one
+ * first). */
 struct events_block {
     struct track track;
     int64_t t_first_us, t_last_us; /* begin of the first, end of the last to end, rounded outward */
@@ -77,7 +78,7 @@ struct store {
     uint64_t rows, samples, file_bytes;
     bool closed; /* the recorder closed it properly */
     uint8_t id[FILE_ID_LEN];
-    struct store_own *own; /* mapped files and memory behind all this */
+    struct store_own *own; /* mapped files and memory that the rest points into */
 };
 
 /* How the bytes of a file are reached. They may be a stranger's: links are not followed. */
@@ -103,20 +104,21 @@ MUST_CHECK int store_open_bytes(struct store **out, const void *p, size_t n, con
                                 size_t tail_len, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
-/* The n_columns of a block. They are kept from the moment the store is opened; after store_forget,
- * from the moment that somebody asks. */
+/* The n_columns of a block. They are in memory from the moment the store is opened; after
+ * store_forget, from the first call on. */
 const struct column *block_columns_again(const struct rows_block *b);
 
 static inline const struct column *block_columns(const struct rows_block *b)
 {
-    const struct column *v = atomic_load_explicit(&b->list->kept, memory_order_acquire);
+    const struct column *v = atomic_load_explicit(&b->list->cached, memory_order_acquire);
     return v ? v : block_columns_again(b);
 }
 
-/* The same for who looks at each block once: read into `room`, of as many, unless they are kept. */
+/* The same for a caller that reads each block once: into `room`, of as many, unless they are in
+ * memory. */
 const struct column *block_columns_once(const struct rows_block *b, struct column *room);
-/* Gives back the memory of what can be read again: columns, and pages of the file. Nobody else may
- * use the store meanwhile, or anything that block_columns gave. */
+/* Frees what can be read again: columns, and pages of the file. No other thread may use the store
+ * meanwhile, and what block_columns returned is gone. */
 void store_forget(struct store *s);
 
 /* All rows' times of a block, us. `out` needs rows entries. False: damaged. */
@@ -125,7 +127,7 @@ bool store_times(struct codec *c, const struct rows_block *b, int64_t *out);
 bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows, uint32_t *out);
 
 /* The n_names texts that the rows of a block of events refer to, which live in `a`: much cheaper
- * than its events (event_columns.h), for who looks for a name. False: damaged. */
+ * than its events (event_columns.h), for a caller that searches a name. False: damaged. */
 bool store_event_names(struct codec *c, const struct events_block *b, struct arena *a,
                        const char ***out);
 

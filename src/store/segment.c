@@ -1,11 +1,209 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment.c - see segment.h. */
+/* segment.c - see segment.h. intake.c writes these bytes; docs/format.md, "Tail", defines them.
+ *
+ * Why any bytes are safe to feed:
+ *
+ * - A record is parsed with a cursor that turns `bad` at the end of its bytes. The segment changes
+ *   only when the whole record is good. The one exception are the cells of a row, which go to
+ *   their series one by one: segment_settle removes those of a row that broke off.
+ * - A number that refers to a group, slot, track or text is compared with how many there are.
+ *   Numbers are given in order from 0, so a new one is always the count.
+ * - Counts that cost memory have a limit that no writer reaches within one tail.
+ * - Times and cells are summed as unsigned numbers, which may wrap. Made-up bytes give wrong
+ *   times, which the reader of the block refuses, and never undefined behaviour.
+ *
+ * The events of a record are all checked when it is fed (segment_count_events). So segment_event
+ * fails only at the end of a track, and sealing needs no error for them. */
 #include "store/segment.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "store/segment_events.h"
+#include "base/vec.h"
+
+/* ---- tracks, texts and events ----
+ *
+ * Each function takes the record whose tag was just read. False: no writer writes that, and nothing
+ * has changed. */
+
+/* More than a writer's tail can hold before it is sealed (eight and eleven bytes each, ten MiB), so
+ * that made-up bytes cannot ask for gigabytes. */
+enum { TEXTS_MOST = 1 << 22, TRACKS_MOST = 1 << 20 };
+
+/* Texts are copied: the frame they come from is gone after segment_feed. */
+static const char *segment_get_text(struct segment *s, struct cur *c, size_t size, uint32_t *len)
+{
+    char text[EVENT_NAME_MOST];
+    cur_str(c, text, size);
+    if (c->bad)
+        return NULL;
+    *len = (uint32_t)strlen(text);
+    return arena_strndup(&s->names, text, *len);
+}
+
+/* The track with that number: a new one, or the one that has it, if they are the same. */
+static struct seg_track *track_at(struct segment *s, uint64_t number, const struct seg_track *one)
+{
+    if (number < s->n_tracks) {
+        struct seg_track *t = &s->tracks[number];
+        return t->kind == one->kind && t->pid == one->pid && t->id == one->id ? t : NULL;
+    }
+    if (number != s->n_tracks || number >= TRACKS_MOST)
+        return NULL;
+    struct seg_track *t = VEC_ADD(s->tracks, s->n_tracks, s->cap_tracks);
+    *t = *one;
+    return t;
+}
+
+/* A track may be declared again with the same number: then it has a new name. Empty names change
+ * nothing. */
+static bool segment_feed_track(struct segment *s, struct cur *in)
+{
+    struct cur c = record_content(in);
+    struct seg_track one = {.last = INT64_MIN};
+    uint32_t len;
+    const uint64_t number = cur_varint(&c);
+    one.kind = cur_u8(&c);
+    one.pid = (uint32_t)cur_varint_most(&c, UINT32_MAX);
+    one.id = cur_varint(&c);
+    one.process = segment_get_text(s, &c, TRACK_NAME_LEN, &len);
+    one.name = segment_get_text(s, &c, TRACK_NAME_LEN, &len);
+    struct seg_track *t = in->bad || c.bad ? NULL : track_at(s, number, &one);
+    if (!t)
+        return false;
+    t->process = *one.process ? one.process : t->process;
+    t->name = *one.name ? one.name : t->name;
+    return true;
+}
+
+/* Numbers of texts are given in order, so the next one is the count. */
+static bool segment_feed_text(struct segment *s, struct cur *in)
+{
+    struct cur c = record_content(in);
+    const uint64_t number = cur_varint(&c);
+    struct seg_text t = {.what = (uint16_t)cur_varint_most(&c, WHAT_MOST)};
+    if (c.bad || number != s->n_texts || number >= TEXTS_MOST || what_end(t.what))
+        return false;
+    t.text = segment_get_text(s, &c, EVENT_NAME_MOST, &t.len);
+    if (in->bad || c.bad)
+        return false;
+    *VEC_ADD(s->texts, s->n_texts, s->cap_texts) = t;
+    return true;
+}
+
+/* cur_varint in line: there are four in an event. */
+static inline uint64_t get_varint(struct cur *c)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64 && c->p < c->end; shift += 7) {
+        const uint8_t byte = *c->p++;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return v;
+    }
+    c->bad = true;
+    return 0;
+}
+
+static inline uint64_t get_if(struct cur *c, unsigned has, unsigned bit)
+{
+    return has & bit ? get_varint(c) : 0;
+}
+
+/* One event at the cursor, which moves on success only. Fields that the first byte does not
+ * announce are 0; `what` is that of the text unless it is announced. */
+static inline bool next_event(const struct segment *s, struct event_cur *at, struct bare_event *out)
+{
+    struct cur c = at->in;
+    const unsigned has = cur_u8(&c), end = has >> HAS_END_SHIFT;
+    const uint64_t name = get_varint(&c);
+    if (c.bad || name >= s->n_texts)
+        return false;
+    const uint64_t what = has & HAS_WHAT ? get_varint(&c) : s->texts[name].what;
+    out->at = (int64_t)(at->end + (uint64_t)unzigzag(get_varint(&c)));
+    const uint64_t dur = get_if(&c, has, HAS_DUR);
+    out->value = unzigzag(get_if(&c, has, HAS_VALUE));
+    out->link = get_if(&c, has, HAS_LINK);
+    out->parent = get_if(&c, has, HAS_PARENT);
+    const uint64_t args = get_if(&c, has, HAS_ARGS);
+    if (c.bad || what > WHAT_MOST || what_end((unsigned)what) ||
+        (has & HAS_ARGS && args >= s->n_texts) || !event_fits(out->at, dur))
+        return false;
+    out->dur = (int64_t)dur;
+    out->name = (uint32_t)name;
+    out->args = has & HAS_ARGS ? (uint32_t)args + 1 : 0;
+    out->what = (uint16_t)(what | end << WHAT_END_SHIFT);
+    *at = (struct event_cur){c, (uint64_t)out->at + dur};
+    return true;
+}
+
+bool segment_event(const struct segment *s, struct event_cur *c, struct bare_event *out)
+{
+    return cur_left(&c->in) && next_event(s, c, out);
+}
+
+/* Looks at all events of a record. */
+static bool segment_count_events(const struct segment *s, struct seg_track *t, struct cur c)
+{
+    struct event_cur at = {c, t->end};
+    struct bare_event v;
+    uint32_t rows = 0, open = 0;
+    int64_t last = t->last;
+    for (; cur_left(&at.in); rows++) {
+        if (!next_event(s, &at, &v))
+            return false;
+        open += what_end(v.what) == END_OPEN;
+        last = MAX_OF(last, v.at + v.dur);
+    }
+    t->rows += rows;
+    t->open += open;
+    t->end = at.end;
+    t->last = last;
+    return true;
+}
+
+/* All events of the record are checked before one of them is taken. The bytes are copied as they
+ * are: they take a fifth of the memory of decoded events. */
+static bool segment_feed_events(struct segment *s, struct cur *in)
+{
+    struct cur c = record_content(in);
+    const uint64_t number = cur_varint(&c);
+    if (in->bad || c.bad || number >= s->n_tracks)
+        return false;
+    struct seg_track *t = &s->tracks[number];
+    if (!segment_count_events(s, t, c))
+        return false;
+    buf_put(&t->events, c.p, cur_left(&c));
+    return true;
+}
+
+/* A counting sort by track: how many rows each has, where they begin, and then the rows
+ * themselves, in order. */
+bool segment_feed_buffer(struct segment *s, const struct event_buffer *buffer)
+{
+    for (uint32_t i = 0; i < buffer->n; i++) {
+        if (event_buffer_track(buffer, i) >= s->n_tracks)
+            return false;
+        s->tracks[event_buffer_track(buffer, i)].rows++;
+    }
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < s->n_tracks; i++) {
+        s->tracks[i].first = first;
+        first += s->tracks[i].rows;
+        s->tracks[i].rows = 0;
+    }
+    assert(first == buffer->n); /* each row has a track, and each track its rows */
+    s->buffer = buffer;
+    s->buffer_rows = xmalloc((buffer->n + 1ul) * sizeof *s->buffer_rows);
+    for (uint32_t i = 0; i < buffer->n; i++) {
+        struct seg_track *t = &s->tracks[event_buffer_track(buffer, i)];
+        s->buffer_rows[t->first + t->rows++] = i;
+    }
+    return true;
+}
+
+/* ---- groups and rows ---- */
 
 /* More groups than two MiB of tail can declare, so a writer that never stops changing its period
  * still seals. Slots are also bounded over all groups, so that a few made-up bytes cannot ask for
@@ -24,6 +222,8 @@ static const char *get_name(struct segment *s, struct cur *c)
     return arena_strdup(&s->names, name);
 }
 
+/* Groups are numbered in order. The time before its first row comes with it, so that the first
+ * row is a difference like all others. */
 static bool feed_group(struct segment *s, struct cur *c)
 {
     const uint64_t number = cur_varint(c);
@@ -32,11 +232,7 @@ static bool feed_group(struct segment *s, struct cur *c)
     const int64_t before = unzigzag(cur_varint(c));
     if (c->bad || period == 0 || number != s->n_groups || number >= GROUPS_MOST)
         return false;
-    if (s->n_groups == s->cap_groups) {
-        s->cap_groups = s->cap_groups ? s->cap_groups * 2 : 16;
-        s->groups = xrealloc(s->groups, s->cap_groups, sizeof *s->groups);
-    }
-    s->groups[s->n_groups++] =
+    *VEC_ADD(s->groups, s->n_groups, s->cap_groups) =
         (struct seg_group){.name = name, .period_ns = (int64_t)period, .t_prev_us = before};
     return true;
 }
@@ -47,6 +243,7 @@ static struct seg_group *get_group(struct segment *s, struct cur *c)
     return !c->bad && number < s->n_groups ? &s->groups[number] : NULL;
 }
 
+/* The series that a row has cells for, in the order of slots, which is that of the cells. */
 static void list_in_use(struct seg_group *g)
 {
     g->order = xrealloc(g->order, g->n_slots, sizeof *g->order);
@@ -57,6 +254,8 @@ static void list_in_use(struct seg_group *g)
     g->order_stale = false;
 }
 
+/* A slot is a place in the rows of a group. It may be declared, dropped and declared again, each
+ * time as another series. */
 static void segment_set_slot(struct segment *s, struct seg_group *g, uint32_t slot, uint32_t series)
 {
     if (slot >= g->n_slots) {
@@ -66,6 +265,7 @@ static void segment_set_slot(struct segment *s, struct seg_group *g, uint32_t sl
             g->slots[i].series = SEG_NONE;
         g->n_slots = slot + 1;
     }
+    assert(slot < g->n_slots && s->n_slots <= SLOTS_MOST_ALL);
     g->slots[slot].series = series;
     g->order_stale = true;
 }
@@ -73,19 +273,13 @@ static void segment_set_slot(struct segment *s, struct seg_group *g, uint32_t sl
 static uint32_t segment_add_series(struct segment *s, struct seg_group *g,
                                    const struct seg_series *one)
 {
-    if (s->n_series == s->cap_series) {
-        s->cap_series = s->cap_series ? s->cap_series * 2 : 64;
-        s->series = xrealloc(s->series, s->cap_series, sizeof *s->series);
-    }
-    if (g->n_series == g->cap_series) {
-        g->cap_series = g->cap_series ? g->cap_series * 2 : 64;
-        g->series = xrealloc(g->series, g->cap_series, sizeof *g->series);
-    }
-    s->series[s->n_series] = *one;
-    g->series[g->n_series++] = s->n_series;
-    return s->n_series++;
+    *VEC_ADD(g->series, g->n_series, g->cap_series) = s->n_series;
+    *VEC_ADD(s->series, s->n_series, s->cap_series) = *one;
+    return s->n_series - 1;
 }
 
+/* The series begins with the next row of its group. What was recorded in the slot before belongs
+ * to another series. */
 static bool feed_slot(struct segment *s, struct cur *c)
 {
     struct seg_group *g = get_group(s, c);
@@ -105,6 +299,7 @@ static bool feed_slot(struct segment *s, struct cur *c)
     return true;
 }
 
+/* From the next row on there is no cell for it. */
 static bool feed_drop(struct segment *s, struct cur *c)
 {
     struct seg_group *g = get_group(s, c);
@@ -115,6 +310,7 @@ static bool feed_drop(struct segment *s, struct cur *c)
     return true;
 }
 
+/* Bytes of a cell by its first one: small differences have one, others a marker and 2, 4 or 8. */
 static inline unsigned cell_len(uint8_t token)
 {
     return token <= CELL_GAP ? 1 : token == CELL_U16 ? 3 : token == CELL_U32 ? 5 : 9;
@@ -125,6 +321,7 @@ static inline unsigned cell_len(uint8_t token)
 static bool feed_cells(struct seg_series *series, const uint32_t *order, uint32_t n, struct cur *c)
 {
     const uint8_t *p = c->p, *const end = c->end;
+    assert(p <= end);
     for (uint32_t i = 0; i < n; i++) {
         struct seg_series *one = &series[order[i]];
         const unsigned len = p < end ? cell_len(*p) : 1;
@@ -145,6 +342,8 @@ static bool feed_cells(struct seg_series *series, const uint32_t *order, uint32_
     return true;
 }
 
+/* A row has a time and a cell for each slot in use. Cells stay bytes: a day of a wide node would
+ * not fit as numbers. */
 static bool feed_row(struct segment *s, struct cur *c)
 {
     struct seg_group *g = get_group(s, c);
@@ -158,6 +357,7 @@ static bool feed_row(struct segment *s, struct cur *c)
     if (!feed_cells(s->series, g->order, g->n_order, c))
         return false;
     s->samples += g->n_order;
+    assert(g->rows < ROWS_MOST); /* a block has no more */
     if (g->rows == 0)
         g->t_first_us = g->t_prev_us;
     else
@@ -172,14 +372,16 @@ void segment_times(const struct seg_group *g, int64_t *out)
     const uint64_t period_us = (uint64_t)(g->period_ns / NS_PER_US);
     struct cur c = cur_of(g->offs.p, g->offs.len);
     uint64_t t = (uint64_t)g->t_first_us;
+    assert(g->rows > 0);
     out[0] = g->t_first_us;
     for (uint32_t i = 1; i < g->rows; i++) {
         t += period_us + (uint64_t)unzigzag(cur_varint(&c));
         out[i] = (int64_t)t;
     }
+    assert(!c.bad && cur_left(&c) == 0); /* feed_row put one for each row but the first */
 }
 
-/* Loss, mark, tie and what later versions add are kept as they stand. */
+/* Loss, mark, tie and what later versions add are copied as they are. */
 static bool feed_log(struct segment *s, struct cur *c, uint8_t tag)
 {
     const uint8_t *from = c->p - 1;
@@ -213,13 +415,14 @@ static bool feed_one(struct segment *s, struct cur *c)
     }
 }
 
-/* A row that broke off in the middle left cells behind in the series before it. With a checksum
+/* A row that broke off in the middle left cells in the series before it. With a checksum
  * over the frame that happens only to bytes made up by somebody; settle takes them off again. */
 static void segment_settle(struct segment *s)
 {
     for (uint32_t g = 0; g < s->n_groups; g++)
         for (uint32_t i = 0; i < s->groups[g].n_series; i++) {
             struct seg_series *one = &s->series[s->groups[g].series[i]];
+            assert(one->first_row <= s->groups[g].rows);
             one->span = MIN_OF(one->span, s->groups[g].rows - one->first_row);
         }
 }
@@ -248,7 +451,7 @@ void segment_free(struct segment *s)
     for (uint32_t i = 0; i < s->n_tracks; i++)
         buf_free(&s->tracks[i].events);
     free(s->tracks);
-    free(s->piled);
+    free(s->buffer_rows);
     free(s->texts);
     buf_free(&s->log);
     arena_free(&s->names);
@@ -282,8 +485,11 @@ static void decode_dense(const struct seg_series *s, int64_t *values)
         p = get_cell(p, &at);
         values[i] = (int64_t)at;
     }
+    assert(p <= s->cells.p + s->cells.len);
 }
 
+/* Differences become values, gaps become runs. `at` starts at 0 as in the writer, and a gap does
+ * not change it. */
 uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs)
 {
     const uint8_t *p = s->cells.p;
@@ -311,9 +517,14 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
         run++;
     }
     add_run(runs, run);
+    assert(n <= s->span && p <= s->cells.p + s->cells.len);
     return n;
 }
 
+/* A frame is taken whole or not at all: its checksum is over all of its bytes, and is seeded with
+ * the number of the tail, so that what an earlier tail left in the file is not taken for this
+ * one's. The first frame that is not whole ends the tail: nothing is ever written after a torn one.
+ */
 size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, uint64_t number,
                            bool *torn)
 {
@@ -328,6 +539,7 @@ size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, uint64
         at += FRAME_HEADER_LEN + len;
     }
     segment_settle(s);
+    assert(at <= n);
     *torn = at < n;
     return at;
 }

@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "store/event_pile.h"
+#include "store/event_bits.h"
 #include "store/format.h"
 
 struct seg_series {
@@ -53,24 +53,25 @@ struct seg_track {
     uint32_t pid;
     uint64_t id;
     const char *process, *name;
-    struct buf events; /* as they stood in the tail, unless they are on a pile */
-    uint32_t first;    /* on a pile: where its rows begin in segment.piled */
+    struct buf events; /* as they are in the tail; empty with a buffer */
+    uint32_t first;    /* with a buffer: where its rows begin in segment.buffer_rows */
     uint32_t rows;
-    uint32_t open; /* of them, told as open */
-    uint64_t end;  /* of the event last told, ns */
+    uint32_t open; /* of them, recorded as open */
+    uint64_t end;  /* of its last event, ns */
     int64_t last;  /* the latest end of any */
 };
 
 struct segment {
-    const struct event_pile *pile; /* events that never left this process; NULL: they were read */
-    uint32_t *piled;               /* rows of the pile, track by track */
+    const struct event_buffer
+        *buffer;           /* events that never left this process; NULL: they were read */
+    uint32_t *buffer_rows; /* rows of the buffer, track by track */
     struct arena names;
     struct seg_group *groups;
     uint32_t n_groups, cap_groups;
     struct seg_series *series;
     uint32_t n_series, cap_series;
     uint32_t n_slots; /* over all groups */
-    struct buf log;   /* loss, mark and tie records as they stood */
+    struct buf log;   /* loss, mark and tie records as they are in the tail */
     uint64_t samples;
     struct seg_track *tracks;
     uint32_t n_tracks, cap_tracks;
@@ -80,8 +81,8 @@ struct segment {
 
 /* False when the payload is not what a writer writes; what came before it stays. */
 bool segment_feed(struct segment *s, const uint8_t *p, size_t n);
-/* The events of tracks and texts that were fed. The pile must stay. */
-bool segment_feed_pile(struct segment *s, const struct event_pile *pile);
+/* The events of tracks and texts that were fed. The buffer must outlive the segment. */
+bool segment_feed_buffer(struct segment *s, const struct event_buffer *buffer);
 void segment_free(struct segment *s);
 
 /* The times of all rows, us. */
@@ -92,7 +93,7 @@ void segment_times(const struct seg_group *g, int64_t *out);
  */
 uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs);
 
-/* The events of a track that are not on a pile, one after the other. */
+/* Without a buffer: the events of a track, one after the other. */
 struct event_cur {
     struct cur in;
     uint64_t end; /* of the event before */
@@ -106,7 +107,7 @@ static inline struct event_cur segment_events(const struct seg_track *t)
 /* The next event; false when there is none, or it is not what a writer writes. */
 bool segment_event(const struct segment *s, struct event_cur *c, struct bare_event *out);
 
-/* The frames of a tail file behind its header. Calls segment_feed for each whole frame with a right
+/* The frames of a tail file after its header. Calls segment_feed for each whole frame with a right
  * checksum and returns the length of what was read; `*torn` when bytes are left over. */
 size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, uint64_t number,
                            bool *torn);

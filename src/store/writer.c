@@ -1,5 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer.c - what was taken in goes into the tail, the tail into blocks. */
+/* writer.c - what was taken in goes into the tail, the tail into blocks.
+ *
+ *     rows, events --intake--> records in memory
+ *       writer_flush           one frame of them, appended to NAME.tail
+ *       at SEAL_BYTES          the tail becomes blocks, appended to NAME.fp; then it is emptied
+ *       writer_close           index and end, appended to NAME.fp; NAME.tail is removed
+ *
+ *     NAME.fp    file header | blocks of segment 1 | blocks of segment 2 | ... | index | end
+ *     NAME.tail  file header with the number N of its segment | frame | frame | ...
+ *
+ * Why a crash at any moment loses at most what was not flushed, and no row is read twice:
+ *
+ * 1. Bytes are only appended. A frame has a length and a checksum, and so has a block. One that was
+ *    being written is not whole, and a reader stops there.
+ * 2. The last block of a segment has the flag BLOCK_LAST. A reader takes segment N from the file
+ *    when it finds that block, else from the tail; never from both (use_tail in reader.c). So the
+ *    moment in which BLOCK_LAST is whole is the moment in which the segment moves.
+ * 3. The blocks are on the medium (fdatasync) before the tail is emptied. After a power failure one
+ *    of the two has the segment.
+ * 4. The checksum of a frame is seeded with N. Bytes of an old tail that the file system brings
+ *    back are not taken for frames of this one.
+ * 5. When an append fails, the file is cut back to where it began, and the same bytes are tried
+ *    again by the next flush. While a frame or a sealing waits for that, flush_locked takes no more
+ *    records, so nothing overtakes it; the intake buffers, and drops at its limit.
+ * 6. `sealed` is set between the two steps of seal_tail. A tail that is in blocks and could not be
+ *    emptied is only emptied again: sealing it twice would store its rows twice.
+ *
+ * Locks: `lock` is held across system calls, by the thread that flushes or closes. The lock of the
+ * intake is held for memory copies only, and may be taken inside `lock`, never the other way
+ * round. So a slow disk never makes the sampling thread wait.
+ *
+ * In bulk (imports) there is no tail: the frame is the segment, and the caller makes the run
+ * durable when it is complete. 1 to 4 are not needed then, as nobody knows the folder yet. */
 #include "store/writer.h"
 
 #include <assert.h>
@@ -41,7 +73,7 @@ struct writer {
     struct sink sink; /* first: the sink is the writer */
     char dir[PATH_LEN], path[PATH_LEN], tail_path[PATH_LEN];
     unsigned session;
-    bool beside; /* another writer has the lock and tells what happens to the clock */
+    bool beside; /* another writer has the lock and records jumps of the clock */
     bool bulk;   /* the tail stays in memory, as the frame, until it is sealed */
     off_t seal_bytes;
 
@@ -54,10 +86,10 @@ struct writer {
     int fd, tail_fd, lock_fd;
     uint8_t id[FILE_ID_LEN];
     off_t fp_len, tail_len;
-    struct buf frame;       /* header and payload of the frame to write; only the header: none */
-    uint64_t frame_tail;    /* number of the tail it belongs to */
-    struct event_pile pile; /* in bulk: the events of that tail */
-    struct buf index;       /* uint64_t offset, kind of each block */
+    struct buf frame;    /* header and payload of the frame to write; only the header: none */
+    uint64_t frame_tail; /* number of the tail it belongs to */
+    struct event_buffer buffer; /* in bulk: the events of that segment */
+    struct buf index;           /* uint64_t offset, kind of each block */
     struct codec *codec;
     struct clock_tie tie; /* the last one written */
     bool tie_due;         /* every segment has one, so it can do without the file header */
@@ -83,7 +115,8 @@ static void writer_add_mark(struct sink *s, const struct mark *m)
     intake_mark(&((struct writer *)s)->in, m);
 }
 
-static void add_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+static void writer_add_events(struct sink *s, const struct track *t, const struct event *v,
+                              size_t n)
 {
     intake_events(&((struct writer *)s)->in, t, v, n);
 }
@@ -92,12 +125,15 @@ static const struct sink_ops ops = {
     .row = writer_add_row,
     .loss = writer_add_loss,
     .mark = writer_add_mark,
-    .events = add_events,
+    .events = writer_add_events,
 };
 
 /* ---- flushing (under the lock) ---- */
 
-static void put_tie(struct writer *w)
+/* A tie maps the monotonic clock of the rows to wall time. It is written every minute, when the
+ * wall clock jumped, and once in every segment, so that a reader can do without the file header
+ * and without the segments before. In bulk the tie is that of the recording and never changes. */
+static void writer_put_tie(struct writer *w)
 {
     const struct clock_tie now = w->bulk ? w->tie : clock_tie_now();
     const int64_t offset = now.wall.ns - now.mono.ns, old = w->tie.wall.ns - w->tie.mono.ns;
@@ -112,6 +148,7 @@ static void put_tie(struct writer *w)
                   offset > old ? "forward" : "back");
 }
 
+/* Under the lock; other threads read these numbers without it, so they are atomic. */
 static void writer_count_bytes(struct writer *w, size_t n)
 {
     atomic_fetch_add(&w->bytes_written, n);
@@ -122,6 +159,7 @@ static void writer_count_bytes(struct writer *w, size_t n)
 static int writer_append(struct writer *w, int fd, off_t *len, const struct buf *b,
                          const char *name, struct err *e)
 {
+    assert(fd >= 0 && *len >= 0);
     if (lseek(fd, *len, SEEK_SET) < 0)
         return err_sys(e, "seek in '%s'", name);
     int rc = fd_write_all(fd, b->p, b->len, name, e);
@@ -140,9 +178,12 @@ static uint16_t minor_of(const struct writer *w)
     return w->beside ? MINOR_EVENTS : MINOR_FIRST;
 }
 
+/* The number of the segment and the id of the file tie the tail to its NAME.fp: a reader ignores
+ * the tail of another recorder, and one whose segment is in the file. */
 static int write_tail_header(struct writer *w, struct err *e)
 {
     struct buf b = {0};
+    assert(!w->bulk && w->tail_len == 0 && w->frame_tail > 0);
     struct file_header h = {.kind = FILE_TAIL, .segment = w->frame_tail, .tie = w->tie};
     h.minor = minor_of(w);
     memcpy(h.id, w->id, sizeof h.id);
@@ -152,12 +193,13 @@ static int write_tail_header(struct writer *w, struct err *e)
     return rc;
 }
 
-/* What stands in front of a frame's payload; in bulk it goes nowhere and needs nothing. */
+/* Bytes before a frame's payload; in bulk the frame is not written and has none. */
 static size_t frame_head(const struct writer *w)
 {
     return w->bulk ? 0 : FRAME_HEADER_LEN;
 }
 
+/* After a frame was written. Its memory is used for the next one, unless a burst made it large. */
 static void empty_frame(struct writer *w)
 {
     if (w->frame.cap > FRAME_KEEP)
@@ -166,10 +208,15 @@ static void empty_frame(struct writer *w)
     w->frame.len = frame_head(w);
 }
 
+/* Writes the frame that waits, if any, and empties it. It stays as it is on failure, so that the
+ * next call writes the same bytes. A tail that was emptied begins with a header again. With
+ * `durable` the frame survives a loss of power when this returns; without it, it survives the
+ * process only. */
 static int write_frame(struct writer *w, bool durable, struct err *e)
 {
     if (w->frame.len == FRAME_HEADER_LEN || w->bulk)
         return 0;
+    assert(w->frame.len > FRAME_HEADER_LEN && !w->sealed);
     int rc = w->tail_len == 0 ? write_tail_header(w, e) : 0;
     if (rc == 0)
         rc = writer_append(w, w->tail_fd, &w->tail_len, &w->frame, w->tail_path, e);
@@ -180,10 +227,14 @@ static int write_frame(struct writer *w, bool durable, struct err *e)
     return rc;
 }
 
+/* Called by sealing for each block of the segment, in order. The offset goes to the index that
+ * writer_close writes; seal_blocks takes it back on failure. */
 static int keep_block(void *ctx, const struct block_header *h, const struct buf *b, struct err *e)
 {
     struct writer *w = ctx;
     const off_t at = w->fp_len;
+    assert(at % BLOCK_ALIGN == 0 && b->len % BLOCK_ALIGN == 0 &&
+           h->segment == (uint32_t)w->frame_tail);
     int rc = writer_append(w, w->fd, &w->fp_len, b, w->path, e);
     if (rc == 0) {
         buf_u64(&w->index, (uint64_t)at);
@@ -192,7 +243,8 @@ static int keep_block(void *ctx, const struct block_header *h, const struct buf 
     return rc;
 }
 
-/* In windows, so that sealing needs little more memory than the columns. */
+/* Reads back what this writer appended, in windows, so that sealing needs little more memory than
+ * the columns. The bytes are checked all the same: another process may have changed them. */
 static int writer_read_tail(struct writer *w, struct segment *s, struct err *e)
 {
     struct buf window = {0};
@@ -217,19 +269,23 @@ static int writer_read_tail(struct writer *w, struct segment *s, struct err *e)
     return rc;
 }
 
+/* In bulk: the frame is the whole segment. It was never on a disk, so it can only be refused for
+ * its size. */
 static int take_frame(const struct writer *w, struct segment *s, struct err *e)
 {
-    if (segment_feed(s, w->frame.p, w->frame.len) && segment_feed_pile(s, &w->pile))
+    if (segment_feed(s, w->frame.p, w->frame.len) && segment_feed_buffer(s, &w->buffer))
         return 0;
     return err_set(e, ERR_LIMIT, "'%s': block too large", w->path);
 }
 
+/* Appends the blocks of the tail, all or none: on failure the file and the index are cut back. */
 static int seal_blocks(struct writer *w, struct err *e)
 {
     const off_t before = w->fp_len;
     const size_t index_before = w->index.len;
     const struct seal_out out = {keep_block, w};
     struct segment s = {0};
+    assert(!w->sealed && w->frame.len >= frame_head(w));
     int rc = w->bulk ? take_frame(w, &s, e) : writer_read_tail(w, &s, e);
     if (rc == 0)
         rc = seal_segment(w->codec, &s, (uint32_t)w->frame_tail, SEAL_TO_KEEP, &out, e);
@@ -253,10 +309,10 @@ static int seal_tail(struct writer *w, struct err *e)
     int rc = w->sealed ? 0 : seal_blocks(w, e);
     if (rc)
         return rc;
-    w->sealed = true;
+    w->sealed = true; /* from here on the rows are in the file */
     if (w->bulk) {
         empty_frame(w);
-        intake_give_back(&w->in, &w->pile);
+        intake_give_back(&w->in, &w->buffer);
     } else if (ftruncate(w->tail_fd, 0) < 0) {
         return err_sys(e, "empty '%s'", w->tail_path);
     }
@@ -273,18 +329,23 @@ static void take_rows(struct writer *w, bool last)
 {
     const off_t left = w->seal_bytes - w->tail_len;
     const size_t room = left > 0 ? (size_t)left : 0;
+    assert(!w->seal_wanted && !w->sealed && w->frame.len == frame_head(w));
     w->frame.len = frame_head(w);
-    w->frame_tail = intake_take(&w->in, &w->frame, &w->pile, last ? 0 : room,
+    w->frame_tail = intake_take(&w->in, &w->frame, &w->buffer, last ? 0 : room,
                                 atomic_load(&w->write_errno), &last);
     w->seal_wanted = last;
     if (w->bulk)
         return;
     const uint32_t len = (uint32_t)(w->frame.len - FRAME_HEADER_LEN);
+    assert(w->frame.len - FRAME_HEADER_LEN <= FRAME_MOST);
     const uint32_t sum = format_sum32(w->frame.p + FRAME_HEADER_LEN, len, w->frame_tail);
     memcpy(w->frame.p, &len, sizeof len);
     memcpy(w->frame.p + sizeof len, &sum, sizeof sum);
 }
 
+/* Seals when the tail has grown enough. After a failure, which is a full disk as a rule, it
+ * waits some seconds: sealing costs more than a flush and would only fail again. Until then it
+ * returns an error, so that no more rows are taken from the intake. */
 static int seal_if_wanted(struct writer *w, struct err *e)
 {
     if (!w->seal_wanted)
@@ -297,7 +358,8 @@ static int seal_if_wanted(struct writer *w, struct err *e)
     return rc;
 }
 
-/* In order: what failed last time, then what has come since. */
+/* In order: what failed last time, then what has come since. A return before take_rows leaves the
+ * frame and seal_wanted as they are, so the next flush tries the same bytes again. */
 static int flush_locked(struct writer *w, bool durable, bool last, struct err *e)
 {
     int rc = write_frame(w, durable, e);
@@ -307,7 +369,7 @@ static int flush_locked(struct writer *w, bool durable, bool last, struct err *e
         return rc;
     if (w->bulk && !last && writer_pending(w) < (size_t)w->seal_bytes)
         return 0;
-    put_tie(w);
+    writer_put_tie(w);
     take_rows(w, last || w->bulk);
     rc = write_frame(w, durable, e);
     return rc ? rc : seal_if_wanted(w, e);
@@ -327,6 +389,9 @@ int writer_flush(struct writer *w, bool durable, struct err *e)
 
 /* ---- opening and closing ---- */
 
+/* The lock is held as long as the writer lives and ends with the process, however that ends.
+ * Readers use it to see whether a recorder is alive. Links and devices are refused: the folder
+ * may belong to somebody else. */
 static int lock_folder(struct writer *w, struct err *e)
 {
     char path[PATH_LEN];
@@ -390,6 +455,7 @@ static int create_first_free(struct writer *w, struct err *e)
     return err_set(e, ERR_LIMIT, "'%s' already contains %d recordings", w->dir, SESSIONS_MOST);
 }
 
+/* The id is random. It makes a tail of another file with the same name recognizable. */
 static int write_file_header(struct writer *w, struct err *e)
 {
     struct file_header h = {.kind = FILE_SEALED, .minor = minor_of(w), .tie = w->tie};
@@ -403,12 +469,14 @@ static int write_file_header(struct writer *w, struct err *e)
     return rc;
 }
 
+/* Frees everything and closes the descriptors, which also ends the lock. The files stay as they
+ * are. */
 static void writer_free(struct writer *w)
 {
     intake_close(&w->in);
     buf_free(&w->frame);
     buf_free(&w->index);
-    pile_free(&w->pile);
+    event_buffer_free(&w->buffer);
     codec_close(w->codec);
     for (int *fd = (int[]){w->fd, w->tail_fd, w->lock_fd, -2}; *fd != -2; fd++)
         if (*fd >= 0)
@@ -417,12 +485,13 @@ static void writer_free(struct writer *w)
     free(w);
 }
 
+/* Before anything was written. Events then bypass the records (struct event_buffer). */
 static void go_bulk(struct writer *w, struct clock_tie tie)
 {
     w->bulk = true;
     w->tie = tie;
     w->in.pending_most = EVENTS_PENDING_MOST; /* rows, too, come as fast as they are read */
-    w->in.ev.piles = true;
+    w->in.ev.buffered = true;
     empty_frame(w);
 }
 
@@ -441,7 +510,7 @@ static struct writer *writer_new(size_t pending_most)
 }
 
 /* Hands the writer over, or takes back what a failed opening has made. */
-static int opened(struct writer **out, struct writer *w, int rc)
+static int writer_opened(struct writer **out, struct writer *w, int rc)
 {
     if (rc == 0) {
         *out = w;
@@ -469,7 +538,7 @@ static int open_first(struct writer **out, const char *dir, unsigned session,
         rc = session ? create_files(w, STORE_METRICS, session, e) : create_first_free(w, e);
     if (rc == 0)
         rc = write_file_header(w, e);
-    return opened(out, w, rc);
+    return writer_opened(out, w, rc);
 }
 
 int writer_open(struct writer **out, const char *dir, struct err *e)
@@ -491,12 +560,13 @@ int writer_open_beside(struct writer **out, const struct writer *first, const ch
         go_bulk(w, first->tie);
     w->seal_bytes = EVENTS_SEAL_BYTES;
     w->beside = true;
+    assert(first->session > 0);
     int rc = path_join(w->dir, e, "%s", first->dir);
     if (rc == 0)
         rc = create_files(w, name, first->session, e);
     if (rc == 0)
         rc = write_file_header(w, e);
-    return opened(out, w, rc);
+    return writer_opened(out, w, rc);
 }
 
 struct sink *writer_sink(struct writer *w)
@@ -541,15 +611,20 @@ void writer_get_stats(struct writer *w, struct writer_stats *out)
     out->write_errno = atomic_load(&w->write_errno);
 }
 
+/* The index lists the blocks, so that a reader of a closed file does not have to walk it. The
+ * end marker comes in the same append: a file that has it is complete and never changes again. A
+ * crash in between leaves a file without the marker, which is walked. */
 static int write_index(struct writer *w, struct err *e)
 {
     const size_t n = w->index.len / 16;
+    assert(w->index.len % 16 == 0 && w->tail_len == 0 && !w->seal_wanted);
     struct cur in = cur_of(w->index.p, w->index.len);
     struct buf head = {0}, none = {0}, out = {0};
     uint64_t before = 0;
     buf_varint(&head, n);
     for (size_t i = 0; i < n; i++) {
         const uint64_t at = cur_u64(&in);
+        assert(at > before && at % BLOCK_ALIGN == 0);
         buf_varint(&head, (at - before) / BLOCK_ALIGN);
         buf_varint(&head, cur_u64(&in));
         before = at;
@@ -566,6 +641,8 @@ static int write_index(struct writer *w, struct err *e)
     return rc;
 }
 
+/* In order: everything into blocks, the index, and only then is the tail removed. A crash before
+ * the last step leaves an empty tail, which a reader ignores. */
 int writer_close(struct writer *w, struct err *e)
 {
     pthread_mutex_lock(&w->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer.h - the sink that keeps what it is given: one writer per file, files of one node.
+/* writer.h - the sink that stores what it is given: one writer per file, files of one node.
  *
  * writer_open, then rows, events, losses and marks from any thread through writer_sink,
  * writer_flush about once a second from one thread, writer_close. Adding a row costs a memory copy
@@ -30,9 +30,9 @@ struct writer_stats {
  * of the same node left files there. ERR_BUSY when a living recorder is writing in the folder. */
 MUST_CHECK int writer_open(struct writer **out, const char *dir, struct err *e);
 /* As writer_open, for what was recorded elsewhere and can be had again, as the import of a file, in
- * a folder of which nobody else knows yet. Its monotonic times are tied to wall time as `tie` says,
- * once and for all, whatever the clocks of this machine show. There is no tail and no lock: what
- * was told stays in memory until there is enough for blocks. What it writes is on the medium only
+ * a folder of which nobody else knows yet. Its monotonic times are tied to wall time by `tie`,
+ * once and for all, whatever the clocks of this machine show. There is no tail and no lock: rows
+ * and events stay in memory until there are enough for blocks. What it writes is on the medium only
  * when the caller has seen to that (dir_sync). `session` 0: the first that is free. */
 MUST_CHECK int writer_open_bulk(struct writer **out, const char *dir, unsigned session,
                                 struct clock_tie tie, struct err *e);
@@ -42,11 +42,11 @@ MUST_CHECK int writer_open_bulk(struct writer **out, const char *dir, unsigned s
 MUST_CHECK int writer_open_beside(struct writer **out, const struct writer *w, const char *name,
                                   struct err *e);
 struct sink *writer_sink(struct writer *w);
-/* Grows when a new tail begins. Who has told events with END_OPEN tells them again then: sealing
- * keeps only what has an end. */
+/* Grows when a new tail begins. The caller records events with END_OPEN again then: sealing stores
+ * only events that have an end. */
 uint64_t writer_tail(struct writer *w);
-/* Bytes that wait for a flush. At 32 MiB (of a writer beside another) events are dropped, so who
- * tells many looks here and flushes early. */
+/* Bytes that wait for a flush. At 32 MiB (of a writer beside another) events are dropped, so a
+ * caller that records many checks this and flushes early. */
 size_t writer_pending(struct writer *w);
 /* The number of this recorder among those of its node: 1, 2, ... */
 unsigned writer_session(const struct writer *w);
@@ -57,7 +57,7 @@ void writer_get_stats(struct writer *w, struct writer_stats *out);
 /* Flushes, seals, writes the index, closes and frees. On failure everything that reached the disk
  * still reads; `w` is gone either way. */
 MUST_CHECK int writer_close(struct writer *w, struct err *e);
-/* Frees it and removes its files: for one that was never told anything. */
+/* Frees it and removes its files: for one that was never given anything. */
 void writer_discard(struct writer *w);
 
 #endif

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "ring/ring_read.h"
-#include "ring/ring_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

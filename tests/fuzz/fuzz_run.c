@@ -15,7 +15,6 @@
 #include "query/general.h"
 #include "query/grid.h"
 #include "query/ops.h"
-#include "query/search.h"
 #include "query/steps.h"
 #include "query/timeline.h"
 #include "store_repair.h"

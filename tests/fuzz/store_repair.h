@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "store/event_block.h"
 #include "store/format.h"
-#include "store/rows_block.h"
+#include "store/reader_internal.h"
 
 static inline uint32_t repair_u32(const uint8_t *p)
 {

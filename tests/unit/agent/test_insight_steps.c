@@ -76,7 +76,7 @@ TEST(what_another_thread_did_is_given_up_when_it_is_much)
         train(&b, OTHER, i * MUCH, MUCH - 1);
         CHECK(taken(&b, &first) > 0);
         for (size_t k = 0; k < b.v[0].n_threads; k++)
-            CHECK(steps_flow_kept(b.v[0].threads[k].flow) < 5 * 3);
+            CHECK(steps_flow_held(b.v[0].threads[k].flow) < 5 * 3);
     }
     step_buf_free(&b);
 }

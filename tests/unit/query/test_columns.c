@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Series in lockstep against who sees the same rows one by one, as a recorder does. */
+#include <math.h>
+
 #include "base/mem.h"
 #include "query/columns.h"
 #include "query/recordkit.h"
@@ -337,6 +339,45 @@ TEST(a_total_that_was_recorded_is_taken_and_not_counted_among_the_parts)
     CHECK_INT(b.n, 3);
     NEAR(b.v[A_TOTAL][2], 70, 1e-4);
     NEAR(b.v[A_PEAK][2], 20, 1e-4);
+    columns_close(c);
+    run_close(r);
+}
+
+TEST(a_series_that_disappears_and_comes_back_has_all_its_values)
+{
+    const char *path = kit_run("run", "run", "run", KIT_START);
+    struct recordkit k = recordkit_open(path, "n1");
+    struct group g;
+    struct column_batch b;
+    struct columns *c;
+    struct run *r;
+    struct err e;
+    group_open(&g, "gpu", PERIOD_MS * NS_PER_MS);
+    const slot_id other = group_add(&g, M_GPU_UTIL, "gpu1");
+    slot_id gpu = group_add(&g, M_GPU_UTIL, "gpu0");
+    for (int i = 0; i < 6; i++) {
+        if (i == 2)
+            group_drop(&g, gpu);
+        if (i == 4)
+            gpu = group_add(&g, M_GPU_UTIL, "gpu0");
+        g.cells[other] = 50;
+        if (i < 2 || i >= 4)
+            g.cells[gpu] = 10 + i;
+        group_commit(&g, writer_sink(k.metrics), (mono_ns){(i + 1) * PERIOD_MS * NS_PER_MS});
+    }
+    group_close(&g);
+    recordkit_close(&k, 0, NS_PER_S, "finished");
+    OK(run_open(&r, path, &e));
+    OK(columns_open(&c, r, "n1", asks, ASKS, &e));
+    CHECK(columns_next(c, &b));
+    CHECK_INT(b.n, 6);
+    for (int i = 0; i < 6; i++) {
+        NEAR(b.v[A_GPU1][i], 50, 1e-4);
+        if (i < 2 || i >= 4)
+            NEAR(b.v[A_GPU0][i], 10 + i, 1e-4);
+        else
+            CHECK(isnan(b.v[A_GPU0][i]));
+    }
     columns_close(c);
     run_close(r);
 }

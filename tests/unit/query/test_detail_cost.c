@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "query/breakdown.h"
-#include "query/detail_cost.h"
+#include "query/detail.h"
 #include "query/recordkit.h"
 #include "test.h"
 

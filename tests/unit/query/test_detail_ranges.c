@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "query/detail_ranges.h"
+#include "query/detail.h"
 #include "query/recordkit.h"
 #include "test.h"
 

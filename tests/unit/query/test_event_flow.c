@@ -2,9 +2,9 @@
 /* Events of long tracks: several blocks that overlap. */
 #include "base/mem.h"
 #include "query/event_flow.h"
-#include "query/ops_trace.h"
 #include "query/recordkit.h"
-#include "query/run_open.h"
+#include "query/run_internal.h"
+#include "query/trace.h"
 #include "test.h"
 
 /* Each block of a track of so many holds events of all of its time. */

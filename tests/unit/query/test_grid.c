@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Aligned columns against brute force, and histograms of percentages. */
 #include "base/mem.h"
-#include "query/devhist.h"
 #include "query/grid.h"
 #include "query/runkit.h"
+#include "query/series.h"
 #include "test.h"
 
 enum { PERIOD_MS = 100, ROWS = 30000 };

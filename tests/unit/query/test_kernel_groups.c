@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of kernels, by names that real traces hold. */
 #include "base/mem.h"
-#include "query/kernel_groups.h"
+#include "query/trace.h"
 #include "test.h"
 
 static void check_group(const char *name, enum kernel_group want)

@@ -2,8 +2,7 @@
 /* Operators from small traces. */
 #include "base/mem.h"
 #include "query/ops.h"
-#include "query/ops_launch.h"
-#include "query/ops_names.h"
+#include "query/trace.h"
 #include "tracekit.h"
 
 struct table {

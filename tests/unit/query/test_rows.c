@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows come as they were told: all columns of a moment together, gaps left out. */
 #include "base/mem.h"
-#include "query/rows.h"
 #include "query/runkit.h"
+#include "query/samples.h"
 #include "record/group.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Iterations of loops that run ahead of the GPU. */
 #include "base/mem.h"
-#include "query/step_async.h"
+#include "query/steps.h"
 #include "test.h"
 
 enum { MS = 1000000 };

@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long steps took, and steps that follow each other: with what is known of them beforehand as
- * without. */
+/* How long steps took, and steps that follow each other. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "query/stepmarks.h"
-#include "store/storekit.h"
 #include "test.h"
-
-/* The same marks as they are kept, with what was summed up before. */
-static struct rank_marks kept_marks(const struct rank_marks *r, struct arena *a)
-{
-    static const struct run_process process = {.pid = 7};
-    struct step *steps = arena_array(a, struct step, r->n);
-    const struct rank_steps rank = {&process, "a", 0, steps, r->n};
-    for (size_t i = 0; i < r->n; i++) {
-        const struct step_mark *m = &r->v[i];
-        steps[i] =
-            (struct step){.number = m->number, .mode = m->mode, .cut = m->cut, .dur_ns = m->dur_ns};
-        steps[i].start.ns = m->start;
-    }
-    return rank_marks_of(&rank, a);
-}
 
 static struct step_mark mark(int64_t start, int64_t dur_ns, int64_t number, enum event_mode mode,
                              bool cut)
@@ -102,18 +85,6 @@ TEST(step_histograms_of_a_window_are_those_of_the_steps_that_begin_in_it)
     CHECK_INT(h->outliers_all, above);
     CHECK_INT(h->outliers[0]->number, FROM);
     CHECK(h[MODE_EVAL].count > 0);
-    struct arena a = {0};
-    struct step_hist *kept = arena_array(&a, struct step_hist, MODE_N);
-    const struct rank_marks summed = kept_marks(&rank, &a);
-    CHECK(summed.index);
-    step_hists_of(&summed, (wall_ns){FROM * NS_PER_S}, (wall_ns){TO * NS_PER_S}, kept);
-    for (size_t m = 0; m < MODE_N; m++) {
-        CHECK_INT(kept[m].count, h[m].count);
-        CHECK_INT(kept[m].outliers_all, h[m].outliers_all);
-        NEAR(kept[m].outlier_from_s, h[m].outlier_from_s, 1e-9 * h[m].outlier_from_s);
-        CHECK(memcmp(kept[m].counts, h[m].counts, sizeof h[m].counts) == 0);
-    }
-    arena_free(&a);
     free(h);
     free(steps);
 }
@@ -146,98 +117,55 @@ TEST(steps_that_all_took_the_same_time_have_a_histogram_too)
     free(h);
 }
 
-/* ---- with an index ---- */
-
-static int64_t below(struct kit_random *r, int64_t n)
+TEST(of_many_outliers_the_longest_are_listed_in_order_of_time)
 {
-    return (int64_t)kit_below(r, (uint64_t)n);
-}
-
-enum { MANY = 40000 }; /* several stretches of each kind, and some behind them */
-
-/* Stretches of one mode, then some that change from step to step; few are cut. */
-static void make_many(struct step_mark *v, struct kit_random *r)
-{
-    int64_t at = 1000;
-    for (int i = 0; i < MANY; i++) {
-        const bool mixed = i / 3000 % 3 == 2;
-        const int64_t usual = 80 * NS_PER_MS + below(r, 5 * NS_PER_MS);
-        v[i] = (struct step_mark){
-            .start = at,
-            .dur_ns = below(r, 60) ? usual : usual * (2 + below(r, 2)),
-            .number = i,
-            .mode = mixed       ? (enum event_mode)below(r, MODE_N)
-                    : i / 20000 ? MODE_EVAL
-                                : MODE_TRAIN,
-            .cut = below(r, 500) == 0,
-        };
-        v[i].iteration_ns = v[i].dur_ns;
-        v[i].left_out = v[i].cut;
-        at += v[i].dur_ns + below(r, NS_PER_MS);
+    enum { N = 40000, OUTLIERS = 500 };
+    struct step_mark *steps = xcalloc(N, sizeof *steps);
+    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
+    for (int i = 0; i < N; i++)
+        steps[i] = mark(i * NS_PER_S, 100 * NS_PER_MS, i, MODE_TRAIN, false);
+    for (int i = 0; i < OUTLIERS; i++)
+        steps[80 * i].iteration_ns = 400 * NS_PER_MS + i * 7919 % OUTLIERS * NS_PER_MS;
+    const struct rank_marks rank = {"a", 0, 7, steps, N};
+    step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
+    CHECK_INT(h->outliers_all, OUTLIERS);
+    CHECK_INT(h->n_outliers, STEP_HIST_OUTLIERS);
+    for (size_t i = 0; i < h->n_outliers; i++) {
+        CHECK(h->outliers[i]->iteration_ns >= (400 + OUTLIERS - STEP_HIST_OUTLIERS) * NS_PER_MS);
+        CHECK(i == 0 || h->outliers[i - 1]->start < h->outliers[i]->start);
     }
+    free(h);
+    free(steps);
 }
 
-static void check_same(const struct step_hist *got, const struct step_hist *want)
+TEST(steps_of_one_mode_that_end_within_a_pixel_are_added_up)
 {
-    int64_t shortest = INT64_MAX;
-    CHECK_INT(got->count, want->count);
-    CHECK_INT(got->n, want->n);
-    CHECK_INT(got->outliers_all, want->outliers_all);
-    CHECK_INT(got->n_outliers, want->n_outliers);
-    CHECK(memcmp(got->counts, want->counts, sizeof want->counts) == 0);
-    for (size_t i = 0; i < want->n_outliers; i++)
-        shortest = MIN_OF(shortest, want->outliers[i]->dur_ns);
-    for (size_t i = 0; i < want->n_outliers; i++) { /* of equal ones any may be among them */
-        CHECK(got->outliers[i]->dur_ns >= shortest);
-        CHECK(i == 0 || got->outliers[i - 1]->start < got->outliers[i]->start);
-    }
+    struct step_mark steps[10];
+    for (int i = 0; i < 10; i++)
+        steps[i] = mark(i * 100, 60, i, i < 8 ? MODE_TRAIN : MODE_EVAL, false);
+    const struct rank_marks rank = {"a", 0, 7, steps, 10};
+    CHECK_INT(steps_together(&rank, 0, INT64_MAX, INT64_MAX).n, 8);
+    CHECK_INT(steps_together(&rank, 0, INT64_MAX, INT64_MAX).dur_ns, 8 * 60);
+    CHECK_INT(steps_together(&rank, 0, 300, INT64_MAX).n, 3);
+    CHECK_INT(steps_together(&rank, 2, INT64_MAX, 261).n, 3);
+    CHECK_INT(steps_together(&rank, 2, INT64_MAX, 260).n, 2);
+    CHECK_INT(steps_together(&rank, 9, INT64_MAX, INT64_MAX).n, 1);
 }
 
-TEST(step_histograms_of_any_window_are_the_same_however_much_is_known_beforehand)
+TEST(marks_have_the_begin_and_the_iteration_of_steps)
 {
     struct arena a = {0};
-    struct kit_random r = {.state = 7};
-    struct rank_marks plain = {.node = "a", .pid = 7, .n = MANY};
-    struct step_hist *want = arena_array(&a, struct step_hist, MODE_N),
-                     *got = arena_array(&a, struct step_hist, MODE_N);
-    size_t crowded = 0;
-    plain.v = arena_array(&a, struct step_mark, MANY);
-    make_many(plain.v, &r);
-    const struct rank_marks known = kept_marks(&plain, &a);
-    for (int i = 0; i < 200; i++) {
-        const int64_t most = i % 2 ? MANY : MANY / 20; /* half of them are nearly everything */
-        const int64_t first = i ? below(&r, most) : 0;
-        const int64_t last = MANY - 1 - (i ? below(&r, MIN_OF(most, MANY - first)) : 0);
-        const wall_ns from = {plain.v[first].start}, to = {plain.v[last].start + 1};
-        step_hists_of(&plain, from, to, want);
-        step_hists_of(&known, from, to, got);
-        for (size_t m = 0; m < MODE_N; m++)
-            check_same(&got[m], &want[m]);
-        crowded += want[MODE_TRAIN].outliers_all > STEP_HIST_OUTLIERS;
-    }
-    CHECK(crowded > 10);
-    arena_free(&a);
-}
-
-TEST(steps_that_follow_each_other_are_added_up_the_same_however_much_is_known_beforehand)
-{
-    struct arena a = {0};
-    struct kit_random r = {.state = 8};
-    struct rank_marks plain = {.node = "a", .pid = 7, .n = MANY};
-    size_t longest = 0, shortest = MANY;
-    plain.v = arena_array(&a, struct step_mark, MANY);
-    make_many(plain.v, &r);
-    const struct rank_marks known = kept_marks(&plain, &a);
-    for (int k = 0; k < 500; k++) {
-        const size_t i = (size_t)below(&r, MANY), j = (size_t)below(&r, MANY);
-        const int64_t within = k % 2 ? INT64_MAX : below(&r, 300 * NS_PER_S);
-        const struct steps_sum want = steps_together(&plain, i, plain.v[j].start, within),
-                               got = steps_together(&known, i, plain.v[j].start, within);
-        CHECK_INT(got.n, want.n);
-        CHECK_INT(got.dur_ns, want.dur_ns);
-        longest = MAX_OF(longest, want.n);
-        shortest = MIN_OF(shortest, want.n);
-    }
-    CHECK(longest > 1000 && shortest == 1);
+    static const struct run_process process = {.pid = 7};
+    struct step steps[2] = {{.number = 4, .start = {1000}, .dur_ns = 50, .between_ns = 10},
+                            {.number = 5, .start = {1060}, .dur_ns = 70, .between_ns = -1}};
+    const struct rank_steps rank = {&process, "a", 3, steps, 2};
+    const struct rank_marks got = rank_marks_of(&rank, &a);
+    CHECK_INT(got.n, 2);
+    CHECK_INT(got.rank, 3);
+    CHECK_INT(got.v[0].start, 1000);
+    CHECK_INT(got.v[0].iteration_ns, 60);
+    CHECK_INT(got.v[1].iteration_ns, 70);
+    CHECK(!got.v[0].left_out);
+    CHECK(got.v[1].left_out); /* the last has no iteration */
     arena_free(&a);
 }

@@ -2,7 +2,7 @@
 /* test_steps_flow.c - steps while they come are the steps of the whole. */
 #include "base/mem.h"
 #include "query/stepkit.h"
-#include "query/steps_flow.h"
+#include "query/steps.h"
 #include "store/storekit.h"
 #include "test.h"
 

@@ -206,12 +206,12 @@ TEST(kept_steps_are_the_same_steps)
     struct arena a = {0};
     struct run_steps kept;
     struct err e;
-    OK(steps_read_named(o.run, &(struct steps_want){.kept = true}, &a, &kept, &e));
+    OK(steps_read_named(o.run, &(struct steps_want){.packed = true}, &a, &kept, &e));
     CHECK_INT(kept.n_ranks, 1);
     CHECK(kept.ranks[0].n == o.ranks[0].n && o.ranks[0].n > STEPS / 2);
     CHECK(!kept.ranks[0].steps);
     for (size_t i = 0, n; i < kept.ranks[0].n; i += n) {
-        struct step some[KEPT_ROWS];
+        struct step some[PACKED_ROWS];
         n = rank_steps_read(&kept.ranks[0], i, some);
         for (size_t s = 0; s < n; s++) {
             const struct step one = rank_step(&kept.ranks[0], i + s);
@@ -233,7 +233,7 @@ static bool is_checkpoint(enum event_id id)
 
 static bool is_in_order(const struct node_events *x)
 {
-    struct named_event v[KEPT_ROWS];
+    struct named_event v[PACKED_ROWS];
     int64_t before = INT64_MIN;
     for (size_t i = 0, n; i < x->n; i += n) {
         n = node_events_read(x, i, v);
@@ -262,7 +262,7 @@ TEST(events_of_a_name_come_by_node_in_order_of_time_whatever_thread_and_block_th
     struct arena arena = {0};
     struct run *r;
     struct run_steps steps;
-    struct named_event v[KEPT_ROWS];
+    struct named_event v[PACKED_ROWS];
     struct err e;
     OK(run_open(&r, run, &e));
     OK(steps_read_named(r, &(struct steps_want){.wanted = is_checkpoint}, &arena, &steps, &e));

@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "query/eventsum.h"
 #include "query/recordkit.h"
-#include "query/search.h"
 #include "query/timeline.h"
 #include "test.h"
 

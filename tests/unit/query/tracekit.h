@@ -4,7 +4,7 @@
 #ifndef TRACEKIT_H
 #define TRACEKIT_H
 
-#include "query/ops_trace.h"
+#include "query/trace.h"
 #include "test.h"
 
 enum { KIT_TRACKS = 8, KIT_EVENTS = 64 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
 
-#include "ring/ring_clock.h"
-#include "ring/ring_ticks.h"
+#include "ring/ring_proc.h"
+#include "ring/ring_read.h"
 #include "test.h"
 
 TEST(times_between_two_ties_lie_on_the_line_between_them)

@@ -15,7 +15,7 @@ static _Thread_local struct ring_thread thread = RING_THREAD_INIT;
 
 static void put(uint64_t value)
 {
-    ring_put(&writer, &thread, ring_say(RING_COUNT_INT, 0, value));
+    ring_put(&writer, &thread, ring_payload_of(RING_COUNT_INT, 0, value));
 }
 
 static pid_t child_that_puts(uint64_t n)

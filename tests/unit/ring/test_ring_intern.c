@@ -17,7 +17,7 @@ static void start(void)
 
 static void mark(uint32_t name)
 {
-    ring_put(&writer, &thread, ring_say(RING_MARK, name, 0));
+    ring_put(&writer, &thread, ring_payload_of(RING_MARK, name, 0));
 }
 
 TEST(the_same_text_has_the_same_id_and_others_have_others)
@@ -120,7 +120,7 @@ static void *intern_all(void *arg)
     for (int i = 0; i < SHARED; i++) {
         snprintf(text, sizeof text, "shared %d", i);
         const uint32_t id = ring_intern(&writer, text);
-        ring_put(&writer, &thread, ring_say(RING_COUNT_INT, id, (uint64_t)i));
+        ring_put(&writer, &thread, ring_payload_of(RING_COUNT_INT, id, (uint64_t)i));
     }
     return arg;
 }

@@ -16,7 +16,7 @@ static struct ring_clock the_clock;
 
 static void put(uint32_t name, uint64_t value)
 {
-    ring_put(&writer, &thread, ring_say(RING_COUNT_INT, name, value));
+    ring_put(&writer, &thread, ring_payload_of(RING_COUNT_INT, name, value));
 }
 
 static void start(void)
@@ -363,9 +363,9 @@ TEST(events_that_make_no_sense_are_counted_and_the_others_delivered)
     struct gather g = {0};
     start();
     put(0, 0);
-    ring_put(&writer, &thread, ring_say(0, 0, 0));
-    ring_put(&writer, &thread, ring_say(RING_KIND_END, 0, 0));
-    ring_put(&writer, &thread, ring_say(RING_MARK | 256 << 8, 0, 0));
+    ring_put(&writer, &thread, ring_payload_of(0, 0, 0));
+    ring_put(&writer, &thread, ring_payload_of(RING_KIND_END, 0, 0));
+    ring_put(&writer, &thread, ring_payload_of(RING_MARK | 256 << 8, 0, 0));
     put(0, 1);
     CHECK_INT(read_file(file_path(), &g), 0);
     CHECK_INT(g.n, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ring/ring_text.h"
+#include "ring/ring_read.h"
 #include "test.h"
 
 static const char *clean(const char *text, size_t len)

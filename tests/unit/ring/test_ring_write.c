@@ -30,7 +30,7 @@ static void start(void)
 
 static void put(uint32_t name, uint64_t value)
 {
-    const struct ring_said s = ring_say(RING_COUNT_INT, name, value);
+    const struct ring_payload s = ring_payload_of(RING_COUNT_INT, name, value);
     if (writer.clock == RING_CLOCK_MONOTONIC)
         ring_put_mono(&writer, &thread, s);
     else
@@ -91,7 +91,7 @@ TEST(a_caller_that_does_not_know_the_clock_gets_that_of_the_writer)
     start_with(RING_CLOCK_MONOTONIC);
     const int64_t before = clock_mono().ns;
     for (uint64_t i = 0; i < 100; i++)
-        ring_put(&writer, &thread, ring_say(RING_COUNT_INT, 0, i));
+        ring_put(&writer, &thread, ring_payload_of(RING_COUNT_INT, 0, i));
     gather_all(&g, test_tmpdir());
     CHECK_INT(g.n, 100);
     check_counts_up(g.v, g.n);
@@ -294,7 +294,7 @@ TEST(an_event_between_taking_a_place_and_filling_it_waits_for_the_first)
     put(0, 2);                                            /* by a handler that emits */
     OK(ring_folder_drain(f, &n, &e));
     CHECK_INT(g.n, 1);
-    ring_fill(&thread, place, ring_tsc(), ring_say(RING_COUNT_INT, 0, 1));
+    ring_fill(&thread, place, ring_tsc(), ring_payload_of(RING_COUNT_INT, 0, 1));
     OK(ring_folder_drain(f, &n, &e));
     CHECK_INT(g.n, 3);
     check_counts_up(g.v, g.n);

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "import/importer.h"
-#include "query/step_async.h"
+#include "query/steps.h"
 #include "record/group.h"
 #include "rules/verdict_json.h"
 #include "test.h"

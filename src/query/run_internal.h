@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_open.h - the inside of an open run, for the files of query/ alone. */
-#ifndef QUERY_RUN_OPEN_H
-#define QUERY_RUN_OPEN_H
+/* run_internal.h - an open run, for the files of query/. */
+#ifndef QUERY_RUN_INTERNAL_H
+#define QUERY_RUN_INTERNAL_H
 
 #include "query/events.h"
 #include "query/run.h"
@@ -9,14 +9,14 @@
 #include "store/reader.h"
 
 /* A series of a node, which may go on in the files of several recorders. */
-struct part {
+struct series_part {
     struct store *store;
     const struct store_series *series;
 };
 
-struct merged {
+struct run_series {
     const char *node, *metric, *entity, *unit;
-    struct part *parts; /* in order of time */
+    struct series_part *parts; /* in order of time */
     size_t n_parts;
 };
 
@@ -49,18 +49,19 @@ struct event_index {
 struct run {
     struct arena arena;
     struct run_info info;
-    struct store **stores;  /* one per node_info; NULL when its file cannot be read */
-    struct loss *file_loss; /* why, for those that cannot */
-    struct merged *series;  /* sorted */
+    struct store **stores;     /* one per node_info; NULL when its file cannot be read */
+    struct loss *file_loss;    /* why, for those that cannot */
+    struct run_series *series; /* sorted */
     size_t n_series;
-    struct event_index *events; /* NULL until somebody asks for events */
-    struct event_flow *flow;    /* kept for who reads events next, see event_flow.h; NULL: none */
+    struct event_index *events; /* NULL until events are needed */
+    struct event_flow
+        *flow; /* cached for the next reader of events, see event_flow.h; NULL: none */
 };
 
 /* Opens the event files when that has not been done yet. */
 MUST_CHECK int run_events(struct run *r, struct event_index **out, struct err *e);
 void run_events_close(struct run *r);
-/* NULL, and `e` says why, when the track is not one of the run's. */
+/* NULL, with the reason in `e`, when the track is not one of the run's. */
 const struct event_track *run_event_track(struct run *r, const struct run_track *t, struct err *e);
 
 #endif
