@@ -6,7 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/own_rules.h"
 #include "query/run.h"
-#include "rules/rightsize.h"
+#include "rules/rightsize_advise.h"
 
 enum { HOSTED_MOST = 200 };
 

@@ -11,6 +11,7 @@
 #include "cmd/rules_host.h"
 #include "config/price.h"
 #include "config/settings.h"
+#include "cost/machines.h"
 #include "tables/verdict_words.h"
 
 /* ---- from the settings ---- */

@@ -13,9 +13,9 @@
 #include "cmd/steprange.h"
 #include "compare/compare_words.h"
 #include "config/price.h"
+#include "cost/machines.h"
 #include "query/run.h"
 #include "report/compare_page.h"
-#include "rules/machines.h"
 #include "tables/runview.h"
 
 enum {

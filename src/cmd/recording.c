@@ -16,7 +16,7 @@
 #include "cmd/run_verdict.h"
 #include "cmd/serving.h"
 #include "config/script.h"
-#include "rules/machines.h"
+#include "cost/machines.h"
 #include "run/run_info.h"
 
 /* The line goes out in one write, so that the job's own output cannot come between. */

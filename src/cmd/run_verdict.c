@@ -13,10 +13,11 @@
 
 #include "base/mem.h"
 #include "cmd/own_rules.h"
+#include "cost/machines.h"
 #include "query/run.h"
 #include "report/report.h"
 #include "rules/findings_file.h"
-#include "rules/rightsize.h"
+#include "rules/rightsize_advise.h"
 #include "tables/stepview.h"
 #include "tables/verdict_words.h"
 

@@ -15,11 +15,11 @@
 #include "base/row_table.h"
 #include "compare/runspread.h"
 #include "compare/stepdiff.h"
+#include "cost/machines.h"
 #include "query/ops.h"
 #include "query/run.h"
 #include "query/steps.h"
 #include "rules/engine.h"
-#include "rules/machines.h"
 
 enum { COMPARE_A, COMPARE_B, COMPARE_SIDES };
 

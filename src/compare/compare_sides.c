@@ -8,6 +8,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "compare/compare_internal.h"
+#include "cost/pricing.h"
 
 /* ---- cost ---- */
 
@@ -20,9 +21,7 @@ static double compare_sides_cost_of(const struct compare_ask *ask, int side,
     double sum = info->n_nodes ? 0 : NAN;
     for (size_t i = 0; i < info->n_nodes; i++) {
         const struct node_info *n = &info->nodes[i];
-        struct node_facts facts;
-        pricing_of_node(&p, info, n, a, &facts);
-        sum += node_hours(n) * facts.price_per_hour;
+        sum += node_hours(n) * pricing_of_node(&p, info, n, a).price_per_hour;
     }
     return sum;
 }

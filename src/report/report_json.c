@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/json_write.h"
+#include "cost/pricing.h"
 #include "report/report_internal.h"
-#include "rules/pricing.h"
 #include "rules/verdict_json.h"
 
 static void report_json_put_numbers(struct jw *j, const char *key, const double *v, size_t n)

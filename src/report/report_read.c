@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cost/pricing.h"
 #include "report/report_internal.h"
-#include "rules/pricing.h"
+#include "rules/verdict.h"
 
 /* ---- rules ---- */
 

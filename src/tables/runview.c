@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
+#include "cost/pricing.h"
 #include "record/record.h"
-#include "rules/pricing.h"
 #include "run/run_info.h"
 
 int runview_open(struct run **out, const char *dir, const char *ref, struct err *e)

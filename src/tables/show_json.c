@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/pricing.h"
+#include "cost/pricing.h"
 #include "tables/loss_words.h"
 #include "tables/show.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.h - threads of the recorder: small stacks, no signals, waits on the monotonic clock. */
-#ifndef AGENT_THREAD_H
-#define AGENT_THREAD_H
+/* thread.h - threads of the recorder and the server: small stacks, no signals, waits on the
+ * monotonic clock. */
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -10,6 +11,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
+/* A signal that a program sends itself when it fails: SIGSEGV, SIGABRT... */
+bool signal_is_crash(int sig);
 /* All signals but those of a crash stay with the thread that started it. `name` shows in top and
  * gdb (15 letters). */
 MUST_CHECK int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), void *arg,

@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rightsize.h - fewer or smaller machines that would have done for a run that used its own little.
+/* rightsize.h - fewer or smaller machines that would do for a run that used its own machines
+ * little.
  *
- * What counts is the 95th percentile of each resource, summed over the nodes, and it must leave
- * head room. Memory that was not measured is not looked at, which the words then say. GPUs of
- * another kind are compared by the table's gpu_tflops. Pure but for the verdicts that
- * rightsize_advise adds to. */
-#ifndef RULES_RIGHTSIZE_H
-#define RULES_RIGHTSIZE_H
+ * The measure is the 95th percentile of each resource, summed over the nodes, and it must leave
+ * head room. Memory that was not measured is ignored, and the text says so. GPUs of another kind
+ * are compared by the table's gpu_tflops. Pure. */
+#ifndef COST_RIGHTSIZE_H
+#define COST_RIGHTSIZE_H
 
-#include "base/json_write.h"
-#include "rules/feed_run.h"
-#include "rules/machines.h"
+#include <stdint.h>
+
+#include "cost/machines.h"
 
 enum resource { RES_GPU, RES_GPU_MEMORY, RES_CPU, RES_MEMORY, RES_N };
+
+/* A node as its recorder saw it. */
+struct node_hardware {
+    const char *machine; /* its type; "": not known */
+    unsigned cores;      /* 0: not known */
+    size_t n_gpus;
+    int64_t memory_bytes;     /* 0: not known */
+    const char *gpu;          /* the driver's name of the first one; NULL or "": not known */
+    int64_t gpu_memory_bytes; /* of one; 0: not known */
+    double price_per_hour;    /* NAN: not known */
+};
+
+/* The machine that it is: what was seen, completed from the table. */
+struct machine machine_of_node(const struct node_hardware *n, const struct machines *t,
+                               struct arena *a);
 
 /* One node as it was used. */
 struct used_node {
@@ -42,11 +57,5 @@ struct right_size {
 /* NULL when the run is not under-used, or nothing fits that costs less. */
 const struct right_size *rightsize(const struct machines *t, const struct used_node *v, size_t n,
                                    double hours, struct arena *a);
-/* The same for a run that was judged, and took a minute at least; its verdicts about use then have
- * it. */
-const struct right_size *rightsize_advise(struct checked *c, const struct machines *t,
-                                          struct arena *a);
-/* As one object; NULL: null. */
-void right_size_json(struct jw *j, const char *key, const struct right_size *r);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * A text with commas between values: a line that names the columns, then a machine in each. Empty
  * lines and those that begin with # are left out. Prices have no currency. */
-#ifndef RULES_MACHINES_H
-#define RULES_MACHINES_H
+#ifndef COST_MACHINES_H
+#define COST_MACHINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

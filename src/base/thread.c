@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.c - see thread.h. */
-#include "agent/thread.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
 
-#include "agent/signals.h"
+#include "base/mem.h"
+
+bool signal_is_crash(int sig)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < COUNT_OF(crashes); i++)
+        if (crashes[i] == sig)
+            return true;
+    return false;
+}
 
 int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), void *arg, const char *name,
                  struct err *e)
@@ -15,7 +24,7 @@ int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), void *arg, 
     sigset_t all, before;
     sigfillset(&all);
     for (int sig = 1; sig <= SIGRTMAX; sig++)
-        if (signal_is_crash(sig)) /* blocked, it would end the process past the keeper's handler */
+        if (signal_is_crash(sig)) /* blocked, it would bypass the process's handler */
             sigdelset(&all, sig);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, stack);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rightsize.c - see rightsize.h. */
-#include "rules/rightsize.h"
+#include "cost/rightsize.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,6 +18,73 @@ static const char *const names[RES_N] = {
     [RES_CPU] = "CPU",
     [RES_MEMORY] = "memory",
 };
+
+/* ---- the machine that a node is ---- */
+
+static const double GIB = 1024.0 * 1024 * 1024;
+
+static double rightsize_gib(int64_t bytes, double otherwise)
+{
+    return bytes > 0 ? (double)bytes / GIB : otherwise;
+}
+
+/* The speed of a GPU of that name; a table may list it under another machine. */
+static double rightsize_tflops(const struct machines *t, const struct machine *m)
+{
+    for (size_t i = 0; isnan(m->gpu_tflops) && i < t->n; i++)
+        if (machine_same_gpu(&t->v[i], m))
+            return t->v[i].gpu_tflops;
+    return m->gpu_tflops;
+}
+
+/* The one machine of the table that has the same cores, GPUs and memory; NULL: none, or several. A
+ * kernel keeps some of the memory for itself. */
+static const struct machine *machine_by_hardware(const struct node_hardware *n,
+                                                 const struct machines *t)
+{
+    const struct machine *found = NULL;
+    const double memory = rightsize_gib(n->memory_bytes, NAN);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct machine *m = &t->v[i];
+        const bool same = m->cores == n->cores && m->gpus == (double)n->n_gpus &&
+                          memory > 0.94 * m->memory_gib && memory <= m->memory_gib;
+        if (!same || (n->gpu && *n->gpu && !machine_same_gpu(m, &(struct machine){.gpu = n->gpu})))
+            continue;
+        if (found)
+            return NULL;
+        found = m;
+    }
+    return found;
+}
+
+/* What was seen of the machine takes precedence over the table. */
+struct machine machine_of_node(const struct node_hardware *n, const struct machines *t,
+                               struct arena *a)
+{
+    const struct machine *known =
+        *n->machine ? machines_find(t, n->machine) : machine_by_hardware(n, t);
+    struct machine m = known ? *known
+                             : (struct machine){.gpu = "",
+                                                .gpu_memory_gib = NAN,
+                                                .gpu_tflops = NAN,
+                                                .cores = NAN,
+                                                .memory_gib = NAN,
+                                                .price_per_hour = NAN};
+    if (!known)
+        m.name = *n->machine ? n->machine : "this machine type";
+    else if (!*n->machine)
+        m.name = arena_printf(a, "%s (by cores and GPUs)", known->name);
+    if (n->cores)
+        m.cores = n->cores;
+    m.memory_gib = rightsize_gib(n->memory_bytes, m.memory_gib);
+    m.gpu_memory_gib = rightsize_gib(n->gpu_memory_bytes, m.gpu_memory_gib);
+    if (n->gpu && *n->gpu)
+        m.gpu = arena_strdup(a, n->gpu);
+    if (!isnan(n->price_per_hour))
+        m.price_per_hour = n->price_per_hour;
+    m.gpu_tflops = rightsize_tflops(t, &m);
+    return m;
+}
 
 /* What all nodes have and use together. */
 struct fleet {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* machines.c - see machines.h. */
-#include "rules/machines.h"
+#include "cost/machines.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/machines.h"
+#include "cost/machines.h"
 #include "test.h"
 
 #define HEAD "machine,cores,memory_gib,price_per_hour\n"

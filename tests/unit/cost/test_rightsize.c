@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rules/rightsize.h"
+#include "cost/rightsize.h"
 #include "test.h"
 
 #define HEAD "machine,gpus,gpu,gpu_memory_gib,gpu_tflops,cores,memory_gib,price_per_hour\n"

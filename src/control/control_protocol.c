@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_parse.c - a request's text, and where the socket lies. See control.h. */
+/* control_protocol.c - parses a request, and names the socket. See control_protocol.h. */
+#include "control/control_protocol.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/control.h"
 #include "base/duration.h"
 #include "base/mem.h"
 #include "config/settings.h"
@@ -26,7 +27,7 @@ static int control_parse_switch(const char *value, struct control_request *out, 
     return 0;
 }
 
-static int parse_detail(const char *value, struct control_request *out, struct err *e)
+static int control_parse_detail(const char *value, struct control_request *out, struct err *e)
 {
     return settings_detail_parse(value, &out->detail, e) == 0 ? 0 : err_in(e, "detail");
 }
@@ -38,7 +39,7 @@ static const struct {
 } requests[] = {
     {"interval", CONTROL_INTERVAL, control_parse_interval},
     {"monitoring", CONTROL_MONITORING, control_parse_switch},
-    {"detail", CONTROL_DETAIL, parse_detail},
+    {"detail", CONTROL_DETAIL, control_parse_detail},
     {"stop", CONTROL_STOP, NULL},
     {"status", CONTROL_STATUS, NULL},
 };
@@ -74,8 +75,8 @@ int control_parse(const char *line, size_t len, struct control_request *out, str
                    text);
 }
 
-/* FNV-1a: tells a user's runs apart, nothing more. */
-static uint64_t hash_text(uint64_t h, const char *s)
+/* FNV-1a: distinguishes a user's runs, nothing more. */
+static uint64_t control_hash(uint64_t h, const char *s)
 {
     for (; *s; s++)
         h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
@@ -97,10 +98,10 @@ bool control_path(char out[CONTROL_PATH], unsigned n, uid_t owner, const char *r
         snprintf(base, sizeof base, "/tmp/footplate-%u", (unsigned)owner);
     else
         return false;
-    const uint64_t h = hash_text(hash_text(UINT64_C(0xcbf29ce484222325), run_id), node_id);
+    const uint64_t h = control_hash(control_hash(UINT64_C(0xcbf29ce484222325), run_id), node_id);
     const int len =
         snprintf(out, CONTROL_PATH, "%s/footplate/%016llx.sock", dir, (unsigned long long)h);
     if (!*dir || len < 0 || len >= CONTROL_PATH || (n < 2 && stat(dir, &st) < 0))
-        out[0] = 0; /* this place does not exist here; the next may */
+        out[0] = 0; /* this folder does not exist here; the next may */
     return true;
 }
