@@ -3,7 +3,7 @@
 #include <limits.h>
 
 #include "cmd/cmd.h"
-#include "cmd/recording.h"
+#include "cmd/record_options.h"
 
 enum { O_PID = R_OWN };
 
@@ -25,7 +25,7 @@ static int cmd_attach_run(const struct cmd_args *a, struct err *e)
     if (!a->opt[O_PID].given)
         return err_set(e, ERR_USAGE, "attach: --pid is required");
     struct record_ask ask = {.attach_pid = (int)a->opt[O_PID].number};
-    return recording_run(a, &ask, e);
+    return record_with_options(a, &ask, e);
 }
 
 static const char *const help[] = {

@@ -10,7 +10,7 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/recording.h"
+#include "session/session.h"
 
 enum { O_JSON = SETTING_N, O_MARKDOWN, O_ACTION_KEYS };
 
@@ -153,7 +153,8 @@ static void print_action_keys(void)
 static int show(const struct cmd_args *a, struct arena *arena, struct err *e)
 {
     struct settings *s = arena_new(arena, struct settings);
-    const int rc = recording_settings(s, a, a->n_args ? a->arg : NULL, arena, e);
+    const struct session_options o = {.table = a->cmd->options, .given = a->opt};
+    const int rc = session_settings(s, &o, a->n_args ? a->arg : NULL, arena, e);
     if (rc != 0)
         return rc;
     if (a->opt[O_JSON].given)

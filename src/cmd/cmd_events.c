@@ -5,9 +5,9 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/progress.h"
-#include "base/row_table.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
+#include "cmd/cmd_rows.h"
 #include "cmd/output.h"
 #include "cmd/window.h"
 #include "query/eventsum.h"
@@ -43,9 +43,6 @@ static const char *cmd_events_who(const struct run_process *p, struct arena *a)
         return arena_printf(a, "rank %lld", (long long)p->rank);
     return arena_printf(a, "pid %u", p->pid);
 }
-
-#define ROWS_FILE "cmd/event_rows.def"
-#include "base/row_expand.h"
 
 static void cmd_events_print_json(const struct event_sum *v, size_t n)
 {

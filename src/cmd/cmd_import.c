@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/import_print.h"
-#include "cmd/interrupted.h"
 #include "cmd/output.h"
+#include "convert/interrupted.h"
 #include "query/run.h"
 #include "run/run_names.h"
 
@@ -66,7 +66,7 @@ static void name_of_trace(char out[RUN_NAME_LEN], const char *path, bool single)
     name_sanitize(out, RUN_NAME_LEN, *base ? base : "trace");
 }
 
-static int cmd_import_make_run(struct importing *m, const struct run_place *p, const char *trace,
+static int cmd_import_make_run(struct run_import *m, const struct run_place *p, const char *trace,
                                struct rundir *dir, struct err *e)
 {
     char name[RUN_NAME_LEN], *cwd = getcwd(NULL, 0);
@@ -77,31 +77,31 @@ static int cmd_import_make_run(struct importing *m, const struct run_place *p, c
         .command = command,
         .directory = cwd ? cwd : "",
         .git_commit = "",
-        .start = importing_wall(m, m->sum.first),
+        .start = run_import_wall(m, m->sum.first),
     };
-    const int rc = importing_place(m, p->dir, *p->id ? p->id : NULL, &about, dir, e);
+    const int rc = run_import_place(m, p->dir, *p->id ? p->id : NULL, &about, dir, e);
     free(cwd);
     return rc;
 }
 
 /* An export of ours is made into the run that it was. */
-static int restore(struct importing *m, const struct cmd_args *a, const struct run_place *p,
+static int restore(struct run_import *m, const struct cmd_args *a, const struct run_place *p,
                    struct rundir *dir, struct err *e)
 {
     char name[RUN_NAME_LEN];
     struct folder *from = m->from;
     name_of_trace(name, a->arg[0], true);
-    importing_end(m);
-    return import_ours(m, from, p->dir, p->id, name, dir, e);
+    run_import_end(m);
+    return run_import_export(m, from, p->dir, p->id, name, dir, e);
 }
 
-static int import_and_keep(struct importing *m, const struct cmd_args *a, const struct run_place *p,
-                           struct err *e)
+static int import_and_keep(struct run_import *m, const struct cmd_args *a,
+                           const struct run_place *p, struct err *e)
 {
     struct rundir dir;
     struct buf out = {0};
-    const bool ours = import_is_ours(m->from);
-    int rc = ours ? restore(m, a, p, &dir, e) : importing_read(m, e);
+    const bool ours = run_import_is_export(m->from);
+    int rc = ours ? restore(m, a, p, &dir, e) : run_import_read(m, e);
     if (rc == 0 && !ours)
         rc = cmd_import_make_run(m, p, a->arg[0], &dir, e);
     if (rc != 0)
@@ -118,11 +118,11 @@ static int import_and_keep(struct importing *m, const struct cmd_args *a, const 
 static int import_folder(const struct cmd_args *a, const struct run_place *p, struct folder *from,
                          struct err *e)
 {
-    struct importing m;
-    int rc = importing_begin(&m, p->dir, from, e);
+    struct run_import m;
+    int rc = run_import_begin(&m, p->dir, from, e);
     if (rc == 0)
         rc = import_and_keep(&m, a, p, e);
-    importing_end(&m);
+    run_import_end(&m);
     return rc;
 }
 

@@ -5,9 +5,9 @@
 
 #include "base/mem.h"
 #include "base/progress.h"
-#include "base/row_table.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
+#include "cmd/cmd_rows.h"
 #include "cmd/output.h"
 #include "record/record.h"
 
@@ -20,28 +20,11 @@ static const struct opt options[] = {
     {0},
 };
 
-static const char *const per_names[] = {
-    [PER_NODE] = "node",
-    [PER_CORE] = "core",
-    [PER_DISK] = "disk",
-    [PER_NIC] = "interface",
-    [PER_PROCESS] = "process",
-    [PER_JOB] = "job",
-    [PER_CGROUP] = "control group",
-    [PER_GPU] = "GPU",
-    [PER_SELF] = "Footplate",
-};
-
-static const char *const kind_names[] = {[KIND_GAUGE] = "gauge", [KIND_RATE] = "rate"};
-
 /* Counts have no unit of their own. */
 static const char *unit_shown(enum unit u)
 {
     return u == UNIT_COUNT ? "count" : unit_name(u);
 }
-
-#define ROWS_FILE "cmd/metric_rows.def"
-#include "base/row_expand.h"
 
 static void cmd_metrics_print_json(void)
 {
@@ -64,7 +47,7 @@ static void cmd_metrics_print_markdown(void)
     puts("| metric | unit | per | description |\n|---|---|---|---|");
     for (size_t i = 0; i < METRIC_N; i++)
         printf("| `%s` | %s | %s | %s |\n", metrics[i].name, unit_shown(metrics[i].unit),
-               per_names[metrics[i].per], metrics[i].title);
+               metric_per_names[metrics[i].per], metrics[i].title);
 }
 
 static const struct table_column columns[] = {
@@ -79,7 +62,7 @@ static void cmd_metrics_print_table(void)
     for (size_t i = 0; i < METRIC_N; i++) {
         table_cell(&t, "%s", metrics[i].name);
         table_cell(&t, "%s", unit_shown(metrics[i].unit));
-        table_cell(&t, "%s", per_names[metrics[i].per]);
+        table_cell(&t, "%s", metric_per_names[metrics[i].per]);
         table_cell(&t, "%s", metrics[i].title);
     }
     table_print(&t, stdout, term_width(stdout), term_color(stdout));

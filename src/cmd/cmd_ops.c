@@ -70,31 +70,10 @@ static void cmd_ops_print_json(const struct opsview *l)
     buf_free(&b);
 }
 
-static void cmd_ops_print_csv(const struct opsview *l)
-{
-    puts("device,category,name,full_name,calls,self_s,total_s,mean_s,share,device_self_s,"
-         "device_total_s,phase,timer,group");
-    for (size_t i = 0; i < l->n; i++) {
-        const struct op_row *r = &l->v[i];
-        const double numbers[] = {
-            ns_to_s(r->self_ns),        ns_to_s(r->total_ns),       op_mean_s(r), r->share,
-            ns_to_s(r->device_self_ns), ns_to_s(r->device_total_ns)};
-        printf("%s,%s,", op_device_names[r->device], category_words[r->category].name);
-        csv_text(stdout, r->name);
-        putchar(',');
-        csv_text(stdout, r->full);
-        printf(",%" PRIu64, r->calls);
-        for (size_t k = 0; k < COUNT_OF(numbers); k++) {
-            putchar(',');
-            csv_number(stdout, numbers[k]);
-        }
-        putchar(',');
-        csv_text(stdout, r->phase ? r->phase : "");
-        putchar(',');
-        csv_text(stdout, r->timer ? r->timer : "");
-        printf(",%s\n", op_group(r) ? op_group(r) : "");
-    }
-}
+/* New columns come after these. */
+static const char csv_columns[] =
+    "device,category,name,full_name,calls,self_s,total_s,mean_s,share,"
+    "device_self_s,device_total_s,phase,timer,group";
 
 /* The last two only where something was launched; the first one's title is the table's. Kernels
  * have their group in their place. */
@@ -230,7 +209,7 @@ static void cmd_ops_print(enum output output, const struct opsview *l, struct ar
     if (output == OUTPUT_JSON)
         cmd_ops_print_json(l);
     else if (output == OUTPUT_CSV)
-        cmd_ops_print_csv(l);
+        output_csv(&row_Op, csv_columns, l->v, l->n, a);
     else
         cmd_ops_print_text(l, a);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - records a command. */
 #include "cmd/cmd.h"
-#include "cmd/recording.h"
+#include "cmd/record_options.h"
 
 static const struct opt options[] = {
 #define SETTING     SETTING_AS_OPTION
@@ -27,7 +27,7 @@ static const struct cmd_arg args[] = {
 static int cmd_run_run(const struct cmd_args *a, struct err *e)
 {
     struct record_ask ask = {.argv = a->arg};
-    return recording_run(a, &ask, e);
+    return record_with_options(a, &ask, e);
 }
 
 static const char *const help[] = {

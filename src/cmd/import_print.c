@@ -29,13 +29,13 @@ static void json_source(struct jw *j, const struct import_file_result *got)
 }
 
 /* Bytes, times and counts. `all`: zeros too. */
-static void json_result(struct jw *j, const struct importing *m, const struct import_result *r,
+static void json_result(struct jw *j, const struct run_import *m, const struct import_result *r,
                         bool all)
 {
     jw_int(j, "bytes", (int64_t)r->bytes);
     if (import_print_gave_something(r)) {
-        jw_int(j, "start_ns", importing_wall(m, r->first).ns);
-        jw_int(j, "end_ns", importing_wall(m, r->last).ns);
+        jw_int(j, "start_ns", run_import_wall(m, r->first).ns);
+        jw_int(j, "end_ns", run_import_wall(m, r->last).ns);
     }
     jw_object(j, "counts");
     for (enum import_count c = 0; c < IMPORTED_N; c++)
@@ -49,7 +49,7 @@ static void json_result(struct jw *j, const struct importing *m, const struct im
     jw_end(j);
 }
 
-static void json_file(struct jw *j, const struct importing *m, size_t i)
+static void json_file(struct jw *j, const struct run_import *m, size_t i)
 {
     const struct folder_file *x = &m->from->files[i];
     const struct import_part *part = &m->parts[i];
@@ -66,16 +66,16 @@ static void json_file(struct jw *j, const struct importing *m, size_t i)
     jw_end(j);
 }
 
-static void json_nodes(struct jw *j, const struct importing *m)
+static void json_nodes(struct jw *j, const struct run_import *m)
 {
     jw_array(j, "nodes");
     for (size_t i = 0; i < m->n_nodes; i++)
-        if (m->nodes[i]->told)
+        if (m->nodes[i]->has_data)
             jw_str(j, NULL, m->nodes[i]->made->id);
     jw_end(j);
 }
 
-void import_print_json(struct buf *out, const struct importing *m, const char *run)
+void import_print_json(struct buf *out, const struct run_import *m, const char *run)
 {
     struct jw j = {.out = out, .indent = 2};
     jw_object(&j, NULL);
@@ -119,7 +119,7 @@ static void import_print_put_losses(struct buf *out, const struct import_result 
                        (unsigned long long)fault_count(&r->faults, w));
 }
 
-static void put_file(struct buf *out, const struct importing *m, size_t i)
+static void put_file(struct buf *out, const struct run_import *m, size_t i)
 {
     const struct import_part *part = &m->parts[i];
     buf_printf(out, "  %s: ", m->from->files[i].name);
@@ -131,7 +131,7 @@ static void put_file(struct buf *out, const struct importing *m, size_t i)
 }
 
 /* Those that failed are always named. */
-static void put_files(struct buf *out, const struct importing *m)
+static void put_files(struct buf *out, const struct run_import *m)
 {
     size_t named = 0, more = 0;
     for (size_t i = 0; i < m->from->n; i++) {
@@ -148,7 +148,7 @@ static void put_files(struct buf *out, const struct importing *m)
 }
 
 /* What nobody misses is only counted. */
-static void put_skipped(struct buf *out, const struct importing *m)
+static void put_skipped(struct buf *out, const struct run_import *m)
 {
     size_t n = 0, named = 0;
     const char *first = NULL;
@@ -169,7 +169,7 @@ static void put_skipped(struct buf *out, const struct importing *m)
         buf_printf(out, "  too many files or folders nested too deep; some were not read\n");
 }
 
-static void put_source(struct buf *out, const struct importing *m)
+static void put_source(struct buf *out, const struct run_import *m)
 {
     if (m->from->single)
         buf_printf(out, ", %s%s\n", m->parts[0].got.format->help,
@@ -179,7 +179,7 @@ static void put_source(struct buf *out, const struct importing *m)
                    m->from->n == 1 ? "" : "s");
 }
 
-void import_print_text(struct buf *out, const struct importing *m, const char *run)
+void import_print_text(struct buf *out, const struct run_import *m, const char *run)
 {
     const struct import_result *r = &m->sum;
     char took[64];

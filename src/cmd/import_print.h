@@ -4,10 +4,10 @@
 #define CMD_IMPORT_PRINT_H
 
 #include "base/buf.h"
-#include "cmd/importing.h"
+#include "convert/run_import.h"
 
 /* `run` is where it is. */
-void import_print_json(struct buf *out, const struct importing *m, const char *run);
-void import_print_text(struct buf *out, const struct importing *m, const char *run);
+void import_print_json(struct buf *out, const struct run_import *m, const char *run);
+void import_print_text(struct buf *out, const struct run_import *m, const char *run);
 
 #endif

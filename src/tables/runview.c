@@ -34,6 +34,14 @@ size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_v
     return n;
 }
 
+size_t runview_count_nodes(const struct run_info *info)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        n += i == 0 || strcmp(info->nodes[i - 1].id, info->nodes[i].id) != 0;
+    return n;
+}
+
 size_t runview_gpus(const struct run_info *info)
 {
     struct arena a = {0};

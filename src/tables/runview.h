@@ -18,6 +18,7 @@ struct node_view {
 };
 
 size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_view **out);
+size_t runview_count_nodes(const struct run_info *info);
 size_t runview_gpus(const struct run_info *info); /* of all nodes */
 double runview_duration_s(const struct run_info *info);
 /* "The job failed with exit status 3 after 7.9 s."; NULL: it ended well, or has not ended. */

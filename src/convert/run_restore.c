@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* restoring.c - see restoring.h. */
-#include "cmd/restoring.h"
+/* run_restore.c - see run_restore.h. */
+#include "convert/run_restore.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,13 @@
 #include "agent/nodefile.h"
 #include "base/json_read.h"
 #include "base/mem.h"
-#include "cmd/interrupted.h"
+#include "convert/interrupted.h"
 #include "run/run_names.h"
 #include "store/writer.h"
 
 enum { NODES_MOST = 4096 };
 
-/* ---- what is told ---- */
+/* ---- the input ---- */
 
 static void drop_row(struct sink *s, struct group *g, mono_ns t)
 {
@@ -44,21 +44,21 @@ static void drop_events(struct sink *s, const struct track *t, const struct even
     (void)n;
 }
 
-static void keep_error(struct restoring *m, const struct err *e)
+static void run_restore_fail(struct run_restore *m, const struct err *e)
 {
     if (m->err.code == 0)
         m->err = *e;
 }
 
-static void on_run(struct remake *r, const char *about, size_t len)
+static void run_restore_on_run(struct remake *r, const char *about, size_t len)
 {
-    struct restoring *m = (struct restoring *)r;
+    struct run_restore *m = (struct run_restore *)r;
     m->about = arena_strndup(&m->arena, about, len);
 }
 
-static void restoring_on_node(struct remake *r, const struct remake_node *n)
+static void run_restore_on_node(struct remake *r, const struct remake_node *n)
 {
-    struct restoring *m = (struct restoring *)r;
+    struct run_restore *m = (struct run_restore *)r;
     struct err e = {0};
     char id[NODE_ID_LEN];
     struct run_maker_node *made;
@@ -72,7 +72,7 @@ static void restoring_on_node(struct remake *r, const struct remake_node *n)
     if (rc == 0)
         rc = run_maker_node(&m->maker, id, n->session, tie, &made, &e);
     if (rc != 0) {
-        keep_error(m, &e);
+        run_restore_fail(m, &e);
         return;
     }
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof *m->nodes);
@@ -84,9 +84,9 @@ static void restoring_on_node(struct remake *r, const struct remake_node *n)
     };
 }
 
-static struct sink *on_sink(struct remake *r, const struct remake_place *p)
+static struct sink *run_restore_on_sink(struct remake *r, const struct remake_place *p)
 {
-    struct restoring *m = (struct restoring *)r;
+    struct run_restore *m = (struct run_restore *)r;
     struct err e;
     char id[NODE_ID_LEN];
     name_sanitize(id, sizeof id, p->node);
@@ -95,21 +95,22 @@ static struct sink *on_sink(struct remake *r, const struct remake_place *p)
     if (n && p->file != REMAKE_DETAIL)
         w = p->file == REMAKE_METRICS ? n->metrics : n->events;
     else if (n && run_maker_window(n, p->pid, p->window, &w, &e) != 0)
-        keep_error(m, &e);
+        run_restore_fail(m, &e);
     return w ? writer_sink(w) : &m->nowhere;
 }
 
-int restoring_begin(struct restoring *m, const char *home, struct err *e)
+int run_restore_begin(struct run_restore *m, const char *home, struct err *e)
 {
-    static const struct remake_ops ops = {on_run, restoring_on_node, on_sink};
+    static const struct remake_ops ops = {run_restore_on_run, run_restore_on_node,
+                                          run_restore_on_sink};
     static const struct sink_ops nowhere = {drop_row, drop_loss, drop_mark, drop_events};
-    *m = (struct restoring){.remake = {&ops}, .nowhere = {&nowhere}};
+    *m = (struct run_restore){.remake = {&ops}, .nowhere = {&nowhere}};
     return run_maker_begin(&m->maker, home, e);
 }
 
 /* ---- writing ---- */
 
-int restoring_flush(struct restoring *m, struct err *e)
+int run_restore_flush(struct run_restore *m, struct err *e)
 {
     int rc = interrupted_check(e);
     if (rc == 0 && m->err.code)
@@ -119,8 +120,9 @@ int restoring_flush(struct restoring *m, struct err *e)
 
 /* ---- the run ---- */
 
-/* As it was, but for its name and number, which are those of its folder. */
-static int write_about(const struct rundir *dir, const struct restored_node *d, struct err *e)
+/* node.json as it was, with the id and session of its folder. */
+static int run_restore_put_node(const struct rundir *dir, const struct restored_node *d,
+                                struct err *e)
 {
     json_t *o = json_loads(d->about, 0, NULL);
     if (!json_is_object(o)) {
@@ -138,7 +140,8 @@ static int write_about(const struct rundir *dir, const struct restored_node *d, 
     return rc;
 }
 
-static int make_about(const struct rundir *dir, const struct restored_node *d, struct err *e)
+static int run_restore_make_node(const struct rundir *dir, const struct restored_node *d,
+                                 struct err *e)
 {
     struct nodefile f;
     const struct node_about about = {
@@ -155,8 +158,8 @@ static int make_about(const struct rundir *dir, const struct restored_node *d, s
     return nodefile_write(&f, e);
 }
 
-/* The words of a run.json; they live in the arena. */
-static struct run_about about_of(struct restoring *m, const struct run_about *otherwise)
+/* The contents of run.json; texts live in the arena. */
+static struct run_about run_restore_about(struct run_restore *m, const struct run_about *otherwise)
 {
     struct run_about out = *otherwise;
     json_t *o = m->about ? json_loads(m->about, 0, NULL) : NULL;
@@ -191,22 +194,23 @@ static struct run_about about_of(struct restoring *m, const struct run_about *ot
     return out;
 }
 
-int restoring_place(struct restoring *m, const char *home, const char *id,
-                    const struct run_about *otherwise, struct rundir *dir, struct err *e)
+int run_restore_place(struct run_restore *m, const char *home, const char *id,
+                      const struct run_about *otherwise, struct rundir *dir, struct err *e)
 {
-    const struct run_about about = about_of(m, otherwise);
-    int rc = restoring_flush(m, e);
+    const struct run_about about = run_restore_about(m, otherwise);
+    int rc = run_restore_flush(m, e);
     if (rc == 0)
         rc = run_maker_close(&m->maker, e);
     for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
-        rc = (m->nodes[i].about ? write_about : make_about)(&m->maker.dir, &m->nodes[i], e);
+        rc = (m->nodes[i].about ? run_restore_put_node : run_restore_make_node)(&m->maker.dir,
+                                                                                &m->nodes[i], e);
     return rc != 0 ? rc : run_maker_place(&m->maker, home, id, &about, dir, e);
 }
 
-void restoring_end(struct restoring *m)
+void run_restore_end(struct run_restore *m)
 {
     run_maker_end(&m->maker);
     free(m->nodes);
     arena_free(&m->arena);
-    *m = (struct restoring){0};
+    *m = (struct run_restore){0};
 }

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_custom.c - what `footplate check` takes from the settings, and rules of the user's own. */
+/* check.c - see check.h. */
+#include "cmd/check.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/table.h"
-#include "cmd/check.h"
-#include "cmd/cmd.h"
-#include "cmd/rules_host.h"
-#include "config/price.h"
 #include "config/settings.h"
 #include "cost/machines.h"
 #include "tables/verdict_words.h"
 
 /* ---- from the settings ---- */
 
-/* What is for no rule of ours is for those in Python, where there are some. */
-static int check_custom_take_params(struct check *c, const struct settings *s, struct err *e)
+/* A parameter of no built-in rule is for the rules in Python, if there are some. */
+static int check_take_params(struct check *c, const struct settings *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_rule_settings; i++) {
         const struct rule_setting *r = &s->rule_settings[i];
-        if (!own_rules_set(&c->own, r->text, c->arena) && rule_params_set(&c->params, r->text, e))
+        if (!user_rules_set(&c->user, r->text, c->arena) && rule_params_set(&c->params, r->text, e))
             return r->from.source == FROM_OPTION ? e->code : err_in(e, "%s", r->from.where);
     }
     return 0;
@@ -36,11 +34,11 @@ int check_take_settings(struct check *c, const struct cmd_args *args, struct err
     for (size_t i = 0; rc == 0 && i < s->problems.n; i++)
         fprintf(stderr, "footplate: %s\n", text_safe(c->arena, s->problems.v[i]));
     if (rc == 0)
-        own_rules_files(&c->own, s, c->arena);
+        user_rules_files(&c->user, s, c->arena);
     if (rc == 0)
-        rc = check_custom_take_params(c, s, e);
+        rc = check_take_params(c, s, e);
     for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
-        rc = custom_list_add(&c->own.custom, &s->custom[i], e);
+        rc = user_rules_add(&c->user, &s->custom[i], e);
     return rc;
 }
 
@@ -58,7 +56,7 @@ int check_choose_pricing(struct check *c, const char *machine, const char *price
 
 /* ---- which are shown ---- */
 
-static bool check_custom_is_shown(const struct check *c, const char *name)
+static bool check_is_shown(const struct check *c, const char *name)
 {
     for (size_t i = 0; i < c->asked->n_all; i++)
         if (strcmp(c->asked->all[i], name) == 0)
@@ -69,46 +67,26 @@ static bool check_custom_is_shown(const struct check *c, const char *name)
 int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e)
 {
     c->asked = asked;
+    c->user.only = asked->all;
+    c->user.n_only = asked->n_all;
     for (size_t i = 0; i < asked->n_all; i++)
-        if (!rule_find(asked->all[i]) && !custom_list_has(&c->own.custom, asked->all[i]) &&
-            c->own.n_files == 0)
+        if (!rule_find(asked->all[i]) && !user_rules_has(&c->user, asked->all[i]) &&
+            c->user.n_files == 0)
             return rule_unknown(asked->all[i], e);
     for (size_t k = 0; k < RULE_N; k++)
-        c->shown[k] = check_custom_is_shown(c, rules[k]->name);
+        c->shown[k] = check_is_shown(c, rules[k]->name);
     return 0;
 }
 
 /* ---- evaluating ---- */
 
-static void check_custom_add(struct check *c, const struct verdict *v, const struct param_value *p)
+static void check_add(struct check *c, const struct verdict *v, const struct param_value *p)
 {
     c->v[c->n_v] = *v;
     c->p[c->n_v++] = p;
 }
 
-static int add_files(struct check *c, struct err *e)
-{
-    const struct rules_host_ask ask = {
-        .files = c->own.files,
-        .n_files = c->own.n_files,
-        .run = c->info->path,
-        .sets = c->own.sets,
-        .n_sets = c->own.n_sets,
-        .only = c->asked->all,
-        .n_only = c->asked->n_all,
-        .limit_ns = c->own.limit_ns,
-    };
-    struct hosted *v;
-    size_t n;
-    if (c->own.n_files == 0)
-        return 0;
-    const int rc = rules_host_check(&ask, c->arena, &v, &n, e);
-    for (size_t k = 0; rc == 0 && k < n && c->n_v < c->cap_v; k++)
-        check_custom_add(c, &v[k].v, v[k].p);
-    return rc;
-}
-
-/* Names of rules that are in none of the files; where a file could not be read, nobody knows. */
+/* Names of rules that are in none of the files; a file that could not be read may have any. */
 static int check_names(const struct check *c, struct err *e)
 {
     size_t builtin = 0;
@@ -126,7 +104,7 @@ static int check_names(const struct check *c, struct err *e)
     return 0;
 }
 
-static bool has_right_size(const struct check *c)
+static bool check_has_right_size(const struct check *c)
 {
     for (size_t k = 0; k < c->n_v; k++)
         if (c->v[k].right_size)
@@ -134,11 +112,11 @@ static bool has_right_size(const struct check *c)
     return false;
 }
 
-static void put_in_order(struct check *c)
+static void check_sort(struct check *c)
 {
     const struct verdict **v = arena_array(c->arena, const struct verdict *, c->n_v + 1);
-    struct verdict *out = arena_array(c->arena, struct verdict, c->cap_v);
-    const struct param_value **p = arena_array(c->arena, const struct param_value *, c->cap_v);
+    struct verdict *out = arena_array(c->arena, struct verdict, c->n_v + 1);
+    const struct param_value **p = arena_array(c->arena, const struct param_value *, c->n_v + 1);
     verdicts_in_order(c->v, c->n_v, v);
     for (size_t k = 0; k < c->n_v; k++) {
         out[k] = *v[k];
@@ -150,28 +128,22 @@ static void put_in_order(struct check *c)
 
 int check_collect(struct check *c, struct run *r, struct err *e)
 {
-    int rc = 0;
-    c->cap_v = RULE_N + CUSTOM_MOST + HOSTED_MOST;
-    c->v = arena_array(c->arena, struct verdict, c->cap_v);
-    c->p = arena_array(c->arena, const struct param_value *, c->cap_v);
+    struct hosted *user;
+    size_t n;
+    int rc = user_rules_check(&c->user, r, c->arena, &user, &n, e);
+    if (rc != 0)
+        return rc;
+    c->v = arena_array(c->arena, struct verdict, RULE_N + n);
+    c->p = arena_array(c->arena, const struct param_value *, RULE_N + n);
     for (size_t k = 0; k < RULE_N; k++)
         if (c->shown[k])
-            check_custom_add(c, &c->checked.verdicts.v[k], c->params.v[k]);
-    for (size_t i = 0; rc == 0 && i < c->own.custom.n; i++) {
-        struct verdict v;
-        if (!check_custom_is_shown(c, c->own.custom.v[i].name))
-            continue;
-        rc = custom_rule_check(&c->own.custom.v[i], r, c->arena, &v, e);
-        if (rc == 0)
-            check_custom_add(c, &v, NULL);
-    }
-    if (!has_right_size(c))
-        c->right_size = NULL; /* nobody asked */
+            check_add(c, &c->checked.verdicts.v[k], c->params.v[k]);
+    if (!check_has_right_size(c))
+        c->right_size = NULL; /* its rules are not shown */
+    for (size_t i = 0; i < n; i++)
+        check_add(c, &user[i].v, user[i].p);
+    rc = check_names(c, e);
     if (rc == 0)
-        rc = add_files(c, e);
-    if (rc == 0)
-        rc = check_names(c, e);
-    if (rc == 0)
-        put_in_order(c);
+        check_sort(c);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_verdict.c - see run_verdict.h. */
-#include "cmd/run_verdict.h"
+#include "session/run_verdict.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/own_rules.h"
 #include "cost/machines.h"
 #include "query/run.h"
 #include "report/report.h"
@@ -20,11 +19,12 @@
 #include "rules/rightsize_advise.h"
 #include "tables/stepview.h"
 #include "tables/verdict_words.h"
+#include "userrules/user_rules.h"
 
 enum { LIMIT_MS = 10000, ISSUES_MOST = 3 };
 
-/* Verdicts of the user's own rules, and the machines that would have done. */
-struct own {
+/* Verdicts of the user's rules, and the machines that would do. */
+struct run_verdict_user {
     struct hosted *v;
     size_t n;
     const struct right_size *right_size; /* NULL: none is proposed */
@@ -36,7 +36,7 @@ struct own {
 struct run_verdict_telling {
     const struct run_verdict_ask *ask;
     const struct checked *checked;
-    const struct own *own;
+    const struct run_verdict_user *own;
     struct arena *arena;
     const struct run_info *info;
 };
@@ -163,10 +163,10 @@ static void run_verdict_tell_all(const struct run_verdict_telling *t)
 /* ---- the process ---- */
 
 static int judge_own(const struct run_verdict_ask *ask, struct run *r, struct checked *c,
-                     struct arena *a, struct own *out, struct err *e)
+                     struct arena *a, struct run_verdict_user *out, struct err *e)
 {
     struct machines table;
-    const int rc = own_rules_check(ask->own, r, a, &out->v, &out->n, e);
+    const int rc = user_rules_check(ask->own, r, a, &out->v, &out->n, e);
     /* Who did not say what the machine costs does not want to hear it after every run. */
     if (rc == 0 && c->n_nodes && !isnan(c->nodes[0].price_per_hour) &&
         machines_load(&table, NULL, a, e) == 0)
@@ -176,7 +176,7 @@ static int judge_own(const struct run_verdict_ask *ask, struct run *r, struct ch
 
 /* From the verdicts there are. What goes wrong with it is told here: the verdicts stand. */
 static void run_verdict_write_report(const struct run_verdict_ask *ask, struct run *r,
-                                     const struct checked *c, const struct own *own,
+                                     const struct checked *c, const struct run_verdict_user *own,
                                      struct arena *a)
 {
     const struct report_ask wish = {.checked = c,
@@ -203,7 +203,7 @@ static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a,
 {
     struct run *r = NULL;
     struct checked *c = arena_new(a, struct checked);
-    struct own *own = arena_new(a, struct own);
+    struct run_verdict_user *own = arena_new(a, struct run_verdict_user);
     const struct pricing unpriced = {0}; /* as the run itself says */
     int rc = run_open(&r, ask->path, e);
     if (rc == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serving.c - see serving.h. */
-#include "cmd/serving.h"
+/* dashboard.c - see dashboard.h. */
+#include "session/dashboard.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "agent/aside.h"
 
-int serving_check_page(struct err *e)
+int dashboard_check_page(struct err *e)
 {
     if (server_has_page())
         return 0;
@@ -21,7 +21,7 @@ int serving_check_page(struct err *e)
                    "the API without the page");
 }
 
-void serving_block(sigset_t *ending)
+void dashboard_block(sigset_t *ending)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
     sigemptyset(ending);
@@ -31,19 +31,19 @@ void serving_block(sigset_t *ending)
     signal(SIGPIPE, SIG_IGN);
 }
 
-void serving_wait(const sigset_t *ending)
+void dashboard_wait(const sigset_t *ending)
 {
     int sig;
     sigwait(ending, &sig);
 }
 
-/* What the other process says once: where it is, or why it is not. */
-struct serving_word {
+/* The one message of the other process: its address, or its error. */
+struct dashboard_start {
     struct server_place place;
     struct err err;
 };
 
-static void serve_beside(int fd, void *ctx)
+static void dashboard_process(int fd, void *ctx)
 {
     const char *folder = ctx;
     const struct server_ask ask = {.folders = &folder,
@@ -51,7 +51,7 @@ static void serve_beside(int fd, void *ctx)
                                    .port = SERVER_PORT,
                                    .port_is_wish = true,
                                    .control = true};
-    struct serving_word w = {0};
+    struct dashboard_start w = {0};
     struct server *s = NULL;
     char never;
     (void)!server_open(&s, &ask, &w.place, &w.err);
@@ -60,13 +60,13 @@ static void serve_beside(int fd, void *ctx)
     server_close(s);
 }
 
-int serving_start(struct serving *out, const char *folder, struct err *e)
+int dashboard_start(struct dashboard *out, const char *folder, struct err *e)
 {
-    struct serving_word w;
+    struct dashboard_start w;
     out->fd = -1;
-    int rc = serving_check_page(e);
+    int rc = dashboard_check_page(e);
     if (rc == 0)
-        rc = aside_start(&out->fd, serve_beside, (void *)(uintptr_t)folder, e);
+        rc = aside_start(&out->fd, dashboard_process, (void *)(uintptr_t)folder, e);
     if (rc)
         return rc;
     if (!aside_read(out->fd, &w, sizeof w))
@@ -81,13 +81,13 @@ int serving_start(struct serving *out, const char *folder, struct err *e)
     return e->code;
 }
 
-void serving_linger(const struct serving *s)
+void dashboard_linger(const struct dashboard *s)
 {
     sigset_t ending;
     if (s->fd < 0 || !isatty(STDIN_FILENO))
         return;
     fprintf(stderr, "footplate: dashboard still running at %s; press Ctrl-C to stop\n",
             s->place.address);
-    serving_block(&ending);
-    serving_wait(&ending);
+    dashboard_block(&ending);
+    dashboard_wait(&ending);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interrupted.c - see interrupted.h. */
-#include "cmd/interrupted.h"
+#include "convert/interrupted.h"
 
 #include <signal.h>
 #include <stddef.h>

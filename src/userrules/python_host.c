@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules_host.c - starts Python and hears it out. See rules_host.h.
+/* python_host.c - starts Python and reads its answer. See python_host.h.
  *
- * The rules can do what they like in there: all that comes back is bytes, of which so many are
- * taken for so long. */
-#include "cmd/rules_host.h"
+ * The rules may do anything in that process. All that comes back is bytes, with a limit on their
+ * number and on the time. */
+#include "userrules/python_host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@
 
 enum { ANSWER_MOST = 64 << 20, RULES_MOST = 100 };
 
-/* The host sees to the limit of each rule by itself; this is for a host that does not. */
-static int64_t whole_limit_ns(const struct rules_host_ask *ask)
+/* The host enforces the limit of each rule itself; this is for a host that does not. */
+static int64_t python_host_limit_ns(const struct python_host_ask *ask)
 {
     return ask->limit_ns * RULES_MOST + 60 * NS_PER_S;
 }
@@ -35,7 +35,7 @@ static int64_t whole_limit_ns(const struct rules_host_ask *ask)
 /* ---- starting ---- */
 
 /* The folder that holds the package, from the one that holds its hooks. */
-static const char *package_folder(struct arena *a)
+static const char *python_host_package(struct arena *a)
 {
     char path[PATH_LEN];
     if (!hooks_find(path))
@@ -49,7 +49,7 @@ static const char *package_folder(struct arena *a)
     return arena_strdup(a, path);
 }
 
-static bool is_replaced(const char *entry)
+static bool python_host_replaces(const char *entry)
 {
     static const char *const names[] = {"FOOTPLATE_BIN=", "FOOTPLATE_DISABLE="};
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -58,7 +58,7 @@ static bool is_replaced(const char *entry)
     return false;
 }
 
-static char **environment(struct arena *a)
+static char **python_host_environment(struct arena *a)
 {
     char exe[PATH_LEN];
     const ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -68,7 +68,7 @@ static char **environment(struct arena *a)
         n++;
     char **env = arena_array(a, char *, n + 3);
     for (size_t i = 0; i < n; i++)
-        if (!is_replaced(environ[i]))
+        if (!python_host_replaces(environ[i]))
             env[out++] = environ[i];
     env[out++] = arena_printf(a, "FOOTPLATE_BIN=%s", exe);
     env[out++] = arena_strdup(a, "FOOTPLATE_DISABLE=1");
@@ -90,7 +90,8 @@ static const char host_code[] =
     "from footplate.rules_host import main\n"
     "sys.exit(main())\n";
 
-static char **command(const struct rules_host_ask *ask, const char *package, struct arena *a)
+static char **python_host_command(const struct python_host_ask *ask, const char *package,
+                                  struct arena *a)
 {
     size_t n = 0;
     char **argv = arena_array(a, char *, 9 + ask->n_sets + ask->n_only + ask->n_files);
@@ -111,8 +112,8 @@ static char **command(const struct rules_host_ask *ask, const char *package, str
 }
 
 /* Its stdout is the pipe. */
-static int rules_host_start(const struct rules_host_ask *ask, const char *package, struct arena *a,
-                            pid_t *pid, int *from, struct err *e)
+static int python_host_start(const struct python_host_ask *ask, const char *package,
+                             struct arena *a, pid_t *pid, int *from, struct err *e)
 {
     int fds[2];
     posix_spawn_file_actions_t actions;
@@ -120,8 +121,8 @@ static int rules_host_start(const struct rules_host_ask *ask, const char *packag
         return err_sys(e, "create a pipe");
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-    const int sys =
-        posix_spawnp(pid, "python3", &actions, NULL, command(ask, package, a), environment(a));
+    const int sys = posix_spawnp(pid, "python3", &actions, NULL,
+                                 python_host_command(ask, package, a), python_host_environment(a));
     posix_spawn_file_actions_destroy(&actions);
     close(fds[1]);
     *from = fds[0];
@@ -132,9 +133,9 @@ static int rules_host_start(const struct rules_host_ask *ask, const char *packag
     return err_sys(e, "run python3");
 }
 
-/* ---- hearing it out ---- */
+/* ---- its answer ---- */
 
-static int rules_host_hear(int from, mono_ns end, struct buf *out, struct err *e)
+static int python_host_read(int from, mono_ns end, struct buf *out, struct err *e)
 {
     char piece[1 << 16];
     for (;;) {
@@ -158,7 +159,7 @@ static int rules_host_hear(int from, mono_ns end, struct buf *out, struct err *e
     }
 }
 
-static int rules_host_wait_for(pid_t pid, struct err *e)
+static int python_host_wait_for(pid_t pid, struct err *e)
 {
     int status;
     while (waitpid(pid, &status, 0) < 0)
@@ -171,25 +172,25 @@ static int rules_host_wait_for(pid_t pid, struct err *e)
     return 0;
 }
 
-static int ask_host(const struct rules_host_ask *ask, struct arena *a, struct buf *out,
-                    struct err *e)
+static int python_host_run(const struct python_host_ask *ask, struct arena *a, struct buf *out,
+                           struct err *e)
 {
-    const char *package = package_folder(a);
-    const mono_ns end = {clock_mono().ns + whole_limit_ns(ask)};
+    const char *package = python_host_package(a);
+    const mono_ns end = {clock_mono().ns + python_host_limit_ns(ask)};
     struct err ended;
     pid_t pid = 0;
     int from = -1;
     if (!package)
         return err_set(e, ERR_NOT_FOUND,
                        "the Python package is not installed next to this program");
-    int rc = rules_host_start(ask, package, a, &pid, &from, e);
+    int rc = python_host_start(ask, package, a, &pid, &from, e);
     if (rc != 0)
         return rc;
-    rc = rules_host_hear(from, end, out, e);
+    rc = python_host_read(from, end, out, e);
     close(from);
     if (rc != 0)
         kill(pid, SIGKILL);
-    if (rules_host_wait_for(pid, &ended) != 0 && rc == 0) {
+    if (python_host_wait_for(pid, &ended) != 0 && rc == 0) {
         *e = ended;
         rc = ended.code;
     }
@@ -198,9 +199,9 @@ static int ask_host(const struct rules_host_ask *ask, struct arena *a, struct bu
 
 /* ---- all of it ---- */
 
-/* One verdict for a file that gave none. */
-static void rules_host_give_up(const char *file, const char *why, struct arena *a,
-                               struct hosted **out, size_t *n)
+/* The verdict of a file that returned none. */
+static void python_host_give_up(const char *file, const char *why, struct arena *a,
+                                struct hosted **out, size_t *n)
 {
     *out = arena_new(a, struct hosted);
     (*out)->v = custom_verdict(path_base(file), "", "", a);
@@ -208,20 +209,20 @@ static void rules_host_give_up(const char *file, const char *why, struct arena *
     *n = 1;
 }
 
-int rules_host_check(const struct rules_host_ask *ask, struct arena *a, struct hosted **out,
-                     size_t *n, struct err *e)
+int python_host_check(const struct python_host_ask *ask, struct arena *a, struct hosted **out,
+                      size_t *n, struct err *e)
 {
     struct buf b = {0};
     for (size_t i = 0; i < ask->n_files; i++)
         if (access(ask->files[i], R_OK) != 0)
             return err_set(e, ERR_USAGE, "cannot read the rule file '%s': %s", ask->files[i],
                            strerror(errno));
-    int rc = ask_host(ask, a, &b, e);
+    int rc = python_host_run(ask, a, &b, e);
     if (rc == 0)
         rc = verdicts_read((const char *)b.p, b.len, a, out, n, e);
     buf_free(&b);
     if (rc == 0 || rc == ERR_USAGE)
         return rc;
-    rules_host_give_up(ask->files[0], e->msg, a, out, n);
+    python_host_give_up(ask->files[0], e->msg, a, out, n);
     return 0;
 }

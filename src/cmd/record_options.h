@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recording.h - what `run`, `attach` and `config` share: the settings as options, and how they talk
- * while recording. */
-#ifndef CMD_RECORDING_H
-#define CMD_RECORDING_H
+/* record_options.h - the options of `run` and `attach`: the settings that both take come first,
+ * then the rows here, then a command's own rows. */
+#ifndef CMD_RECORD_OPTIONS_H
+#define CMD_RECORD_OPTIONS_H
 
-#include "agent/control.h"
-#include "agent/recorder.h"
 #include "cmd/cmd.h"
-#include "config/settings.h"
+#include "session/session.h"
 
-/* Indexes in the commands' tables: the settings that all take come first, then these two rows,
- * then a command's own rows. */
 enum {
 #define SETTING(id, ...) R_##id,
 #define SETTING_JOB(...)
@@ -33,13 +29,17 @@ enum {
                 "Serve the dashboard during the run; in a terminal, keep serving until Ctrl-C."    \
     }
 
-/* What the sources say for this command, whose table has settings among its options. A wrong option
- * is ERR_USAGE; what else is wrong stands in out->problems. argv: what will run; NULL: nothing. */
-MUST_CHECK int recording_settings(struct settings *out, const struct cmd_args *args,
-                                  const char *const *argv, struct arena *a, struct err *e);
-
-/* Records with the options given; `ask` already says which job. Returns the status to exit with, or
- * a negative code. */
-int recording_run(const struct cmd_args *args, struct record_ask *ask, struct err *e);
+/* Records with the options given; `ask` already names the job. */
+static inline int record_with_options(const struct cmd_args *a, struct record_ask *ask,
+                                      struct err *e)
+{
+    const struct session_options o = {
+        .table = a->cmd->options,
+        .given = a->opt,
+        .quiet = a->opt[R_QUIET].given,
+        .serve = a->opt[R_SERVE].given,
+    };
+    return session_run(&o, ask, e);
+}
 
 #endif
