@@ -45,7 +45,7 @@ struct check {
     const struct right_size *right_size; /* NULL: none is proposed */
     bool shown[RULE_N];                  /* by --rule */
     const struct opt_value *asked;       /* --rule: the names of rules to show; none: all */
-    struct user_rules user;
+    struct user_rule_set user;
     struct verdict *v; /* all that are shown: those of rules.def, then the user's */
     const struct param_value **p;
     size_t n_v;

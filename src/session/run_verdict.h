@@ -11,14 +11,14 @@
 
 #include "rules/params.h"
 
-struct user_rules;
+struct user_rule_set;
 
 struct run_verdict_ask {
     const char *path; /* the run folder; its files are closed */
     struct rule_params params;
-    const struct user_rules *own; /* rules of the user */
-    bool quiet;                   /* only files, no lines */
-    bool report;                  /* write report.html and report.json too */
+    const struct user_rule_set *own; /* rules of the user */
+    bool quiet;                      /* only files, no lines */
+    bool report;                     /* write report.html and report.json too */
     /* Called with each line, in the other process. */
     void (*tell)(void *ctx, const char *line);
 };

@@ -41,7 +41,7 @@ static void session_print_problems(const struct settings *s, struct arena *a)
 /* The settings of rules, parsed. */
 struct session_rules {
     struct rule_params params;
-    struct user_rules user;
+    struct user_rule_set user;
     struct action *actions;
     size_t n_actions;
 };
@@ -61,7 +61,7 @@ static int session_take_rule(struct settings *s, const struct rule_setting *r,
 }
 
 static int session_take_custom(struct settings *s, const struct action_setting *from,
-                               struct user_rules *u, struct err *e)
+                               struct user_rule_set *u, struct err *e)
 {
     const int rc = user_rules_add(u, from, e);
     if (rc == 0 || from->from.source == FROM_OPTION)

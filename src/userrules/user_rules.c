@@ -16,7 +16,7 @@ static_assert((int)CUSTOM_MOST >= (int)CUSTOM_RULES_MOST,
 
 /* ---- from the settings ---- */
 
-void user_rules_files(struct user_rules *u, const struct settings *s, struct arena *a)
+void user_rules_files(struct user_rule_set *u, const struct settings *s, struct arena *a)
 {
     const char **files = arena_array(a, const char *, s->n_rule_files + 1);
     memcpy(files, s->rule_files, s->n_rule_files * sizeof *files);
@@ -26,7 +26,7 @@ void user_rules_files(struct user_rules *u, const struct settings *s, struct are
     u->limit_ns = USER_RULE_LIMIT_NS;
 }
 
-bool user_rules_has(const struct user_rules *u, const char *name)
+bool user_rules_has(const struct user_rule_set *u, const char *name)
 {
     for (size_t i = 0; i < u->n_custom; i++)
         if (strcmp(u->custom[i].name, name) == 0)
@@ -34,7 +34,7 @@ bool user_rules_has(const struct user_rules *u, const char *name)
     return false;
 }
 
-int user_rules_add(struct user_rules *u, const struct action_setting *from, struct err *e)
+int user_rules_add(struct user_rule_set *u, const struct action_setting *from, struct err *e)
 {
     struct custom_rule r = custom_rule_new();
     int rc = 0;
@@ -56,7 +56,7 @@ static bool user_rules_is_builtin(const char *text, struct arena *a)
     return rule_find(name) || strcmp(name, "ProfilerReport") == 0;
 }
 
-bool user_rules_set(struct user_rules *u, const char *text, struct arena *a)
+bool user_rules_set(struct user_rule_set *u, const char *text, struct arena *a)
 {
     if (u->n_files == 0 || user_rules_is_builtin(text, a))
         return false;
@@ -64,14 +64,14 @@ bool user_rules_set(struct user_rules *u, const char *text, struct arena *a)
     return true;
 }
 
-bool user_rules_any(const struct user_rules *u)
+bool user_rules_any(const struct user_rule_set *u)
 {
     return u->n_custom > 0 || u->n_files > 0;
 }
 
 /* ---- evaluating ---- */
 
-static bool user_rules_wants(const struct user_rules *u, const char *name)
+static bool user_rules_wants(const struct user_rule_set *u, const char *name)
 {
     for (size_t i = 0; i < u->n_only; i++)
         if (strcmp(u->only[i], name) == 0)
@@ -79,8 +79,8 @@ static bool user_rules_wants(const struct user_rules *u, const char *name)
     return u->n_only == 0;
 }
 
-static int user_rules_check_files(const struct user_rules *u, const char *folder, struct arena *a,
-                                  struct hosted **out, size_t *n, struct err *e)
+static int user_rules_check_files(const struct user_rule_set *u, const char *folder,
+                                  struct arena *a, struct hosted **out, size_t *n, struct err *e)
 {
     const struct python_host_ask ask = {
         .files = u->files,
@@ -96,7 +96,7 @@ static int user_rules_check_files(const struct user_rules *u, const char *folder
     return u->n_files ? python_host_check(&ask, a, out, n, e) : 0;
 }
 
-int user_rules_check(const struct user_rules *u, struct run *r, struct arena *a,
+int user_rules_check(const struct user_rule_set *u, struct run *r, struct arena *a,
                      struct hosted **out, size_t *n, struct err *e)
 {
     struct hosted *python;

@@ -14,7 +14,7 @@
 struct action_setting;
 struct settings;
 
-struct user_rules {
+struct user_rule_set {
     struct custom_rule custom[CUSTOM_MOST];
     size_t n_custom;
     const char *const *files; /* in Python */
@@ -29,20 +29,20 @@ struct user_rules {
 #define USER_RULE_LIMIT_NS (60 * NS_PER_S)
 
 /* Sets the files of the settings. */
-void user_rules_files(struct user_rules *u, const struct settings *s, struct arena *a);
+void user_rules_files(struct user_rule_set *u, const struct settings *s, struct arena *a);
 /* Adds a custom rule. ERR_USAGE, with its place in the settings, when it is invalid. */
-MUST_CHECK int user_rules_add(struct user_rules *u, const struct action_setting *from,
+MUST_CHECK int user_rules_add(struct user_rule_set *u, const struct action_setting *from,
                               struct err *e);
 /* Takes "Rule.param=value" if it is for a rule in Python: no built-in rule has that name. */
-bool user_rules_set(struct user_rules *u, const char *text, struct arena *a);
-bool user_rules_any(const struct user_rules *u);
+bool user_rules_set(struct user_rule_set *u, const char *text, struct arena *a);
+bool user_rules_any(const struct user_rule_set *u);
 /* Whether the custom rules contain this name. */
-bool user_rules_has(const struct user_rules *u, const char *name);
+bool user_rules_has(const struct user_rule_set *u, const char *name);
 
 /* Evaluates all. What is wrong with one rule is its verdict. */
-MUST_CHECK int user_rules_check(const struct user_rules *u, struct run *r, struct arena *a,
+MUST_CHECK int user_rules_check(const struct user_rule_set *u, struct run *r, struct arena *a,
                                 struct hosted **out, size_t *n, struct err *e);
-/* The same for a folder, as agent/ownrules.h expects it; ctx is a struct user_rules. */
+/* The same for a folder, as agent/ownrules.h expects it; ctx is a struct user_rule_set. */
 void user_rules_judge(void *ctx, const char *folder, struct buf *out);
 
 #endif
