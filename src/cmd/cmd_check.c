@@ -12,7 +12,6 @@
 #include "base/table.h"
 #include "cmd/check.h"
 #include "cmd/cmd.h"
-#include "cmd/cmd_rows.h"
 #include "cmd/output.h"
 #include "rules/verdict_json.h"
 #include "tables/runview.h"

@@ -10,7 +10,7 @@
 #include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/steprange.h"
+#include "cmd/window.h"
 #include "compare/compare_words.h"
 #include "config/price.h"
 #include "cost/machines.h"

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "cmd/cmd.h"
-#include "cmd/steprange.h"
 #include "cmd/window.h"
 #include "export/export.h"
 #include "export/export_walk.h"

@@ -7,7 +7,6 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
-#include "cmd/cmd_rows.h"
 #include "cmd/output.h"
 #include "run/run_info.h"
 #include "tables/runview.h"

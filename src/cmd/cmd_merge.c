@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/steprange.h"
+#include "cmd/window.h"
 #include "convert/interrupted.h"
 #include "convert/run_restore.h"
 #include "export/export_copy.h"

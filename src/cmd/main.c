@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - finds the command, parses its table, calls it, says what failed. */
+/* main.c - finds the command, parses its options, calls it, prints what failed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "base/file.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
-#include "cmd/runs_dir.h"
 #include "cmd/usage.h"
+#include "config/settings.h"
 #include "query/run.h"
 #include "run/run_info.h"
 
@@ -33,7 +33,7 @@ static int main_complain(const struct err *e)
 /* ------------------------------------------------------------------------------------------------
  * Positional arguments */
 
-static int check_key_value(const char *word, struct err *e)
+static int main_check_key_value(const char *word, struct err *e)
 {
     const char *equals = strchr(word, '=');
     if (equals && equals != word)
@@ -41,7 +41,7 @@ static int check_key_value(const char *word, struct err *e)
     return err_set(e, ERR_USAGE, "'%.200s' is not of the form KEY=VALUE", word);
 }
 
-static int check_args(const struct cmd *c, const struct opt_result *r, struct err *e)
+static int main_check_args(const struct cmd *c, const struct opt_result *r, struct err *e)
 {
     size_t i = 0;
     for (const struct cmd_arg *a = c->args; a && a->name; a++) {
@@ -49,7 +49,7 @@ static int check_args(const struct cmd *c, const struct opt_result *r, struct er
             return err_set(e, ERR_USAGE, "missing argument %s; see 'footplate help %s'", a->name,
                            c->name);
         for (size_t most = a->repeat ? r->n_rest : i + 1; i < most && i < r->n_rest; i++)
-            if (a->kind == ARG_KEY_VALUE && check_key_value(r->rest[i], e) != 0)
+            if (a->kind == ARG_KEY_VALUE && main_check_key_value(r->rest[i], e) != 0)
                 return e->code;
     }
     if (i < r->n_rest)
@@ -66,8 +66,8 @@ static enum opt_order main_order_of(const struct cmd *c)
     return OPT_ANYWHERE;
 }
 
-/* Where a name fits several runs, the user learns which one is taken. */
-static void tell_choices(const struct cmd *c, const struct opt_result *r, const char *dir)
+/* If a name matches several runs, prints which one is used. */
+static void main_print_choice(const struct cmd *c, const struct opt_result *r, const char *dir)
 {
     char path[PATH_LEN];
     struct err e;
@@ -85,6 +85,29 @@ static void tell_choices(const struct cmd *c, const struct opt_result *r, const 
         }
 }
 
+static struct opt_value *main_dir_option(const struct opt *table, struct opt_value *values)
+{
+    for (size_t i = 0; table[i].name; i++)
+        if (strcmp(table[i].name, settings_table[SETTING_DIR].option.name) == 0)
+            return table[i].otherwise ? NULL : &values[i];
+    return NULL;
+}
+
+/* Fills the value of an option --dir that has no default: the folder where `footplate run` would
+ * put runs. Problems of the configuration are reported by `run` and `config`, not here. */
+static const char *main_fill_dir(const struct opt *table, struct opt_value *values, struct arena *a)
+{
+    struct opt_value *dir = main_dir_option(table, values);
+    const struct settings_ask ask = {.environment = environ};
+    struct err e;
+    if (!dir || dir->given)
+        return dir ? dir->text : NULL;
+    struct settings *s = arena_new(a, struct settings);
+    if (settings_load(s, &ask, a, &e) == 0)
+        dir->text = s->dir;
+    return dir->text;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Calling */
 
@@ -98,10 +121,10 @@ static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a
         return EXIT_FINE;
     }
     if (rc == 0)
-        rc = check_args(c, &r, e);
+        rc = main_check_args(c, &r, e);
     if (rc != 0)
         return err_in(e, "%s", c->name);
-    tell_choices(c, &r, runs_dir_fill(table, r.v, a));
+    main_print_choice(c, &r, main_fill_dir(table, r.v, a));
     const struct cmd_args args = {c, r.v, r.rest, r.n_rest};
     return c->run(&args, e);
 }

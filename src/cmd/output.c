@@ -2,7 +2,12 @@
 /* output.c - see output.h. A write that fails is noticed once, by main at the end. */
 #include "cmd/output.h"
 
+#include <math.h>
 #include <stdio.h>
+
+#include "query/eventsum.h"
+#include "record/record.h"
+#include "tables/runview.h"
 
 enum { OUTPUT_CHUNK = 1 << 16 };
 
@@ -36,3 +41,22 @@ void output_csv(const struct row_table *t, const char *first, const void *rows, 
     output_buf(&b);
     buf_free(&b);
 }
+
+/* ---- rows ---- */
+
+const char *const metric_per_names[] = {
+    [PER_NODE] = "node",
+    [PER_CORE] = "core",
+    [PER_DISK] = "disk",
+    [PER_NIC] = "interface",
+    [PER_PROCESS] = "process",
+    [PER_JOB] = "job",
+    [PER_CGROUP] = "control group",
+    [PER_GPU] = "GPU",
+    [PER_SELF] = "Footplate",
+};
+
+const char *const metric_kind_names[] = {[KIND_GAUGE] = "gauge", [KIND_RATE] = "rate"};
+
+#define ROWS_FILE "cmd/cmd_rows.def"
+#include "base/row_expand.h"
