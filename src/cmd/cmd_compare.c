@@ -12,7 +12,7 @@
 #include "cmd/output.h"
 #include "cmd/window.h"
 #include "compare/compare_words.h"
-#include "config/price.h"
+#include "config/settings.h"
 #include "cost/machines.h"
 #include "query/run.h"
 #include "report/compare_page.h"

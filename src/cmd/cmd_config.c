@@ -43,7 +43,7 @@ static const char *cmd_config_value_of(const struct settings *s, enum setting_id
                                        struct arena *a)
 {
     struct buf b = {0};
-    settings_table[id].print(s, &b);
+    settings_table[id].print(s, id, &b);
     const char *text = arena_strndup(a, b.p ? (const char *)b.p : "", b.len);
     buf_free(&b);
     return text;
@@ -55,8 +55,7 @@ static const char *where_of(const struct settings *s, enum setting_id id)
     return o->source == FROM_DEFAULT ? setting_source_names[FROM_DEFAULT] : o->where;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Text */
+/* ---- text ---- */
 
 static const struct table_column columns[] = {
     {"SETTING"},
@@ -80,8 +79,7 @@ static void cmd_config_print_text(const struct settings *s, struct arena *a)
         printf("%s%s\n", i ? "" : "\n", text_safe(a, s->notes.v[i]));
 }
 
-/* ------------------------------------------------------------------------------------------------
- * JSON */
+/* ---- JSON ---- */
 
 static void cmd_config_put_remarks(struct jw *j, const char *key, const struct remarks *r)
 {
@@ -117,8 +115,7 @@ static void cmd_config_print_json(const struct settings *s, struct arena *a)
     buf_free(&b);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Markdown */
+/* ---- markdown ---- */
 
 static void cmd_config_print_markdown(void)
 {

@@ -51,8 +51,7 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-/* ------------------------------------------------------------------------------------------------
- * What is asked for */
+/* ---- what is asked for ---- */
 
 static int choose_what(const struct cmd_args *args, const struct export_format *f,
                        enum export_what *out, struct err *e)
@@ -111,8 +110,7 @@ static int make_job(const struct cmd_args *args, struct run *r, struct export_jo
     return check_series(out, e);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Where it goes */
+/* ---- where it goes ---- */
 
 static int write_job(const struct export_format *f, struct export_job *job, bool on_screen,
                      struct err *e)

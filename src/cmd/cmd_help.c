@@ -109,8 +109,7 @@ void usage_option_help(struct buf *out, const struct opt *o)
         buf_printf(out, " Default: %s.", o->otherwise);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Text on a terminal */
+/* ---- text on a terminal ---- */
 
 static size_t help_width(FILE *to)
 {

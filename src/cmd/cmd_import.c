@@ -244,8 +244,7 @@ static const struct importer *format_of(const struct cmd_args *a)
     return importer_find(a->opt[O_FORMAT].text);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * A run */
+/* ---- a run ---- */
 
 /* "resnet50" of "/x/resnet50.1623142624.pt.trace.json.gz"; of a folder its name. */
 static void name_of_trace(char out[RUN_NAME_LEN], const char *path, bool single)

@@ -48,8 +48,7 @@ struct cmd_merge_source {
     char prefix[RUN_NAME_LEN];
 };
 
-/* ------------------------------------------------------------------------------------------------
- * Steps */
+/* ---- steps ---- */
 
 /* When the first rank begins that step; 0: there is none. */
 static int64_t cmd_merge_begin_of(const struct rank_steps *ranks, size_t n, int64_t number)
@@ -96,8 +95,7 @@ static int align(struct cmd_merge_source *v, size_t n, int64_t from, struct aren
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Names of nodes */
+/* ---- names of nodes ---- */
 
 static bool has_node(const struct run_info *info, const char *id)
 {
@@ -139,8 +137,7 @@ static void name_sources(struct cmd_merge_source *v, size_t n)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------
- * The command */
+/* ---- the command ---- */
 
 static int pass(void *ctx, struct err *e)
 {

@@ -104,8 +104,7 @@ static void show_text_put_head(const struct show *s)
     put_price(s);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Nodes */
+/* ---- nodes ---- */
 
 /* "2 x NVIDIA H100, 80.0 GiB each", "2 GPUs" when no more is known, or why there is none. */
 static const char *gpu_text(const struct show *s, const struct node_info *n)
@@ -169,8 +168,7 @@ static void show_text_put_nodes(const struct show *s)
         show_text_put_node(s, &v[i]);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * What was recorded and what that cost */
+/* ---- what was recorded and what that cost ---- */
 
 static void put_recorded(const struct show *s)
 {
@@ -194,8 +192,7 @@ static void show_text_put_cost(const struct show *s)
                        isnan(written) ? "" : ", disk writes ", isnan(written) ? "" : bytes);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Phases and steps */
+/* ---- phases and steps ---- */
 
 static const struct table_column phase_columns[] = {
     {"PHASE"},
@@ -274,8 +271,7 @@ static void show_text_put_phases(const struct show *s)
         show_text_put_steps(s, m);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * The training loop */
+/* ---- the training loop ---- */
 
 /* What one iteration is spent on, as one clock saw it: "forward 7.69 ms, backward 17.7 ms". */
 static void show_text_put_clock(const struct show *s, const struct step_stats *x, const char *label,
@@ -376,8 +372,7 @@ static void put_job(const struct show *s)
     show_text_put_line(s, "memory", "%s", gpuview_memory(g));
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Utilization */
+/* ---- utilization ---- */
 
 static const struct table_column columns[] = {
     {"NODE"},
@@ -434,8 +429,7 @@ static void put_utilization(const struct show *s)
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Marks and losses */
+/* ---- marks and losses ---- */
 
 /* Marks that every healthy run has are not news. */
 static bool is_news(enum mark_id id)

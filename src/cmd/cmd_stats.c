@@ -95,8 +95,7 @@ static int read_stats(struct run *r, const struct cmd_args *args, enum output ou
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Printing */
+/* ---- printing ---- */
 
 static void cmd_stats_print_json(const struct stats *s)
 {

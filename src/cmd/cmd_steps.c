@@ -16,8 +16,7 @@
 #include "query/steps.h"
 #include "tables/stepsview.h"
 
-/* ------------------------------------------------------------------------------------------------
- * JSON and CSV */
+/* ---- JSON and CSV ---- */
 
 static void steps_json(const struct steps_view *v)
 {
@@ -37,8 +36,7 @@ static void steps_csv(const struct steps_view *v)
     output_csv(&row_Step, csv_columns, v->items, v->n_items, v->arena);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * For people */
+/* ---- for people ---- */
 
 /* Parts that took any time, or that a hook says it could not see; the others would only widen the
  * table. */

@@ -30,8 +30,7 @@ static int main_complain(const struct err *e)
     return e->code == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Positional arguments */
+/* ---- positional arguments ---- */
 
 static int main_check_key_value(const char *word, struct err *e)
 {
@@ -108,8 +107,7 @@ static const char *main_fill_dir(const struct opt *table, struct opt_value *valu
     return dir->text;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Calling */
+/* ---- calling ---- */
 
 static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a, struct err *e)
 {

@@ -164,8 +164,7 @@ int64_t runview_interval_ns(const struct run_info *info)
     return least;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * The command */
+/* ---- the command ---- */
 
 static const char plain_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                     "_-./=:,@%+";
@@ -199,8 +198,7 @@ const char *runview_command(const struct run_info *info, struct arena *a)
     return text;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Losses */
+/* ---- losses ---- */
 
 int loss_list_read(struct loss_list *out, struct run *r, struct arena *a, struct err *e)
 {

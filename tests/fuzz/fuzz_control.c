@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "config/limits.h"
+#include "config/settings.h"
 #include "control/control_protocol.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
