@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doc_plain.c - documents as text for terminals and mail: 78 columns where words allow it. */
-#include <math.h>
+/* doc_text.c - documents as text for terminals and mail, and as Markdown for pull requests and
+ * issues. Text has 78 columns where words allow it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "report/doc_internal.h"
-#include "report/doc_told.h"
+
+/* ---- text ---- */
 
 enum { WIDTH = 78, NAME = 26, CELL_MOST = 48 };
 
@@ -18,7 +19,7 @@ static void doc_plain_put(struct doc *d, const char *s)
 
 /* Breaks at blanks; all lines but the first begin with `indent` blanks. `at`: where the first
  * begins. */
-static void wrap(struct doc *d, const char *text, size_t at, size_t indent)
+static void doc_plain_wrap(struct doc *d, const char *text, size_t at, size_t indent)
 {
     const char *s = text_safe(d->arena, text);
     for (bool first = true; *s; first = false) {
@@ -39,7 +40,7 @@ static void wrap(struct doc *d, const char *text, size_t at, size_t indent)
     doc_plain_put(d, "\n");
 }
 
-static void underline(struct doc *d, const char *title, char with)
+static void doc_plain_underline(struct doc *d, const char *title, char with)
 {
     const size_t n = text_columns(title);
     for (size_t i = 0; i < n && i < WIDTH; i++)
@@ -47,73 +48,58 @@ static void underline(struct doc *d, const char *title, char with)
     doc_plain_put(d, "\n");
 }
 
-static void doc_plain_open_text(struct doc *d, const struct page_head *head)
+static void doc_plain_open(struct doc *d, const struct page_head *head)
 {
     const char *title = text_safe(d->arena, head->title);
     buf_printf(d->out, "%s\n", title);
-    underline(d, title, '=');
+    doc_plain_underline(d, title, '=');
     if (head->lead)
-        wrap(d, head->lead, 0, 0);
+        doc_plain_wrap(d, head->lead, 0, 0);
 }
 
-static void close_text(struct doc *d, const char *foot)
+static void doc_plain_close(struct doc *d, const char *foot)
 {
     doc_plain_put(d, "\n");
     if (foot)
-        wrap(d, foot, 0, 0);
+        doc_plain_wrap(d, foot, 0, 0);
 }
 
-static void doc_plain_section(struct doc *d, const char *id, const char *title)
+static void doc_plain_section(struct doc *d, const char *title)
 {
-    (void)id;
     title = text_safe(d->arena, title);
     buf_printf(d->out, "\n\n%s\n", title);
-    underline(d, title, '-');
+    doc_plain_underline(d, title, '-');
 }
 
-static void doc_plain_part(struct doc *d, const char *id, const char *title)
+static void doc_plain_part(struct doc *d, const char *title)
 {
-    (void)id;
     buf_printf(d->out, "\n%s\n", text_safe(d->arena, title));
 }
 
 static void doc_plain_text(struct doc *d, const char *words)
 {
-    wrap(d, words, 0, 0);
+    doc_plain_wrap(d, words, 0, 0);
 }
 
 static void doc_plain_note(struct doc *d, enum tone tone, const char *words)
 {
     static const char signs[TONE_N] = {' ', '+', ' ', '!', '!'};
     buf_printf(d->out, "%c ", signs[tone]);
-    wrap(d, words, 2, 2);
+    doc_plain_wrap(d, words, 2, 2);
 }
 
 static void doc_plain_item(struct doc *d, const char *words)
 {
     doc_plain_put(d, "- ");
-    wrap(d, words, 2, 2);
+    doc_plain_wrap(d, words, 2, 2);
 }
 
-static void doc_plain_fact(struct doc *d, const char *name, double v, const char *words)
+static void doc_plain_fact(struct doc *d, const char *name, const char *words)
 {
-    (void)v;
     const size_t width = text_columns(name), pad = width < NAME - 1 ? NAME - width : 2;
     buf_printf(d->out, "%s%*s", name, (int)pad, "");
-    wrap(d, words, width + pad, NAME);
+    doc_plain_wrap(d, words, width + pad, NAME);
 }
-
-static void doc_plain_tile(struct doc *d, const char *name, const char *words, const char *below)
-{
-    doc_plain_fact(d, name, NAN, below ? arena_printf(d->arena, "%s (%s)", words, below) : words);
-}
-
-static void doc_plain_blank(struct doc *d)
-{
-    doc_plain_put(d, "\n");
-}
-
-/* ---- tables ---- */
 
 /* Bytes of the first line of a text: at most CELL_MOST columns, up to a blank where there is one.
  */
@@ -131,7 +117,7 @@ static size_t doc_plain_line_of(const char *s)
 }
 
 /* The next line of every cell of the row; false: there are none left. */
-static bool add_lines(struct doc *d, struct table *to, const char **rest, size_t n)
+static bool doc_plain_add_lines(struct doc *d, struct table *to, const char **rest, size_t n)
 {
     bool some = false;
     for (size_t c = 0; c < n; c++)
@@ -146,7 +132,7 @@ static bool add_lines(struct doc *d, struct table *to, const char **rest, size_t
 }
 
 /* The same with long texts on several lines, so that the columns stay readable. */
-static struct table folded(struct doc *d)
+static struct table doc_plain_fold(struct doc *d)
 {
     const struct table *from = &d->table;
     const size_t n = from->n_columns;
@@ -164,14 +150,14 @@ static struct table folded(struct doc *d)
                 table_rest(&to, "%s", rest[c]);
             else
                 table_cell(&to, "%s", rest[c]);
-        while (!reaches && add_lines(d, &to, rest, n))
+        while (!reaches && doc_plain_add_lines(d, &to, rest, n))
             ;
     }
     return to;
 }
 
 /* The first column with a text too long for one line; n_columns: there is none. */
-static size_t first_long(const struct table *t)
+static size_t doc_plain_first_long(const struct table *t)
 {
     size_t first = t->n_columns;
     for (size_t i = 0; i < t->n_cells; i++)
@@ -180,7 +166,7 @@ static size_t first_long(const struct table *t)
     return first;
 }
 
-static char *printed(const struct table *t)
+static char *doc_plain_printed(const struct table *t)
 {
     char *bytes = NULL;
     size_t n = 0;
@@ -193,7 +179,7 @@ static char *printed(const struct table *t)
 }
 
 /* The columns before `from` as a table; below each row the others, each on lines of its own. */
-static void put_rows_with_texts(struct doc *d, size_t from)
+static void doc_plain_put_rows(struct doc *d, size_t from)
 {
     const struct table *t = &d->table;
     struct table_column *columns = arena_array(d->arena, struct table_column, from + 2);
@@ -207,7 +193,7 @@ static void put_rows_with_texts(struct doc *d, size_t from)
     for (size_t i = 0; i < t->n_cells; i++)
         if (i % t->n_columns <= from)
             table_cell(&head, "%s", i % t->n_columns < from ? t->cells[i] : "");
-    char *text = printed(&head);
+    char *text = doc_plain_printed(&head);
     const char *line = text;
     for (size_t row = 0; *line; row++) {
         size_t n = strcspn(line, "\n");
@@ -220,14 +206,14 @@ static void put_rows_with_texts(struct doc *d, size_t from)
             if (*words)
                 doc_plain_put(d, "    ");
             if (*words)
-                wrap(d, words, 4, 4);
+                doc_plain_wrap(d, words, 4, 4);
         }
         line = next;
     }
     free(text);
 }
 
-static bool has_gaps(const struct table *t)
+static bool doc_plain_has_gaps(const struct table *t)
 {
     for (size_t i = 0; i < t->n_cells; i++)
         if (!t->cells[i])
@@ -237,38 +223,164 @@ static bool has_gaps(const struct table *t)
 
 static void doc_plain_table_end(struct doc *d)
 {
-    const size_t first = first_long(&d->table);
+    const size_t first = doc_plain_first_long(&d->table);
     buf_printf(d->out, "\n%s\n", text_safe(d->arena, d->caption));
-    if (first > 0 && first + 1 < d->table.n_columns && !has_gaps(&d->table)) {
-        put_rows_with_texts(d, first);
+    if (first > 0 && first + 1 < d->table.n_columns && !doc_plain_has_gaps(&d->table)) {
+        doc_plain_put_rows(d, first);
     } else {
         /* Names in other columns stay whole. */
-        const struct table t = first + 1 == d->table.n_columns ? folded(d) : d->table;
-        char *text = printed(&t);
+        const struct table t = first + 1 == d->table.n_columns ? doc_plain_fold(d) : d->table;
+        char *text = doc_plain_printed(&t);
         doc_plain_put(d, text);
         free(text);
     }
-    doc_plain_blank(d);
+    doc_plain_put(d, "\n");
 }
 
 const struct doc_form doc_plain = {
-    .open = doc_plain_open_text,
-    .close = close_text,
+    .open = doc_plain_open,
+    .close = doc_plain_close,
     .section = doc_plain_section,
     .part = doc_plain_part,
     .text = doc_plain_text,
     .note = doc_plain_note,
     .item = doc_plain_item,
     .fact = doc_plain_fact,
-    .facts_end = doc_plain_blank,
-    .tile = doc_plain_tile,
-    .tiles_end = doc_plain_blank,
-    .table = told_table,
-    .cell = told_cell,
-    .bar = told_bar,
-    .badge = told_badge,
-    .link = told_link,
-    .rest = told_rest,
     .table_end = doc_plain_table_end,
-    .figure = told_figure,
+};
+
+/* ---- Markdown ---- */
+
+static void doc_markdown_put(struct doc *d, const char *s)
+{
+    buf_put(d->out, s, strlen(s));
+}
+
+/* A text on one line in which nothing is markup: not HTML, not Markdown, not the end of a cell. */
+static void doc_markdown_put_safe(struct doc *d, const char *text)
+{
+    for (const char *s = text_safe(d->arena, text); *s; s++) {
+        if (*s == '<')
+            doc_markdown_put(d, "&lt;");
+        else if (*s == '&')
+            doc_markdown_put(d, "&amp;");
+        else if (strchr("\\`*_[]|#~>@", *s))
+            buf_printf(d->out, "\\%c", *s);
+        else
+            buf_u8(d->out, (uint8_t)*s);
+    }
+}
+
+static void doc_markdown_heading(struct doc *d, const char *marks, const char *title)
+{
+    buf_printf(d->out, "\n%s ", marks);
+    doc_markdown_put_safe(d, title);
+    doc_markdown_put(d, "\n\n");
+}
+
+static void doc_markdown_open(struct doc *d, const struct page_head *head)
+{
+    doc_markdown_put(d, "# ");
+    doc_markdown_put_safe(d, head->title);
+    doc_markdown_put(d, "\n\n");
+    if (head->lead) {
+        doc_markdown_put_safe(d, head->lead);
+        doc_markdown_put(d, "\n");
+    }
+}
+
+static void doc_markdown_close(struct doc *d, const char *foot)
+{
+    if (!foot)
+        return;
+    doc_markdown_put(d, "\n---\n\n");
+    doc_markdown_put_safe(d, foot);
+    doc_markdown_put(d, "\n");
+}
+
+static void doc_markdown_section(struct doc *d, const char *title)
+{
+    doc_markdown_heading(d, "##", title);
+}
+
+static void doc_markdown_part(struct doc *d, const char *title)
+{
+    doc_markdown_heading(d, "###", title);
+}
+
+static void doc_markdown_text(struct doc *d, const char *words)
+{
+    doc_markdown_put_safe(d, words);
+    doc_markdown_put(d, "\n\n");
+}
+
+static void doc_markdown_note(struct doc *d, enum tone tone, const char *words)
+{
+    static const char *const names[TONE_N] = {
+        [TONE_INFO] = "Note", [TONE_WARNING] = "Warning", [TONE_BAD] = "Important"};
+    doc_markdown_put(d, "> ");
+    if (names[tone])
+        buf_printf(d->out, "**%s:** ", names[tone]);
+    doc_markdown_put_safe(d, words);
+    doc_markdown_put(d, "\n\n");
+}
+
+static void doc_markdown_item(struct doc *d, const char *words)
+{
+    doc_markdown_put(d, "- ");
+    doc_markdown_put_safe(d, words);
+    doc_markdown_put(d, "\n");
+}
+
+static void doc_markdown_fact(struct doc *d, const char *name, const char *words)
+{
+    doc_markdown_put(d, "- **");
+    doc_markdown_put_safe(d, name);
+    doc_markdown_put(d, ":** ");
+    doc_markdown_put_safe(d, words);
+    doc_markdown_put(d, "\n");
+}
+
+static void doc_markdown_put_row(struct doc *d, const struct table *t, size_t row)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const size_t k = row * t->n_columns + i;
+        doc_markdown_put(d, i ? " | " : "| ");
+        if (k < t->n_cells && t->cells[k])
+            doc_markdown_put_safe(d, t->cells[k]);
+    }
+    doc_markdown_put(d, " |\n");
+}
+
+static void doc_markdown_table_end(struct doc *d)
+{
+    const struct table *t = &d->table;
+    doc_markdown_put(d, "**");
+    doc_markdown_put_safe(d, d->caption);
+    doc_markdown_put(d, "**\n\n|");
+    for (size_t i = 0; i < t->n_columns; i++) {
+        doc_markdown_put(d, " ");
+        doc_markdown_put_safe(d, t->columns[i].title);
+        doc_markdown_put(d, " |");
+    }
+    doc_markdown_put(d, "\n|");
+    for (size_t i = 0; i < t->n_columns; i++)
+        doc_markdown_put(d, t->columns[i].right ? " ---: |" : " --- |");
+    doc_markdown_put(d, "\n");
+    for (size_t row = 0; row * t->n_columns < t->n_cells; row++)
+        doc_markdown_put_row(d, t, row);
+    doc_markdown_put(d, "\n");
+}
+
+const struct doc_form doc_markdown = {
+    .open = doc_markdown_open,
+    .close = doc_markdown_close,
+    .section = doc_markdown_section,
+    .part = doc_markdown_part,
+    .text = doc_markdown_text,
+    .note = doc_markdown_note,
+    .item = doc_markdown_item,
+    .fact = doc_markdown_fact,
+    .table_end = doc_markdown_table_end,
+    .blank_after_list = true,
 };
