@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/window.h"
-#include "compare/compare_words.h"
+#include "compare/compare.h"
 #include "config/settings.h"
 #include "cost/machines.h"
 #include "query/run.h"

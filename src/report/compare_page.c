@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "compare/compare_words.h"
+#include "compare/compare.h"
 #include "rules/rule.h"
 #include "run/run_info.h"
 #include "tables/opsview.h"
