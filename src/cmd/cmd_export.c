@@ -12,8 +12,8 @@
 #include "export/export.h"
 #include "export/export_walk.h"
 #include "query/run.h"
-#include "tables/query_match.h"
 #include "tables/runview.h"
+#include "tables/seriesview.h"
 
 enum {
     O_FORMAT,

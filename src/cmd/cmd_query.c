@@ -14,7 +14,6 @@
 #include "cmd/window.h"
 #include "query/run.h"
 #include "query/series.h"
-#include "tables/query_match.h"
 #include "tables/runview.h"
 #include "tables/seriesview.h"
 
@@ -30,7 +29,7 @@ static int query_each_series(struct run *r, const struct series_ask *ask, const 
                              each_series *call, void *ctx, struct err *e)
 {
     for (size_t i = 0; i < all->n && !ferror(stdout); i++) {
-        if (!query_matches(ask, &all->v[i]))
+        if (!series_matches(ask, &all->v[i]))
             continue;
         struct arena a = {0};
         struct series_ask one = *ask;
@@ -245,7 +244,7 @@ static size_t query_chart_width(const struct series_ask *ask, const struct keys 
     const size_t terminal = term_width(stdout);
     size_t label = 0;
     for (size_t i = 0; i < all->n; i++)
-        if (query_matches(ask, &all->v[i])) {
+        if (series_matches(ask, &all->v[i])) {
             const size_t n =
                 text_columns(query_chart_label_of(&all->v[i], query_chart_several_nodes(all), a));
             label = MAX_OF(label, n);

@@ -18,7 +18,7 @@
 #include "record/record.h"
 #include "run/run_info.h"
 #include "sample/probe.h"
-#include "tables/loss_words.h"
+#include "tables/runview.h"
 #include "tables/show.h"
 #include "tables/stepsview.h"
 

@@ -7,7 +7,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "report/report_internal.h"
-#include "tables/loss_words.h"
+#include "tables/runview.h"
 
 static const struct page_column columns[] = {
     {"Node"},

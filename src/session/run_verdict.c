@@ -17,7 +17,7 @@
 #include "report/report.h"
 #include "rules/findings_file.h"
 #include "rules/rightsize_advise.h"
-#include "tables/stepview.h"
+#include "tables/stepsview.h"
 #include "tables/verdict_words.h"
 #include "userrules/user_rules.h"
 

@@ -4,7 +4,7 @@
 
 #include "cmd/cmd.h"
 #include "sample/probe.h"
-#include "tables/loss_words.h"
+#include "tables/runview.h"
 #include "test.h"
 
 static void check_option(const struct cmd *c, const struct opt *o)
