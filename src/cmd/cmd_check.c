@@ -475,13 +475,9 @@ static int cmd_check_choose_format(const struct cmd_args *args, enum cmd_check_f
     static const enum cmd_check_format of_output[] = {
         [OUTPUT_TEXT] = FORMAT_TEXT, [OUTPUT_JSON] = FORMAT_JSON, [OUTPUT_CSV] = FORMAT_CSV};
     const struct opt_value *format = &args->opt[O_FORMAT];
-    enum output output;
-    const int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
-    if (rc != 0)
-        return rc;
-    if (format->given && output != OUTPUT_TEXT)
+    if (format->given && args->output != OUTPUT_TEXT)
         return err_set(e, ERR_USAGE, "--format cannot be combined with --json or --csv");
-    *out = format->given ? (enum cmd_check_format)format->number : of_output[output];
+    *out = format->given ? (enum cmd_check_format)format->number : of_output[args->output];
     if ((*out == FORMAT_SAGEMAKER) != args->opt[O_OUT].given)
         return err_set(e, ERR_USAGE,
                        "--format sagemaker requires -o DIR, and -o requires --format sagemaker");

@@ -111,22 +111,14 @@ static void cmd_events_print(enum output output, const struct event_sum *v, size
         cmd_events_print_text(v, n, a);
 }
 
-static int cmd_events_run(const struct cmd_args *args, struct err *e)
+static int cmd_events_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                             struct err *e)
 {
-    enum output output;
-    struct arena a = {0};
-    struct run *r = NULL;
     struct event_sum *v;
     size_t n;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    const int rc = read_sums(r, args, a, &v, &n, e);
     if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = read_sums(r, args, &a, &v, &n, e);
-    if (rc == 0)
-        cmd_events_print(output, v, n, &a);
-    run_close(r);
-    arena_free(&a);
+        cmd_events_print(args->output, v, n, a);
     return rc;
 }
 
@@ -150,5 +142,5 @@ const struct cmd cmd_events = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_events_run,
+    .on_run = cmd_events_on_run,
 };

@@ -160,20 +160,17 @@ static int write_folder(const struct export_format *f, struct export_job *job, c
     return rc;
 }
 
-static int cmd_export_run(const struct cmd_args *args, struct err *e)
+static int cmd_export_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                             struct err *e)
 {
+    (void)a;
     const struct export_format *f = export_formats[args->opt[O_FORMAT].number];
     const char *path = args->opt[O_OUTPUT].text;
     struct export_job job;
-    struct run *r = NULL;
-    int rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
+    const int rc = make_job(args, r, &job, e);
     if (rc != 0)
         return rc;
-    rc = make_job(args, r, &job, e);
-    if (rc == 0)
-        rc = f->folder ? write_folder(f, &job, path, e) : write_file(f, &job, path, e);
-    run_close(r);
-    return rc;
+    return f->folder ? write_folder(f, &job, path, e) : write_file(f, &job, path, e);
 }
 
 static const char *const help[] = {
@@ -208,5 +205,5 @@ const struct cmd cmd_export = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_export_run,
+    .on_run = cmd_export_on_run,
 };

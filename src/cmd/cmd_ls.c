@@ -125,17 +125,14 @@ static void cmd_ls_print(enum output output, const struct run_line *v, size_t n,
 
 static int cmd_ls_run(const struct cmd_args *args, struct err *e)
 {
-    enum output output;
     struct arena a = {0};
     struct run_line *v;
     size_t n;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
-    if (rc == 0)
-        rc = cmd_ls_read(args, &a, &v, &n, e);
+    const int rc = cmd_ls_read(args, &a, &v, &n, e);
     if (rc == 0 && args->opt[O_NAMES].given)
         cmd_ls_print_names(v, n);
     else if (rc == 0)
-        cmd_ls_print(output, v, n, &a);
+        cmd_ls_print(args->output, v, n, &a);
     if (rc == 0 && n == 0)
         fprintf(stderr, "no runs in '%s'\n", runs_folder(args->opt[O_DIR].text));
     arena_free(&a);

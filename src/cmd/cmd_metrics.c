@@ -25,15 +25,6 @@ static const char *unit_shown(enum unit u)
     return u == UNIT_COUNT ? "count" : unit_name(u);
 }
 
-static void cmd_metrics_print_json(void)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    rows_json(&j, NULL, &row_KnownMetric, metrics, METRIC_N, NULL);
-    output_buf(&b);
-    buf_free(&b);
-}
-
 static void cmd_metrics_print_csv(void)
 {
     struct arena a = {0};
@@ -70,15 +61,11 @@ static void cmd_metrics_print_table(void)
 
 static int cmd_metrics_run(const struct cmd_args *args, struct err *e)
 {
-    enum output output;
-    const int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
-    if (rc != 0)
-        return rc;
-    if (args->opt[O_MARKDOWN].given && output != OUTPUT_TEXT)
+    if (args->opt[O_MARKDOWN].given && args->output != OUTPUT_TEXT)
         return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json or --csv");
-    if (output == OUTPUT_JSON)
-        cmd_metrics_print_json();
-    else if (output == OUTPUT_CSV)
+    if (args->output == OUTPUT_JSON)
+        output_json(&row_KnownMetric, metrics, METRIC_N);
+    else if (args->output == OUTPUT_CSV)
         cmd_metrics_print_csv();
     else if (args->opt[O_MARKDOWN].given)
         cmd_metrics_print_markdown();

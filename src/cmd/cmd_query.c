@@ -335,7 +335,7 @@ static int cmd_query_ask(struct run *r, const struct cmd_args *args, struct seri
     return 0;
 }
 
-static int query(struct run *r, const struct cmd_args *args, enum output output, struct err *e)
+static int query(struct run *r, const struct cmd_args *args, struct err *e)
 {
     struct arena a = {0};
     struct series_ask ask;
@@ -346,23 +346,20 @@ static int query(struct run *r, const struct cmd_args *args, enum output output,
     if (rc == 0)
         rc = query_check(r, &ask, &all, e);
     if (rc == 0)
-        rc = query_print(output, r, &ask, &all, e);
+        rc = query_print(args->output, r, &ask, &all, e);
     arena_free(&a);
     return rc;
 }
 
 static int cmd_query_run(const struct cmd_args *args, struct err *e)
 {
-    enum output output;
     struct run *r = NULL;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
-    if (rc == 0 && !args->opt[O_METRIC].given)
-        rc = err_set(e, ERR_USAGE,
-                     "query: --metric is required; 'footplate metrics' lists all metrics");
+    if (!args->opt[O_METRIC].given)
+        return err_set(e, ERR_USAGE,
+                       "query: --metric is required; 'footplate metrics' lists all metrics");
+    int rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = query(r, args, output, e);
+        rc = query(r, args, e);
     run_close(r);
     return rc;
 }

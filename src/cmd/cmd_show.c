@@ -575,20 +575,15 @@ static void cmd_show_print_json(const struct show *s)
     buf_free(&b);
 }
 
-static int cmd_show_run(const struct cmd_args *args, struct err *e)
+static int cmd_show_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                           struct err *e)
 {
-    struct arena a = {0};
-    struct run *r = NULL;
     struct show show;
-    int rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = show_read(&show, r, &a, e);
-    if (rc == 0 && args->opt[O_JSON].given)
+    const int rc = show_read(&show, r, a, e);
+    if (rc == 0 && args->output == OUTPUT_JSON)
         cmd_show_print_json(&show);
     else if (rc == 0)
         show_text(&show);
-    run_close(r);
-    arena_free(&a);
     return rc;
 }
 
@@ -612,5 +607,5 @@ const struct cmd cmd_show = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_show_run,
+    .on_run = cmd_show_on_run,
 };

@@ -318,13 +318,13 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-static struct steps_ask cmd_steps_ask_of(const struct cmd_args *args, enum output output)
+static struct steps_ask cmd_steps_ask_of(const struct cmd_args *args)
 {
     const struct opt_value *last = &args->opt[O_LAST], *mode = &args->opt[O_MODE];
     return (struct steps_ask){
-        .last = last->given             ? (size_t)last->number
-                : output == OUTPUT_TEXT ? LAST_TEXT
-                                        : SIZE_MAX,
+        .last = last->given                   ? (size_t)last->number
+                : args->output == OUTPUT_TEXT ? LAST_TEXT
+                                              : SIZE_MAX,
         .rank = args->opt[O_RANK].given ? args->opt[O_RANK].number : -1,
         .modes = mode->given ? 1u << mode->number : STEPS_ALL_MODES,
     };
@@ -340,23 +340,14 @@ static void cmd_steps_print(enum output output, const struct steps_view *v)
         steps_text(v);
 }
 
-static int cmd_steps_run(const struct cmd_args *args, struct err *e)
+static int cmd_steps_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                            struct err *e)
 {
-    enum output output;
-    struct arena a = {0};
-    struct run *r = NULL;
     struct steps_view view;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    const struct steps_ask ask = cmd_steps_ask_of(args);
+    const int rc = stepsview_read(&view, r, &ask, a, e);
     if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0) {
-        const struct steps_ask ask = cmd_steps_ask_of(args, output);
-        rc = stepsview_read(&view, r, &ask, &a, e);
-    }
-    if (rc == 0)
-        cmd_steps_print(output, &view);
-    run_close(r);
-    arena_free(&a);
+        cmd_steps_print(args->output, &view);
     return rc;
 }
 
@@ -385,5 +376,5 @@ const struct cmd cmd_steps = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_steps_run,
+    .on_run = cmd_steps_on_run,
 };

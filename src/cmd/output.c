@@ -11,19 +11,19 @@
 
 enum { OUTPUT_CHUNK = 1 << 16 };
 
-int output_choose(enum output *out, const struct opt_value *json, const struct opt_value *csv,
-                  struct err *e)
-{
-    if (json->given && csv && csv->given)
-        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
-    *out = json->given ? OUTPUT_JSON : csv && csv->given ? OUTPUT_CSV : OUTPUT_TEXT;
-    return 0;
-}
-
 void output_buf(struct buf *b)
 {
     fwrite(b->p, 1, b->len, stdout);
     b->len = 0;
+}
+
+void output_json(const struct row_table *t, const void *rows, size_t n)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    rows_json(&j, NULL, t, rows, n, NULL);
+    output_buf(&b);
+    buf_free(&b);
 }
 
 void output_csv(const struct row_table *t, const char *first, const void *rows, size_t n,

@@ -10,13 +10,10 @@
 #include "rules/rule.h"
 #include "run/run_info.h"
 
-enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_CSV };
-
-/* What --json and --csv ask for; both at once is ERR_USAGE. csv may be NULL. */
-MUST_CHECK int output_choose(enum output *out, const struct opt_value *json,
-                             const struct opt_value *csv, struct err *e);
 /* Writes the buffer to stdout and empties it. */
 void output_buf(struct buf *b);
+/* n rows as a JSON array. */
+void output_json(const struct row_table *t, const void *rows, size_t n);
 /* n rows as CSV, with a line of names; `first` as in row_columns_of. */
 void output_csv(const struct row_table *t, const char *first, const void *rows, size_t n,
                 struct arena *a);
