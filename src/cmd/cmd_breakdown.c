@@ -65,8 +65,7 @@ static void of_cells(struct table *t, const struct breakdown_of *of)
 
 static void time_cell(struct table *t, int64_t ns)
 {
-    char text[HUMAN_LEN];
-    table_cell(t, "%s", human_value((double)ns * 1e-9, "s", text, sizeof text));
+    cell_value(t, (double)ns * 1e-9, "s");
 }
 
 static void cmd_breakdown_share_cell(struct table *t, int64_t ns, int64_t of)
@@ -225,8 +224,7 @@ static void group_cells(struct table *t, const struct breakdown *b, size_t i)
 
 static void cmd_breakdown_seconds_cell(struct table *t, double s)
 {
-    char text[HUMAN_LEN];
-    table_cell(t, "%s", human_value(s, "s", text, sizeof text));
+    cell_value(t, s, "s");
 }
 
 static void cmd_breakdown_part_cell(struct table *t, double share)

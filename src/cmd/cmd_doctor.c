@@ -427,7 +427,6 @@ static const struct table_column probe_columns[] = {
 static void doctor_text_put_probes(const struct checkup *c)
 {
     struct table t;
-    char text[HUMAN_LEN];
     table_init(&t, c->arena, probe_columns);
     for (size_t i = 0; i < c->trial.n_probes; i++) {
         const struct trial_probe *p = &c->trial.probes[i];
@@ -439,8 +438,8 @@ static void doctor_text_put_probes(const struct checkup *c)
             continue;
         }
         table_cell(&t, "%zu", p->n_series);
-        table_cell(&t, "%s", human_value(p->read_us / 1e6, "s", text, sizeof text));
-        table_cell(&t, "%s", human_value(every_s, "s", text, sizeof text));
+        cell_value(&t, p->read_us / 1e6, "s");
+        cell_value(&t, every_s, "s");
     }
     doctor_text_put_title("probes");
     table_print(&t, stdout, 0, term_color(stdout));
@@ -474,7 +473,6 @@ static bool doctor_text_is_first(const struct trial_probe *p, size_t i)
 static void doctor_text_put_values(const struct checkup *c, bool all)
 {
     struct table t;
-    char text[HUMAN_LEN];
     table_init(&t, c->arena, value_columns);
     for (size_t i = 0; i < c->trial.n_probes; i++) {
         const struct trial_probe *p = &c->trial.probes[i];
@@ -485,8 +483,7 @@ static void doctor_text_put_values(const struct checkup *c, bool all)
             table_cell(&t, "%s", m->name);
             table_cell(&t, "%zu", all ? 1 : doctor_text_count_of(p, p->series[k].metric));
             table_cell(&t, "%s", p->series[k].entity);
-            table_cell(&t, "%s",
-                       human_value(p->series[k].value, unit_name(m->unit), text, sizeof text));
+            cell_value(&t, p->series[k].value, unit_name(m->unit));
             table_cell(&t, "%s", m->title);
         }
     }

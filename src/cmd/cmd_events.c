@@ -68,9 +68,9 @@ static void text_row(struct table *t, const struct event_sum *s)
     table_cell(t, "%s", cmd_events_name_of(s));
     table_cell(t, "%s", human_count(s->count, text, sizeof text));
     for (size_t i = 0; i < COUNT_OF(times); i++)
-        table_cell(t, "%s", human_value(times[i], "s", text, sizeof text));
+        cell_value(t, times[i], "s");
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        table_cell(t, "%s", human_value(numbers[i], "", text, sizeof text));
+        cell_value(t, numbers[i], "");
 }
 
 static void cmd_events_print_text(const struct event_sum *v, size_t n, struct arena *a)

@@ -78,8 +78,7 @@ enum { COLUMNS_OF_ALL = 6 };
 
 static void duration_cell(struct table *t, double s)
 {
-    char text[HUMAN_LEN];
-    table_cell(t, "%s", human_value(s, "s", text, sizeof text));
+    cell_value(t, s, "s");
 }
 
 static void mean_cell(struct table *t, const struct op_row *r)

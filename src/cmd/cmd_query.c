@@ -104,7 +104,7 @@ static void query_put_table(const struct series *s, void *ctx)
     bool *some = ctx;
     struct arena a = {0};
     struct table t;
-    char time[64], text[HUMAN_LEN];
+    char time[64];
     table_init(&t, &a, point_columns);
     for (size_t i = 0; i < s->n; i++) {
         const double values[] = {s->v[i], s->min[i], s->max[i]};
@@ -112,7 +112,7 @@ static void query_put_table(const struct series *s, void *ctx)
                    i ? wall_text_beside(s->t[i], s->t[i - 1], time, sizeof time)
                      : wall_text(s->t[i], time, sizeof time));
         for (size_t k = 0; k < COUNT_OF(values); k++)
-            table_cell(&t, "%s", human_value(values[k], s->key.unit, text, sizeof text));
+            cell_value(&t, values[k], s->key.unit);
     }
     printf("%s%s %s, node %s\n", *some ? "\n" : "", s->key.metric, text_safe(&a, s->key.entity),
            text_safe(&a, s->key.node));
@@ -183,7 +183,6 @@ static void query_chart_put(struct table *t, const struct query_view *v, const s
 static void query_chart_put_series(struct table *t, const struct query_view *v,
                                    const struct series *s)
 {
-    char text[HUMAN_LEN];
     const struct series_stats *st = query_chart_stats_of(v, &s->key);
     const double top = chart_top(v->s, v->n, s->key.metric);
     table_cell(t, "%s", query_chart_label_of(&s->key, v->nodes, v->arena));
@@ -194,7 +193,7 @@ static void query_chart_put_series(struct table *t, const struct query_view *v,
     }
     const double numbers[] = {st->min, st->p50, st->max};
     for (size_t k = 0; k < COUNT_OF(numbers); k++)
-        table_cell(t, "%s", human_value(numbers[k], s->key.unit, text, sizeof text));
+        cell_value(t, numbers[k], s->key.unit);
     if (v->n > BOTH_MOST)
         return;
     table_cell(t, "%s", "");

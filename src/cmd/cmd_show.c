@@ -250,7 +250,6 @@ static void show_text_put_steps(const struct show *s, enum event_mode mode)
 static void show_text_put_phases(const struct show *s)
 {
     struct table t;
-    char text[HUMAN_LEN];
     double pct[PHASE_N];
     show_text_put_title("phases");
     if (s->no_steps) {
@@ -263,7 +262,7 @@ static void show_text_put_phases(const struct show *s)
         if (s->phases.seconds[k] <= 0)
             continue;
         table_cell(&t, "%s", phase_name(k));
-        table_cell(&t, "%s", human_value(s->phases.seconds[k], "s", text, sizeof text));
+        cell_value(&t, s->phases.seconds[k], "s");
         table_cell(&t, "%.1f %%", pct[k]);
     }
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
@@ -407,7 +406,6 @@ static bool lacks_gpu(const struct run_info *info, const char *node)
 static void put_utilization(const struct show *s)
 {
     struct table t;
-    char text[HUMAN_LEN];
     table_init(&t, s->arena, columns);
     for (size_t i = 0; i < s->n_lines; i++) {
         const struct summary_line *l = &s->lines[i];
@@ -423,7 +421,7 @@ static void put_utilization(const struct show *s)
         }
         const double v[] = {l->stats.min, l->stats.p50, l->stats.p95, l->stats.max};
         for (size_t k = 0; k < COUNT_OF(v); k++)
-            table_cell(&t, "%s", human_value(v[k], l->unit, text, sizeof text));
+            cell_value(&t, v[k], l->unit);
     }
     show_text_put_title("utilization, whole job");
     table_print(&t, stdout, term_width(stdout), term_color(stdout));

@@ -155,7 +155,7 @@ static void cmd_stats_print_table(const struct statview *lines, struct arena *a)
             continue;
         }
         for (size_t k = 0; k < STAT_NUMBERS; k++)
-            table_cell(&t, "%s", human_value(stat_number(l->s, k), l->unit, text, sizeof text));
+            cell_value(&t, stat_number(l->s, k), l->unit);
         table_cell(&t, "%s", human_count(l->s->count, text, sizeof text));
     }
     table_print(&t, stdout, term_width(stdout), term_color(stdout));

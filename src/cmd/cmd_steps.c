@@ -116,9 +116,9 @@ static void cmd_steps_put_row(struct table *t, const struct steps_row *row)
     table_cell(t, "%s", mode_name(s->mode));
     table_cell(t, "%s", human_count(s->count, text, sizeof text));
     for (size_t i = 0; i < COUNT_OF(times); i++)
-        table_cell(t, "%s", human_value(times[i], "s", text, sizeof text));
+        cell_value(t, times[i], "s");
     for (size_t i = 0; i < COUNT_OF(rates); i++)
-        table_cell(t, "%s", human_value(rates[i], "", text, sizeof text));
+        cell_value(t, rates[i], "");
 }
 
 /* ---- what an iteration is spent on ---- */
@@ -191,9 +191,8 @@ static void cmd_steps_put_place(struct table *t, const struct steps_view *v, int
     table_cell(t, "%s", text_safe(v->arena, x->where));
     table_cell(t, "%s", text_safe(v->arena, *x->op ? x->op : "-"));
     table_cell(t, "%s", human_count(x->count, text, sizeof text));
-    table_cell(t, "%s", human_value(x->seconds, "s", text, sizeof text));
-    table_cell(t, "%s",
-               human_value(x->count ? x->seconds / (double)x->count : NAN, "s", text, sizeof text));
+    cell_value(t, x->seconds, "s");
+    cell_value(t, x->count ? x->seconds / (double)x->count : NAN, "s");
 }
 
 static void put_places(const struct steps_view *v)
@@ -248,13 +247,13 @@ static void cmd_steps_put_item(struct table *t, const struct steps_view *v,
     table_cell(t, "%s", mode_name(s->mode));
     table_cell(t, "%s%" PRId64, s->cut ? "!" : "", s->number);
     table_cell(t, "%s", duration_text(ns_to_s(s->start.ns - v->info->start.ns), text, sizeof text));
-    table_cell(t, "%s", human_value(iteration_s, "s", text, sizeof text));
-    table_cell(t, "%s", human_value(ns_to_s(s->dur_ns), "s", text, sizeof text));
+    cell_value(t, iteration_s, "s");
+    cell_value(t, ns_to_s(s->dur_ns), "s");
     for (size_t i = 0; i < n; i++) {
         const double part_s = parts[i] == step_parts()
                                   ? s->between_ns < 0 ? NAN : ns_to_s(s->between_ns)
                                   : steps_item_part_s(x, parts[i]);
-        table_cell(t, "%s", human_value(part_s, "s", text, sizeof text));
+        cell_value(t, part_s, "s");
     }
     table_cell(t, "%s", note_of(s));
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/human.h"
 #include "query/eventsum.h"
 #include "record/record.h"
 #include "tables/runview.h"
@@ -40,6 +41,12 @@ void output_csv(const struct row_table *t, const char *first, const void *rows, 
     }
     output_buf(&b);
     buf_free(&b);
+}
+
+void cell_value(struct table *t, double v, const char *unit)
+{
+    char text[HUMAN_LEN];
+    table_cell(t, "%s", human_value(v, unit, text, sizeof text));
 }
 
 /* ---- rows ---- */

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/opt.h"
 #include "base/row_table.h"
+#include "base/table.h"
 #include "rules/rule.h"
 #include "run/run_info.h"
 
@@ -17,6 +18,8 @@ void output_json(const struct row_table *t, const void *rows, size_t n);
 /* n rows as CSV, with a line of names; `first` as in row_columns_of. */
 void output_csv(const struct row_table *t, const char *first, const void *rows, size_t n,
                 struct arena *a);
+/* A cell with a number for people, as human_value writes it. */
+void cell_value(struct table *t, double v, const char *unit);
 
 /* ---- rows ---- */
 

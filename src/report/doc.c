@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/human.h"
@@ -130,6 +131,13 @@ static bool doc_is_html(const struct doc *d)
     return !d->form;
 }
 
+/* Writes one of the two. */
+static void doc_put(struct doc *d, const char *html, const char *text)
+{
+    const char *s = doc_is_html(d) ? html : text;
+    buf_put(d->out, s, strlen(s));
+}
+
 void doc_open(struct doc *d, enum doc_kind kind, struct buf *out, struct arena *a,
               const struct page_head *head)
 {
@@ -198,7 +206,7 @@ void doc_text(struct doc *d, const char *fmt, ...)
     const char *text = doc_format(d, fmt, ap);
     va_end(ap);
     if (doc_is_html(d))
-        page_text(&d->page, "%s", text);
+        page_text(&d->page, text);
     else
         d->form->text(d, text);
 }
@@ -210,43 +218,16 @@ void doc_note(struct doc *d, enum tone tone, const char *fmt, ...)
     const char *text = doc_format(d, fmt, ap);
     va_end(ap);
     if (doc_is_html(d))
-        page_note(&d->page, tone, "%s", text);
+        page_note(&d->page, tone, text);
     else
         d->form->note(d, tone, text);
-}
-
-void doc_item(struct doc *d, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    const char *text = doc_format(d, fmt, ap);
-    va_end(ap);
-    if (doc_is_html(d))
-        page_item(&d->page, "%s", text);
-    else
-        d->form->item(d, text);
-}
-
-void doc_list(struct doc *d)
-{
-    if (doc_is_html(d))
-        page_list(&d->page);
-}
-
-void doc_list_end(struct doc *d)
-{
-    if (doc_is_html(d))
-        page_list_end(&d->page);
-    else if (d->form->blank_after_list)
-        buf_u8(d->out, '\n');
 }
 
 /* ---- facts ---- */
 
 void doc_facts(struct doc *d)
 {
-    if (doc_is_html(d))
-        page_facts(&d->page);
+    doc_put(d, "<dl class=\"facts\">\n", "");
 }
 
 void doc_fact(struct doc *d, const char *name, double v, const char *text)
@@ -259,16 +240,12 @@ void doc_fact(struct doc *d, const char *name, double v, const char *text)
 
 void doc_facts_end(struct doc *d)
 {
-    if (doc_is_html(d))
-        page_facts_end(&d->page);
-    else
-        buf_u8(d->out, '\n');
+    doc_put(d, "</dl>\n", "\n");
 }
 
 void doc_tiles(struct doc *d)
 {
-    if (doc_is_html(d))
-        page_tiles(&d->page);
+    doc_put(d, "<dl class=\"tiles\">\n", "");
 }
 
 void doc_tile(struct doc *d, const char *name, const char *text, const char *below)
@@ -281,10 +258,7 @@ void doc_tile(struct doc *d, const char *name, const char *text, const char *bel
 
 void doc_tiles_end(struct doc *d)
 {
-    if (doc_is_html(d))
-        page_tiles_end(&d->page);
-    else
-        buf_u8(d->out, '\n');
+    doc_put(d, "</dl>\n", "\n");
 }
 
 /* ---- tables: text and Markdown collect the cells before they write them ---- */
@@ -316,6 +290,18 @@ void doc_number(struct doc *d, double v, const char *text)
         page_number(&d->page, v, text);
     else
         table_cell(&d->table, "%s", text);
+}
+
+void doc_value(struct doc *d, double v, const char *unit)
+{
+    char text[HUMAN_LEN];
+    doc_number(d, v, human_value(v, unit, text, sizeof text));
+}
+
+void doc_count(struct doc *d, uint64_t n)
+{
+    char text[HUMAN_LEN];
+    doc_number(d, (double)n, human_count(n, text, sizeof text));
 }
 
 void doc_bar(struct doc *d, double share, double v, const char *text)
@@ -362,20 +348,12 @@ void doc_table_end(struct doc *d)
 
 void doc_columns(struct doc *d)
 {
-    if (doc_is_html(d))
-        page_columns(&d->page);
+    doc_put(d, "<div class=\"columns\">\n", "");
 }
 
 void doc_columns_end(struct doc *d)
 {
-    if (doc_is_html(d))
-        page_columns_end(&d->page);
-}
-
-static void doc_put_value(struct doc *d, double v, const char *unit)
-{
-    char text[HUMAN_LEN];
-    doc_number(d, v, human_value(v, unit, text, sizeof text));
+    doc_put(d, "</div>\n", "");
 }
 
 static void doc_pie(struct doc *d, const struct figure *f, const char *unit)
@@ -390,7 +368,7 @@ static void doc_pie(struct doc *d, const struct figure *f, const char *unit)
     doc_table(d, f->words.title, columns);
     for (size_t i = 0; i < n; i++) {
         doc_cell(d, f->parts[i].label);
-        doc_put_value(d, v[i], unit);
+        doc_value(d, v[i], unit);
         doc_number(d, pct[i], arena_printf(d->arena, "%.1f %%", pct[i]));
     }
     doc_table_end(d);
@@ -402,7 +380,7 @@ static void doc_bars(struct doc *d, const struct figure *f, const char *unit)
     doc_table(d, f->words.title, columns);
     for (size_t i = 0; i < f->n; i++) {
         doc_cell(d, f->parts[i].label);
-        doc_put_value(d, f->parts[i].v, unit);
+        doc_value(d, f->parts[i].v, unit);
     }
     doc_table_end(d);
 }
@@ -424,7 +402,7 @@ static void doc_boxes(struct doc *d, const struct figure *f, const char *unit)
         const double v[] = {x->p5, x->p25, x->p50, x->p75, x->p95};
         doc_cell(d, x->label);
         for (size_t k = 0; k < COUNT_OF(v); k++)
-            doc_put_value(d, v[k], unit);
+            doc_value(d, v[k], unit);
     }
     doc_table_end(d);
 }

@@ -74,10 +74,6 @@ void doc_part(struct doc *d, const char *id, const char *title);
 void doc_text(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void doc_note(struct doc *d, enum tone tone, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-void doc_list(struct doc *d);
-void doc_item(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void doc_list_end(struct doc *d);
-
 void doc_facts(struct doc *d);
 void doc_fact(struct doc *d, const char *name, double v, const char *text); /* v: NAN for none */
 void doc_facts_end(struct doc *d);
@@ -88,6 +84,9 @@ void doc_tiles_end(struct doc *d);
 void doc_table(struct doc *d, const char *caption, const struct page_column *columns);
 void doc_cell(struct doc *d, const char *text);
 void doc_number(struct doc *d, double v, const char *text);
+/* The same with the text of human_value and human_count. */
+void doc_value(struct doc *d, double v, const char *unit);
+void doc_count(struct doc *d, uint64_t n);
 void doc_bar(struct doc *d, double share, double v, const char *text);
 void doc_badge(struct doc *d, enum tone tone, const char *text);
 void doc_link(struct doc *d, const char *id, const char *text);

@@ -12,10 +12,8 @@ struct doc_form {
     void (*part)(struct doc *d, const char *title);
     void (*text)(struct doc *d, const char *text);
     void (*note)(struct doc *d, enum tone tone, const char *text);
-    void (*item)(struct doc *d, const char *text);
     void (*fact)(struct doc *d, const char *name, const char *text);
     void (*table_end)(struct doc *d); /* writes d->table */
-    bool blank_after_list;
 };
 
 extern const struct doc_form doc_plain, doc_markdown;

@@ -88,12 +88,6 @@ static void doc_plain_note(struct doc *d, enum tone tone, const char *words)
     doc_plain_wrap(d, words, 2, 2);
 }
 
-static void doc_plain_item(struct doc *d, const char *words)
-{
-    doc_plain_put(d, "- ");
-    doc_plain_wrap(d, words, 2, 2);
-}
-
 static void doc_plain_fact(struct doc *d, const char *name, const char *words)
 {
     const size_t width = text_columns(name), pad = width < NAME - 1 ? NAME - width : 2;
@@ -244,7 +238,6 @@ const struct doc_form doc_plain = {
     .part = doc_plain_part,
     .text = doc_plain_text,
     .note = doc_plain_note,
-    .item = doc_plain_item,
     .fact = doc_plain_fact,
     .table_end = doc_plain_table_end,
 };
@@ -325,13 +318,6 @@ static void doc_markdown_note(struct doc *d, enum tone tone, const char *words)
     doc_markdown_put(d, "\n\n");
 }
 
-static void doc_markdown_item(struct doc *d, const char *words)
-{
-    doc_markdown_put(d, "- ");
-    doc_markdown_put_safe(d, words);
-    doc_markdown_put(d, "\n");
-}
-
 static void doc_markdown_fact(struct doc *d, const char *name, const char *words)
 {
     doc_markdown_put(d, "- **");
@@ -379,8 +365,6 @@ const struct doc_form doc_markdown = {
     .part = doc_markdown_part,
     .text = doc_markdown_text,
     .note = doc_markdown_note,
-    .item = doc_markdown_item,
     .fact = doc_markdown_fact,
     .table_end = doc_markdown_table_end,
-    .blank_after_list = true,
 };

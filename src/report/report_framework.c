@@ -114,14 +114,13 @@ static void report_loop_put_iteration(const struct report *r, struct doc *d,
     const struct step_stats *s = &row->stats;
     const double v[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
                         s->iteration_p99_s, s->iteration_max_s};
-    char text[HUMAN_LEN];
     doc_cell(d, row->rank->node);
     doc_number(d, (double)row->rank->rank,
                arena_printf(r->arena, "%lld", (long long)row->rank->rank));
     doc_cell(d, mode_name(s->mode));
-    doc_number(d, (double)s->iterations, human_count(s->iterations, text, sizeof text));
+    doc_count(d, s->iterations);
     for (size_t i = 0; i < COUNT_OF(v); i++)
-        doc_number(d, v[i], human_value(v[i], "s", text, sizeof text));
+        doc_value(d, v[i], "s");
     put_rate(r, d, s->throughput_steady);
     put_rate(r, d, s->throughput_overall);
 }
@@ -268,10 +267,10 @@ static void report_general_put_row(struct doc *d, const struct general_row *x)
     char text[HUMAN_LEN];
     doc_cell(d, x->what);
     doc_bar(d, x->share, x->share, human_value(x->share * 100, "%", text, sizeof text));
-    doc_number(d, x->total_s, human_value(x->total_s, "s", text, sizeof text));
-    doc_number(d, (double)x->count, human_count(x->count, text, sizeof text));
-    doc_number(d, x->longest_s, human_value(x->longest_s, "s", text, sizeof text));
-    doc_number(d, (double)x->threads, human_count(x->threads, text, sizeof text));
+    doc_value(d, x->total_s, "s");
+    doc_count(d, x->count);
+    doc_value(d, x->longest_s, "s");
+    doc_count(d, x->threads);
 }
 
 static void put_rows(const struct report *r, struct doc *d)
@@ -342,14 +341,13 @@ static void put_steps_row(const struct report *r, struct doc *d, const struct st
 {
     const struct step_stats *s = &row->stats;
     const double v[] = {s->mean_s, s->p50_s, s->p95_s, s->p99_s, s->max_s};
-    char text[HUMAN_LEN];
     doc_cell(d, row->rank->node);
     doc_number(d, (double)row->rank->rank,
                arena_printf(r->arena, "%lld", (long long)row->rank->rank));
     doc_cell(d, mode_name(s->mode));
-    doc_number(d, (double)s->count, human_count(s->count, text, sizeof text));
+    doc_count(d, s->count);
     for (size_t i = 0; i < COUNT_OF(v); i++)
-        doc_number(d, v[i], human_value(v[i], "s", text, sizeof text));
+        doc_value(d, v[i], "s");
 }
 
 static void report_framework_put_steps(const struct report *r, struct doc *d)
@@ -467,13 +465,12 @@ static void put_op(const struct report *r, struct doc *d, const struct op_row *x
 {
     const double self = (double)x->self_ns / (double)NS_PER_S,
                  total = (double)x->total_ns / (double)NS_PER_S, mean = op_mean_s(x);
-    char text[HUMAN_LEN];
     doc_cell(d, x->name);
     doc_bar(d, x->share, x->share, arena_printf(r->arena, "%.1f %%", x->share * 100));
-    doc_number(d, self, human_value(self, "s", text, sizeof text));
-    doc_number(d, total, human_value(total, "s", text, sizeof text));
-    doc_number(d, (double)x->calls, human_count(x->calls, text, sizeof text));
-    doc_number(d, mean, human_value(mean, "s", text, sizeof text));
+    doc_value(d, self, "s");
+    doc_value(d, total, "s");
+    doc_count(d, x->calls);
+    doc_value(d, mean, "s");
 }
 
 static void report_framework_put_ops(const struct report *r, struct doc *d, enum op_device device,

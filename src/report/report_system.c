@@ -26,7 +26,6 @@ static void report_system_put_line(const struct report *r, struct doc *d, const 
 {
     const struct series_stats *s = l->s;
     const double v[] = {s->min, s->max, s->p99, s->p95, s->p90, s->p50};
-    char text[HUMAN_LEN];
     doc_cell(d, l->node);
     doc_cell(d, l->title);
     doc_cell(d, l->unit);
@@ -35,7 +34,7 @@ static void report_system_put_line(const struct report *r, struct doc *d, const 
         return;
     }
     for (size_t i = 0; i < COUNT_OF(v); i++)
-        doc_number(d, v[i], human_value(v[i], l->unit, text, sizeof text));
+        doc_value(d, v[i], l->unit);
 }
 
 static void report_system_put_remarks(const struct report *r, struct doc *d,
@@ -241,7 +240,6 @@ static const struct page_column loss_columns[] = {
 static void report_measured_put_losses(const struct report *r, struct doc *d)
 {
     const struct loss_list *l = &r->show.losses;
-    char text[HUMAN_LEN];
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
         n += !loss_is_no_news(&l->v[i].loss);
@@ -257,7 +255,7 @@ static void report_measured_put_losses(const struct report *r, struct doc *d)
         doc_cell(d, l->v[i].node);
         doc_cell(d, loss_what_words(x->what, r->arena));
         doc_cell(d, *x->why ? x->why : losses[x->id].help);
-        doc_number(d, (double)x->count, human_count(x->count, text, sizeof text));
+        doc_count(d, x->count);
     }
     doc_table_end(d);
 }
