@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "query.h"
 #include "rules/feed_run.h"
-#include "rules/rightsize.h"
+#include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
 #include "tables/breakview.h"
 #include "tables/opsview.h"

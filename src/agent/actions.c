@@ -9,8 +9,8 @@
 
 #include "agent/action_news.h"
 #include "agent/runner.h"
-#include "agent/thread.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 enum { QUEUE = 64, TRIES = 3, STACK = 512 * 1024 };
 

@@ -11,9 +11,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/thread.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "import/import_file.h"
 #include "import/import_losses.h"
 #include "record/record.h"

@@ -2,7 +2,7 @@
 /* flusher.c - see flusher.h. */
 #include "agent/flusher.h"
 
-#include "agent/thread.h"
+#include "base/thread.h"
 
 enum { STACK = 128 * 1024 };
 

@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "agent/thread.h"
+#include "base/thread.h"
 #include "sample/hostinfo.h"
 #include "sample/nvml.h"
 

@@ -11,8 +11,8 @@
 
 #include "agent/insight_internal.h"
 #include "agent/shed.h"
-#include "agent/thread.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "query/steps.h"
 
 enum { STACK = 256 * 1024, PRIORITY = 10 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 
 enum { FAILED = 1, SIGNALS = 65, NUMBER_LEN = 16 };
 

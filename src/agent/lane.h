@@ -9,7 +9,7 @@
 
 #include "agent/flusher.h"
 #include "agent/probeset.h"
-#include "agent/thread.h"
+#include "base/thread.h"
 
 /* Stands before the real sink, which can so be closed while a thread still hangs in a driver. */
 struct gate_sink {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/thread.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 enum {
     PERIOD_MS = 5000,  /* what AWS recommends; the notice comes two minutes ahead */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 
 /* glibc has sigabbrev_np for this since 2.32; older ones are in use. */
 static const char *const names[] = {
@@ -46,12 +47,6 @@ bool signal_interrupts(int sig)
 bool signal_stops(int sig)
 {
     return sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU;
-}
-
-bool signal_is_crash(int sig)
-{
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    return is_among(sig, crashes, COUNT_OF(crashes));
 }
 
 const char *signal_name(int sig, char *buf, size_t size)

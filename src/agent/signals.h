@@ -31,8 +31,6 @@ bool signal_is_marked(int sig);
 bool signal_interrupts(int sig);
 /* Stops a process, and can be caught. */
 bool signal_stops(int sig);
-/* What a program that goes wrong gets from itself. */
-bool signal_is_crash(int sig);
 /* "SIGKILL"; any signal. */
 const char *signal_name(int sig, char *buf, size_t size);
 

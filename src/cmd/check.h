@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h - what `footplate check` was asked for and found, for the files that print it. */
+/* check.h - the evaluation of rules by `footplate check` and `footplate report`: settings, prices,
+ * which rules are shown, the verdicts. */
 #ifndef CMD_CHECK_H
 #define CMD_CHECK_H
 
 #include "cmd/cmd.h"
-#include "cmd/own_rules.h"
 #include "query/run.h"
-#include "rules/rightsize.h"
-
-enum { HOSTED_MOST = 200 };
+#include "rules/rightsize_advise.h"
+#include "userrules/user_rules.h"
 
 /* Options of the commands that evaluate rules. */
 #define OPT_ROW_MACHINE                                                                            \
@@ -44,27 +43,21 @@ struct check {
     struct pricing pricing;
     struct checked checked;
     const struct right_size *right_size; /* NULL: none is proposed */
-    bool shown[RULE_N];                  /* that the user asked for */
-    const struct opt_value *asked;       /* the names of rules to show; none: all */
-    struct own_rules own;
-    struct verdict *v; /* all that are shown: those of rules.def, then the user's own */
+    bool shown[RULE_N];                  /* by --rule */
+    const struct opt_value *asked;       /* --rule: the names of rules to show; none: all */
+    struct user_rule_set user;
+    struct verdict *v; /* all that are shown: those of rules.def, then the user's */
     const struct param_value **p;
-    size_t n_v, cap_v;
+    size_t n_v;
 };
 
 /* Parameters and custom rules of footplate.yaml, the environment and the options. */
 MUST_CHECK int check_take_settings(struct check *c, const struct cmd_args *args, struct err *e);
-/* The table of machines, and what --machine and --price say; both may be NULL. */
+/* Loads the table of machines and applies --machine and --price; both may be NULL. */
 MUST_CHECK int check_choose_pricing(struct check *c, const char *machine, const char *price,
                                     struct err *e);
 MUST_CHECK int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e);
-/* Fills c->v, once the rules were evaluated; the user's own are now. */
+/* Fills c->v after the built-in rules were evaluated; evaluates the user's rules. */
 MUST_CHECK int check_collect(struct check *c, struct run *r, struct err *e);
-
-void check_text(const struct check *c);
-void check_json(const struct check *c);
-void check_csv(const struct check *c);
-/* One JSON file per rule in `folder`, in the shapes of SageMaker's rule outputs. */
-MUST_CHECK int check_sagemaker(const struct check *c, const char *folder, struct err *e);
 
 #endif

@@ -36,13 +36,18 @@ struct cmd_example {
     const char *what;
 };
 
+enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_CSV };
+
+struct arena;
 struct cmd;
+struct run;
 
 struct cmd_args {
     const struct cmd *cmd;
     const struct opt_value *opt; /* by the index of the command's option table */
     const char **arg;            /* the positional words, counted and checked; ends with NULL */
     size_t n_args;
+    enum output output; /* by --json and --csv, where the command has them */
 };
 
 struct cmd {
@@ -54,6 +59,8 @@ struct cmd {
     const struct cmd_example *examples; /* NULL: none */
     const char *exit_codes;             /* NULL: the usual ones */
     int (*run)(const struct cmd_args *a, struct err *e);
+    /* Instead of `run`, for a command whose first argument is a run: main opens and closes it. */
+    int (*on_run)(struct run *r, const struct cmd_args *args, struct arena *a, struct err *e);
 };
 
 #define CMD(id) extern const struct cmd cmd_##id;

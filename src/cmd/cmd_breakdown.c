@@ -65,8 +65,7 @@ static void of_cells(struct table *t, const struct breakdown_of *of)
 
 static void time_cell(struct table *t, int64_t ns)
 {
-    char text[HUMAN_LEN];
-    table_cell(t, "%s", human_value((double)ns * 1e-9, "s", text, sizeof text));
+    cell_value(t, (double)ns * 1e-9, "s");
 }
 
 static void cmd_breakdown_share_cell(struct table *t, int64_t ns, int64_t of)
@@ -225,8 +224,7 @@ static void group_cells(struct table *t, const struct breakdown *b, size_t i)
 
 static void cmd_breakdown_seconds_cell(struct table *t, double s)
 {
-    char text[HUMAN_LEN];
-    table_cell(t, "%s", human_value(s, "s", text, sizeof text));
+    cell_value(t, s, "s");
 }
 
 static void cmd_breakdown_part_cell(struct table *t, double share)
@@ -332,13 +330,13 @@ static void keep_last(struct breakdown *b, size_t last)
     b->n_steps = kept;
 }
 
-static int cmd_breakdown_read_all(struct run *r, const struct cmd_args *args, enum output output,
-                                  struct arena *a, struct breakdown *out, struct err *e)
+static int cmd_breakdown_read_all(struct run *r, const struct cmd_args *args, struct arena *a,
+                                  struct breakdown *out, struct err *e)
 {
     const struct opt_value *rank = &args->opt[O_RANK], *last = &args->opt[O_LAST];
     const struct trace_ask ask = {.one_rank = rank->given, .rank = rank->number};
     const int rc = breakdown_read(r, &ask, a, out, e);
-    if (rc == 0 && (last->given || output == OUTPUT_TEXT))
+    if (rc == 0 && (last->given || args->output == OUTPUT_TEXT))
         keep_last(out, last->given ? (size_t)last->number : LAST_TEXT);
     return rc;
 }
@@ -368,24 +366,16 @@ static void print_remarks(const struct breakdown *b)
                 b->dropped_steps, b->dropped_steps == 1 ? "" : "s");
 }
 
-static int cmd_breakdown_run(const struct cmd_args *args, struct err *e)
+static int cmd_breakdown_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                                struct err *e)
 {
-    enum output output;
-    struct arena a = {0};
     struct breakdown b = {0};
-    struct run *r = NULL;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
-    if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = cmd_breakdown_read_all(r, args, output, &a, &b, e);
-    if (rc == 0)
-        cmd_breakdown_print(output, &b, &args->opt[O_TABLE], &a);
-    if (rc == 0)
-        print_remarks(&b);
-    run_close(r);
-    arena_free(&a);
-    return rc;
+    const int rc = cmd_breakdown_read_all(r, args, a, &b, e);
+    if (rc != 0)
+        return rc;
+    cmd_breakdown_print(args->output, &b, &args->opt[O_TABLE], a);
+    print_remarks(&b);
+    return 0;
 }
 
 static const char *const help[] = {
@@ -416,5 +406,5 @@ const struct cmd cmd_breakdown = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_breakdown_run,
+    .on_run = cmd_breakdown_on_run,
 };

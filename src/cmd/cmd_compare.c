@@ -10,12 +10,12 @@
 #include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/steprange.h"
-#include "compare/compare_words.h"
-#include "config/price.h"
+#include "cmd/window.h"
+#include "compare/compare.h"
+#include "config/settings.h"
+#include "cost/machines.h"
 #include "query/run.h"
 #include "report/compare_page.h"
-#include "rules/machines.h"
 #include "tables/runview.h"
 
 enum {

@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_completion.c - shell completion, made from the command tables. */
+/* cmd_completion.c - prints completion scripts for bash, zsh and fish, made from the command
+ * tables. Runs are completed by calling `footplate ls --names`. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/completion.h"
 #include "cmd/output.h"
 
-static const struct shell *const shells[] = {&shell_bash, &shell_zsh, &shell_fish};
-
-static const char *const shell_names[] = {"bash", "zsh", "fish", NULL};
-
-static const struct cmd_arg positional[] = {
-    {"SHELL", ARG_WORD, .help = "bash, zsh or fish.", .choices = shell_names},
-    {0},
-};
-
-const struct cmd_arg *completion_arg(const struct cmd *c, size_t i)
+/* The i-th positional argument of the command (a repeated one has no end); NULL: none. */
+static const struct cmd_arg *completion_arg(const struct cmd *c, size_t i)
 {
     const struct cmd_arg *a = c->args;
     if (!a || !a->name)
@@ -26,13 +19,371 @@ const struct cmd_arg *completion_arg(const struct cmd *c, size_t i)
     return i == 0 || a->repeat ? a : NULL;
 }
 
+static void completion_put_words(struct buf *out, const char *before, const char *const *words,
+                                 const char *after)
+{
+    buf_printf(out, "%s", before);
+    for (size_t i = 0; words[i]; i++)
+        buf_printf(out, "%s%s", i ? " " : "", words[i]);
+    buf_printf(out, "%s", after);
+}
+
+/* ---- bash: needs no bash-completion package ---- */
+
+/* Names of runs are compared here, not handed to compgen -W, which would expand what is in them.
+ * $cur and $dir are those of the caller. */
+static const char bash_runs[] =
+    "_footplate_runs()\n"
+    "{\n"
+    "    local name\n"
+    "    while IFS= read -r name; do\n"
+    "        [[ $name == \"$cur\"* ]] && COMPREPLY+=(\"$name\")\n"
+    "    done < <(echo last; \"${1/#\\~/$HOME}\" ls --names \"${dir[@]}\" 2>/dev/null)\n"
+    "    while IFS= read -r name; do\n"
+    "        COMPREPLY+=(\"$name\")\n"
+    "    done < <(compgen -d -- \"$cur\")\n"
+    "}\n\n";
+
+/* Sets cmd, n (positional words before this one), prev and cur. bash has split "--name=value" at
+ * the equals sign; that is put right first. */
+static const char bash_head[] =
+    "# footplate completion for bash: source <(footplate completion bash)\n"
+    "_footplate()\n"
+    "{\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+    "    local cmd='' word='' value='' n=0 i dir=()\n"
+    "    COMPREPLY=()\n"
+    "    if [[ $cur == '=' ]]; then\n"
+    "        cur=''\n"
+    "    elif [[ $prev == '=' ]]; then\n"
+    "        prev=${COMP_WORDS[COMP_CWORD-2]}\n"
+    "    fi\n"
+    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+    "        word=${COMP_WORDS[i]}\n"
+    "        [[ $word == '=' ]] && continue\n"
+    "        if [[ -n $value ]]; then\n"
+    "            [[ $value == --dir ]] && dir=(--dir \"$word\")\n"
+    "            value=''\n"
+    "        elif [[ -z $cmd ]]; then\n"
+    "            [[ $word != -* ]] && cmd=$word\n"
+    "        elif _footplate_takes_value \"$cmd$word\"; then\n"
+    "            value=$word\n"
+    "        elif [[ $word != -* ]]; then\n"
+    "            n=$((n + 1))\n"
+    "        fi\n"
+    "    done\n";
+
+static void bash_put_commands(struct buf *out)
+{
+    buf_printf(out, "    if [[ -z $cmd ]]; then\n        COMPREPLY=($(compgen -W '");
+    for (size_t i = 0; cmds[i]; i++)
+        buf_printf(out, "%s ", cmds[i]->name);
+    buf_printf(out, "--help --version' -- \"$cur\"))\n        return\n    fi\n");
+}
+
+/* case patterns are "show--dir": the command and the option in one word */
+static void bash_put_pattern(struct buf *out, const char *cmd, const struct opt *o)
+{
+    if (o->letter)
+        buf_printf(out, "%s-%c|", cmd, o->letter);
+    buf_printf(out, "%s--%s", cmd, o->name);
+}
+
+static void bash_put_value(struct buf *out, const struct opt *o)
+{
+    if (o->choices)
+        completion_put_words(out, "COMPREPLY=($(compgen -W '", o->choices, "' -- \"$cur\"))");
+    else if (o->type == OPT_FOLDER)
+        buf_printf(out, "COMPREPLY=($(compgen -d -- \"$cur\"))");
+    else if (o->type == OPT_FILE)
+        buf_printf(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
+    else
+        buf_printf(out, ":");
+}
+
+static void bash_put_values(struct buf *out)
+{
+    buf_printf(out, "    case \"$cmd$prev\" in\n");
+    for (size_t i = 0; cmds[i]; i++)
+        for (const struct opt *o = cmds[i]->options; o && o->name; o++) {
+            if (o->type == OPT_FLAG)
+                continue;
+            buf_printf(out, "    ");
+            bash_put_pattern(out, cmds[i]->name, o);
+            buf_printf(out, ") ");
+            bash_put_value(out, o);
+            buf_printf(out, "; return;;\n");
+        }
+    buf_printf(out, "    esac\n");
+}
+
+static void bash_put_takes_value(struct buf *out)
+{
+    buf_printf(out, "_footplate_takes_value()\n{\n    case \"$1\" in\n");
+    for (size_t i = 0; cmds[i]; i++)
+        for (const struct opt *o = cmds[i]->options; o && o->name; o++) {
+            if (o->type == OPT_FLAG)
+                continue;
+            buf_printf(out, "    ");
+            bash_put_pattern(out, cmds[i]->name, o);
+            buf_printf(out, ") return 0;;\n");
+        }
+    buf_printf(out, "    esac\n    return 1\n}\n\n");
+}
+
+static void bash_put_flags(struct buf *out, const struct cmd *c)
+{
+    buf_printf(out, "    %s-*) COMPREPLY=($(compgen -W '", c->name);
+    for (const struct opt *o = c->options; o && o->name; o++)
+        if (!o->hidden)
+            buf_printf(out, "--%s ", o->name);
+    buf_printf(out, "--help' -- \"$cur\")); return;;\n");
+}
+
+static const char *const bash_args[] = {
+    [ARG_RUN] = "_footplate_runs \"$1\"",
+    [ARG_PATH] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
+    [ARG_COMMAND] = "COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -f -- \"$cur\"))",
+    [ARG_KEY_VALUE] = ":",
+    [ARG_WORD] = ":",
+};
+
+static void bash_put_args(struct buf *out, const struct cmd *c)
+{
+    const struct cmd_arg *a;
+    for (size_t i = 0; (a = completion_arg(c, i)) != NULL; i++) {
+        if (a->repeat)
+            buf_printf(out, "    %s*) ", c->name);
+        else
+            buf_printf(out, "    %s%zu) ", c->name, i);
+        if (a->choices)
+            completion_put_words(out, "COMPREPLY=($(compgen -W '", a->choices, "' -- \"$cur\"))");
+        else
+            buf_printf(out, "%s", bash_args[a->kind]);
+        buf_printf(out, ";;\n");
+        if (a->repeat)
+            break;
+    }
+}
+
+static void bash_script(struct buf *out)
+{
+    bash_put_takes_value(out);
+    buf_printf(out, "%s%s", bash_runs, bash_head);
+    bash_put_commands(out);
+    bash_put_values(out);
+    buf_printf(out, "    case \"$cmd$cur\" in\n");
+    for (size_t i = 0; cmds[i]; i++)
+        bash_put_flags(out, cmds[i]);
+    buf_printf(out, "    esac\n    case \"$cmd$n\" in\n");
+    for (size_t i = 0; cmds[i]; i++)
+        bash_put_args(out, cmds[i]);
+    buf_printf(out, "    esac\n}\ncomplete -F _footplate footplate\n");
+}
+
+/* ---- zsh ---- */
+
+/* Text inside '...' where brackets and colons have a meaning of their own. */
+static void zsh_put_quoted(struct buf *out, const char *s)
+{
+    for (; *s; s++) {
+        if (*s == '\'')
+            buf_printf(out, "'\\''");
+        else if (*s == '[' || *s == ']' || *s == ':' || *s == '\\')
+            buf_printf(out, "\\%c", *s);
+        else
+            buf_u8(out, (uint8_t)*s);
+    }
+}
+
+/* "[help]:ARG:action'" */
+static void zsh_put_tail(struct buf *out, const struct opt *o)
+{
+    buf_printf(out, "[");
+    zsh_put_quoted(out, o->help);
+    buf_printf(out, "]");
+    if (o->type != OPT_FLAG) {
+        buf_printf(out, ":%s:", o->arg);
+        if (o->choices)
+            completion_put_words(out, "(", o->choices, ")");
+        else if (o->type == OPT_FOLDER)
+            buf_printf(out, "_files -/");
+        else if (o->type == OPT_FILE)
+            buf_printf(out, "_files");
+    }
+    buf_printf(out, "' \\\n");
+}
+
+static void zsh_put_option(struct buf *out, const struct opt *o)
+{
+    const char *many = o->repeat ? "*" : "";
+    if (o->letter) {
+        buf_printf(out, "            '%s-%c", many, o->letter);
+        zsh_put_tail(out, o);
+    }
+    buf_printf(out, "            '%s--%s%s", many, o->name, o->type == OPT_FLAG ? "" : "=");
+    zsh_put_tail(out, o);
+}
+
+static const char *const zsh_args[] = {
+    [ARG_RUN] = "_footplate_runs",
+    [ARG_PATH] = "_files",
+    [ARG_COMMAND] = "_command_names -e' '*::ARG:_normal",
+    [ARG_KEY_VALUE] = "",
+    [ARG_WORD] = "",
+};
+
+static void zsh_put_arg(struct buf *out, const struct cmd_arg *a)
+{
+    /* A command to run takes everything behind it, options included. */
+    const char *start = a->kind == ARG_COMMAND ? "(-)1" : a->repeat ? "*" : "";
+    buf_printf(out, "            '%s:%s:", start, a->name);
+    if (a->choices)
+        completion_put_words(out, "(", a->choices, ")");
+    else
+        buf_printf(out, "%s", zsh_args[a->kind]);
+    buf_printf(out, "' \\\n");
+}
+
+static void zsh_put_command(struct buf *out, const struct cmd *c)
+{
+    buf_printf(out, "    %s)\n        _arguments \\\n", c->name);
+    for (const struct opt *o = c->options; o && o->name; o++)
+        if (!o->hidden)
+            zsh_put_option(out, o);
+    for (const struct cmd_arg *a = c->args; a && a->name; a++)
+        zsh_put_arg(out, a);
+    buf_printf(out, "            '(-)--help[Show help.]'\n        ;;\n");
+}
+
+static void zsh_script(struct buf *out)
+{
+    buf_printf(out, "#compdef footplate\n"
+                    "_footplate_runs()\n{\n"
+                    "    local -a runs\n"
+                    "    runs=(last ${(f)\"$(footplate ls --names 2>/dev/null)\"})\n"
+                    "    compadd -a runs\n"
+                    "    _files -/\n}\n\n"
+                    "_footplate()\n{\n    local -a commands\n    commands=(\n");
+    for (size_t i = 0; cmds[i]; i++) {
+        buf_printf(out, "        '%s:", cmds[i]->name);
+        zsh_put_quoted(out, cmds[i]->summary);
+        buf_printf(out, "'\n");
+    }
+    buf_printf(out, "    )\n"
+                    "    if (( CURRENT == 2 )); then\n"
+                    "        _describe command commands\n"
+                    "        return\n    fi\n"
+                    "    local cmd=$words[2]\n"
+                    "    shift words\n    (( CURRENT-- ))\n"
+                    "    case $cmd in\n");
+    for (size_t i = 0; cmds[i]; i++)
+        zsh_put_command(out, cmds[i]);
+    buf_printf(out, "    esac\n}\n\n"
+                    "if [[ $funcstack[1] == _footplate ]]; then\n    _footplate \"$@\"\n"
+                    "else\n    compdef _footplate footplate\nfi\n");
+}
+
+/* ---- fish ---- */
+
+static void fish_put_quoted(struct buf *out, const char *s)
+{
+    buf_u8(out, '\'');
+    for (; *s; s++) {
+        if (*s == '\'' || *s == '\\')
+            buf_u8(out, '\\');
+        buf_u8(out, (uint8_t)*s);
+    }
+    buf_u8(out, '\'');
+}
+
+static void fish_put_start(struct buf *out, const struct cmd *c)
+{
+    buf_printf(out, "complete -c footplate -n '__fish_seen_subcommand_from %s'", c->name);
+}
+
+static void fish_put_option(struct buf *out, const struct cmd *c, const struct opt *o)
+{
+    fish_put_start(out, c);
+    if (o->letter)
+        buf_printf(out, " -s %c", o->letter);
+    buf_printf(out, " -l %s", o->name);
+    if (o->type != OPT_FLAG)
+        buf_printf(out, o->choices ? " -x" : " -r"); /* -x: no file names among the choices */
+    if (o->choices)
+        completion_put_words(out, " -a '", o->choices, "'");
+    else if (o->type == OPT_FOLDER)
+        buf_printf(out, " -a '(__fish_complete_directories)'");
+    else if (o->type == OPT_FILE)
+        buf_printf(out, " -F");
+    buf_printf(out, " -d ");
+    fish_put_quoted(out, o->help);
+    buf_u8(out, '\n');
+}
+
+static const char *const fish_args[] = {
+    [ARG_RUN] = " -a 'last (footplate ls --names 2>/dev/null)'",
+    [ARG_PATH] = " -F",
+    [ARG_COMMAND] = " -a '(__fish_complete_subcommand)'",
+    [ARG_KEY_VALUE] = "",
+    [ARG_WORD] = "",
+};
+
+static void fish_put_arg(struct buf *out, const struct cmd *c, const struct cmd_arg *a)
+{
+    if (!a->choices && !*fish_args[a->kind])
+        return;
+    fish_put_start(out, c);
+    if (a->choices)
+        completion_put_words(out, " -a '", a->choices, "'");
+    else
+        buf_printf(out, "%s", fish_args[a->kind]);
+    buf_u8(out, '\n');
+}
+
+static void fish_put_command(struct buf *out, const struct cmd *c)
+{
+    buf_printf(out, "complete -c footplate -n __fish_use_subcommand -a %s -d ", c->name);
+    fish_put_quoted(out, c->summary);
+    buf_u8(out, '\n');
+    for (const struct opt *o = c->options; o && o->name; o++)
+        if (!o->hidden)
+            fish_put_option(out, c, o);
+    for (const struct cmd_arg *a = c->args; a && a->name; a++)
+        fish_put_arg(out, c, a);
+}
+
+static void fish_script(struct buf *out)
+{
+    buf_printf(out, "complete -c footplate -f\n"
+                    "complete -c footplate -s h -l help -d 'Show help.'\n"
+                    "complete -c footplate -n __fish_use_subcommand -l version "
+                    "-d 'Show the version.'\n");
+    for (size_t i = 0; cmds[i]; i++)
+        fish_put_command(out, cmds[i]);
+}
+
+/* ---- the command ---- */
+
+static const struct shell {
+    const char *name;
+    void (*script)(struct buf *out);
+} shells[] = {{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
+
+static const char *const shell_names[] = {"bash", "zsh", "fish", NULL};
+
+static const struct cmd_arg positional[] = {
+    {"SHELL", ARG_WORD, .help = "bash, zsh or fish.", .choices = shell_names},
+    {0},
+};
+
 static int cmd_completion_run(const struct cmd_args *args, struct err *e)
 {
-    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
-        if (strcmp(shells[i]->name, args->arg[0]) != 0)
+    for (size_t i = 0; i < COUNT_OF(shells); i++) {
+        if (strcmp(shells[i].name, args->arg[0]) != 0)
             continue;
         struct buf out = {0};
-        shells[i]->script(&out);
+        shells[i].script(&out);
         output_buf(&out);
         buf_free(&out);
         return EXIT_FINE;

@@ -10,7 +10,7 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/recording.h"
+#include "session/session.h"
 
 enum { O_JSON = SETTING_N, O_MARKDOWN, O_ACTION_KEYS };
 
@@ -43,7 +43,7 @@ static const char *cmd_config_value_of(const struct settings *s, enum setting_id
                                        struct arena *a)
 {
     struct buf b = {0};
-    settings_table[id].print(s, &b);
+    settings_table[id].print(s, id, &b);
     const char *text = arena_strndup(a, b.p ? (const char *)b.p : "", b.len);
     buf_free(&b);
     return text;
@@ -55,8 +55,7 @@ static const char *where_of(const struct settings *s, enum setting_id id)
     return o->source == FROM_DEFAULT ? setting_source_names[FROM_DEFAULT] : o->where;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Text */
+/* ---- text ---- */
 
 static const struct table_column columns[] = {
     {"SETTING"},
@@ -80,8 +79,7 @@ static void cmd_config_print_text(const struct settings *s, struct arena *a)
         printf("%s%s\n", i ? "" : "\n", text_safe(a, s->notes.v[i]));
 }
 
-/* ------------------------------------------------------------------------------------------------
- * JSON */
+/* ---- JSON ---- */
 
 static void cmd_config_put_remarks(struct jw *j, const char *key, const struct remarks *r)
 {
@@ -117,8 +115,7 @@ static void cmd_config_print_json(const struct settings *s, struct arena *a)
     buf_free(&b);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Markdown */
+/* ---- markdown ---- */
 
 static void cmd_config_print_markdown(void)
 {
@@ -153,7 +150,8 @@ static void print_action_keys(void)
 static int show(const struct cmd_args *a, struct arena *arena, struct err *e)
 {
     struct settings *s = arena_new(arena, struct settings);
-    const int rc = recording_settings(s, a, a->n_args ? a->arg : NULL, arena, e);
+    const struct session_options o = {.table = a->cmd->options, .given = a->opt};
+    const int rc = session_settings(s, &o, a->n_args ? a->arg : NULL, arena, e);
     if (rc != 0)
         return rc;
     if (a->opt[O_JSON].given)

@@ -1,18 +1,521 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_doctor.c - what can be measured on this machine, what it costs, and why not the rest. */
+/* cmd_doctor.c - what can be measured on this machine, what a reading costs, and why the rest
+ * cannot be measured. Reads every probe a few times and writes nothing to disk. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/control.h"
 #include "agent/curl.h"
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/human.h"
+#include "base/json_write.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
 #include "cmd/cmd.h"
-#include "cmd/doctor.h"
+#include "cmd/output.h"
 #include "query/run.h"
+#include "record/record.h"
 #include "run/run_info.h"
+#include "sample/hostinfo.h"
+#include "sample/nvml.h"
+#include "sample/pidset.h"
+#include "sample/probe.h"
+
+struct trial_series {
+    enum metric_id metric;
+    char entity[ENTITY_LEN];
+    double value; /* the latest */
+};
+
+struct trial_probe {
+    const struct probe *probe;
+    bool opened;
+    char why[512]; /* why it was not */
+    struct trial_series *series;
+    size_t n_series, series_cap;
+    struct loss *losses; /* each once */
+    size_t n_losses, losses_cap;
+    double read_us; /* mean of all readings but the first, which opens files; NAN: too few */
+};
+
+struct trial {
+    struct hostinfo host;
+    struct gpu_info gpus[GPU_MOST];
+    unsigned n_gpus;
+    char gpu_absent[512]; /* why there is none, when there is none */
+    struct trial_probe *probes;
+    size_t n_probes;
+};
+
+/* ---- reading the probes ---- */
+
+enum { READINGS = 4 };
+
+static const int64_t GAP_NS = 150 * NS_PER_MS;
+
+/* The sink of one probe. */
+struct trial_collect {
+    struct sink sink; /* first: the sink is the trial_collect */
+    struct trial_probe *to;
+    struct arena *arena;
+};
+
+static struct trial_collect *trial_collect_of(struct sink *s)
+{
+    return (struct trial_collect *)(void *)s;
+}
+
+static struct trial_series *trial_find_series(struct trial_collect *c, const struct slot *s)
+{
+    struct trial_probe *p = c->to;
+    for (size_t i = 0; i < p->n_series; i++)
+        if (p->series[i].metric == s->metric && strcmp(p->series[i].entity, s->entity) == 0)
+            return &p->series[i];
+    if (p->n_series == p->series_cap) {
+        const size_t cap = p->series_cap ? 2 * p->series_cap : 64;
+        struct trial_series *more = arena_array(c->arena, struct trial_series, cap);
+        if (p->n_series)
+            memcpy(more, p->series, p->n_series * sizeof *more);
+        p->series = more;
+        p->series_cap = cap;
+    }
+    struct trial_series *fresh = &p->series[p->n_series++];
+    fresh->metric = s->metric;
+    memcpy(fresh->entity, s->entity, sizeof fresh->entity);
+    return fresh;
+}
+
+static void trial_take_row(struct sink *s, struct group *g, mono_ns t)
+{
+    (void)t;
+    for (uint32_t i = 0; i < g->n; i++)
+        if (g->slots[i].used && g->cells[i] != CELL_MISSING)
+            trial_find_series(trial_collect_of(s), &g->slots[i])->value =
+                (double)g->cells[i] * g->slots[i].step;
+}
+
+static void trial_take_loss(struct sink *s, const struct loss *l)
+{
+    struct trial_collect *c = trial_collect_of(s);
+    struct trial_probe *p = c->to;
+    for (size_t i = 0; i < p->n_losses; i++)
+        if (p->losses[i].id == l->id && strcmp(p->losses[i].what, l->what) == 0)
+            return;
+    if (p->n_losses == p->losses_cap) {
+        const size_t cap = p->losses_cap ? 2 * p->losses_cap : 16;
+        struct loss *more = arena_array(c->arena, struct loss, cap);
+        if (p->n_losses)
+            memcpy(more, p->losses, p->n_losses * sizeof *more);
+        p->losses = more;
+        p->losses_cap = cap;
+    }
+    p->losses[p->n_losses++] = *l;
+}
+
+static void trial_take_mark(struct sink *s, const struct mark *m)
+{
+    (void)s;
+    (void)m;
+}
+
+static const struct sink_ops trial_collect_ops = {
+    .row = trial_take_row, .loss = trial_take_loss, .mark = trial_take_mark};
+
+static void **trial_open_all(struct trial *t, const struct probe_env *env, struct arena *a)
+{
+    void **states = arena_array(a, void *, t->n_probes + 1);
+    for (size_t i = 0; i < t->n_probes; i++) {
+        struct trial_probe *p = &t->probes[i];
+        struct err e = {0};
+        p->probe = probes[i];
+        p->read_us = NAN;
+        states[i] = arena_alloc(a, 1, MAX_OF(p->probe->state_size, (size_t)1));
+        p->opened =
+            p->probe->open(states[i], env, MAX_OF(GAP_NS, p->probe->min_period_ns), &e) == 0;
+        snprintf(p->why, sizeof p->why, "%s", p->opened ? "" : e.msg);
+    }
+    return states;
+}
+
+static void trial_read_all(struct trial *t, void **states, int round, struct arena *a)
+{
+    for (size_t i = 0; i < t->n_probes; i++) {
+        struct trial_probe *p = &t->probes[i];
+        if (!p->opened)
+            continue;
+        struct trial_collect c = {{&trial_collect_ops}, p, a};
+        const mono_ns before = clock_mono();
+        p->probe->read(states[i], &c.sink);
+        const double us = (double)mono_diff(clock_mono(), before) / (double)NS_PER_US;
+        if (round > 0)
+            p->read_us = (isnan(p->read_us) ? 0 : p->read_us) + us / (READINGS - 1);
+    }
+}
+
+static void trial_close_all(struct trial *t, void **states)
+{
+    for (size_t i = 0; i < t->n_probes; i++)
+        if (t->probes[i].opened)
+            t->probes[i].probe->close(states[i]);
+}
+
+static void trial_wait(void)
+{
+    const struct timespec gap = {0, (long)GAP_NS};
+    nanosleep(&gap, NULL);
+}
+
+static void trial_read_probes(struct trial *t, const struct probe_env *env, struct arena *a)
+{
+    while (probes[t->n_probes])
+        t->n_probes++;
+    t->probes = arena_array(a, struct trial_probe, t->n_probes + 1);
+    void **states = trial_open_all(t, env, a);
+    for (int round = 0; round < READINGS; round++) {
+        if (round > 0)
+            trial_wait();
+        trial_read_all(t, states, round, a);
+    }
+    trial_close_all(t, states);
+}
+
+static void trial_run(struct trial *out, const char *proc, const char *sys, struct arena *a)
+{
+    *out = (struct trial){0};
+    struct err e = {0};
+    struct nvml_lib *nvml = NULL;
+    struct pidset *pids = arena_new(a, struct pidset);
+    if (nvml_open(&nvml, NULL, &e) != 0)
+        nvml = NULL;
+    hostinfo_read(&out->host, proc, sys);
+    out->n_gpus = gpu_list(out->gpus, nvml, sys);
+    if (out->n_gpus == 0)
+        snprintf(out->gpu_absent, sizeof out->gpu_absent, "%s", e.msg);
+    pidset_init(pids);
+    const struct probe_env env = {
+        .proc = proc,
+        .sys = sys,
+        .root_pid = getpid(),
+        .self_pid = getpid(),
+        .pids = pids,
+        .nvml = nvml,
+        .nvml_absent = nvml ? NULL : e.msg,
+    };
+    trial_read_probes(out, &env, a);
+    pidset_free(pids);
+    nvml_close(nvml);
+}
+
+/* ---- the findings ---- */
+
+/* A folder that recording needs. */
+struct doctor_place {
+    char path[PATH_LEN];
+    bool ok;
+    char why[512];     /* why it is not */
+    double free_bytes; /* NAN: not known */
+};
+
+struct checkup {
+    struct trial trial;
+    struct doctor_place runs, runtime;
+    struct err curl; /* why actions cannot use TLS; code 0: they can */
+    char clock_source[64];
+    double clock_read_ns;
+    struct arena *arena;
+};
+
+/* ---- JSON ---- */
+
+static void doctor_json_host(struct jw *j, const struct hostinfo *h)
+{
+    jw_object(j, "host");
+    jw_str(j, "hostname", h->hostname);
+    jw_str(j, "kernel", h->kernel);
+    jw_str(j, "cpu_model", h->cpu_model);
+    jw_int(j, "cores", h->cores);
+    jw_int(j, "memory_bytes", (int64_t)h->memory_bytes);
+    jw_end(j);
+}
+
+static void doctor_json_gpus(struct jw *j, const struct trial *t)
+{
+    jw_array(j, "gpus");
+    for (unsigned i = 0; i < t->n_gpus; i++) {
+        jw_object(j, NULL);
+        jw_str(j, "entity", t->gpus[i].entity);
+        jw_str(j, "name", t->gpus[i].name);
+        jw_str(j, "uuid", t->gpus[i].uuid);
+        jw_str(j, "driver", t->gpus[i].driver);
+        jw_int(j, "memory_bytes", (int64_t)t->gpus[i].memory_bytes);
+        jw_end(j);
+    }
+    jw_end(j);
+    jw_str(j, "gpu_absent", t->n_gpus ? NULL : t->gpu_absent);
+}
+
+static void doctor_json_place(struct jw *j, const char *key, const struct doctor_place *p)
+{
+    jw_object(j, key);
+    jw_str(j, "path", *p->path ? p->path : NULL);
+    jw_bool(j, "ok", p->ok);
+    jw_str(j, "why", p->ok ? NULL : p->why);
+    jw_num(j, "free_bytes", p->free_bytes);
+    jw_end(j);
+}
+
+static void doctor_json_series(struct jw *j, const struct trial_probe *p)
+{
+    jw_array(j, "series");
+    for (size_t i = 0; i < p->n_series; i++) {
+        jw_object(j, NULL);
+        jw_str(j, "metric", metrics[p->series[i].metric].name);
+        jw_str(j, "entity", p->series[i].entity);
+        jw_str(j, "unit", unit_name(metrics[p->series[i].metric].unit));
+        jw_num(j, "value", p->series[i].value);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void doctor_json_losses(struct jw *j, const struct trial_probe *p)
+{
+    jw_array(j, "losses");
+    for (size_t i = 0; i < p->n_losses; i++) {
+        jw_object(j, NULL);
+        jw_str(j, "what", p->losses[i].what);
+        jw_str(j, "why", *p->losses[i].why ? p->losses[i].why : losses[p->losses[i].id].help);
+        jw_str(j, "kind", losses[p->losses[i].id].name);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void doctor_json_probe(struct jw *j, const struct trial_probe *p)
+{
+    jw_object(j, NULL);
+    jw_str(j, "name", p->probe->name);
+    jw_str(j, "title", p->probe->title);
+    jw_bool(j, "works", p->opened && p->n_series > 0);
+    jw_str(j, "why", p->opened ? NULL : p->why);
+    jw_num(j, "min_period_ms", (double)p->probe->min_period_ns / (double)NS_PER_MS);
+    jw_num(j, "read_us", p->read_us);
+    doctor_json_series(j, p);
+    doctor_json_losses(j, p);
+    jw_end(j);
+}
+
+static void doctor_json(const struct checkup *c)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    jw_object(&j, NULL);
+    jw_str(&j, "version", FP_VERSION);
+    doctor_json_host(&j, &c->trial.host);
+    doctor_json_gpus(&j, &c->trial);
+    doctor_json_place(&j, "runs_folder", &c->runs);
+    doctor_json_place(&j, "runtime_folder", &c->runtime);
+    jw_object(&j, "libcurl");
+    jw_bool(&j, "ok", c->curl.code == 0);
+    jw_str(&j, "why", c->curl.code ? c->curl.msg : NULL);
+    jw_end(&j);
+    jw_object(&j, "clock");
+    jw_str(&j, "source", *c->clock_source ? c->clock_source : NULL);
+    jw_num(&j, "read_ns", c->clock_read_ns);
+    jw_end(&j);
+    jw_array(&j, "probes");
+    for (size_t i = 0; i < c->trial.n_probes; i++)
+        doctor_json_probe(&j, &c->trial.probes[i]);
+    jw_end(&j);
+    jw_end(&j);
+    output_buf(&b);
+    buf_free(&b);
+}
+
+/* ---- text ---- */
+
+static void doctor_text_put_title(const char *title)
+{
+    printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
+}
+
+static void doctor_text_put_gpus(const struct trial *t)
+{
+    char bytes[HUMAN_LEN];
+    for (unsigned i = 0; i < t->n_gpus; i++)
+        printf("%-10s%s, %s, driver %s\n", t->gpus[i].entity, t->gpus[i].name,
+               human_bytes((double)t->gpus[i].memory_bytes, bytes, sizeof bytes),
+               t->gpus[i].driver);
+    if (t->n_gpus == 0)
+        printf("GPU       no GPU found: %s\n", t->gpu_absent);
+}
+
+/* The latest value of a metric, whatever the entity; NAN: not measured. */
+static double doctor_text_value_of(const struct trial *t, enum metric_id m)
+{
+    for (size_t i = 0; i < t->n_probes; i++)
+        for (size_t k = 0; k < t->probes[i].n_series; k++)
+            if (t->probes[i].series[k].metric == m)
+                return t->probes[i].series[k].value;
+    return NAN;
+}
+
+static void doctor_text_put_limits(const struct trial *t)
+{
+    char text[HUMAN_LEN];
+    const double cpu = doctor_text_value_of(t, M_CGROUP_CPU_LIMIT),
+                 mem = doctor_text_value_of(t, M_CGROUP_MEM_LIMIT);
+    printf("limits    ");
+    if (isnan(cpu))
+        printf("no CPU limit, ");
+    else
+        printf("%.2f cores, ", cpu / 100);
+    if (isnan(mem))
+        printf("no memory limit (control group)\n");
+    else
+        printf("%s memory (control group)\n", human_bytes(mem, text, sizeof text));
+}
+
+static void doctor_text_put_place(const char *label, const struct doctor_place *p)
+{
+    char bytes[HUMAN_LEN];
+    if (!p->ok)
+        printf("%-10snot usable: %s\n", label, p->why);
+    else if (isnan(p->free_bytes))
+        printf("%-10s%s\n", label, p->path);
+    else
+        printf("%-10s%s, %s free\n", label, p->path,
+               human_bytes(p->free_bytes, bytes, sizeof bytes));
+}
+
+static void doctor_text_put_machine(const struct checkup *c)
+{
+    const struct hostinfo *h = &c->trial.host;
+    char bytes[HUMAN_LEN];
+    printf("host      %s, %s\n", h->hostname, h->kernel);
+    printf("CPU       %u core%s%s%s\n", h->cores, h->cores == 1 ? "" : "s",
+           *h->cpu_model ? ", " : "", h->cpu_model);
+    printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
+    doctor_text_put_gpus(&c->trial);
+    doctor_text_put_limits(&c->trial);
+    printf("clock     %s, %.0f ns per read\n",
+           *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
+    doctor_text_put_place("runs", &c->runs);
+    doctor_text_put_place("control", &c->runtime);
+    if (c->curl.code)
+        printf("actions   no webhooks and no email: %s\n", c->curl.msg);
+    else
+        printf("actions   all available\n");
+}
+
+static const struct table_column probe_columns[] = {
+    {"PROBE"},
+    {"DESCRIPTION"},
+    {"SERIES", .right = true},
+    {"READ TIME", .right = true},
+    {"MIN INTERVAL", .right = true},
+    {0},
+};
+
+static void doctor_text_put_probes(const struct checkup *c)
+{
+    struct table t;
+    table_init(&t, c->arena, probe_columns);
+    for (size_t i = 0; i < c->trial.n_probes; i++) {
+        const struct trial_probe *p = &c->trial.probes[i];
+        const double every_s = (double)p->probe->min_period_ns / (double)NS_PER_S;
+        table_cell(&t, "%s", p->probe->name);
+        table_cell(&t, "%s", p->probe->title);
+        if (!p->opened) {
+            table_rest(&t, "not measured: %s", p->why);
+            continue;
+        }
+        table_cell(&t, "%zu", p->n_series);
+        cell_value(&t, p->read_us / 1e6, "s");
+        cell_value(&t, every_s, "s");
+    }
+    doctor_text_put_title("probes");
+    table_print(&t, stdout, 0, term_color(stdout));
+}
+
+static const struct table_column value_columns[] = {
+    {"METRIC"},
+    {"SERIES", .right = true},
+    {"EXAMPLE"},
+    {"VALUE", .right = true},
+    {"DESCRIPTION", .gives = true},
+    {0},
+};
+
+static size_t doctor_text_count_of(const struct trial_probe *p, enum metric_id m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_series; i++)
+        n += p->series[i].metric == m;
+    return n;
+}
+
+static bool doctor_text_is_first(const struct trial_probe *p, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (p->series[k].metric == p->series[i].metric)
+            return false;
+    return true;
+}
+
+static void doctor_text_put_values(const struct checkup *c, bool all)
+{
+    struct table t;
+    table_init(&t, c->arena, value_columns);
+    for (size_t i = 0; i < c->trial.n_probes; i++) {
+        const struct trial_probe *p = &c->trial.probes[i];
+        for (size_t k = 0; k < p->n_series; k++) {
+            const struct metric *m = &metrics[p->series[k].metric];
+            if (!all && !doctor_text_is_first(p, k))
+                continue;
+            table_cell(&t, "%s", m->name);
+            table_cell(&t, "%zu", all ? 1 : doctor_text_count_of(p, p->series[k].metric));
+            table_cell(&t, "%s", p->series[k].entity);
+            cell_value(&t, p->series[k].value, unit_name(m->unit));
+            table_cell(&t, "%s", m->title);
+        }
+    }
+    doctor_text_put_title("available metrics");
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+static void doctor_text_put_losses(const struct checkup *c)
+{
+    bool some = false;
+    for (size_t i = 0; i < c->trial.n_probes; i++) {
+        const struct trial_probe *p = &c->trial.probes[i];
+        for (size_t k = 0; k < p->n_losses; k++) {
+            const struct loss *l = &p->losses[k];
+            if (!some)
+                doctor_text_put_title("not available");
+            some = true;
+            printf("%s: %s\n", text_safe(c->arena, l->what),
+                   text_safe(c->arena, *l->why ? l->why : losses[l->id].help));
+        }
+    }
+}
+
+static void doctor_text(const struct checkup *c, bool all)
+{
+    doctor_text_put_machine(c);
+    doctor_text_put_probes(c);
+    doctor_text_put_values(c, all);
+    doctor_text_put_losses(c);
+}
+
+/* ---- the command ---- */
 
 enum { O_JSON, O_ALL, O_DIR };
 
@@ -24,7 +527,7 @@ static const struct opt options[] = {
 };
 
 /* The folder itself, or the nearest one above it that exists: that is where it would be made. */
-static void nearest_folder(char *path)
+static void doctor_nearest_folder(char *path)
 {
     while (access(path, F_OK) != 0 && errno == ENOENT) {
         char *slash = strrchr(path, '/');
@@ -37,13 +540,13 @@ static void nearest_folder(char *path)
     }
 }
 
-static void check_runs(struct place *p, const char *dir)
+static void doctor_check_runs(struct doctor_place *p, const char *dir)
 {
     char where[PATH_LEN];
     struct statvfs fs;
     snprintf(p->path, sizeof p->path, "%s", runs_folder(dir));
     snprintf(where, sizeof where, "%s", p->path);
-    nearest_folder(where);
+    doctor_nearest_folder(where);
     p->ok = access(where, W_OK | X_OK) == 0;
     if (!p->ok)
         snprintf(p->why, sizeof p->why, "cannot write to '%.400s': %s", where, strerror(errno));
@@ -53,7 +556,7 @@ static void check_runs(struct place *p, const char *dir)
 }
 
 /* The socket that a recorder would open, opened. */
-static void check_runtime(struct place *p)
+static void doctor_check_runtime(struct doctor_place *p)
 {
     struct control c;
     struct err e = {0};
@@ -72,7 +575,7 @@ static void check_runtime(struct place *p)
     control_close(&c);
 }
 
-static void check_clock(struct checkup *c)
+static void doctor_check_clock(struct checkup *c)
 {
     enum { READS = 1000 };
     struct err e = {0};
@@ -88,11 +591,11 @@ static void check_clock(struct checkup *c)
     c->clock_read_ns = (double)mono_diff(last, start) / READS;
 }
 
-static void examine(struct checkup *c, const char *dir)
+static void doctor_examine(struct checkup *c, const char *dir)
 {
-    check_runs(&c->runs, dir);
-    check_runtime(&c->runtime);
-    check_clock(c);
+    doctor_check_runs(&c->runs, dir);
+    doctor_check_runtime(&c->runtime);
+    doctor_check_clock(c);
     (void)!curl_is_there(&c->curl);
     trial_run(&c->trial, "/proc", "/sys", c->arena);
 }
@@ -103,7 +606,7 @@ static int cmd_doctor_run(const struct cmd_args *args, struct err *e)
     struct arena a = {0};
     struct checkup *c = arena_new(&a, struct checkup);
     c->arena = &a;
-    examine(c, args->opt[O_DIR].text);
+    doctor_examine(c, args->opt[O_DIR].text);
     if (args->opt[O_JSON].given)
         doctor_json(c);
     else

@@ -5,7 +5,6 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/progress.h"
-#include "base/row_table.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -44,9 +43,6 @@ static const char *cmd_events_who(const struct run_process *p, struct arena *a)
     return arena_printf(a, "pid %u", p->pid);
 }
 
-#define ROWS_FILE "cmd/event_rows.def"
-#include "base/row_expand.h"
-
 static void cmd_events_print_json(const struct event_sum *v, size_t n)
 {
     struct buf out = {0};
@@ -72,9 +68,9 @@ static void text_row(struct table *t, const struct event_sum *s)
     table_cell(t, "%s", cmd_events_name_of(s));
     table_cell(t, "%s", human_count(s->count, text, sizeof text));
     for (size_t i = 0; i < COUNT_OF(times); i++)
-        table_cell(t, "%s", human_value(times[i], "s", text, sizeof text));
+        cell_value(t, times[i], "s");
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        table_cell(t, "%s", human_value(numbers[i], "", text, sizeof text));
+        cell_value(t, numbers[i], "");
 }
 
 static void cmd_events_print_text(const struct event_sum *v, size_t n, struct arena *a)
@@ -115,22 +111,14 @@ static void cmd_events_print(enum output output, const struct event_sum *v, size
         cmd_events_print_text(v, n, a);
 }
 
-static int cmd_events_run(const struct cmd_args *args, struct err *e)
+static int cmd_events_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                             struct err *e)
 {
-    enum output output;
-    struct arena a = {0};
-    struct run *r = NULL;
     struct event_sum *v;
     size_t n;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    const int rc = read_sums(r, args, a, &v, &n, e);
     if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = read_sums(r, args, &a, &v, &n, e);
-    if (rc == 0)
-        cmd_events_print(output, v, n, &a);
-    run_close(r);
-    arena_free(&a);
+        cmd_events_print(args->output, v, n, a);
     return rc;
 }
 
@@ -154,5 +142,5 @@ const struct cmd cmd_events = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_events_run,
+    .on_run = cmd_events_on_run,
 };

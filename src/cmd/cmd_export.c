@@ -8,13 +8,12 @@
 
 #include "base/file.h"
 #include "cmd/cmd.h"
-#include "cmd/steprange.h"
 #include "cmd/window.h"
 #include "export/export.h"
 #include "export/export_walk.h"
 #include "query/run.h"
-#include "tables/query_match.h"
 #include "tables/runview.h"
+#include "tables/seriesview.h"
 
 enum {
     O_FORMAT,
@@ -52,8 +51,7 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-/* ------------------------------------------------------------------------------------------------
- * What is asked for */
+/* ---- what is asked for ---- */
 
 static int choose_what(const struct cmd_args *args, const struct export_format *f,
                        enum export_what *out, struct err *e)
@@ -112,8 +110,7 @@ static int make_job(const struct cmd_args *args, struct run *r, struct export_jo
     return check_series(out, e);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Where it goes */
+/* ---- where it goes ---- */
 
 static int write_job(const struct export_format *f, struct export_job *job, bool on_screen,
                      struct err *e)
@@ -163,20 +160,17 @@ static int write_folder(const struct export_format *f, struct export_job *job, c
     return rc;
 }
 
-static int cmd_export_run(const struct cmd_args *args, struct err *e)
+static int cmd_export_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                             struct err *e)
 {
+    (void)a;
     const struct export_format *f = export_formats[args->opt[O_FORMAT].number];
     const char *path = args->opt[O_OUTPUT].text;
     struct export_job job;
-    struct run *r = NULL;
-    int rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
+    const int rc = make_job(args, r, &job, e);
     if (rc != 0)
         return rc;
-    rc = make_job(args, r, &job, e);
-    if (rc == 0)
-        rc = f->folder ? write_folder(f, &job, path, e) : write_file(f, &job, path, e);
-    run_close(r);
-    return rc;
+    return f->folder ? write_folder(f, &job, path, e) : write_file(f, &job, path, e);
 }
 
 static const char *const help[] = {
@@ -211,5 +205,5 @@ const struct cmd cmd_export = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_export_run,
+    .on_run = cmd_export_on_run,
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ls.c - the runs in a folder, newest first. Reads only the small JSON files. */
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "base/human.h"
@@ -26,15 +24,8 @@ static const struct opt options[] = {
     {0},
 };
 
-/* A run that cannot be read is listed too, with the reason. */
-struct cmd_ls_entry {
-    struct run_info info;
-    const char *name;
-    const char *broken; /* NULL: it reads */
-};
-
-static int read_entries(const struct cmd_args *args, struct arena *a, struct cmd_ls_entry **out,
-                        size_t *n, struct err *e)
+static int cmd_ls_read(const struct cmd_args *args, struct arena *a, struct run_line **out,
+                       size_t *n, struct err *e)
 {
     const char **paths;
     const int rc = run_list(runs_folder(args->opt[O_DIR].text), a, &paths, n, e);
@@ -42,10 +33,10 @@ static int read_entries(const struct cmd_args *args, struct arena *a, struct cmd
         return rc;
     if (args->opt[O_LIMIT].given && *n > (size_t)args->opt[O_LIMIT].number)
         *n = (size_t)args->opt[O_LIMIT].number;
-    *out = arena_array(a, struct cmd_ls_entry, *n + 1);
+    *out = arena_array(a, struct run_line, *n + 1);
     for (size_t i = 0; i < *n; i++) {
-        struct cmd_ls_entry *x = &(*out)[i];
-        x->name = path_base(paths[i]);
+        struct run_line *x = &(*out)[i];
+        x->folder = path_base(paths[i]);
         struct err why = {0};
         if (!args->opt[O_NAMES].given && run_info_read(&x->info, paths[i], a, &why) != 0)
             x->broken = arena_strdup(a, why.msg);
@@ -53,13 +44,13 @@ static int read_entries(const struct cmd_args *args, struct arena *a, struct cmd
     return 0;
 }
 
-static void print_names(const struct cmd_ls_entry *v, size_t n)
+static void cmd_ls_print_names(const struct run_line *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        puts(v[i].name);
+        puts(v[i].folder);
 }
 
-static void cmd_ls_print_json(const struct cmd_ls_entry *v, size_t n, struct arena *a)
+static void cmd_ls_print_json(const struct run_line *v, size_t n, struct arena *a)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -67,7 +58,7 @@ static void cmd_ls_print_json(const struct cmd_ls_entry *v, size_t n, struct are
     for (size_t i = 0; i < n; i++) {
         jw_object(&j, NULL);
         if (v[i].broken) {
-            jw_str(&j, "name", v[i].name);
+            jw_str(&j, "name", v[i].folder);
             jw_null(&j, "status");
             jw_str(&j, "error", v[i].broken);
         } else {
@@ -81,32 +72,6 @@ static void cmd_ls_print_json(const struct cmd_ls_entry *v, size_t n, struct are
     buf_free(&b);
 }
 
-static size_t cmd_ls_count_nodes(const struct run_info *info)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < info->n_nodes; i++)
-        n += i == 0 || strcmp(info->nodes[i - 1].id, info->nodes[i].id) != 0;
-    return n;
-}
-
-static void cmd_ls_print_csv(const struct cmd_ls_entry *v, size_t n, struct arena *a)
-{
-    puts("name,status,start_ns,duration_s,nodes,gpus,command");
-    for (size_t i = 0; i < n; i++) {
-        const struct run_info *info = &v[i].info;
-        csv_text(stdout, v[i].broken ? v[i].name : info->name);
-        if (v[i].broken) {
-            puts(",unreadable,,,,,");
-            continue;
-        }
-        printf(",%s,%lld,", run_status_name(info->status), (long long)info->start.ns);
-        csv_number(stdout, runview_duration_s(info));
-        printf(",%zu,%zu,", cmd_ls_count_nodes(info), runview_gpus(info));
-        csv_text(stdout, runview_command(info, a));
-        putchar('\n');
-    }
-}
-
 #define LAST_COLUMNS                                                                               \
     {"DURATION", .right = true}, {"NODES", .right = true}, {"GPUS", .right = true},                \
         {"COMMAND", .gives = true},                                                                \
@@ -114,17 +79,16 @@ static void cmd_ls_print_csv(const struct cmd_ls_entry *v, size_t n, struct aren
         0                                                                                          \
     }
 static const struct table_column wide_columns[] = {{"RUN"}, {"STATUS"}, {"START"}, LAST_COLUMNS};
-/* The start is part of the folder's name, so it is what a narrow terminal can do without. */
+/* The start is part of the folder's name, so a narrow terminal does without it. */
 static const struct table_column narrow_columns[] = {{"RUN"}, {"STATUS"}, LAST_COLUMNS};
 
 enum { START_LEN = sizeof "2026-11-15 09:36:02" - 1, WIDE = 110 };
 
-static void cmd_ls_put_row(struct table *t, const struct cmd_ls_entry *x, bool wide,
-                           struct arena *a)
+static void cmd_ls_put_row(struct table *t, const struct run_line *x, bool wide, struct arena *a)
 {
     const struct run_info *info = &x->info;
     char text[HUMAN_LEN];
-    table_cell(t, "%s", x->name); /* names repeat, folders do not */
+    table_cell(t, "%s", x->folder);
     if (x->broken) {
         table_rest(t, "unreadable: %s", x->broken);
         return;
@@ -133,12 +97,12 @@ static void cmd_ls_put_row(struct table *t, const struct cmd_ls_entry *x, bool w
     if (wide)
         table_cell(t, "%.*s", START_LEN, wall_text(info->start, text, sizeof text));
     table_cell(t, "%s", duration_text(runview_duration_s(info), text, sizeof text));
-    table_cell(t, "%zu", cmd_ls_count_nodes(info));
+    table_cell(t, "%zu", runview_count_nodes(info));
     table_cell(t, "%zu", runview_gpus(info));
     table_cell(t, "%s", runview_command(info, a));
 }
 
-static void cmd_ls_print_table(const struct cmd_ls_entry *v, size_t n, struct arena *a)
+static void cmd_ls_print_table(const struct run_line *v, size_t n, struct arena *a)
 {
     struct table t;
     const size_t width = term_width(stdout);
@@ -149,30 +113,26 @@ static void cmd_ls_print_table(const struct cmd_ls_entry *v, size_t n, struct ar
     table_print(&t, stdout, width, term_color(stdout));
 }
 
-static void print_entries(enum output output, const struct cmd_ls_entry *v, size_t n,
-                          struct arena *a)
+static void cmd_ls_print(enum output output, const struct run_line *v, size_t n, struct arena *a)
 {
     if (output == OUTPUT_JSON)
         cmd_ls_print_json(v, n, a);
     else if (output == OUTPUT_CSV)
-        cmd_ls_print_csv(v, n, a);
+        output_csv(&row_RunLine, "", v, n, a);
     else if (n > 0)
         cmd_ls_print_table(v, n, a);
 }
 
 static int cmd_ls_run(const struct cmd_args *args, struct err *e)
 {
-    enum output output;
     struct arena a = {0};
-    struct cmd_ls_entry *v;
+    struct run_line *v;
     size_t n;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
-    if (rc == 0)
-        rc = read_entries(args, &a, &v, &n, e);
+    const int rc = cmd_ls_read(args, &a, &v, &n, e);
     if (rc == 0 && args->opt[O_NAMES].given)
-        print_names(v, n);
+        cmd_ls_print_names(v, n);
     else if (rc == 0)
-        print_entries(output, v, n, &a);
+        cmd_ls_print(args->output, v, n, &a);
     if (rc == 0 && n == 0)
         fprintf(stderr, "no runs in '%s'\n", runs_folder(args->opt[O_DIR].text));
     arena_free(&a);

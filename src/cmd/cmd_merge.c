@@ -7,9 +7,9 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/interrupted.h"
-#include "cmd/restoring.h"
-#include "cmd/steprange.h"
+#include "cmd/window.h"
+#include "convert/interrupted.h"
+#include "convert/run_restore.h"
 #include "export/export_copy.h"
 #include "export/export_walk.h"
 #include "query/steps.h"
@@ -48,8 +48,7 @@ struct cmd_merge_source {
     char prefix[RUN_NAME_LEN];
 };
 
-/* ------------------------------------------------------------------------------------------------
- * Steps */
+/* ---- steps ---- */
 
 /* When the first rank begins that step; 0: there is none. */
 static int64_t cmd_merge_begin_of(const struct rank_steps *ranks, size_t n, int64_t number)
@@ -96,8 +95,7 @@ static int align(struct cmd_merge_source *v, size_t n, int64_t from, struct aren
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Names of nodes */
+/* ---- names of nodes ---- */
 
 static bool has_node(const struct run_info *info, const char *id)
 {
@@ -139,15 +137,14 @@ static void name_sources(struct cmd_merge_source *v, size_t n)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------
- * The command */
+/* ---- the command ---- */
 
 static int pass(void *ctx, struct err *e)
 {
-    return restoring_flush(ctx, e);
+    return run_restore_flush(ctx, e);
 }
 
-static int copy(struct restoring *m, const struct cmd_merge_source *s, struct err *e)
+static int copy(struct run_restore *m, const struct cmd_merge_source *s, struct err *e)
 {
     const struct export_job job = {.run = s->run,
                                    .ask = {.from = s->window[0], .to = s->window[1]}};
@@ -163,7 +160,7 @@ static int copy(struct restoring *m, const struct cmd_merge_source *s, struct er
 static int cmd_merge_make_run(const struct cmd_args *a, const struct cmd_merge_source *v, size_t n,
                               const struct run_place *p, struct err *e)
 {
-    struct restoring m;
+    struct run_restore m;
     struct rundir dir;
     char *cwd = getcwd(NULL, 0), name[RUN_NAME_LEN];
     const char **command = xcalloc(n + 3, sizeof *command);
@@ -175,15 +172,15 @@ static int cmd_merge_make_run(const struct cmd_args *a, const struct cmd_merge_s
                               .git_commit = "",
                               .start = {INT64_MAX}};
     name_sanitize(name, sizeof name, a->opt[O_NAME].text);
-    int rc = restoring_begin(&m, p->dir, e);
+    int rc = run_restore_begin(&m, p->dir, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         command[2 + i] = a->arg[i];
         about.start.ns = MIN_OF(about.start.ns, run_get_info(v[i].run)->start.ns + v[i].later_ns);
         rc = copy(&m, &v[i], e);
     }
     if (rc == 0)
-        rc = restoring_place(&m, p->dir, *p->id ? p->id : NULL, &about, &dir, e);
-    restoring_end(&m);
+        rc = run_restore_place(&m, p->dir, *p->id ? p->id : NULL, &about, &dir, e);
+    run_restore_end(&m);
     free(command);
     free(cwd);
     if (rc == 0)

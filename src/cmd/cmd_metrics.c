@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/progress.h"
-#include "base/row_table.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -20,36 +19,10 @@ static const struct opt options[] = {
     {0},
 };
 
-static const char *const per_names[] = {
-    [PER_NODE] = "node",
-    [PER_CORE] = "core",
-    [PER_DISK] = "disk",
-    [PER_NIC] = "interface",
-    [PER_PROCESS] = "process",
-    [PER_JOB] = "job",
-    [PER_CGROUP] = "control group",
-    [PER_GPU] = "GPU",
-    [PER_SELF] = "Footplate",
-};
-
-static const char *const kind_names[] = {[KIND_GAUGE] = "gauge", [KIND_RATE] = "rate"};
-
 /* Counts have no unit of their own. */
 static const char *unit_shown(enum unit u)
 {
     return u == UNIT_COUNT ? "count" : unit_name(u);
-}
-
-#define ROWS_FILE "cmd/metric_rows.def"
-#include "base/row_expand.h"
-
-static void cmd_metrics_print_json(void)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    rows_json(&j, NULL, &row_KnownMetric, metrics, METRIC_N, NULL);
-    output_buf(&b);
-    buf_free(&b);
 }
 
 static void cmd_metrics_print_csv(void)
@@ -64,7 +37,7 @@ static void cmd_metrics_print_markdown(void)
     puts("| metric | unit | per | description |\n|---|---|---|---|");
     for (size_t i = 0; i < METRIC_N; i++)
         printf("| `%s` | %s | %s | %s |\n", metrics[i].name, unit_shown(metrics[i].unit),
-               per_names[metrics[i].per], metrics[i].title);
+               metric_per_names[metrics[i].per], metrics[i].title);
 }
 
 static const struct table_column columns[] = {
@@ -79,7 +52,7 @@ static void cmd_metrics_print_table(void)
     for (size_t i = 0; i < METRIC_N; i++) {
         table_cell(&t, "%s", metrics[i].name);
         table_cell(&t, "%s", unit_shown(metrics[i].unit));
-        table_cell(&t, "%s", per_names[metrics[i].per]);
+        table_cell(&t, "%s", metric_per_names[metrics[i].per]);
         table_cell(&t, "%s", metrics[i].title);
     }
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
@@ -88,15 +61,11 @@ static void cmd_metrics_print_table(void)
 
 static int cmd_metrics_run(const struct cmd_args *args, struct err *e)
 {
-    enum output output;
-    const int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
-    if (rc != 0)
-        return rc;
-    if (args->opt[O_MARKDOWN].given && output != OUTPUT_TEXT)
+    if (args->opt[O_MARKDOWN].given && args->output != OUTPUT_TEXT)
         return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json or --csv");
-    if (output == OUTPUT_JSON)
-        cmd_metrics_print_json();
-    else if (output == OUTPUT_CSV)
+    if (args->output == OUTPUT_JSON)
+        output_json(&row_KnownMetric, metrics, METRIC_N);
+    else if (args->output == OUTPUT_CSV)
         cmd_metrics_print_csv();
     else if (args->opt[O_MARKDOWN].given)
         cmd_metrics_print_markdown();

@@ -43,8 +43,8 @@ static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- reading ---- */
 
-static int cmd_ops_read_list(struct run *r, const struct cmd_args *args, enum output output,
-                             struct arena *a, struct opsview *out, struct err *e)
+static int cmd_ops_read_list(struct run *r, const struct cmd_args *args, struct arena *a,
+                             struct opsview *out, struct err *e)
 {
     const struct opt_value *rank = &args->opt[O_RANK], *limit = &args->opt[O_LIMIT],
                            *device = &args->opt[O_DEVICE];
@@ -52,49 +52,19 @@ static int cmd_ops_read_list(struct run *r, const struct cmd_args *args, enum ou
         .ops = {.trace = {.one_rank = rank->given, .rank = rank->number},
                 .by = (enum ops_by)args->opt[O_BY].number},
         .device = device->given ? device->number : -1,
-        .limit = limit->given            ? (size_t)limit->number
-                 : output == OUTPUT_TEXT ? LIMIT_TEXT
-                                         : SIZE_MAX,
+        .limit = limit->given                  ? (size_t)limit->number
+                 : args->output == OUTPUT_TEXT ? LIMIT_TEXT
+                                               : SIZE_MAX,
     };
     return opsview_read(out, r, &ask, a, e);
 }
 
 /* ---- printing ---- */
 
-static void cmd_ops_print_json(const struct opsview *l)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    opsview_json(&j, l);
-    output_buf(&b);
-    buf_free(&b);
-}
-
-static void cmd_ops_print_csv(const struct opsview *l)
-{
-    puts("device,category,name,full_name,calls,self_s,total_s,mean_s,share,device_self_s,"
-         "device_total_s,phase,timer,group");
-    for (size_t i = 0; i < l->n; i++) {
-        const struct op_row *r = &l->v[i];
-        const double numbers[] = {
-            ns_to_s(r->self_ns),        ns_to_s(r->total_ns),       op_mean_s(r), r->share,
-            ns_to_s(r->device_self_ns), ns_to_s(r->device_total_ns)};
-        printf("%s,%s,", op_device_names[r->device], category_words[r->category].name);
-        csv_text(stdout, r->name);
-        putchar(',');
-        csv_text(stdout, r->full);
-        printf(",%" PRIu64, r->calls);
-        for (size_t k = 0; k < COUNT_OF(numbers); k++) {
-            putchar(',');
-            csv_number(stdout, numbers[k]);
-        }
-        putchar(',');
-        csv_text(stdout, r->phase ? r->phase : "");
-        putchar(',');
-        csv_text(stdout, r->timer ? r->timer : "");
-        printf(",%s\n", op_group(r) ? op_group(r) : "");
-    }
-}
+/* New columns come after these. */
+static const char csv_columns[] =
+    "device,category,name,full_name,calls,self_s,total_s,mean_s,share,"
+    "device_self_s,device_total_s,phase,timer,group";
 
 /* The last two only where something was launched; the first one's title is the table's. Kernels
  * have their group in their place. */
@@ -108,8 +78,7 @@ enum { COLUMNS_OF_ALL = 6 };
 
 static void duration_cell(struct table *t, double s)
 {
-    char text[HUMAN_LEN];
-    table_cell(t, "%s", human_value(s, "s", text, sizeof text));
+    cell_value(t, s, "s");
 }
 
 static void mean_cell(struct table *t, const struct op_row *r)
@@ -228,9 +197,9 @@ static void cmd_ops_print_text(const struct opsview *l, struct arena *a)
 static void cmd_ops_print(enum output output, const struct opsview *l, struct arena *a)
 {
     if (output == OUTPUT_JSON)
-        cmd_ops_print_json(l);
+        output_json(&row_Op, l->v, l->n);
     else if (output == OUTPUT_CSV)
-        cmd_ops_print_csv(l);
+        output_csv(&row_Op, csv_columns, l->v, l->n, a);
     else
         cmd_ops_print_text(l, a);
 }
@@ -305,25 +274,17 @@ static int print_cost(struct run *r, const struct cmd_args *args, struct arena *
     return rc;
 }
 
-static int cmd_ops_run(const struct cmd_args *args, struct err *e)
+static int cmd_ops_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                          struct err *e)
 {
-    enum output output;
-    struct arena a = {0};
     struct opsview list = {0};
-    struct run *r = NULL;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    int rc = cmd_ops_read_list(r, args, a, &list, e);
     if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = cmd_ops_read_list(r, args, output, &a, &list, e);
-    if (rc == 0)
-        cmd_ops_print(output, &list, &a);
+        cmd_ops_print(args->output, &list, a);
     if (rc == 0)
         rc = print_missing(r, args, &list, e);
-    if (rc == 0 && output == OUTPUT_TEXT && list.n && !list.v[0].phase)
-        rc = print_cost(r, args, &a, e);
-    run_close(r);
-    arena_free(&a);
+    if (rc == 0 && args->output == OUTPUT_TEXT && list.n && !list.v[0].phase)
+        rc = print_cost(r, args, a, e);
     return rc;
 }
 
@@ -359,5 +320,5 @@ const struct cmd cmd_ops = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_ops_run,
+    .on_run = cmd_ops_on_run,
 };

@@ -154,7 +154,7 @@ static int cmd_report_judge(struct run *r, const struct run_steps *steps, struct
     int rc = rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
                                &c->checked, e);
     if (rc == 0)
-        rc = own_rules_check(&c->own, r, c->arena, &own, &ask->n_own, e);
+        rc = user_rules_check(&c->user, r, c->arena, &own, &ask->n_own, e);
     if (rc != 0)
         return rc;
     ask->checked = &c->checked;
@@ -200,7 +200,7 @@ static int cmd_report_run(const struct cmd_args *args, struct err *e)
     c->arena = &a;
     rule_params_init(&c->params, &a);
     int rc = check_take_settings(c, args, e);
-    c->own.limit_ns = args->opt[O_RULE_LIMIT].number;
+    c->user.limit_ns = args->opt[O_RULE_LIMIT].number;
     if (rc == 0)
         rc = check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e);
     if (rc == 0)

@@ -1,7 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_run.c - records a command. */
+/* cmd_run.c - records a job: `run` starts it, `attach` joins a process that runs already. */
+#include <limits.h>
+
 #include "cmd/cmd.h"
-#include "cmd/recording.h"
+#include "session/session.h"
+
+/* Both take the settings first, then two more rows, then a command's own rows. */
+enum {
+#define SETTING(id, ...) R_##id,
+#define SETTING_JOB(...)
+#include "config/settings.def"
+#undef SETTING
+#undef SETTING_JOB
+    R_QUIET,
+    R_SERVE,
+    R_OWN
+};
+
+#define OPT_ROW_QUIET                                                                              \
+    {                                                                                              \
+        "quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."                                 \
+    }
+#define OPT_ROW_SERVE                                                                              \
+    {                                                                                              \
+        "serve", 0, NULL, OPT_FLAG,                                                                \
+            .help =                                                                                \
+                "Serve the dashboard during the run; in a terminal, keep serving until Ctrl-C."    \
+    }
+
+/* Records with the options given; `ask` already names the job. */
+static int record_with_options(const struct cmd_args *a, struct record_ask *ask, struct err *e)
+{
+    const struct session_options o = {
+        .table = a->cmd->options,
+        .given = a->opt,
+        .quiet = a->opt[R_QUIET].given,
+        .serve = a->opt[R_SERVE].given,
+    };
+    return session_run(&o, ask, e);
+}
+
+/* ---- run ---- */
 
 static const struct opt options[] = {
 #define SETTING     SETTING_AS_OPTION
@@ -27,7 +66,7 @@ static const struct cmd_arg args[] = {
 static int cmd_run_run(const struct cmd_args *a, struct err *e)
 {
     struct record_ask ask = {.argv = a->arg};
-    return recording_run(a, &ask, e);
+    return record_with_options(a, &ask, e);
 }
 
 static const char *const help[] = {
@@ -71,4 +110,49 @@ const struct cmd cmd_run = {
         "The exit status of the command; 128+n if signal n ended it; 126 or 127 if it cannot be "
         "run; 1 if it was not started because it could not be recorded (--require-recording).",
     .run = cmd_run_run,
+};
+
+/* ---- attach ---- */
+
+enum { O_PID = R_OWN };
+
+static const struct opt attach_options[] = {
+#define SETTING     SETTING_AS_OPTION
+#define SETTING_JOB SETTING_LEFT_OUT
+#include "config/settings.def"
+#undef SETTING
+#undef SETTING_JOB
+    [R_QUIET] = OPT_ROW_QUIET,
+    [R_SERVE] = OPT_ROW_SERVE,
+    [O_PID] = {"pid", 'p', "PID", OPT_INT, .lo = 1, .hi = INT_MAX,
+               .help = "The root process of the job. Its child processes are recorded too."},
+    {0},
+};
+
+static int cmd_attach_run(const struct cmd_args *a, struct err *e)
+{
+    if (!a->opt[O_PID].given)
+        return err_set(e, ERR_USAGE, "attach: --pid is required");
+    struct record_ask ask = {.attach_pid = (int)a->opt[O_PID].number};
+    return record_with_options(a, &ask, e);
+}
+
+static const char *const attach_help[] = {
+    "Records a process and its children until they end. Ctrl-C ends the recording; the job keeps "
+    "running.",
+    NULL,
+};
+
+static const struct cmd_example attach_examples[] = {
+    {"footplate attach --pid 4711", "Record process 4711 and its children."},
+    {0},
+};
+
+const struct cmd cmd_attach = {
+    .name = "attach",
+    .summary = "record a running process",
+    .options = attach_options,
+    .help = attach_help,
+    .examples = attach_examples,
+    .run = cmd_attach_run,
 };

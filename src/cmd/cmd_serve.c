@@ -8,9 +8,10 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/serving.h"
 #include "query/run.h"
 #include "run/run_info.h"
+#include "serve/server.h"
+#include "session/dashboard.h"
 
 enum {
     O_DIR,
@@ -93,15 +94,15 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
     struct server *s;
     struct server_place place;
     sigset_t ending;
-    if (!a->opt[O_API_ONLY].given && serving_check_page(e))
+    if (!a->opt[O_API_ONLY].given && dashboard_check_page(e))
         return e->code;
-    serving_block(&ending);
+    dashboard_block(&ending);
     const int rc = server_open(&s, &ask, &place, e);
     if (rc)
         return rc;
     if (!a->opt[O_QUIET].given)
         cmd_serve_tell(&place, &ask, ask.port);
-    serving_wait(&ending);
+    dashboard_wait(&ending);
     server_close(s);
     return EXIT_FINE;
 }

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/control_run.h"
 #include "base/file.h"
 #include "cmd/cmd.h"
+#include "control/control_client.h"
 #include "query/run.h"
 #include "run/run_info.h"
 
@@ -46,12 +46,12 @@ static int check_settings(const struct cmd_args *a, struct err *e)
 static int set_run(const struct cmd_args *a, const char *path, struct arena *arena, struct err *e)
 {
     struct run_info info;
-    struct control_said *said;
+    struct control_answer *said;
     size_t n;
     int rc = run_info_read(&info, path, arena, e);
     if (rc != 0)
         return rc;
-    const struct control_run_ask ask = {&info, a->opt[O_NODE].text, a->arg + 1, a->n_args - 1};
+    const struct control_run_request ask = {&info, a->opt[O_NODE].text, a->arg + 1, a->n_args - 1};
     rc = control_run(&ask, arena, &said, &n, e);
     for (size_t i = 0; i < n; i++)
         printf("%s: %s\n", said[i].node, said[i].text);

@@ -1,9 +1,556 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_show.c - one run on one screen. What it says is in view/show.h. */
+/* cmd_show.c - one run on one screen; its contents are in tables/show.h. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/show_text.h"
+#include "cost/pricing.h"
 #include "query/run.h"
+#include "query/steps.h"
+#include "record/record.h"
+#include "run/run_info.h"
+#include "sample/probe.h"
+#include "tables/runview.h"
+#include "tables/show.h"
+#include "tables/stepsview.h"
+
+enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
+
+/* "label       value", the values under each other. */
+__attribute__((format(printf, 3, 4))) static void
+show_text_put_line(const struct show *s, const char *label, const char *fmt, ...)
+{
+    char text[4096];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    printf("%-*s%s\n", LABEL, label, text_safe(s->arena, text));
+}
+
+static void show_text_put_title(const char *title)
+{
+    printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
+}
+
+/* The reasons of the nodes' status, each once. */
+static const char *why_of(const struct show *s)
+{
+    const struct run_info *info = s->info;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].status == info->status && *info->nodes[i].why)
+            return arena_printf(s->arena, ": %s", info->nodes[i].why);
+    return "";
+}
+
+static void show_text_put_status(const struct show *s)
+{
+    const struct run_info *info = s->info;
+    const char *exit =
+        info->exit_status > 0 ? arena_printf(s->arena, ", exit status %d", info->exit_status) : "";
+    show_text_put_line(s, "status", "%s%s%s", run_status_name(info->status), why_of(s), exit);
+}
+
+static void show_text_put_times(const struct show *s)
+{
+    const struct run_info *info = s->info;
+    char start[64], end[64], took[HUMAN_LEN], age[HUMAN_LEN];
+    const double ago_s = (double)(clock_wall().ns - info->end.ns) / (double)NS_PER_S;
+    show_text_put_line(s, "started", "%s", wall_text(info->start, start, sizeof start));
+    if (info->status == RUN_RUNNING)
+        show_text_put_line(s, "updated", "%s", human_age(ago_s, age, sizeof age));
+    else
+        show_text_put_line(s, "ended", "%s",
+                           wall_text_beside(info->end, info->start, end, sizeof end));
+    show_text_put_line(s, "duration", "%s",
+                       human_value(runview_duration_s(info), "s", took, sizeof took));
+}
+
+/* What the machines cost, when that is known. */
+static void put_price(const struct show *s)
+{
+    const double cost = pricing_cost(s->info), per_hour = pricing_per_hour(s->info);
+    const char *machine = pricing_machine(s->info);
+    char money[HUMAN_LEN];
+    if (!isnan(cost))
+        show_text_put_line(s, "cost", "%s, at %g %s per hour%s%s",
+                           human_price(cost, pricing_currency(s->info), money, sizeof money),
+                           per_hour, pricing_currency(s->info), *machine ? " for " : "", machine);
+}
+
+static void show_text_put_head(const struct show *s)
+{
+    const struct run_info *info = s->info;
+    show_text_put_line(s, "run", "%s", info->name);
+    show_text_put_line(s, "folder", "%s", info->path);
+    show_text_put_status(s);
+    show_text_put_line(s, "command", "%s", runview_command(info, s->arena));
+    if (info->directory && *info->directory)
+        show_text_put_line(s, "in", "%s%s%s", info->directory,
+                           info->git_commit && *info->git_commit ? ", git commit " : "",
+                           info->git_commit ? info->git_commit : "");
+    for (size_t i = 0; i < info->n_labels; i++)
+        show_text_put_line(s, i ? "" : "labels", "%s=%s", info->labels[i].key,
+                           info->labels[i].value);
+    show_text_put_times(s);
+    put_price(s);
+}
+
+/* ---- nodes ---- */
+
+/* "2 x NVIDIA H100, 80.0 GiB each", "2 GPUs" when no more is known, or why there is none. */
+static const char *gpu_text(const struct show *s, const struct node_info *n)
+{
+    char bytes[HUMAN_LEN];
+    if (n->n_gpus && !*n->gpus[0].name)
+        return arena_printf(s->arena, "%zu GPU%s", n->n_gpus, n->n_gpus == 1 ? "" : "s");
+    if (n->n_gpus == 0)
+        return n->gpu_absent && *n->gpu_absent
+                   ? arena_printf(s->arena, "no GPU found: %s", n->gpu_absent)
+                   : "no GPU found";
+    return arena_printf(s->arena, "%zu x %s, %s each", n->n_gpus, n->gpus[0].name,
+                        human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes));
+}
+
+/* What is known of it: traces of others tell little. */
+static const char *machine_text(const struct show *s, const struct node_info *n)
+{
+    char bytes[HUMAN_LEN];
+    const char *t = *n->host ? arena_printf(s->arena, ": host %s", n->host) : "";
+    if (n->cores)
+        t = arena_printf(s->arena, "%s, %u core%s%s%s%s", t, n->cores, n->cores == 1 ? "" : "s",
+                         *n->cpu_model ? " (" : "", n->cpu_model, *n->cpu_model ? ")" : "");
+    if (n->memory_bytes > 0)
+        t = arena_printf(s->arena, "%s, %s memory", t,
+                         human_bytes((double)n->memory_bytes, bytes, sizeof bytes));
+    return t;
+}
+
+/* ", rank 3 of 8": what is known of it. */
+static const char *place_text(const struct show *s, const struct node_info *n)
+{
+    if (n->rank < 0)
+        return "";
+    return n->world_size < 0
+               ? arena_printf(s->arena, ", rank %" PRId64, n->rank)
+               : arena_printf(s->arena, ", rank %" PRId64 " of %" PRId64, n->rank, n->world_size);
+}
+
+static void show_text_put_node(const struct show *s, const struct node_view *v)
+{
+    const struct node_info *n = v->last;
+    char text[HUMAN_LEN];
+    show_text_put_line(s, "node", "%s%s", n->id, machine_text(s, n));
+    if (n->gpus_known)
+        show_text_put_line(s, "", "%s", gpu_text(s, n));
+    if (n->launcher && *n->launcher)
+        show_text_put_line(s, "", "started by %s%s", n->launcher, place_text(s, n));
+    for (size_t i = 0; v->sessions > 1 && i < v->sessions; i++)
+        show_text_put_line(s, "", "session %u: %s%s%s, began %s", v->first[i].session,
+                           run_status_name(v->first[i].status), *v->first[i].why ? ", " : "",
+                           v->first[i].why,
+                           wall_text_beside(v->first[i].start, s->info->start, text, sizeof text));
+}
+
+static void show_text_put_nodes(const struct show *s)
+{
+    struct node_view *v;
+    const size_t n = runview_nodes(s->info, s->arena, &v);
+    for (size_t i = 0; i < n; i++)
+        show_text_put_node(s, &v[i]);
+}
+
+/* ---- what was recorded and what that cost ---- */
+
+static void put_recorded(const struct show *s)
+{
+    char every[HUMAN_LEN], samples[HUMAN_LEN], bytes[HUMAN_LEN];
+    const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
+    if (interval_s > 0)
+        human_value(interval_s, "s", every, sizeof every);
+    show_text_put_line(
+        s, "recorded", "%s%s%s%s reading%s, %s on disk", interval_s > 0 ? "every " : "",
+        interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
+        human_count(s->size.samples, samples, sizeof samples), s->size.samples == 1 ? "" : "s",
+        human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
+}
+
+static void show_text_put_cost(const struct show *s)
+{
+    char bytes[HUMAN_LEN];
+    const double written = runview_bytes_written(s->info);
+    human_bytes(written, bytes, sizeof bytes);
+    show_text_put_line(s, "overhead", "%s%s%s", runview_cost_text(s->info, s->arena),
+                       isnan(written) ? "" : ", disk writes ", isnan(written) ? "" : bytes);
+}
+
+/* ---- phases and steps ---- */
+
+static const struct table_column phase_columns[] = {
+    {"PHASE"},
+    {"TIME", .right = true},
+    {"SHARE", .right = true},
+    {0},
+};
+
+/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
+ * all. */
+struct mode_steps {
+    struct step_stats best;
+    const struct rank_steps *rank;
+    size_t ranks;
+    double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
+};
+
+static struct mode_steps show_text_steps_of(const struct show *s, enum event_mode mode)
+{
+    struct mode_steps x = {0};
+    for (size_t i = 0; i < s->n_ranks; i++) {
+        struct step_stats one;
+        step_stats_of(&s->ranks[i], mode, s->arena, &one);
+        if (one.count == 0)
+            continue;
+        x.ranks++;
+        x.steady += one.throughput_steady;
+        x.overall += one.throughput_overall;
+        if (one.count > x.best.count) {
+            x.best = one;
+            x.rank = &s->ranks[i];
+        }
+    }
+    return x;
+}
+
+/* "1 000 train on each of 2 ranks, p50 12.3 ms, p95 14.1 ms". */
+static void show_text_put_steps(const struct show *s, enum event_mode mode)
+{
+    const struct mode_steps x = show_text_steps_of(s, mode);
+    char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN], rate[HUMAN_LEN];
+    if (x.ranks == 0)
+        return;
+    show_text_put_line(s, "step duration", "%s %s%s, p50 %s, p95 %s%s",
+                       human_count(x.best.count, count, sizeof count), mode_name(mode),
+                       x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
+                       human_value(x.best.p50_s, "s", p50, sizeof p50),
+                       human_value(x.best.p95_s, "s", p95, sizeof p95),
+                       mode == MODE_TRAIN || isnan(x.steady)
+                           ? ""
+                           : arena_printf(s->arena, ", %s",
+                                          human_value(x.steady, "samples/s", rate, sizeof rate)));
+}
+
+static void show_text_put_phases(const struct show *s)
+{
+    struct table t;
+    double pct[PHASE_N];
+    show_text_put_title("phases");
+    if (s->no_steps) {
+        puts(text_safe(s->arena, steps_none_text(s->info, s->no_steps, s->arena)));
+        return;
+    }
+    show_percents(s, pct);
+    table_init(&t, s->arena, phase_columns);
+    for (enum phase_kind k = 0; k < PHASE_N; k++) {
+        if (s->phases.seconds[k] <= 0)
+            continue;
+        table_cell(&t, "%s", phase_name(k));
+        cell_value(&t, s->phases.seconds[k], "s");
+        table_cell(&t, "%.1f %%", pct[k]);
+    }
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    for (enum event_mode m = 0; m < MODE_N; m++)
+        show_text_put_steps(s, m);
+}
+
+/* ---- the training loop ---- */
+
+/* What one iteration is spent on, as one clock saw it: "forward 7.69 ms, backward 17.7 ms". */
+static void show_text_put_clock(const struct show *s, const struct step_stats *x, const char *label,
+                                const double *part_s, double between_s)
+{
+    const char *text = "";
+    char took[HUMAN_LEN];
+    for (size_t k = 0; k <= step_parts(); k++) {
+        const double v = k < step_parts() ? part_s[k] : between_s;
+        if (!isnan(v) && v > 0 && v >= x->iteration_mean_s / 1000)
+            text = arena_printf(s->arena, "%s%s%s %s", text, *text ? ", " : "",
+                                k < step_parts() ? step_part_name(k) : "between steps",
+                                human_value(v, "s", took, sizeof took));
+    }
+    if (*text)
+        show_text_put_line(s, "", "%s: %s", label, text);
+}
+
+static void show_text_put_iteration(const struct show *s, const struct mode_steps *x)
+{
+    const struct step_stats *b = &x->best;
+    char p50[HUMAN_LEN], p95[HUMAN_LEN], n[HUMAN_LEN];
+    if (b->iterations == 0)
+        return;
+    const char *left_out =
+        b->warmup + b->disturbed
+            ? arena_printf(s->arena, ", excluding %zu warm-up%s", b->warmup,
+                           b->disturbed ? arena_printf(s->arena,
+                                                       " and %zu in or right after a detail window",
+                                                       b->disturbed)
+                                        : "")
+            : "";
+    show_text_put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
+                       human_value(b->iteration_p50_s, "s", p50, sizeof p50),
+                       human_value(b->iteration_p95_s, "s", p95, sizeof p95),
+                       human_count(b->iterations, n, sizeof n), left_out);
+    if (steps_has_clock(b, CLOCK_GPU))
+        show_text_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_GPU, s->arena), b->gpu_part_s,
+                            NAN);
+    show_text_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_HOST, s->arena), b->host_part_s,
+                        b->between_s);
+}
+
+static void put_throughput(const struct show *s, const struct mode_steps *x)
+{
+    char steady[HUMAN_LEN], overall[HUMAN_LEN];
+    if (isnan(x->steady))
+        return;
+    show_text_put_line(
+        s, "throughput", "%s steady%s%s",
+        human_value(x->steady, "samples/s", steady, sizeof steady),
+        x->overall > 0 ? arena_printf(s->arena, ", %s overall",
+                                      human_value(x->overall, "", overall, sizeof overall))
+                       : "",
+        x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "");
+}
+
+static void show_text_put_gpu(const struct show *s)
+{
+    const struct gpu_view *g = &s->gpu;
+    if (g->x.n_used == 0)
+        return;
+    show_text_put_line(s, "GPU", "%s", gpuview_activity(g, g->use));
+    show_text_put_line(s, "compute", "%s", gpuview_compute(g));
+    show_text_put_line(s, "power", "%s", gpuview_power(g));
+    show_text_put_line(s, "clock", "%s", gpuview_clock(g, g->use));
+}
+
+static void put_loop(const struct show *s)
+{
+    const struct mode_steps x = show_text_steps_of(s, MODE_TRAIN);
+    if (x.ranks == 0)
+        return;
+    const struct loop_window *w = &s->gpu.x.window;
+    char took[HUMAN_LEN];
+    show_text_put_title(
+        arena_printf(s->arena, "training loop (%s%s)",
+                     human_value(wall_span_s(w->from, w->to), "s", took, sizeof took),
+                     w->steady && s->phases.loop_start.ns < w->from.ns ? " after warm-up" : ""));
+    show_text_put_iteration(s, &x);
+    put_throughput(s, &x);
+    show_text_put_gpu(s);
+}
+
+/* What the loop says, where there is none; and what only the whole job has. */
+static void put_job(const struct show *s)
+{
+    const struct gpu_view *g = &s->gpu;
+    if (g->x.n_used == 0)
+        return;
+    show_text_put_title("GPUs, whole job");
+    if (g->loop)
+        show_text_put_line(s, "GPU", "%s", gpuview_activity(g, &g->x.job));
+    else
+        show_text_put_gpu(s);
+    if (!isnan(g->x.job.energy_j))
+        show_text_put_line(s, "energy", "%s", joules_text(s->arena, g->x.job.energy_j));
+    show_text_put_line(s, "memory", "%s", gpuview_memory(g));
+}
+
+/* ---- utilization ---- */
+
+static const struct table_column columns[] = {
+    {"NODE"},
+    {"RESOURCE"},
+    {"MIN", .right = true},
+    {"P50", .right = true},
+    {"P95", .right = true},
+    {"MAX", .right = true},
+    {0},
+};
+
+static bool is_gpu(const char *metric)
+{
+    const enum metric_id m = metric_find(metric);
+    return m < METRIC_N && metrics[m].per == PER_GPU;
+}
+
+/* Whether somebody looked for GPUs on the node and found none. */
+static bool lacks_gpu(const struct run_info *info, const char *node)
+{
+    bool looked = false;
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        if (strcmp(info->nodes[i].id, node) != 0)
+            continue;
+        if (info->nodes[i].n_gpus > 0)
+            return false;
+        looked |= info->nodes[i].gpus_known;
+    }
+    return looked;
+}
+
+static void put_utilization(const struct show *s)
+{
+    struct table t;
+    table_init(&t, s->arena, columns);
+    for (size_t i = 0; i < s->n_lines; i++) {
+        const struct summary_line *l = &s->lines[i];
+        table_cell(&t, "%s", l->node);
+        table_cell(&t, "%s", l->row->title);
+        if (l->why && is_gpu(l->row->metric) && lacks_gpu(s->info, l->node)) {
+            table_rest(&t, "no GPU"); /* the node's line says why */
+            continue;
+        }
+        if (l->why) {
+            table_rest(&t, "not measured: %s", l->why);
+            continue;
+        }
+        const double v[] = {l->stats.min, l->stats.p50, l->stats.p95, l->stats.max};
+        for (size_t k = 0; k < COUNT_OF(v); k++)
+            cell_value(&t, v[k], l->unit);
+    }
+    show_text_put_title("utilization, whole job");
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+/* ---- marks and losses ---- */
+
+/* Marks that every healthy run has are not news. */
+static bool is_news(enum mark_id id)
+{
+    switch (id) {
+    case MARK_RECORDER_START:
+    case MARK_JOB_START:
+    case MARK_JOB_EXIT:
+    case MARK_JOB_END:
+    case MARK_EXEC:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static const char *mark_text(const struct show *s, const struct mark *m)
+{
+    const struct mark_word *w = &marks[m->id];
+    if (!*m->text)
+        return arena_printf(s->arena, "%s %" PRId64, w->name, m->number);
+    if (!*w->number)
+        return arena_printf(s->arena, "%s: %s", w->name, m->text);
+    return arena_printf(s->arena, "%s: %s (%s %" PRId64 ")", w->name, m->text, w->number,
+                        m->number);
+}
+
+static void show_text_put_marks(const struct show *s)
+{
+    size_t news = 0;
+    for (size_t i = 0; i < s->n_marks; i++) {
+        const struct run_mark *m = &s->marks[i];
+        if (!is_news(m->mark.id) || ++news > MARKS_MOST)
+            continue;
+        if (news == 1)
+            show_text_put_title("events");
+        const double at_s = (double)(m->at.ns - s->info->start.ns) / (double)NS_PER_S;
+        char after[HUMAN_LEN];
+        show_text_put_line(s,
+                           arena_printf(s->arena, "+%s", duration_text(at_s, after, sizeof after)),
+                           "%s  %s", m->node, mark_text(s, &m->mark));
+    }
+    if (news > MARKS_MOST)
+        printf("and %zu more; use --json to list all\n", news - MARKS_MOST);
+}
+
+/* Losses of one kind and reason make one line, whatever they are about. */
+struct loss_group {
+    const struct loss *first;
+    const char *what;
+    size_t things;
+    uint64_t count;
+};
+
+/* A missing GPU is printed once, beside the node; a machine without swap has lost nothing. */
+static bool show_text_is_told(const struct show *s, const struct run_loss *l)
+{
+    if (loss_is_no_news(&l->loss))
+        return true;
+    if (l->loss.id != LOSS_ABSENT || !lacks_gpu(s->info, l->node))
+        return false;
+    for (size_t i = 0; probes[i]; i++)
+        if (strcmp(probes[i]->name, l->loss.what) == 0)
+            return probes[i]->lane != LANE_FAST;
+    return false;
+}
+
+static size_t group_losses(const struct show *s, struct loss_group *v)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->losses.n; i++) {
+        const struct loss *l = &s->losses.v[i].loss;
+        if (show_text_is_told(s, &s->losses.v[i]))
+            continue;
+        size_t k = 0;
+        while (k < n && (v[k].first->id != l->id || strcmp(v[k].first->why, l->why) != 0))
+            k++;
+        if (k == n)
+            v[n++] = (struct loss_group){.first = l, .what = l->what};
+        v[k].things++;
+        v[k].count += l->count;
+    }
+    return n;
+}
+
+static void put_loss(const struct show *s, const struct loss_group *g)
+{
+    const struct loss *l = g->first;
+    const char *more = g->things > 1 ? arena_printf(s->arena, " and %zu more", g->things - 1) : "";
+    const char *times =
+        g->count > g->things ? arena_printf(s->arena, " (%" PRIu64 " times)", g->count) : "";
+    printf("%s%s: %s%s\n", text_safe(s->arena, loss_what_words(g->what, s->arena)), more,
+           text_safe(s->arena, *l->why ? l->why : losses[l->id].help), times);
+}
+
+static void show_text_put_losses(const struct show *s)
+{
+    struct loss_group *v = arena_array(s->arena, struct loss_group, s->losses.n + 1);
+    const size_t n = group_losses(s, v);
+    if (n == 0)
+        return;
+    show_text_put_title("not measured or lost");
+    for (size_t i = 0; i < n && i < LOSSES_MOST; i++)
+        put_loss(s, &v[i]);
+    if (n > LOSSES_MOST)
+        printf("and %zu more; use --json to list all\n", n - LOSSES_MOST);
+}
+
+static void show_text(const struct show *s)
+{
+    show_text_put_head(s);
+    show_text_put_nodes(s);
+    put_recorded(s);
+    show_text_put_cost(s);
+    put_loop(s);
+    show_text_put_phases(s);
+    put_job(s);
+    put_utilization(s);
+    show_text_put_marks(s);
+    show_text_put_losses(s);
+}
+
+/* ---- the command ---- */
 
 enum { O_JSON, O_DIR };
 
@@ -26,20 +573,15 @@ static void cmd_show_print_json(const struct show *s)
     buf_free(&b);
 }
 
-static int cmd_show_run(const struct cmd_args *args, struct err *e)
+static int cmd_show_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                           struct err *e)
 {
-    struct arena a = {0};
-    struct run *r = NULL;
     struct show show;
-    int rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = show_read(&show, r, &a, e);
-    if (rc == 0 && args->opt[O_JSON].given)
+    const int rc = show_read(&show, r, a, e);
+    if (rc == 0 && args->output == OUTPUT_JSON)
         cmd_show_print_json(&show);
     else if (rc == 0)
         show_text(&show);
-    run_close(r);
-    arena_free(&a);
     return rc;
 }
 
@@ -63,5 +605,5 @@ const struct cmd cmd_show = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_show_run,
+    .on_run = cmd_show_on_run,
 };

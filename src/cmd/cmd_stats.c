@@ -76,12 +76,12 @@ static int read_loop(struct run *r, const struct cmd_args *args, bool only, stru
     return rc;
 }
 
-static int read_stats(struct run *r, const struct cmd_args *args, enum output output,
-                      struct arena *a, struct stats *out, struct err *e)
+static int read_stats(struct run *r, const struct cmd_args *args, struct arena *a,
+                      struct stats *out, struct err *e)
 {
     const struct run_info *info = run_get_info(r);
     const bool given = args->opt[O_FROM].given || args->opt[O_TO].given;
-    enum cmd_stats_window which = output == OUTPUT_TEXT && !given ? WINDOW_BOTH : WINDOW_JOB;
+    enum cmd_stats_window which = args->output == OUTPUT_TEXT && !given ? WINDOW_BOTH : WINDOW_JOB;
     wall_ns window[2];
     if (args->opt[O_WINDOW].given && given)
         return err_set(e, ERR_USAGE, "--window cannot be combined with --from or --to");
@@ -95,8 +95,7 @@ static int read_stats(struct run *r, const struct cmd_args *args, enum output ou
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Printing */
+/* ---- printing ---- */
 
 static void cmd_stats_print_json(const struct stats *s)
 {
@@ -156,7 +155,7 @@ static void cmd_stats_print_table(const struct statview *lines, struct arena *a)
             continue;
         }
         for (size_t k = 0; k < STAT_NUMBERS; k++)
-            table_cell(&t, "%s", human_value(stat_number(l->s, k), l->unit, text, sizeof text));
+            cell_value(&t, stat_number(l->s, k), l->unit);
         table_cell(&t, "%s", human_count(l->s->count, text, sizeof text));
     }
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
@@ -176,21 +175,13 @@ static void cmd_stats_print(enum output output, const struct stats *s, struct ar
     }
 }
 
-static int cmd_stats_run(const struct cmd_args *args, struct err *e)
+static int cmd_stats_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                            struct err *e)
 {
-    enum output output;
-    struct arena a = {0};
     struct stats stats = {0};
-    struct run *r = NULL;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    const int rc = read_stats(r, args, a, &stats, e);
     if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = read_stats(r, args, output, &a, &stats, e);
-    if (rc == 0)
-        cmd_stats_print(output, &stats, &a);
-    run_close(r);
-    arena_free(&a);
+        cmd_stats_print(args->output, &stats, a);
     return rc;
 }
 
@@ -216,5 +207,5 @@ const struct cmd cmd_stats = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_stats_run,
+    .on_run = cmd_stats_on_run,
 };

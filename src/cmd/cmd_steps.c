@@ -1,9 +1,301 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_steps.c - how long steps took and what on. The printing is in steps_print.c. */
+/* cmd_steps.c - how long steps took, and which parts the time was spent in. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "base/percents.h"
+#include "base/progress.h"
+#include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/steps_print.h"
 #include "query/run.h"
+#include "query/steps.h"
+#include "tables/stepsview.h"
+
+/* ---- JSON and CSV ---- */
+
+static void steps_json(const struct steps_view *v)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    stepsview_json(&j, v);
+    output_buf(&b);
+    buf_free(&b);
+}
+
+/* New columns come after these. */
+static const char csv_columns[] = "node,rank,mode,step,start_ns,duration_s,events,samples,cut,"
+                                  "between_s,iteration_s,warmup,disturbed";
+
+static void steps_csv(const struct steps_view *v)
+{
+    output_csv(&row_Step, csv_columns, v->items, v->n_items, v->arena);
+}
+
+/* ---- for people ---- */
+
+/* Parts that took any time, or that a hook says it could not see; the others would only widen the
+ * table. */
+static size_t cmd_steps_parts_seen(const struct steps_view *v, size_t *parts)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < step_parts(); k++) {
+        bool any = steps_part_lost(v->lost->v, v->lost->n, k);
+        for (size_t i = 0; i < v->n_rows && !any; i++)
+            any = v->rows[i].part_s[k] > 0;
+        for (size_t i = 0; i < v->n_items && !any; i++)
+            any = v->items[i].step->part_ns[k] > 0;
+        if (any)
+            parts[n++] = k;
+    }
+    for (size_t i = 0; i < v->n_rows; i++)
+        if (v->rows[i].stats.between_s > 0) {
+            parts[n++] = step_parts();
+            break;
+        }
+    return n;
+}
+
+/* Part step_parts() is what lies between steps. */
+static const char *part_title(size_t part)
+{
+    return part == step_parts() ? "between" : step_part_name(part);
+}
+
+static const char *cmd_steps_upper(struct arena *a, const char *s)
+{
+    char *out = arena_strdup(a, s);
+    for (char *p = out; *p; p++)
+        *p = (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
+    return out;
+}
+
+/* The columns `first`, then one for each part. */
+static const struct table_column *with_parts(const struct steps_view *v,
+                                             const struct table_column *first, const size_t *parts,
+                                             size_t n)
+{
+    size_t k = 0;
+    while (first[k].title)
+        k++;
+    struct table_column *out = arena_array(v->arena, struct table_column, k + n + 1);
+    memcpy(out, first, k * sizeof *first);
+    for (size_t i = 0; i < n; i++)
+        out[k + i] =
+            (struct table_column){cmd_steps_upper(v->arena, part_title(parts[i])), .right = true};
+    return out;
+}
+
+static const struct table_column rank_columns[] = {
+    {"NODE"},
+    {"RANK", .right = true},
+    {"MODE"},
+    {"STEPS", .right = true},
+    {"ITERATION", .right = true},
+    {"P50", .right = true},
+    {"P95", .right = true},
+    {"MAX", .right = true},
+    {"SAMPLES/S", .right = true},
+    {"OVERALL", .right = true},
+    {0},
+};
+
+static void cmd_steps_put_row(struct table *t, const struct steps_row *row)
+{
+    const struct step_stats *s = &row->stats;
+    const double times[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
+                            s->iteration_max_s};
+    const double rates[] = {s->throughput_steady, s->throughput_overall};
+    char text[HUMAN_LEN];
+    table_cell(t, "%s", row->rank->node);
+    table_cell(t, "%" PRId64, row->rank->rank);
+    table_cell(t, "%s", mode_name(s->mode));
+    table_cell(t, "%s", human_count(s->count, text, sizeof text));
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        cell_value(t, times[i], "s");
+    for (size_t i = 0; i < COUNT_OF(rates); i++)
+        cell_value(t, rates[i], "");
+}
+
+/* ---- what an iteration is spent on ---- */
+
+static const struct table_column clock_columns[] = {
+    {"NODE"}, {"RANK", .right = true}, {"MODE"}, {"SHARE OF THE ITERATION"}, {0},
+};
+
+static void put_shares(struct table *t, const struct steps_view *v, const struct steps_row *row,
+                       enum steps_clock clock, const size_t *parts, size_t n)
+{
+    double s[STEP_PARTS_MOST + 1], pct[STEP_PARTS_MOST + 1], whole = 0;
+    for (size_t k = 0; k <= step_parts(); k++) {
+        s[k] = steps_iteration_part_s(row, clock, k);
+        s[k] = isnan(s[k]) ? 0 : s[k];
+        whole += s[k];
+    }
+    percents_of(s, step_parts() + 1, pct);
+    table_cell(t, "%s", row->rank->node);
+    table_cell(t, "%" PRId64, row->rank->rank);
+    table_cell(t, "%s", mode_name(row->stats.mode));
+    table_cell(t, "%s", steps_clock_text(&row->stats, row->rank, clock, v->arena));
+    for (size_t i = 0; i < n; i++) {
+        const bool known = !isnan(steps_iteration_part_s(row, clock, parts[i]));
+        table_cell(t, whole > 0 && known ? "%.1f %%" : "-", pct[parts[i]]);
+    }
+}
+
+static void cmd_steps_put_clocks(const struct steps_view *v, const size_t *parts, size_t n)
+{
+    struct table t;
+    table_init(&t, v->arena, with_parts(v, clock_columns, parts, n));
+    for (size_t i = 0; i < v->n_rows; i++)
+        for (enum steps_clock c = CLOCK_GPU; c < CLOCKS; c++)
+            if (steps_has_clock(&v->rows[i].stats, c))
+                put_shares(&t, v, &v->rows[i], c, parts, n);
+    putchar('\n');
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+/* ---- notes ---- */
+
+static void put_left_out(const struct steps_view *v)
+{
+    size_t warmup = 0, disturbed = 0;
+    for (size_t i = 0; i < v->n_rows; i++) {
+        warmup += v->rows[i].stats.warmup;
+        disturbed += v->rows[i].stats.disturbed;
+    }
+    if (warmup)
+        printf("warm-up: %zu step%s excluded from the statistics above\n", warmup,
+               warmup == 1 ? "" : "s");
+    if (disturbed)
+        printf("detail window: %zu slowed step%s excluded\n", disturbed, disturbed == 1 ? "" : "s");
+}
+
+/* Places that are shown; the JSON has all. */
+enum { PLACES_SHOWN = 5 };
+
+static const struct table_column place_columns[] = {
+    {"RANK", .right = true}, {"WAITS FOR THE GPU IN"}, {"CALL"}, {"COUNT", .right = true},
+    {"TIME", .right = true}, {"EACH", .right = true},  {0},
+};
+
+static void cmd_steps_put_place(struct table *t, const struct steps_view *v, int64_t rank,
+                                const struct sync_place *x)
+{
+    char text[HUMAN_LEN];
+    table_cell(t, "%" PRId64, rank);
+    table_cell(t, "%s", text_safe(v->arena, x->where));
+    table_cell(t, "%s", text_safe(v->arena, *x->op ? x->op : "-"));
+    table_cell(t, "%s", human_count(x->count, text, sizeof text));
+    cell_value(t, x->seconds, "s");
+    cell_value(t, x->count ? x->seconds / (double)x->count : NAN, "s");
+}
+
+static void put_places(const struct steps_view *v)
+{
+    struct table t;
+    bool any = false;
+    table_init(&t, v->arena, place_columns);
+    for (size_t i = 0; i < v->n_rows; i++) {
+        const struct steps_row *row = &v->rows[i];
+        const bool again = i && v->rows[i - 1].rank == row->rank;
+        for (size_t k = 0; !again && k < MIN_OF(row->n_sync, (size_t)PLACES_SHOWN); k++) {
+            cmd_steps_put_place(&t, v, row->rank->rank, &row->sync[k]);
+            any = true;
+        }
+    }
+    if (!any)
+        return;
+    putchar('\n');
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+/* ---- single steps ---- */
+
+static const struct table_column step_columns[] = {
+    {"NODE"},
+    {"RANK", .right = true},
+    {"MODE"},
+    {"STEP", .right = true},
+    {"AFTER", .right = true},
+    {"ITERATION", .right = true},
+    {"HOST TIME", .right = true},
+    {0},
+};
+
+static const char *note_of(const struct step *s)
+{
+    return s->cut         ? "cut"
+           : s->disturbed ? "detail window"
+           : s->warmup    ? "warm-up"
+           : s->save_ns   ? "checkpoint"
+                          : "";
+}
+
+static void cmd_steps_put_item(struct table *t, const struct steps_view *v,
+                               const struct steps_item *x, const size_t *parts, size_t n)
+{
+    char text[HUMAN_LEN];
+    const struct step *s = x->step;
+    const double iteration_s = s->between_ns < 0 ? NAN : ns_to_s(step_iteration_ns(s));
+    table_cell(t, "%s", x->rank->node);
+    table_cell(t, "%" PRId64, x->rank->rank);
+    table_cell(t, "%s", mode_name(s->mode));
+    table_cell(t, "%s%" PRId64, s->cut ? "!" : "", s->number);
+    table_cell(t, "%s", duration_text(ns_to_s(s->start.ns - v->info->start.ns), text, sizeof text));
+    cell_value(t, iteration_s, "s");
+    cell_value(t, ns_to_s(s->dur_ns), "s");
+    for (size_t i = 0; i < n; i++) {
+        const double part_s = parts[i] == step_parts()
+                                  ? s->between_ns < 0 ? NAN : ns_to_s(s->between_ns)
+                                  : steps_item_part_s(x, parts[i]);
+        cell_value(t, part_s, "s");
+    }
+    table_cell(t, "%s", note_of(s));
+}
+
+static void put_items(const struct steps_view *v, const size_t *parts, size_t n)
+{
+    struct table t;
+    const struct table_column *all = with_parts(v, step_columns, parts, n);
+    size_t k = 0;
+    while (all[k].title)
+        k++;
+    struct table_column *noted = arena_array(v->arena, struct table_column, k + 2);
+    memcpy(noted, all, k * sizeof *all);
+    noted[k] = (struct table_column){"NOTE"};
+    table_init(&t, v->arena, noted);
+    for (size_t i = 0; i < v->n_items; i++)
+        cmd_steps_put_item(&t, v, &v->items[i], parts, n);
+    putchar('\n');
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+static void steps_text(const struct steps_view *v)
+{
+    size_t parts[STEP_PARTS_MOST + 1];
+    struct table t;
+    if (v->why) {
+        puts(text_safe(v->arena, steps_none_text(v->info, v->why, v->arena)));
+        return;
+    }
+    const size_t n = cmd_steps_parts_seen(v, parts);
+    table_init(&t, v->arena, rank_columns);
+    for (size_t i = 0; i < v->n_rows; i++)
+        cmd_steps_put_row(&t, &v->rows[i]);
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    put_left_out(v);
+    cmd_steps_put_clocks(v, parts, n);
+    put_places(v);
+    if (v->n_items)
+        put_items(v, parts, n);
+}
+
+/* ---- the command ---- */
 
 enum { O_LAST, O_RANK, O_MODE, O_JSON, O_CSV, O_DIR };
 
@@ -25,13 +317,13 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-static struct steps_ask cmd_steps_ask_of(const struct cmd_args *args, enum output output)
+static struct steps_ask cmd_steps_ask_of(const struct cmd_args *args)
 {
     const struct opt_value *last = &args->opt[O_LAST], *mode = &args->opt[O_MODE];
     return (struct steps_ask){
-        .last = last->given             ? (size_t)last->number
-                : output == OUTPUT_TEXT ? LAST_TEXT
-                                        : SIZE_MAX,
+        .last = last->given                   ? (size_t)last->number
+                : args->output == OUTPUT_TEXT ? LAST_TEXT
+                                              : SIZE_MAX,
         .rank = args->opt[O_RANK].given ? args->opt[O_RANK].number : -1,
         .modes = mode->given ? 1u << mode->number : STEPS_ALL_MODES,
     };
@@ -47,23 +339,14 @@ static void cmd_steps_print(enum output output, const struct steps_view *v)
         steps_text(v);
 }
 
-static int cmd_steps_run(const struct cmd_args *args, struct err *e)
+static int cmd_steps_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                            struct err *e)
 {
-    enum output output;
-    struct arena a = {0};
-    struct run *r = NULL;
     struct steps_view view;
-    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    const struct steps_ask ask = cmd_steps_ask_of(args);
+    const int rc = stepsview_read(&view, r, &ask, a, e);
     if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0) {
-        const struct steps_ask ask = cmd_steps_ask_of(args, output);
-        rc = stepsview_read(&view, r, &ask, &a, e);
-    }
-    if (rc == 0)
-        cmd_steps_print(output, &view);
-    run_close(r);
-    arena_free(&a);
+        cmd_steps_print(args->output, &view);
     return rc;
 }
 
@@ -92,5 +375,5 @@ const struct cmd cmd_steps = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = cmd_steps_run,
+    .on_run = cmd_steps_on_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - finds the command, parses its table, calls it, says what failed. */
+/* main.c - finds the command, parses its options, calls it, prints what failed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,10 +11,11 @@
 #include "base/file.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
-#include "cmd/runs_dir.h"
 #include "cmd/usage.h"
+#include "config/settings.h"
 #include "query/run.h"
 #include "run/run_info.h"
+#include "tables/runview.h"
 
 static const struct opt no_options[] = {{0}};
 
@@ -30,10 +31,9 @@ static int main_complain(const struct err *e)
     return e->code == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Positional arguments */
+/* ---- positional arguments ---- */
 
-static int check_key_value(const char *word, struct err *e)
+static int main_check_key_value(const char *word, struct err *e)
 {
     const char *equals = strchr(word, '=');
     if (equals && equals != word)
@@ -41,7 +41,7 @@ static int check_key_value(const char *word, struct err *e)
     return err_set(e, ERR_USAGE, "'%.200s' is not of the form KEY=VALUE", word);
 }
 
-static int check_args(const struct cmd *c, const struct opt_result *r, struct err *e)
+static int main_check_args(const struct cmd *c, const struct opt_result *r, struct err *e)
 {
     size_t i = 0;
     for (const struct cmd_arg *a = c->args; a && a->name; a++) {
@@ -49,7 +49,7 @@ static int check_args(const struct cmd *c, const struct opt_result *r, struct er
             return err_set(e, ERR_USAGE, "missing argument %s; see 'footplate help %s'", a->name,
                            c->name);
         for (size_t most = a->repeat ? r->n_rest : i + 1; i < most && i < r->n_rest; i++)
-            if (a->kind == ARG_KEY_VALUE && check_key_value(r->rest[i], e) != 0)
+            if (a->kind == ARG_KEY_VALUE && main_check_key_value(r->rest[i], e) != 0)
                 return e->code;
     }
     if (i < r->n_rest)
@@ -66,8 +66,8 @@ static enum opt_order main_order_of(const struct cmd *c)
     return OPT_ANYWHERE;
 }
 
-/* Where a name fits several runs, the user learns which one is taken. */
-static void tell_choices(const struct cmd *c, const struct opt_result *r, const char *dir)
+/* If a name matches several runs, prints which one is used. */
+static void main_print_choice(const struct cmd *c, const struct opt_result *r, const char *dir)
 {
     char path[PATH_LEN];
     struct err e;
@@ -85,8 +85,56 @@ static void tell_choices(const struct cmd *c, const struct opt_result *r, const 
         }
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Calling */
+static struct opt_value *main_option(const struct opt *table, struct opt_value *values,
+                                     const char *name)
+{
+    for (size_t i = 0; table[i].name; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &values[i];
+    return NULL;
+}
+
+static int main_choose_output(const struct opt *table, struct opt_value *values, enum output *out,
+                              struct err *e)
+{
+    const struct opt_value *json = main_option(table, values, "json"),
+                           *csv = main_option(table, values, "csv");
+    const bool as_json = json && json->given, as_csv = csv && csv->given;
+    if (as_json && as_csv)
+        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
+    *out = as_json ? OUTPUT_JSON : as_csv ? OUTPUT_CSV : OUTPUT_TEXT;
+    return 0;
+}
+
+/* Fills the value of an option --dir that has no default: the folder where `footplate run` would
+ * put runs. Problems of the configuration are reported by `run` and `config`, not here. */
+static const char *main_fill_dir(const struct opt *table, struct opt_value *values, struct arena *a)
+{
+    struct opt_value *dir = main_option(table, values, settings_table[SETTING_DIR].option.name);
+    const struct settings_ask ask = {.environment = environ};
+    struct err e;
+    if (!dir || dir->given || table[dir - values].otherwise)
+        return dir ? dir->text : NULL;
+    struct settings *s = arena_new(a, struct settings);
+    if (settings_load(s, &ask, a, &e) == 0)
+        dir->text = s->dir;
+    return dir->text;
+}
+
+/* ---- calling ---- */
+
+static int main_on_run(const struct cmd *c, const char *dir, const struct cmd_args *args,
+                       struct err *e)
+{
+    struct arena a = {0};
+    struct run *r = NULL;
+    int rc = runview_open(&r, dir, args->arg[0], e);
+    if (rc == 0)
+        rc = c->on_run(r, args, &a, e);
+    run_close(r);
+    arena_free(&a);
+    return rc;
+}
 
 static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a, struct err *e)
 {
@@ -98,12 +146,15 @@ static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a
         return EXIT_FINE;
     }
     if (rc == 0)
-        rc = check_args(c, &r, e);
+        rc = main_check_args(c, &r, e);
     if (rc != 0)
         return err_in(e, "%s", c->name);
-    tell_choices(c, &r, runs_dir_fill(table, r.v, a));
-    const struct cmd_args args = {c, r.v, r.rest, r.n_rest};
-    return c->run(&args, e);
+    const char *dir = main_fill_dir(table, r.v, a);
+    main_print_choice(c, &r, dir);
+    struct cmd_args args = {c, r.v, r.rest, r.n_rest, OUTPUT_TEXT};
+    if (main_choose_output(table, r.v, &args.output, e) != 0)
+        return e->code;
+    return c->on_run ? main_on_run(c, dir, &args, e) : c->run(&args, e);
 }
 
 /* A failed write leaves no errno behind, only the mark on the stream: writing once more brings the

@@ -2,23 +2,29 @@
 /* output.c - see output.h. A write that fails is noticed once, by main at the end. */
 #include "cmd/output.h"
 
+#include <math.h>
 #include <stdio.h>
 
-enum { OUTPUT_CHUNK = 1 << 16 };
+#include "base/human.h"
+#include "query/eventsum.h"
+#include "record/record.h"
+#include "tables/runview.h"
 
-int output_choose(enum output *out, const struct opt_value *json, const struct opt_value *csv,
-                  struct err *e)
-{
-    if (json->given && csv && csv->given)
-        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
-    *out = json->given ? OUTPUT_JSON : csv && csv->given ? OUTPUT_CSV : OUTPUT_TEXT;
-    return 0;
-}
+enum { OUTPUT_CHUNK = 1 << 16 };
 
 void output_buf(struct buf *b)
 {
     fwrite(b->p, 1, b->len, stdout);
     b->len = 0;
+}
+
+void output_json(const struct row_table *t, const void *rows, size_t n)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    rows_json(&j, NULL, t, rows, n, NULL);
+    output_buf(&b);
+    buf_free(&b);
 }
 
 void output_csv(const struct row_table *t, const char *first, const void *rows, size_t n,
@@ -36,3 +42,28 @@ void output_csv(const struct row_table *t, const char *first, const void *rows, 
     output_buf(&b);
     buf_free(&b);
 }
+
+void cell_value(struct table *t, double v, const char *unit)
+{
+    char text[HUMAN_LEN];
+    table_cell(t, "%s", human_value(v, unit, text, sizeof text));
+}
+
+/* ---- rows ---- */
+
+const char *const metric_per_names[] = {
+    [PER_NODE] = "node",
+    [PER_CORE] = "core",
+    [PER_DISK] = "disk",
+    [PER_NIC] = "interface",
+    [PER_PROCESS] = "process",
+    [PER_JOB] = "job",
+    [PER_CGROUP] = "control group",
+    [PER_GPU] = "GPU",
+    [PER_SELF] = "Footplate",
+};
+
+const char *const metric_kind_names[] = {[KIND_GAUGE] = "gauge", [KIND_RATE] = "rate"};
+
+#define ROWS_FILE "cmd/cmd_rows.def"
+#include "base/row_expand.h"

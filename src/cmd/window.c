@@ -15,7 +15,7 @@ static bool is_digit(char c)
 }
 
 /* Exactly n digits at *p, moved behind them; -1 when they are not there. */
-static int take_digits(const char **p, int n)
+static int window_take_digits(const char **p, int n)
 {
     int v = 0;
     for (int i = 0; i < n; i++, (*p)++) {
@@ -57,31 +57,31 @@ static bool take_zone(const char **p, bool *local, int *offset_s)
     const int sign = **p == '-' ? -1 : 1;
     if (!take_char(p, "+-"))
         return false;
-    const int h = take_digits(p, 2);
+    const int h = window_take_digits(p, 2);
     take_char(p, ":");
-    const int m = take_digits(p, 2);
+    const int m = window_take_digits(p, 2);
     *offset_s = sign * (h * 3600 + m * 60);
     return h >= 0 && h < 24 && m >= 0 && m < 60;
 }
 
 static bool take_clock(const char **p, struct tm *tm)
 {
-    tm->tm_hour = take_digits(p, 2);
+    tm->tm_hour = window_take_digits(p, 2);
     bool ok = take_char(p, ":");
-    tm->tm_min = take_digits(p, 2);
+    tm->tm_min = window_take_digits(p, 2);
     if (take_char(p, ":"))
-        tm->tm_sec = take_digits(p, 2);
+        tm->tm_sec = window_take_digits(p, 2);
     return ok && tm->tm_hour >= 0 && tm->tm_hour < 24 && tm->tm_min >= 0 && tm->tm_min < 60 &&
            tm->tm_sec >= 0 && tm->tm_sec <= 60;
 }
 
 static bool take_date(const char **p, struct tm *tm)
 {
-    tm->tm_year = take_digits(p, 4) - 1900;
+    tm->tm_year = window_take_digits(p, 4) - 1900;
     bool ok = take_char(p, "-");
-    tm->tm_mon = take_digits(p, 2) - 1;
+    tm->tm_mon = window_take_digits(p, 2) - 1;
     ok = take_char(p, "-") && ok;
-    tm->tm_mday = take_digits(p, 2);
+    tm->tm_mday = window_take_digits(p, 2);
     return ok && tm->tm_year >= 70 && tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1 &&
            tm->tm_mday <= 31;
 }
@@ -149,5 +149,27 @@ int window_of(const struct opt_value *from, const struct opt_value *to, wall_ns 
         return err_in(e, "--to");
     if (from->given && to->given && out[0].ns >= out[1].ns)
         return err_set(e, ERR_USAGE, "--from %s is not before --to %s", from->text, to->text);
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static const char *window_take_number(const char *p, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoll(p, &end, 10);
+    return *p >= '0' && *p <= '9' && errno == 0 ? end : NULL;
+}
+
+int step_range(const char *text, int64_t out[2], struct err *e)
+{
+    const char *p = window_take_number(text, &out[0]);
+    out[1] = out[0];
+    if (p && *p == ':')
+        p = window_take_number(p + 1, &out[1]);
+    if (!p || *p || out[1] < out[0])
+        return err_set(e, ERR_USAGE, "'%.100s' is not a range of steps (examples: 10:20 or 10)",
+                       text);
     return 0;
 }

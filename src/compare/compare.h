@@ -12,14 +12,15 @@
 #ifndef COMPARE_COMPARE_H
 #define COMPARE_COMPARE_H
 
+#include "base/human.h"
 #include "base/row_table.h"
 #include "compare/runspread.h"
 #include "compare/stepdiff.h"
+#include "cost/machines.h"
 #include "query/ops.h"
 #include "query/run.h"
 #include "query/steps.h"
 #include "rules/engine.h"
-#include "rules/machines.h"
 
 enum { COMPARE_A, COMPARE_B, COMPARE_SIDES };
 
@@ -233,5 +234,16 @@ MUST_CHECK int compare_runs(const struct compare_ask *ask, struct arena *a, stru
 extern const struct row_table row_Compare; /* see compare_rows.def */
 /* The keys of `footplate compare --json`, into an object that the caller opened. */
 void compare_json(struct jw *j, const struct compared *c);
+
+/* ---- texts of numbers. Each returns buf, which has HUMAN_LEN bytes; NAN is "-" ---- */
+
+const char *compare_title(const struct compared *c);       /* "B is faster", ... */
+extern const char *const compare_called[COMPARE_VERDICTS]; /* "faster", "no difference", ... */
+
+/* "+2.4 %": what B has more than A. */
+const char *share_text(double share, char buf[HUMAN_LEN]);
+/* "12.4 ms", "+12.4 ms": times of steps and operators. */
+const char *step_text(double s, char buf[HUMAN_LEN]);
+const char *step_more_text(double s, char buf[HUMAN_LEN]);
 
 #endif

@@ -63,7 +63,6 @@ void compare_number(struct comparing *c, struct compared_number n,
 void compare_lose(struct comparing *c, const char *what, const char *why, int side);
 
 void compare_sides(struct comparing *c);    /* names, machines, durations, cost, hardware */
-void compare_changes(struct comparing *c);  /* command, commit, machines that differ */
 void compare_steps(struct comparing *c);    /* iterations, their parts, the histogram */
 void compare_tables(struct comparing *c);   /* throughput, phases, utilization */
 void compare_detail(struct comparing *c);   /* operators, breakdown */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_words.c - the verdict, and the sentences that say it. */
-#include "compare/compare_words.h"
-
 #include <math.h>
 #include <stdio.h>
 
+#include "compare/compare.h"
 #include "compare/compare_internal.h"
 
 const char *const compare_verdict_names[COMPARE_VERDICTS] = {

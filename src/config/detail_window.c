@@ -24,8 +24,7 @@ const char *const python_timer_names[TIMER_N] = {
     [TIMER_EACH] = "default",
 };
 
-/* ------------------------------------------------------------------------------------------------
- * Pieces */
+/* ---- pieces ---- */
 
 /* One window's text, cut at its colons. */
 struct detail_window_fields {
@@ -103,8 +102,7 @@ static int read_epoch(const char *s, int64_t *out, struct err *e)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * One window */
+/* ---- one window ---- */
 
 bool window_is_timed(const struct window *w)
 {
@@ -169,8 +167,7 @@ static int detail_window_read(struct window *out, const struct detail_window_fie
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Lists */
+/* ---- lists ---- */
 
 /* Index of the word, or -1 with a sentence. "": the first one. */
 static int detail_window_choose(const char *what, const char *word, const char *const *names,
@@ -271,8 +268,7 @@ int python_list_parse(struct python_list *l, const char *text, enum window_kinds
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Printing */
+/* ---- printing ---- */
 
 static void detail_window_print_time(struct buf *out, int64_t ns)
 {

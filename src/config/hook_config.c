@@ -14,8 +14,7 @@
 #include "base/mem.h"
 #include "config/settings.h"
 
-/* ------------------------------------------------------------------------------------------------
- * Writing */
+/* ---- writing ---- */
 
 /* The window as the job counts time: since its own start, never before it. False: it is over. */
 static bool window_for_job(const struct window *w, const struct clock_tie *start,
@@ -141,8 +140,7 @@ struct buf settings_hook_config(const struct settings *s, uint64_t generation,
     return b;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Changing */
+/* ---- changing ---- */
 
 int settings_detail_parse(const char *text, struct window_list *out, struct err *e)
 {

@@ -48,8 +48,7 @@ static bool literal_take(struct literal_scan *s, char c)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Strings */
+/* ---- strings ---- */
 
 static void put_utf8(struct buf *b, uint32_t c)
 {
@@ -151,8 +150,7 @@ out:
     return out ? out : fail(s, "invalid string");
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Numbers and words */
+/* ---- numbers and words ---- */
 
 bool number_parse(const char *text, size_t len, double *out)
 {
@@ -223,8 +221,7 @@ static json_t *word(struct literal_scan *s)
     return fail(s, n ? "expected a value, found a name" : "expected a value");
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Dicts and lists */
+/* ---- dicts and lists ---- */
 
 /* One "key: value"; false on failure. */
 static bool pair(struct literal_scan *s, json_t *dict)

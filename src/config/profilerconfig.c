@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profilerconfig.c - see profilerconfig.h. */
+/* profilerconfig.c - SageMaker's profilerconfig.json: parsed, then applied to settings. See
+ * profilerconfig.h and settings.h. */
 #include "config/profilerconfig.h"
 
 #include <inttypes.h>
@@ -9,9 +10,9 @@
 #include <strings.h>
 
 #include "base/mem.h"
-#include "config/limits.h"
 #include "config/literal.h"
 #include "config/pyregex.h"
+#include "config/settings.h"
 
 #define LOCAL_PATH_DEFAULT "/opt/ml/output/profiler"
 
@@ -21,8 +22,7 @@ const char *const sm_part_names[SM_PARTS] = {
     [SM_HOROVOD] = "HorovodProfilingConfig",
 };
 
-/* ------------------------------------------------------------------------------------------------
- * Values */
+/* ---- values ---- */
 
 /* The member of that name in any case; NULL when it is absent or null. Of several the last counts,
  * as it does where the text is lower-cased first. */
@@ -93,8 +93,7 @@ static json_t *dict_of(json_t *v, struct err *e)
     return d;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * A part's range */
+/* ---- a part's range ---- */
 
 struct sm_given {
     bool start_step, steps, start_time, duration;
@@ -161,8 +160,7 @@ static int profilerconfig_resolve(const struct sm_given *g, struct sm_range *out
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * A part's other fields */
+/* ---- a part's other fields ---- */
 
 struct sm_word {
     const char *word;
@@ -256,8 +254,7 @@ static int profilerconfig_read_part(json_t *v, enum sm_part part, struct sm_rang
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * The file */
+/* ---- the file ---- */
 
 static void set_file_defaults(struct profilerconfig *c)
 {
@@ -354,4 +351,102 @@ int profilerconfig_parse(const char *text, size_t len, struct profilerconfig *ou
     json_decref(root);
     *out = c;
     return 0;
+}
+
+/* ---- into settings ---- */
+
+static struct origin profilerconfig_origin(struct settings *s, const char *name, const char *what)
+{
+    return (struct origin){FROM_PROFILERCONFIG, arena_printf(s->arena, "%s, %s", name, what)};
+}
+
+/* The lowest source but the defaults: no other source has set anything yet. */
+static void profilerconfig_take_interval(struct settings *s, const struct profilerconfig *c,
+                                         const char *name)
+{
+    if (c->interval_ns == 0)
+        return;
+    s->interval_ns = c->interval_ns;
+    s->from[SETTING_INTERVAL] = profilerconfig_origin(s, name, "ProfilingIntervalInMilliseconds");
+}
+
+static void profilerconfig_take_detail(struct settings *s, const struct sm_range *r,
+                                       const char *name)
+{
+    if (!r->fires)
+        return;
+    s->detail = (struct window_list){.n = 1, .v = {r->window}};
+    s->from[SETTING_DETAIL_STEPS] = profilerconfig_origin(s, name, sm_part_names[SM_DETAIL]);
+}
+
+static void profilerconfig_take_python(struct settings *s, const struct sm_range *r,
+                                       const char *name)
+{
+    if (!r->fires)
+        return;
+    s->python = (struct python_list){.n = 1, .v = {{r->window, r->profiler, r->timer}}};
+    s->from[SETTING_PYTHON_STEPS] = profilerconfig_origin(s, name, sm_part_names[SM_PYTHON]);
+}
+
+static const char *const part_notes[SM_PARTS] = {
+    [SM_DATALOADER] = "data loading is always recorded in every step; the window is ignored",
+    [SM_SMDATAPARALLEL] = "collectives are always recorded in every step; the window is ignored",
+    [SM_HOROVOD] = "collectives are always recorded in every step; the window is ignored",
+};
+
+static void profilerconfig_note_range(struct settings *s, const struct sm_range *r,
+                                      enum sm_part part, const char *name)
+{
+    struct buf b = {0};
+    if (!r->enabled)
+        return;
+    if (!r->fires) {
+        remarks_add(&s->notes, "%s: %s has no range, so it never starts", name,
+                    sm_part_names[part]);
+        return;
+    }
+    if (!part_notes[part])
+        return;
+    window_print(&b, &r->window);
+    remarks_add(&s->notes, "%s: %s (%.*s)%s%s: %s", name, sm_part_names[part], (int)b.len,
+                (const char *)b.p, r->regex ? " of " : "", r->regex ? r->regex : "",
+                part_notes[part]);
+    buf_free(&b);
+}
+
+static void profilerconfig_take_parts(struct settings *s, const struct profilerconfig *c,
+                                      const char *name)
+{
+    profilerconfig_take_interval(s, c, name);
+    profilerconfig_take_detail(s, &c->part[SM_DETAIL], name);
+    profilerconfig_take_python(s, &c->part[SM_PYTHON], name);
+    for (int i = 0; i < SM_PARTS; i++)
+        profilerconfig_note_range(s, &c->part[i], (enum sm_part)i, name);
+    if (!c->has_parameters)
+        remarks_add(&s->notes, "%s: ProfilingParameters is empty, so no details are recorded",
+                    name);
+}
+
+void settings_take_profilerconfig(struct settings *s, const char *text, size_t len,
+                                  const char *name)
+{
+    struct profilerconfig c;
+    struct remarks wrong = {.arena = s->arena};
+    struct err e;
+    if (profilerconfig_parse(text, len, &c, &wrong, &e) != 0) {
+        remarks_add(&s->problems, "%s: %s; the file is ignored", name, e.msg);
+        return;
+    }
+    for (size_t i = 0; i < wrong.n; i++)
+        remarks_add(&s->problems, "%s: %s", name, wrong.v[i]);
+    if (!c.disabled) {
+        profilerconfig_take_parts(s, &c, name);
+        return;
+    }
+    s->hooks = false;
+    s->from[SETTING_HOOKS] = profilerconfig_origin(s, name, "DisableProfiler");
+    remarks_add(
+        &s->notes,
+        "%s: DisableProfiler is true: hooks are disabled, and the rest of the file is ignored",
+        name);
 }

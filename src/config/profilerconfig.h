@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "config/detail_window.h"
-#include "config/remarks.h"
+#include "config/settings.h"
 
 enum { PROFILERCONFIG_MOST = 1 << 20 };
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings.c - the table, and how each value is read and printed. See settings.h. */
+/* settings.c - the table of settings, and how each value is parsed and printed. Rules, their
+ * parameters and actions are stored as written: which of them exist is not known here. See
+ * settings.h. */
 #include "config/settings.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/duration.h"
 #include "base/mem.h"
-#include "config/price.h"
-#include "config/settings_internal.h"
+#include "config/yaml_file.h"
 
 const char *const setting_source_names[SOURCE_N] = {
     [FROM_DEFAULT] = "default",     [FROM_PROFILERCONFIG] = "profilerconfig.json",
@@ -18,120 +21,147 @@ const char *const setting_source_names[SOURCE_N] = {
     [FROM_OPTION] = "command line",
 };
 
-bool take_slot(struct settings *s, enum setting_id slot, const struct origin *o)
+/* ---- remarks ---- */
+
+enum { REMARK_LENGTH_MOST = 1024 };
+
+void remarks_add(struct remarks *r, const char *fmt, ...)
 {
-    const bool higher = s->from[slot].source < o->source;
-    s->from[slot] = *o;
+    char text[REMARK_LENGTH_MOST];
+    va_list args;
+    if (r->n == REMARKS_MOST) {
+        r->left_off++;
+        return;
+    }
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    r->v[r->n++] = arena_strdup(r->arena, text);
+}
+
+/* The source of the setting's slot is now `o`. True: `o` is higher than the previous source, whose
+ * values are replaced. */
+static bool settings_take_slot(struct settings *s, enum setting_id id, const struct origin *o)
+{
+    struct origin *from = &s->from[settings_table[id].slot];
+    const bool higher = from->source < o->source;
+    *from = *o;
     return higher;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Texts */
+static bool settings_is_higher(const struct settings *s, enum setting_id id, const struct origin *o)
+{
+    return settings_origin(s, id)->source < o->source;
+}
 
-static int settings_keep_text(struct settings *s, enum setting_id slot, const char **to,
-                              const char *text, const struct origin *o, struct err *e)
+/* The next part of a list with commas; *rest is NULL after the last. Returns its length. */
+static size_t settings_next_part(const char **rest, const char **part, bool commas)
+{
+    const char *comma = commas ? strchr(*rest, ',') : NULL;
+    *part = *rest;
+    const size_t len = comma ? (size_t)(comma - *rest) : strlen(*rest);
+    *rest = comma ? comma + 1 : NULL;
+    return len;
+}
+
+/* ---- texts ---- */
+
+static const size_t text_fields[SETTING_N] = {
+    [SETTING_NAME] = offsetof(struct settings, name),
+    [SETTING_DIR] = offsetof(struct settings, dir),
+    [SETTING_RUN] = offsetof(struct settings, run_id),
+    [SETTING_NODE] = offsetof(struct settings, node_id),
+    [SETTING_CONFIG] = offsetof(struct settings, file),
+    [SETTING_MACHINE] = offsetof(struct settings, machine),
+};
+
+static int parse_text(struct settings *s, enum setting_id id, const char *text,
+                      const struct origin *o, struct err *e)
 {
     if (!*text)
         return err_set(e, ERR_USAGE, "the value is empty");
-    *to = arena_strdup(s->arena, text);
-    take_slot(s, slot, o);
+    const char *copy = arena_strdup(s->arena, text);
+    memcpy((char *)s + text_fields[id], &copy, sizeof copy);
+    settings_take_slot(s, id, o);
     return 0;
 }
 
-static int parse_name(struct settings *s, const char *text, const struct origin *o, struct err *e)
+static void print_text(const struct settings *s, enum setting_id id, struct buf *out)
 {
-    return settings_keep_text(s, SETTING_NAME, &s->name, text, o, e);
+    const char *text;
+    memcpy(&text, (const char *)s + text_fields[id], sizeof text);
+    buf_printf(out, "%s", text ? text : "");
 }
 
-static int parse_dir(struct settings *s, const char *text, const struct origin *o, struct err *e)
+/* ---- prices ---- */
+
+static const double PRICE_MOST = 1e6;
+
+int price_parse(const char *text, double *per_hour, struct err *e)
 {
-    return settings_keep_text(s, SETTING_DIR, &s->dir, text, o, e);
+    char *end;
+    const double v = strtod(text, &end);
+    /* strtod also takes hexadecimal numbers, words and leading spaces, which are no prices. */
+    if (end == text || *end || text[strspn(text, "0123456789.eE+-")] || !(v > 0 && v <= PRICE_MOST))
+        return err_set(e, ERR_USAGE,
+                       "'%.60s' is not an hourly price; write a number above 0, for example 14.688",
+                       text);
+    *per_hour = v;
+    return 0;
 }
 
-static int parse_run(struct settings *s, const char *text, const struct origin *o, struct err *e)
+static bool settings_is_letter(char c)
 {
-    return settings_keep_text(s, SETTING_RUN, &s->run_id, text, o, e);
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static int parse_node(struct settings *s, const char *text, const struct origin *o, struct err *e)
+int currency_parse(const char *text, char out[CURRENCY_LEN], struct err *e)
 {
-    return settings_keep_text(s, SETTING_NODE, &s->node_id, text, o, e);
+    if (strlen(text) != CURRENCY_LEN - 1 || !settings_is_letter(text[0]) ||
+        !settings_is_letter(text[1]) || !settings_is_letter(text[2]))
+        return err_set(e, ERR_USAGE, "'%.60s' is not a currency: write three letters, like USD",
+                       text);
+    for (size_t i = 0; i < CURRENCY_LEN - 1; i++)
+        out[i] = (char)(text[i] & ~32);
+    out[CURRENCY_LEN - 1] = 0;
+    return 0;
 }
 
-static int parse_config(struct settings *s, const char *text, const struct origin *o, struct err *e)
-{
-    return settings_keep_text(s, SETTING_CONFIG, &s->file, text, o, e);
-}
-
-static int parse_machine(struct settings *s, const char *text, const struct origin *o,
-                         struct err *e)
-{
-    return settings_keep_text(s, SETTING_MACHINE, &s->machine, text, o, e);
-}
-
-static void print_machine(const struct settings *s, struct buf *out)
-{
-    buf_printf(out, "%s", s->machine ? s->machine : "");
-}
-
-static int parse_price(struct settings *s, const char *text, const struct origin *o, struct err *e)
+static int parse_price(struct settings *s, enum setting_id id, const char *text,
+                       const struct origin *o, struct err *e)
 {
     if (price_parse(text, &s->price_per_hour, e) != 0)
         return e->code;
-    take_slot(s, SETTING_PRICE, o);
+    settings_take_slot(s, id, o);
     return 0;
 }
 
-static void print_price(const struct settings *s, struct buf *out)
+static void print_price(const struct settings *s, enum setting_id id, struct buf *out)
 {
+    (void)id;
     if (s->price_per_hour > 0)
         buf_printf(out, "%g", s->price_per_hour);
 }
 
-static int parse_currency(struct settings *s, const char *text, const struct origin *o,
-                          struct err *e)
+static int parse_currency(struct settings *s, enum setting_id id, const char *text,
+                          const struct origin *o, struct err *e)
 {
     if (currency_parse(text, s->currency, e) != 0)
         return e->code;
-    take_slot(s, SETTING_CURRENCY, o);
+    settings_take_slot(s, id, o);
     return 0;
 }
 
-static void print_currency(const struct settings *s, struct buf *out)
+static void print_currency(const struct settings *s, enum setting_id id, struct buf *out)
 {
+    (void)id;
     buf_printf(out, "%s", s->currency);
 }
 
-static void print_name(const struct settings *s, struct buf *out)
-{
-    buf_printf(out, "%s", s->name ? s->name : "");
-}
+/* ---- times and switches ---- */
 
-static void print_dir(const struct settings *s, struct buf *out)
-{
-    buf_printf(out, "%s", s->dir);
-}
-
-static void print_run(const struct settings *s, struct buf *out)
-{
-    buf_printf(out, "%s", s->run_id ? s->run_id : "");
-}
-
-static void print_node(const struct settings *s, struct buf *out)
-{
-    buf_printf(out, "%s", s->node_id ? s->node_id : "");
-}
-
-static void print_config(const struct settings *s, struct buf *out)
-{
-    buf_printf(out, "%s", s->file ? s->file : "");
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Interval, hooks */
-
-static int parse_interval(struct settings *s, const char *text, const struct origin *o,
-                          struct err *e)
+static int parse_interval(struct settings *s, enum setting_id id, const char *text,
+                          const struct origin *o, struct err *e)
 {
     int64_t ns;
     if (duration_parse(text, &ns, e) != 0)
@@ -142,11 +172,11 @@ static int parse_interval(struct settings *s, const char *text, const struct ori
         return err_set(e, ERR_USAGE, "'%s' is not a time from %d ms to %d s", text,
                        (int)(INTERVAL_MIN_NS / NS_PER_MS), (int)(INTERVAL_MAX_NS / NS_PER_S));
     s->interval_ns = ns;
-    take_slot(s, SETTING_INTERVAL, o);
+    settings_take_slot(s, id, o);
     return 0;
 }
 
-void print_time(int64_t ns, struct buf *out)
+static void settings_put_time(int64_t ns, struct buf *out)
 {
     if (ns % NS_PER_S == 0)
         buf_printf(out, "%" PRId64 "s", ns / NS_PER_S);
@@ -154,9 +184,25 @@ void print_time(int64_t ns, struct buf *out)
         buf_printf(out, "%gms", (double)ns / 1e6);
 }
 
-static void print_interval(const struct settings *s, struct buf *out)
+static void print_interval(const struct settings *s, enum setting_id id, struct buf *out)
 {
-    print_time(s->interval_ns, out);
+    (void)id;
+    settings_put_time(s->interval_ns, out);
+}
+
+static int parse_scan(struct settings *s, enum setting_id id, const char *text,
+                      const struct origin *o, struct err *e)
+{
+    if (duration_parse_within("time", text, SCAN_MIN_NS, SCAN_MAX_NS, &s->scan_ns, e) != 0)
+        return e->code;
+    settings_take_slot(s, id, o);
+    return 0;
+}
+
+static void print_scan(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    (void)id;
+    settings_put_time(s->scan_ns, out);
 }
 
 static const struct {
@@ -167,51 +213,47 @@ static const struct {
     {"off", false}, {"false", false}, {"no", false}, {"0", false},
 };
 
-int parse_switch(const char *text, bool *out, struct err *e)
+/* `opposite`: the setting is the opposite of the field. `turned`: so are its variable and its
+ * option
+ * (--no-hooks), but not its key in the file. */
+static const struct setting_switch {
+    size_t field;
+    bool opposite, turned;
+    const char *words[2];
+} switch_fields[SETTING_N] = {
+    [SETTING_HOOKS] = {offsetof(struct settings, hooks), false, true, {"off", "on"}},
+    [SETTING_REPORT] = {offsetof(struct settings, report), false, true, {"off", "on"}},
+    [SETTING_NO_RULES] = {offsetof(struct settings, rules), true, false, {"no", "yes"}},
+    [SETTING_REQUIRE] = {offsetof(struct settings, require_recording), false, false, {"no", "yes"}},
+};
+
+/* "on", "true", "yes", "1" and their opposites. */
+static int parse_switch(struct settings *s, enum setting_id id, const char *text,
+                        const struct origin *o, struct err *e)
 {
+    const struct setting_switch *w = &switch_fields[id];
+    const bool turned = w->turned && (o->source == FROM_ENVIRONMENT || o->source == FROM_OPTION);
     for (size_t i = 0; i < COUNT_OF(switches); i++)
         if (strcasecmp(switches[i].word, text) == 0) {
-            *out = switches[i].means;
+            const bool on = switches[i].means != (turned || w->opposite);
+            memcpy((char *)s + w->field, &on, sizeof on);
+            settings_take_slot(s, id, o);
             return 0;
         }
     return err_set(e, ERR_USAGE, "'%.60s' is neither on nor off", text);
 }
 
-static int parse_hooks(struct settings *s, const char *text, const struct origin *o, struct err *e)
+static void print_switch(const struct settings *s, enum setting_id id, struct buf *out)
 {
-    bool on = false;
-    if (parse_switch(text, &on, e) != 0)
-        return e->code;
-    /* The variable and the option are named for the opposite. */
-    const bool opposite = o->source == FROM_ENVIRONMENT || o->source == FROM_OPTION;
-    s->hooks = on != opposite;
-    take_slot(s, SETTING_HOOKS, o);
-    return 0;
+    const struct setting_switch *w = &switch_fields[id];
+    bool on;
+    memcpy(&on, (const char *)s + w->field, sizeof on);
+    buf_printf(out, "%s", w->words[on != w->opposite]);
 }
 
-static void print_hooks(const struct settings *s, struct buf *out)
-{
-    buf_printf(out, s->hooks ? "on" : "off");
-}
+/* ---- labels ---- */
 
-static int parse_require(struct settings *s, const char *text, const struct origin *o,
-                         struct err *e)
-{
-    if (parse_switch(text, &s->require_recording, e) != 0)
-        return e->code;
-    take_slot(s, SETTING_REQUIRE, o);
-    return 0;
-}
-
-static void print_require(const struct settings *s, struct buf *out)
-{
-    buf_printf(out, s->require_recording ? "yes" : "no");
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Labels */
-
-static int set_label(struct settings *s, const char *text, size_t len, struct err *e)
+static int settings_set_label(struct settings *s, const char *text, size_t len, struct err *e)
 {
     const char *equals = memchr(text, '=', len);
     if (!equals || equals == text)
@@ -229,123 +271,82 @@ static int set_label(struct settings *s, const char *text, size_t len, struct er
     return 0;
 }
 
-/* In the environment there is one variable for all, with commas between. */
-static int parse_label(struct settings *s, const char *text, const struct origin *o, struct err *e)
+/* The environment has one variable for all, with commas between. */
+static int parse_label(struct settings *s, enum setting_id id, const char *text,
+                       const struct origin *o, struct err *e)
 {
-    for (const char *p = text; p;) {
-        const char *comma = o->source == FROM_ENVIRONMENT ? strchr(p, ',') : NULL;
-        if (set_label(s, p, comma ? (size_t)(comma - p) : strlen(p), e) != 0)
+    for (const char *rest = text, *part; rest;) {
+        const size_t len = settings_next_part(&rest, &part, o->source == FROM_ENVIRONMENT);
+        if (settings_set_label(s, part, len, e) != 0)
             return e->code;
-        p = comma ? comma + 1 : NULL;
     }
-    take_slot(s, SETTING_LABEL, o);
+    settings_take_slot(s, id, o);
     return 0;
 }
 
-static void print_labels(const struct settings *s, struct buf *out)
+static void print_labels(const struct settings *s, enum setting_id id, struct buf *out)
 {
+    (void)id;
     for (size_t i = 0; i < s->n_labels; i++)
         buf_printf(out, "%s%s=%s", i ? ", " : "", s->labels[i].key, s->labels[i].value);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Windows */
+/* ---- windows ---- */
 
-static int add_detail(struct settings *s, const char *text, enum window_kinds kinds,
-                      const struct origin *o, struct err *e)
+static enum window_kinds settings_kinds_of(enum setting_id id)
 {
-    const bool higher = s->from[SETTING_DETAIL_STEPS].source < o->source;
-    struct window_list l = higher ? (struct window_list){0} : s->detail;
-    if (window_list_parse(&l, text, kinds, e) != 0)
+    return id == SETTING_DETAIL_STEPS || id == SETTING_PYTHON_STEPS ? WINDOWS_OF_STEPS
+                                                                    : WINDOWS_OF_TIMES;
+}
+
+static int parse_detail(struct settings *s, enum setting_id id, const char *text,
+                        const struct origin *o, struct err *e)
+{
+    struct window_list l = settings_is_higher(s, id, o) ? (struct window_list){0} : s->detail;
+    if (window_list_parse(&l, text, settings_kinds_of(id), e) != 0)
         return e->code;
     s->detail = l;
-    take_slot(s, SETTING_DETAIL_STEPS, o);
+    settings_take_slot(s, id, o);
     return 0;
 }
 
-static int parse_detail_steps(struct settings *s, const char *text, const struct origin *o,
-                              struct err *e)
-{
-    return add_detail(s, text, WINDOWS_OF_STEPS, o, e);
-}
-
-static int parse_detail_at(struct settings *s, const char *text, const struct origin *o,
-                           struct err *e)
-{
-    return add_detail(s, text, WINDOWS_OF_TIMES, o, e);
-}
-
-static void print_windows(const struct window_list *l, bool timed, struct buf *out)
+static void print_detail(const struct settings *s, enum setting_id id, struct buf *out)
 {
     const size_t from = out->len;
-    for (size_t i = 0; i < l->n; i++) {
-        if (window_is_timed(&l->v[i]) != timed)
+    for (size_t i = 0; i < s->detail.n; i++) {
+        if (window_is_timed(&s->detail.v[i]) != (settings_kinds_of(id) == WINDOWS_OF_TIMES))
             continue;
         buf_printf(out, "%s", out->len > from ? ", " : "");
-        window_print(out, &l->v[i]);
+        window_print(out, &s->detail.v[i]);
     }
 }
 
-static void print_detail_steps(const struct settings *s, struct buf *out)
+static int parse_python(struct settings *s, enum setting_id id, const char *text,
+                        const struct origin *o, struct err *e)
 {
-    print_windows(&s->detail, false, out);
-}
-
-static void print_detail_at(const struct settings *s, struct buf *out)
-{
-    print_windows(&s->detail, true, out);
-}
-
-static int add_python(struct settings *s, const char *text, enum window_kinds kinds,
-                      const struct origin *o, struct err *e)
-{
-    const bool higher = s->from[SETTING_PYTHON_STEPS].source < o->source;
-    struct python_list l = higher ? (struct python_list){0} : s->python;
-    if (python_list_parse(&l, text, kinds, e) != 0)
+    struct python_list l = settings_is_higher(s, id, o) ? (struct python_list){0} : s->python;
+    if (python_list_parse(&l, text, settings_kinds_of(id), e) != 0)
         return e->code;
     s->python = l;
-    take_slot(s, SETTING_PYTHON_STEPS, o);
+    settings_take_slot(s, id, o);
     return 0;
 }
 
-static int parse_python_steps(struct settings *s, const char *text, const struct origin *o,
-                              struct err *e)
-{
-    return add_python(s, text, WINDOWS_OF_STEPS, o, e);
-}
-
-static int parse_python_at(struct settings *s, const char *text, const struct origin *o,
-                           struct err *e)
-{
-    return add_python(s, text, WINDOWS_OF_TIMES, o, e);
-}
-
-static void print_python(const struct python_list *l, bool timed, struct buf *out)
+static void print_python(const struct settings *s, enum setting_id id, struct buf *out)
 {
     const size_t from = out->len;
-    for (size_t i = 0; i < l->n; i++) {
-        if (window_is_timed(&l->v[i].w) != timed)
+    for (size_t i = 0; i < s->python.n; i++) {
+        if (window_is_timed(&s->python.v[i].w) != (settings_kinds_of(id) == WINDOWS_OF_TIMES))
             continue;
         buf_printf(out, "%s", out->len > from ? ", " : "");
-        python_window_print(out, &l->v[i]);
+        python_window_print(out, &s->python.v[i]);
     }
 }
 
-static void print_python_steps(const struct settings *s, struct buf *out)
-{
-    print_python(&s->python, false, out);
-}
-
-static void print_python_at(const struct settings *s, struct buf *out)
-{
-    print_python(&s->python, true, out);
-}
-
-/* ------------------------------------------------------------------------------------------------
- * Ranks */
+/* ---- ranks ---- */
 
 /* "7" or "0-3", spaces around; false when it is neither. */
-static bool read_ranks(const char *p, size_t len, int *first, int *last)
+static bool settings_read_ranks(const char *p, size_t len, int *first, int *last)
 {
     char text[24];
     int used = 0;
@@ -362,10 +363,10 @@ static bool read_ranks(const char *p, size_t len, int *first, int *last)
     return *first >= 0 && *first <= *last;
 }
 
-static int add_ranks(struct rank_list *l, const char *p, size_t len, struct err *e)
+static int settings_add_ranks(struct rank_list *l, const char *p, size_t len, struct err *e)
 {
     int first, last;
-    if (!read_ranks(p, len, &first, &last))
+    if (!settings_read_ranks(p, len, &first, &last))
         return err_set(e, ERR_USAGE, "'%.*s' is not a rank; write 0,1 or 0-3 or all",
                        (int)MIN_OF(len, (size_t)40), p);
     for (int r = first; r <= last; r++) {
@@ -381,39 +382,226 @@ static int add_ranks(struct rank_list *l, const char *p, size_t len, struct err 
 }
 
 /* "all" among others means all. */
-static int parse_detail_ranks(struct settings *s, const char *text, const struct origin *o,
-                              struct err *e)
+static int parse_detail_ranks(struct settings *s, enum setting_id id, const char *text,
+                              const struct origin *o, struct err *e)
 {
-    const bool higher = s->from[SETTING_DETAIL_RANKS].source < o->source;
+    const bool higher = settings_is_higher(s, id, o);
     struct rank_list l = higher ? (struct rank_list){0} : s->detail_ranks;
     bool all = !higher && o->source != FROM_DEFAULT && l.n == 0;
-    for (const char *p = text; p;) {
-        const char *comma = strchr(p, ',');
-        const size_t len = comma ? (size_t)(comma - p) : strlen(p);
+    for (const char *rest = text, *p; rest;) {
+        const size_t len = settings_next_part(&rest, &p, true);
         const size_t skip = MIN_OF(strspn(p, " "), len);
         if (len - skip == 3 && memcmp(p + skip, "all", 3) == 0)
             all = true;
-        else if (add_ranks(&l, p, len, e) != 0)
+        else if (settings_add_ranks(&l, p, len, e) != 0)
             return e->code;
-        p = comma ? comma + 1 : NULL;
     }
     if (all)
         l.n = 0;
     s->detail_ranks = l;
-    take_slot(s, SETTING_DETAIL_RANKS, o);
+    settings_take_slot(s, id, o);
     return 0;
 }
 
-static void print_detail_ranks(const struct settings *s, struct buf *out)
+static void print_detail_ranks(const struct settings *s, enum setting_id id, struct buf *out)
 {
+    (void)id;
     if (s->detail_ranks.n == 0)
         buf_printf(out, "all");
     for (size_t i = 0; i < s->detail_ranks.n; i++)
         buf_printf(out, "%s%" PRId32, i ? "," : "", s->detail_ranks.v[i]);
 }
 
-/* ------------------------------------------------------------------------------------------------
- * The table */
+/* ---- parameters of rules, rule files ---- */
+
+enum { RULE_TEXT_MOST = 255 };
+
+static int settings_add_rule(struct settings *s, const char *text, size_t len,
+                             const struct origin *o, struct err *e)
+{
+    while (len > 0 && *text == ' ')
+        text++, len--;
+    while (len > 0 && text[len - 1] == ' ')
+        len--;
+    if (len == 0 || len > RULE_TEXT_MOST || !memchr(text, '=', len))
+        return err_set(e, ERR_USAGE, "'%.*s' is not of the form RULE.PARAM=VALUE",
+                       (int)MIN_OF(len, (size_t)100), text);
+    if (s->n_rule_settings == RULE_SETTINGS_MOST)
+        return err_set(e, ERR_USAGE, "more than %d rule parameters", RULE_SETTINGS_MOST);
+    s->rule_settings[s->n_rule_settings++] =
+        (struct rule_setting){arena_strndup(s->arena, text, len), *o};
+    return 0;
+}
+
+/* The values of all sources are stored, those of higher ones later: the last one counts. */
+static int parse_rule(struct settings *s, enum setting_id id, const char *text,
+                      const struct origin *o, struct err *e)
+{
+    const size_t before = s->n_rule_settings;
+    for (const char *rest = text, *part; rest;) {
+        const size_t len = settings_next_part(&rest, &part, true);
+        if (settings_add_rule(s, part, len, o, e) != 0) {
+            s->n_rule_settings = before;
+            return e->code;
+        }
+    }
+    settings_take_slot(s, id, o);
+    return 0;
+}
+
+static void print_rules(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    (void)id;
+    for (size_t i = 0; i < s->n_rule_settings; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", s->rule_settings[i].text);
+}
+
+static int parse_rule_files(struct settings *s, enum setting_id id, const char *text,
+                            const struct origin *o, struct err *e)
+{
+    if (settings_take_slot(s, id, o))
+        s->n_rule_files = 0;
+    for (const char *rest = text, *part; rest;) {
+        const size_t len = settings_next_part(&rest, &part, o->source == FROM_ENVIRONMENT);
+        if (s->n_rule_files == RULE_FILES_MOST)
+            return err_set(e, ERR_USAGE, "more than %d rule files", RULE_FILES_MOST);
+        s->rule_files[s->n_rule_files++] = arena_strndup(s->arena, part, len);
+    }
+    return 0;
+}
+
+static void print_rule_files(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    (void)id;
+    for (size_t i = 0; i < s->n_rule_files; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", s->rule_files[i]);
+}
+
+/* ---- lists of maps: actions, custom rules ---- */
+
+const char *action_setting_get(const struct action_setting *a, const char *key)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->v[i].key, key) == 0)
+            return a->v[i].value;
+    return NULL;
+}
+
+/* A list of maps: actions, or custom rules. */
+struct setting_maps {
+    struct action_setting *v;
+    size_t *n, most;
+    const char *what, *example;
+};
+
+static struct setting_maps settings_maps_of(struct settings *s, enum setting_id id)
+{
+    if (id == SETTING_CUSTOM)
+        return (struct setting_maps){s->custom, &s->n_custom, CUSTOM_RULES_MOST, "custom rule",
+                                     "name: Hot, metric: gpu.temp, above: 85"};
+    return (struct setting_maps){s->actions, &s->n_actions, ACTIONS_MOST, "action",
+                                 "do: exec, command: ./notify.sh"};
+}
+
+int settings_map_pair(struct settings *s, enum setting_id id, size_t number,
+                      const struct action_pair *pair, const struct origin *o, struct err *e)
+{
+    const struct setting_maps l = settings_maps_of(s, id);
+    const bool higher = settings_is_higher(s, id, o);
+    if (number >= l.most)
+        return err_set(e, ERR_USAGE, "more than %zu %ss", l.most, l.what);
+    if (higher)
+        memset(l.v, 0, l.most * sizeof *l.v);
+    if (higher)
+        *l.n = 0;
+    struct action_setting *a = &l.v[number];
+    if (a->n == ACTION_PAIRS_MOST)
+        return err_set(e, ERR_USAGE, "this %s has more than %d values", l.what, ACTION_PAIRS_MOST);
+    if (a->n == 0)
+        a->from = *o;
+    a->v[a->n++] = (struct action_pair){arena_strdup(s->arena, pair->key),
+                                        arena_strdup(s->arena, pair->value), pair->listed};
+    *l.n = MAX_OF(*l.n, number + 1);
+    settings_take_slot(s, id, o);
+    return 0;
+}
+
+/* An entry as a text: the inside of a YAML map. */
+struct setting_map_text {
+    struct settings *s;
+    enum setting_id id;
+    const struct origin *o;
+    size_t number;
+    struct err *e;
+    int rc; /* of the first error */
+};
+
+static bool settings_no_section(void *ctx, const char *path)
+{
+    (void)ctx;
+    (void)path;
+    return false;
+}
+
+static void settings_take_pair(void *ctx, const struct yaml_place *at, const char *text,
+                               bool listed)
+{
+    struct setting_map_text *t = ctx;
+    const struct action_pair pair = {at->path, text, listed};
+    if (t->rc == 0)
+        t->rc = settings_map_pair(t->s, t->id, t->number, &pair, t->o, t->e);
+}
+
+static void settings_map_wrong(void *ctx, const struct yaml_place *at, const char *what)
+{
+    struct setting_map_text *t = ctx;
+    (void)at;
+    if (t->rc == 0)
+        t->rc = err_set(t->e, ERR_USAGE, "%s", what);
+}
+
+static void settings_map_nested(void *ctx, const struct yaml_place *at)
+{
+    settings_map_wrong(ctx, at, "a value cannot be a map");
+}
+
+static int settings_parse_map(struct settings *s, enum setting_id id, const char *text,
+                              const struct origin *o, struct err *e)
+{
+    const struct setting_maps l = settings_maps_of(s, id);
+    const bool higher = settings_is_higher(s, id, o);
+    struct setting_map_text t = {s, id, o, higher ? 0 : *l.n, e, 0};
+    const struct yaml_handler h = {&t, settings_no_section, settings_take_pair, settings_map_wrong,
+                                   settings_map_nested};
+    const char *map =
+        *text == '{' ? text : arena_printf(s->arena, "{%s}", text); /* the braces may be left out */
+    if (yaml_walk(map, strlen(map), &h, e) != 0 || t.rc != 0)
+        return err_set(e, ERR_USAGE, "expected the form '%s'", l.example);
+    if (*l.n <= t.number || s->from[id].source != o->source)
+        return err_set(e, ERR_USAGE, "the text is empty");
+    return 0;
+}
+
+static int parse_map(struct settings *s, enum setting_id id, const char *text,
+                     const struct origin *o, struct err *e)
+{
+    const int rc = settings_parse_map(s, id, text, o, e);
+    return rc ? err_in(e, "%s", settings_maps_of(s, id).what) : 0;
+}
+
+/* Only the kind of an action and the name of a rule: an address, and every other value, may contain
+ * a secret. */
+static void print_maps(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    const bool custom = id == SETTING_CUSTOM;
+    for (size_t i = 0; i < (custom ? s->n_custom : s->n_actions); i++) {
+        const struct action_setting *a = custom ? &s->custom[i] : &s->actions[i];
+        const char *shown = action_setting_get(a, custom ? "name" : "do");
+        buf_printf(out, "%s%s", i ? ", " : "", shown ? shown : "?");
+    }
+}
+
+/* ---- the table ---- */
 
 #define ROW(id, slot_, key_, env_, job, parse_, print_, ...)                                       \
     [SETTING_##id] = {.key = key_,                                                                 \
@@ -444,7 +632,7 @@ int settings_apply(struct settings *s, enum setting_id id, const char *text, con
     const struct setting *row = &settings_table[id];
     if (o->source < s->from[row->slot].source)
         return 0;
-    return row->parse(s, text, o, e);
+    return row->parse(s, id, text, o, e);
 }
 
 void settings_init(struct settings *s, struct arena *a)

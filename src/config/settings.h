@@ -22,11 +22,41 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/human.h"
 #include "base/opt.h"
 #include "config/detail_window.h"
-#include "config/limits.h"
-#include "config/price.h"
-#include "config/remarks.h"
+
+/* How often to sample, and to evaluate the rules. */
+#define INTERVAL_MIN_NS (10 * NS_PER_MS)
+#define INTERVAL_MAX_NS (60 * NS_PER_S)
+#define SCAN_MIN_NS     NS_PER_S
+#define SCAN_MAX_NS     (3600 * NS_PER_S)
+
+/* ---- remarks: messages for the user, collected while a configuration is read. Bounded: more are
+ * only counted. Texts live in the arena. ---- */
+
+enum { REMARKS_MOST = 32 };
+
+struct remarks {
+    struct arena *arena;
+    size_t n;
+    size_t left_off; /* more of them */
+    const char *v[REMARKS_MOST];
+};
+
+void remarks_add(struct remarks *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- prices, as users write them ---- */
+
+/* A plain number without a currency, above 0 and at most a million. ERR_USAGE otherwise. */
+MUST_CHECK int price_parse(const char *text, double *per_hour, struct err *e);
+
+enum { CURRENCY_LEN = 4 };
+
+/* A code of three letters, like USD; written in capitals. ERR_USAGE otherwise. */
+MUST_CHECK int currency_parse(const char *text, char out[CURRENCY_LEN], struct err *e);
+
+/* ---- the settings ---- */
 
 enum {
     RANKS_MOST = 256,
@@ -136,8 +166,9 @@ struct setting {
     bool of_job; /* `attach` has no use for it */
     enum setting_id slot;
     struct opt option;
-    int (*parse)(struct settings *s, const char *text, const struct origin *o, struct err *e);
-    void (*print)(const struct settings *s, struct buf *out);
+    int (*parse)(struct settings *s, enum setting_id id, const char *text, const struct origin *o,
+                 struct err *e);
+    void (*print)(const struct settings *s, enum setting_id id, struct buf *out);
 };
 
 /* The rows of settings.def as options: a command's table is made with

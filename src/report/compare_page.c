@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "compare/compare_words.h"
+#include "compare/compare.h"
 #include "rules/rule.h"
 #include "run/run_info.h"
 #include "tables/opsview.h"
@@ -55,8 +55,7 @@ static void compare_page_part_cell(struct doing *d, double share)
 
 static void value_cell(struct doing *d, double v, const char *unit)
 {
-    char text[HUMAN_LEN];
-    doc_number(&d->doc, v, human_value(v, unit, text, sizeof text));
+    doc_value(&d->doc, v, unit);
 }
 
 /* What is more in B, of something that is a percentage. `v` is as the JSON has it. */
@@ -85,14 +84,14 @@ static void compare_page_put_losses(struct doing *d, const char *what)
 
 static void compare_page_put_run(struct doing *d, const char *side, const struct compared_run *r)
 {
-    char took[HUMAN_LEN], count[HUMAN_LEN], money[HUMAN_LEN];
+    char money[HUMAN_LEN];
     doc_cell(&d->doc, side);
     doc_cell(&d->doc, r->run);
     doc_cell(&d->doc, run_status_name(r->status));
-    doc_number(&d->doc, (double)r->machines, human_count(r->machines, count, sizeof count));
-    doc_number(&d->doc, (double)r->gpus, human_count(r->gpus, count, sizeof count));
-    doc_number(&d->doc, (double)r->steps, human_count(r->steps, count, sizeof count));
-    doc_number(&d->doc, r->duration_s, human_value(r->duration_s, "s", took, sizeof took));
+    doc_count(&d->doc, r->machines);
+    doc_count(&d->doc, r->gpus);
+    doc_count(&d->doc, r->steps);
+    doc_value(&d->doc, r->duration_s, "s");
     doc_number(&d->doc, r->cost, human_price(r->cost, d->c->currency, money, sizeof money));
 }
 
@@ -283,7 +282,6 @@ static void compare_page_put_phases(struct doing *d)
     static const struct page_column columns[] = {
         {"Phase", false, false},     {"A", true, false},      {"B", true, false},
         {"Difference", true, false}, {"Change", true, false}, {0}};
-    char text[HUMAN_LEN];
     doc_section(&d->doc, "phases", "Phases");
     doc_table(&d->doc, "Time spent in phases", columns);
     for (size_t i = 0; i < d->c->n_phases; i++) {
@@ -294,7 +292,7 @@ static void compare_page_put_phases(struct doing *d)
             if (isnan(p->s[s]))
                 doc_number(&d->doc, NAN, "-");
             else
-                doc_number(&d->doc, p->s[s], human_value(p->s[s], "s", text, sizeof text));
+                doc_value(&d->doc, p->s[s], "s");
         more_cell(d, more);
         compare_page_share_cell(d, compare_page_share_of(p->s));
     }

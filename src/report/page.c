@@ -3,7 +3,6 @@
 #include "report/page.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -76,25 +75,14 @@ void html_text(struct buf *b, const char *text, size_t most)
         page_put(b, "\u2026");
 }
 
-static void put_formatted(struct page *p, const char *fmt, va_list ap)
-    __attribute__((format(printf, 2, 0)));
-
-static void put_formatted(struct page *p, const char *fmt, va_list ap)
+/* The text between two parts of HTML. */
+static void page_wrap(struct buf *b, const char *before, const char *text, size_t most,
+                      const char *after)
 {
-    char *text = NULL;
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort();
-    html_text(p->out, text, TEXT_MOST);
-    free(text);
+    page_put(b, before);
+    html_text(b, text, most);
+    page_put(b, after);
 }
-
-#define PUT_FORMATTED(p, fmt)                                                                      \
-    do {                                                                                           \
-        va_list ap;                                                                                \
-        va_start(ap, fmt);                                                                         \
-        put_formatted((p), (fmt), ap);                                                             \
-        va_end(ap);                                                                                \
-    } while (0)
 
 /* ---- the page ---- */
 
@@ -118,27 +106,20 @@ void page_open(struct page *p, struct buf *out, const struct page_head *head)
     html_text(out, head->title, HEAD_MOST);
     page_put(out, "</title>\n<style>");
     buf_put(out, page_css, page_css_len);
-    page_put(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"product\">");
-    html_text(out, head->product ? head->product : "Footplate", HEAD_MOST);
-    page_put(out, "</p>\n<h1>");
+    page_wrap(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"product\">",
+              head->product ? head->product : "Footplate", HEAD_MOST, "</p>\n<h1>");
     html_text(out, head->title, HEAD_MOST);
     page_put(out, "</h1>\n");
-    if (head->lead) {
-        page_put(out, "<p class=\"lead\">");
-        html_text(out, head->lead, TEXT_MOST);
-        page_put(out, "</p>\n");
-    }
+    if (head->lead)
+        page_wrap(out, "<p class=\"lead\">", head->lead, TEXT_MOST, "</p>\n");
     page_put(out, "</header>\n<main>\n");
 }
 
 void page_close(struct page *p, const char *foot)
 {
     page_put(p->out, "</main>\n");
-    if (foot) {
-        page_put(p->out, "<footer><p>");
-        html_text(p->out, foot, TEXT_MOST);
-        page_put(p->out, "</p></footer>\n");
-    }
+    if (foot)
+        page_wrap(p->out, "<footer><p>", foot, TEXT_MOST, "</p></footer>\n");
     page_put(p->out, "<script>");
     buf_put(p->out, page_js, page_js_len);
     page_put(p->out, "</script>\n</body>\n</html>\n");
@@ -176,15 +157,12 @@ void page_part(struct page *p, const char *id, const char *title)
         buf_printf(p->out, "<h3 id=\"%s\">", id);
     else
         page_put(p->out, "<h3>");
-    html_text(p->out, title, HEAD_MOST);
-    page_put(p->out, "</h3>\n");
+    page_wrap(p->out, "", title, HEAD_MOST, "</h3>\n");
 }
 
-void page_text(struct page *p, const char *fmt, ...)
+void page_text(struct page *p, const char *text)
 {
-    page_put(p->out, "<p>");
-    PUT_FORMATTED(p, fmt);
-    page_put(p->out, "</p>\n");
+    page_wrap(p->out, "<p>", text, TEXT_MOST, "</p>\n");
 }
 
 static void put_sign(struct page *p, enum tone tone)
@@ -193,35 +171,11 @@ static void put_sign(struct page *p, enum tone tone)
         buf_printf(p->out, "<span class=\"sign\" aria-hidden=\"true\">%s</span>", tone_signs[tone]);
 }
 
-void page_note(struct page *p, enum tone tone, const char *fmt, ...)
+void page_note(struct page *p, enum tone tone, const char *text)
 {
     buf_printf(p->out, "<p class=\"note %s\">", tone_names[tone]);
     put_sign(p, tone);
-    page_put(p->out, "<span>");
-    PUT_FORMATTED(p, fmt);
-    page_put(p->out, "</span></p>\n");
-}
-
-void page_list(struct page *p)
-{
-    page_put(p->out, "<ul>\n");
-}
-
-void page_item(struct page *p, const char *fmt, ...)
-{
-    page_put(p->out, "<li>");
-    PUT_FORMATTED(p, fmt);
-    page_put(p->out, "</li>\n");
-}
-
-void page_list_end(struct page *p)
-{
-    page_put(p->out, "</ul>\n");
-}
-
-void page_facts(struct page *p)
-{
-    page_put(p->out, "<dl class=\"facts\">\n");
+    page_wrap(p->out, "<span>", text, TEXT_MOST, "</span></p>\n");
 }
 
 /* The number as JSON has it, so that who reads the page finds it there. */
@@ -236,89 +190,32 @@ static void page_put_value(struct page *p, double v)
 
 void page_fact_number(struct page *p, const char *name, double v, const char *text)
 {
-    page_put(p->out, "<div><dt>");
-    html_text(p->out, name, HEAD_MOST);
-    page_put(p->out, "</dt><dd");
+    page_wrap(p->out, "<div><dt>", name, HEAD_MOST, "</dt><dd");
     page_put_value(p, v);
-    page_put(p->out, ">");
-    html_text(p->out, text, CELL_MOST);
-    page_put(p->out, "</dd></div>\n");
-}
-
-void page_fact(struct page *p, const char *name, const char *text)
-{
-    page_fact_number(p, name, NAN, text);
-}
-
-void page_facts_end(struct page *p)
-{
-    page_put(p->out, "</dl>\n");
-}
-
-void page_tiles(struct page *p)
-{
-    page_put(p->out, "<dl class=\"tiles\">\n");
+    page_wrap(p->out, ">", text, CELL_MOST, "</dd></div>\n");
 }
 
 void page_tile(struct page *p, const char *name, const char *text, const char *below)
 {
-    page_put(p->out, "<div><dt>");
-    html_text(p->out, name, HEAD_MOST);
-    page_put(p->out, "</dt><dd>");
+    page_wrap(p->out, "<div><dt>", name, HEAD_MOST, "</dt><dd>");
     html_text(p->out, text, HEAD_MOST);
     page_put(p->out, "</dd>");
-    if (below) {
-        page_put(p->out, "<dd class=\"below\">");
-        html_text(p->out, below, CELL_MOST);
-        page_put(p->out, "</dd>");
-    }
-    page_put(p->out, "</div>\n");
-}
-
-void page_tiles_end(struct page *p)
-{
-    page_put(p->out, "</dl>\n");
-}
-
-void page_fold(struct page *p, const char *title)
-{
-    page_put(p->out, "<details><summary>");
-    html_text(p->out, title, HEAD_MOST);
-    page_put(p->out, "</summary>\n");
-}
-
-void page_fold_end(struct page *p)
-{
-    page_put(p->out, "</details>\n");
-}
-
-void page_columns(struct page *p)
-{
-    page_put(p->out, "<div class=\"columns\">\n");
-}
-
-void page_columns_end(struct page *p)
-{
+    if (below)
+        page_wrap(p->out, "<dd class=\"below\">", below, CELL_MOST, "</dd>");
     page_put(p->out, "</div>\n");
 }
 
 void page_figure(struct page *p, const char *title)
 {
     page_put(p->out, "<figure>\n");
-    if (title) {
-        page_put(p->out, "<p class=\"figure-title\">");
-        html_text(p->out, title, HEAD_MOST);
-        page_put(p->out, "</p>\n");
-    }
+    if (title)
+        page_wrap(p->out, "<p class=\"figure-title\">", title, HEAD_MOST, "</p>\n");
 }
 
 void page_figure_end(struct page *p, const char *caption)
 {
-    if (caption) {
-        page_put(p->out, "<figcaption>");
-        html_text(p->out, caption, TEXT_MOST);
-        page_put(p->out, "</figcaption>\n");
-    }
+    if (caption)
+        page_wrap(p->out, "<figcaption>", caption, TEXT_MOST, "</figcaption>\n");
     page_put(p->out, "</figure>\n");
 }
 

@@ -9,7 +9,7 @@
  *     struct page p;
  *     page_open(&p, &buf, &(struct page_head){.title = "...", .lead = "..."});
  *     page_section(&p, "rules", "Rules summary");
- *     page_text(&p, "%zu rules were evaluated.", n);
+ *     page_text(&p, "17 rules were evaluated.");
  *     page_table(&p, "Rules", columns);
  *     page_cell(&p, "LowGPUUtilization");
  *     page_number(&p, 12.5, "12.5 s");          a full row begins the next by itself
@@ -67,25 +67,15 @@ void page_section_end(struct page *p);
 /* A heading below that of the section. id may be NULL. */
 void page_part(struct page *p, const char *id, const char *title);
 
-void page_text(struct page *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void page_text(struct page *p, const char *text);
 /* A sentence in a box, with the sign of its tone. */
-void page_note(struct page *p, enum tone tone, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void page_note(struct page *p, enum tone tone, const char *text);
 
-void page_list(struct page *p);
-void page_item(struct page *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void page_list_end(struct page *p);
-
-/* Names with their values. */
-void page_facts(struct page *p);
-void page_fact(struct page *p, const char *name, const char *text);
-/* The same with the number behind the text, as JSON has it; NAN: none. */
+/* A name with its value, and the number of the text, as JSON has it; NAN: none. */
 void page_fact_number(struct page *p, const char *name, double v, const char *text);
-void page_facts_end(struct page *p);
 
-/* Large numbers side by side: the first thing to see. */
-void page_tiles(struct page *p);
+/* A large number. */
 void page_tile(struct page *p, const char *name, const char *text, const char *below);
-void page_tiles_end(struct page *p);
 
 /* The first cell of each row is its heading. Where the script runs, a click on a column's title
  * sorts by it. */
@@ -101,14 +91,6 @@ void page_link_cell(struct page *p, const char *id, const char *text);
 /* One text over all columns that are left in this row. */
 void page_rest(struct page *p, const char *text);
 void page_table_end(struct page *p);
-
-/* Something that is read when it is opened; printed opened. */
-void page_fold(struct page *p, const char *title);
-void page_fold_end(struct page *p);
-
-/* Side by side where there is room. */
-void page_columns(struct page *p);
-void page_columns_end(struct page *p);
 
 /* Around a chart of svg.h. */
 void page_figure(struct page *p, const char *title);

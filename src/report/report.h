@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "rules/feed_run.h"
-#include "rules/rightsize.h"
+#include "rules/rightsize_advise.h"
 #include "rules/verdict_read.h"
 
 struct report;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_internal.h - what is in a report, for the files that gather it and those that write it
- * down. */
+/* report_internal.h - the contents of a report, for the files that collect and write it. */
 #ifndef REPORT_REPORT_INTERNAL_H
 #define REPORT_REPORT_INTERNAL_H
 
@@ -22,7 +21,7 @@ enum {
     REPORT_GPUS = 64,       /* one by one */
 };
 
-/* A line of the overview: mean, lowest and highest sample of all entities in each stretch. */
+/* A line of the overview: mean, lowest and highest sample of all entities in each interval. */
 struct report_line {
     const char *label, *metric;
     double *t, *v, *min, *max; /* t: s since the job's start; NAN: no sample */
@@ -35,7 +34,7 @@ struct report_chart {
     size_t n;
 };
 
-/* Durations of the training steps of a rank, in stretches of equal numbers of steps. */
+/* Durations of the training steps of a rank, in groups of equal numbers of steps. */
 struct report_pace {
     const struct rank_steps *rank;
     double *step, *v, *min, *max; /* s */
@@ -74,11 +73,7 @@ struct report {
     double op_s[2]; /* self time of all operators, by enum op_device; 0: none */
 };
 
-int report_charts_read(struct report *r, struct run *run, struct err *e);
-int report_steps_read(struct report *r, struct run *run, struct err *e);
-int report_ops_read(struct report *r, struct run *run, struct err *e);
-
-/* ---- writing: one file for each ---- */
+/* ---- the sections ---- */
 
 /* The training steps of the rank that has most: ranks are alike. NULL: there are none. */
 const struct steps_row *report_best_row(const struct report *r);
@@ -88,7 +83,6 @@ void report_put_head(const struct report *r, struct doc *d);
 void report_put_job(const struct report *r, struct doc *d);
 void report_put_system(const struct report *r, struct doc *d);
 void report_put_framework(const struct report *r, struct doc *d);
-void report_put_general(const struct report *r, struct doc *d);
 void report_put_rules(const struct report *r, struct doc *d);
 void report_put_findings(const struct report *r, struct doc *d);
 void report_put_measured(const struct report *r, struct doc *d);

@@ -7,8 +7,9 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
+#include "cost/pricing.h"
 #include "report/report_internal.h"
-#include "rules/pricing.h"
+#include "rules/verdict.h"
 #include "tables/verdict_words.h"
 
 enum { TOP_ISSUES = 3 };

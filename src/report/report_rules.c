@@ -83,8 +83,8 @@ static void put_rule(const struct report *r, struct doc *d, const struct verdict
     put_state(d, v);
     doc_number(d, cost ? v->lost_s : NAN,
                cost ? human_value(v->lost_s, "s", text, sizeof text) : "-");
-    doc_number(d, (double)v->triggered, human_count(v->triggered, text, sizeof text));
-    doc_number(d, (double)v->datapoints, human_count(v->datapoints, text, sizeof text));
+    doc_count(d, v->triggered);
+    doc_count(d, v->datapoints);
     doc_cell(d, v->state == RULE_ISSUE ? "" : v->why);
 }
 
@@ -122,7 +122,6 @@ void report_put_rules(const struct report *r, struct doc *d)
 static void put_plot_table(const struct report *r, struct doc *d, const struct plot *p)
 {
     struct page_column *c = arena_array(r->arena, struct page_column, p->n_columns + 2);
-    char text[HUMAN_LEN];
     c[0].title = "Item";
     for (size_t i = 0; i < p->n_columns; i++)
         c[i + 1] = (struct page_column){p->columns[i], .right = true};
@@ -131,7 +130,7 @@ static void put_plot_table(const struct report *r, struct doc *d, const struct p
         doc_cell(d, p->rows[i].label);
         for (size_t k = 0; k < p->n_columns; k++) {
             const double v = k < p->rows[i].n ? p->rows[i].v[k] : NAN;
-            doc_number(d, v, human_value(v, p->unit, text, sizeof text));
+            doc_value(d, v, p->unit);
         }
     }
     doc_table_end(d);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_system.c - how the machines were used: verdicts, the table, charts over time. */
+/* report_system.c - the sections about the machines: how they were used, and how the run was
+ * measured (interval, losses, the cost of Footplate itself). */
 #include <math.h>
 #include <string.h>
 
 #include "base/human.h"
 #include "base/mem.h"
 #include "report/report_internal.h"
+#include "tables/runview.h"
 
 static const struct page_column columns[] = {
     {"Node"},
@@ -24,7 +26,6 @@ static void report_system_put_line(const struct report *r, struct doc *d, const 
 {
     const struct series_stats *s = l->s;
     const double v[] = {s->min, s->max, s->p99, s->p95, s->p90, s->p50};
-    char text[HUMAN_LEN];
     doc_cell(d, l->node);
     doc_cell(d, l->title);
     doc_cell(d, l->unit);
@@ -33,7 +34,7 @@ static void report_system_put_line(const struct report *r, struct doc *d, const 
         return;
     }
     for (size_t i = 0; i < COUNT_OF(v); i++)
-        doc_number(d, v[i], human_value(v[i], l->unit, text, sizeof text));
+        doc_value(d, v[i], l->unit);
 }
 
 static void report_system_put_remarks(const struct report *r, struct doc *d,
@@ -126,5 +127,146 @@ void report_put_system(const struct report *r, struct doc *d)
     report_system_put_use(r, d, "Resource utilization by node, whole job", &r->use);
     if (r->n_charts)
         report_system_put_charts(r, d);
+    doc_section_end(d);
+}
+
+/* ---- how it was measured ---- */
+
+/* ---- machines ---- */
+
+static const struct page_column node_columns[] = {
+    {"Node"},
+    {"Host"},
+    {"Cores", .right = true},
+    {"Memory", .right = true},
+    {"GPUs", .wide = true},
+    {"Kernel"},
+    {0},
+};
+
+static const char *report_measured_known(const char *text)
+{
+    return text && *text ? text : "-";
+}
+
+static const char *report_measured_gpus_of(const struct report *r, const struct node_info *n)
+{
+    char bytes[HUMAN_LEN];
+    if (!n->gpus_known)
+        return "-";
+    if (n->n_gpus == 0)
+        return n->gpu_absent && *n->gpu_absent ? n->gpu_absent : "none found";
+    if (!*n->gpus[0].name)
+        return arena_printf(r->arena, "%zu", n->n_gpus);
+    return arena_printf(r->arena, "%zu x %s, %s each, driver %s", n->n_gpus, n->gpus[0].name,
+                        human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes),
+                        report_measured_known(n->gpus[0].driver));
+}
+
+static void report_measured_put_nodes(const struct report *r, struct doc *d)
+{
+    struct node_view *v;
+    const size_t n = runview_nodes(r->info, r->arena, &v);
+    char text[HUMAN_LEN];
+    doc_table(d, "Nodes", node_columns);
+    for (size_t i = 0; i < n; i++) {
+        const struct node_info *x = v[i].last;
+        doc_cell(d, x->id);
+        doc_cell(d, report_measured_known(x->host));
+        doc_number(d, x->cores ? (double)x->cores : NAN,
+                   x->cores ? arena_printf(r->arena, "%u", x->cores) : "-");
+        doc_number(d, x->memory_bytes > 0 ? (double)x->memory_bytes : NAN,
+                   x->memory_bytes > 0 ? human_bytes((double)x->memory_bytes, text, sizeof text)
+                                       : "-");
+        doc_cell(d, report_measured_gpus_of(r, x));
+        doc_cell(d, report_measured_known(x->kernel));
+    }
+    doc_table_end(d);
+}
+
+/* ---- recording ---- */
+
+static void report_measured_put_interval(const struct report *r, struct doc *d)
+{
+    char text[HUMAN_LEN];
+    const double s = (double)runview_interval_ns(r->info) / (double)NS_PER_S;
+    size_t changed = 0;
+    for (size_t i = 0; i < r->show.n_marks; i++)
+        changed += r->show.marks[i].mark.id == MARK_INTERVAL;
+    if (s <= 0)
+        doc_fact(d, "Sampling interval", NAN,
+                 "not known: the metrics were not recorded by Footplate");
+    else
+        doc_fact(d, "Sampling interval", s * 1000,
+                 arena_printf(r->arena, "%s%s", human_value(s, "s", text, sizeof text),
+                              changed ? " at first; changed during the run" : ""));
+}
+
+static void put_own_cost(const struct report *r, struct doc *d)
+{
+    char text[HUMAN_LEN];
+    const double bytes = runview_bytes_written(r->info);
+    doc_fact(d, "Footplate overhead", runview_self_cpu_s(r->info),
+             runview_cost_text(r->info, r->arena));
+    doc_fact(d, "Disk writes", bytes,
+             isnan(bytes) ? "not known" : human_bytes(bytes, text, sizeof text));
+}
+
+static void put_recording(const struct report *r, struct doc *d)
+{
+    const int64_t dropped = runview_events_dropped(r->info, &r->show.losses);
+    char text[HUMAN_LEN];
+    doc_facts(d);
+    report_measured_put_interval(r, d);
+    doc_fact(d, "Readings", (double)r->show.size.samples,
+             human_count(r->show.size.samples, text, sizeof text));
+    doc_fact(d, "Files", (double)r->show.size.file_bytes,
+             human_bytes((double)r->show.size.file_bytes, text, sizeof text));
+    doc_fact(d, "Events lost", (double)dropped, human_count((uint64_t)dropped, text, sizeof text));
+    put_own_cost(r, d);
+    doc_fact(d, "Recorded by", NAN,
+             r->info->version && *r->info->version
+                 ? arena_printf(r->arena, "Footplate %s", r->info->version)
+                 : "not known");
+    doc_fact(d, "Report generated by", NAN, "Footplate " FP_VERSION);
+    doc_facts_end(d);
+}
+
+/* ---- losses ---- */
+
+static const struct page_column loss_columns[] = {
+    {"Node"}, {"What"}, {"Why", .wide = true}, {"Times", .right = true}, {0}};
+
+static void report_measured_put_losses(const struct report *r, struct doc *d)
+{
+    const struct loss_list *l = &r->show.losses;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        n += !loss_is_no_news(&l->v[i].loss);
+    if (n == 0) {
+        doc_text(d, "All requested data was measured; nothing was lost.");
+        return;
+    }
+    doc_table(d, "Not measured or lost", loss_columns);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct loss *x = &l->v[i].loss;
+        if (loss_is_no_news(x))
+            continue;
+        doc_cell(d, l->v[i].node);
+        doc_cell(d, loss_what_words(x->what, r->arena));
+        doc_cell(d, *x->why ? x->why : losses[x->id].help);
+        doc_count(d, x->count);
+    }
+    doc_table_end(d);
+}
+
+void report_put_measured(const struct report *r, struct doc *d)
+{
+    doc_section(d, "measured", "Measurement");
+    put_recording(r, d);
+    report_measured_put_nodes(r, d);
+    report_measured_put_losses(r, d);
+    doc_text(d, "Percentiles are exact to the stored resolution, with linear interpolation. Lines "
+                "show the mean of each interval, bands the minimum and maximum.");
     doc_section_end(d);
 }

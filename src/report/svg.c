@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svg.c - see svg_internal.h: what all charts are made of. */
+/* svg.c - the parts of charts (svg_internal.h), then rings, bars, boxes, histograms and stacks
+ * (svg.h). Lines over time are in svg_lines.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/percents.h"
 #include "base/table.h"
 #include "base/utf8.h"
 #include "report/page.h"
@@ -179,4 +181,385 @@ const char *tick_text(double v, const char *unit, char *buf, size_t size)
         return human_value(v, unit, buf, size);
     snprintf(buf, size, "%g %%", v);
     return buf;
+}
+
+/* ---- rings, bars, boxes, histograms ---- */
+
+static const double PI = 3.14159265358979323846;
+
+enum { ROW = 26, AXIS = 26, VALUE_ROOM = 76 };
+
+/* ---- pie ---- */
+
+static double positive_sum(const struct svg_part *v, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i].v > 0 ? v[i].v : 0;
+    return sum;
+}
+
+static void percents(const struct svg_part *v, size_t n, double *out)
+{
+    double values[PERCENTS_MOST] = {0};
+    for (size_t i = 0; i < n; i++)
+        values[i] = v[i].v;
+    percents_of(values, n, out);
+}
+
+/* A piece of the ring from one share of the turn to another, clockwise from the top. A whole turn
+ * is two halves: an arc to where it began is nothing. */
+static void put_ring(struct buf *b, double from, double to, int color)
+{
+    const double cx = 90, cy = 90, outer = 82, inner = 50;
+    if (to - from > 0.9999) {
+        buf_printf(b,
+                   "<circle class=\"ring l%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"%.0f\" fill=\"none\" "
+                   "stroke-width=\"%.0f\" stroke-dasharray=\"none\">",
+                   color, cx, cy, (outer + inner) / 2, outer - inner);
+        return;
+    }
+    const double a = 2 * PI * from, c = 2 * PI * to;
+    const int large = to - from > 0.5;
+    buf_printf(b,
+               "<path class=\"edge c%d\" d=\"M%.2f %.2fA%.0f %.0f 0 %d 1 %.2f %.2fL%.2f %.2fA%.0f "
+               "%.0f 0 %d 0 %.2f %.2fZ\">",
+               color, cx + outer * sin(a), cy - outer * cos(a), outer, outer, large,
+               cx + outer * sin(c), cy - outer * cos(c), cx + inner * sin(c), cy - inner * cos(c),
+               inner, inner, large, cx + inner * sin(a), cy - inner * cos(a));
+}
+
+static void put_piece(struct buf *b, const struct svg_part *p, double from, double to, int color,
+                      const char *words)
+{
+    struct buf hint = {0};
+    put_ring(b, from, to, color);
+    buf_printf(&hint, "%s: %s", p->label, words);
+    buf_u8(&hint, 0);
+    svg_hint(b, (const char *)hint.p);
+    svg_put(b, to - from > 0.9999 ? "</circle>\n" : "</path>\n");
+    buf_free(&hint);
+}
+
+/* Values in percent are not said twice. */
+static void pie_words(double v, double percent, const char *unit, char *out, size_t size)
+{
+    char text[HUMAN_LEN];
+    if (strcmp(unit, "%") == 0)
+        snprintf(out, size, "%.1f %%", percent);
+    else
+        snprintf(out, size, "%s, %.1f %%", human_value(v, unit, text, sizeof text), percent);
+}
+
+static void put_legend(struct buf *b, const struct svg_part *p, int color, double y,
+                       const char *words)
+{
+    buf_printf(b, "<rect class=\"c%d\" x=\"204\" y=\"%.1f\" width=\"11\" height=\"11\" rx=\"2\"/>",
+               color, y - 10);
+    svg_name(b, 222, y, ANCHOR_START, p->label);
+    svg_label(b, SVG_HALF - 2, y, ANCHOR_END, "", words);
+}
+
+void svg_pie(struct buf *b, const struct svg_words *w, const struct svg_part *v, size_t n)
+{
+    double pct[PERCENTS_MOST], from = 0;
+    n = MIN_OF(n, (size_t)PERCENTS_MOST);
+    const double sum = positive_sum(v, n);
+    const double legend = 22 * (double)n, height = fmax(180, legend + 8);
+    char total[HUMAN_LEN], words[2 * HUMAN_LEN];
+    percents(v, n, pct);
+    human_value(sum, svg_unit(w), total, sizeof total);
+    svg_begin(b, w, SVG_HALF, height, "part", NULL);
+    if (sum <= 0)
+        svg_put(b, "<circle class=\"track\" cx=\"90\" cy=\"90\" r=\"82\"/>");
+    for (size_t i = 0; i < n; i++) {
+        const double share = v[i].v > 0 && sum > 0 ? v[i].v / sum : 0;
+        const int color = svg_color(v[i].color, i);
+        pie_words(v[i].v, pct[i], svg_unit(w), words, sizeof words);
+        if (share > 0)
+            put_piece(b, &v[i], from, from + share, color, words);
+        from += share;
+        put_legend(b, &v[i], color, (height - legend) / 2 + 16 + 22 * (double)i, words);
+    }
+    if (strcmp(svg_unit(w), "%") != 0)
+        svg_label(b, 90, 96, ANCHOR_MIDDLE, strlen(total) > 8 ? "m" : "s", total);
+    svg_end(b);
+}
+
+/* ---- an axis below, from lo to hi ---- */
+
+struct plot_area {
+    double left, right, top, bottom; /* pixels */
+    double lo, hi;                   /* values across */
+    const char *unit;
+};
+
+static double x_of(const struct plot_area *a, double v)
+{
+    const double share = (v - a->lo) / (a->hi - a->lo);
+    return a->left + fmin(fmax(share, 0), 1) * (a->right - a->left);
+}
+
+static void put_axis(struct buf *b, const struct plot_area *a)
+{
+    const bool time = strcmp(a->unit, "s") == 0;
+    const struct ticks t = time ? ticks_of_time(a->lo, a->hi, 4) : ticks_of(a->lo, a->hi, 5);
+    char text[HUMAN_LEN];
+    double free_from = 0;
+    for (size_t i = 0; i < t.n; i++) {
+        const double v = t.first + t.step * (double)i, x = x_of(a, v);
+        if (time)
+            tick_time_text(v, &t, text, sizeof text);
+        else
+            tick_text(v, a->unit, text, sizeof text);
+        const double width = svg_width_of(text);
+        const bool inside = x + width / 2 <= SVG_HALF;
+        const double left = inside ? x - width / 2 : x - width;
+        svg_rule(b, "grid", x, a->top, x, a->bottom);
+        if (left < free_from && i > 0)
+            continue;
+        svg_label(b, x, a->bottom + 16, inside ? ANCHOR_MIDDLE : ANCHOR_END, "q", text);
+        free_from = left + width + 4;
+    }
+    svg_put(b, "\n");
+}
+
+static double left_of(double widest)
+{
+    return fmin(fmax(widest + 12, 40), 226);
+}
+
+/* ---- bars ---- */
+
+void svg_bars(struct buf *b, const struct svg_words *w, const struct svg_part *v, size_t n)
+{
+    double most = 0, widest = 0;
+    char text[HUMAN_LEN];
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, v[i].v); /* fmax leaves out NAN */
+        widest = fmax(widest, svg_width_of(v[i].label));
+    }
+    const struct plot_area a = {.left = left_of(widest),
+                                .right = SVG_HALF - VALUE_ROOM,
+                                .top = 4,
+                                .bottom = 4 + ROW * (double)n,
+                                .hi = round_up(most),
+                                .unit = svg_unit(w)};
+    svg_begin(b, w, SVG_HALF, a.bottom + AXIS, "part", NULL);
+    put_axis(b, &a);
+    for (size_t i = 0; i < n; i++) {
+        const double y = a.top + ROW * (double)i;
+        const double x = v[i].v > 0 ? x_of(&a, v[i].v) : a.left;
+        svg_name(b, a.left - 8, y + 17, ANCHOR_END, v[i].label);
+        buf_printf(b,
+                   "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+                   "rx=\"2\"/>",
+                   svg_color(v[i].color, 0), a.left, y + 5, x - a.left, ROW - 10);
+        svg_label(b, x + 6, y + 17, ANCHOR_START, "",
+                  isnan(v[i].v) ? "not measured" : human_value(v[i].v, a.unit, text, sizeof text));
+    }
+    svg_end(b);
+}
+
+/* ---- boxes ---- */
+
+static void put_box(struct buf *b, const struct plot_area *a, const struct svg_box *v, double y)
+{
+    const double mid = y + ROW / 2.0, p5 = x_of(a, v->p5), p25 = x_of(a, v->p25),
+                 p50 = x_of(a, v->p50), p75 = x_of(a, v->p75), p95 = x_of(a, v->p95);
+    char t[5][HUMAN_LEN];
+    struct buf hint = {0};
+    buf_printf(&hint, "%s: p5 %s, p25 %s, median %s, p75 %s, p95 %s", v->label,
+               human_value(v->p5, a->unit, t[0], HUMAN_LEN),
+               human_value(v->p25, a->unit, t[1], HUMAN_LEN),
+               human_value(v->p50, a->unit, t[2], HUMAN_LEN),
+               human_value(v->p75, a->unit, t[3], HUMAN_LEN),
+               human_value(v->p95, a->unit, t[4], HUMAN_LEN));
+    buf_u8(&hint, 0);
+    svg_put(b, "<g>");
+    svg_hint(b, (const char *)hint.p);
+    svg_rule(b, "whisker", p5, mid, p95, mid);
+    svg_rule(b, "whisker", p5, mid - 5, p5, mid + 5);
+    svg_rule(b, "whisker", p95, mid - 5, p95, mid + 5);
+    buf_printf(b, "<rect class=\"box c0\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>",
+               p25, mid - 7, fmax(p75 - p25, 0.5));
+    svg_rule(b, "median", p50, mid - 8, p50, mid + 8);
+    svg_put(b, "</g>\n");
+    buf_free(&hint);
+}
+
+void svg_boxes(struct buf *b, const struct svg_words *w, const struct svg_box *v, size_t n,
+               double lo, double hi)
+{
+    double widest = 0, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        widest = fmax(widest, svg_width_of(v[i].label));
+        most = fmax(most, v[i].p95);
+    }
+    const struct plot_area a = {.left = left_of(widest),
+                                .right = SVG_HALF - 14,
+                                .top = 4,
+                                .bottom = 4 + ROW * (double)n,
+                                .lo = hi > lo ? lo : 0,
+                                .hi = hi > lo ? hi : round_up(most),
+                                .unit = svg_unit(w)};
+    svg_begin(b, w, SVG_HALF, a.bottom + AXIS, "part", NULL);
+    put_axis(b, &a);
+    for (size_t i = 0; i < n; i++) {
+        const double y = a.top + ROW * (double)i;
+        svg_name(b, a.left - 8, y + 17, ANCHOR_END, v[i].label);
+        if (isnan(v[i].p50))
+            svg_label(b, a.left + 4, y + 17, ANCHOR_START, "q", "not measured");
+        else
+            put_box(b, &a, &v[i], y);
+    }
+    svg_end(b);
+}
+
+/* ---- histograms ---- */
+
+enum { HIST_HEIGHT = 64 };
+
+static double largest(const double *v, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = fmax(most, v[i]);
+    return most;
+}
+
+static void put_bins(struct buf *b, const struct plot_area *a, const double *edges, size_t bins,
+                     const struct svg_counts *v, int color)
+{
+    const double most = largest(v->counts, bins);
+    char from[HUMAN_LEN], to[HUMAN_LEN], count[HUMAN_LEN];
+    for (size_t k = 0; most > 0 && k < bins; k++) {
+        if (!(v->counts[k] > 0))
+            continue;
+        const double x = x_of(a, edges[k]), end = x_of(a, edges[k + 1]);
+        const double h = fmax(v->counts[k] / most * HIST_HEIGHT, 1);
+        buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
+                   color, x, a->bottom - h, fmax(end - x - 0.6, 0.8), h);
+        buf_printf(b, "<title>%s to %s: %s</title></rect>",
+                   human_value(edges[k], a->unit, from, sizeof from),
+                   human_value(edges[k + 1], a->unit, to, sizeof to),
+                   human_count((uint64_t)v->counts[k], count, sizeof count));
+    }
+    svg_rule(b, "axis", a->left, a->bottom, a->right, a->bottom);
+    human_count((uint64_t)most, count, sizeof count);
+    svg_label(b, a->left - 6, a->bottom - HIST_HEIGHT + 9, ANCHOR_END, "q", count);
+}
+
+/* The bins that something fell into, of any of the rows. */
+static void used_bins(const struct svg_counts *v, size_t n, size_t bins, size_t *first, size_t *end)
+{
+    *first = bins;
+    *end = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < bins; k++)
+            if (v[i].counts[k] > 0) {
+                *first = MIN_OF(*first, k);
+                *end = MAX_OF(*end, k + 1);
+            }
+    if (*end == 0)
+        *first = 0, *end = bins;
+}
+
+void svg_histogram(struct buf *b, const struct svg_words *w, const double *edges, size_t n_edges,
+                   const struct svg_counts *v, size_t n)
+{
+    const double each = HIST_HEIGHT + 26;
+    const size_t bins = n_edges ? n_edges - 1 : 0;
+    size_t first = 0, end = bins;
+    const bool percent = strcmp(svg_unit(w), "%") == 0;
+    struct plot_area a = {.left = 58, .right = SVG_HALF - 14, .top = 0, .unit = svg_unit(w)};
+    if (!percent)
+        used_bins(v, n, bins, &first, &end);
+    a.lo = bins ? edges[first] : 0;
+    a.hi = bins ? edges[end] : 1;
+    svg_begin(b, w, SVG_HALF, each * (double)n + AXIS, "part", NULL);
+    a.bottom = each * (double)n;
+    put_axis(b, &a);
+    for (size_t i = 0; i < n; i++) {
+        a.bottom = each * (double)(i + 1);
+        svg_name(b, a.left, a.bottom - HIST_HEIGHT - 7, ANCHOR_START, v[i].label);
+        put_bins(b, &a, edges, bins, &v[i], (int)(i % SVG_COLORS));
+        svg_put(b, "\n");
+    }
+    svg_end(b);
+}
+
+/* ---- stacks: bars of parts one upon the other ---- */
+
+enum { LEFT = 66, RIGHT = 12, TOP = 28, PLOT = 150, BELOW = 24, LABELS = 16 };
+
+static double height_of(const struct svg_stack *s, size_t bar)
+{
+    double sum = 0;
+    for (size_t k = 0; k < s->n_parts; k++)
+        sum += fmax(s->v[bar * s->n_parts + k], 0);
+    return sum;
+}
+
+static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double x, double width,
+                    double most, const char *unit)
+{
+    double y = TOP + PLOT;
+    char text[HUMAN_LEN];
+    for (size_t k = 0; k < s->n_parts; k++) {
+        const double v = s->v[bar * s->n_parts + k], h = v / most * PLOT;
+        if (!(v > 0))
+            continue;
+        y -= h;
+        buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
+                   (int)(k % SVG_COLORS), x, y, width, h);
+        buf_printf(b, "<title>%s, %s: %s</title></rect>", s->labels[bar], s->parts[k],
+                   human_value(v, unit, text, sizeof text));
+    }
+    svg_put(b, "\n");
+}
+
+static void put_scale(struct buf *b, double most, const char *unit)
+{
+    const struct ticks t = ticks_of(0, most, 4);
+    char text[HUMAN_LEN];
+    for (size_t i = 0; i < t.n; i++) {
+        const double v = t.first + t.step * (double)i, y = TOP + PLOT - v / most * PLOT;
+        svg_rule(b, "grid", LEFT, y, SVG_FULL - RIGHT, y);
+        svg_label(b, LEFT - 8, y + 4, ANCHOR_END, "q", human_value(v, unit, text, sizeof text));
+    }
+}
+
+static void svg_stack_put_parts(struct buf *b, const struct svg_stack *s)
+{
+    double x = LEFT;
+    for (size_t k = 0; k < s->n_parts; k++) {
+        buf_printf(b,
+                   "<rect class=\"c%d\" x=\"%.0f\" y=\"4\" width=\"11\" height=\"11\" rx=\"2\"/>",
+                   (int)(k % SVG_COLORS), x);
+        svg_name(b, x + 17, 14, ANCHOR_START, s->parts[k]);
+        x += 17 + svg_width_of(s->parts[k]) + 20;
+    }
+}
+
+void svg_stack(struct buf *b, const struct svg_words *w, const struct svg_stack *s)
+{
+    const double each = (SVG_FULL - LEFT - RIGHT) / (double)MAX_OF(s->n, (size_t)1);
+    const double width = fmin(each * 0.78, 60);
+    const size_t skip = (s->n + LABELS - 1) / LABELS;
+    double most = 0;
+    for (size_t i = 0; i < s->n; i++)
+        most = fmax(most, height_of(s, i));
+    most = round_up(most);
+    svg_begin(b, w, SVG_FULL, TOP + PLOT + BELOW, "", NULL);
+    svg_stack_put_parts(b, s);
+    put_scale(b, most, svg_unit(w));
+    for (size_t i = 0; i < s->n; i++) {
+        const double x = LEFT + each * ((double)i + 0.5);
+        put_bar(b, s, i, x - width / 2, width, most, svg_unit(w));
+        if (i % skip == 0)
+            svg_label(b, x, TOP + PLOT + 17, ANCHOR_MIDDLE, "q", s->labels[i]);
+    }
+    svg_rule(b, "axis", LEFT, TOP + PLOT, SVG_FULL - RIGHT, TOP + PLOT);
+    svg_end(b);
 }

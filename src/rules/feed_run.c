@@ -24,6 +24,13 @@ static void add_session(struct node_facts *n, const struct node_info *s, struct 
     }
 }
 
+static void set_price(struct node_facts *n, struct node_price p)
+{
+    n->machine = p.machine;
+    n->price_per_hour = p.price_per_hour;
+    n->currency = p.currency;
+}
+
 /* Sessions of a node stand one behind the other. */
 static void find_nodes(const struct run_info *info, const struct pricing *pricing, struct arena *a,
                        struct checked *out)
@@ -38,7 +45,7 @@ static void find_nodes(const struct run_info *info, const struct pricing *pricin
                 .first = s->start,
             };
         add_session(&out->nodes[out->n_nodes - 1], s, a);
-        pricing_of_node(pricing, info, s, a, &out->nodes[out->n_nodes - 1]);
+        set_price(&out->nodes[out->n_nodes - 1], pricing_of_node(pricing, info, s, a));
     }
 }
 

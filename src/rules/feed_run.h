@@ -3,9 +3,9 @@
 #ifndef RULES_FEED_RUN_H
 #define RULES_FEED_RUN_H
 
+#include "cost/pricing.h"
 #include "query/run.h"
 #include "rules/engine.h"
-#include "rules/pricing.h"
 
 struct checked {
     struct verdicts verdicts;

@@ -6,7 +6,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/rightsize.h"
+#include "cost/rightsize.h"
 
 static const char *const plot_names[] = {
     [PLOT_HISTOGRAM] = "histogram", [PLOT_BOX] = "box",       [PLOT_PIE] = "pie",

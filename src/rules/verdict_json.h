@@ -14,5 +14,7 @@ void verdict_json(struct jw *j, const char *key, const struct verdict *v,
                   const struct param_value *p);
 /* A rule of the catalogue, as one object. */
 void rule_json(struct jw *j, const char *key, const struct rule *r);
+/* As one object; NULL: null. */
+void right_size_json(struct jw *j, const char *key, const struct right_size *r);
 
 #endif

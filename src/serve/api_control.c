@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "agent/control_run.h"
+#include "control/control_client.h"
 #include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"
@@ -32,14 +32,14 @@ int control_body(const char *body, size_t n, struct arena *a, const char **set, 
 
 int api_control(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    struct control_said *said;
+    struct control_answer *said;
     struct jw j = {.out = &out->body};
     const char *set;
     size_t n;
     int rc = control_body(q->body, q->body_len, q->arena, &set, e);
     if (rc)
         return rc;
-    const struct control_run_ask ask = {q->info, route_text(q, "node"), &set, 1};
+    const struct control_run_request ask = {q->info, route_text(q, "node"), &set, 1};
     rc = control_run(&ask, q->arena, &said, &n, e);
     if (rc == 0) {
         jw_object(&j, NULL);

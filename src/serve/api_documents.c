@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compare/compare.h"
+#include "cost/machines.h"
 #include "report/report.h"
 #include "run/run_files.h"
 #include "serve/api.h"

@@ -2,7 +2,7 @@
 /* api_rows.c - see api_rows.h. */
 #include "serve/api_rows.h"
 
-#include "agent/control_run.h"
+#include "control/control_client.h"
 #include "query/eventsum.h"
 #include "rules/verdict_json.h"
 #include "tables/opsview.h"

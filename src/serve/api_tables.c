@@ -11,7 +11,6 @@
 #include "serve/runs.h"
 #include "tables/breakview.h"
 #include "tables/opsview.h"
-#include "tables/query_match.h"
 #include "tables/seriesview.h"
 #include "tables/statview.h"
 #include "tables/stepdigest.h"
@@ -89,7 +88,7 @@ static int api_tables_put_metric(const struct route_ask *q, const struct series_
         struct series_ask one = *ask;
         struct series *s;
         size_t n;
-        if (!query_matches(ask, &all->v[i]))
+        if (!series_matches(ask, &all->v[i]))
             continue;
         one.node = all->v[i].node;
         one.metric = all->v[i].metric;

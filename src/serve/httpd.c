@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/thread.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "serve/httpd_internal.h"
 
 enum {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/thread.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "serve/api.h"
 #include "serve/cutfile.h"
 #include "serve/live_internal.h"

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cost/machines.h"
 #include "query/run.h"
 #include "rules/feed_run.h"
-#include "rules/rightsize.h"
+#include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
 #include "serve/cutfile.h"
 #include "serve/heap.h"

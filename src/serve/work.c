@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/thread.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "serve/cutfile.h"
 
 enum { STACK = 8 << 20, THREADS_MOST = 16, KEY_LEN = 300 };

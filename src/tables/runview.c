@@ -5,11 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
+#include "cost/pricing.h"
 #include "record/record.h"
-#include "rules/pricing.h"
 #include "run/run_info.h"
 
 int runview_open(struct run **out, const char *dir, const char *ref, struct err *e)
@@ -34,6 +35,14 @@ size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_v
     return n;
 }
 
+size_t runview_count_nodes(const struct run_info *info)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        n += i == 0 || strcmp(info->nodes[i - 1].id, info->nodes[i].id) != 0;
+    return n;
+}
+
 size_t runview_gpus(const struct run_info *info)
 {
     struct arena a = {0};
@@ -52,7 +61,7 @@ double runview_duration_s(const struct run_info *info)
 }
 
 /* The first node that ended as the run did; NULL: there is none. */
-static const struct node_info *node_that_ended(const struct run_info *info)
+static const struct node_info *runview_ended_node(const struct run_info *info)
 {
     for (size_t i = 0; i < info->n_nodes; i++)
         if (info->nodes[i].status == info->status)
@@ -60,7 +69,7 @@ static const struct node_info *node_that_ended(const struct run_info *info)
     return NULL;
 }
 
-static const char *ended_how(const struct run_info *info, const char *why, struct arena *a)
+static const char *runview_how_ended(const struct run_info *info, const char *why, struct arena *a)
 {
     const bool by_signal = strncmp(why, "SIG", 3) == 0;
     switch (info->status) {
@@ -88,8 +97,8 @@ static const char *ended_how(const struct run_info *info, const char *why, struc
 
 const char *runview_ending(const struct run_info *info, struct arena *a)
 {
-    const struct node_info *n = node_that_ended(info);
-    const char *how = ended_how(info, n ? n->why : "", a);
+    const struct node_info *n = runview_ended_node(info);
+    const char *how = runview_how_ended(info, n ? n->why : "", a);
     const bool several =
         info->n_nodes && strcmp(info->nodes[0].id, info->nodes[info->n_nodes - 1].id) != 0;
     char took[HUMAN_LEN];
@@ -156,13 +165,12 @@ int64_t runview_interval_ns(const struct run_info *info)
     return least;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * The command */
+/* ---- the command ---- */
 
 static const char plain_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                     "_-./=:,@%+";
 
-static void put_word(struct buf *b, const char *word)
+static void runview_put_word(struct buf *b, const char *word)
 {
     if (*word && strspn(word, plain_letters) == strlen(word)) {
         buf_printf(b, "%s", word);
@@ -184,15 +192,14 @@ const char *runview_command(const struct run_info *info, struct arena *a)
     for (size_t i = 0; info->command && info->command[i]; i++) {
         if (i)
             buf_u8(&b, ' ');
-        put_word(&b, info->command[i]);
+        runview_put_word(&b, info->command[i]);
     }
     const char *text = arena_strndup(a, b.len ? (const char *)b.p : "", b.len);
     buf_free(&b);
     return text;
 }
 
-/* ------------------------------------------------------------------------------------------------
- * Losses */
+/* ---- losses ---- */
 
 int loss_list_read(struct loss_list *out, struct run *r, struct arena *a, struct err *e)
 {
@@ -201,7 +208,7 @@ int loss_list_read(struct loss_list *out, struct run *r, struct arena *a, struct
 }
 
 /* Whether `word` stands in the text as a word of its own: losses are about "gpu0 gpu.energy". */
-static bool has_word(const char *text, const char *word, size_t len)
+static bool loss_has_word(const char *text, const char *word, size_t len)
 {
     for (const char *p = text; *p; p += strspn(p, " ")) {
         const size_t n = strcspn(p, " ");
@@ -216,12 +223,12 @@ static const struct run_loss *runview_find_loss(const struct loss_list *l, const
                                                 const char *word, size_t len)
 {
     for (size_t i = 0; i < l->n; i++)
-        if (strcmp(l->v[i].node, node) == 0 && has_word(l->v[i].loss.what, word, len))
+        if (strcmp(l->v[i].node, node) == 0 && loss_has_word(l->v[i].loss.what, word, len))
             return &l->v[i];
     return NULL;
 }
 
-static const char *no_gpu(const struct loss_list *l, const char *node)
+static const char *loss_no_gpu(const struct loss_list *l, const char *node)
 {
     const char *why = NULL;
     for (size_t i = 0; i < l->info->n_nodes; i++)
@@ -239,7 +246,7 @@ static const char *loss_reason(const struct run_loss *l, const char **what)
 
 /* The probe that reads a metric, where its name is not the begin of the metric's: when it cannot
  * run at all, the loss is about the probe. "": the probe is named as the metrics it reads. */
-static const char *probe_of(enum metric_id m)
+static const char *loss_probe_of(enum metric_id m)
 {
     switch (m) {
     case M_GPU_SM_ACTIVE:
@@ -257,7 +264,7 @@ const char *loss_list_why(const struct loss_list *l, const char *node, const cha
 {
     const size_t family = strcspn(metric, ".");
     const enum metric_id m = metric_find(metric);
-    const char *probe = probe_of(m);
+    const char *probe = loss_probe_of(m);
     const struct run_loss *hit = runview_find_loss(l, node, metric, strlen(metric));
     if (!hit && *probe)
         hit = runview_find_loss(l, node, probe, strlen(probe));
@@ -268,14 +275,14 @@ const char *loss_list_why(const struct loss_list *l, const char *node, const cha
         return loss_reason(hit, what);
     *what = metric;
     if (m < METRIC_N && metrics[m].per == PER_GPU) {
-        const char *why = no_gpu(l, node);
+        const char *why = loss_no_gpu(l, node);
         if (why)
             return *why ? why : "no GPU found";
     }
     return "no readings were recorded";
 }
 
-static int64_t count_losses(const struct loss_list *l, const char *node, enum loss_id id)
+static int64_t loss_count(const struct loss_list *l, const char *node, enum loss_id id)
 {
     uint64_t n = 0;
     for (size_t i = 0; i < l->n; i++)
@@ -292,7 +299,59 @@ int64_t runview_events_dropped(const struct run_info *info, const struct loss_li
         int64_t counted = 0;
         for (; i < info->n_nodes && strcmp(info->nodes[i].id, node) == 0; i++)
             counted += MAX_OF(info->nodes[i].events_dropped, 0);
-        sum += MAX_OF(counted, count_losses(l, node, LOSS_EVENTS));
+        sum += MAX_OF(counted, loss_count(l, node, LOSS_EVENTS));
     }
     return sum;
+}
+
+/* ---- losses as texts ---- */
+
+static const struct {
+    const char *name, *words;
+} probe_titles[] = {
+    {"cpu", "CPU metrics"},
+    {"mem", "memory metrics"},
+    {"psi", "pressure stall metrics"},
+    {"disk", "disk metrics"},
+    {"net", "network metrics"},
+    {"proc", "process metrics"},
+    {"cgroup", "cgroup metrics"},
+    {"nvml", "NVIDIA GPU metrics"},
+    {"nvml_gpm", "NVIDIA GPU activity metrics (SMs, tensor cores, memory bandwidth)"},
+    {"nvml_slow", "NVIDIA GPU energy, PCIe and NVLink metrics"},
+    {"amdgpu", "AMD GPU metrics"},
+    {"self", "overhead of Footplate"},
+};
+
+const char *probe_words(const char *probe)
+{
+    for (size_t i = 0; i < COUNT_OF(probe_titles); i++)
+        if (strcmp(probe_titles[i].name, probe) == 0)
+            return probe_titles[i].words;
+    return NULL;
+}
+
+static const char *loss_words_title_of(const char *name)
+{
+    const enum metric_id m = metric_find(name);
+    return m < METRIC_N ? metrics[m].title : probe_words(name);
+}
+
+const char *loss_what_words(const char *what, struct arena *a)
+{
+    const char *last = strrchr(what, ' '), *name = last ? last + 1 : what;
+    const char *title = loss_words_title_of(name);
+    if (!title)
+        return what;
+    return last ? arena_printf(a, "%.*s: %s", (int)(last - what), what, title) : title;
+}
+
+bool loss_is_no_news(const struct loss *l)
+{
+    static const enum metric_id may_lack[] = {M_SWAP_USED, M_CGROUP_CPU_LIMIT, M_CGROUP_MEM_LIMIT,
+                                              M_CGROUP_THROTTLED};
+    for (size_t i = 0; l->id == LOSS_ABSENT && i < COUNT_OF(may_lack); i++)
+        if (strcmp(metrics[may_lack[i]].name, l->what) == 0)
+            return true;
+    return false;
 }

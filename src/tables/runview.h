@@ -4,8 +4,10 @@
 #ifndef TABLES_RUNVIEW_H
 #define TABLES_RUNVIEW_H
 
+#include "base/arena.h"
 #include "base/row_table.h"
 #include "query/run.h"
+#include "record/record.h"
 
 /* Finds RUN in the folder of runs and opens it. dir: the value of --dir, may be NULL. */
 MUST_CHECK int runview_open(struct run **out, const char *dir, const char *ref, struct err *e);
@@ -18,6 +20,7 @@ struct node_view {
 };
 
 size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_view **out);
+size_t runview_count_nodes(const struct run_info *info);
 size_t runview_gpus(const struct run_info *info); /* of all nodes */
 double runview_duration_s(const struct run_info *info);
 /* "The job failed with exit status 3 after 7.9 s."; NULL: it ended well, or has not ended. */
@@ -64,5 +67,15 @@ const char *loss_list_why(const struct loss_list *l, const char *node, const cha
 
 /* Events of the job that were lost: as each recorder counted at its end, else as it said so far. */
 int64_t runview_events_dropped(const struct run_info *info, const struct loss_list *l);
+
+/* ---- losses as texts: metrics and probes by their titles ---- */
+
+/* "gpu0 gpu.energy" is "gpu0: energy used", "nvml_slow" is "NVIDIA GPU energy, PCIe and NVLink
+ * metrics"; other names stay. */
+const char *loss_what_words(const char *what, struct arena *a);
+/* NULL: there is no such probe. */
+const char *probe_words(const char *probe);
+/* The machine or the job has no such thing, so nothing is missing: swap, limits of a cgroup. */
+bool loss_is_no_news(const struct loss *l);
 
 #endif

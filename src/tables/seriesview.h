@@ -9,4 +9,21 @@
 /* One object. `full` is called when much stands in the buffer, and may empty it; NULL: nobody. */
 void series_json(struct jw *j, const struct series *s, void (*full)(struct buf *b));
 
+/* ---- which series a query matches, and the error when there are none ---- */
+
+/* Every metric there is, for completion; ends with NULL. */
+extern const char *const metric_names[];
+
+/* All series of the run. */
+struct keys {
+    struct series_key *v;
+    size_t n;
+};
+
+bool series_matches(const struct series_ask *ask, const struct series_key *k);
+/* ERR_NOT_FOUND when nothing matches; it says which part is wrong, what there is instead, or why
+ * it was not measured. */
+MUST_CHECK int query_check(struct run *r, const struct series_ask *ask, const struct keys *all,
+                           struct err *e);
+
 #endif

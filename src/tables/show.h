@@ -4,8 +4,8 @@
 #define TABLES_SHOW_H
 
 #include "tables/gpuview.h"
-#include "tables/stepview.h"
-#include "tables/summary.h"
+#include "tables/statview.h"
+#include "tables/stepsview.h"
 
 struct show {
     const struct run_info *info;

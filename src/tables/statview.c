@@ -3,10 +3,132 @@
 #include "tables/statview.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/series.h"
+#include "record/record.h"
+#include "tables/runview.h"
+
+/* ---- the summary ---- */
+
+/* The rows, in the order in which people read them. */
+static const struct summary_row rows[] = {
+    {"cpu", "CPU", "cpu.util", ENTITY_TOTAL},
+    {"gpu", "GPU", "gpu.util", NULL},
+    {"cpu_memory", "CPU memory", "mem.util", NULL},
+    {"gpu_memory", "GPU memory", "gpu.mem", NULL},
+    {"io_wait", "I/O wait", "cpu.iowait", ENTITY_TOTAL},
+    {"net_in", "network in", "net.rx", ENTITY_TOTAL},
+    {"net_out", "network out", "net.tx", ENTITY_TOTAL},
+    /* only where there are GPUs */
+    {"gpu_sm", "GPU SMs active", "gpu.sm_active", NULL},
+    {"gpu_tensor", "GPU tensor cores", "gpu.tensor_active", NULL},
+    {"gpu_dram", "GPU memory bandwidth", "gpu.dram_active", NULL},
+    {"gpu_power", "GPU power", "gpu.power", NULL},
+};
+
+enum { ROWS_OF_GPUS = 4 };
+
+/* The same rows for all nodes of a run. */
+static size_t summary_rows_of(const struct run_info *info)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].n_gpus > 0)
+            return COUNT_OF(rows);
+    return COUNT_OF(rows) - ROWS_OF_GPUS;
+}
+
+static const struct series_stats no_stats = {
+    .min = NAN,
+    .max = NAN,
+    .mean = NAN,
+    .p5 = NAN,
+    .p25 = NAN,
+    .p50 = NAN,
+    .p75 = NAN,
+    .p90 = NAN,
+    .p95 = NAN,
+    .p99 = NAN,
+};
+
+static const struct series_stats *summary_of_node(const struct series_stats *v, size_t n,
+                                                  const char *node)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].count > 0 && strcmp(v[i].key.node, node) == 0)
+            return &v[i];
+    return NULL;
+}
+
+static void summary_fill_line(struct summary_line *out, const struct series_stats *found,
+                              const struct loss_list *lost)
+{
+    out->unit = unit_name(metrics[metric_find(out->row->metric)].unit);
+    out->stats = found ? *found : no_stats;
+    if (!found)
+        out->why = loss_list_why(lost, out->node, out->row->metric, &out->what);
+}
+
+struct summary_reader {
+    struct run *run;
+    const struct series_ask *window;
+    const struct loss_list *lost;
+    struct arena *arena;
+    size_t n_rows;
+};
+
+/* Row k of every node; the rows of a node stand together. */
+static int summary_read_row(const struct summary_reader *rd, size_t k, struct summary_line *lines,
+                            size_t n_nodes, struct err *e)
+{
+    struct series_ask ask = *rd->window;
+    struct series_stats *found;
+    size_t n_found;
+    ask.metric = rows[k].metric;
+    ask.entity = rows[k].entity;
+    const int rc = series_stats_pooled(rd->run, &ask, rd->arena, &found, &n_found, e);
+    for (size_t i = 0; rc == 0 && i < n_nodes; i++) {
+        struct summary_line *line = &lines[i * rd->n_rows + k];
+        line->row = &rows[k];
+        summary_fill_line(line, summary_of_node(found, n_found, line->node), rd->lost);
+    }
+    return rc;
+}
+
+static size_t summary_start_lines(const struct run_info *info, const char *only, struct arena *a,
+                                  struct summary_line **out)
+{
+    const size_t n_rows = summary_rows_of(info);
+    struct node_view *nodes;
+    const size_t all = runview_nodes(info, a, &nodes);
+    size_t n = 0;
+    *out = arena_array(a, struct summary_line, all * n_rows + 1);
+    for (size_t i = 0; i < all; i++) {
+        if (only && strcmp(only, nodes[i].last->id) != 0)
+            continue;
+        for (size_t k = 0; k < n_rows; k++)
+            (*out)[n * n_rows + k].node = nodes[i].last->id;
+        n++;
+    }
+    return n;
+}
+
+int summary_read(struct run *r, const struct series_ask *window, const struct loss_list *lost,
+                 struct arena *a, struct summary_line **out, size_t *n, struct err *e)
+{
+    const struct summary_reader rd = {r, window, lost, a, summary_rows_of(run_get_info(r))};
+    const size_t n_nodes = summary_start_lines(run_get_info(r), window->node, a, out);
+    int rc = 0;
+    for (size_t k = 0; rc == 0 && k < rd.n_rows; k++)
+        rc = summary_read_row(&rd, k, *out, n_nodes, e);
+    *n = n_nodes * rd.n_rows;
+    return rc;
+}
+
+/* ---- statistics ---- */
 
 static const struct {
     const char *name;
@@ -39,8 +161,8 @@ void statview_of(struct statview *out, const struct summary_line *s, size_t n, s
                                        s[i].unit, &s[i].stats,    s[i].why,        s[i].what};
 }
 
-static int read_summary(struct run *r, const struct series_ask *ask, struct arena *a,
-                        struct statview *out, struct err *e)
+static int statview_read_summary(struct run *r, const struct series_ask *ask, struct arena *a,
+                                 struct statview *out, struct err *e)
 {
     struct loss_list lost;
     struct summary_line *s;
@@ -75,7 +197,7 @@ static int statview_read_all(struct run *r, const struct series_ask *ask, struct
     return 0;
 }
 
-static int check_node(const struct run_info *info, const char *node, struct err *e)
+static int statview_check_node(const struct run_info *info, const char *node, struct err *e)
 {
     for (size_t i = 0; i < info->n_nodes; i++)
         if (!node || strcmp(info->nodes[i].id, node) == 0)
@@ -90,10 +212,10 @@ static int check_node(const struct run_info *info, const char *node, struct err 
 int statview_read(struct statview *out, struct run *r, const struct series_ask *ask, bool all,
                   struct arena *a, struct err *e)
 {
-    int rc = check_node(run_get_info(r), ask->node, e);
+    int rc = statview_check_node(run_get_info(r), ask->node, e);
     *out = (struct statview){.all = all};
     if (rc == 0)
-        rc = all ? statview_read_all(r, ask, a, out, e) : read_summary(r, ask, a, out, e);
+        rc = all ? statview_read_all(r, ask, a, out, e) : statview_read_summary(r, ask, a, out, e);
     out->window = ask->from.ns || ask->to.ns ? "given" : "job";
     return rc;
 }

@@ -5,8 +5,9 @@
 #define TABLES_STEPSVIEW_H
 
 #include "base/row_table.h"
+#include "query/steps.h"
 #include "query/sync_places.h"
-#include "tables/stepview.h"
+#include "tables/runview.h"
 
 struct steps_ask {
     size_t last;      /* of each rank */
@@ -90,5 +91,17 @@ double steps_item_part_s(const struct steps_item *x, size_t part);
 /* What the rows of a rank have as `unseen`. */
 void steps_unseen_modes(const struct steps_view *v, const struct rank_steps *rank,
                         unsigned out[MODE_N]);
+
+/* ---- runs without steps ---- */
+
+const char *mode_name(enum event_mode m); /* "train", "eval", "predict" */
+
+/* Why there are no steps, as half a sentence: never NULL. */
+MUST_CHECK int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
+                              const char **why, struct err *e);
+/* That there are none, why, and what to do about it, as sentences. */
+const char *steps_none_text(const struct run_info *info, const char *why, struct arena *a);
+/* The same in a few words, for the message that no rules ran. */
+const char *steps_none_words(const struct run_info *info);
 
 #endif

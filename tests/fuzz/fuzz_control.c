@@ -4,7 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "agent/control.h"
+#include "config/settings.h"
+#include "control/control_protocol.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/control.h"
+#include "control/control_protocol.h"
 #include "serve/control_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);

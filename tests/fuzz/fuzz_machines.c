@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rules/rightsize.h"
+#include "cost/rightsize.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

@@ -35,11 +35,11 @@ static inline void check_prints(const struct settings *s, struct arena *a)
         struct buf one = {0}, two = {0};
         if (i == SETTING_LABEL || i == SETTING_ACTIONS || i == SETTING_CUSTOM)
             continue; /* a comma may be in a label; of maps not all is printed */
-        settings_table[i].print(s, &one);
+        settings_table[i].print(s, (enum setting_id)i, &one);
         buf_u8(&one, 0);
         if (one.len > 1) {
             must(settings_apply(&back, (enum setting_id)i, (const char *)one.p, &o, &e) == 0);
-            settings_table[i].print(&back, &two);
+            settings_table[i].print(&back, (enum setting_id)i, &two);
             buf_u8(&two, 0);
             must(strcmp((const char *)one.p, (const char *)two.p) == 0);
         }

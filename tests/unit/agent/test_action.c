@@ -137,7 +137,7 @@ TEST(secrets_come_from_the_environment_and_stand_in_no_label)
     CHECK_STR(m.a.password, "s3cret");
     CHECK_STR(m.a.label, "email via mx:25");
     struct buf b = {0};
-    settings_table[SETTING_ACTIONS].print(&m.s, &b);
+    settings_table[SETTING_ACTIONS].print(&m.s, SETTING_ACTIONS, &b);
     buf_u8(&b, 0);
     CHECK_STR((const char *)b.p, "email");
     buf_free(&b);

@@ -7,59 +7,8 @@
 
 #include "agent/control.h"
 #include "base/mem.h"
+#include "control/control_client.h"
 #include "test.h"
-
-static int parse(const char *text, struct control_request *out)
-{
-    struct err e;
-    return control_parse(text, strlen(text), out, &e);
-}
-
-TEST(requests_are_read_with_their_values)
-{
-    struct control_request r;
-    CHECK_INT(parse("interval=100ms", &r), 0);
-    CHECK_INT(r.kind, CONTROL_INTERVAL);
-    CHECK_INT(r.number, 100 * NS_PER_MS);
-    CHECK_INT(parse("monitoring=off", &r), 0);
-    CHECK_INT(r.kind, CONTROL_MONITORING);
-    CHECK_INT(r.number, 0);
-    CHECK_INT(parse("monitoring=on", &r), 0);
-    CHECK_INT(r.number, 1);
-    CHECK_INT(parse("detail=now:3,+5s:2s", &r), 0);
-    CHECK_INT(r.kind, CONTROL_DETAIL);
-    CHECK_INT(r.detail.n, 2);
-    CHECK_INT(r.detail.v[0].steps, 3);
-    CHECK_INT(parse("detail=off", &r), 0);
-    CHECK_INT(r.detail.n, 0);
-    CHECK_INT(parse("stop", &r), 0);
-    CHECK_INT(r.kind, CONTROL_STOP);
-    CHECK_INT(parse("status", &r), 0);
-    CHECK_INT(r.kind, CONTROL_STATUS);
-}
-
-TEST(what_cannot_be_set_is_refused_and_leaves_the_request_alone)
-{
-    static const char *const rows[] = {
-        "",          "interval",     "interval=",        "interval=9ms",   "interval=61s",
-        "stop=",     "stop=now",     "monitoring",       "monitoring=yes", "monitoring=",
-        "speed",     "status\t",     "interval=100ms\r", "Interval=1s",    "=",
-        "stop ",     "interval=-1s", "\xff\xfe",         "detail",         "detail=",
-        "detail=on",
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct control_request r = {.kind = CONTROL_STATUS, .number = 77};
-        if (parse(rows[i], &r) != ERR_USAGE)
-            test_fail(__FILE__, __LINE__, "'%s' was taken", rows[i]);
-        CHECK_INT(r.number, 77);
-    }
-    char longer[CONTROL_LINE + 10];
-    struct control_request r;
-    struct err e;
-    memset(longer, 'a', sizeof longer);
-    CHECK_INT(control_parse(longer, sizeof longer, &r, &e), ERR_USAGE);
-    CHECK_INT(control_parse("st\0op", 5, &r, &e), ERR_USAGE);
-}
 
 static bool handle(void *ctx, const struct control_request *r, char *answer, size_t size)
 {
@@ -110,11 +59,11 @@ TEST(a_request_gets_its_answer)
     struct err e;
     char answer[CONTROL_ANSWER];
     start(&s);
-    OK(control_ask("run", "node", getuid(), "interval=20ms", answer, &e));
+    OK(control_send("run", "node", getuid(), "interval=20ms", answer, &e));
     CHECK_STR(answer, "number 20000000");
-    CHECK_INT(control_ask("run", "node", getuid(), "stop", answer, &e), ERR_USAGE);
+    CHECK_INT(control_send("run", "node", getuid(), "stop", answer, &e), ERR_USAGE);
     CHECK_STR(e.msg, "number 0");
-    CHECK_INT(control_ask("run", "node", getuid(), "nonsense", answer, &e), ERR_USAGE);
+    CHECK_INT(control_send("run", "node", getuid(), "nonsense", answer, &e), ERR_USAGE);
     CHECK(strstr(e.msg, "nonsense") != NULL);
     end(&s);
     CHECK_INT(s.count, 2);
@@ -126,10 +75,10 @@ TEST(a_run_or_node_that_does_not_run_here_is_not_found)
     struct err e;
     char answer[CONTROL_ANSWER];
     start(&s);
-    CHECK_INT(control_ask("run", "other", getuid(), "status", answer, &e), ERR_NOT_FOUND);
-    CHECK_INT(control_ask("ru", "nnode", getuid(), "status", answer, &e), ERR_NOT_FOUND);
+    CHECK_INT(control_send("run", "other", getuid(), "status", answer, &e), ERR_NOT_FOUND);
+    CHECK_INT(control_send("ru", "nnode", getuid(), "status", answer, &e), ERR_NOT_FOUND);
     end(&s);
-    CHECK_INT(control_ask("run", "node", getuid(), "status", answer, &e), ERR_NOT_FOUND);
+    CHECK_INT(control_send("run", "node", getuid(), "status", answer, &e), ERR_NOT_FOUND);
 }
 
 static int connect_raw(const struct control *c)
@@ -153,7 +102,7 @@ TEST(clients_that_say_nothing_do_not_keep_others_out)
         CHECK(send(fd[i], "inter", 5, MSG_NOSIGNAL) == 5);
         usleep(5000);
     }
-    OK(control_ask("run", "node", getuid(), "status", answer, &e));
+    OK(control_send("run", "node", getuid(), "status", answer, &e));
     CHECK_INT(recv(fd[0], answer, 1, MSG_DONTWAIT), 0); /* the oldest was hung up on */
     for (size_t i = 0; i < COUNT_OF(fd); i++)
         close(fd[i]);

@@ -10,6 +10,7 @@
 #include "agent/recorder.h"
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "control/control_client.h"
 #include "run/storage.h"
 #include "test.h"
 
@@ -317,7 +318,7 @@ static void ask_control(const char *request)
 {
     char answer[CONTROL_ANSWER];
     struct err e;
-    OK(control_ask("r", "n0", getuid(), request, answer, &e));
+    OK(control_send("r", "n0", getuid(), request, answer, &e));
 }
 
 TEST(interval_and_monitoring_change_while_the_run_goes_on)
@@ -332,7 +333,7 @@ TEST(interval_and_monitoring_change_while_the_run_goes_on)
     for (int i = 0; i < 500; i++) {
         char answer[CONTROL_ANSWER];
         struct err e;
-        if (control_ask("r", "n0", getuid(), "status", answer, &e) == 0)
+        if (control_send("r", "n0", getuid(), "status", answer, &e) == 0)
             break;
         usleep(10000);
     }
@@ -360,7 +361,7 @@ TEST(stop_ends_the_job_and_is_recorded_as_such)
     wait_for_file("up");
     struct err e;
     char answer[CONTROL_ANSWER];
-    for (int i = 0; i < 500 && control_ask("r", "n0", getuid(), "stop", answer, &e); i++)
+    for (int i = 0; i < 500 && control_send("r", "n0", getuid(), "stop", answer, &e); i++)
         usleep(10000);
     CHECK_INT(exit_of(pid), 128 + SIGTERM);
     struct record_result r = result_of("r");

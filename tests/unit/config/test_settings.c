@@ -81,7 +81,7 @@ static int scene_load(struct scene *c)
 static const char *shown(struct scene *c, enum setting_id id)
 {
     struct buf b = {0};
-    settings_table[id].print(&c->s, &b);
+    settings_table[id].print(&c->s, id, &b);
     buf_u8(&b, 0);
     const char *text = arena_strdup(&c->arena, (const char *)b.p);
     buf_free(&b);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - see check.h. */
+#include "cmd/check.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/table.h"
+#include "config/settings.h"
+#include "cost/machines.h"
+#include "tables/verdict_words.h"
+
+/* ---- from the settings ---- */
+
+/* A parameter of no built-in rule is for the rules in Python, if there are some. */
+static int check_take_params(struct check *c, const struct settings *s, struct err *e)
+{
+    for (size_t i = 0; i < s->n_rule_settings; i++) {
+        const struct rule_setting *r = &s->rule_settings[i];
+        if (!user_rules_set(&c->user, r->text, c->arena) && rule_params_set(&c->params, r->text, e))
+            return r->from.source == FROM_OPTION ? e->code : err_in(e, "%s", r->from.where);
+    }
+    return 0;
+}
+
+int check_take_settings(struct check *c, const struct cmd_args *args, struct err *e)
+{
+    struct settings *s = arena_new(c->arena, struct settings);
+    const struct settings_ask ask = {
+        .environment = environ, .options = args->cmd->options, .given = args->opt, .no_code = true};
+    int rc = settings_load(s, &ask, c->arena, e);
+    for (size_t i = 0; rc == 0 && i < s->problems.n; i++)
+        fprintf(stderr, "footplate: %s\n", text_safe(c->arena, s->problems.v[i]));
+    if (rc == 0)
+        user_rules_files(&c->user, s, c->arena);
+    if (rc == 0)
+        rc = check_take_params(c, s, e);
+    for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
+        rc = user_rules_add(&c->user, &s->custom[i], e);
+    return rc;
+}
+
+int check_choose_pricing(struct check *c, const char *machine, const char *price, struct err *e)
+{
+    struct machines *table = arena_new(c->arena, struct machines);
+    c->pricing = (struct pricing){.table = table, .machine = machine};
+    int rc = machines_load(table, NULL, c->arena, e);
+    if (rc == 0 && machine && !price && !machines_find(table, machine))
+        rc = machines_unknown(table, machine, e);
+    if (rc == 0 && price)
+        rc = price_parse(price, &c->pricing.price_per_hour, e);
+    return rc;
+}
+
+/* ---- which are shown ---- */
+
+static bool check_is_shown(const struct check *c, const char *name)
+{
+    for (size_t i = 0; i < c->asked->n_all; i++)
+        if (strcmp(c->asked->all[i], name) == 0)
+            return true;
+    return c->asked->n_all == 0;
+}
+
+int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e)
+{
+    c->asked = asked;
+    c->user.only = asked->all;
+    c->user.n_only = asked->n_all;
+    for (size_t i = 0; i < asked->n_all; i++)
+        if (!rule_find(asked->all[i]) && !user_rules_has(&c->user, asked->all[i]) &&
+            c->user.n_files == 0)
+            return rule_unknown(asked->all[i], e);
+    for (size_t k = 0; k < RULE_N; k++)
+        c->shown[k] = check_is_shown(c, rules[k]->name);
+    return 0;
+}
+
+/* ---- evaluating ---- */
+
+static void check_add(struct check *c, const struct verdict *v, const struct param_value *p)
+{
+    c->v[c->n_v] = *v;
+    c->p[c->n_v++] = p;
+}
+
+/* Names of rules that are in none of the files; a file that could not be read may have any. */
+static int check_names(const struct check *c, struct err *e)
+{
+    size_t builtin = 0;
+    for (size_t k = 0; k < RULE_N; k++)
+        builtin += c->shown[k];
+    if (c->n_v >= c->asked->n_all || builtin == c->asked->n_all)
+        return 0;
+    for (size_t i = 0; i < c->asked->n_all; i++) {
+        size_t k = 0;
+        while (k < c->n_v && strcmp(c->v[k].rule->name, c->asked->all[i]) != 0)
+            k++;
+        if (k == c->n_v)
+            return rule_unknown(c->asked->all[i], e);
+    }
+    return 0;
+}
+
+static bool check_has_right_size(const struct check *c)
+{
+    for (size_t k = 0; k < c->n_v; k++)
+        if (c->v[k].right_size)
+            return true;
+    return false;
+}
+
+static void check_sort(struct check *c)
+{
+    const struct verdict **v = arena_array(c->arena, const struct verdict *, c->n_v + 1);
+    struct verdict *out = arena_array(c->arena, struct verdict, c->n_v + 1);
+    const struct param_value **p = arena_array(c->arena, const struct param_value *, c->n_v + 1);
+    verdicts_in_order(c->v, c->n_v, v);
+    for (size_t k = 0; k < c->n_v; k++) {
+        out[k] = *v[k];
+        p[k] = c->p[v[k] - c->v];
+    }
+    c->v = out;
+    c->p = p;
+}
+
+int check_collect(struct check *c, struct run *r, struct err *e)
+{
+    struct hosted *user;
+    size_t n;
+    int rc = user_rules_check(&c->user, r, c->arena, &user, &n, e);
+    if (rc != 0)
+        return rc;
+    c->v = arena_array(c->arena, struct verdict, RULE_N + n);
+    c->p = arena_array(c->arena, const struct param_value *, RULE_N + n);
+    for (size_t k = 0; k < RULE_N; k++)
+        if (c->shown[k])
+            check_add(c, &c->checked.verdicts.v[k], c->params.v[k]);
+    if (!check_has_right_size(c))
+        c->right_size = NULL; /* its rules are not shown */
+    for (size_t i = 0; i < n; i++)
+        check_add(c, &user[i].v, user[i].p);
+    rc = check_names(c, e);
+    if (rc == 0)
+        check_sort(c);
+    return rc;
+}

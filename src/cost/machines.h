@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machines.h - the table of machines and their prices, which users write themselves.
+ *
+ * A text with commas between values: a line that names the columns, then a machine in each. Empty
+ * lines and those that begin with # are left out. Prices have no currency. */
+#ifndef COST_MACHINES_H
+#define COST_MACHINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum { MACHINES_MOST = 1000 };
+
+struct machine {
+    const char *name;
+    double gpus;
+    const char *gpu;       /* a word of the name that its driver gives; "": none, or not said */
+    double gpu_memory_gib; /* of each; NAN: not known */
+    double gpu_tflops;     /* what one is worth against others; NAN: not known */
+    double cores, memory_gib;
+    double price_per_hour;
+};
+
+/* share/machines.csv, made a part of the program by the build. */
+extern const char machines_csv[];
+
+struct machines {
+    struct machine *v;
+    size_t n;
+    const char *from; /* the file; or that it is the table of this program */
+};
+
+/* A whole text; the sentence of an error names `name`, the line and what is wrong there. */
+MUST_CHECK int machines_parse(struct machines *out, const char *text, const char *name,
+                              struct arena *a, struct err *e);
+/* The file that $FOOTPLATE_MACHINES names, else machines.csv in `folder` (NULL: none), in the
+ * current folder, in ~/.config/footplate; else the table that comes with the program. A file that
+ * was not named counts only when it is the user's own: see base/trust.h. */
+MUST_CHECK int machines_load(struct machines *out, const char *folder, struct arena *a,
+                             struct err *e);
+/* As it is called there, with or without "ml." before it. NULL: there is none. */
+const struct machine *machines_find(const struct machines *t, const char *name);
+/* The GPU of one may be called as its driver does, that of the other by a word of that. */
+bool machine_same_gpu(const struct machine *a, const struct machine *b);
+/* ERR_USAGE: there is no such machine, which table that is, and what may have been meant. */
+int machines_unknown(const struct machines *t, const char *name, struct err *e);
+
+#endif

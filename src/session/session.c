@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.c - see session.h. */
+#include "session/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/action.h"
+#include "agent/keeper.h"
+#include "base/table.h"
+#include "config/script.h"
+#include "cost/machines.h"
+#include "run/run_info.h"
+#include "session/dashboard.h"
+#include "session/run_verdict.h"
+#include "userrules/user_rules.h"
+
+/* One write per line, so that the output of the job cannot split it. */
+static void session_print(void *ctx, const char *line)
+{
+    (void)ctx;
+    struct arena a = {0};
+    fprintf(stderr, "footplate: %s\n", text_safe(&a, line));
+    arena_free(&a);
+}
+
+/* Invalid settings do not keep a job from running: they are only reported. */
+static void session_print_problems(const struct settings *s, struct arena *a)
+{
+    for (size_t i = 0; i < s->problems.n; i++)
+        session_print(NULL, s->problems.v[i]);
+    if (s->problems.left_off > 0)
+        session_print(NULL,
+                      arena_printf(a, "and %zu more; run 'footplate config' to see all settings",
+                                   s->problems.left_off));
+}
+
+/* The settings of rules, parsed. */
+struct session_rules {
+    struct rule_params params;
+    struct user_rule_set user;
+    struct action *actions;
+    size_t n_actions;
+};
+
+/* An invalid option is an error; an invalid value of a file or the environment is reported and
+ * ignored. */
+static int session_take_rule(struct settings *s, const struct rule_setting *r,
+                             struct session_rules *out, struct err *e)
+{
+    if (user_rules_set(&out->user, r->text, s->arena) ||
+        rule_params_set(&out->params, r->text, e) == 0)
+        return 0;
+    if (r->from.source == FROM_OPTION)
+        return err_in(e, "%s", r->from.where);
+    remarks_add(&s->problems, "%s: %s; ignored", r->from.where, e->msg);
+    return 0;
+}
+
+static int session_take_custom(struct settings *s, const struct action_setting *from,
+                               struct user_rule_set *u, struct err *e)
+{
+    const int rc = user_rules_add(u, from, e);
+    if (rc == 0 || from->from.source == FROM_OPTION)
+        return rc;
+    remarks_add(&s->problems, "%s; ignored", e->msg);
+    return 0;
+}
+
+static int session_take_rules(struct settings *s, struct session_rules *out, struct arena *a,
+                              struct err *e)
+{
+    int rc = 0;
+    rule_params_init(&out->params, a);
+    user_rules_files(&out->user, s, a);
+    for (size_t i = 0; rc == 0 && i < s->n_rule_settings; i++)
+        rc = session_take_rule(s, &s->rule_settings[i], out, e);
+    for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
+        rc = session_take_custom(s, &s->custom[i], &out->user, e);
+    return rc ? rc : action_make_all(s, a, &out->actions, &out->n_actions, e);
+}
+
+static int session_load(struct settings *out, struct session_rules *wishes,
+                        const struct session_options *o, const char *const *argv, struct arena *a,
+                        struct err *e)
+{
+    const struct settings_ask ask = {
+        .argv = argv,
+        .environment = environ,
+        .options = o->table,
+        .given = o->given,
+    };
+    const int rc = settings_load(out, &ask, a, e);
+    return rc ? rc : session_take_rules(out, wishes, a, e);
+}
+
+int session_settings(struct settings *out, const struct session_options *o, const char *const *argv,
+                     struct arena *a, struct err *e)
+{
+    struct session_rules unused = {0};
+    return session_load(out, &unused, o, argv, a, e);
+}
+
+static void session_take_labels(struct record_ask *ask, const struct settings *s, struct arena *a)
+{
+    struct run_label *labels = arena_array(a, struct run_label, s->n_labels + 1);
+    for (size_t i = 0; i < s->n_labels; i++)
+        labels[i] = (struct run_label){s->labels[i].key, s->labels[i].value};
+    ask->labels = labels;
+    ask->n_labels = s->n_labels;
+}
+
+static const char *session_script_folder(const char *const *argv, struct arena *a)
+{
+    const struct script script = argv ? script_find(argv) : (struct script){0};
+    const char *slash = script.is_file ? strrchr(script.name, '/') : NULL;
+    return slash ? arena_strndup(a, script.name, (size_t)(slash - script.name + 1)) : NULL;
+}
+
+/* The price of a machine is that of the table, unless it is set. */
+static void session_take_price(struct record_ask *ask, const struct settings *s, struct arena *a)
+{
+    struct machines table;
+    struct err e;
+    ask->machine = s->machine;
+    ask->price_per_hour = s->price_per_hour;
+    ask->currency = s->currency;
+    if (!s->machine || s->price_per_hour > 0)
+        return;
+    int rc = machines_load(&table, session_script_folder(ask->argv, a), a, &e);
+    const struct machine *m = rc == 0 ? machines_find(&table, s->machine) : NULL;
+    if (rc == 0 && !m)
+        rc = machines_unknown(&table, s->machine, &e);
+    if (rc == 0)
+        ask->price_per_hour = m->price_per_hour;
+    else
+        session_print(NULL, arena_printf(a, "the price of the run is not known: %s", e.msg));
+}
+
+static void session_take_settings(struct record_ask *ask, const struct settings *s, struct arena *a)
+{
+    ask->settings = s;
+    ask->dir = s->dir;
+    ask->name = s->name;
+    ask->interval_ns = s->interval_ns;
+    ask->run_id = s->run_id;
+    ask->node_id = s->node_id;
+    ask->no_hooks = !s->hooks;
+    ask->no_rules = !s->rules;
+    ask->scan_ns = s->scan_ns;
+    session_take_labels(ask, s, a);
+    session_take_price(ask, s, a);
+}
+
+static void session_verdict(const struct record_ask *ask, const struct session_rules *wishes,
+                            const struct record_result *result)
+{
+    const struct run_verdict_ask v = {.path = result->path,
+                                      .params = wishes->params,
+                                      .own = &wishes->user,
+                                      .quiet = ask->quiet,
+                                      .report = ask->settings->report,
+                                      .tell = session_print};
+    if (!ask->no_rules)
+        run_verdict(&v);
+}
+
+enum { EXIT_BY_SIGNAL = 128, EXIT_NOT_STARTED = 1 };
+
+/* A dashboard that does not start does not keep the job from running. */
+static void session_serve(struct dashboard *out, const char *folder, bool quiet, struct arena *a)
+{
+    struct err e;
+    if (dashboard_start(out, folder, &e) != 0)
+        session_print(NULL, arena_printf(a, "could not start the dashboard: %s", e.msg));
+    else if (!quiet)
+        session_print(NULL, arena_printf(a, "dashboard at %s", out->place.address));
+}
+
+/* A calling script continues after Ctrl-C unless it sees that the signal ended its child. */
+static void session_end_by_sigint(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    signal(SIGINT, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(SIGINT);
+}
+
+/* What the user can do about a failure. */
+static const char *session_advice(const struct err *e)
+{
+    static const struct {
+        int sys;
+        const char *text;
+    } rows[] = {
+        {ENOSPC, "free some space, or name another folder with --dir"},
+        {EDQUOT, "free some space, or name another folder with --dir"},
+        {EMFILE, "allow more open files (ulimit -n)"},
+        {ENFILE, "allow more open files (ulimit -n)"},
+        {EAGAIN, "allow more processes (ulimit -u)"},
+        {ENOMEM, "allow more memory (ulimit -v)"},
+        {EFBIG, "allow larger files (ulimit -f)"},
+        {EROFS, "name a folder that can be written with --dir"},
+        {EACCES, "name a folder that can be written with --dir"},
+        {EPERM, "name a folder that can be written with --dir"},
+        {ENOENT, "name a folder that can be written with --dir"},
+        {ENOTDIR, "name a folder that can be written with --dir"},
+        {EEXIST, "name a folder that can be written with --dir"},
+    };
+    for (size_t i = 0; e->code == ERR_SYS && i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].sys == e->sys)
+            return rows[i].text;
+    return e->code == ERR_BUSY ? "give each recorder its own --node" : "see 'footplate doctor'";
+}
+
+enum { STATUS_NOT_FOUND = 127, STATUS_CANNOT_RUN = 126 };
+
+/* Nothing was started. The job runs as it would without Footplate. */
+static int session_run_unrecorded(const struct record_ask *ask, const struct err *why,
+                                  struct arena *a)
+{
+    const bool refuse = ask->settings->require_recording;
+    session_print(NULL,
+                  arena_printf(a, "this run is not recorded: %s. %s. To record it, %s", why->msg,
+                               refuse ? "The job is not started (--require-recording)"
+                                      : "The job runs without recording",
+                               session_advice(why)));
+    if (refuse)
+        return EXIT_NOT_STARTED;
+    const int sys = keeper_become(ask->argv);
+    struct err e;
+    errno = sys;
+    err_sys(&e, "cannot run '%s'", ask->argv[0]);
+    session_print(NULL, e.msg);
+    return sys == ENOENT || sys == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+/* The name of the run or node, given as an option, is not valid. */
+static bool session_is_wrong_use(const struct settings *s, const struct err *e)
+{
+    return e->code == ERR_USAGE && (settings_origin(s, SETTING_RUN)->source == FROM_OPTION ||
+                                    settings_origin(s, SETTING_NODE)->source == FROM_OPTION);
+}
+
+/* For the time before the settings are loaded. */
+static bool session_is_given(const struct session_options *o, const char *name)
+{
+    for (size_t i = 0; o->table[i].name; i++)
+        if (strcmp(o->table[i].name, name) == 0)
+            return o->given[i].given;
+    return false;
+}
+
+/* *keep: something still uses what is in the arena. */
+static int session_record(const struct session_options *o, struct record_ask *ask, struct arena *a,
+                          bool *keep, struct err *e)
+{
+    if (ask->argv)
+        keeper_start(ask->argv, session_is_given(o, "require-recording"));
+    struct settings *s = arena_new(a, struct settings);
+    struct session_rules *wishes = arena_new(a, struct session_rules);
+    const int rc = session_load(s, wishes, o, ask->argv, a, e);
+    if (rc != 0)
+        return rc;
+    if (ask->argv)
+        keeper_start(ask->argv, s->require_recording);
+    session_print_problems(s, a);
+    session_take_settings(ask, s, a);
+    ask->rules = &wishes->params;
+    ask->actions = wishes->actions;
+    ask->n_actions = wishes->n_actions;
+    if (user_rules_any(&wishes->user))
+        ask->own = (struct ownrules_way){user_rules_judge, &wishes->user};
+    ask->quiet = o->quiet;
+    ask->tell = session_print;
+    struct record_result result;
+    struct dashboard dashboard = {.fd = -1};
+    if (o->serve)
+        session_serve(&dashboard, runs_folder(s->dir), ask->quiet, a);
+    if (recorder_run(ask, &result, e) == 0) {
+        session_verdict(ask, wishes, &result);
+        *keep = result.actions_hang;
+        if (result.interrupted)
+            session_end_by_sigint();
+        if (result.exit_status < EXIT_BY_SIGNAL) /* else Ctrl-C has been pressed already */
+            dashboard_linger(&dashboard);
+        return result.exit_status;
+    }
+    if (session_is_wrong_use(s, e))
+        return e->code;
+    if (ask->argv && result.exit_status == EXIT_NOT_STARTED)
+        return session_run_unrecorded(ask, e, a);
+    /* The shell's own codes for a program that cannot be run are kept. */
+    session_print(NULL, e->msg);
+    return result.exit_status;
+}
+
+int session_run(const struct session_options *o, struct record_ask *ask, struct err *e)
+{
+    struct arena a = {0};
+    bool keep = false;
+    const int rc = session_record(o, ask, &a, &keep, e);
+    if (!keep)
+        arena_free(&a);
+    return rc;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "tables/verdict_words.h"
+#include "test.h"
+
+static const char *text_of(struct buf *b)
+{
+    buf_u8(b, 0);
+    return (const char *)b->p;
+}
+
+TEST(the_size_of_an_issue_leaves_out_what_is_not_known)
+{
+    struct buf b = {0};
+    struct verdict v = {
+        .severity = SEVERITY_WARNING, .lost_s = NAN, .lost_share = NAN, .lost_cost = NAN};
+    verdict_size_words(&b, &v, true);
+    CHECK_STR(text_of(&b), "warning");
+    b.len = 0;
+    v.lost_s = 12.4;
+    v.lost_share = 0.031;
+    v.lost_cost = 1.2;
+    verdict_size_words(&b, &v, true);
+    CHECK_STR(text_of(&b),
+              "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20 USD");
+    b.len = 0;
+    verdict_size_words(&b, &v, false);
+    CHECK(strstr(text_of(&b), "3.1 % of the job"));
+    buf_free(&b);
+}
+
+TEST(a_job_that_did_not_end_well_has_no_issues_only_in_the_recorded_part)
+{
+    CHECK_STR(verdict_none_words(&(struct run_info){.status = RUN_FINISHED}), "No issues found");
+    CHECK(strstr(verdict_none_words(&(struct run_info){.status = RUN_FAILED}), "recorded part"));
+}
+
+TEST(several_ranges_of_a_finding_are_counted_and_summed)
+{
+    struct buf b = {0};
+    struct time_range ranges[] = {{{12 * NS_PER_S}, {15 * NS_PER_S}},
+                                  {{20 * NS_PER_S}, {22 * NS_PER_S}}};
+    const struct finding f = {
+        .start = ranges[0].start, .end = ranges[1].end, .ranges = ranges, .n_ranges = 2};
+    finding_when_words(&b, &f, (wall_ns){2 * NS_PER_S});
+    CHECK_STR(text_of(&b), "from 10.0 s to 20.0 s after the start; 2 times, 5.0 s in total");
+    buf_free(&b);
+}
+
+TEST(a_finding_without_a_time_has_no_words_for_it)
+{
+    struct buf b = {0};
+    finding_when_words(&b, &(struct finding){0}, (wall_ns){0});
+    finding_lost_words(&b, &(struct finding){.lost_s = NAN, .lost_gpu_s = NAN});
+    finding_explained_words(&b, &(struct finding){0});
+    finding_shares_words(&b, &(struct finding){0});
+    CHECK_INT(b.len, 0);
+}
+
+TEST(lost_time_of_gpus_is_added_to_lost_time)
+{
+    struct buf b = {0};
+    finding_lost_words(&b, &(struct finding){.lost_s = 12.4, .lost_gpu_s = 24.8});
+    CHECK_STR(text_of(&b), "12.4 s, 24.8 s of GPU time");
+    b.len = 0;
+    finding_lost_words(&b, &(struct finding){.lost_s = NAN, .lost_gpu_s = 24.8});
+    CHECK_STR(text_of(&b), "24.8 s of GPU time");
+    buf_free(&b);
+}
+
+TEST(the_advice_of_a_finding_wins_over_that_of_its_rule)
+{
+    const struct rule rule = {.recommendation = "general"};
+    const struct verdict v = {.rule = &rule};
+    CHECK_STR(finding_advice(&v, &(struct finding){0}), "general");
+    CHECK_STR(finding_advice(&v, &(struct finding){.advice = "here"}), "here");
+}
+
+TEST(findings_are_sorted_by_cost_and_those_without_one_stay_in_order_at_the_end)
+{
+    struct finding f[] = {{.lost_s = NAN}, {.lost_s = 1}, {.lost_s = NAN}, {.lost_s = 5}};
+    const struct verdict v = {.findings = f, .n_findings = 4};
+    const struct finding *out[4];
+    findings_costliest_first(&v, out);
+    CHECK(out[0] == &f[3] && out[1] == &f[1] && out[2] == &f[0] && out[3] == &f[2]);
+}
