@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svg_stack.c - bars that stand, each of parts one upon the other. */
 #include <math.h>
+#include <stdio.h>
 
 #include "base/human.h"
 #include "base/mem.h"
@@ -20,7 +21,7 @@ static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double
                     double most, const char *unit)
 {
     double y = TOP + PLOT;
-    char text[HUMAN_LEN];
+    char text[HUMAN_LEN], hint[300];
     for (size_t k = 0; k < s->n_parts; k++) {
         const double v = s->v[bar * s->n_parts + k], h = v / most * PLOT;
         if (!(v > 0))
@@ -28,8 +29,10 @@ static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double
         y -= h;
         buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
                    (int)(k % SVG_COLORS), x, y, width, h);
-        buf_printf(b, "<title>%s, %s: %s</title></rect>", s->labels[bar], s->parts[k],
-                   human_value(v, unit, text, sizeof text));
+        snprintf(hint, sizeof hint, "%s, %s: %s", s->labels[bar], s->parts[k],
+                 human_value(v, unit, text, sizeof text));
+        svg_hint(b, hint);
+        svg_put(b, "</rect>");
     }
     svg_put(b, "\n");
 }
