@@ -154,6 +154,11 @@ static PyObject *runs(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"find", find, METH_VARARGS, "The folder of a run: (dir or None, name)."},
     {"compare", query_compare, METH_VARARGS, "What `footplate compare` prints, as JSON."},
+    {"human_value", query_human_value, METH_VARARGS, "A number with its unit as text."},
+    {"human_duration", query_human_duration, METH_VARARGS, "Seconds as text."},
+    {"human_price", query_human_price, METH_VARARGS, "Money as text: (amount, currency or None)."},
+    {"human_count", query_human_count, METH_VARARGS, "A whole number as text."},
+    {"chart", query_chart, METH_VARARGS, "A chart as SVG: (label, columns, panels)."},
     {"runs", runs, METH_VARARGS, "The folders of all runs, newest first: (dir or None)."},
     {NULL, NULL, 0, NULL},
 };

@@ -82,6 +82,12 @@ const char *query_word(PyObject *arg, int *bad);
 
 /* Of the module: runs of A, of B, their prices, confidence, first and last step (-1: all). */
 PyObject *query_compare(PyObject *module, PyObject *args);
+/* Numbers as the program prints them, and charts as its report draws them. */
+PyObject *query_human_value(PyObject *module, PyObject *args);
+PyObject *query_human_duration(PyObject *module, PyObject *args);
+PyObject *query_human_price(PyObject *module, PyObject *args);
+PyObject *query_human_count(PyObject *module, PyObject *args);
+PyObject *query_chart(PyObject *module, PyObject *args);
 
 PyObject *query_samples(QUERY_ARGS);
 PyObject *query_points(QUERY_ARGS);
