@@ -10,12 +10,8 @@
 #include "serve/api_internal.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"
+#include "serve/memo.h"
 #include "serve/runs.h"
-
-static int cut_meanwhile(struct err *e)
-{
-    return err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
-}
 
 /* ---- reports ---- */
 
@@ -29,9 +25,16 @@ const struct route_param api_report_json_params[] = {PARAM_ROW_DOWNLOAD, {0}};
 
 typedef void report_writer(const struct report *r, struct buf *out);
 
-static int api_documents_write_report(struct run *run, report_writer *put, struct arena *a,
-                                      struct buf *out, struct err *e)
+struct report_making {
+    report_writer *put;
+    struct arena arena;
+    struct buf *out;
+};
+
+static int api_documents_write_report(void *ctx, struct run *run, struct err *e)
 {
+    struct report_making *g = ctx;
+    struct arena *a = &g->arena;
     struct machines *table = arena_new(a, struct machines);
     struct rule_params *params = arena_new(a, struct rule_params);
     struct checked *checked = arena_new(a, struct checked);
@@ -47,26 +50,20 @@ static int api_documents_write_report(struct run *run, report_writer *put, struc
         .checked = checked, .params = params, .right_size = rightsize_advise(checked, table, a)};
     rc = report_read(&report, run, &ask, a, e);
     if (rc == 0)
-        put(report, out);
+        g->put(report, g->out);
     return rc;
 }
 
 static int answer_report(const struct route_ask *q, report_writer *put, const char *end,
                          struct route_answer *out, struct err *e)
 {
-    struct run *run = NULL;
-    struct arena scratch = {0};
-    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), run_stamp_data(q->info->path).bytes);
-    const uint64_t cuts = cutfile_count();
-    int rc = run_open(&run, q->info->path, e);
-    if (rc == 0)
-        rc = api_documents_write_report(run, put, &scratch, &out->body, e);
-    run_close(run);
-    arena_free(&scratch);
-    heavy_end(runs_heavy(q->runs), bytes);
+    struct report_making making = {.put = put, .out = &out->body};
+    const int rc =
+        memo_with_run(runs_heavy(q->runs), q->info->path, api_documents_write_report, &making, e);
+    arena_free(&making.arena);
     if (route_number(q, "download", 0))
         out->file_name = arena_printf(q->arena, "%s-report.%s", q->name, end);
-    return rc == 0 && cutfile_count() != cuts ? cut_meanwhile(e) : rc;
+    return rc;
 }
 
 int api_report_html(const struct route_ask *q, struct route_answer *out, struct err *e)
@@ -183,7 +180,9 @@ static int api_documents_compare_sides(struct api_documents_side *sides, struct 
     close_side(&sides[COMPARE_A]);
     close_side(&sides[COMPARE_B]);
     arena_free(&scratch);
-    return rc == 0 && cutfile_count() != cuts ? cut_meanwhile(e) : rc;
+    if (rc == 0 && cutfile_count() != cuts)
+        rc = err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
+    return rc;
 }
 
 int api_compare(const struct route_ask *q, struct route_answer *out, struct err *e)

@@ -9,9 +9,6 @@
 #include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"
-#include "serve/later.h"
-#include "serve/runs.h"
-#include "tables/stepdigest.h"
 
 /* Events that one request decodes: some 50 ms. To sum them up, or to compare names, takes longer.
  */
@@ -71,7 +68,7 @@ int api_events(const struct route_ask *q, struct route_answer *out, struct err *
     if (rc)
         return rc;
     return cost <= 2 * SUM_BUDGET ? api_events_put(q, out, e)
-                                  : later_answer(runs_later(q->runs), q, api_events_put, out, e);
+                                  : answer_async(q, api_events_put, out, e);
 }
 
 /* ---- timeline ---- */
@@ -182,9 +179,10 @@ static void timeline_json(struct jw *j, const struct timeline *t, const struct t
     jw_end(j);
 }
 
-static int put_timeline(const struct route_ask *q, const struct step_digest *d, struct buf *out,
-                        struct err *e)
+static int put_timeline(const struct route_ask *q, const struct step_digest *d,
+                        struct route_answer *answer, struct err *e)
 {
+    struct buf *out = &answer->body;
     struct timeline_ask ask = {
         .px = (size_t)route_number(q, "px", PX),
         .node = route_text(q, "node"),
@@ -214,14 +212,7 @@ static int put_timeline(const struct route_ask *q, const struct step_digest *d, 
 
 int api_timeline(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    const struct step_digest *d;
-    int rc = api_steps_known(q, out, &d, e);
-    if (rc)
-        return rc;
-    if (d)
-        rc = put_timeline(q, d, &out->body, e);
-    api_steps_done(q, d);
-    return rc;
+    return answer_with_steps(q, put_timeline, out, e);
 }
 
 /* ---- by name ---- */

@@ -6,8 +6,7 @@
 
 #include "base/json_write.h"
 #include "serve/route.h"
-
-struct step_digest;
+#include "tables/stepdigest.h"
 
 /* No answer is larger; who wants more asks for less at a time. */
 enum { ANSWER_MOST = 1 << 20 };
@@ -47,10 +46,18 @@ MUST_CHECK int route_word(const struct route_ask *q, const char *name, const cha
 /* from and to of the request, where open those of the run; to is after from. ERR_USAGE: not. */
 MUST_CHECK int route_window(const struct route_ask *q, wall_ns *from, wall_ns *to, struct err *e);
 
-/* What is known of the run's steps, until api_steps_done. NULL: it is being worked out, and the
- * answer says so already. */
-MUST_CHECK int api_steps_known(const struct route_ask *q, struct route_answer *out,
-                               const struct step_digest **known, struct err *e);
-void api_steps_done(const struct route_ask *q, const struct step_digest *x);
+/* `now` for a run with few events, at once. For one with many, an async job computes the answer:
+ * 202 until that is done. `now` may use run, values and arena of the request, and nothing else of
+ * it. */
+MUST_CHECK int answer_async(const struct route_ask *q, route_fn *now, struct route_answer *out,
+                            struct err *e);
+
+/* Writes an answer from the digest of the run's steps. */
+typedef int steps_fn(const struct route_ask *q, const struct step_digest *d,
+                     struct route_answer *out, struct err *e);
+/* `put` with the digest; 202 while an async job computes it. With a digest of older data the answer
+ * is not cached (`passing`). */
+MUST_CHECK int answer_with_steps(const struct route_ask *q, steps_fn *put, struct route_answer *out,
+                                 struct err *e);
 
 #endif

@@ -11,7 +11,6 @@
 #include "serve/api_rows.h"
 #include "serve/runs.h"
 #include "tables/show.h"
-#include "tables/stepdigest.h"
 
 /* ---- the list ---- */
 
@@ -63,9 +62,10 @@ static int read_metrics(struct api_run *out, const struct route_ask *q, struct e
     return 0;
 }
 
-static int api_runs_put_run(struct jw *j, const struct route_ask *q, const struct step_digest *d,
-                            struct err *e)
+static int api_runs_put_run(const struct route_ask *q, const struct step_digest *d,
+                            struct route_answer *out, struct err *e)
 {
+    struct jw j = {.out = &out->body};
     struct show show;
     const struct show_known known = {&d->phases, d->view.why, d->window, d->allocator};
     struct api_run run = {
@@ -76,21 +76,13 @@ static int api_runs_put_run(struct jw *j, const struct route_ask *q, const struc
     if (rc == 0)
         rc = events_have_operators(q->run, &run.has_detail, e);
     if (rc == 0)
-        row_json(j, NULL, &row_Run, &run, q->arena);
+        row_json(&j, NULL, &row_Run, &run, q->arena);
     return rc;
 }
 
 int api_run(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    const struct step_digest *d;
-    struct jw j = {.out = &out->body};
-    int rc = api_steps_known(q, out, &d, e);
-    if (rc)
-        return rc;
-    if (d)
-        rc = api_runs_put_run(&j, q, d, e);
-    api_steps_done(q, d);
-    return rc;
+    return answer_with_steps(q, api_runs_put_run, out, e);
 }
 
 /* ---- findings ---- */

@@ -8,9 +8,6 @@
 #include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"
-#include "serve/later.h"
-#include "serve/runs.h"
-#include "tables/stepdigest.h"
 
 enum { LAST = 30, LAST_MOST = DIGEST_LAST };
 
@@ -53,31 +50,27 @@ static int window_now(const struct route_ask *q, struct route_answer *out, struc
 }
 
 static int api_steps_put_last(const struct route_ask *q, const struct step_digest *d,
-                              const struct steps_ask *ask, struct buf *out, struct err *e)
+                              struct route_answer *out, struct err *e)
 {
+    struct steps_ask ask;
     struct steps_view view;
-    struct jw j = {.out = out};
-    const int rc = stepsview_cut(&view, &d->view, ask, q->arena, e);
+    struct jw j = {.out = &out->body};
+    int rc = api_steps_ask_of(q, &ask, e);
+    if (rc == 0)
+        rc = stepsview_cut(&view, &d->view, &ask, q->arena, e);
     if (rc == 0)
         stepsview_json(&j, &view);
-    return rc ? rc : answer_fits(out, "steps", e);
+    return rc ? rc : answer_fits(&out->body, "steps", e);
 }
 
 int api_steps(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    const struct step_digest *d;
     struct steps_ask ask;
-    int rc = api_steps_ask_of(q, &ask, e);
-    if (rc == 0 && (ask.from.ns || ask.to.ns))
-        return later_answer(runs_later(q->runs), q, window_now, out, e);
-    if (rc == 0)
-        rc = api_steps_known(q, out, &d, e);
+    const int rc = api_steps_ask_of(q, &ask, e);
     if (rc)
         return rc;
-    if (d)
-        rc = api_steps_put_last(q, d, &ask, &out->body, e);
-    api_steps_done(q, d);
-    return rc;
+    return ask.from.ns || ask.to.ns ? answer_async(q, window_now, out, e)
+                                    : answer_with_steps(q, api_steps_put_last, out, e);
 }
 
 /* ---- histograms ---- */
@@ -126,19 +119,18 @@ static void all_steps_json(struct jw *j, const struct route_ask *q, const struct
     jw_end(j);
 }
 
+static int put_histograms(const struct route_ask *q, const struct step_digest *d,
+                          struct route_answer *out, struct err *e)
+{
+    struct jw j = {.out = &out->body};
+    jw_object(&j, NULL);
+    const int rc = devices_json(&j, q, e);
+    all_steps_json(&j, q, d);
+    jw_end(&j);
+    return rc ? rc : answer_fits(&out->body, "histograms", e);
+}
+
 int api_histograms(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    const struct step_digest *d;
-    struct jw j = {.out = &out->body};
-    int rc = api_steps_known(q, out, &d, e);
-    if (rc)
-        return rc;
-    if (d) {
-        jw_object(&j, NULL);
-        rc = devices_json(&j, q, e);
-        all_steps_json(&j, q, d);
-        jw_end(&j);
-    }
-    api_steps_done(q, d);
-    return rc ? rc : answer_fits(&out->body, "histograms", e);
+    return answer_with_steps(q, put_histograms, out, e);
 }

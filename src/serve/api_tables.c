@@ -4,17 +4,15 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/breakdown.h"
 #include "rules/verdict_json.h"
 #include "serve/api.h"
 #include "serve/api_internal.h"
-#include "serve/later.h"
-#include "serve/runs.h"
 #include "tables/breakview.h"
 #include "tables/opsview.h"
 #include "tables/query_match.h"
 #include "tables/seriesview.h"
 #include "tables/statview.h"
-#include "tables/stepdigest.h"
 
 /* ---- stats ---- */
 
@@ -49,18 +47,16 @@ static int put_stats(const struct route_ask *q, const struct loop_window *loop, 
     return rc;
 }
 
+static int put_loop_stats(const struct route_ask *q, const struct step_digest *d,
+                          struct route_answer *out, struct err *e)
+{
+    return put_stats(q, &d->window, &out->body, e);
+}
+
 int api_stats(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    const struct step_digest *d;
-    if (!route_number(q, "loop", 0))
-        return put_stats(q, NULL, &out->body, e);
-    int rc = api_steps_known(q, out, &d, e);
-    if (rc)
-        return rc;
-    if (d)
-        rc = put_stats(q, &d->window, &out->body, e);
-    api_steps_done(q, d);
-    return rc;
+    return route_number(q, "loop", 0) ? answer_with_steps(q, put_loop_stats, out, e)
+                                      : put_stats(q, NULL, &out->body, e);
 }
 
 /* ---- series ---- */
@@ -165,7 +161,7 @@ static int ops_now(const struct route_ask *q, struct route_answer *out, struct e
 
 int api_ops(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    return later_answer(runs_later(q->runs), q, ops_now, out, e);
+    return answer_async(q, ops_now, out, e);
 }
 
 /* ---- breakdown ---- */
@@ -195,7 +191,7 @@ static int breakdown_now(const struct route_ask *q, struct route_answer *out, st
 
 int api_breakdown(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    return later_answer(runs_later(q->runs), q, breakdown_now, out, e);
+    return answer_async(q, breakdown_now, out, e);
 }
 
 /* ---- rules ---- */

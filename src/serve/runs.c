@@ -8,14 +8,21 @@
 
 #include "base/mem.h"
 #include "serve/cutfile.h"
-#include "serve/digests.h"
 #include "serve/heavy.h"
-#include "serve/later.h"
+#include "serve/memo.h"
 #include "serve/runs_internal.h"
 
-enum { JUDGES = 1, DIGESTS_BYTES = 96 << 20 };
+enum { JUDGES = 1 };
+
+static const size_t cache_bytes[CACHE_N] = {[CACHE_ANSWERS] = 64 << 20, [CACHE_STEPS] = 96 << 20};
 
 /* ---- all of them ---- */
+
+static void runs_close_caches(struct runs *r)
+{
+    for (int i = 0; i < CACHE_N; i++)
+        memo_close(r->memo[i]);
+}
 
 int runs_open(struct runs **out, const char *const *folders, size_t n, size_t open_bytes_most,
               struct err *e)
@@ -26,12 +33,10 @@ int runs_open(struct runs **out, const char *const *folders, size_t n, size_t op
     int rc = work_open(&r->judges, JUDGES, "judge", e);
     if (rc == 0)
         rc = work_open(&r->quiet, 1, "quiet", e);
-    if (rc == 0)
-        rc = digests_open(&r->digests, r->heavy, DIGESTS_BYTES, e);
-    if (rc == 0)
-        rc = later_open(&r->later, r->heavy, e);
+    for (int i = 0; rc == 0 && i < CACHE_N; i++)
+        rc = memo_open(&r->memo[i], cache_bytes[i], r->heavy, e);
     if (rc) {
-        digests_close(r->digests);
+        runs_close_caches(r);
         work_close(r->quiet);
         work_close(r->judges);
         heavy_close(r->heavy);
@@ -55,8 +60,7 @@ void runs_close(struct runs *r)
         return;
     work_close(r->quiet);
     work_close(r->judges);
-    digests_close(r->digests);
-    later_close(r->later);
+    runs_close_caches(r);
     heavy_close(r->heavy);
     picture_unref(r, r->picture);
     for (size_t i = 0; i < RUNS_SLOTS; i++)
@@ -92,19 +96,14 @@ void runs_list_free(struct runs_list *l)
     *l = (struct runs_list){0};
 }
 
-struct digests *runs_digests(struct runs *r)
+struct memo *runs_memo(struct runs *r, enum runs_cache which)
 {
-    return r->digests;
+    return r->memo[which];
 }
 
 struct heavy *runs_heavy(struct runs *r)
 {
     return r->heavy;
-}
-
-struct later *runs_later(struct runs *r)
-{
-    return r->later;
 }
 
 size_t runs_folders(const struct runs *r, const char *const **out)

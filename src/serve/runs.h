@@ -50,12 +50,12 @@ void runs_list_free(struct runs_list *l);
 /* Somebody looks at the list: the findings of its newest runs are evaluated, one at a time and
  * behind all other work, until nobody has looked for a while. */
 void runs_list_asked(struct runs *r);
-/* What is kept of the steps of runs. */
-struct digests *runs_digests(struct runs *r);
+/* What is cached, each with a limit of its own: a run with very many steps must not push out all
+ * answers, nor they its steps. */
+enum runs_cache { CACHE_ANSWERS, CACHE_STEPS, CACHE_N };
+struct memo *runs_memo(struct runs *r, enum runs_cache which);
 /* Whose turn it is to do what takes much memory. */
 struct heavy *runs_heavy(struct runs *r);
-/* Answers that are being worked out. */
-struct later *runs_later(struct runs *r);
 size_t runs_folders(const struct runs *r, const char *const **out);
 
 /* A run that a request holds. */

@@ -95,8 +95,7 @@ struct runs {
     bool filling;       /* under the lock */
     mono_ns list_asked; /* the same; 0: never */
     mono_ns quiet_next; /* when runs that go on may be evaluated for the list; its thread's */
-    struct digests *digests;
-    struct later *later;
+    struct memo *memo[CACHE_N];
     struct heavy *heavy;
     mono_ns began;
     void (*fill)(void *ctx, struct runs_facts *out);

@@ -259,7 +259,6 @@ static int server_open_parts(struct server *s, const struct server_ask *ask, str
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int rc = runs_open(&s->runs, ask->folders, ask->n_folders, RUNS_OPEN_BYTES, e);
-    s->cache = cache_open(CACHE_BYTES);
     if (rc == 0)
         rc = work_open(&s->work, (unsigned)MAX_OF(WORKERS_LEAST, MIN_OF(cores, WORKERS_MOST)),
                        "serve", e);
@@ -344,8 +343,6 @@ void server_close(struct server *s)
     work_close(s->slow);
     live_close(s->live);
     server_page_close(s);
-    if (s->cache)
-        cache_close(s->cache);
     runs_close(s->runs);
     if (s->rights)
         rights_close(s->rights);

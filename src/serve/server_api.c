@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "serve/api.h"
 #include "serve/hash.h"
+#include "serve/memo.h"
 #include "serve/server_internal.h"
 #include "serve/squeeze.h"
 
@@ -37,12 +38,23 @@ struct server_api_question {
 
 /* ---- answers that are kept ---- */
 
-/* The route, the run and its version, and every value: all that an answer depends on. */
-static void server_api_put_key(struct buf *key, const struct server_api_question *q,
-                               uint64_t version)
+struct answer_value {
+    struct memo_value value;
+    struct reply *reply;
+};
+
+static void answer_free(struct memo_value *v)
 {
-    buf_printf(key, "%td %d %d %llu %s\n", q->route - routes, q->gzip, q->ask.may_control,
-               (unsigned long long)version, q->ask.name ? q->ask.name : "");
+    struct answer_value *x = (struct answer_value *)v;
+    reply_free(x->reply);
+    free(x);
+}
+
+/* The route, the run and every value: with the run's version all that an answer depends on. */
+static void server_api_put_key(struct buf *key, const struct server_api_question *q)
+{
+    buf_printf(key, "answer %td %d %d %s\n", q->route - routes, q->gzip, q->ask.may_control,
+               q->ask.name ? q->ask.name : "");
     for (size_t i = 0; i < q->ask.n_values; i++)
         buf_printf(key, "%s=%s\n", q->ask.values[i].param->name, q->ask.values[i].text);
 }
@@ -55,8 +67,11 @@ static bool is_kept(const struct server_api_question *q)
 static struct reply *kept(const struct server_api_question *q, uint64_t version)
 {
     struct buf key = {0};
-    server_api_put_key(&key, q, version);
-    struct reply *r = cache_get(q->server->cache, key.p, key.len);
+    server_api_put_key(&key, q);
+    struct memo_value *v = memo_get(runs_memo(q->server->runs, CACHE_ANSWERS),
+                                    &(struct memo_key){key.p, key.len, version}, NULL);
+    struct reply *r = v ? reply_ref(((struct answer_value *)v)->reply) : NULL;
+    memo_unref(v);
     buf_free(&key);
     return r;
 }
@@ -64,8 +79,13 @@ static struct reply *kept(const struct server_api_question *q, uint64_t version)
 static void server_api_keep(const struct server_api_question *q, struct reply *r)
 {
     struct buf key = {0};
-    server_api_put_key(&key, q, q->ask.version);
-    cache_put(q->server->cache, key.p, key.len, r);
+    struct answer_value *x = xcalloc(1, sizeof *x);
+    *x = (struct answer_value){{.bytes = reply_bytes(r), .free = answer_free}, reply_ref(r)};
+    atomic_init(&x->value.refs, 1);
+    server_api_put_key(&key, q);
+    memo_put(runs_memo(q->server->runs, CACHE_ANSWERS),
+             &(struct memo_key){key.p, key.len, q->ask.version}, &x->value);
+    memo_unref(&x->value);
     buf_free(&key);
 }
 

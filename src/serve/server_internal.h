@@ -4,7 +4,6 @@
 #define SERVE_SERVER_INTERNAL_H
 
 #include "serve/asked.h"
-#include "serve/cache.h"
 #include "serve/httpd.h"
 #include "serve/listen.h"
 #include "serve/live.h"
@@ -16,7 +15,6 @@
 enum {
     WORKERS_LEAST = 2,
     WORKERS_MOST = 8,
-    CACHE_BYTES = 64 << 20,
     PEM_MOST = 1 << 20,
     COOKIE_NAME = 32,
 };
@@ -30,7 +28,6 @@ struct server {
     char cookie[COOKIE_NAME]; /* its name has the port in it: cookies do not know ports */
     struct rights *rights;
     struct runs *runs;
-    struct cache *cache;
     struct work *work;
     struct work *slow; /* for ROUTE_SLOW, one after the other */
     struct live *live;

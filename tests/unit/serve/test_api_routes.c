@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "query/recordkit.h"
 #include "serve/api.h"
-#include "serve/digests.h"
 #include "serve/runs.h"
 #include "test.h"
 

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_common.c - see api_internal.h: parameters, errors, and answers that take long. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/events.h"
+#include "serve/api_internal.h"
+#include "serve/memo.h"
+#include "serve/runs.h"
+
+/* Events that are read while a request waits: some 50 ms for an answer, some 20 ms for the steps.
+ */
+enum { ANSWER_EVENTS = 300000, STEPS_EVENTS = 150000 };
+
+int answer_too_large(const char *what, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "%s: the response would be larger than 1 MB; request fewer points, fewer series "
+                   "or a shorter time range",
+                   what);
+}
+
+int answer_fits(const struct buf *body, const char *what, struct err *e)
+{
+    return body->len <= ANSWER_MOST ? 0 : answer_too_large(what, e);
+}
+
+void answer_error(struct route_answer *out, int status, const char *text)
+{
+    struct jw j = {.out = &out->body};
+    out->status = status;
+    out->body.len = 0;
+    jw_object(&j, NULL);
+    jw_str(&j, "error", text);
+    jw_end(&j);
+}
+
+void answer_pending(struct route_answer *out)
+{
+    struct jw j = {.out = &out->body};
+    out->status = 202;
+    out->body.len = 0;
+    jw_object(&j, NULL);
+    jw_bool(&j, "pending", true);
+    jw_end(&j);
+}
+
+int route_word(const struct route_ask *q, const char *name, const char *const *words, int64_t *at,
+               struct err *e)
+{
+    const char *text = route_text(q, name);
+    struct buf list = {0};
+    if (!text)
+        return 0;
+    for (int64_t i = 0; words[i]; i++) {
+        if (strcmp(words[i], text) == 0) {
+            *at = i;
+            buf_free(&list);
+            return 0;
+        }
+        buf_printf(&list, "%s%s", i ? ", " : "", words[i]);
+    }
+    err_set(e, ERR_USAGE, "%s: '%.40s' is not one of %.*s", name, text, (int)list.len,
+            (const char *)list.p);
+    buf_free(&list);
+    return e->code;
+}
+
+int route_window(const struct route_ask *q, wall_ns *from, wall_ns *to, struct err *e)
+{
+    const struct run_info *info = run_get_info(q->run);
+    *from = route_time(q, "from");
+    *to = route_time(q, "to");
+    if (!from->ns)
+        *from = info->start;
+    if (!to->ns) /* the last sample is in it */
+        *to = (wall_ns){info->end.ns + 1};
+    return to->ns > from->ns ? 0 : err_set(e, ERR_USAGE, "the window ends before it starts");
+}
+
+/* ---- async answers ---- */
+
+struct async_answer {
+    struct memo_value value;
+    struct buf body;
+};
+
+struct async_job {
+    struct memo_job job;
+    route_fn *now;
+    struct arena arena; /* of path and values */
+    struct route_value *values;
+    size_t n_values;
+};
+
+static void async_free_answer(struct memo_value *v)
+{
+    struct async_answer *x = (struct async_answer *)v;
+    buf_free(&x->body);
+    free(x);
+}
+
+static void async_free_job(struct memo_job *j)
+{
+    struct async_job *k = (struct async_job *)j;
+    arena_free(&k->arena);
+    free(k);
+}
+
+static int async_make(struct memo_job *j, struct run *run, struct memo_value **out, struct err *e)
+{
+    const struct async_job *k = (const struct async_job *)j;
+    struct arena a = {0};
+    struct route_answer answer = {.status = 200};
+    const struct route_ask q = {
+        .values = k->values, .n_values = k->n_values, .run = run, .arena = &a};
+    const int rc = k->now(&q, &answer, e);
+    arena_free(&a);
+    if (rc) {
+        buf_free(&answer.body);
+        return rc;
+    }
+    struct async_answer *x = xcalloc(1, sizeof *x);
+    *x = (struct async_answer){{.bytes = answer.body.cap, .free = async_free_answer}, answer.body};
+    atomic_init(&x->value.refs, 1);
+    *out = &x->value;
+    return 0;
+}
+
+static struct memo_job *async_job_of(const struct route_ask *q, route_fn *now)
+{
+    struct async_job *k = xcalloc(1, sizeof *k);
+    k->job = (struct memo_job){.make = async_make, .free = async_free_job};
+    k->job.path = arena_strdup(&k->arena, run_get_info(q->run)->path);
+    k->now = now;
+    k->n_values = q->n_values;
+    k->values = arena_array(&k->arena, struct route_value, q->n_values + 1);
+    for (size_t i = 0; i < q->n_values; i++) {
+        k->values[i] = q->values[i];
+        k->values[i].text = arena_strdup(&k->arena, q->values[i].text);
+    }
+    return &k->job;
+}
+
+static void async_put_key(struct buf *b, const struct route_ask *q, route_fn *now)
+{
+    buf_printf(b, "async %llx %s\n", (unsigned long long)(uintptr_t)now,
+               run_get_info(q->run)->path);
+    for (size_t i = 0; i < q->n_values; i++)
+        buf_printf(b, "%s=%s\n", q->values[i].param->name, q->values[i].text);
+}
+
+static int async_count_events(const struct route_ask *q, uint64_t *events, struct err *e)
+{
+    struct run_track *tracks;
+    size_t n;
+    const int rc = events_tracks(q->run, q->arena, &tracks, &n, e);
+    *events = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        *events += tracks[i].events;
+    return rc;
+}
+
+int answer_async(const struct route_ask *q, route_fn *now, struct route_answer *out, struct err *e)
+{
+    uint64_t events;
+    struct buf text = {0};
+    int rc = async_count_events(q, &events, e);
+    if (rc || events <= ANSWER_EVENTS)
+        return rc ? rc : now(q, out, e);
+    async_put_key(&text, q, now);
+    const struct memo_key key = {text.p, text.len, q->version};
+    struct memo_value *v = memo_get(runs_memo(q->runs, CACHE_ANSWERS), &key, NULL);
+    if (v) {
+        const struct buf *body = &((struct async_answer *)v)->body;
+        buf_put(&out->body, body->p, body->len);
+    } else {
+        answer_pending(out);
+        rc = memo_start(runs_memo(q->runs, CACHE_ANSWERS), &key, async_job_of(q, now), e);
+    }
+    memo_unref(v);
+    buf_free(&text);
+    return rc;
+}
+
+/* ---- steps ---- */
+
+struct steps_value {
+    struct memo_value value;
+    struct step_digest digest;
+    struct arena arena;
+};
+
+struct steps_job {
+    struct memo_job job;
+    char path[];
+};
+
+static void steps_free_value(struct memo_value *v)
+{
+    struct steps_value *x = (struct steps_value *)v;
+    arena_free(&x->arena);
+    free(x);
+}
+
+static int steps_make(struct run *run, struct memo_value **out, struct err *e)
+{
+    struct steps_value *x = xcalloc(1, sizeof *x);
+    const int rc = stepdigest_read(&x->digest, run, &x->arena, e);
+    if (rc) {
+        steps_free_value(&x->value);
+        return rc;
+    }
+    x->value.bytes = x->digest.bytes;
+    x->value.free = steps_free_value;
+    atomic_init(&x->value.refs, 1);
+    *out = &x->value;
+    return 0;
+}
+
+static int steps_run_job(struct memo_job *j, struct run *run, struct memo_value **out,
+                         struct err *e)
+{
+    (void)j;
+    return steps_make(run, out, e);
+}
+
+static void steps_free_job(struct memo_job *j)
+{
+    free(j);
+}
+
+static struct memo_job *steps_job_of(const char *path)
+{
+    const size_t n = strlen(path) + 1;
+    struct steps_job *k = xcalloc(1, sizeof *k + n);
+    k->job = (struct memo_job){.path = k->path, .make = steps_run_job, .free = steps_free_job};
+    memcpy(k->path, path, n);
+    return &k->job;
+}
+
+/* The digest of the run's steps, counted for the caller. Few events are read at once, more of them
+ * by an async job; until that is done, `*out` is the digest of older data (`*older`) or NULL. */
+static int steps_get(const struct route_ask *q, struct memo_value **out, bool *older, struct err *e)
+{
+    struct memo *m = runs_memo(q->runs, CACHE_STEPS);
+    const char *path = run_get_info(q->run)->path;
+    const char *text = arena_printf(q->arena, "steps %s", path);
+    const struct memo_key key = {text, strlen(text), q->version};
+    uint64_t events;
+    *older = false;
+    *out = memo_get(m, &key, older);
+    if (*out && !*older)
+        return 0;
+    int rc = stepdigest_cost(q->run, q->arena, &events, e);
+    if (rc == 0 && events > STEPS_EVENTS)
+        return memo_start(m, &key, steps_job_of(path), e);
+    memo_unref(*out);
+    *out = NULL;
+    *older = false;
+    if (rc == 0)
+        rc = steps_make(q->run, out, e);
+    if (rc == 0)
+        memo_put(m, &key, *out);
+    return rc;
+}
+
+int answer_with_steps(const struct route_ask *q, steps_fn *put, struct route_answer *out,
+                      struct err *e)
+{
+    struct memo_value *v;
+    int rc = steps_get(q, &v, &out->passing, e);
+    if (rc)
+        return rc;
+    if (v)
+        rc = put(q, &((struct steps_value *)v)->digest, out, e);
+    else
+        answer_pending(out);
+    memo_unref(v);
+    return rc;
+}
