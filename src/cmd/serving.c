@@ -46,11 +46,11 @@ struct serving_word {
 static void serve_beside(int fd, void *ctx)
 {
     const char *folder = ctx;
-    const struct server_ask ask = {.folders = &folder,
-                                   .n_folders = 1,
-                                   .port = SERVER_PORT,
-                                   .port_is_wish = true,
-                                   .control = true};
+    const struct server_options ask = {.folders = &folder,
+                                       .n_folders = 1,
+                                       .port = SERVER_PORT,
+                                       .port_is_wish = true,
+                                       .control = true};
     struct serving_word w = {0};
     struct server *s = NULL;
     char never;

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "query/grid.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
 
 /* ---- aligned columns ---- */
@@ -43,7 +42,7 @@ static struct api_charts_wish wish_of(const char *text, struct arena *a)
                                     mean ? NULL : colon + 1, mean};
 }
 
-static size_t wishes_of(const struct route_ask *q, struct api_charts_wish *out)
+static size_t wishes_of(const struct route_request *q, struct api_charts_wish *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < q->n_values && n < METRICS_MOST; i++)
@@ -102,8 +101,8 @@ static void means_json(struct jw *j, const struct grid *g, struct arena *a)
 
 /* Whether every node that has the metric has it of the whole machine too: then the mean is read
  * without its parts. */
-static bool has_totals(const struct route_ask *q, const char *metric, const struct series_key *v,
-                       size_t n)
+static bool has_totals(const struct route_request *q, const char *metric,
+                       const struct series_key *v, size_t n)
 {
     const struct series_ask ask = {.node = route_text(q, "node"), .metric = metric};
     size_t nodes = 0, totals = 0;
@@ -118,7 +117,7 @@ static bool has_totals(const struct route_ask *q, const char *metric, const stru
     return totals == nodes;
 }
 
-static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_ask *window,
+static int wish_json(struct jw *j, const struct route_request *q, const struct grid_ask *window,
                      const struct api_charts_wish *w, struct err *e)
 {
     struct grid g;
@@ -146,7 +145,7 @@ static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_
     return answer_fits(j->out, "grid", e);
 }
 
-int api_grid(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_grid(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct api_charts_wish *wishes = arena_array(q->arena, struct api_charts_wish, METRICS_MOST);
     struct grid_ask ask = {.columns = (size_t)route_number(q, "points", POINTS)};
@@ -232,7 +231,7 @@ static void heat_cells(struct jw *j, const struct grid *g, struct arena *a)
     buf_u8(j->out, '"');
 }
 
-int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_heatmap(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     const char *node = route_text(q, "node");
     const struct series_ask which[] = {{.node = node, .metric = metrics[M_CPU_UTIL].name},

@@ -47,8 +47,8 @@ void answer_pending(struct route_answer *out)
     jw_end(&j);
 }
 
-int route_word(const struct route_ask *q, const char *name, const char *const *words, int64_t *at,
-               struct err *e)
+int route_word(const struct route_request *q, const char *name, const char *const *words,
+               int64_t *at, struct err *e)
 {
     const char *text = route_text(q, name);
     struct buf list = {0};
@@ -68,7 +68,7 @@ int route_word(const struct route_ask *q, const char *name, const char *const *w
     return e->code;
 }
 
-int route_window(const struct route_ask *q, wall_ns *from, wall_ns *to, struct err *e)
+int route_window(const struct route_request *q, wall_ns *from, wall_ns *to, struct err *e)
 {
     const struct run_info *info = run_get_info(q->run);
     *from = route_time(q, "from");
@@ -114,7 +114,7 @@ static int async_make(struct memo_job *j, struct run *run, struct memo_value **o
     const struct async_job *k = (const struct async_job *)j;
     struct arena a = {0};
     struct route_answer answer = {.status = 200};
-    const struct route_ask q = {
+    const struct route_request q = {
         .values = k->values, .n_values = k->n_values, .run = run, .arena = &a};
     const int rc = k->now(&q, &answer, e);
     arena_free(&a);
@@ -129,7 +129,7 @@ static int async_make(struct memo_job *j, struct run *run, struct memo_value **o
     return 0;
 }
 
-static struct memo_job *async_job_of(const struct route_ask *q, route_fn *now)
+static struct memo_job *async_job_of(const struct route_request *q, route_fn *now)
 {
     struct async_job *k = xcalloc(1, sizeof *k);
     k->job = (struct memo_job){.make = async_make, .free = async_free_job};
@@ -144,7 +144,7 @@ static struct memo_job *async_job_of(const struct route_ask *q, route_fn *now)
     return &k->job;
 }
 
-static void async_put_key(struct buf *b, const struct route_ask *q, route_fn *now)
+static void async_put_key(struct buf *b, const struct route_request *q, route_fn *now)
 {
     buf_printf(b, "async %llx %s\n", (unsigned long long)(uintptr_t)now,
                run_get_info(q->run)->path);
@@ -152,7 +152,7 @@ static void async_put_key(struct buf *b, const struct route_ask *q, route_fn *no
         buf_printf(b, "%s=%s\n", q->values[i].param->name, q->values[i].text);
 }
 
-static int async_count_events(const struct route_ask *q, uint64_t *events, struct err *e)
+static int async_count_events(const struct route_request *q, uint64_t *events, struct err *e)
 {
     struct run_track *tracks;
     size_t n;
@@ -163,7 +163,8 @@ static int async_count_events(const struct route_ask *q, uint64_t *events, struc
     return rc;
 }
 
-int answer_async(const struct route_ask *q, route_fn *now, struct route_answer *out, struct err *e)
+int answer_async(const struct route_request *q, route_fn *now, struct route_answer *out,
+                 struct err *e)
 {
     uint64_t events;
     struct buf text = {0};
@@ -243,7 +244,8 @@ static struct memo_job *steps_job_of(const char *path)
 
 /* The digest of the run's steps, counted for the caller. Few events are read at once, more of them
  * by an async job; until that is done, `*out` is the digest of older data (`*older`) or NULL. */
-static int steps_get(const struct route_ask *q, struct memo_value **out, bool *older, struct err *e)
+static int steps_get(const struct route_request *q, struct memo_value **out, bool *older,
+                     struct err *e)
 {
     struct memo *m = runs_memo(q->runs, CACHE_STEPS);
     const char *path = run_get_info(q->run)->path;
@@ -267,7 +269,7 @@ static int steps_get(const struct route_ask *q, struct memo_value **out, bool *o
     return rc;
 }
 
-int answer_with_steps(const struct route_ask *q, steps_fn *put, struct route_answer *out,
+int answer_with_steps(const struct route_request *q, steps_fn *put, struct route_answer *out,
                       struct err *e)
 {
     struct memo_value *v;

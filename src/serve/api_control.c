@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "agent/control_run.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"
 #include "serve/control_body.h"
@@ -30,7 +29,7 @@ int control_body(const char *body, size_t n, struct arena *a, const char **set, 
     return control_parse(*set, strlen(*set), &ignored, e);
 }
 
-int api_control(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_control(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct control_said *said;
     struct jw j = {.out = &out->body};

@@ -6,7 +6,6 @@
 #include "compare/compare.h"
 #include "report/report.h"
 #include "run/run_files.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"
@@ -54,7 +53,7 @@ static int api_documents_write_report(void *ctx, struct run *run, struct err *e)
     return rc;
 }
 
-static int answer_report(const struct route_ask *q, report_writer *put, const char *end,
+static int answer_report(const struct route_request *q, report_writer *put, const char *end,
                          struct route_answer *out, struct err *e)
 {
     struct report_making making = {.put = put, .out = &out->body};
@@ -66,13 +65,12 @@ static int answer_report(const struct route_ask *q, report_writer *put, const ch
     return rc;
 }
 
-int api_report_html(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_report_html(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    out->type = "text/html; charset=utf-8";
     return answer_report(q, report_html, "html", out, e);
 }
 
-int api_report_json(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_report_json(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return answer_report(q, report_json, "json", out, e);
 }
@@ -115,8 +113,8 @@ static int add_path(struct api_documents_side *out, const char *path, const char
 }
 
 /* The folders of the runs that a parameter names. A comma may also stand in the name of one. */
-static int find_side(const struct route_ask *q, const char *param, struct api_documents_side *out,
-                     struct err *e)
+static int find_side(const struct route_request *q, const char *param,
+                     struct api_documents_side *out, struct err *e)
 {
     const char *text = route_text(q, param);
     struct runs_list list;
@@ -185,7 +183,7 @@ static int api_documents_compare_sides(struct api_documents_side *sides, struct 
     return rc;
 }
 
-int api_compare(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_compare(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct api_documents_side *sides =
         arena_array(q->arena, struct api_documents_side, COMPARE_SIDES);

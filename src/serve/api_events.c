@@ -6,7 +6,6 @@
 #include "query/eventsum.h"
 #include "query/search.h"
 #include "query/timeline.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"
 
@@ -28,7 +27,8 @@ const struct route_param api_events_params[] = {
 
 enum { EVENTS_LIMIT = 200 };
 
-static int api_events_window_of(const struct route_ask *q, struct event_window *w, struct err *e)
+static int api_events_window_of(const struct route_request *q, struct event_window *w,
+                                struct err *e)
 {
     *w = (struct event_window){.node = route_text(q, "node"),
                                .rank = route_number(q, "rank", -1),
@@ -37,7 +37,7 @@ static int api_events_window_of(const struct route_ask *q, struct event_window *
     return route_window(q, &w->from, &w->to, e);
 }
 
-static int api_events_put(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int api_events_put(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct event_window w;
     struct jw j = {.out = &out->body};
@@ -58,7 +58,7 @@ static int api_events_put(const struct route_ask *q, struct route_answer *out, s
 }
 
 /* Large stretches are decoded whole, so there may be more to do than the budget says. */
-int api_events(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_events(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct event_window w;
     uint64_t cost;
@@ -179,7 +179,7 @@ static void timeline_json(struct jw *j, const struct timeline *t, const struct t
     jw_end(j);
 }
 
-static int put_timeline(const struct route_ask *q, const struct step_digest *d,
+static int put_timeline(const struct route_request *q, const struct step_digest *d,
                         struct route_answer *answer, struct err *e)
 {
     struct buf *out = &answer->body;
@@ -210,7 +210,7 @@ static int put_timeline(const struct route_ask *q, const struct step_digest *d,
     return rc ? rc : answer_fits(out, "timeline", e);
 }
 
-int api_timeline(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_timeline(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return answer_with_steps(q, put_timeline, out, e);
 }
@@ -227,7 +227,7 @@ const struct route_param api_search_params[] = {
 
 enum { HITS = 200 };
 
-int api_search(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_search(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     const struct search_ask ask = {.text = route_text(q, "q"),
                                    .from = route_time(q, "from"),

@@ -40,24 +40,25 @@ void answer_pending(struct route_answer *out);
 
 /* The place of a parameter's value in a list that ends with NULL; `*at` stays when it was not
  * given. ERR_USAGE names the words that are allowed. */
-MUST_CHECK int route_word(const struct route_ask *q, const char *name, const char *const *words,
+MUST_CHECK int route_word(const struct route_request *q, const char *name, const char *const *words,
                           int64_t *at, struct err *e);
 
 /* from and to of the request, where open those of the run; to is after from. ERR_USAGE: not. */
-MUST_CHECK int route_window(const struct route_ask *q, wall_ns *from, wall_ns *to, struct err *e);
+MUST_CHECK int route_window(const struct route_request *q, wall_ns *from, wall_ns *to,
+                            struct err *e);
 
 /* `now` for a run with few events, at once. For one with many, an async job computes the answer:
  * 202 until that is done. `now` may use run, values and arena of the request, and nothing else of
  * it. */
-MUST_CHECK int answer_async(const struct route_ask *q, route_fn *now, struct route_answer *out,
+MUST_CHECK int answer_async(const struct route_request *q, route_fn *now, struct route_answer *out,
                             struct err *e);
 
 /* Writes an answer from the digest of the run's steps. */
-typedef int steps_fn(const struct route_ask *q, const struct step_digest *d,
+typedef int steps_fn(const struct route_request *q, const struct step_digest *d,
                      struct route_answer *out, struct err *e);
 /* `put` with the digest; 202 while an async job computes it. With a digest of older data the answer
  * is not cached (`passing`). */
-MUST_CHECK int answer_with_steps(const struct route_ask *q, steps_fn *put, struct route_answer *out,
-                                 struct err *e);
+MUST_CHECK int answer_with_steps(const struct route_request *q, steps_fn *put,
+                                 struct route_answer *out, struct err *e);
 
 #endif

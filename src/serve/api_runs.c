@@ -6,7 +6,6 @@
 #include "query/series.h"
 #include "rules/verdict.h"
 #include "run/run_info.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"
 #include "serve/runs.h"
@@ -16,7 +15,7 @@
 
 const struct route_param api_runs_params[] = {{0}};
 
-int api_runs(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_runs(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct runs_list list;
     struct jw j = {.out = &out->body};
@@ -35,7 +34,7 @@ int api_runs(const struct route_ask *q, struct route_answer *out, struct err *e)
 
 const struct route_param api_run_params[] = {{0}};
 
-static const char *why_no_control(const struct route_ask *q)
+static const char *why_no_control(const struct route_request *q)
 {
     const struct run_info *info = run_get_info(q->run);
     if (info->status != RUN_RUNNING)
@@ -45,7 +44,7 @@ static const char *why_no_control(const struct route_ask *q)
 }
 
 /* Series are sorted by node, metric and entity. */
-static int read_metrics(struct api_run *out, const struct route_ask *q, struct err *e)
+static int read_metrics(struct api_run *out, const struct route_request *q, struct err *e)
 {
     struct series_key *v;
     size_t n;
@@ -62,7 +61,7 @@ static int read_metrics(struct api_run *out, const struct route_ask *q, struct e
     return 0;
 }
 
-static int api_runs_put_run(const struct route_ask *q, const struct step_digest *d,
+static int api_runs_put_run(const struct route_request *q, const struct step_digest *d,
                             struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
@@ -80,7 +79,7 @@ static int api_runs_put_run(const struct route_ask *q, const struct step_digest 
     return rc;
 }
 
-int api_run(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_run(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return answer_with_steps(q, api_runs_put_run, out, e);
 }
@@ -89,7 +88,7 @@ int api_run(const struct route_ask *q, struct route_answer *out, struct err *e)
 
 const struct route_param api_findings_params[] = {{0}};
 
-int api_findings(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_findings(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     const char *text;
     const int rc = runs_findings(q->runs, q->name, q->arena, &text, e);

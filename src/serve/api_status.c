@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "serve/api.h"
 #include "serve/api_rows.h"
+#include "serve/route.h"
 
 const struct route_param api_status_params[] = {{0}};
 
@@ -29,7 +29,7 @@ static double cpu_s(void)
            (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-int api_status(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_status(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
     struct api_status status = {

@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "query/devhist.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"
 
@@ -21,7 +20,7 @@ const struct route_param api_steps_params[] = {
     {0},
 };
 
-static int api_steps_ask_of(const struct route_ask *q, struct steps_ask *out, struct err *e)
+static int api_steps_ask_of(const struct route_request *q, struct steps_ask *out, struct err *e)
 {
     int64_t mode = -1;
     const int rc = route_word(q, "mode", event_mode_names, &mode, e);
@@ -36,7 +35,7 @@ static int api_steps_ask_of(const struct route_ask *q, struct steps_ask *out, st
 }
 
 /* Of a window of time, which need not be among the steps that a digest has in full. */
-static int window_now(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int window_now(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct steps_ask ask;
     struct steps_view view;
@@ -49,7 +48,7 @@ static int window_now(const struct route_ask *q, struct route_answer *out, struc
     return rc ? rc : answer_fits(&out->body, "steps", e);
 }
 
-static int api_steps_put_last(const struct route_ask *q, const struct step_digest *d,
+static int api_steps_put_last(const struct route_request *q, const struct step_digest *d,
                               struct route_answer *out, struct err *e)
 {
     struct steps_ask ask;
@@ -63,7 +62,7 @@ static int api_steps_put_last(const struct route_ask *q, const struct step_diges
     return rc ? rc : answer_fits(&out->body, "steps", e);
 }
 
-int api_steps(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_steps(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct steps_ask ask;
     const int rc = api_steps_ask_of(q, &ask, e);
@@ -82,7 +81,7 @@ const struct route_param api_histograms_params[] = {
     {0},
 };
 
-static int devices_json(struct jw *j, const struct route_ask *q, struct err *e)
+static int devices_json(struct jw *j, const struct route_request *q, struct err *e)
 {
     const enum metric_id percents[] = {M_CPU_UTIL, M_GPU_UTIL};
     int rc = 0;
@@ -102,7 +101,7 @@ static int devices_json(struct jw *j, const struct route_ask *q, struct err *e)
     return rc;
 }
 
-static void all_steps_json(struct jw *j, const struct route_ask *q, const struct step_digest *d)
+static void all_steps_json(struct jw *j, const struct route_request *q, const struct step_digest *d)
 {
     const char *node = route_text(q, "node");
     struct step_hist *h = arena_array(q->arena, struct step_hist, MODE_N);
@@ -119,7 +118,7 @@ static void all_steps_json(struct jw *j, const struct route_ask *q, const struct
     jw_end(j);
 }
 
-static int put_histograms(const struct route_ask *q, const struct step_digest *d,
+static int put_histograms(const struct route_request *q, const struct step_digest *d,
                           struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
@@ -130,7 +129,7 @@ static int put_histograms(const struct route_ask *q, const struct step_digest *d
     return rc ? rc : answer_fits(&out->body, "histograms", e);
 }
 
-int api_histograms(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_histograms(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return answer_with_steps(q, put_histograms, out, e);
 }

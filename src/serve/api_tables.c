@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "query/breakdown.h"
 #include "rules/verdict_json.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
 #include "tables/breakview.h"
 #include "tables/opsview.h"
@@ -26,7 +25,7 @@ const struct route_param api_stats_params[] = {
     {0},
 };
 
-static int put_stats(const struct route_ask *q, const struct loop_window *loop, struct buf *out,
+static int put_stats(const struct route_request *q, const struct loop_window *loop, struct buf *out,
                      struct err *e)
 {
     const struct series_ask ask = {.node = route_text(q, "node"),
@@ -47,13 +46,13 @@ static int put_stats(const struct route_ask *q, const struct loop_window *loop, 
     return rc;
 }
 
-static int put_loop_stats(const struct route_ask *q, const struct step_digest *d,
+static int put_loop_stats(const struct route_request *q, const struct step_digest *d,
                           struct route_answer *out, struct err *e)
 {
     return put_stats(q, &d->window, &out->body, e);
 }
 
-int api_stats(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_stats(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return route_number(q, "loop", 0) ? answer_with_steps(q, put_loop_stats, out, e)
                                       : put_stats(q, NULL, &out->body, e);
@@ -77,7 +76,7 @@ const struct route_param api_series_params[] = {
 /* A point takes at least so many bytes: "1,1,1,1," and 18 digits of time. */
 enum { POINT_BYTES = 26 };
 
-static int api_tables_put_metric(const struct route_ask *q, const struct series_ask *ask,
+static int api_tables_put_metric(const struct route_request *q, const struct series_ask *ask,
                                  const struct keys *all, struct jw *j, struct err *e)
 {
     int rc = query_check(q->run, ask, all, e);
@@ -100,7 +99,7 @@ static int api_tables_put_metric(const struct route_ask *q, const struct series_
     return rc ? rc : answer_fits(j->out, "series", e);
 }
 
-int api_series(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_series(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct keys all;
     struct jw j = {.out = &out->body};
@@ -139,7 +138,7 @@ const struct route_param api_ops_params[] = {
 
 enum { OPS_LIMIT = 1000 };
 
-static int ops_now(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int ops_now(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct opsview view;
     struct jw j = {.out = &out->body};
@@ -159,7 +158,7 @@ static int ops_now(const struct route_ask *q, struct route_answer *out, struct e
     return rc ? rc : answer_fits(&out->body, "ops", e);
 }
 
-int api_ops(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_ops(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return answer_async(q, ops_now, out, e);
 }
@@ -175,7 +174,7 @@ const struct route_param api_breakdown_params[] = {
 
 enum { BREAKDOWN_LAST = 2000 };
 
-static int breakdown_now(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int breakdown_now(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct breakdown b;
     struct jw j = {.out = &out->body};
@@ -189,7 +188,7 @@ static int breakdown_now(const struct route_ask *q, struct route_answer *out, st
     return answer_fits(&out->body, "breakdown", e);
 }
 
-int api_breakdown(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_breakdown(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return answer_async(q, breakdown_now, out, e);
 }
@@ -198,7 +197,7 @@ int api_breakdown(const struct route_ask *q, struct route_answer *out, struct er
 
 const struct route_param api_rules_params[] = {{0}};
 
-int api_rules(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_rules(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
     (void)q;

@@ -21,7 +21,7 @@ struct conn *conns_add(struct conns *c, int fd, const struct sockaddr *peer, soc
     struct conn *x = xcalloc(1, sizeof *x);
     x->fd = fd;
     memcpy(&x->peer, peer, MIN_OF((size_t)len, sizeof x->peer));
-    conn_is(x, CONN_ASKS);
+    conn_is(x, CONN_REQUESTS);
     pthread_mutex_lock(&c->lock);
     x->next = c->first;
     if (x->next)
@@ -75,9 +75,10 @@ static bool hung_up(int fd)
 
 static bool too_slow(struct conn *x, mono_ns now)
 {
-    static const int64_t most_s[] = {[CONN_ASKS] = HTTP_ASK_S, [CONN_TAKES] = HTTP_ANSWER_S};
+    static const int64_t most_s[] = {
+        [CONN_REQUESTS] = HTTP_REQUEST_S, [CONN_TAKES] = HTTP_ANSWER_S};
     const int state = atomic_load(&x->state);
-    if (state != CONN_ASKS && state != CONN_TAKES)
+    if (state != CONN_REQUESTS && state != CONN_TAKES)
         return false;
     return now.ns - atomic_load(&x->since) > most_s[state] * NS_PER_S;
 }

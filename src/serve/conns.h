@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 
-enum conn_state { CONN_ASKS, CONN_WAITS, CONN_TAKES, CONN_STREAMS };
+enum conn_state { CONN_REQUESTS, CONN_WAITS, CONN_TAKES, CONN_STREAMS };
 
 struct conn {
     int fd;

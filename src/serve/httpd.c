@@ -22,7 +22,7 @@ enum {
 
 struct httpd {
     struct MHD_Daemon *daemon;
-    struct httpd_ask ask;
+    struct httpd_options ask;
     struct conns conns;
     _Atomic uint64_t requests;
     _Atomic size_t unsent; /* bytes of answers that are being sent; each counts once */
@@ -135,7 +135,7 @@ static void completed(void *cls, struct MHD_Connection *c, void **own,
     *own = NULL;
     if (x->conn) {
         httpd_let_go(cls, x->conn);
-        conn_is(x->conn, CONN_ASKS);
+        conn_is(x->conn, CONN_REQUESTS);
     }
     reply_free(x->reply);
     buf_free(&x->body);
@@ -239,7 +239,7 @@ static void start_daemon(struct httpd *h)
         MHD_OPTION_ARRAY, tls ? tls_options : none, MHD_OPTION_END);
 }
 
-int httpd_start(struct httpd **out, const struct httpd_ask *ask, struct err *e)
+int httpd_start(struct httpd **out, const struct httpd_options *ask, struct err *e)
 {
     struct httpd *h = xcalloc(1, sizeof *h);
     h->ask = *ask;

@@ -29,7 +29,7 @@ enum {
     HTTP_CONNECTIONS = 4096,
     HTTP_PER_ADDRESS = 512, /* of one address that is not this machine's */
     HTTP_IDLE_S = 10,       /* nothing read and nothing written */
-    HTTP_ASK_S = 20,        /* from the end of one request to the end of the next */
+    HTTP_REQUEST_S = 20,    /* from the end of one request to the end of the next */
     HTTP_ANSWER_S = 60,     /* for taking an answer that is no stream */
     HTTP_UNSENT = 64 << 20, /* bytes of answers that wait for their takers, of all connections */
     HTTP_ETAG_LEN = 24,
@@ -37,7 +37,7 @@ enum {
 
 enum http_method { HTTP_GET, HTTP_POST, HTTP_OTHER }; /* HEAD is a GET here */
 
-struct httpd_ask {
+struct httpd_options {
     int fd;                 /* bound and listening; closed by httpd_stop */
     unsigned threads;       /* that speak HTTP; at least 1 */
     const char *cert, *key; /* PEM texts; NULL: no TLS */
@@ -47,14 +47,14 @@ struct httpd_ask {
     void *ctx;
 };
 
-MUST_CHECK int httpd_start(struct httpd **out, const struct httpd_ask *ask, struct err *e);
+MUST_CHECK int httpd_start(struct httpd **out, const struct httpd_options *ask, struct err *e);
 /* Takes no new connections; all exchanges that wait must be answered before httpd_stop. */
 void httpd_quiesce(struct httpd *h);
 void httpd_stop(struct httpd *h); /* NULL is fine */
 size_t httpd_connections(struct httpd *h);
 uint64_t httpd_requests(struct httpd *h);
 
-/* ---- what was asked ---- */
+/* ---- the request ---- */
 
 enum http_method exchange_method(const struct exchange *x);
 const char *exchange_uri(const struct exchange *x); /* as it came, not decoded */

@@ -9,7 +9,6 @@
 
 #include "agent/thread.h"
 #include "base/mem.h"
-#include "serve/api.h"
 #include "serve/cutfile.h"
 #include "serve/live_internal.h"
 
@@ -343,14 +342,7 @@ const struct route_param api_live_params[] = {
     {0},
 };
 
-/* Streams are begun by live_begin; this is what the table of routes knows them by. */
-int api_live(const struct route_ask *q, struct route_answer *out, struct err *e)
-{
-    (void)q, (void)out;
-    return err_set(e, ERR_USAGE, "this endpoint is a stream");
-}
-
-static int feed_of(struct live_feed *f, const struct route_ask *q, struct err *e)
+static int feed_of(struct live_feed *f, const struct route_request *q, struct err *e)
 {
     *f = (struct live_feed){.run = q->name, .node = route_text(q, "node")};
     f->judged = route_number(q, "findings", 0) != 0;
@@ -380,19 +372,19 @@ static struct client *add_client(struct live *l, struct exchange *x, const struc
     return c;
 }
 
-struct reply *live_begin(struct live *l, struct exchange *x, const struct route_ask *q,
-                         struct err *e)
+int api_live(const struct route_request *q, struct route_answer *out, struct err *e)
 {
+    struct live *l = q->live;
     struct live_feed f;
-    if (feed_of(&f, q, e) != 0)
-        return NULL;
+    const int rc = feed_of(&f, q, e);
+    if (rc)
+        return rc;
     pthread_mutex_lock(&l->lock);
-    struct client *c = add_client(l, x, &f);
+    struct client *c = add_client(l, q->exchange, &f);
     pthread_mutex_unlock(&l->lock);
-    if (!c) {
-        err_set(e, ERR_BUSY, "too many open streams; try again later");
-        return NULL;
-    }
-    const struct reply_head head = {.status = 200, .type = "text/event-stream"};
-    return reply_stream(&head, &(struct reply_source){read_client, client_done, c});
+    if (!c)
+        return err_set(e, ERR_BUSY, "too many open streams; try again later");
+    const struct reply_head head = {.status = 200, .type = TYPE_STREAM};
+    out->stream = reply_stream(&head, &(struct reply_source){read_client, client_done, c});
+    return 0;
 }

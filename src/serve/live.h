@@ -15,9 +15,6 @@ enum { LIVE_CLIENTS = 2000, LIVE_METRICS = 32 };
 struct live;
 
 MUST_CHECK int live_open(struct live **out, struct runs *runs, struct err *e);
-/* A stream to answer the exchange with; NULL: `e` says why not. */
-struct reply *live_begin(struct live *l, struct exchange *x, const struct route_ask *q,
-                         struct err *e);
 size_t live_clients(struct live *l); /* NULL is fine for these three */
 /* Ends all streams; none begins any more. */
 void live_end(struct live *l);

@@ -24,7 +24,7 @@ union peer_address {
     struct sockaddr_in6 v6;
 };
 
-struct request {
+struct peer_request {
     struct nlmsghdr head;
     struct inet_diag_req_v2 ask;
 };
@@ -83,7 +83,7 @@ static bool owner_in(const void *answer, size_t n, struct owner *out)
 static bool ask_kernel(int link, const struct socket_name *name, struct owner *out)
 {
     char answer[1024];
-    const struct request r = {
+    const struct peer_request r = {
         .head = {.nlmsg_len = sizeof r,
                  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
                  .nlmsg_flags = NLM_F_REQUEST},

@@ -116,7 +116,7 @@ static struct reply *check_rights(struct visit *v)
 
 /* ---- requests ---- */
 
-static bool is_under(const struct asked *q, const char *first, const char *second)
+static bool is_under(const struct request *q, const char *first, const char *second)
 {
     return q->n_steps >= 1 && strcmp(q->step[0], first) == 0 &&
            (!second || (q->n_steps >= 2 && strcmp(q->step[1], second) == 0));
@@ -130,20 +130,20 @@ static struct reply *server_check(struct visit *v)
     struct reply *r = check_place(v);
     if (r)
         return r;
-    return asked_read(&v->asked, exchange_uri(v->x), &v->arena, &e) ? reply_of_err(&e) : NULL;
+    return request_parse(&v->request, exchange_uri(v->x), &v->arena, &e) ? reply_of_err(&e) : NULL;
 }
 
 static void server_dispatch(struct visit *v)
 {
     struct reply *r = server_check(v);
-    const bool api = !r && is_under(&v->asked, "api", "v1");
+    const bool api = !r && is_under(&v->request, "api", "v1");
     if (api)
         r = check_rights(v);
     if (r)
         exchange_answer(v->x, r);
     else if (api)
         serve_api(v);
-    else if (is_under(&v->asked, "login", NULL) && v->asked.n_steps == 1)
+    else if (is_under(&v->request, "login", NULL) && v->request.n_steps == 1)
         serve_login(v);
     else
         serve_page(v);
@@ -172,7 +172,7 @@ static void fill_facts(void *ctx, struct runs_facts *out)
 
 /* ---- opening ---- */
 
-static int read_tokens(struct server *s, const struct server_ask *ask, struct err *e)
+static int read_tokens(struct server *s, const struct server_options *ask, struct err *e)
 {
     char *text;
     size_t len;
@@ -192,7 +192,7 @@ static void add_host(struct server *s, const char *name)
 }
 
 /* The names under which this server may be asked for; others are somebody's trick. */
-static void name_hosts(struct server *s, const struct server_ask *ask)
+static void name_hosts(struct server *s, const struct server_options *ask)
 {
     char own[256] = "";
     s->hosts = arena_array(&s->arena, const char *, ask->n_hosts + 5);
@@ -206,7 +206,7 @@ static void name_hosts(struct server *s, const struct server_ask *ask)
         add_host(s, ask->hosts[i]);
 }
 
-static int server_check_ask(const struct server *s, const struct server_ask *ask, struct err *e)
+static int server_check_ask(const struct server *s, const struct server_options *ask, struct err *e)
 {
     if (!s->place.loopback && !rights_needs_token(s->rights))
         return err_set(e, ERR_USAGE,
@@ -237,14 +237,14 @@ static int read_pem(struct server *s, const char *path, const char **out, struct
     return rc;
 }
 
-static int start_http(struct server *s, const struct server_ask *ask, struct err *e)
+static int start_http(struct server *s, const struct server_options *ask, struct err *e)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    struct httpd_ask h = {.fd = s->place.fd,
-                          .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
-                          .request = request,
-                          .admit = server_admit,
-                          .ctx = s};
+    struct httpd_options h = {.fd = s->place.fd,
+                              .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
+                              .request = request,
+                              .admit = server_admit,
+                              .ctx = s};
     int rc = 0;
     if (s->tls)
         rc = tls_load(e);
@@ -255,7 +255,7 @@ static int start_http(struct server *s, const struct server_ask *ask, struct err
     return rc ? rc : httpd_start(&s->httpd, &h, e);
 }
 
-static int server_open_parts(struct server *s, const struct server_ask *ask, struct err *e)
+static int server_open_parts(struct server *s, const struct server_options *ask, struct err *e)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int rc = runs_open(&s->runs, ask->folders, ask->n_folders, RUNS_OPEN_BYTES, e);
@@ -273,7 +273,7 @@ static int server_open_parts(struct server *s, const struct server_ask *ask, str
     return start_http(s, ask, e);
 }
 
-static void tell_place(const struct server *s, const struct server_ask *ask,
+static void tell_place(const struct server *s, const struct server_options *ask,
                        struct server_place *out)
 {
     char own[256] = "localhost";
@@ -289,7 +289,7 @@ static void tell_place(const struct server *s, const struct server_ask *ask,
     out->runs = facts.runs;
 }
 
-static int open_server(struct server *s, const struct server_ask *ask, struct err *e)
+static int open_server(struct server *s, const struct server_options *ask, struct err *e)
 {
     const char *address = ask->bind ? ask->bind : "127.0.0.1";
     heap_set_up();
@@ -311,7 +311,7 @@ static int open_server(struct server *s, const struct server_ask *ask, struct er
     return server_open_parts(s, ask, e);
 }
 
-int server_open(struct server **out, const struct server_ask *ask, struct server_place *place,
+int server_open(struct server **out, const struct server_options *ask, struct server_place *place,
                 struct err *e)
 {
     struct server *s = xcalloc(1, sizeof *s);

@@ -8,15 +8,12 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "serve/api.h"
+#include "serve/gzip.h"
 #include "serve/hash.h"
 #include "serve/memo.h"
 #include "serve/server_internal.h"
-#include "serve/squeeze.h"
 
 enum { API_STEPS = 2 }; /* "api", "v1" */
-
-#define JSON_TYPE "application/json"
 
 /* A document that was made of a run: it may run its own script, but as a stranger to this server.
  */
@@ -25,13 +22,13 @@ static const char document_csp[] =
     "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-struct server_api_question {
+struct api_request {
     struct work_job job;
     struct server *server;
     struct exchange *x;
     struct arena arena;
     const struct route *route;
-    struct route_ask ask;
+    struct route_request ask;
     bool gzip;
     struct runs_hold hold;
 };
@@ -51,7 +48,7 @@ static void answer_free(struct memo_value *v)
 }
 
 /* The route, the run and every value: with the run's version all that an answer depends on. */
-static void server_api_put_key(struct buf *key, const struct server_api_question *q)
+static void server_api_put_key(struct buf *key, const struct api_request *q)
 {
     buf_printf(key, "answer %td %d %d %s\n", q->route - routes, q->gzip, q->ask.may_control,
                q->ask.name ? q->ask.name : "");
@@ -59,12 +56,12 @@ static void server_api_put_key(struct buf *key, const struct server_api_question
         buf_printf(key, "%s=%s\n", q->ask.values[i].param->name, q->ask.values[i].text);
 }
 
-static bool is_kept(const struct server_api_question *q)
+static bool is_kept(const struct api_request *q)
 {
     return (q->route->flags & ROUTE_CACHE) != 0;
 }
 
-static struct reply *kept(const struct server_api_question *q, uint64_t version)
+static struct reply *kept(const struct api_request *q, uint64_t version)
 {
     struct buf key = {0};
     server_api_put_key(&key, q);
@@ -76,7 +73,7 @@ static struct reply *kept(const struct server_api_question *q, uint64_t version)
     return r;
 }
 
-static void server_api_keep(const struct server_api_question *q, struct reply *r)
+static void server_api_keep(const struct api_request *q, struct reply *r)
 {
     struct buf key = {0};
     struct answer_value *x = xcalloc(1, sizeof *x);
@@ -90,7 +87,7 @@ static void server_api_keep(const struct server_api_question *q, struct reply *r
 }
 
 /* Without asking the disk: only when somebody has just looked at the run. */
-static struct reply *kept_already(const struct server_api_question *q)
+static struct reply *kept_already(const struct api_request *q)
 {
     uint64_t version = 0;
     if (!is_kept(q))
@@ -102,21 +99,22 @@ static struct reply *kept_already(const struct server_api_question *q)
 
 /* ---- making answers ---- */
 
-static struct reply *reply_of(const struct server_api_question *q, struct route_answer *a)
+static struct reply *reply_of(const struct api_request *q, struct route_answer *a)
 {
     char etag[HTTP_ETAG_LEN];
     struct buf small = {0};
-    const bool document = text_starts(a->type, "text/html");
+    if (a->stream)
+        return a->stream;
     const bool tagged = is_kept(q) && a->status == 200;
-    const bool gzip = q->gzip && squeeze(a->body.p, a->body.len, a->noise, &small);
+    const bool gzip = q->gzip && gzip_pack(a->body.p, a->body.len, a->noise, &small);
     const struct reply_head head = {
         .status = a->status,
-        .type = a->type,
+        .type = q->route->type,
         .etag = tagged ? etag : NULL,
         .cache = tagged ? "private, no-cache" : NULL,
         .encoding = gzip ? "gzip" : NULL,
         .file_name = a->file_name,
-        .script = document ? document_csp : NULL,
+        .script = q->route->document ? document_csp : NULL,
     };
     snprintf(etag, sizeof etag, "\"%016llx%c\"",
              (unsigned long long)hash_bytes(a->body.p, a->body.len), gzip ? 'g' : 'p');
@@ -125,8 +123,7 @@ static struct reply *reply_of(const struct server_api_question *q, struct route_
     return r;
 }
 
-static struct reply *answer_with_run(struct server_api_question *q, struct route_answer *a,
-                                     struct err *e)
+static struct reply *answer_with_run(struct api_request *q, struct route_answer *a, struct err *e)
 {
     const bool run = (q->route->flags & ROUTE_RUN) != 0;
     int rc = runs_take(q->server->runs, q->ask.name, run, &q->hold, e);
@@ -144,23 +141,11 @@ static struct reply *answer_with_run(struct server_api_question *q, struct route
     return r ? r : rc ? reply_of_err(e) : reply_of(q, a);
 }
 
-static struct reply *answer_live(struct server_api_question *q)
+static struct reply *server_api_answer(struct api_request *q)
 {
-    struct err e;
-    if (runs_take(q->server->runs, q->ask.name, false, &q->hold, &e) != 0)
-        return reply_of_err(&e);
-    runs_give(q->server->runs, &q->hold);
-    struct reply *r = live_begin(q->server->live, q->x, &q->ask, &e);
-    return r ? r : reply_of_err(&e);
-}
-
-static struct reply *server_api_answer(struct server_api_question *q)
-{
-    struct route_answer a = {.status = 200, .type = JSON_TYPE};
+    struct route_answer a = {.status = 200};
     struct err e = {0};
     struct reply *r;
-    if (q->route->answer == api_live)
-        return answer_live(q);
     if (q->route->flags & (ROUTE_RUN | ROUTE_INFO))
         r = answer_with_run(q, &a, &e);
     else if (q->route->answer(&q->ask, &a, &e) != 0)
@@ -175,7 +160,7 @@ static struct reply *server_api_answer(struct server_api_question *q)
 
 static void server_api_run_job(struct work_job *j, bool ends)
 {
-    struct server_api_question *q = (struct server_api_question *)j;
+    struct api_request *q = (struct api_request *)j;
     struct exchange *x = q->x;
     struct reply *r = ends ? reply_error(503, "the server is shutting down") : server_api_answer(q);
     arena_free(&q->arena);
@@ -188,7 +173,7 @@ static void server_api_run_job(struct work_job *j, bool ends)
 static bool is_json_post(const struct visit *v)
 {
     const char *type = exchange_header(v->x, "Content-Type");
-    return type && text_starts(type, JSON_TYPE);
+    return type && text_starts(type, TYPE_JSON);
 }
 
 static struct reply *server_api_refuse(const struct visit *v, const struct route *route)
@@ -202,19 +187,22 @@ static struct reply *server_api_refuse(const struct visit *v, const struct route
     return NULL;
 }
 
-static struct server_api_question *server_api_ask_of(struct visit *v, const struct route *route,
-                                                     const char *name)
+static struct api_request *server_api_ask_of(struct visit *v, const struct route *route,
+                                             const char *name)
 {
-    struct server_api_question *q = xcalloc(1, sizeof *q);
+    struct api_request *q = xcalloc(1, sizeof *q);
     /* Only who holds the run waits for others who do. */
     const char *key = route->flags & ROUTE_RUN ? name : NULL;
-    *q = (struct server_api_question){.job = {.key = key, .run = server_api_run_job},
-                                      .server = v->server,
-                                      .x = v->x,
-                                      .route = route,
-                                      .gzip = accepts_gzip(v->x)};
-    q->ask = (struct route_ask){
-        .name = name, .runs = v->server->runs, .may_control = v->right >= RIGHT_CONTROL};
+    *q = (struct api_request){.job = {.key = key, .run = server_api_run_job},
+                              .server = v->server,
+                              .x = v->x,
+                              .route = route,
+                              .gzip = accepts_gzip(v->x)};
+    q->ask = (struct route_request){.name = name,
+                                    .runs = v->server->runs,
+                                    .may_control = v->right >= RIGHT_CONTROL,
+                                    .live = v->server->live,
+                                    .exchange = v->x};
     if (route->method == ROUTE_POST)
         q->ask.body = exchange_body(v->x, &q->ask.body_len);
     q->arena = v->arena; /* with all texts of the request in it */
@@ -222,13 +210,13 @@ static struct server_api_question *server_api_ask_of(struct visit *v, const stru
     return q;
 }
 
-static void server_api_drop(struct server_api_question *q)
+static void server_api_drop(struct api_request *q)
 {
     arena_free(&q->arena);
     free(q);
 }
 
-static void put_question(struct server_api_question *q)
+static void put_question(struct api_request *q)
 {
     struct exchange *x = q->x;
     struct reply *r = kept_already(q);
@@ -255,8 +243,8 @@ void serve_api(struct visit *v)
     const char *name;
     bool other = false;
     const enum http_method m = exchange_method(v->x);
-    const struct route *route =
-        asked_route(&v->asked, API_STEPS, m == HTTP_POST ? ROUTE_POST : ROUTE_GET, &name, &other);
+    const struct route *route = request_route(
+        &v->request, API_STEPS, m == HTTP_POST ? ROUTE_POST : ROUTE_GET, &name, &other);
     struct reply *r =
         !route || m == HTTP_OTHER ? no_route(other || route) : server_api_refuse(v, route);
     if (r) {
@@ -264,9 +252,9 @@ void serve_api(struct visit *v)
         return;
     }
     struct err e;
-    struct server_api_question *q = server_api_ask_of(v, route, name);
+    struct api_request *q = server_api_ask_of(v, route, name);
     q->ask.arena = &q->arena;
-    if (asked_params(&v->asked, route, &q->arena, &q->ask, &e) != 0) {
+    if (request_params(&v->request, route, &q->arena, &q->ask, &e) != 0) {
         exchange_answer(v->x, reply_of_err(&e));
         server_api_drop(q);
     } else {

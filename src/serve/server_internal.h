@@ -3,10 +3,10 @@
 #ifndef SERVE_SERVER_INTERNAL_H
 #define SERVE_SERVER_INTERNAL_H
 
-#include "serve/asked.h"
 #include "serve/httpd.h"
 #include "serve/listen.h"
 #include "serve/live.h"
+#include "serve/request.h"
 #include "serve/rights.h"
 #include "serve/runs.h"
 #include "serve/server.h"
@@ -35,12 +35,12 @@ struct server {
     struct reply **assets, **assets_plain; /* by the table of assets.h; plain ones when asked for */
 };
 
-/* A request on its way: what was asked, and who asked. */
+/* A request on its way, and the right of its client. */
 struct visit {
     struct server *server;
     struct exchange *x;
     struct arena arena;
-    struct asked asked;
+    struct request request;
     enum right right;
 };
 

@@ -7,8 +7,8 @@
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "serve/assets.h"
+#include "serve/gzip.h"
 #include "serve/server_internal.h"
-#include "serve/squeeze.h"
 
 #define HTML "text/html; charset=utf-8"
 
@@ -72,7 +72,7 @@ void server_page_open(struct server *s)
         struct buf b = {0};
         struct err e;
         s->assets[i] = reply_fixed(&h, a->gzip, a->n_gzip);
-        if (unsqueeze(a->gzip, a->n_gzip, a->n_plain, &b, &e) == 0)
+        if (gzip_unpack(a->gzip, a->n_gzip, a->n_plain, &b, &e) == 0)
             s->assets_plain[i] = reply_make(&plain, &b);
     }
 }
@@ -112,7 +112,7 @@ void serve_page(struct visit *v)
         r = reply_error(405, "method not allowed: use GET");
     if (!r)
         r = find_asset(v);
-    if (!r && v->asked.n_steps == 0)
+    if (!r && v->request.n_steps == 0)
         r = html(200, no_page, sizeof no_page - 1, form_csp);
     exchange_answer(v->x, r ? r : reply_error(404, "page not found"));
 }
@@ -131,8 +131,8 @@ static const char *token_of(struct visit *v)
         json_decref(o);
         return token;
     }
-    struct asked form = {0};
-    if (asked_values(&form, body, &v->arena, &e) != 0)
+    struct request form = {0};
+    if (request_parse_values(&form, body, &v->arena, &e) != 0)
         return NULL;
     for (size_t i = 0; i < form.n_values; i++)
         if (strcmp(form.value[i].name, "token") == 0)

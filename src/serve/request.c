@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* asked.c - see asked.h. */
-#include "serve/asked.h"
+/* request.c - see request.h and route.h. */
+#include "serve/request.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int byte_of(const char *p, size_t n)
     return hex_of(p[1]) * 16 + hex_of(p[2]);
 }
 
-/* Nothing that is asked for has control characters in it, and a NUL would end the text early. */
+/* No path and no parameter has control characters in it, and a NUL would end the text early. */
 static int decode(const char **out, const char *p, size_t n, bool plus, struct arena *a,
                   struct err *e)
 {
@@ -50,13 +50,13 @@ static int decode(const char **out, const char *p, size_t n, bool plus, struct a
 
 /* ---- path and query ---- */
 
-static int read_path(struct asked *out, const char *p, size_t n, struct arena *a, struct err *e)
+static int read_path(struct request *out, const char *p, size_t n, struct arena *a, struct err *e)
 {
     const char *end = p + n;
     while (p < end) {
         const char *slash = memchr(p, '/', (size_t)(end - p));
         const size_t len = slash ? (size_t)(slash - p) : (size_t)(end - p);
-        if (out->n_steps == ASKED_STEPS)
+        if (out->n_steps == REQUEST_STEPS)
             return err_set(e, ERR_NOT_FOUND, "page not found");
         if (len > 0 || slash) {
             const int rc = decode(&out->step[out->n_steps], p, len, false, a, e);
@@ -69,16 +69,16 @@ static int read_path(struct asked *out, const char *p, size_t n, struct arena *a
     return 0;
 }
 
-static int asked_read_value(struct asked *out, const char *p, size_t n, struct arena *a,
-                            struct err *e)
+static int request_read_value(struct request *out, const char *p, size_t n, struct arena *a,
+                              struct err *e)
 {
     if (n == 0)
         return 0;
-    if (out->n_values == ASKED_VALUES)
-        return err_set(e, ERR_USAGE, "more than %d parameters", ASKED_VALUES);
+    if (out->n_values == REQUEST_VALUES)
+        return err_set(e, ERR_USAGE, "more than %d parameters", REQUEST_VALUES);
     const char *equals = memchr(p, '=', n);
     const size_t name = equals ? (size_t)(equals - p) : n;
-    struct asked_value *v = &out->value[out->n_values++];
+    struct request_value *v = &out->value[out->n_values++];
     int rc = decode(&v->name, p, name, true, a, e);
     v->text = "";
     if (rc == 0 && equals)
@@ -86,28 +86,28 @@ static int asked_read_value(struct asked *out, const char *p, size_t n, struct a
     return rc;
 }
 
-int asked_values(struct asked *out, const char *text, struct arena *a, struct err *e)
+int request_parse_values(struct request *out, const char *text, struct arena *a, struct err *e)
 {
     int rc = 0;
     for (const char *p = text; rc == 0 && *p;) {
         const size_t n = strcspn(p, "&");
-        rc = asked_read_value(out, p, n, a, e);
+        rc = request_read_value(out, p, n, a, e);
         p += n + (p[n] == '&');
     }
     return rc;
 }
 
-int asked_read(struct asked *out, const char *uri, struct arena *a, struct err *e)
+int request_parse(struct request *out, const char *uri, struct arena *a, struct err *e)
 {
-    const size_t len = strnlen(uri, ASKED_URI_MOST + 1);
-    *out = (struct asked){0};
-    if (len > ASKED_URI_MOST)
-        return err_set(e, ERR_USAGE, "the URL is longer than %d bytes", ASKED_URI_MOST);
+    const size_t len = strnlen(uri, REQUEST_URI_MOST + 1);
+    *out = (struct request){0};
+    if (len > REQUEST_URI_MOST)
+        return err_set(e, ERR_USAGE, "the URL is longer than %d bytes", REQUEST_URI_MOST);
     if (uri[0] != '/')
         return err_set(e, ERR_USAGE, "the URL is malformed");
     const size_t path = strcspn(uri, "?");
     const int rc = read_path(out, uri + 1, path - 1, a, e);
-    return rc || !uri[path] ? rc : asked_values(out, uri + path + 1, a, e);
+    return rc || !uri[path] ? rc : request_parse_values(out, uri + path + 1, a, e);
 }
 
 /* ---- routes ---- */
@@ -121,7 +121,7 @@ static bool same_word(const char *word, size_t n, const char *step, const char *
     return strlen(step) == n && memcmp(word, step, n) == 0;
 }
 
-static bool is_path(const struct asked *q, size_t at, const char *path, const char **name)
+static bool is_path(const struct request *q, size_t at, const char *path, const char **name)
 {
     *name = NULL;
     for (const char *p = path; *p; at++) {
@@ -133,8 +133,8 @@ static bool is_path(const struct asked *q, size_t at, const char *path, const ch
     return at == q->n_steps;
 }
 
-const struct route *asked_route(const struct asked *q, size_t skip, enum route_method m,
-                                const char **name, bool *other_method)
+const struct route *request_route(const struct request *q, size_t skip, enum route_method m,
+                                  const char **name, bool *other_method)
 {
     *other_method = false;
     for (size_t i = 0; i < n_routes; i++) {
@@ -150,8 +150,8 @@ const struct route *asked_route(const struct asked *q, size_t skip, enum route_m
 
 /* ---- values ---- */
 
-static int asked_read_number(const struct route_param *p, const char *text, int64_t *out,
-                             struct err *e)
+static int request_read_number(const struct route_param *p, const char *text, int64_t *out,
+                               struct err *e)
 {
     char *end;
     errno = 0;
@@ -165,11 +165,11 @@ static int asked_read_number(const struct route_param *p, const char *text, int6
     return 0;
 }
 
-static int asked_read_time(const struct route_param *p, const char *text, int64_t *out,
-                           struct err *e)
+static int request_read_time(const struct route_param *p, const char *text, int64_t *out,
+                             struct err *e)
 {
     int64_t ns;
-    const int rc = asked_read_number(p, text, &ns, e);
+    const int rc = request_read_number(p, text, &ns, e);
     if (rc)
         return rc;
     if (!clock_fits(ns))
@@ -195,9 +195,9 @@ static int read_kind(const struct route_param *p, struct route_value *v, struct 
 {
     switch (p->kind) {
     case PARAM_INT:
-        return asked_read_number(p, v->text, &v->number, e);
+        return request_read_number(p, v->text, &v->number, e);
     case PARAM_TIME:
-        return asked_read_time(p, v->text, &v->number, e);
+        return request_read_time(p, v->text, &v->number, e);
     case PARAM_FLAG:
         return read_flag(p, v->text, &v->number, e);
     default:
@@ -213,7 +213,7 @@ static const struct route_param *find_param(const struct route *r, const char *n
     return NULL;
 }
 
-static int add_value(const struct route *r, const struct asked_value *from,
+static int add_value(const struct route *r, const struct request_value *from,
                      struct route_value *list, size_t *n, struct err *e)
 {
     const struct route_param *p = find_param(r, from->name);
@@ -226,8 +226,8 @@ static int add_value(const struct route *r, const struct asked_value *from,
     return read_kind(p, &list[(*n)++], e);
 }
 
-int asked_params(const struct asked *q, const struct route *r, struct arena *a,
-                 struct route_ask *out, struct err *e)
+int request_params(const struct request *q, const struct route *r, struct arena *a,
+                   struct route_request *out, struct err *e)
 {
     struct route_value *list = arena_array(a, struct route_value, q->n_values + 1);
     size_t n = 0;
@@ -239,4 +239,47 @@ int asked_params(const struct asked *q, const struct route *r, struct arena *a,
     out->values = list;
     out->n_values = n;
     return 0;
+}
+
+/* ---- for routes ---- */
+
+int http_status_of(const struct err *e)
+{
+    switch (e->code) {
+    case ERR_USAGE:
+        return 400;
+    case ERR_NOT_FOUND:
+        return 404;
+    case ERR_BUSY:
+        return 503;
+    case ERR_SYS:
+        return e->sys == ENOENT ? 410 : 500; /* it was there when it was looked up */
+    default:
+        return 500;
+    }
+}
+
+static const struct route_value *routes_find(const struct route_request *q, const char *name)
+{
+    for (size_t i = 0; i < q->n_values; i++)
+        if (strcmp(q->values[i].param->name, name) == 0)
+            return &q->values[i];
+    return NULL;
+}
+
+const char *route_text(const struct route_request *q, const char *name)
+{
+    const struct route_value *v = routes_find(q, name);
+    return v ? v->text : NULL;
+}
+
+int64_t route_number(const struct route_request *q, const char *name, int64_t otherwise)
+{
+    const struct route_value *v = routes_find(q, name);
+    return v ? v->number : otherwise;
+}
+
+wall_ns route_time(const struct route_request *q, const char *name)
+{
+    return (wall_ns){route_number(q, name, 0)};
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squeeze.c - see squeeze.h. */
-#include "serve/squeeze.h"
+/* gzip.c - see gzip.h. */
+#include "serve/gzip.h"
 
 #include <limits.h>
 #include <zlib.h>
@@ -20,7 +20,7 @@ static bool deflate_all(z_stream *z, struct buf *out)
     return true;
 }
 
-bool squeeze_zlib(const void *p, size_t n, bool noise, struct buf *out)
+bool gzip_pack_zlib(const void *p, size_t n, bool noise, struct buf *out)
 {
     const int strategy = noise ? Z_HUFFMAN_ONLY : Z_DEFAULT_STRATEGY;
     z_stream z = {0};
@@ -35,12 +35,12 @@ bool squeeze_zlib(const void *p, size_t n, bool noise, struct buf *out)
     return good;
 }
 
-bool squeeze(const void *p, size_t n, bool noise, struct buf *out)
+bool gzip_pack(const void *p, size_t n, bool noise, struct buf *out)
 {
-    return n >= SQUEEZE_LEAST && (gzip_isal(p, n, out) || squeeze_zlib(p, n, noise, out));
+    return n >= GZIP_LEAST && (gzip_isal(p, n, out) || gzip_pack_zlib(p, n, noise, out));
 }
 
-int unsqueeze(const void *p, size_t n, size_t n_plain, struct buf *out, struct err *e)
+int gzip_unpack(const void *p, size_t n, size_t n_plain, struct buf *out, struct err *e)
 {
     z_stream z = {0};
     if (n > INT_MAX || n_plain > INT_MAX || inflateInit2(&z, GZIP_BITS) != Z_OK)
