@@ -13,11 +13,10 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/trust.h"
-#include "serve/conns.h"
 #include "serve/cutfile.h"
 #include "serve/heap.h"
-#include "serve/peer.h"
 #include "serve/server_internal.h"
+#include "serve/sockets.h"
 #include "serve/tls_late.h"
 
 /* ---- answers ---- */
@@ -156,12 +155,6 @@ static void request(void *ctx, struct exchange *x)
     arena_free(&v.arena);
 }
 
-static bool server_admit(void *ctx, const struct sockaddr *peer, socklen_t len)
-{
-    (void)ctx, (void)peer, (void)len;
-    return true;
-}
-
 static void fill_facts(void *ctx, struct runs_facts *out)
 {
     struct server *s = ctx;
@@ -243,7 +236,6 @@ static int start_http(struct server *s, const struct server_options *ask, struct
     struct httpd_options h = {.fd = s->place.fd,
                               .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
                               .request = request,
-                              .admit = server_admit,
                               .ctx = s};
     int rc = 0;
     if (s->tls)

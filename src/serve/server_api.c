@@ -114,7 +114,7 @@ static struct reply *reply_of(const struct api_request *q, struct route_answer *
         .cache = tagged ? "private, no-cache" : NULL,
         .encoding = gzip ? "gzip" : NULL,
         .file_name = a->file_name,
-        .script = q->route->document ? document_csp : NULL,
+        .csp = q->route->document ? document_csp : NULL,
     };
     snprintf(etag, sizeof etag, "\"%016llx%c\"",
              (unsigned long long)hash_bytes(a->body.p, a->body.len), gzip ? 'g' : 'p');

@@ -4,12 +4,12 @@
 #define SERVE_SERVER_INTERNAL_H
 
 #include "serve/httpd.h"
-#include "serve/listen.h"
 #include "serve/live.h"
 #include "serve/request.h"
 #include "serve/rights.h"
 #include "serve/runs.h"
 #include "serve/server.h"
+#include "serve/sockets.h"
 #include "serve/work.h"
 
 enum {

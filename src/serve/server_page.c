@@ -52,7 +52,7 @@ static struct reply_head server_page_head_of(const struct asset *a, bool gzip)
         .etag = a->etag,
         .cache = a->forever ? "public, max-age=31536000, immutable" : "no-cache",
         .encoding = gzip ? "gzip" : NULL,
-        .script = page_csp,
+        .csp = page_csp,
     };
 }
 
@@ -87,8 +87,7 @@ void server_page_close(struct server *s)
 
 static struct reply *html(int status, const char *text, size_t n, const char *csp)
 {
-    return reply_fixed(&(struct reply_head){.status = status, .type = HTML, .script = csp}, text,
-                       n);
+    return reply_fixed(&(struct reply_head){.status = status, .type = HTML, .csp = csp}, text, n);
 }
 
 static struct reply *find_asset(const struct visit *v)
