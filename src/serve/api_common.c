@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_common.c - see api_internal.h: parameters, errors, and answers that take long. */
+/* api_common.c - see api_internal.h. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/control_run.h"
 #include "base/mem.h"
 #include "query/events.h"
+#include "query/search.h"
+#include "rules/verdict_json.h"
 #include "serve/api_internal.h"
 #include "serve/memo.h"
 #include "serve/runs.h"
+#include "tables/opsview.h"
+#include "tables/statview.h"
+#include "tables/stepsview.h"
 
 /* Events that are read while a request waits: some 50 ms for an answer, some 20 ms for the steps.
  */
@@ -283,3 +289,20 @@ int answer_with_steps(const struct route_request *q, steps_fn *put, struct route
     memo_unref(v);
     return rc;
 }
+
+/* ---- rows ---- */
+
+static struct row_cell entity_at(const void *x, size_t i, const char **key)
+{
+    (void)key;
+    return row_text(((const struct series_key *)x)[i].entity);
+}
+
+static struct row_cell outlier_at(const void *x, size_t i, const char **key)
+{
+    (void)key;
+    return row_object(((const struct step_hist *)x)->outliers[i]);
+}
+
+#define ROWS_FILE "serve/api_rows.def"
+#include "base/row_expand.h"

@@ -7,7 +7,6 @@
 #include "query/search.h"
 #include "query/timeline.h"
 #include "serve/api_internal.h"
-#include "serve/api_rows.h"
 
 /* Events that one request decodes: some 50 ms. To sum them up, or to compare names, takes longer.
  */

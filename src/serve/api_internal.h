@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_internal.h - what the files of the API share: parameters that many routes have, limits,
- * errors. */
+/* api_internal.h - shared by the files of the API: parameters that many routes have, limits,
+ * errors, answers that take long, and the rows that only the API has (api_rows.def). */
 #ifndef SERVE_API_INTERNAL_H
 #define SERVE_API_INTERNAL_H
 
 #include "base/json_write.h"
+#include "base/row_table.h"
+#include "query/devhist.h"
+#include "query/eventsum.h"
+#include "query/stepmarks.h"
+#include "query/timeline.h"
 #include "serve/route.h"
+#include "serve/runs.h"
+#include "tables/show.h"
 #include "tables/stepdigest.h"
 
 /* No answer is larger; who wants more asks for less at a time. */
@@ -60,5 +67,59 @@ typedef int steps_fn(const struct route_request *q, const struct step_digest *d,
  * is not cached (`passing`). */
 MUST_CHECK int answer_with_steps(const struct route_request *q, steps_fn *put,
                                  struct route_answer *out, struct err *e);
+
+/* ---- the body of a POST ---- */
+
+/* {"set": "interval=100ms"}, and nothing else in it: the request, checked, in the arena. Pure. */
+MUST_CHECK int control_body(const char *body, size_t n, struct arena *a, const char **set,
+                            struct err *e);
+
+/* ---- rows ---- */
+
+/* A metric of a node: n series that follow each other. */
+struct api_metric {
+    const struct series_key *first;
+    size_t n;
+};
+
+struct api_run {
+    const struct show *show;
+    const char *name;
+    uint64_t version;
+    const char *no_control; /* why the client may not change it; NULL: it may */
+    struct api_metric *metrics;
+    size_t n_metrics;
+    bool has_detail;
+};
+
+struct api_step_hist {
+    const struct rank_marks *rank;
+    enum event_mode mode;
+    const struct step_hist *h;
+};
+
+struct api_event {
+    const struct event_sum *sum;
+    double window_s;
+};
+
+struct api_lane {
+    const struct timeline_lane *lane;
+    size_t id;
+};
+
+struct api_status {
+    struct runs_facts facts;
+    int64_t memory_bytes; /* negative: not known */
+    double cpu_s;
+    bool may_control;
+    const char *const *folders;
+    size_t n_folders;
+};
+
+extern const struct row_table row_Error, row_Pending, row_RunEntry, row_BrokenRun, row_Run,
+    row_OneSeries, row_Grid, row_Heatmap, row_DeviceHistogram, row_StepHistogram, row_Histograms,
+    row_Event, row_Lane, row_Timeline, row_Search, row_ControlAsk, row_ControlSaid,
+    row_ControlAnswer, row_Status, row_OpenApi, row_Report;
 
 #endif

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_runs.c - the list of runs, one run, its findings. */
+/* api_runs.c - the list of runs, one run, its findings, control of its recording; the server
+ * itself. */
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "agent/control_run.h"
 #include "query/eventsum.h"
 #include "query/series.h"
 #include "rules/verdict.h"
 #include "run/run_info.h"
 #include "serve/api_internal.h"
-#include "serve/api_rows.h"
+#include "serve/route.h"
 #include "serve/runs.h"
 #include "tables/show.h"
 
@@ -97,4 +103,84 @@ int api_findings(const struct route_request *q, struct route_answer *out, struct
     else if (rc == 0)
         answer_pending(out);
     return rc;
+}
+
+/* ---- control: {"set": "interval=100ms"} changes a recording while it goes on ---- */
+
+const struct route_param api_control_params[] = {
+    {"node", PARAM_TEXT,
+     .help = "Only this node (default: all nodes recorded on the server's machine)."},
+    {0},
+};
+
+int control_body(const char *body, size_t n, struct arena *a, const char **set, struct err *e)
+{
+    json_error_t why;
+    struct control_request ignored;
+    json_t *tree = json_loadb(body, n, JSON_REJECT_DUPLICATES, &why);
+    const json_t *text = json_object_get(tree, "set");
+    const char *said =
+        json_is_string(text) && json_object_size(tree) == 1 ? json_string_value(text) : NULL;
+    *set = said ? arena_strdup(a, said) : NULL;
+    json_decref(tree);
+    if (!*set)
+        return err_set(e, ERR_USAGE, "the body must be {\"set\": \"...\"}");
+    return control_parse(*set, strlen(*set), &ignored, e);
+}
+
+int api_control(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct control_said *said;
+    struct jw j = {.out = &out->body};
+    const char *set;
+    size_t n;
+    int rc = control_body(q->body, q->body_len, q->arena, &set, e);
+    if (rc)
+        return rc;
+    const struct control_run_ask ask = {q->info, route_text(q, "node"), &set, 1};
+    rc = control_run(&ask, q->arena, &said, &n, e);
+    if (rc == 0) {
+        jw_object(&j, NULL);
+        rows_json(&j, "answer", &row_ControlSaid, said, n, NULL);
+        jw_end(&j);
+    } else if (rc == ERR_NOT_FOUND) {
+        answer_error(out, 409, e->msg);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* ---- the server itself ---- */
+
+const struct route_param api_status_params[] = {{0}};
+
+/* Resident bytes; negative: not known. */
+static int64_t memory_bytes(void)
+{
+    long long pages = -1;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return -1;
+    const int n = fscanf(f, "%*d %lld", &pages);
+    fclose(f);
+    return n == 1 ? (int64_t)pages * sysconf(_SC_PAGESIZE) : -1;
+}
+
+static double cpu_s(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+int api_status(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct jw j = {.out = &out->body};
+    struct api_status status = {
+        .memory_bytes = memory_bytes(), .cpu_s = cpu_s(), .may_control = q->may_control};
+    (void)e;
+    status.n_folders = runs_folders(q->runs, &status.folders);
+    runs_get_facts(q->runs, &status.facts);
+    row_json(&j, NULL, &row_Status, &status, NULL);
+    return 0;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* request.c - see request.h and route.h. */
-#include "serve/request.h"
-
+/* request.c - the path and the parameters of a request, see route.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "serve/route.h"
 
 /* ---- bytes ---- */
 

@@ -10,7 +10,6 @@
 #include "compare/compare.h"
 #include "rules/verdict_json.h"
 #include "serve/api_internal.h"
-#include "serve/api_rows.h"
 #include "tables/breakview.h"
 #include "tables/opsview.h"
 #include "tables/statview.h"

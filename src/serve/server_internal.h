@@ -5,8 +5,8 @@
 
 #include "serve/httpd.h"
 #include "serve/live.h"
-#include "serve/request.h"
 #include "serve/rights.h"
+#include "serve/route.h"
 #include "serve/runs.h"
 #include "serve/server.h"
 #include "serve/sockets.h"
@@ -49,12 +49,9 @@ struct reply *reply_error(int status, const char *text);
 struct reply *reply_of_err(const struct err *e);
 bool accepts_gzip(const struct exchange *x);
 
-/* Each answers the exchange, now or later. They may take the visit's arena over. */
-void serve_api(struct visit *v);
-void serve_page(struct visit *v);
-void serve_login(struct visit *v);
+bool has_json_body(const struct exchange *x);
 
-void server_page_open(struct server *s);
-void server_page_close(struct server *s);
+/* Answers a request to the API, now or from another thread. May take the visit's arena over. */
+void serve_api(struct visit *v);
 
 #endif

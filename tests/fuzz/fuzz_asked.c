@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "serve/request.h"
+#include "serve/route.h"
 #include "serve/rights.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/api_internal.h"
-#include "serve/control_body.h"
 #include "test.h"
 
 static int parse(const char *body, const char **set, struct err *e)

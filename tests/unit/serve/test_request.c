@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_request.c - request lines taken apart, and parameters by a route's table. */
-#include "serve/request.h"
+#include "serve/route.h"
 #include "test.h"
 
 static const struct route_param params[] = {
