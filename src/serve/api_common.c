@@ -292,13 +292,13 @@ int answer_with_steps(const struct route_request *q, steps_fn *put, struct route
 
 /* ---- rows ---- */
 
-static struct row_cell entity_at(const void *x, size_t i, const char **key)
+static struct row_cell rows_entity_at(const void *x, size_t i, const char **key)
 {
     (void)key;
     return row_text(((const struct series_key *)x)[i].entity);
 }
 
-static struct row_cell outlier_at(const void *x, size_t i, const char **key)
+static struct row_cell rows_outlier_at(const void *x, size_t i, const char **key)
 {
     (void)key;
     return row_object(((const struct step_hist *)x)->outliers[i]);

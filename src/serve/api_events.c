@@ -26,8 +26,7 @@ const struct route_param api_events_params[] = {
 
 enum { EVENTS_LIMIT = 200 };
 
-static int api_events_window_of(const struct route_request *q, struct event_window *w,
-                                struct err *e)
+static int events_window_of(const struct route_request *q, struct event_window *w, struct err *e)
 {
     *w = (struct event_window){.node = route_text(q, "node"),
                                .rank = route_number(q, "rank", -1),
@@ -36,13 +35,13 @@ static int api_events_window_of(const struct route_request *q, struct event_wind
     return route_window(q, &w->from, &w->to, e);
 }
 
-static int api_events_put(const struct route_request *q, struct route_answer *out, struct err *e)
+static int events_put(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct event_window w;
     struct jw j = {.out = &out->body};
     struct event_sum *v;
     size_t n;
-    int rc = api_events_window_of(q, &w, e);
+    int rc = events_window_of(q, &w, e);
     if (rc == 0)
         rc = event_sums_within(q->run, &w, q->arena, &v, &n, e);
     if (rc)
@@ -61,13 +60,12 @@ int api_events(const struct route_request *q, struct route_answer *out, struct e
 {
     struct event_window w;
     uint64_t cost;
-    int rc = api_events_window_of(q, &w, e);
+    int rc = events_window_of(q, &w, e);
     if (rc == 0)
         rc = event_sums_cost(q->run, &w, q->arena, &cost, e);
     if (rc)
         return rc;
-    return cost <= 2 * SUM_BUDGET ? api_events_put(q, out, e)
-                                  : answer_async(q, api_events_put, out, e);
+    return cost <= 2 * SUM_BUDGET ? events_put(q, out, e) : answer_async(q, events_put, out, e);
 }
 
 /* ---- timeline ---- */
@@ -90,42 +88,42 @@ enum { PX = 1500, SLICES = 20000 };
 /* A field of all slices; they are many, so it is written without looking up what a level is. */
 typedef int64_t slice_field(const struct timeline_slice *s, wall_ns from);
 
-static int64_t field_lane(const struct timeline_slice *s, wall_ns from)
+static int64_t slice_lane(const struct timeline_slice *s, wall_ns from)
 {
     (void)from;
     return s->lane;
 }
 
-static int64_t field_row(const struct timeline_slice *s, wall_ns from)
+static int64_t slice_row(const struct timeline_slice *s, wall_ns from)
 {
     (void)from;
     return s->row;
 }
 
-static int64_t field_start(const struct timeline_slice *s, wall_ns from)
+static int64_t slice_start(const struct timeline_slice *s, wall_ns from)
 {
     return s->start - from.ns;
 }
 
-static int64_t field_dur(const struct timeline_slice *s, wall_ns from)
+static int64_t slice_dur(const struct timeline_slice *s, wall_ns from)
 {
     (void)from;
     return s->dur_ns;
 }
 
-static int64_t field_name(const struct timeline_slice *s, wall_ns from)
+static int64_t slice_name(const struct timeline_slice *s, wall_ns from)
 {
     (void)from;
     return s->name;
 }
 
-static int64_t field_category(const struct timeline_slice *s, wall_ns from)
+static int64_t slice_category(const struct timeline_slice *s, wall_ns from)
 {
     (void)from;
     return s->category;
 }
 
-static int64_t field_merged(const struct timeline_slice *s, wall_ns from)
+static int64_t slice_merged(const struct timeline_slice *s, wall_ns from)
 {
     (void)from;
     return s->merged;
@@ -135,12 +133,12 @@ static const struct {
     const char *name;
     slice_field *of;
 } fields[] = {
-    {"lane", field_lane},     {"row", field_row},   {"start", field_start},
-    {"dur", field_dur},       {"name", field_name}, {"category", field_category},
-    {"merged", field_merged},
+    {"lane", slice_lane},     {"row", slice_row},   {"start", slice_start},
+    {"dur", slice_dur},       {"name", slice_name}, {"category", slice_category},
+    {"merged", slice_merged},
 };
 
-static void slices_json(struct jw *j, const struct timeline *t, size_t n, wall_ns from)
+static void timeline_slices_json(struct jw *j, const struct timeline *t, size_t n, wall_ns from)
 {
     jw_object(j, "slices");
     for (size_t k = 0; k < COUNT_OF(fields); k++) {
@@ -173,12 +171,12 @@ static void timeline_json(struct jw *j, const struct timeline *t, const struct t
     for (size_t i = 0; i < CAT_N; i++)
         jw_str(j, NULL, category_words[i].name);
     jw_end(j);
-    slices_json(j, t, n, ask->from);
+    timeline_slices_json(j, t, n, ask->from);
     jw_bool(j, "cut", t->cut || n < t->n_slices);
     jw_end(j);
 }
 
-static int put_timeline(const struct route_request *q, const struct step_digest *d,
+static int timeline_put(const struct route_request *q, const struct step_digest *d,
                         struct route_answer *answer, struct err *e)
 {
     struct buf *out = &answer->body;
@@ -211,7 +209,7 @@ static int put_timeline(const struct route_request *q, const struct step_digest 
 
 int api_timeline(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    return answer_with_steps(q, put_timeline, out, e);
+    return answer_with_steps(q, timeline_put, out, e);
 }
 
 /* ---- by name ---- */

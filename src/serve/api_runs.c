@@ -40,7 +40,7 @@ int api_runs(const struct route_request *q, struct route_answer *out, struct err
 
 const struct route_param api_run_params[] = {{0}};
 
-static const char *why_no_control(const struct route_request *q)
+static const char *runs_why_no_control(const struct route_request *q)
 {
     const struct run_info *info = run_get_info(q->run);
     if (info->status != RUN_RUNNING)
@@ -50,7 +50,7 @@ static const char *why_no_control(const struct route_request *q)
 }
 
 /* Series are sorted by node, metric and entity. */
-static int read_metrics(struct api_run *out, const struct route_request *q, struct err *e)
+static int runs_read_metrics(struct api_run *out, const struct route_request *q, struct err *e)
 {
     struct series_key *v;
     size_t n;
@@ -67,17 +67,19 @@ static int read_metrics(struct api_run *out, const struct route_request *q, stru
     return 0;
 }
 
-static int api_runs_put_run(const struct route_request *q, const struct step_digest *d,
-                            struct route_answer *out, struct err *e)
+static int runs_put_run(const struct route_request *q, const struct step_digest *d,
+                        struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
     struct show show;
     const struct show_known known = {&d->phases, d->view.why, d->window, d->allocator};
-    struct api_run run = {
-        .show = &show, .name = q->name, .version = q->version, .no_control = why_no_control(q)};
+    struct api_run run = {.show = &show,
+                          .name = q->name,
+                          .version = q->version,
+                          .no_control = runs_why_no_control(q)};
     int rc = show_read_with(&show, q->run, &known, q->arena, e);
     if (rc == 0)
-        rc = read_metrics(&run, q, e);
+        rc = runs_read_metrics(&run, q, e);
     if (rc == 0)
         rc = events_have_operators(q->run, &run.has_detail, e);
     if (rc == 0)
@@ -87,7 +89,7 @@ static int api_runs_put_run(const struct route_request *q, const struct step_dig
 
 int api_run(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    return answer_with_steps(q, api_runs_put_run, out, e);
+    return answer_with_steps(q, runs_put_run, out, e);
 }
 
 /* ---- findings ---- */
@@ -154,7 +156,7 @@ int api_control(const struct route_request *q, struct route_answer *out, struct 
 const struct route_param api_status_params[] = {{0}};
 
 /* Resident bytes; negative: not known. */
-static int64_t memory_bytes(void)
+static int64_t status_memory_bytes(void)
 {
     long long pages = -1;
     FILE *f = fopen("/proc/self/statm", "re");
@@ -165,7 +167,7 @@ static int64_t memory_bytes(void)
     return n == 1 ? (int64_t)pages * sysconf(_SC_PAGESIZE) : -1;
 }
 
-static double cpu_s(void)
+static double status_cpu_s(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
@@ -176,8 +178,9 @@ static double cpu_s(void)
 int api_status(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
-    struct api_status status = {
-        .memory_bytes = memory_bytes(), .cpu_s = cpu_s(), .may_control = q->may_control};
+    struct api_status status = {.memory_bytes = status_memory_bytes(),
+                                .cpu_s = status_cpu_s(),
+                                .may_control = q->may_control};
     (void)e;
     status.n_folders = runs_folders(q->runs, &status.folders);
     runs_get_facts(q->runs, &status.facts);

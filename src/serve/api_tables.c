@@ -26,7 +26,7 @@ const struct route_param api_stats_params[] = {
     {0},
 };
 
-static int put_stats(const struct route_request *q, const struct loop_window *loop, struct buf *out,
+static int stats_put(const struct route_request *q, const struct loop_window *loop, struct buf *out,
                      struct err *e)
 {
     const struct series_ask ask = {.node = route_text(q, "node"),
@@ -47,16 +47,16 @@ static int put_stats(const struct route_request *q, const struct loop_window *lo
     return rc;
 }
 
-static int put_loop_stats(const struct route_request *q, const struct step_digest *d,
+static int stats_put_loop(const struct route_request *q, const struct step_digest *d,
                           struct route_answer *out, struct err *e)
 {
-    return put_stats(q, &d->window, &out->body, e);
+    return stats_put(q, &d->window, &out->body, e);
 }
 
 int api_stats(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    return route_number(q, "loop", 0) ? answer_with_steps(q, put_loop_stats, out, e)
-                                      : put_stats(q, NULL, &out->body, e);
+    return route_number(q, "loop", 0) ? answer_with_steps(q, stats_put_loop, out, e)
+                                      : stats_put(q, NULL, &out->body, e);
 }
 
 /* ---- series ---- */
@@ -77,8 +77,8 @@ const struct route_param api_series_params[] = {
 /* A point takes at least so many bytes: "1,1,1,1," and 18 digits of time. */
 enum { POINT_BYTES = 26 };
 
-static int api_tables_put_metric(const struct route_request *q, const struct series_ask *ask,
-                                 const struct keys *all, struct jw *j, struct err *e)
+static int series_put_metric(const struct route_request *q, const struct series_ask *ask,
+                             const struct keys *all, struct jw *j, struct err *e)
 {
     int rc = query_check(q->run, ask, all, e);
     for (size_t i = 0; rc == 0 && i < all->n; i++) {
@@ -119,7 +119,7 @@ int api_series(const struct route_request *q, struct route_answer *out, struct e
             .points = (size_t)route_number(q, "points", 0),
         };
         asked++;
-        rc = api_tables_put_metric(q, &ask, &all, &j, e);
+        rc = series_put_metric(q, &ask, &all, &j, e);
     }
     jw_end(&j);
     return rc == 0 && asked == 0 ? err_set(e, ERR_USAGE, "series: parameter metric is missing")
@@ -224,7 +224,7 @@ const struct route_param api_steps_params[] = {
     {0},
 };
 
-static int api_steps_ask_of(const struct route_request *q, struct steps_ask *out, struct err *e)
+static int steps_ask_of(const struct route_request *q, struct steps_ask *out, struct err *e)
 {
     int64_t mode = -1;
     const int rc = route_word(q, "mode", event_mode_names, &mode, e);
@@ -239,12 +239,12 @@ static int api_steps_ask_of(const struct route_request *q, struct steps_ask *out
 }
 
 /* Of a window of time, which need not be among the steps that a digest has in full. */
-static int window_now(const struct route_request *q, struct route_answer *out, struct err *e)
+static int steps_window_now(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct steps_ask ask;
     struct steps_view view;
     struct jw j = {.out = &out->body};
-    int rc = api_steps_ask_of(q, &ask, e);
+    int rc = steps_ask_of(q, &ask, e);
     if (rc == 0)
         rc = stepsview_read(&view, q->run, &ask, q->arena, e);
     if (rc == 0)
@@ -252,13 +252,13 @@ static int window_now(const struct route_request *q, struct route_answer *out, s
     return rc ? rc : answer_fits(&out->body, "steps", e);
 }
 
-static int api_steps_put_last(const struct route_request *q, const struct step_digest *d,
-                              struct route_answer *out, struct err *e)
+static int steps_put_last(const struct route_request *q, const struct step_digest *d,
+                          struct route_answer *out, struct err *e)
 {
     struct steps_ask ask;
     struct steps_view view;
     struct jw j = {.out = &out->body};
-    int rc = api_steps_ask_of(q, &ask, e);
+    int rc = steps_ask_of(q, &ask, e);
     if (rc == 0)
         rc = stepsview_cut(&view, &d->view, &ask, q->arena, e);
     if (rc == 0)
@@ -269,11 +269,11 @@ static int api_steps_put_last(const struct route_request *q, const struct step_d
 int api_steps(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct steps_ask ask;
-    const int rc = api_steps_ask_of(q, &ask, e);
+    const int rc = steps_ask_of(q, &ask, e);
     if (rc)
         return rc;
-    return ask.from.ns || ask.to.ns ? answer_async(q, window_now, out, e)
-                                    : answer_with_steps(q, api_steps_put_last, out, e);
+    return ask.from.ns || ask.to.ns ? answer_async(q, steps_window_now, out, e)
+                                    : answer_with_steps(q, steps_put_last, out, e);
 }
 
 /* ---- histograms ---- */
@@ -285,7 +285,7 @@ const struct route_param api_histograms_params[] = {
     {0},
 };
 
-static int devices_json(struct jw *j, const struct route_request *q, struct err *e)
+static int histograms_devices_json(struct jw *j, const struct route_request *q, struct err *e)
 {
     const enum metric_id percents[] = {M_CPU_UTIL, M_GPU_UTIL};
     int rc = 0;
@@ -305,7 +305,8 @@ static int devices_json(struct jw *j, const struct route_request *q, struct err 
     return rc;
 }
 
-static void all_steps_json(struct jw *j, const struct route_request *q, const struct step_digest *d)
+static void histograms_steps_json(struct jw *j, const struct route_request *q,
+                                  const struct step_digest *d)
 {
     const char *node = route_text(q, "node");
     struct step_hist *h = arena_array(q->arena, struct step_hist, MODE_N);
@@ -322,18 +323,18 @@ static void all_steps_json(struct jw *j, const struct route_request *q, const st
     jw_end(j);
 }
 
-static int put_histograms(const struct route_request *q, const struct step_digest *d,
+static int histograms_put(const struct route_request *q, const struct step_digest *d,
                           struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
     jw_object(&j, NULL);
-    const int rc = devices_json(&j, q, e);
-    all_steps_json(&j, q, d);
+    const int rc = histograms_devices_json(&j, q, e);
+    histograms_steps_json(&j, q, d);
     jw_end(&j);
     return rc ? rc : answer_fits(&out->body, "histograms", e);
 }
 
 int api_histograms(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    return answer_with_steps(q, put_histograms, out, e);
+    return answer_with_steps(q, histograms_put, out, e);
 }

@@ -9,7 +9,7 @@
 
 enum { GZIP_BITS = 15 + 16, LEVEL = 1, MEMORY = 8 };
 
-static bool deflate_all(z_stream *z, struct buf *out)
+static bool gzip_deflate(z_stream *z, struct buf *out)
 {
     buf_reserve(out, deflateBound(z, z->avail_in));
     z->next_out = out->p;
@@ -28,7 +28,7 @@ bool gzip_pack_zlib(const void *p, size_t n, bool noise, struct buf *out)
         return false;
     z.next_in = (Bytef *)(uintptr_t)p;
     z.avail_in = (uInt)n;
-    const bool good = deflate_all(&z, out) && out->len < n;
+    const bool good = gzip_deflate(&z, out) && out->len < n;
     deflateEnd(&z);
     if (!good)
         buf_free(out);

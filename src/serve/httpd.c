@@ -392,7 +392,7 @@ static void httpd_begin_sending(struct httpd *h, struct conn *x, struct reply *r
 
 /* ---- requests ---- */
 
-static struct exchange *httpd_begin(struct httpd *h, struct MHD_Connection *c, const char *uri)
+static struct exchange *exchange_begin(struct httpd *h, struct MHD_Connection *c, const char *uri)
 {
     struct exchange *x = xcalloc(1, sizeof *x);
     const union MHD_ConnectionInfo *own =
@@ -402,13 +402,13 @@ static struct exchange *httpd_begin(struct httpd *h, struct MHD_Connection *c, c
     return x;
 }
 
-static void *log_uri(void *cls, const char *uri, struct MHD_Connection *c)
+static void *httpd_log_uri(void *cls, const char *uri, struct MHD_Connection *c)
 {
-    return httpd_begin(cls, c, uri);
+    return exchange_begin(cls, c, uri);
 }
 
-static void completed(void *cls, struct MHD_Connection *c, void **own,
-                      enum MHD_RequestTerminationCode code)
+static void httpd_completed(void *cls, struct MHD_Connection *c, void **own,
+                            enum MHD_RequestTerminationCode code)
 {
     struct exchange *x = *own;
     (void)c, (void)code;
@@ -425,30 +425,30 @@ static void completed(void *cls, struct MHD_Connection *c, void **own,
     free(x);
 }
 
-static enum http_method method_of(const char *text)
+static enum http_method httpd_method_of(const char *text)
 {
     if (strcmp(text, "GET") == 0 || strcmp(text, "HEAD") == 0)
         return HTTP_GET;
     return strcmp(text, "POST") == 0 ? HTTP_POST : HTTP_OTHER;
 }
 
-static bool declared_too_large(struct exchange *x)
+static bool exchange_declared_too_large(struct exchange *x)
 {
     const char *length = exchange_header(x, "Content-Length");
     return length && strtoull(length, NULL, 10) > HTTP_BODY_MOST;
 }
 
-static bool has_tag(const struct exchange *x, const struct reply *r)
+static bool exchange_has_tag(const struct exchange *x, const struct reply *r)
 {
     const char *list = r->etag[0] ? exchange_header(x, "If-None-Match") : NULL;
     return list && strlen(list) < WORD_MOST && strstr(list, r->etag) != NULL;
 }
 
-static enum MHD_Result send_reply(struct exchange *x)
+static enum MHD_Result exchange_send(struct exchange *x)
 {
     struct reply *r = x->reply;
     conn_is(x->conn, r->stream ? CONN_STREAMS : CONN_RECEIVES);
-    if (r->status != 200 || !has_tag(x, r)) {
+    if (r->status != 200 || !exchange_has_tag(x, r)) {
         if (r->bytes)
             httpd_begin_sending(x->httpd, x->conn, r);
         return MHD_queue_response(x->connection, (unsigned)r->status, r->response);
@@ -460,7 +460,7 @@ static enum MHD_Result send_reply(struct exchange *x)
 }
 
 /* The request is whole, or it is refused before its body came. */
-static enum MHD_Result httpd_serve(struct exchange *x)
+static enum MHD_Result exchange_serve(struct exchange *x)
 {
     if (!x->complete) {
         x->complete = true;
@@ -469,10 +469,10 @@ static enum MHD_Result httpd_serve(struct exchange *x)
         if (x->waits) /* another thread has it; once that has answered this is called again */
             return MHD_YES;
     }
-    return send_reply(x);
+    return exchange_send(x);
 }
 
-static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *n)
+static enum MHD_Result exchange_take_body(struct exchange *x, const char *data, size_t *n)
 {
     if (x->body.len + *n > HTTP_BODY_MOST)
         return MHD_NO;
@@ -481,26 +481,26 @@ static enum MHD_Result take_body(struct exchange *x, const char *data, size_t *n
     return MHD_YES;
 }
 
-static enum MHD_Result handle(void *cls, struct MHD_Connection *c, const char *url,
-                              const char *method, const char *version, const char *data, size_t *n,
-                              void **own)
+static enum MHD_Result httpd_handle(void *cls, struct MHD_Connection *c, const char *url,
+                                    const char *method, const char *version, const char *data,
+                                    size_t *n, void **own)
 {
     struct exchange *x = *own;
     (void)version;
     if (!x)
-        x = *own = httpd_begin(cls, c, url);
+        x = *own = exchange_begin(cls, c, url);
     if (!x->seen) {
         x->seen = true;
-        x->method = method_of(method);
-        x->too_large = declared_too_large(x);
-        return x->too_large ? httpd_serve(x) : MHD_YES;
+        x->method = httpd_method_of(method);
+        x->too_large = exchange_declared_too_large(x);
+        return x->too_large ? exchange_serve(x) : MHD_YES;
     }
-    return *n ? take_body(x, data, n) : httpd_serve(x);
+    return *n ? exchange_take_body(x, data, n) : exchange_serve(x);
 }
 
 /* ---- the daemon ---- */
 
-static void start_daemon(struct httpd *h)
+static void httpd_start_daemon(struct httpd *h)
 {
     const bool tls = h->options.cert != NULL;
     const struct MHD_OptionItem tls_options[] = {
@@ -512,13 +512,14 @@ static void start_daemon(struct httpd *h)
     h->daemon = MHD_start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
             (tls ? MHD_USE_TLS : 0),
-        0, httpd_admit, h, handle, h, MHD_OPTION_LISTEN_SOCKET, h->options.fd,
+        0, httpd_admit, h, httpd_handle, h, MHD_OPTION_LISTEN_SOCKET, h->options.fd,
         MHD_OPTION_THREAD_POOL_SIZE, h->options.threads, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)STACK, MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
-        log_uri, h, MHD_OPTION_NOTIFY_COMPLETED, completed, h, MHD_OPTION_NOTIFY_CONNECTION,
-        httpd_notify, h, MHD_OPTION_ARRAY, tls ? tls_options : none, MHD_OPTION_END);
+        httpd_log_uri, h, MHD_OPTION_NOTIFY_COMPLETED, httpd_completed, h,
+        MHD_OPTION_NOTIFY_CONNECTION, httpd_notify, h, MHD_OPTION_ARRAY, tls ? tls_options : none,
+        MHD_OPTION_END);
 }
 
 int httpd_start(struct httpd **out, const struct httpd_options *options, struct err *e)
@@ -533,7 +534,7 @@ int httpd_start(struct httpd **out, const struct httpd_options *options, struct 
         free(h);
         return rc;
     }
-    start_daemon(h);
+    httpd_start_daemon(h);
     if (!h->daemon) {
         h->options.fd = -1; /* stays the caller's */
         httpd_stop(h);

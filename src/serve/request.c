@@ -9,7 +9,7 @@
 
 /* ---- bytes ---- */
 
-static int hex_of(char c)
+static int request_hex_of(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -18,23 +18,23 @@ static int hex_of(char c)
 }
 
 /* -1: not two hexadecimal digits. */
-static int byte_of(const char *p, size_t n)
+static int request_byte_of(const char *p, size_t n)
 {
-    if (n < 3 || hex_of(p[1]) < 0 || hex_of(p[2]) < 0)
+    if (n < 3 || request_hex_of(p[1]) < 0 || request_hex_of(p[2]) < 0)
         return -1;
-    return hex_of(p[1]) * 16 + hex_of(p[2]);
+    return request_hex_of(p[1]) * 16 + request_hex_of(p[2]);
 }
 
 /* No path and no parameter has control characters in it, and a NUL would end the text early. */
-static int decode(const char **out, const char *p, size_t n, bool plus, struct arena *a,
-                  struct err *e)
+static int request_decode(const char **out, const char *p, size_t n, bool plus, struct arena *a,
+                          struct err *e)
 {
     char *to = arena_array(a, char, n + 1);
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
         int c = (unsigned char)p[i];
         if (c == '%') {
-            c = byte_of(p + i, n - i);
+            c = request_byte_of(p + i, n - i);
             i += 2;
         } else if (plus && c == '+') {
             c = ' ';
@@ -49,7 +49,8 @@ static int decode(const char **out, const char *p, size_t n, bool plus, struct a
 
 /* ---- path and query ---- */
 
-static int read_path(struct request *out, const char *p, size_t n, struct arena *a, struct err *e)
+static int request_read_path(struct request *out, const char *p, size_t n, struct arena *a,
+                             struct err *e)
 {
     const char *end = p + n;
     while (p < end) {
@@ -58,7 +59,7 @@ static int read_path(struct request *out, const char *p, size_t n, struct arena 
         if (out->n_steps == REQUEST_STEPS)
             return err_set(e, ERR_NOT_FOUND, "page not found");
         if (len > 0 || slash) {
-            const int rc = decode(&out->step[out->n_steps], p, len, false, a, e);
+            const int rc = request_decode(&out->step[out->n_steps], p, len, false, a, e);
             if (rc)
                 return rc;
             out->n_steps++;
@@ -78,10 +79,10 @@ static int request_read_value(struct request *out, const char *p, size_t n, stru
     const char *equals = memchr(p, '=', n);
     const size_t name = equals ? (size_t)(equals - p) : n;
     struct request_value *v = &out->value[out->n_values++];
-    int rc = decode(&v->name, p, name, true, a, e);
+    int rc = request_decode(&v->name, p, name, true, a, e);
     v->text = "";
     if (rc == 0 && equals)
-        rc = decode(&v->text, equals + 1, n - name - 1, true, a, e);
+        rc = request_decode(&v->text, equals + 1, n - name - 1, true, a, e);
     return rc;
 }
 
@@ -105,13 +106,13 @@ int request_parse(struct request *out, const char *uri, struct arena *a, struct 
     if (uri[0] != '/')
         return err_set(e, ERR_USAGE, "the URL is malformed");
     const size_t path = strcspn(uri, "?");
-    const int rc = read_path(out, uri + 1, path - 1, a, e);
+    const int rc = request_read_path(out, uri + 1, path - 1, a, e);
     return rc || !uri[path] ? rc : request_parse_values(out, uri + path + 1, a, e);
 }
 
 /* ---- routes ---- */
 
-static bool same_word(const char *word, size_t n, const char *step, const char **name)
+static bool request_same_word(const char *word, size_t n, const char *step, const char **name)
 {
     if (n == 3 && memcmp(word, "RUN", 3) == 0) {
         *name = step;
@@ -120,12 +121,12 @@ static bool same_word(const char *word, size_t n, const char *step, const char *
     return strlen(step) == n && memcmp(word, step, n) == 0;
 }
 
-static bool is_path(const struct request *q, size_t at, const char *path, const char **name)
+static bool request_is_path(const struct request *q, size_t at, const char *path, const char **name)
 {
     *name = NULL;
     for (const char *p = path; *p; at++) {
         const size_t n = strcspn(++p, "/");
-        if (at >= q->n_steps || !same_word(p, n, q->step[at], name))
+        if (at >= q->n_steps || !request_same_word(p, n, q->step[at], name))
             return false;
         p += n;
     }
@@ -137,7 +138,7 @@ const struct route *request_route(const struct request *q, size_t skip, enum rou
 {
     *other_method = false;
     for (size_t i = 0; i < n_routes; i++) {
-        if (!is_path(q, skip, routes[i].path, name))
+        if (!request_is_path(q, skip, routes[i].path, name))
             continue;
         if (routes[i].method == m)
             return &routes[i];
@@ -178,7 +179,8 @@ static int request_read_time(const struct route_param *p, const char *text, int6
     return 0;
 }
 
-static int read_flag(const struct route_param *p, const char *text, int64_t *out, struct err *e)
+static int request_read_flag(const struct route_param *p, const char *text, int64_t *out,
+                             struct err *e)
 {
     static const char *const words[][2] = {{"0", "1"}, {"false", "true"}, {"no", "yes"}};
     for (size_t i = 0; i < COUNT_OF(words); i++)
@@ -190,7 +192,7 @@ static int read_flag(const struct route_param *p, const char *text, int64_t *out
     return err_set(e, ERR_USAGE, "%s: '%.40s' is neither 1 nor 0", p->name, text);
 }
 
-static int read_kind(const struct route_param *p, struct route_value *v, struct err *e)
+static int request_read_kind(const struct route_param *p, struct route_value *v, struct err *e)
 {
     switch (p->kind) {
     case PARAM_INT:
@@ -198,13 +200,13 @@ static int read_kind(const struct route_param *p, struct route_value *v, struct 
     case PARAM_TIME:
         return request_read_time(p, v->text, &v->number, e);
     case PARAM_FLAG:
-        return read_flag(p, v->text, &v->number, e);
+        return request_read_flag(p, v->text, &v->number, e);
     default:
         return 0;
     }
 }
 
-static const struct route_param *find_param(const struct route *r, const char *name)
+static const struct route_param *request_find_param(const struct route *r, const char *name)
 {
     for (const struct route_param *p = r->params; p && p->name; p++)
         if (strcmp(p->name, name) == 0)
@@ -212,17 +214,17 @@ static const struct route_param *find_param(const struct route *r, const char *n
     return NULL;
 }
 
-static int add_value(const struct route *r, const struct request_value *from,
-                     struct route_value *list, size_t *n, struct err *e)
+static int request_add_value(const struct route *r, const struct request_value *from,
+                             struct route_value *list, size_t *n, struct err *e)
 {
-    const struct route_param *p = find_param(r, from->name);
+    const struct route_param *p = request_find_param(r, from->name);
     if (!p)
         return err_set(e, ERR_USAGE, "unknown parameter '%.40s'", from->name);
     for (size_t i = 0; i < *n && !p->repeat; i++)
         if (list[i].param == p)
             return err_set(e, ERR_USAGE, "%s is given twice", p->name);
     list[*n] = (struct route_value){.param = p, .text = from->text};
-    return read_kind(p, &list[(*n)++], e);
+    return request_read_kind(p, &list[(*n)++], e);
 }
 
 int request_params(const struct request *q, const struct route *r, struct arena *a,
@@ -231,7 +233,7 @@ int request_params(const struct request *q, const struct route *r, struct arena 
     struct route_value *list = arena_array(a, struct route_value, q->n_values + 1);
     size_t n = 0;
     for (size_t i = 0; i < q->n_values; i++) {
-        const int rc = add_value(r, &q->value[i], list, &n, e);
+        const int rc = request_add_value(r, &q->value[i], list, &n, e);
         if (rc)
             return rc;
     }
@@ -258,7 +260,7 @@ int http_status_of(const struct err *e)
     }
 }
 
-static const struct route_value *routes_find(const struct route_request *q, const char *name)
+static const struct route_value *route_find_value(const struct route_request *q, const char *name)
 {
     for (size_t i = 0; i < q->n_values; i++)
         if (strcmp(q->values[i].param->name, name) == 0)
@@ -268,13 +270,13 @@ static const struct route_value *routes_find(const struct route_request *q, cons
 
 const char *route_text(const struct route_request *q, const char *name)
 {
-    const struct route_value *v = routes_find(q, name);
+    const struct route_value *v = route_find_value(q, name);
     return v ? v->text : NULL;
 }
 
 int64_t route_number(const struct route_request *q, const char *name, int64_t otherwise)
 {
-    const struct route_value *v = routes_find(q, name);
+    const struct route_value *v = route_find_value(q, name);
     return v ? v->number : otherwise;
 }
 

@@ -126,7 +126,7 @@ bool secret_same(const char *a, const char *b)
 }
 
 /* All are compared, so that the time does not tell which one it was. */
-static enum right right_of_token(const struct rights *r, const char *token)
+static enum right rights_of_token(const struct rights *r, const char *token)
 {
     enum right best = RIGHT_NONE;
     for (size_t i = 0; i < r->n_tokens; i++)
@@ -135,7 +135,7 @@ static enum right right_of_token(const struct rights *r, const char *token)
     return best;
 }
 
-static enum right right_of_session(const struct rights *r, const char *id)
+static enum right rights_of_session(const struct rights *r, const char *id)
 {
     enum right best = RIGHT_NONE;
     for (size_t i = 0; i < SESSIONS; i++)
@@ -146,7 +146,7 @@ static enum right right_of_session(const struct rights *r, const char *id)
 
 /* ---- guessing ---- */
 
-static struct guesser *find_guesser(struct rights *r, const struct sockaddr *peer)
+static struct guesser *rights_find_guesser(struct rights *r, const struct sockaddr *peer)
 {
     const int64_t now = clock_mono().ns;
     for (size_t i = 0; i < GUESSERS; i++) {
@@ -160,9 +160,9 @@ static struct guesser *find_guesser(struct rights *r, const struct sockaddr *pee
     return NULL;
 }
 
-static void note_guess(struct rights *r, const struct sockaddr *peer)
+static void rights_note_guess(struct rights *r, const struct sockaddr *peer)
 {
-    struct guesser *g = find_guesser(r, peer);
+    struct guesser *g = rights_find_guesser(r, peer);
     if (!g) {
         g = &r->guesser[r->next_guesser];
         r->next_guesser = (r->next_guesser + 1) % GUESSERS;
@@ -175,22 +175,22 @@ static void note_guess(struct rights *r, const struct sockaddr *peer)
         g->first = clock_mono();
 }
 
-static int try_token(struct rights *r, const struct sockaddr *peer, const char *token,
-                     enum right *out, struct err *e)
+static int rights_try_token(struct rights *r, const struct sockaddr *peer, const char *token,
+                            enum right *out, struct err *e)
 {
-    const struct guesser *g = find_guesser(r, peer);
+    const struct guesser *g = rights_find_guesser(r, peer);
     if (g && g->n >= GUESSES_MOST)
         return err_set(e, ERR_BUSY, "too many invalid tokens from this address; try again in %d s",
                        GUESS_S);
-    *out = right_of_token(r, token);
+    *out = rights_of_token(r, token);
     if (*out == RIGHT_NONE)
-        note_guess(r, peer);
+        rights_note_guess(r, peer);
     return 0;
 }
 
 /* ---- asking ---- */
 
-static enum right limited(const struct rights *r, enum right what)
+static enum right rights_limited(const struct rights *r, enum right what)
 {
     return what == RIGHT_CONTROL && !r->control ? RIGHT_READ : what;
 }
@@ -201,21 +201,22 @@ int rights_of(struct rights *r, const struct sockaddr *peer, const char *bearer,
     int rc = 0;
     enum right what = RIGHT_NONE;
     if (!rights_needs_token(r)) {
-        *out = limited(r, RIGHT_CONTROL);
+        *out = rights_limited(r, RIGHT_CONTROL);
         return 0;
     }
     pthread_mutex_lock(&r->lock);
     if (session)
-        what = right_of_session(r, session);
+        what = rights_of_session(r, session);
     if (what == RIGHT_NONE && bearer)
-        rc = try_token(r, peer, bearer, &what, e);
+        rc = rights_try_token(r, peer, bearer, &what, e);
     pthread_mutex_unlock(&r->lock);
     if (rc == 0)
-        *out = limited(r, what);
+        *out = rights_limited(r, what);
     return rc;
 }
 
-static int new_session(struct rights *r, enum right what, char id[SESSION_LEN], struct err *e)
+static int rights_new_session(struct rights *r, enum right what, char id[SESSION_LEN],
+                              struct err *e)
 {
     uint8_t bytes[(SESSION_LEN - 1) / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
@@ -234,11 +235,11 @@ int rights_login(struct rights *r, const struct sockaddr *peer, const char *toke
 {
     enum right what = RIGHT_NONE;
     pthread_mutex_lock(&r->lock);
-    int rc = try_token(r, peer, token, &what, e);
+    int rc = rights_try_token(r, peer, token, &what, e);
     if (rc == 0 && what == RIGHT_NONE)
         rc = err_set(e, ERR_NOT_FOUND, "invalid token");
     if (rc == 0)
-        rc = new_session(r, what, session, e);
+        rc = rights_new_session(r, what, session, e);
     pthread_mutex_unlock(&r->lock);
     return rc;
 }
@@ -264,7 +265,7 @@ static bool host_name(const char *header, char out[HOST_MOST + 1])
     return true;
 }
 
-static bool is_address(const char *name)
+static bool host_is_address(const char *name)
 {
     unsigned char bytes[sizeof(struct in6_addr)];
     return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
@@ -278,7 +279,7 @@ bool host_allowed(const char *header, const char *const *hosts, size_t n, bool a
     for (size_t i = 0; i < n; i++)
         if (strcasecmp(hosts[i], name) == 0)
             return true;
-    return any_address && is_address(name);
+    return any_address && host_is_address(name);
 }
 
 bool origin_allowed(const char *origin, const char *host)

@@ -51,7 +51,7 @@ static const struct {
     {"text", "string", NULL},    {"bool", "boolean", NULL},  {"object", "object", NULL},
 };
 
-static void put_ref(struct jw *j, const char *name, size_t n)
+static void openapi_put_ref(struct jw *j, const char *name, size_t n)
 {
     char path[96];
     snprintf(path, sizeof path, "#/components/schemas/%.*s", (int)MIN_OF(n, (size_t)48), name);
@@ -72,7 +72,7 @@ static void openapi_put_plain(struct jw *j, size_t i, bool null)
         jw_str(j, "format", types[i].format);
 }
 
-static void put_any(struct jw *j)
+static void openapi_put_any(struct jw *j)
 {
     jw_array(j, "type");
     jw_str(j, NULL, "number");
@@ -82,7 +82,7 @@ static void put_any(struct jw *j)
 }
 
 /* Into an object that the caller opened. */
-static void put_type(struct jw *j, const char *type)
+static void openapi_put_type(struct jw *j, const char *type)
 {
     size_t n = strlen(type);
     const bool null = n && type[n - 1] == '?';
@@ -90,12 +90,12 @@ static void put_type(struct jw *j, const char *type)
     if (strncmp(type, "[]", 2) == 0) {
         jw_str(j, "type", "array");
         jw_object(j, "items");
-        put_type(j, type + 2);
+        openapi_put_type(j, type + 2);
         jw_end(j);
         return;
     }
     if (strcmp(type, "any") == 0) {
-        put_any(j);
+        openapi_put_any(j);
         return;
     }
     for (size_t i = 0; i < COUNT_OF(types); i++)
@@ -104,12 +104,12 @@ static void put_type(struct jw *j, const char *type)
             return;
         }
     if (!null) {
-        put_ref(j, type, n);
+        openapi_put_ref(j, type, n);
         return;
     }
     jw_array(j, "oneOf");
     jw_object(j, NULL);
-    put_ref(j, type, n);
+    openapi_put_ref(j, type, n);
     jw_end(j);
     jw_object(j, NULL);
     jw_str(j, "type", "null");
@@ -127,7 +127,7 @@ struct row_tables {
 };
 
 /* A type of row_table.h in these words: "int_or_null" is "int?". */
-static const char *type_word(const struct row_field *f, char out[static ROW_TYPE_LEN])
+static const char *openapi_type_word(const struct row_field *f, char out[static ROW_TYPE_LEN])
 {
     const bool row = f->shape == SHAPE_OBJECT || f->shape == SHAPE_LIST;
     const bool word = !row && strncmp(f->type, "word", 4) == 0;
@@ -139,59 +139,59 @@ static const char *type_word(const struct row_field *f, char out[static ROW_TYPE
     return out;
 }
 
-static void put_row_field(struct jw *j, const struct row_field *f)
+static void openapi_put_row_field(struct jw *j, const struct row_field *f)
 {
     char type[ROW_TYPE_LEN];
     jw_object(j, f->name);
     if (f->shape == SHAPE_MAP) {
-        put_type(j, f->null ? "object?" : "object");
+        openapi_put_type(j, f->null ? "object?" : "object");
         jw_object(j, "additionalProperties");
-        put_type(j, type_word(f, type));
+        openapi_put_type(j, openapi_type_word(f, type));
         jw_end(j);
     } else {
-        put_type(j, type_word(f, type));
+        openapi_put_type(j, openapi_type_word(f, type));
     }
     if (*f->help)
         jw_str(j, "description", f->help);
     jw_end(j);
 }
 
-static void put_row_fields(struct jw *j, const struct row_table *t)
+static void openapi_put_row_fields(struct jw *j, const struct row_table *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         if (t->fields[i].shape == SHAPE_EMBED)
-            put_row_fields(j, t->fields[i].of);
+            openapi_put_row_fields(j, t->fields[i].of);
         else
-            put_row_field(j, &t->fields[i]);
+            openapi_put_row_field(j, &t->fields[i]);
     }
 }
 
-static void put_required(struct jw *j, const struct row_table *t)
+static void openapi_put_required(struct jw *j, const struct row_table *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         if (t->fields[i].shape == SHAPE_EMBED)
-            put_required(j, t->fields[i].of);
+            openapi_put_required(j, t->fields[i].of);
         else if (!t->optional[i])
             jw_str(j, NULL, t->fields[i].name);
     }
 }
 
-static void put_row_table(struct jw *j, const struct row_table *t)
+static void openapi_put_row_table(struct jw *j, const struct row_table *t)
 {
     jw_object(j, t->name);
     jw_str(j, "type", "object");
     jw_str(j, "description", t->help);
     jw_array(j, "required");
-    put_required(j, t);
+    openapi_put_required(j, t);
     jw_end(j);
     jw_object(j, "properties");
-    put_row_fields(j, t);
+    openapi_put_row_fields(j, t);
     jw_end(j);
     jw_end(j);
 }
 
 /* A table and those of the rows inside it, each once. */
-static void add_row_table(struct row_tables *out, const struct row_table *t, bool itself)
+static void openapi_add_row_table(struct row_tables *out, const struct row_table *t, bool itself)
 {
     for (size_t i = 0; i < out->n; i++)
         if (out->v[i] == t)
@@ -201,39 +201,39 @@ static void add_row_table(struct row_tables *out, const struct row_table *t, boo
         out->v[out->n++] = t;
     for (size_t i = 0; i < t->n; i++)
         if (t->fields[i].of)
-            add_row_table(out, t->fields[i].of, t->fields[i].shape != SHAPE_EMBED);
+            openapi_add_row_table(out, t->fields[i].of, t->fields[i].shape != SHAPE_EMBED);
 }
 
 /* Those of errors, of bodies and of answers. */
-static void put_row_tables(struct jw *j)
+static void openapi_put_row_tables(struct jw *j)
 {
     struct row_tables all = {.n = 0};
-    add_row_table(&all, &row_Error, true);
-    add_row_table(&all, &row_Pending, true);
+    openapi_add_row_table(&all, &row_Error, true);
+    openapi_add_row_table(&all, &row_Pending, true);
     for (size_t i = 0; i < n_routes; i++) {
         if (routes[i].body)
-            add_row_table(&all, routes[i].body, true);
+            openapi_add_row_table(&all, routes[i].body, true);
         for (size_t k = 0; k < COUNT_OF(routes[i].rows); k++)
             if (routes[i].rows[k])
-                add_row_table(&all, routes[i].rows[k], true);
+                openapi_add_row_table(&all, routes[i].rows[k], true);
     }
     for (size_t i = 0; i < all.n; i++)
-        put_row_table(j, all.v[i]);
+        openapi_put_row_table(j, all.v[i]);
 }
 
-static void put_list(struct jw *j, const struct route *r)
+static void openapi_put_list(struct jw *j, const struct route *r)
 {
     const bool several = r->rows[1] != NULL;
     jw_object(j, r->schema);
     jw_str(j, "type", "array");
     jw_object(j, "items");
     if (!several)
-        put_ref(j, r->rows[0]->name, strlen(r->rows[0]->name));
+        openapi_put_ref(j, r->rows[0]->name, strlen(r->rows[0]->name));
     else
         jw_array(j, "anyOf");
     for (size_t k = 0; several && k < COUNT_OF(r->rows); k++) {
         jw_object(j, NULL);
-        put_ref(j, r->rows[k]->name, strlen(r->rows[k]->name));
+        openapi_put_ref(j, r->rows[k]->name, strlen(r->rows[k]->name));
         jw_end(j);
     }
     if (several)
@@ -242,19 +242,19 @@ static void put_list(struct jw *j, const struct route *r)
     jw_end(j);
 }
 
-static void put_schemas(struct jw *j)
+static void openapi_put_schemas(struct jw *j)
 {
     jw_object(j, "schemas");
-    put_row_tables(j);
+    openapi_put_row_tables(j);
     for (size_t i = 0; i < n_routes; i++)
         if (routes[i].list)
-            put_list(j, &routes[i]);
+            openapi_put_list(j, &routes[i]);
     jw_end(j);
 }
 
 /* ---- routes ---- */
 
-static void put_content(struct jw *j, const char *type, const char *schema)
+static void openapi_put_content(struct jw *j, const char *type, const char *schema)
 {
     char plain[64]; /* without the encoding */
     snprintf(plain, sizeof plain, "%.*s", (int)strcspn(type, ";"), type);
@@ -262,7 +262,7 @@ static void put_content(struct jw *j, const char *type, const char *schema)
     jw_object(j, plain);
     jw_object(j, "schema");
     if (schema)
-        put_ref(j, schema, strlen(schema));
+        openapi_put_ref(j, schema, strlen(schema));
     else
         jw_str(j, "type", "string");
     jw_end(j);
@@ -283,35 +283,35 @@ static const struct {
     {"429", "Too many simultaneous requests.", 0},
 };
 
-static void put_pending(struct jw *j)
+static void openapi_put_pending(struct jw *j)
 {
     jw_object(j, "202");
     jw_str(j, "description", "Still computing; try again in a moment.");
-    put_content(j, TYPE_JSON, "Pending");
+    openapi_put_content(j, TYPE_JSON, "Pending");
     jw_end(j);
 }
 
-static void put_responses(struct jw *j, const struct route *r)
+static void openapi_put_responses(struct jw *j, const struct route *r)
 {
     jw_object(j, "responses");
     jw_object(j, "200");
     jw_str(j, "description", r->summary);
-    put_content(j, r->type, r->schema);
+    openapi_put_content(j, r->type, r->schema);
     jw_end(j);
     if (strstr(r->path, "RUN") && !r->stream && r->method == ROUTE_GET)
-        put_pending(j);
+        openapi_put_pending(j);
     for (size_t i = 0; i < COUNT_OF(refusals); i++) {
         if (refusals[i].when && !(r->flags & refusals[i].when))
             continue;
         jw_object(j, refusals[i].status);
         jw_str(j, "description", refusals[i].help);
-        put_content(j, TYPE_JSON, "Error");
+        openapi_put_content(j, TYPE_JSON, "Error");
         jw_end(j);
     }
     jw_end(j);
 }
 
-static void put_param_schema(struct jw *j, const struct route_param *p)
+static void openapi_put_param_schema(struct jw *j, const struct route_param *p)
 {
     static const char *const of_kind[] = {
         [PARAM_TEXT] = "text", [PARAM_INT] = "int", [PARAM_TIME] = "ns", [PARAM_FLAG] = "int"};
@@ -320,7 +320,7 @@ static void put_param_schema(struct jw *j, const struct route_param *p)
         jw_str(j, "type", "array");
         jw_object(j, "items");
     }
-    put_type(j, of_kind[p->kind]);
+    openapi_put_type(j, of_kind[p->kind]);
     if (p->kind == PARAM_FLAG || p->lo || p->hi) {
         jw_int(j, "minimum", p->lo);
         jw_int(j, "maximum", p->kind == PARAM_FLAG ? 1 : p->hi);
@@ -336,11 +336,11 @@ static void openapi_put_param(struct jw *j, const struct route_param *p)
     jw_str(j, "name", p->name);
     jw_str(j, "in", "query");
     jw_str(j, "description", p->help);
-    put_param_schema(j, p);
+    openapi_put_param_schema(j, p);
     jw_end(j);
 }
 
-static void put_params(struct jw *j, const struct route *r)
+static void openapi_put_params(struct jw *j, const struct route *r)
 {
     jw_array(j, "parameters");
     if (strstr(r->path, "RUN")) {
@@ -350,7 +350,7 @@ static void put_params(struct jw *j, const struct route *r)
         jw_bool(j, "required", true);
         jw_str(j, "description", "The name of the run's folder, as listed by /runs.");
         jw_object(j, "schema");
-        put_type(j, "text");
+        openapi_put_type(j, "text");
         jw_end(j);
         jw_end(j);
     }
@@ -359,23 +359,23 @@ static void put_params(struct jw *j, const struct route *r)
     jw_end(j);
 }
 
-static void put_body(struct jw *j, const struct route *r)
+static void openapi_put_body(struct jw *j, const struct route *r)
 {
     jw_object(j, "requestBody");
     jw_bool(j, "required", true);
-    put_content(j, TYPE_JSON, r->body->name);
+    openapi_put_content(j, TYPE_JSON, r->body->name);
     jw_end(j);
 }
 
-static void put_route(struct jw *j, const struct route *r)
+static void openapi_put_route(struct jw *j, const struct route *r)
 {
     jw_object(j, r->method == ROUTE_POST ? "post" : "get");
     jw_str(j, "operationId", r->id);
     jw_str(j, "summary", r->summary);
-    put_params(j, r);
+    openapi_put_params(j, r);
     if (r->body)
-        put_body(j, r);
-    put_responses(j, r);
+        openapi_put_body(j, r);
+    openapi_put_responses(j, r);
     jw_end(j);
 }
 
@@ -387,7 +387,7 @@ static const char *openapi_path_of(const struct route *r, struct arena *a)
 }
 
 /* Routes of one path stand together in routes.def. */
-static void put_paths(struct jw *j, struct arena *a)
+static void openapi_put_paths(struct jw *j, struct arena *a)
 {
     jw_object(j, "paths");
     for (size_t i = 0; i < n_routes; i++) {
@@ -396,14 +396,14 @@ static void put_paths(struct jw *j, struct arena *a)
             jw_end(j);
         if (new_path)
             jw_object(j, openapi_path_of(&routes[i], a));
-        put_route(j, &routes[i]);
+        openapi_put_route(j, &routes[i]);
     }
     if (n_routes)
         jw_end(j);
     jw_end(j);
 }
 
-static void put_security(struct jw *j)
+static void openapi_put_security(struct jw *j)
 {
     jw_object(j, "securitySchemes");
     jw_object(j, "token");
@@ -435,10 +435,10 @@ int api_openapi(const struct route_request *q, struct route_answer *out, struct 
     jw_str(&j, "url", "/api/v1");
     jw_end(&j);
     jw_end(&j);
-    put_paths(&j, q->arena);
+    openapi_put_paths(&j, q->arena);
     jw_object(&j, "components");
-    put_schemas(&j);
-    put_security(&j);
+    openapi_put_schemas(&j);
+    openapi_put_security(&j);
     jw_end(&j);
     jw_array(&j, "security");
     jw_object(&j, NULL);

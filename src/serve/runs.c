@@ -114,7 +114,7 @@ size_t runs_folders(const struct runs *r, const char *const **out)
 
 /* ---- one of them ---- */
 
-static bool is_fresh(mono_ns looked)
+static bool runs_is_fresh(mono_ns looked)
 {
     return looked.ns && mono_diff(clock_mono(), looked) < RUNS_FRESH_MS * NS_PER_MS;
 }
@@ -125,7 +125,7 @@ bool runs_version(struct runs *r, const char *name, uint64_t *version)
     if (!x)
         return false;
     pthread_mutex_lock(&r->lock);
-    const bool fresh = is_fresh(x->looked) && x->version;
+    const bool fresh = runs_is_fresh(x->looked) && x->version;
     *version = x->version;
     pthread_mutex_unlock(&r->lock);
     runs_unref(r, x);
@@ -135,7 +135,7 @@ bool runs_version(struct runs *r, const char *name, uint64_t *version)
 uint64_t runs_look(struct runs *r, struct runs_item *x)
 {
     pthread_mutex_lock(&r->lock);
-    const bool fresh = is_fresh(x->looked);
+    const bool fresh = runs_is_fresh(x->looked);
     uint64_t version = x->version;
     pthread_mutex_unlock(&r->lock);
     if (fresh)
@@ -148,7 +148,7 @@ uint64_t runs_look(struct runs *r, struct runs_item *x)
     return version;
 }
 
-static bool was_there(struct runs *r, const char *name)
+static bool runs_was_there(struct runs *r, const char *name)
 {
     bool was = false;
     pthread_mutex_lock(&r->lock);
@@ -174,14 +174,14 @@ int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struc
     }
     if (*out)
         return 0;
-    if (was_there(r, name))
+    if (runs_was_there(r, name))
         return runs_vanished(name, e);
     return err_set(e, ERR_NOT_FOUND, "no run '%.100s'", name);
 }
 
 /* ---- opening ---- */
 
-static void shut(struct runs *r, struct runs_item *x)
+static void runs_shut(struct runs *r, struct runs_item *x)
 {
     struct run *run = x->run;
     x->run = NULL;
@@ -196,7 +196,7 @@ static void shut(struct runs *r, struct runs_item *x)
     run_close(run);
 }
 
-static struct runs_item *least_used(struct runs *r, const struct runs_item *but)
+static struct runs_item *runs_least_used(struct runs *r, const struct runs_item *but)
 {
     struct runs_item *best = NULL;
     for (size_t i = 0; i < RUNS_SLOTS; i++)
@@ -220,7 +220,7 @@ static void runs_count_bytes(struct runs *r, struct runs_item *x)
     x->bytes = now;
 }
 
-static bool too_much_open(const struct runs *r)
+static bool runs_too_much_open(const struct runs *r)
 {
     return r->n_open > RUNS_OPEN || (r->n_open > 1 && r->open_bytes > r->open_bytes_most);
 }
@@ -230,21 +230,21 @@ static void runs_make_room(struct runs *r, const struct runs_item *mine)
 {
     for (;;) {
         pthread_mutex_lock(&r->lock);
-        struct runs_item *x = too_much_open(r) ? least_used(r, mine) : NULL;
+        struct runs_item *x = runs_too_much_open(r) ? runs_least_used(r, mine) : NULL;
         pthread_mutex_unlock(&r->lock);
         if (!x)
             return;
-        shut(r, x);
+        runs_shut(r, x);
         pthread_mutex_unlock(&x->use);
         runs_unref(r, x);
     }
 }
 
-static int open_item(struct runs *r, struct runs_item *x, uint64_t version, struct err *e)
+static int runs_open_item(struct runs *r, struct runs_item *x, uint64_t version, struct err *e)
 {
     if (x->run && x->run_version == version)
         return 0;
-    shut(r, x);
+    runs_shut(r, x);
     const int rc = run_open(&x->run, x->path, e);
     if (rc) /* what is being deleted loses its files one after the other */
         return e->sys == ENOENT ? runs_vanished(x->name, e) : rc;
@@ -272,13 +272,13 @@ static int runs_describe(struct runs_hold *h, struct err *e)
     return 0;
 }
 
-static int hold(struct runs *r, struct runs_hold *h, bool open, struct err *e)
+static int runs_hold_item(struct runs *r, struct runs_hold *h, bool open, struct err *e)
 {
     struct runs_item *x = h->item;
     h->version = runs_look(r, x);
     if (!h->version)
         return runs_vanished(x->name, e);
-    int rc = open ? open_item(r, x, h->version, e) : runs_describe(h, e);
+    int rc = open ? runs_open_item(r, x, h->version, e) : runs_describe(h, e);
     if (rc || !open)
         return rc;
     h->run = x->run;
@@ -297,7 +297,7 @@ int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out
     if (open)
         pthread_mutex_lock(&out->item->use);
     out->cuts = cutfile_count();
-    rc = hold(r, out, open, e);
+    rc = runs_hold_item(r, out, open, e);
     if (rc)
         runs_give(r, out);
     else
@@ -306,9 +306,9 @@ int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out
 }
 
 /* What was read from a file that was cut meanwhile is not what it seems. */
-static void distrust(struct runs *r, struct runs_item *x)
+static void runs_distrust(struct runs *r, struct runs_item *x)
 {
-    shut(r, x);
+    runs_shut(r, x);
     pthread_mutex_lock(&r->lock);
     x->looked.ns = 0;
     pthread_mutex_unlock(&r->lock);
@@ -321,7 +321,7 @@ bool runs_give(struct runs *r, struct runs_hold *h)
         return true;
     const bool good = !h->locked || cutfile_count() == h->cuts;
     if (!good)
-        distrust(r, x);
+        runs_distrust(r, x);
     pthread_mutex_lock(&r->lock);
     x->used = clock_mono().ns;
     if (h->locked)

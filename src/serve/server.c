@@ -65,7 +65,7 @@ static bool server_is_word(const char *header, const char *word)
 }
 
 /* Browsers say where a request comes from; what another page sends on its own is not answered. */
-static bool from_elsewhere(const struct visit *v)
+static bool server_from_elsewhere(const struct visit *v)
 {
     const char *site = exchange_header(v->x, "Sec-Fetch-Site");
     if (!site || server_is_word(site, "same-origin") || server_is_word(site, "none"))
@@ -74,18 +74,18 @@ static bool from_elsewhere(const struct visit *v)
            !server_is_word(exchange_header(v->x, "Sec-Fetch-Mode"), "navigate");
 }
 
-static struct reply *check_place(const struct visit *v)
+static struct reply *server_check_place(const struct visit *v)
 {
     const struct server *s = v->server;
     const char *host = exchange_header(v->x, "Host");
     if (!host_allowed(host, s->hosts, s->n_hosts, s->place.anywhere))
         return reply_error(403, "unknown host name; start the server with --host NAME");
-    if (!origin_allowed(exchange_header(v->x, "Origin"), host) || from_elsewhere(v))
+    if (!origin_allowed(exchange_header(v->x, "Origin"), host) || server_from_elsewhere(v))
         return reply_error(403, "cross-origin requests are refused");
     return NULL;
 }
 
-static const char *bearer_of(const struct visit *v)
+static const char *server_bearer_of(const struct visit *v)
 {
     static const char word[] = "Bearer ";
     const char *header = exchange_header(v->x, "Authorization");
@@ -95,7 +95,7 @@ static const char *bearer_of(const struct visit *v)
 
 /* Without tokens the server is its user's: others who can reach it are other users of the machine.
  * A connection is asked for once, with its first request. */
-static struct reply *check_user(const struct visit *v)
+static struct reply *server_check_user(const struct visit *v)
 {
     enum { NOT_ASKED, ASKED };
     uintptr_t *note = exchange_note(v->x);
@@ -111,17 +111,18 @@ static struct reply *check_user(const struct visit *v)
         403, "this dashboard belongs to another user; a token file is needed to share it");
 }
 
-static struct reply *check_rights(struct visit *v)
+static struct reply *server_check_rights(struct visit *v)
 {
     struct server *s = v->server;
     struct err e;
     const char *session = cookie_find(exchange_header(v->x, "Cookie"), s->cookie, &v->arena);
-    const int rc = rights_of(s->rights, exchange_peer(v->x), bearer_of(v), session, &v->right, &e);
+    const int rc =
+        rights_of(s->rights, exchange_peer(v->x), server_bearer_of(v), session, &v->right, &e);
     if (rc)
         return reply_error(rc == ERR_BUSY ? 429 : 500, e.msg);
     if (v->right == RIGHT_NONE)
         return reply_error(401, "a token is required: see /login");
-    return rights_needs_token(s->rights) ? NULL : check_user(v);
+    return rights_needs_token(s->rights) ? NULL : server_check_user(v);
 }
 
 /* ---- the page ---- */
@@ -158,7 +159,7 @@ static const char login_page[] = PAGE_HEAD
 
 /* ---- files ---- */
 
-static struct reply_head server_page_head_of(const struct asset *a, bool gzip)
+static struct reply_head page_head_of(const struct asset *a, bool gzip)
 {
     return (struct reply_head){
         .status = 200,
@@ -175,14 +176,13 @@ bool server_has_page(void)
     return n_assets > 0;
 }
 
-static void server_page_open(struct server *s)
+static void page_open_assets(struct server *s)
 {
     s->assets = arena_array(&s->arena, struct reply *, n_assets + 1);
     s->assets_plain = arena_array(&s->arena, struct reply *, n_assets + 1);
     for (size_t i = 0; i < n_assets; i++) {
         const struct asset *a = &assets[i];
-        const struct reply_head h = server_page_head_of(a, true),
-                                plain = server_page_head_of(a, false);
+        const struct reply_head h = page_head_of(a, true), plain = page_head_of(a, false);
         struct buf b = {0};
         struct err e;
         s->assets[i] = reply_fixed(&h, a->gzip, a->n_gzip);
@@ -191,7 +191,7 @@ static void server_page_open(struct server *s)
     }
 }
 
-static void server_page_close(struct server *s)
+static void page_close_assets(struct server *s)
 {
     for (size_t i = 0; s->assets && i < n_assets; i++) {
         reply_free(s->assets[i]);
@@ -199,13 +199,13 @@ static void server_page_close(struct server *s)
     }
 }
 
-static struct reply *html(int status, const char *text, size_t n, const char *csp)
+static struct reply *page_html(int status, const char *text, size_t n, const char *csp)
 {
     return reply_fixed(&(struct reply_head){.status = status, .type = TYPE_HTML, .csp = csp}, text,
                        n);
 }
 
-static struct reply *find_asset(const struct visit *v)
+static struct reply *page_find_asset(const struct visit *v)
 {
     const char *uri = exchange_uri(v->x);
     const size_t n = strcspn(uri, "?");
@@ -219,22 +219,22 @@ static struct reply *find_asset(const struct visit *v)
     return NULL;
 }
 
-static void serve_page(struct visit *v)
+static void page_serve(struct visit *v)
 {
     struct reply *r = NULL;
     if (exchange_method(v->x) != HTTP_GET)
         r = reply_error(405, "method not allowed: use GET");
     if (!r)
-        r = find_asset(v);
+        r = page_find_asset(v);
     if (!r && v->request.n_steps == 0)
-        r = html(200, no_page, sizeof no_page - 1, form_csp);
+        r = page_html(200, no_page, sizeof no_page - 1, form_csp);
     exchange_answer(v->x, r ? r : reply_error(404, "page not found"));
 }
 
 /* ---- login ---- */
 
 /* {"token": "..."} of a script, or token=... of the form. NULL: neither. */
-static const char *token_of(struct visit *v)
+static const char *login_token_of(struct visit *v)
 {
     size_t n;
     struct err e;
@@ -254,7 +254,7 @@ static const char *token_of(struct visit *v)
     return NULL;
 }
 
-static struct reply *reply_session(struct visit *v, const char *session)
+static struct reply *login_reply(struct visit *v, const char *session)
 {
     char cookie[200];
     struct buf body = {0};
@@ -270,26 +270,26 @@ static struct reply *reply_session(struct visit *v, const char *session)
                       &body);
 }
 
-static struct reply *log_in(struct visit *v)
+static struct reply *login_try(struct visit *v)
 {
     char session[SESSION_LEN];
     struct err e;
-    const char *token = token_of(v);
+    const char *token = login_token_of(v);
     if (!token)
         return reply_error(400, "a token is required: {\"token\": \"...\"}");
     const int rc = rights_login(v->server->rights, exchange_peer(v->x), token, session, &e);
     if (rc == 0)
-        return reply_session(v, session);
+        return login_reply(v, session);
     return reply_error(rc == ERR_BUSY ? 429 : rc == ERR_NOT_FOUND ? 401 : 500, e.msg);
 }
 
-static void serve_login(struct visit *v)
+static void login_serve(struct visit *v)
 {
     struct reply *r;
     if (exchange_method(v->x) == HTTP_POST)
-        r = log_in(v);
+        r = login_try(v);
     else if (exchange_method(v->x) == HTTP_GET)
-        r = html(200, login_page, sizeof login_page - 1, form_csp);
+        r = page_html(200, login_page, sizeof login_page - 1, form_csp);
     else
         r = reply_error(405, "method not allowed: use GET or POST");
     exchange_answer(v->x, r);
@@ -297,7 +297,7 @@ static void serve_login(struct visit *v)
 
 /* ---- requests ---- */
 
-static bool is_under(const struct request *q, const char *first, const char *second)
+static bool server_is_under(const struct request *q, const char *first, const char *second)
 {
     return q->n_steps >= 1 && strcmp(q->step[0], first) == 0 &&
            (!second || (q->n_steps >= 2 && strcmp(q->step[1], second) == 0));
@@ -308,7 +308,7 @@ static struct reply *server_check(struct visit *v)
     struct err e;
     if (exchange_body_too_large(v->x))
         return reply_error(413, "the request is too large");
-    struct reply *r = check_place(v);
+    struct reply *r = server_check_place(v);
     if (r)
         return r;
     return request_parse(&v->request, exchange_uri(v->x), &v->arena, &e) ? reply_of_err(&e) : NULL;
@@ -317,27 +317,27 @@ static struct reply *server_check(struct visit *v)
 static void server_dispatch(struct visit *v)
 {
     struct reply *r = server_check(v);
-    const bool api = !r && is_under(&v->request, "api", "v1");
+    const bool api = !r && server_is_under(&v->request, "api", "v1");
     if (api)
-        r = check_rights(v);
+        r = server_check_rights(v);
     if (r)
         exchange_answer(v->x, r);
     else if (api)
         serve_api(v);
-    else if (is_under(&v->request, "login", NULL) && v->request.n_steps == 1)
-        serve_login(v);
+    else if (server_is_under(&v->request, "login", NULL) && v->request.n_steps == 1)
+        login_serve(v);
     else
-        serve_page(v);
+        page_serve(v);
 }
 
-static void request(void *ctx, struct exchange *x)
+static void server_request(void *ctx, struct exchange *x)
 {
     struct visit v = {.server = ctx, .x = x};
     server_dispatch(&v);
     arena_free(&v.arena);
 }
 
-static void fill_facts(void *ctx, struct runs_facts *out)
+static void server_fill_facts(void *ctx, struct runs_facts *out)
 {
     struct server *s = ctx;
     out->connections = s->httpd ? httpd_connections(s->httpd) : 0;
@@ -347,7 +347,7 @@ static void fill_facts(void *ctx, struct runs_facts *out)
 
 /* ---- opening ---- */
 
-static int read_tokens(struct server *s, const struct server_options *ask, struct err *e)
+static int server_read_tokens(struct server *s, const struct server_options *ask, struct err *e)
 {
     char *text;
     size_t len;
@@ -361,24 +361,24 @@ static int read_tokens(struct server *s, const struct server_options *ask, struc
     return rc ? rc : rights_add_text(s->rights, text, ask->token_file, e);
 }
 
-static void add_host(struct server *s, const char *name)
+static void server_add_host(struct server *s, const char *name)
 {
     s->hosts[s->n_hosts++] = arena_strdup(&s->arena, name);
 }
 
 /* The names under which this server may be asked for; others are somebody's trick. */
-static void name_hosts(struct server *s, const struct server_options *ask)
+static void server_name_hosts(struct server *s, const struct server_options *ask)
 {
     char own[256] = "";
     s->hosts = arena_array(&s->arena, const char *, ask->n_hosts + 5);
-    add_host(s, "localhost");
-    add_host(s, "127.0.0.1");
-    add_host(s, "::1");
-    add_host(s, ask->bind ? ask->bind : "127.0.0.1");
+    server_add_host(s, "localhost");
+    server_add_host(s, "127.0.0.1");
+    server_add_host(s, "::1");
+    server_add_host(s, ask->bind ? ask->bind : "127.0.0.1");
     if (s->place.anywhere && gethostname(own, sizeof own - 1) == 0)
-        add_host(s, own);
+        server_add_host(s, own);
     for (size_t i = 0; i < ask->n_hosts; i++)
-        add_host(s, ask->hosts[i]);
+        server_add_host(s, ask->hosts[i]);
 }
 
 static int server_check_ask(const struct server *s, const struct server_options *ask, struct err *e)
@@ -393,7 +393,7 @@ static int server_check_ask(const struct server *s, const struct server_options 
     return 0;
 }
 
-static void raise_file_limit(void)
+static void server_raise_file_limit(void)
 {
     struct rlimit l;
     if (getrlimit(RLIMIT_NOFILE, &l) < 0)
@@ -402,7 +402,7 @@ static void raise_file_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &l);
 }
 
-static int read_pem(struct server *s, const char *path, const char **out, struct err *e)
+static int server_read_pem(struct server *s, const char *path, const char **out, struct err *e)
 {
     char *text;
     size_t len;
@@ -412,20 +412,20 @@ static int read_pem(struct server *s, const char *path, const char **out, struct
     return rc;
 }
 
-static int start_http(struct server *s, const struct server_options *ask, struct err *e)
+static int server_start_http(struct server *s, const struct server_options *ask, struct err *e)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     struct httpd_options h = {.fd = s->place.fd,
                               .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
-                              .request = request,
+                              .request = server_request,
                               .ctx = s};
     int rc = 0;
     if (s->tls)
         rc = tls_load(e);
     if (rc == 0 && s->tls)
-        rc = read_pem(s, ask->tls_cert, &h.cert, e);
+        rc = server_read_pem(s, ask->tls_cert, &h.cert, e);
     if (rc == 0 && s->tls)
-        rc = read_pem(s, ask->tls_key, &h.key, e);
+        rc = server_read_pem(s, ask->tls_key, &h.key, e);
     return rc ? rc : httpd_start(&s->httpd, &h, e);
 }
 
@@ -442,13 +442,13 @@ static int server_open_parts(struct server *s, const struct server_options *ask,
         rc = live_open(&s->live, s->runs, e);
     if (rc)
         return rc;
-    runs_set_facts(s->runs, fill_facts, s);
-    server_page_open(s);
-    return start_http(s, ask, e);
+    runs_set_facts(s->runs, server_fill_facts, s);
+    page_open_assets(s);
+    return server_start_http(s, ask, e);
 }
 
-static void tell_place(const struct server *s, const struct server_options *ask,
-                       struct server_place *out)
+static void server_describe_place(const struct server *s, const struct server_options *ask,
+                                  struct server_place *out)
 {
     char own[256] = "localhost";
     const char *name = ask->bind ? ask->bind : "127.0.0.1";
@@ -463,7 +463,7 @@ static void tell_place(const struct server *s, const struct server_options *ask,
     out->runs = facts.runs;
 }
 
-static int open_server(struct server *s, const struct server_options *ask, struct err *e)
+static int server_open_all(struct server *s, const struct server_options *ask, struct err *e)
 {
     const char *address = ask->bind ? ask->bind : "127.0.0.1";
     heap_set_up();
@@ -471,7 +471,7 @@ static int open_server(struct server *s, const struct server_options *ask, struc
     if (rc == 0)
         rc = listen_look(address, &s->place, e);
     if (rc == 0)
-        rc = read_tokens(s, ask, e);
+        rc = server_read_tokens(s, ask, e);
     if (rc == 0)
         rc = server_check_ask(s, ask, e);
     if (rc == 0)
@@ -480,8 +480,8 @@ static int open_server(struct server *s, const struct server_options *ask, struc
         return rc;
     s->tls = ask->tls_cert != NULL;
     snprintf(s->cookie, sizeof s->cookie, "footplate-%d", s->place.port);
-    name_hosts(s, ask);
-    raise_file_limit();
+    server_name_hosts(s, ask);
+    server_raise_file_limit();
     return server_open_parts(s, ask, e);
 }
 
@@ -490,12 +490,12 @@ int server_open(struct server **out, const struct server_options *ask, struct se
 {
     struct server *s = xcalloc(1, sizeof *s);
     s->place.fd = -1;
-    const int rc = open_server(s, ask, e);
+    const int rc = server_open_all(s, ask, e);
     if (rc) {
         server_close(s);
         return rc;
     }
-    tell_place(s, ask, place);
+    server_describe_place(s, ask, place);
     *out = s;
     return 0;
 }
@@ -516,7 +516,7 @@ void server_close(struct server *s)
     work_close(s->work);
     work_close(s->slow);
     live_close(s->live);
-    server_page_close(s);
+    page_close_assets(s);
     runs_close(s->runs);
     if (s->rights)
         rights_close(s->rights);

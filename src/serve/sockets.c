@@ -23,12 +23,12 @@
 
 /* ---- addresses ---- */
 
-static const struct in6_addr *v6_of(const struct sockaddr *a)
+static const struct in6_addr *addr_v6_of(const struct sockaddr *a)
 {
     return &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
 }
 
-static const struct in_addr *v4_of(const struct sockaddr *a)
+static const struct in_addr *addr_v4_of(const struct sockaddr *a)
 {
     return &((const struct sockaddr_in *)(const void *)a)->sin_addr;
 }
@@ -36,10 +36,10 @@ static const struct in_addr *v4_of(const struct sockaddr *a)
 bool addr_is_loopback(const struct sockaddr *a)
 {
     if (a->sa_family == AF_INET)
-        return ((const uint8_t *)v4_of(a))[0] == 127;
+        return ((const uint8_t *)addr_v4_of(a))[0] == 127;
     if (a->sa_family != AF_INET6)
         return false;
-    const struct in6_addr *v6 = v6_of(a);
+    const struct in6_addr *v6 = addr_v6_of(a);
     return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && v6->s6_addr[12] == 127);
 }
 
@@ -48,8 +48,9 @@ bool addr_same(const struct sockaddr *a, const struct sockaddr *b)
     if (a->sa_family != b->sa_family)
         return false;
     if (a->sa_family == AF_INET)
-        return memcmp(v4_of(a), v4_of(b), sizeof *v4_of(a)) == 0;
-    return a->sa_family == AF_INET6 && memcmp(v6_of(a), v6_of(b), sizeof *v6_of(a)) == 0;
+        return memcmp(addr_v4_of(a), addr_v4_of(b), sizeof *addr_v4_of(a)) == 0;
+    return a->sa_family == AF_INET6 &&
+           memcmp(addr_v6_of(a), addr_v6_of(b), sizeof *addr_v6_of(a)) == 0;
 }
 
 /* ---- listening ---- */
