@@ -93,10 +93,10 @@ struct async_answer {
     struct buf body;
 };
 
-struct async_job {
-    struct memo_job job;
+/* What the job needs of the request. */
+struct async_request {
     route_fn *now;
-    struct arena arena; /* of path and values */
+    struct arena arena; /* of the texts */
     struct route_value *values;
     size_t n_values;
 };
@@ -108,16 +108,16 @@ static void async_free_answer(struct memo_value *v)
     free(x);
 }
 
-static void async_free_job(struct memo_job *j)
+static void async_free_request(void *ctx)
 {
-    struct async_job *k = (struct async_job *)j;
+    struct async_request *k = ctx;
     arena_free(&k->arena);
     free(k);
 }
 
-static int async_make(struct memo_job *j, struct run *run, struct memo_value **out, struct err *e)
+static int async_make(void *ctx, struct run *run, struct memo_value **out, struct err *e)
 {
-    const struct async_job *k = (const struct async_job *)j;
+    const struct async_request *k = ctx;
     struct arena a = {0};
     struct route_answer answer = {.status = 200};
     const struct route_request q = {
@@ -135,19 +135,16 @@ static int async_make(struct memo_job *j, struct run *run, struct memo_value **o
     return 0;
 }
 
-static struct memo_job *async_job_of(const struct route_request *q, route_fn *now)
+static struct memo_job async_job_of(const struct route_request *q, route_fn *now)
 {
-    struct async_job *k = xcalloc(1, sizeof *k);
-    k->job = (struct memo_job){.make = async_make, .free = async_free_job};
-    k->job.path = arena_strdup(&k->arena, run_get_info(q->run)->path);
-    k->now = now;
-    k->n_values = q->n_values;
+    struct async_request *k = xcalloc(1, sizeof *k);
+    *k = (struct async_request){.now = now, .n_values = q->n_values};
     k->values = arena_array(&k->arena, struct route_value, q->n_values + 1);
     for (size_t i = 0; i < q->n_values; i++) {
         k->values[i] = q->values[i];
         k->values[i].text = arena_strdup(&k->arena, q->values[i].text);
     }
-    return &k->job;
+    return (struct memo_job){run_get_info(q->run)->path, async_make, k, async_free_request};
 }
 
 static void async_put_key(struct buf *b, const struct route_request *q, route_fn *now)
@@ -185,7 +182,8 @@ int answer_async(const struct route_request *q, route_fn *now, struct route_answ
         buf_put(&out->body, body->p, body->len);
     } else {
         answer_pending(out);
-        rc = memo_start(runs_memo(q->runs, CACHE_ANSWERS), &key, async_job_of(q, now), e);
+        const struct memo_job job = async_job_of(q, now);
+        rc = memo_start(runs_memo(q->runs, CACHE_ANSWERS), &key, &job, e);
     }
     memo_unref(v);
     buf_free(&text);
@@ -200,11 +198,6 @@ struct steps_value {
     struct arena arena;
 };
 
-struct steps_job {
-    struct memo_job job;
-    char path[];
-};
-
 static void steps_free_value(struct memo_value *v)
 {
     struct steps_value *x = (struct steps_value *)v;
@@ -212,8 +205,9 @@ static void steps_free_value(struct memo_value *v)
     free(x);
 }
 
-static int steps_make(struct run *run, struct memo_value **out, struct err *e)
+static int steps_make(void *ctx, struct run *run, struct memo_value **out, struct err *e)
 {
+    (void)ctx;
     struct steps_value *x = xcalloc(1, sizeof *x);
     const int rc = stepdigest_read(&x->digest, run, &x->arena, e);
     if (rc) {
@@ -225,27 +219,6 @@ static int steps_make(struct run *run, struct memo_value **out, struct err *e)
     atomic_init(&x->value.refs, 1);
     *out = &x->value;
     return 0;
-}
-
-static int steps_run_job(struct memo_job *j, struct run *run, struct memo_value **out,
-                         struct err *e)
-{
-    (void)j;
-    return steps_make(run, out, e);
-}
-
-static void steps_free_job(struct memo_job *j)
-{
-    free(j);
-}
-
-static struct memo_job *steps_job_of(const char *path)
-{
-    const size_t n = strlen(path) + 1;
-    struct steps_job *k = xcalloc(1, sizeof *k + n);
-    k->job = (struct memo_job){.path = k->path, .make = steps_run_job, .free = steps_free_job};
-    memcpy(k->path, path, n);
-    return &k->job;
 }
 
 /* The digest of the run's steps, counted for the caller. Few events are read at once, more of them
@@ -264,12 +237,12 @@ static int steps_get(const struct route_request *q, struct memo_value **out, boo
         return 0;
     int rc = stepdigest_cost(q->run, q->arena, &events, e);
     if (rc == 0 && events > STEPS_EVENTS)
-        return memo_start(m, &key, steps_job_of(path), e);
+        return memo_start(m, &key, &(struct memo_job){.path = path, .make = steps_make}, e);
     memo_unref(*out);
     *out = NULL;
     *older = false;
     if (rc == 0)
-        rc = steps_make(q->run, out, e);
+        rc = steps_make(NULL, q->run, out, e);
     if (rc == 0)
         memo_put(m, &key, *out);
     return rc;

@@ -13,6 +13,7 @@
 #include "serve/cutfile.h"
 #include "serve/hash.h"
 #include "serve/heavy.h"
+#include "serve/work.h"
 
 enum {
     SLOTS = 4096,      /* a power of two */
@@ -183,66 +184,69 @@ int memo_with_run(struct heavy *heavy, const char *path, memo_use *use, void *ct
     return rc;
 }
 
-struct memo_making {
-    struct memo_job *job;
+struct memo_running {
+    struct work_job work;
+    struct memo *memo;
+    struct memo_job job;
     struct memo_value *value;
+    uint64_t version;
+    char *path;
+    size_t n_key;
+    char key[];
 };
 
 static int memo_make(void *ctx, struct run *run, struct err *e)
 {
-    struct memo_making *g = ctx;
-    return g->job->make(g->job, run, &g->value, e);
+    struct memo_running *g = ctx;
+    return g->job.make(g->job.ctx, run, &g->value, e);
 }
 
 /* A failure is of no interest as long as there is a value of older data. */
-static void memo_end_job(struct memo *m, const struct memo_job *j, struct memo_value *v,
-                         const struct err *failed)
+static void memo_end_job(struct memo_running *g, const struct err *failed)
 {
+    struct memo *m = g->memo;
     pthread_mutex_lock(&m->lock);
-    struct memo_entry *x = *memo_find(m, hash_bytes(j->key, j->n_key), j->key, j->n_key);
+    struct memo_entry *x = *memo_find(m, hash_bytes(g->key, g->n_key), g->key, g->n_key);
     assert(x && x->pending);
     x->pending = false;
     m->n_pending--;
-    if (v) {
-        memo_set(m, x, j->version, v);
-    } else if (failed && !x->value) {
-        x->failed = xmalloc(sizeof *failed);
-        *x->failed = *failed;
+    if (failed) {
+        memo_unref(g->value);
+        if (!x->value) {
+            x->failed = xmalloc(sizeof *failed);
+            *x->failed = *failed;
+        }
+    } else if (g->value) {
+        memo_set(m, x, g->version, g->value);
     }
     pthread_mutex_unlock(&m->lock);
 }
 
-static void memo_free_job(struct memo_job *j)
+static void memo_free_job(const struct memo_job *job)
 {
-    free(j->key);
-    j->free(j);
+    if (job->free)
+        job->free(job->ctx);
 }
 
 static void memo_run_job(struct work_job *w, bool ends)
 {
-    struct memo_job *j = (struct memo_job *)w;
-    struct memo_making making = {.job = j};
+    struct memo_running *g = (struct memo_running *)w;
     struct err e = {0};
-    int rc = 0;
-    if (!ends)
-        rc = memo_with_run(j->memo->heavy, j->path, memo_make, &making, &e);
-    if (rc) {
-        memo_unref(making.value);
-        making.value = NULL;
-    }
-    memo_end_job(j->memo, j, making.value, rc ? &e : NULL);
-    memo_free_job(j);
+    const int rc = ends ? 0 : memo_with_run(g->memo->heavy, g->path, memo_make, g, &e);
+    memo_end_job(g, rc ? &e : NULL);
+    memo_free_job(&g->job);
+    free(g->path);
+    free(g);
 }
 
-int memo_start(struct memo *m, const struct memo_key *k, struct memo_job *j, struct err *e)
+/* Whether a job has to be started for the entry; it is marked as pending then. */
+static bool memo_begin(struct memo *m, const struct memo_key *k, struct err *e)
 {
-    int rc = 0;
     pthread_mutex_lock(&m->lock);
     struct memo_entry *x = memo_entry_of(m, k->p, k->n);
     const bool begin = !x->pending && !x->failed && m->n_pending < PENDING_MOST;
+    *e = x->failed ? *x->failed : (struct err){0};
     if (x->failed) {
-        *e = *x->failed;
-        rc = e->code;
         memo_drop(m, x);
     } else {
         x->pending |= begin;
@@ -250,18 +254,26 @@ int memo_start(struct memo *m, const struct memo_key *k, struct memo_job *j, str
         memo_trim(m, x);
     }
     pthread_mutex_unlock(&m->lock);
-    j->key = NULL;
-    if (begin) {
-        j->work.run = memo_run_job;
-        j->memo = m;
-        j->key = xmalloc(k->n);
-        memcpy(j->key, k->p, k->n);
-        j->n_key = k->n;
-        j->version = k->version;
+    return begin;
+}
+
+int memo_start(struct memo *m, const struct memo_key *k, const struct memo_job *job, struct err *e)
+{
+    if (!memo_begin(m, k, e)) {
+        memo_free_job(job);
+        return e->code;
     }
-    if (!begin || !work_add(m->worker, &j->work))
-        memo_free_job(j);
-    return rc;
+    struct memo_running *g = xmalloc(sizeof *g + k->n);
+    *g = (struct memo_running){.work = {.run = memo_run_job},
+                               .memo = m,
+                               .job = *job,
+                               .version = k->version,
+                               .path = xstrdup(job->path),
+                               .n_key = k->n};
+    memcpy(g->key, k->p, k->n);
+    if (!work_add(m->worker, &g->work))
+        memo_run_job(&g->work, true); /* the server ends */
+    return 0;
 }
 
 /* ---- all of it ---- */

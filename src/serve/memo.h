@@ -20,7 +20,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "serve/work.h"
 
 struct memo;
 struct heavy;
@@ -39,16 +38,12 @@ struct memo_key {
     uint64_t version; /* of the run's data; 0: the value depends on no run */
 };
 
-/* The first field of an async job. The key is copied by memo_start. */
+/* An async job. */
 struct memo_job {
-    struct work_job work;
-    struct memo *memo;
-    void *key;
-    size_t n_key;
-    uint64_t version;
-    const char *path; /* of the run */
-    int (*make)(struct memo_job *j, struct run *run, struct memo_value **out, struct err *e);
-    void (*free)(struct memo_job *j);
+    const char *path; /* of the run; copied by memo_start */
+    int (*make)(void *ctx, struct run *run, struct memo_value **out, struct err *e);
+    void *ctx;
+    void (*free)(void *ctx); /* called once, also when the job is not run; NULL: nothing to free */
 };
 
 /* `heavy` is the caller's and outlives the cache. */
@@ -62,9 +57,9 @@ struct memo_value *memo_get(struct memo *m, const struct memo_key *k, bool *olde
 void memo_put(struct memo *m, const struct memo_key *k, struct memo_value *v);
 void memo_unref(struct memo_value *v); /* NULL is fine */
 
-/* Takes the job over: it runs, unless one for this key is pending. When the last one failed, its
- * error is returned instead, once: the next request tries again, for the run may be back. */
-MUST_CHECK int memo_start(struct memo *m, const struct memo_key *k, struct memo_job *j,
+/* Starts the job, unless one for this key is pending. When the last one failed, its error is
+ * returned instead, once: the next request tries again, for the run may be back. */
+MUST_CHECK int memo_start(struct memo *m, const struct memo_key *k, const struct memo_job *job,
                           struct err *e);
 size_t memo_bytes(struct memo *m);
 

@@ -69,6 +69,8 @@ struct runs_item {
 struct runs_picture {
     unsigned refs; /* under runs.lock */
     struct runs_entry *v;
+    struct runs_item *
+        *items; /* counted, as is what is known of each: their texts are the entries' */
     struct runs_about **about;
     unsigned (*issues)[ISSUE_COUNTS]; /* of each */
     size_t n;

@@ -181,10 +181,9 @@ void picture_unref(struct runs *r, struct runs_picture *p)
         return;
     for (size_t i = 0; i < p->n; i++) {
         about_unref(r, p->about[i]);
-        free((void *)(uintptr_t)p->v[i].name);
-        free((void *)(uintptr_t)p->v[i].folder);
-        free((void *)(uintptr_t)p->v[i].path);
+        runs_unref(r, p->items[i]);
     }
+    free(p->items);
     free(p->about);
     free(p->issues);
     free(p->v);
@@ -328,9 +327,9 @@ static struct runs_entry picture_entry_of(const struct runs_item *x, unsigned co
     if (issues)
         memcpy(counts, issues, ISSUE_COUNTS * sizeof *counts);
     return (struct runs_entry){
-        .name = xstrdup(x->name),
-        .folder = xstrdup(x->folder),
-        .path = xstrdup(x->path),
+        .name = x->name,
+        .folder = x->folder,
+        .path = x->path,
         .info = a->broken ? NULL : &a->info,
         .broken = a->broken,
         .live = !a->broken && a->info.status == RUN_RUNNING,
@@ -340,24 +339,24 @@ static struct runs_entry picture_entry_of(const struct runs_item *x, unsigned co
 
 static struct runs_picture *picture_make(struct runs *r)
 {
-    struct runs_item **list = xcalloc(r->n_items + 1, sizeof(struct runs_item *));
     struct runs_picture *p = xcalloc(1, sizeof *p);
     p->refs = 1;
+    p->items = xcalloc(r->n_items + 1, sizeof(struct runs_item *));
     for (size_t i = 0; i < RUNS_SLOTS; i++)
         for (struct runs_item *x = r->slot[i]; x; x = x->chain) {
-            list[p->n++] = x;
+            p->items[p->n++] = x;
             x->seen = false; /* for the next time */
         }
-    qsort(list, p->n, sizeof *list, picture_newest_first);
+    qsort(p->items, p->n, sizeof *p->items, picture_newest_first);
     p->v = xcalloc(p->n + 1, sizeof *p->v);
     p->about = xcalloc(p->n + 1, sizeof(struct runs_about *));
     p->issues = xcalloc(p->n + 1, sizeof *p->issues);
     for (size_t i = 0; i < p->n; i++) {
-        p->about[i] = list[i]->about;
+        p->items[i]->refs++;
+        p->about[i] = p->items[i]->about;
         p->about[i]->refs++;
-        p->v[i] = picture_entry_of(list[i], p->issues[i]);
+        p->v[i] = picture_entry_of(p->items[i], p->issues[i]);
     }
-    free(list);
     return p;
 }
 
