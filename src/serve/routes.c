@@ -270,10 +270,19 @@ static void openapi_put_content(struct jw *j, const char *type, const char *sche
     jw_end(j);
 }
 
+static void openapi_put_response(struct jw *j, const char *status, const char *help,
+                                 const char *type, const char *schema)
+{
+    jw_object(j, status);
+    jw_str(j, "description", help);
+    openapi_put_content(j, type, schema);
+    jw_end(j);
+}
+
 static const struct {
     const char *status, *help;
     unsigned when; /* flags of the route; 0: always */
-} refusals[] = {
+} openapi_errors[] = {
     {"400", "A parameter is unknown or invalid.", 0},
     {"401", "A token is required.", 0},
     {"403", "Not allowed.", ROUTE_CONTROL},
@@ -283,31 +292,17 @@ static const struct {
     {"429", "Too many simultaneous requests.", 0},
 };
 
-static void openapi_put_pending(struct jw *j)
-{
-    jw_object(j, "202");
-    jw_str(j, "description", "Still computing; try again in a moment.");
-    openapi_put_content(j, TYPE_JSON, "Pending");
-    jw_end(j);
-}
-
 static void openapi_put_responses(struct jw *j, const struct route *r)
 {
     jw_object(j, "responses");
-    jw_object(j, "200");
-    jw_str(j, "description", r->summary);
-    openapi_put_content(j, r->type, r->schema);
-    jw_end(j);
+    openapi_put_response(j, "200", r->summary, r->type, r->schema);
     if (strstr(r->path, "RUN") && !r->stream && r->method == ROUTE_GET)
-        openapi_put_pending(j);
-    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
-        if (refusals[i].when && !(r->flags & refusals[i].when))
-            continue;
-        jw_object(j, refusals[i].status);
-        jw_str(j, "description", refusals[i].help);
-        openapi_put_content(j, TYPE_JSON, "Error");
-        jw_end(j);
-    }
+        openapi_put_response(j, "202", "Still computing; try again in a moment.", TYPE_JSON,
+                             row_Pending.name);
+    for (size_t i = 0; i < COUNT_OF(openapi_errors); i++)
+        if (!openapi_errors[i].when || r->flags & openapi_errors[i].when)
+            openapi_put_response(j, openapi_errors[i].status, openapi_errors[i].help, TYPE_JSON,
+                                 row_Error.name);
     jw_end(j);
 }
 
@@ -330,11 +325,13 @@ static void openapi_put_param_schema(struct jw *j, const struct route_param *p)
     jw_end(j);
 }
 
-static void openapi_put_param(struct jw *j, const struct route_param *p)
+static void openapi_put_param(struct jw *j, const struct route_param *p, bool in_path)
 {
     jw_object(j, NULL);
     jw_str(j, "name", p->name);
-    jw_str(j, "in", "query");
+    jw_str(j, "in", in_path ? "path" : "query");
+    if (in_path)
+        jw_bool(j, "required", true);
     jw_str(j, "description", p->help);
     openapi_put_param_schema(j, p);
     jw_end(j);
@@ -342,20 +339,13 @@ static void openapi_put_param(struct jw *j, const struct route_param *p)
 
 static void openapi_put_params(struct jw *j, const struct route *r)
 {
+    static const struct route_param run = {
+        "RUN", PARAM_TEXT, .help = "The name of the run's folder, as listed by /runs."};
     jw_array(j, "parameters");
-    if (strstr(r->path, "RUN")) {
-        jw_object(j, NULL);
-        jw_str(j, "name", "RUN");
-        jw_str(j, "in", "path");
-        jw_bool(j, "required", true);
-        jw_str(j, "description", "The name of the run's folder, as listed by /runs.");
-        jw_object(j, "schema");
-        openapi_put_type(j, "text");
-        jw_end(j);
-        jw_end(j);
-    }
+    if (strstr(r->path, run.name))
+        openapi_put_param(j, &run, true);
     for (const struct route_param *p = r->params; p && p->name; p++)
-        openapi_put_param(j, p);
+        openapi_put_param(j, p, false);
     jw_end(j);
 }
 
@@ -403,15 +393,12 @@ static void openapi_put_paths(struct jw *j, struct arena *a)
     jw_end(j);
 }
 
-static void openapi_put_security(struct jw *j)
+/* A value that is written as JSON in this file. */
+static void openapi_put_raw(struct jw *j, const char *key, const char *json)
 {
-    jw_object(j, "securitySchemes");
-    jw_object(j, "token");
-    jw_str(j, "type", "http");
-    jw_str(j, "scheme", "bearer");
-    jw_str(j, "description", "Required if the server listens beyond its own machine.");
-    jw_end(j);
-    jw_end(j);
+    jw_null(j, key);
+    j->out->len -= strlen("null");
+    buf_put(j->out, json, strlen(json));
 }
 
 const struct route_param api_openapi_params[] = {{0}};
@@ -430,24 +417,15 @@ int api_openapi(const struct route_request *q, struct route_answer *out, struct 
            "durations (*_s) are seconds, shares are 0 to 1. Data that was not measured is null, "
            "never 0. Every error is {\"error\": \"one sentence\"}.");
     jw_end(&j);
-    jw_array(&j, "servers");
-    jw_object(&j, NULL);
-    jw_str(&j, "url", "/api/v1");
-    jw_end(&j);
-    jw_end(&j);
+    openapi_put_raw(&j, "servers", "[{\"url\":\"/api/v1\"}]");
     openapi_put_paths(&j, q->arena);
     jw_object(&j, "components");
     openapi_put_schemas(&j);
-    openapi_put_security(&j);
+    openapi_put_raw(&j, "securitySchemes",
+                    "{\"token\":{\"type\":\"http\",\"scheme\":\"bearer\",\"description\":"
+                    "\"Required if the server listens beyond its own machine.\"}}");
     jw_end(&j);
-    jw_array(&j, "security");
-    jw_object(&j, NULL);
-    jw_end(&j);
-    jw_object(&j, NULL);
-    jw_array(&j, "token");
-    jw_end(&j);
-    jw_end(&j);
-    jw_end(&j);
+    openapi_put_raw(&j, "security", "[{},{\"token\":[]}]");
     jw_end(&j);
     return 0;
 }
