@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query_compare.c - what `footplate compare --json` says of two groups of runs. */
+/* query_compare.c - two groups of runs as `footplate compare --json` prints them. */
 #include <stdlib.h>
 
 #include "base/json_write.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query_json.c - what the commands print with --json, written by what writes it for them. */
+/* query_json.c - the JSON that the commands print with --json. */
 #include <stdlib.h>
 
 #include "base/json_write.h"
@@ -13,7 +13,7 @@
 #include "tables/show.h"
 #include "tables/statview.h"
 
-/* What is asked, and the text that answers it. */
+/* A request, and its answer as text. */
 struct asking {
     struct buf out;
     struct query_which which; /* stats */

@@ -26,7 +26,7 @@ enum { POINTS = 1000, METRICS_MOST = 64, NUMBER_BYTES = 2 };
 
 static const char mean_entity[] = "*mean*";
 
-/* What one `metric` asks for. */
+/* One value of the parameter `metric`. */
 struct api_charts_wish {
     const char *metric, *entity; /* entity NULL: all */
     bool mean;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_documents.c - what takes long and is asked for seldom: the report of a run, and two runs
- * compared. The runs are opened here, so that nobody who looks at them has to wait. */
+/* api_documents.c - the report of a run, and the comparison of two runs. Both take long and are
+ * requested seldom. They open the runs for themselves, so that other requests do not wait. */
 #include <string.h>
 
 #include "compare/compare.h"
@@ -111,7 +111,7 @@ static int compare_add_path(struct api_documents_side *out, const char *path, co
     return 0;
 }
 
-/* The folders of the runs that a parameter names. A comma may also stand in the name of one. */
+/* The folders of the runs that a parameter names. A name may contain a comma. */
 static int compare_find_side(const struct route_request *q, const char *param,
                              struct api_documents_side *out, struct err *e)
 {

@@ -55,7 +55,7 @@ static int events_put(const struct route_request *q, struct route_answer *out, s
     return answer_fits(&out->body, "events", e);
 }
 
-/* Large stretches are decoded whole, so there may be more to do than the budget says. */
+/* Blocks are decoded whole, so that the cost may be larger than the budget. */
 int api_events(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct event_window w;

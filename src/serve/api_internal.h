@@ -15,7 +15,7 @@
 #include "tables/show.h"
 #include "tables/stepdigest.h"
 
-/* No answer is larger; who wants more asks for less at a time. */
+/* No answer is larger; a client that needs more requests smaller parts. */
 enum { ANSWER_MOST = 1 << 20 };
 
 #define PARAM_ROW_NODE                                                                             \
@@ -36,13 +36,13 @@ enum { ANSWER_MOST = 1 << 20 };
             .help = "End of the window, exclusive, ns since the epoch (default: open)."            \
     }
 
-/* ERR_USAGE that says to ask for less. */
+/* ERR_USAGE; the message says to request less. */
 int answer_too_large(const char *what, struct err *e);
 MUST_CHECK int answer_fits(const struct buf *body, const char *what, struct err *e);
 
 /* An answer that is no 200: {"error": text}. */
 void answer_error(struct route_answer *out, int status, const char *text);
-/* 202 {"pending": true}: it is being worked out; ask again. */
+/* 202 {"pending": true}: an async job computes it; the client requests it again. */
 void answer_pending(struct route_answer *out);
 
 /* The place of a parameter's value in a list that ends with NULL; `*at` stays when it was not

@@ -29,7 +29,7 @@ enum {
     STACK = 1 << 20,
     WATCH_MS = 1000,
     STREAM_BLOCK = 4096,
-    WORD_MOST = 256, /* of an If-None-Match that is looked at */
+    WORD_MOST = 256, /* of an If-None-Match that is compared */
 };
 
 enum conn_state { CONN_REQUESTS, CONN_WAITS, CONN_RECEIVES, CONN_STREAMS };

@@ -6,7 +6,7 @@
  * then exchange_answer from any thread. Each exchange is answered once.
  *
  * A reply is counted: exchange_answer takes one count, reply_free gives one back, so a reply can be
- * kept and sent to many. */
+ * cached and sent to many. */
 #ifndef SERVE_HTTPD_H
 #define SERVE_HTTPD_H
 
@@ -61,8 +61,8 @@ const char *exchange_body(const struct exchange *x, size_t *n);          /* a NU
 bool exchange_body_too_large(const struct exchange *x);
 const struct sockaddr *exchange_peer(const struct exchange *x);
 int exchange_fd(const struct exchange *x);
-/* One word of the caller's, kept with the connection (0 at first): for what is the same for all of
- * its requests. */
+/* A word for the caller, stored with the connection (0 at first): for facts that are the same for
+ * all of its requests. */
 uintptr_t *exchange_note(const struct exchange *x);
 
 /* ---- answering ---- */

@@ -33,7 +33,7 @@ enum {
     FEED_STEPS_MS = 2000,  /* between two reads of the steps, or more, see pace.h */
 };
 
-/* ==== what is new in a run ==== */
+/* ==== new data of a run ==== */
 
 /* An event in the text of server-sent events, shared by all clients that get it. */
 struct feed_text {
@@ -364,7 +364,7 @@ struct live_client {
     struct feed_text *queue[QUEUE];
     size_t first, n;
     size_t at; /* bytes of the first that are sent */
-    bool last; /* nothing comes after what is queued */
+    bool last; /* nothing comes after the queued events */
     bool lost; /* it lost events: a fresh status comes next */
     struct live_client *before, *next;
 };

@@ -19,7 +19,7 @@ enum {
     SLOTS = 4096,      /* a power of two */
     OVERHEAD = 1024,   /* bytes that an entry takes beside its key and its value */
     THREADS = 1,       /* that run jobs */
-    PENDING_MOST = 32, /* jobs; more are not begun: the client asks again anyway */
+    PENDING_MOST = 32, /* jobs; more are not begun: the client requests again anyway */
 };
 
 struct memo_entry {

@@ -3,13 +3,14 @@
  *
  * An entry has a key, a value, and the version of the data that the value was computed from. Values
  * are bounded in bytes, all together; the least recently used are dropped first. A value is
- * counted: the cache has one count, everybody who uses it another one.
+ * counted: the cache has one count, every user another one.
  *
  *     v = memo_get(m, &key, NULL);             computed before, from the same data?
  *     if (!v)
- *         rc = memo_start(m, &key, job, e);    no: an async job computes it; the client asks again
+ *         rc = memo_start(m, &key, job, e);    no: an async job computes it; the client requests
+ * again
  *
- * A job opens the run for itself, so that nobody who looks at the same run waits for it, and runs
+ * A job opens the run for itself, so that requests for the same run do not wait for it, and runs
  * under the memory limit of heavy.h. Safe for any number of threads. */
 #ifndef SERVE_MEMO_H
 #define SERVE_MEMO_H
@@ -33,7 +34,7 @@ struct memo_value {
 };
 
 struct memo_key {
-    const void *p; /* any bytes: who computes what, of which run, with which parameters */
+    const void *p; /* any bytes: what is computed, of which run, with which parameters */
     size_t n;
     uint64_t version; /* of the run's data; 0: the value depends on no run */
 };

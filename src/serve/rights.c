@@ -125,7 +125,7 @@ bool secret_same(const char *a, const char *b)
     return differ == 0;
 }
 
-/* All are compared, so that the time does not tell which one it was. */
+/* All are compared, so that the time does not depend on which one it was. */
 static enum right rights_of_token(const struct rights *r, const char *token)
 {
     enum right best = RIGHT_NONE;

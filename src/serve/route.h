@@ -28,7 +28,7 @@ enum route_flags {
     ROUTE_RUN = 1,     /* has RUN in its path: `run` is open */
     ROUTE_INFO = 2,    /* has RUN in its path, but only `info` is needed: `run` is NULL */
     ROUTE_CONTROL = 4, /* changes something: needs the right for it */
-    ROUTE_SLOW = 16,   /* takes seconds of a large run: has a worker of its own */
+    ROUTE_SLOW = 16,   /* takes seconds for a large run: runs in its own thread */
     ROUTE_CACHE = 8,   /* same version and parameters, same answer: it is cached */
 };
 
@@ -56,7 +56,7 @@ struct route_value {
 struct route_request {
     const struct route_value *values; /* in the order in which they came */
     size_t n_values;
-    const char *body; /* of a POST; ends with a NUL behind its last byte */
+    const char *body; /* of a POST; a NUL follows the last byte */
     size_t body_len;
     const char *name;            /* RUN; NULL: the route has none */
     struct run *run;             /* open, and this request's alone until it is answered */
@@ -75,7 +75,7 @@ struct route_answer {
     struct reply *stream;  /* instead of a body; NULL: none */
     bool noise;            /* mostly bytes that hardly repeat, see gzip.h */
     const char *file_name; /* to save it under; NULL: to be shown */
-    bool passing;          /* good for now, but another one is being worked out: not to be kept */
+    bool passing;          /* from older data, while a job computes the newer: not cached */
 };
 
 typedef int route_fn(const struct route_request *q, struct route_answer *out, struct err *e);
@@ -83,7 +83,7 @@ typedef int route_fn(const struct route_request *q, struct route_answer *out, st
 struct route {
     const char *id;
     enum route_method method;
-    const char *path; /* below /api/v1; "RUN" stands for the name of a run */
+    const char *path; /* below /api/v1; "RUN" is replaced by the name of a run */
     route_fn *answer;
     unsigned flags;
     const struct route_param *params; /* NULL: none */
@@ -109,7 +109,7 @@ extern const size_t n_routes;
 /* The status that an error means. */
 int http_status_of(const struct err *e);
 
-/* The value of a parameter: the first one given, or what stands for "not given". */
+/* The first value of a parameter, or the value for "not given". */
 const char *route_text(const struct route_request *q, const char *name); /* NULL: not given */
 int64_t route_number(const struct route_request *q, const char *name, int64_t otherwise);
 wall_ns route_time(const struct route_request *q, const char *name); /* 0: open */
@@ -140,7 +140,7 @@ MUST_CHECK int request_parse(struct request *out, const char *uri, struct arena 
 MUST_CHECK int request_parse_values(struct request *out, const char *text, struct arena *a,
                                     struct err *e);
 
-/* The route with this path; `name` gets the word that stands for RUN. NULL: there is none, and
+/* The route with this path; `name` gets the word in place of RUN. NULL: there is none, and
  * `*other_method` says whether there is one for another method. */
 const struct route *request_route(const struct request *q, size_t skip, enum route_method m,
                                   const char **name, bool *other_method);

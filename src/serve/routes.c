@@ -42,8 +42,8 @@ const size_t n_routes = COUNT_OF(routes);
 
 /* ---- types ---- */
 
-/* Words: one for a number, a text and so on, "[]" in front for an array, "?" behind when it may be
- * null, or the name of a row. */
+/* Words: one for a number, a text and so on, "[]" before it for an array, "?" after it when it may
+ * be null, or the name of a row. */
 static const struct {
     const char *word, *type, *format;
 } types[] = {
@@ -376,7 +376,7 @@ static const char *openapi_path_of(const struct route *r, struct arena *a)
     return run ? arena_printf(a, "%.*s{RUN}%s", (int)(run - r->path), r->path, run + 3) : r->path;
 }
 
-/* Routes of one path stand together in routes.def. */
+/* Routes of one path are neighbours in routes.def. */
 static void openapi_put_paths(struct jw *j, struct arena *a)
 {
     jw_object(j, "paths");

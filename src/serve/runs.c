@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs.c - see runs.h. Runs that are open, and who has them. */
+/* runs.c - see runs.h. Open runs, and the requests that use them. */
 #include "serve/runs.h"
 
 #include <errno.h>
@@ -158,14 +158,14 @@ static bool runs_was_there(struct runs *r, const char *name)
     return was;
 }
 
-int runs_vanished(const char *name, struct err *e)
+static int runs_vanished(const char *name, struct err *e)
 {
     errno = ENOENT;
     return err_sys(e, "run '%.100s' was removed", name);
 }
 
-/* A run that is not known yet may have begun since the last look. */
-int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struct err *e)
+/* A run that is not known may have begun since the last scan. */
+static int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struct err *e)
 {
     *out = runs_find(r, name);
     if (!*out) {
@@ -212,7 +212,7 @@ static struct runs_item *runs_least_used(struct runs *r, const struct runs_item 
     return best;
 }
 
-/* What an open run holds grows with what was asked of it. Under the lock. */
+/* The memory of an open run grows with its use. Under the lock. */
 static void runs_count_bytes(struct runs *r, struct runs_item *x)
 {
     const size_t now = x->run ? run_memory(x->run) : 0;
@@ -225,7 +225,7 @@ static bool runs_too_much_open(const struct runs *r)
     return r->n_open > RUNS_OPEN || (r->n_open > 1 && r->open_bytes > r->open_bytes_most);
 }
 
-/* Closes those that nobody has used for longest; ones in use stay. */
+/* Closes the least recently used; those in use stay. */
 static void runs_make_room(struct runs *r, const struct runs_item *mine)
 {
     for (;;) {
@@ -246,7 +246,7 @@ static int runs_open_item(struct runs *r, struct runs_item *x, uint64_t version,
         return 0;
     runs_shut(r, x);
     const int rc = run_open(&x->run, x->path, e);
-    if (rc) /* what is being deleted loses its files one after the other */
+    if (rc) /* a run that is being deleted loses its files one by one */
         return e->sys == ENOENT ? runs_vanished(x->name, e) : rc;
     x->run_version = version;
     pthread_mutex_lock(&r->lock);
@@ -259,7 +259,7 @@ static int runs_open_item(struct runs *r, struct runs_item *x, uint64_t version,
     return 0;
 }
 
-/* The list may be half a second old, which is too old for who wants to stop a run. */
+/* The list may be half a second old, which is too old for a request that stops a run. */
 static int runs_describe(struct runs_hold *h, struct err *e)
 {
     h->about = about_read(h->item->path, 0);
@@ -305,7 +305,7 @@ int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out
     return rc;
 }
 
-/* What was read from a file that was cut meanwhile is not what it seems. */
+/* Data from a file that was truncated while it was read is wrong. */
 static void runs_distrust(struct runs *r, struct runs_item *x)
 {
     runs_shut(r, x);

@@ -15,7 +15,7 @@ enum { WINDOW_MOST = 16 << 20 };
 
 /* ---- findings.json: how many issues ---- */
 
-/* A rule's own keys stand at this depth: {"rules": [ { here */
+/* The depth of the keys of a rule: {"rules": [ { here */
 enum { RULE_DEPTH = 3 };
 
 struct issues_counting {
@@ -72,7 +72,8 @@ static bool issues_count(struct json_scan *j, struct issues_counting *c)
     }
 }
 
-bool issues_read(const char *path, unsigned out[ISSUE_COUNTS])
+/* Counts the issues of findings.json; false: there is none that can be read. */
+static bool issues_read(const char *path, unsigned out[ISSUE_COUNTS])
 {
     struct arena a = {0};
     struct err e;
@@ -93,7 +94,7 @@ bool issues_read(const char *path, unsigned out[ISSUE_COUNTS])
     return good;
 }
 
-/* ---- the rest ---- */
+/* ---- the description of a run ---- */
 
 struct runs_about *about_read(const char *path, uint64_t stamp)
 {
@@ -110,7 +111,7 @@ struct runs_about *about_read(const char *path, uint64_t stamp)
     return a;
 }
 
-/* ---- counted things ---- */
+/* ---- references ---- */
 
 static struct runs_item **scan_slot_of(struct runs *r, const char *name)
 {
@@ -143,7 +144,7 @@ void about_unref(struct runs *r, struct runs_about *a)
     free(a);
 }
 
-void runs_item_free(struct runs_item *x)
+static void runs_item_free(struct runs_item *x)
 {
     run_close(x->run);
     pthread_mutex_destroy(&x->use);
@@ -190,7 +191,7 @@ void picture_unref(struct runs *r, struct runs_picture *p)
     free(p);
 }
 
-/* ---- one run ---- */
+/* ---- scanning a run ---- */
 
 static struct runs_item *scan_add_item(struct runs *r, const char *name, const char *folder,
                                        const char *path, uint64_t stamp)
@@ -254,7 +255,7 @@ static void scan_run(struct runs *r, const char *folder, const char *path)
     scan_refresh(r, x, stamp);
 }
 
-/* ---- folders ---- */
+/* ---- scanning folders ---- */
 
 struct runs_listing {
     struct runs *runs;
@@ -283,7 +284,7 @@ static void scan_remember_gone(struct runs *r, const char *name)
     r->next_gone = (r->next_gone + 1) % RUNS_GONE;
 }
 
-/* Takes those out that are not there any more; who holds one keeps it until it is given back. */
+/* Removes the runs that were not found again. One that is in use is freed after its use. */
 static void scan_forget_unseen(struct runs *r)
 {
     struct runs_item *gone = NULL;
@@ -319,7 +320,7 @@ static int picture_newest_first(const void *a, const void *b)
     return strcmp(y->name, x->name);
 }
 
-/* `counts` is the picture's own place for them. */
+/* `counts` is where the picture stores them. */
 static struct runs_entry picture_entry_of(const struct runs_item *x, unsigned counts[ISSUE_COUNTS])
 {
     const struct runs_about *a = x->about;

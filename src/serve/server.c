@@ -64,7 +64,7 @@ static bool server_is_word(const char *header, const char *word)
     return header && strcasecmp(header, word) == 0;
 }
 
-/* Browsers say where a request comes from; what another page sends on its own is not answered. */
+/* Browsers send where a request comes from; requests of the scripts of other pages are refused. */
 static bool server_from_elsewhere(const struct visit *v)
 {
     const char *site = exchange_header(v->x, "Sec-Fetch-Site");
@@ -93,8 +93,8 @@ static const char *server_bearer_of(const struct visit *v)
                                                                      : NULL;
 }
 
-/* Without tokens the server is its user's: others who can reach it are other users of the machine.
- * A connection is asked for once, with its first request. */
+/* Without tokens only the user of the server may use it; other users of the machine can reach it
+ * too. The user of a connection is looked up once, with its first request. */
 static struct reply *server_check_user(const struct visit *v)
 {
     enum { NOT_ASKED, ASKED };
@@ -127,7 +127,7 @@ static struct reply *server_check_rights(struct visit *v)
 
 /* ---- the page ---- */
 
-/* The page loads its own scripts, styles and data from here and nothing from elsewhere. */
+/* The page loads its scripts, styles and data from this server only. */
 static const char page_csp[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; "
@@ -366,7 +366,7 @@ static void server_add_host(struct server *s, const char *name)
     s->hosts[s->n_hosts++] = arena_strdup(&s->arena, name);
 }
 
-/* The names under which this server may be asked for; others are somebody's trick. */
+/* The host names of this server; a request for another one may be an attack (DNS rebinding). */
 static void server_name_hosts(struct server *s, const struct server_options *ask)
 {
     char own[256] = "";

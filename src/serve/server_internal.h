@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_internal.h - what the files of server.h share; nobody else includes it. */
+/* server_internal.h - shared by server.c and server_api.c. */
 #ifndef SERVE_SERVER_INTERNAL_H
 #define SERVE_SERVER_INTERNAL_H
 
@@ -20,7 +20,7 @@ enum {
 };
 
 struct server {
-    struct arena arena; /* of what it was opened with */
+    struct arena arena; /* of the options */
     struct listen_place place;
     bool tls;
     const char **hosts;
@@ -32,7 +32,8 @@ struct server {
     struct work *slow; /* for ROUTE_SLOW, one after the other */
     struct live *live;
     struct httpd *httpd;
-    struct reply **assets, **assets_plain; /* by the table of assets.h; plain ones when asked for */
+    struct reply **assets,
+        **assets_plain; /* by the table of assets.h; plain: for clients without gzip */
 };
 
 /* A request on its way, and the right of its client. */

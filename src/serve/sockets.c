@@ -57,8 +57,8 @@ bool addr_same(const struct sockaddr *a, const struct sockaddr *b)
 
 enum {
     BACKLOG = 1024,
-    /* Bytes that the kernel may hold of what a connection was sent: left alone it holds megabytes
-     * for each that does not read. Connections have it from the socket that they came by. */
+    /* Bytes of answers that the kernel may buffer: by default megabytes for each client that does
+     * not read. Connections inherit it from the listening socket. */
     UNREAD = 256 << 10,
 };
 
@@ -237,7 +237,7 @@ static struct socket_name peer_other_end(const struct socket_name *s)
 }
 
 /* False: netlink gives no answer here. A kernel without the module for it answers as if there were
- * no such socket, so it is asked for our own end, too. */
+ * no such socket, so our own end is looked up, too. */
 static bool peer_ask_netlink(const struct socket_name *theirs, struct peer_owner *out)
 {
     const int link = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);

@@ -20,7 +20,7 @@ struct listen_place {
     bool v6;
 };
 
-enum { LISTEN_TRIES = 20 }; /* ports behind the one that is wished for */
+enum { LISTEN_TRIES = 20 }; /* ports after the preferred one */
 
 /* What an address is, without binding it: digits, or "localhost". */
 MUST_CHECK int listen_look(const char *address, struct listen_place *out, struct err *e);
@@ -36,12 +36,12 @@ bool addr_same(const struct sockaddr *a, const struct sockaddr *b);
 
 /* ---- the user at the other end ---- */
 
-/* How sure we are. Only PEER_OURS may do anything. */
+/* Only PEER_OURS may do anything. */
 enum peer {
     PEER_OURS,    /* a socket of this user or root, open now */
     PEER_OTHERS,  /* another user's, or without an owner: closed, reset, or in another network
                      namespace */
-    PEER_UNKNOWN, /* the system does not say whose connections are whose */
+    PEER_UNKNOWN, /* the system does not show the owners of connections */
 };
 
 enum peer peer_of(int fd);

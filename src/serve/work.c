@@ -15,7 +15,7 @@ enum { STACK = 8 << 20, THREADS_MOST = 16, KEY_LEN = 300 };
 struct work_worker {
     struct work *work;
     pthread_t thread;
-    char key[KEY_LEN]; /* of what it does; "": nothing, or it has none */
+    char key[KEY_LEN]; /* of its job; "": no job, or one without a key */
 };
 
 struct work {
