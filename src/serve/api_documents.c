@@ -7,10 +7,10 @@
 #include "report/report.h"
 #include "run/run_files.h"
 #include "serve/api_internal.h"
-#include "serve/cutfile.h"
 #include "serve/heavy.h"
 #include "serve/memo.h"
 #include "serve/runs.h"
+#include "serve/sigbus_guard.h"
 
 /* ---- reports ---- */
 
@@ -167,7 +167,7 @@ static void compare_close_side(struct api_documents_side *s)
 static int compare_sides(struct api_documents_side *sides, struct buf *out, struct err *e)
 {
     struct arena scratch = {0};
-    const uint64_t cuts = cutfile_count();
+    const uint64_t truncations = sigbus_guard_count();
     int rc = compare_open_side(&sides[COMPARE_A], e);
     if (rc == 0)
         rc = compare_open_side(&sides[COMPARE_B], e);
@@ -176,7 +176,7 @@ static int compare_sides(struct api_documents_side *sides, struct buf *out, stru
     compare_close_side(&sides[COMPARE_A]);
     compare_close_side(&sides[COMPARE_B]);
     arena_free(&scratch);
-    if (rc == 0 && cutfile_count() != cuts)
+    if (rc == 0 && sigbus_guard_count() != truncations)
         rc = err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
     return rc;
 }

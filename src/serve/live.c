@@ -15,11 +15,11 @@
 #include "base/vec.h"
 #include "query/series.h"
 #include "query/steps.h"
-#include "serve/cutfile.h"
 #include "serve/hash.h"
 #include "serve/pace.h"
 #include "serve/runs.h"
 #include "serve/runs_internal.h"
+#include "serve/sigbus_guard.h"
 
 enum {
     TOPICS = 256,
@@ -599,7 +599,7 @@ static void live_poll(struct live *l)
 static void *live_watch(void *arg)
 {
     struct live *l = arg;
-    cutfile_thread();
+    sigbus_guard_thread();
     pthread_mutex_lock(&l->lock);
     while (!l->end) {
         const mono_ns next = mono_add(clock_mono(), POLL_MS * NS_PER_MS);

@@ -10,9 +10,9 @@
 #include "base/mem.h"
 #include "query/run.h"
 #include "run/run_files.h"
-#include "serve/cutfile.h"
 #include "serve/hash.h"
 #include "serve/heavy.h"
+#include "serve/sigbus_guard.h"
 #include "serve/work.h"
 
 enum {
@@ -173,13 +173,13 @@ int memo_with_run(struct heavy *heavy, const char *path, memo_use *use, void *ct
 {
     struct run *run = NULL;
     const uint64_t bytes = heavy_begin(heavy, run_stamp_data(path).bytes);
-    const uint64_t cuts = cutfile_count();
+    const uint64_t truncations = sigbus_guard_count();
     int rc = run_open(&run, path, e);
     if (rc == 0)
         rc = use(ctx, run, e);
     run_close(run);
     heavy_end(heavy, bytes);
-    if (rc == 0 && cutfile_count() != cuts)
+    if (rc == 0 && sigbus_guard_count() != truncations)
         rc = err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
     return rc;
 }

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "serve/cutfile.h"
 #include "serve/heavy.h"
 #include "serve/memo.h"
 #include "serve/runs_internal.h"
+#include "serve/sigbus_guard.h"
 
 enum { JUDGES = 1 };
 
@@ -283,7 +283,7 @@ static int runs_hold_item(struct runs *r, struct runs_hold *h, bool open, struct
         return rc;
     h->run = x->run;
     h->info = run_get_info(x->run);
-    h->cuts = cutfile_count();
+    h->truncations = sigbus_guard_count();
     return 0;
 }
 
@@ -296,7 +296,7 @@ int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out
     out->locked = open;
     if (open)
         pthread_mutex_lock(&out->item->use);
-    out->cuts = cutfile_count();
+    out->truncations = sigbus_guard_count();
     rc = runs_hold_item(r, out, open, e);
     if (rc)
         runs_give(r, out);
@@ -319,7 +319,7 @@ bool runs_give(struct runs *r, struct runs_hold *h)
     struct runs_item *x = h->item;
     if (!x)
         return true;
-    const bool good = !h->locked || cutfile_count() == h->cuts;
+    const bool good = !h->locked || sigbus_guard_count() == h->truncations;
     if (!good)
         runs_distrust(r, x);
     pthread_mutex_lock(&r->lock);

@@ -66,7 +66,7 @@ struct runs_hold {
     uint64_t version;            /* of its data */
     bool live;
     struct runs_about *about; /* the rest is for runs_give */
-    uint64_t cuts;
+    uint64_t truncations;
     bool locked;
 };
 

@@ -17,10 +17,10 @@
 #include "base/text.h"
 #include "base/trust.h"
 #include "serve/assets.h"
-#include "serve/cutfile.h"
 #include "serve/gzip.h"
 #include "serve/heap.h"
 #include "serve/server_internal.h"
+#include "serve/sigbus_guard.h"
 #include "serve/sockets.h"
 #include "serve/tls_late.h"
 
@@ -467,7 +467,7 @@ static int server_open_all(struct server *s, const struct server_options *ask, s
 {
     const char *address = ask->bind ? ask->bind : "127.0.0.1";
     heap_set_up();
-    int rc = cutfile_guard(e);
+    int rc = sigbus_guard_install(e);
     if (rc == 0)
         rc = listen_look(address, &s->place, e);
     if (rc == 0)

@@ -8,7 +8,7 @@
 
 #include "agent/thread.h"
 #include "base/mem.h"
-#include "serve/cutfile.h"
+#include "serve/sigbus_guard.h"
 
 enum { STACK = 8 << 20, THREADS_MOST = 16, KEY_LEN = 300 };
 
@@ -66,7 +66,7 @@ static void *work_on(void *arg)
 {
     struct work_worker *me = arg;
     struct work *w = me->work;
-    cutfile_thread();
+    sigbus_guard_thread();
     pthread_mutex_lock(&w->lock);
     while (!w->end || w->first) {
         struct work_job *j = work_take(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_asked.c - what a request says: its line, then the headers that rights depend on, parted by
+/* fuzz_request.c - what a request says: its line, then the headers that rights depend on, parted by
  * newlines. Whatever comes, texts end, numbers keep to their bounds, and no other host is ours. */
 #include <stdint.h>
 #include <stdlib.h>
