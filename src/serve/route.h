@@ -73,7 +73,7 @@ struct route_answer {
     int status; /* 200 unless the route says otherwise */
     struct buf body;
     struct reply *stream;  /* instead of a body; NULL: none */
-    bool noise;            /* mostly bytes that hardly repeat, see gzip.h */
+    bool noise;            /* mostly bytes that hardly repeat, see answer_gzip.h */
     const char *file_name; /* to save it under; NULL: to be shown */
     bool passing;          /* from older data, while a job computes the newer: not cached */
 };

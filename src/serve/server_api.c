@@ -7,7 +7,7 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
-#include "serve/gzip.h"
+#include "serve/answer_gzip.h"
 #include "serve/hash.h"
 #include "serve/memo.h"
 #include "serve/server_internal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip.h - gzip for answers: fast rather than small, because the client waits. */
-#ifndef SERVE_GZIP_H
-#define SERVE_GZIP_H
+/* answer_gzip.h - gzip for answers: fast rather than small, because the client waits. */
+#ifndef SERVE_ANSWER_GZIP_H
+#define SERVE_ANSWER_GZIP_H
 
 #include "base/buf.h"
 #include "base/err.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip.c - see gzip.h. */
-#include "serve/gzip.h"
+/* answer_gzip.c - see answer_gzip.h. */
+#include "serve/answer_gzip.h"
 
 #include <limits.h>
 #include <zlib.h>
