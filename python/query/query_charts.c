@@ -183,7 +183,7 @@ static const double *chart_column(PyObject *list, size_t n, struct arena *a)
     return v;
 }
 
-static int chart_line(struct buf *b, const struct chart_panel *p)
+static int chart_lines(struct buf *b, const struct chart_panel *p)
 {
     PyObject *t, *v, *min, *max;
     struct svg_line line = {0};
@@ -379,7 +379,7 @@ static const struct {
     int (*draw)(struct buf *b, const struct chart_panel *p); /* -1: an exception is set */
 } chart_kinds[] = {
     {"histogram", chart_histogram}, {"bars", chart_bars}, {"boxes", chart_boxes},
-    {"line", chart_line},           {"dots", chart_dots}, {"lanes", chart_lanes},
+    {"line", chart_lines},          {"dots", chart_dots}, {"lanes", chart_lanes},
     {"heat", chart_heat},           {"note", chart_note},
 };
 

@@ -20,7 +20,7 @@ struct query_comparison {
     struct buf out;
 };
 
-static int compare_open_side(struct query_side *s, struct err *e)
+static int query_open_side(struct query_side *s, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n; i++)
@@ -36,7 +36,7 @@ static int compare_work(struct query_comparison *c, struct err *e)
     struct jw j = {.out = &c->out};
     int rc = machines_load(table, NULL, &a, e);
     for (int k = 0; rc == 0 && k < COMPARE_SIDES; k++) {
-        rc = compare_open_side(&c->side[k], e);
+        rc = query_open_side(&c->side[k], e);
         c->ask.side[k].runs = c->side[k].runs;
         c->ask.side[k].n = c->side[k].n;
     }

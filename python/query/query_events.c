@@ -59,7 +59,7 @@ static double events_value_of(const struct event *v)
     return v->kind == EVENT_MARK ? NAN : (double)v->value;
 }
 
-static void events_put(struct query_event_table *t, int32_t track, const struct run_event *x)
+static void events_put_row(struct query_event_table *t, int32_t track, const struct run_event *x)
 {
     const struct event *v = &x->event;
     const uint64_t i = t->n++;
@@ -89,7 +89,7 @@ static int events_work(struct run *r, void *with, struct err *e)
         op_names_turn(&t->names);
         op_names_turn(&t->args);
         for (size_t i = 0; rc == 0 && i < n && t->n < t->room; i++)
-            events_put(t, (int32_t)k, &v[i]);
+            events_put_row(t, (int32_t)k, &v[i]);
         arena_free(&a);
     }
     return rc;

@@ -164,7 +164,7 @@ static void compare_close_side(struct api_documents_side *s)
         run_close(s->runs[i]);
 }
 
-static int compare_sides(struct api_documents_side *sides, struct buf *out, struct err *e)
+static int compare_in_turn(struct api_documents_side *sides, struct buf *out, struct err *e)
 {
     struct arena scratch = {0};
     const uint64_t truncations = sigbus_guard_count();
@@ -195,7 +195,7 @@ int api_compare(const struct route_request *q, struct route_answer *out, struct 
         for (size_t i = 0; i < sides[s].n; i++)
             size += run_stamp_data(sides[s].paths[i]).bytes;
     const uint64_t bytes = heavy_begin(runs_heavy(q->runs), size);
-    rc = compare_sides(sides, &out->body, e);
+    rc = compare_in_turn(sides, &out->body, e);
     heavy_end(runs_heavy(q->runs), bytes);
     return rc;
 }

@@ -332,7 +332,7 @@ static void feed_read(struct live_feed *f, struct runs *runs, const struct runs_
     arena_free(&a);
 }
 
-static void feed_drop(struct feed_news *n)
+static void feed_discard(struct feed_news *n)
 {
     for (size_t i = 0; i < FEED_N; i++) {
         feed_text_free(n->text[i]);
@@ -352,7 +352,7 @@ static void feed_update(struct live_feed *f, struct runs *runs, struct feed_news
     }
     feed_read(f, runs, &h, out);
     if (!runs_give(runs, &h)) /* what was read may be wrong */
-        feed_drop(out);
+        feed_discard(out);
 }
 
 /* ==== clients and topics ==== */
