@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import html as std_html
+import locale
 import re
 
 from analysis_kit import Runs
@@ -36,6 +38,24 @@ def test_counts_are_exact_and_prices_have_a_currency(runs: Runs):
     assert human.count(2**63 - 1) == "9 223 372 036 854 775 807"
     assert [human.count(v) for v in (0, -9999, -12345)] == ["0", "-9999", "-12 345"]
     assert [human.price(6.158), human.price(6, "EUR")] == ["6.16 USD", "6.00 EUR"]
+
+
+def test_numbers_do_not_depend_on_the_locale(runs: Runs):
+    from footplate.analysis import human, svg
+
+    before = locale.setlocale(locale.LC_NUMERIC)
+    try:
+        for name in ("de_DE.UTF-8", "fr_FR.UTF-8"):
+            with contextlib.suppress(locale.Error):
+                locale.setlocale(locale.LC_NUMERIC, name)
+        assert [human.value(1.5, "%"), human.money(2.5), human.duration(1.5)] == [
+            "1.5 %", "2.50", "1.5 s",
+        ]  # fmt: skip
+        assert not re.search(
+            r'x="\d+,', svg.chart("x", [("bars", "", "s", ([("a", 1.5, 0)],))]).svg
+        )
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
 
 
 def _plain(markup: str) -> str:
