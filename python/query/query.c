@@ -33,6 +33,22 @@ PyObject *query_raise(PyObject *module, const struct err *e)
     return NULL;
 }
 
+struct query_locale query_locale_begin(void)
+{
+    struct query_locale l = {.c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)};
+    if (l.c)
+        l.before = uselocale(l.c);
+    return l;
+}
+
+void query_locale_end(const struct query_locale *l)
+{
+    if (!l->c)
+        return;
+    uselocale(l->before);
+    freelocale(l->c);
+}
+
 /* ---- arrays ---- */
 
 int query_array_open(struct query_array *a, uint64_t n, size_t size)

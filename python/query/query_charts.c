@@ -6,7 +6,6 @@
  * A chart is one <svg> with panels in columns. It carries its own style, which applies to nothing
  * else on the page; it has no script and no address outside of it. Every text is escaped. */
 #include <assert.h>
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,30 +19,6 @@
 #include "report/page_internal.h"
 #include "report/svg_internal.h"
 
-/* ---- the locale ----
- * A program may have set one in which 1.5 is "1,5". Numbers are printed in the C locale, which the
- * thread has from chart_locale_begin to chart_locale_end. */
-
-struct chart_locale {
-    locale_t c, before;
-};
-
-static struct chart_locale chart_locale_begin(void)
-{
-    struct chart_locale l = {.c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)};
-    if (l.c)
-        l.before = uselocale(l.c);
-    return l;
-}
-
-static void chart_locale_end(const struct chart_locale *l)
-{
-    if (!l->c)
-        return;
-    uselocale(l->before);
-    freelocale(l->c);
-}
-
 /* ---- numbers ---- */
 
 PyObject *query_human_value(PyObject *module, PyObject *args)
@@ -54,9 +29,9 @@ PyObject *query_human_value(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "ds:human_value", &v, &unit))
         return NULL;
-    const struct chart_locale l = chart_locale_begin();
+    const struct query_locale l = query_locale_begin();
     human_value(v, unit, text, sizeof text);
-    chart_locale_end(&l);
+    query_locale_end(&l);
     return query_str(text);
 }
 
@@ -67,9 +42,9 @@ PyObject *query_human_duration(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "d:human_duration", &seconds))
         return NULL;
-    const struct chart_locale l = chart_locale_begin();
+    const struct query_locale l = query_locale_begin();
     duration_text(seconds, text, sizeof text);
-    chart_locale_end(&l);
+    query_locale_end(&l);
     return query_str(text);
 }
 
@@ -81,9 +56,9 @@ PyObject *query_human_price(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "dz:human_price", &v, &currency))
         return NULL;
-    const struct chart_locale l = chart_locale_begin();
+    const struct query_locale l = query_locale_begin();
     human_money(v, number, sizeof number);
-    chart_locale_end(&l);
+    query_locale_end(&l);
     if (isnan(v) || !currency)
         return query_str(number);
     return PyUnicode_FromFormat("%s %s", number, currency_name(currency));
@@ -549,12 +524,12 @@ PyObject *query_chart(PyObject *module, PyObject *args)
     const size_t n = (size_t)PyList_Size(panels);
     struct chart_cell *v = arena_array(&a, struct chart_cell, n + 1);
     size_t drawn = 0;
-    const struct chart_locale l = chart_locale_begin();
+    const struct query_locale l = query_locale_begin();
     while (drawn < n && chart_draw(&v[drawn], PyList_GetItem(panels, (Py_ssize_t)drawn), &a) == 0)
         drawn++;
     if (drawn == n)
         chart_put(&out, label, v, n, (size_t)MAX_OF(columns, 1));
-    chart_locale_end(&l);
+    query_locale_end(&l);
     if (drawn == n)
         text = PyUnicode_DecodeUTF8((const char *)out.p, (Py_ssize_t)out.len, "replace");
     for (size_t i = 0; i < n; i++)

@@ -100,7 +100,9 @@ PyObject *query_compare(PyObject *module, PyObject *args)
     if (compare_take_args(&c, args) == 0) {
         int rc;
         Py_BEGIN_ALLOW_THREADS;
+        const struct query_locale l = query_locale_begin();
         rc = compare_work(&c, &e);
+        query_locale_end(&l);
         Py_END_ALLOW_THREADS;
         text = rc == 0 ? PyBytes_FromStringAndSize((const char *)c.out.p, (Py_ssize_t)c.out.len)
                        : query_raise(module, &e);

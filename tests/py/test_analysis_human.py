@@ -8,6 +8,7 @@ import html as std_html
 import locale
 import re
 
+import pytest
 from analysis_kit import Runs
 from pykit import ROOT
 
@@ -41,6 +42,7 @@ def test_counts_are_exact_and_prices_have_a_currency(runs: Runs):
 
 
 def test_numbers_do_not_depend_on_the_locale(runs: Runs):
+    import footplate
     from footplate.analysis import human, svg
 
     before = locale.setlocale(locale.LC_NUMERIC)
@@ -51,6 +53,8 @@ def test_numbers_do_not_depend_on_the_locale(runs: Runs):
         assert [human.value(1.5, "%"), human.money(2.5), human.duration(1.5)] == [
             "1.5 %", "2.50", "1.5 s",
         ]  # fmt: skip
+        run = footplate.open(str(ROOT / "tests" / "data" / "runs" / "h200-1-worker"))
+        assert run.info["duration_s"] == pytest.approx(32.2, abs=0.1)
         assert not re.search(
             r'x="\d+,', svg.chart("x", [("bars", "", "s", ([("a", 1.5, 0)],))]).svg
         )
