@@ -26,6 +26,30 @@ def compare(
 ) -> bytes:
     """Folders of runs on each side; prices 0: as the runs say; steps -1: all."""
 
+def human_value(v: float, unit: str, /) -> str:
+    """12.3 %, 1.50 GiB, 684 ms; NaN is "-"."""
+
+def human_duration(seconds: float, /) -> str: ...
+def human_price(v: float, currency: str | None, /) -> str:
+    """6.16 USD; without a currency: 6.16; NaN is "-"."""
+
+def human_count(n: int, /) -> str: ...
+
+Panel = tuple[str, str, str, tuple[object, ...]]
+"""kind, title, unit of the values, data. The data of each kind:
+histogram: edges, [(label, counts)]
+bars: [(label, value, colour)]
+boxes: end of the axis (0: as the values need), [(label, p5, p25, p50, p75, p95)]
+line: label, times, values, minima or None, maxima or None, first and last time, end of the axis
+dots: first and last time, end of the axis, kinds, [(kind, time, value, hint)]
+lanes: seconds, rows, kinds, [(row, kind, from, to, hint)]
+heat: seconds, rows, address of a picture
+note: nothing
+Times are seconds since the start; a colour is the number of one of the eight, as is a kind."""
+
+def chart(label: str, columns: int, panels: list[Panel], /) -> str:
+    """SVG that needs nothing else: panels in so many columns, row by row."""
+
 class Run:
     def __new__(cls, path: str, /) -> Run: ...
     def close(self) -> None: ...

@@ -33,6 +33,22 @@ PyObject *query_raise(PyObject *module, const struct err *e)
     return NULL;
 }
 
+struct query_locale query_locale_begin(void)
+{
+    struct query_locale l = {.c = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)};
+    if (l.c)
+        l.before = uselocale(l.c);
+    return l;
+}
+
+void query_locale_end(const struct query_locale *l)
+{
+    if (!l->c)
+        return;
+    uselocale(l->before);
+    freelocale(l->c);
+}
+
 /* ---- arrays ---- */
 
 int query_array_open(struct query_array *a, uint64_t n, size_t size)
@@ -154,6 +170,11 @@ static PyObject *runs(PyObject *module, PyObject *args)
 static PyMethodDef methods[] = {
     {"find", find, METH_VARARGS, "The folder of a run: (dir or None, name)."},
     {"compare", query_compare, METH_VARARGS, "What `footplate compare` prints, as JSON."},
+    {"human_value", query_human_value, METH_VARARGS, "A number with its unit as text."},
+    {"human_duration", query_human_duration, METH_VARARGS, "Seconds as text."},
+    {"human_price", query_human_price, METH_VARARGS, "Money as text: (amount, currency or None)."},
+    {"human_count", query_human_count, METH_VARARGS, "A whole number as text."},
+    {"chart", query_chart, METH_VARARGS, "A chart as SVG: (label, columns, panels)."},
     {"runs", runs, METH_VARARGS, "The folders of all runs, newest first: (dir or None)."},
     {NULL, NULL, 0, NULL},
 };

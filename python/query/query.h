@@ -11,6 +11,7 @@
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
+#include <locale.h>
 #include <pthread.h>
 
 #include "base/arena.h"
@@ -45,6 +46,15 @@ int query_do(struct query_run *self, PyTypeObject *type, query_work *work, void 
 /* The same for work that leaves a text in `out`: its bytes, as Python's. Frees `out`. */
 PyObject *query_text(struct query_run *self, PyTypeObject *type, query_work *work, void *with,
                      struct buf *out);
+
+/* A program may have set a locale in which 1.5 is "1,5". From begin to end the thread has the C
+ * locale, in which numbers are read and written. */
+struct query_locale {
+    locale_t c, before;
+};
+
+struct query_locale query_locale_begin(void);
+void query_locale_end(const struct query_locale *l);
 
 /* ---- arrays ---- */
 
@@ -82,6 +92,12 @@ const char *query_word(PyObject *arg, int *bad);
 
 /* Of the module: runs of A, of B, their prices, confidence, first and last step (-1: all). */
 PyObject *query_compare(PyObject *module, PyObject *args);
+/* Numbers as the program prints them, and charts as its report draws them. */
+PyObject *query_human_value(PyObject *module, PyObject *args);
+PyObject *query_human_duration(PyObject *module, PyObject *args);
+PyObject *query_human_price(PyObject *module, PyObject *args);
+PyObject *query_human_count(PyObject *module, PyObject *args);
+PyObject *query_chart(PyObject *module, PyObject *args);
 
 PyObject *query_samples(QUERY_ARGS);
 PyObject *query_points(QUERY_ARGS);

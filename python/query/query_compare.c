@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query_compare.c - what `footplate compare --json` says of two groups of runs. */
+/* query_compare.c - two groups of runs as `footplate compare --json` prints them. */
 #include <stdlib.h>
 
 #include "base/json_write.h"
@@ -8,19 +8,19 @@
 #include "query.h"
 
 /* Runs of one side, opened for this alone. */
-struct side {
+struct query_side {
     const char **paths;
     struct run **runs;
     size_t n;
 };
 
-struct comparing {
-    struct side side[COMPARE_SIDES];
+struct query_comparison {
+    struct query_side side[COMPARE_SIDES];
     struct compare_ask ask;
     struct buf out;
 };
 
-static int open_side(struct side *s, struct err *e)
+static int query_open_side(struct query_side *s, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n; i++)
@@ -28,7 +28,7 @@ static int open_side(struct side *s, struct err *e)
     return rc;
 }
 
-static int work(struct comparing *c, struct err *e)
+static int compare_work(struct query_comparison *c, struct err *e)
 {
     struct arena a = {0};
     struct machines *table = arena_new(&a, struct machines);
@@ -36,7 +36,7 @@ static int work(struct comparing *c, struct err *e)
     struct jw j = {.out = &c->out};
     int rc = machines_load(table, NULL, &a, e);
     for (int k = 0; rc == 0 && k < COMPARE_SIDES; k++) {
-        rc = open_side(&c->side[k], e);
+        rc = query_open_side(&c->side[k], e);
         c->ask.side[k].runs = c->side[k].runs;
         c->ask.side[k].n = c->side[k].n;
     }
@@ -55,7 +55,7 @@ static int work(struct comparing *c, struct err *e)
     return rc;
 }
 
-static int take_side(struct side *s, PyObject *list)
+static int compare_take_side(struct query_side *s, PyObject *list)
 {
     const Py_ssize_t n = PyList_Size(list);
     if (n < 0)
@@ -75,7 +75,7 @@ static int take_side(struct side *s, PyObject *list)
     return 0;
 }
 
-static int take_args(struct comparing *c, PyObject *args)
+static int compare_take_args(struct query_comparison *c, PyObject *args)
 {
     PyObject *lists[COMPARE_SIDES];
     long long from, to;
@@ -86,19 +86,23 @@ static int take_args(struct comparing *c, PyObject *args)
     c->ask.has_range = from >= 0;
     c->ask.from = from;
     c->ask.to = to;
-    return take_side(&c->side[COMPARE_A], lists[0]) || take_side(&c->side[COMPARE_B], lists[1]) ? -1
-                                                                                                : 0;
+    return compare_take_side(&c->side[COMPARE_A], lists[0]) ||
+                   compare_take_side(&c->side[COMPARE_B], lists[1])
+               ? -1
+               : 0;
 }
 
 PyObject *query_compare(PyObject *module, PyObject *args)
 {
-    struct comparing c = {0};
+    struct query_comparison c = {0};
     struct err e;
     PyObject *text = NULL;
-    if (take_args(&c, args) == 0) {
+    if (compare_take_args(&c, args) == 0) {
         int rc;
         Py_BEGIN_ALLOW_THREADS;
-        rc = work(&c, &e);
+        const struct query_locale l = query_locale_begin();
+        rc = compare_work(&c, &e);
+        query_locale_end(&l);
         Py_END_ALLOW_THREADS;
         text = rc == 0 ? PyBytes_FromStringAndSize((const char *)c.out.p, (Py_ssize_t)c.out.len)
                        : query_raise(module, &e);

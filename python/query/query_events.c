@@ -30,7 +30,7 @@ static const size_t sizes[E_N] = {
     [E_END] = sizeof(int8_t),
 };
 
-struct telling {
+struct query_event_table {
     wall_ns from, to;
     bool detail;
     struct arena arena;
@@ -41,9 +41,9 @@ struct telling {
     uint64_t n, room;
 };
 
-static int tracks_work(struct run *r, void *with, struct err *e)
+static int events_tracks_work(struct run *r, void *with, struct err *e)
 {
-    struct telling *t = with;
+    struct query_event_table *t = with;
     const int rc = events_tracks(r, &t->arena, &t->tracks, &t->n_tracks, e);
     for (size_t i = 0; rc == 0 && i < t->n_tracks; i++)
         if (t->detail || !t->tracks[i].detail)
@@ -52,20 +52,20 @@ static int tracks_work(struct run *r, void *with, struct err *e)
 }
 
 /* NAN: it has none. */
-static double value_of(const struct event *v)
+static double events_value_of(const struct event *v)
 {
     if (v->kind == EVENT_REAL)
         return event_real(v);
     return v->kind == EVENT_MARK ? NAN : (double)v->value;
 }
 
-static void put_event(struct telling *t, int32_t track, const struct run_event *x)
+static void events_put_row(struct query_event_table *t, int32_t track, const struct run_event *x)
 {
     const struct event *v = &x->event;
     const uint64_t i = t->n++;
     ((int64_t *)t->array[E_START].p)[i] = x->at.ns;
     ((int64_t *)t->array[E_DURATION].p)[i] = v->dur_ns;
-    ((double *)t->array[E_VALUE].p)[i] = value_of(v);
+    ((double *)t->array[E_VALUE].p)[i] = events_value_of(v);
     ((int32_t *)t->array[E_NAME].p)[i] = (int32_t)op_names_id(&t->names, v->name ? v->name : "");
     ((int32_t *)t->array[E_TRACK].p)[i] = track;
     ((int32_t *)t->array[E_ARGS].p)[i] = v->args ? (int32_t)op_names_id(&t->args, v->args) : -1;
@@ -77,7 +77,7 @@ static void put_event(struct telling *t, int32_t track, const struct run_event *
 
 static int events_work(struct run *r, void *with, struct err *e)
 {
-    struct telling *t = with;
+    struct query_event_table *t = with;
     int rc = 0;
     for (size_t k = 0; rc == 0 && k < t->n_tracks; k++) {
         struct arena a = {0};
@@ -89,7 +89,7 @@ static int events_work(struct run *r, void *with, struct err *e)
         op_names_turn(&t->names);
         op_names_turn(&t->args);
         for (size_t i = 0; rc == 0 && i < n && t->n < t->room; i++)
-            put_event(t, (int32_t)k, &v[i]);
+            events_put_row(t, (int32_t)k, &v[i]);
         arena_free(&a);
     }
     return rc;
@@ -97,7 +97,7 @@ static int events_work(struct run *r, void *with, struct err *e)
 
 /* ---- for Python ---- */
 
-static PyObject *words_of(const struct op_names *t)
+static PyObject *events_words_of(const struct op_names *t)
 {
     PyObject *out = PyList_New((Py_ssize_t)t->n);
     for (uint32_t i = 0; out && i < t->n; i++)
@@ -105,7 +105,7 @@ static PyObject *words_of(const struct op_names *t)
     return out;
 }
 
-static PyObject *track_of(const struct run_track *t)
+static PyObject *events_track_of(const struct run_track *t)
 {
     const struct run_process *p = t->process;
     return Py_BuildValue("(NLLLLNNOi)", query_str(p->node), (long long)p->rank, (long long)p->pid,
@@ -114,11 +114,11 @@ static PyObject *track_of(const struct run_track *t)
                          (int)t->track.kind);
 }
 
-static PyObject *tracks_of(const struct telling *t)
+static PyObject *events_tracks_of(const struct query_event_table *t)
 {
     PyObject *out = PyList_New((Py_ssize_t)t->n_tracks);
     for (size_t i = 0; out && i < t->n_tracks; i++) {
-        PyObject *one = track_of(&t->tracks[i]);
+        PyObject *one = events_track_of(&t->tracks[i]);
         if (!one)
             Py_CLEAR(out);
         else
@@ -127,7 +127,7 @@ static PyObject *tracks_of(const struct telling *t)
     return out;
 }
 
-static PyObject *enum_words(const char *const *v)
+static PyObject *events_enum_words(const char *const *v)
 {
     PyObject *out = PyList_New(0);
     for (; out && *v; v++) {
@@ -139,7 +139,7 @@ static PyObject *enum_words(const char *const *v)
     return out;
 }
 
-static PyObject *categories(void)
+static PyObject *events_categories(void)
 {
     PyObject *out = PyList_New(CAT_N);
     for (int i = 0; out && i < CAT_N; i++)
@@ -147,7 +147,7 @@ static PyObject *categories(void)
     return out;
 }
 
-static int shrink(struct telling *t)
+static int events_shrink(struct query_event_table *t)
 {
     for (int i = 0; i < E_N; i++)
         if (PyByteArray_Resize(t->array[i].object, (Py_ssize_t)(t->n * sizes[i])) != 0)
@@ -155,16 +155,17 @@ static int shrink(struct telling *t)
     return 0;
 }
 
-static PyObject *result_of(struct telling *t)
+static PyObject *events_result_of(struct query_event_table *t)
 {
-    if (shrink(t) != 0)
+    if (events_shrink(t) != 0)
         return NULL;
-    return Py_BuildValue("(NNNNNNN)", tracks_of(t), words_of(&t->names), words_of(&t->args),
-                         enum_words(event_kind_names), categories(), enum_words(event_mode_names),
+    return Py_BuildValue("(NNNNNNN)", events_tracks_of(t), events_words_of(&t->names),
+                         events_words_of(&t->args), events_enum_words(event_kind_names),
+                         events_categories(), events_enum_words(event_mode_names),
                          query_arrays(t->array, E_N));
 }
 
-static int telling_room(struct telling *t)
+static int events_room(struct query_event_table *t)
 {
     for (int i = 0; i < E_N; i++)
         if (query_array_open(&t->array[i], t->room, sizes[i]) != 0)
@@ -172,7 +173,7 @@ static int telling_room(struct telling *t)
     return 0;
 }
 
-static int telling_asked(struct telling *t, PyObject *const *args)
+static int events_read_args(struct query_event_table *t, PyObject *const *args)
 {
     t->from.ns = PyLong_AsLongLong(args[0]);
     if (t->from.ns == -1 && PyErr_Occurred())
@@ -191,12 +192,12 @@ PyObject *query_events(QUERY_ARGS)
     PyObject *out = NULL;
     if (query_count(n, names, 3) != 0)
         return NULL;
-    struct telling *t = xcalloc(1, sizeof *t);
+    struct query_event_table *t = xcalloc(1, sizeof *t);
     op_names_open(&t->names);
     op_names_open(&t->args);
-    if (telling_asked(t, args) == 0 && query_do(run, type, tracks_work, t) == 0 &&
-        telling_room(t) == 0 && query_do(run, type, events_work, t) == 0)
-        out = result_of(t);
+    if (events_read_args(t, args) == 0 && query_do(run, type, events_tracks_work, t) == 0 &&
+        events_room(t) == 0 && query_do(run, type, events_work, t) == 0)
+        out = events_result_of(t);
     for (int i = 0; i < E_N; i++)
         query_array_drop(&t->array[i]);
     op_names_close(&t->names);

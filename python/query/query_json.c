@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query_json.c - what the commands print with --json, written by what writes it for them. */
+/* query_json.c - the JSON that the commands print with --json. */
 #include <stdlib.h>
 
 #include "base/json_write.h"
@@ -13,8 +13,8 @@
 #include "tables/show.h"
 #include "tables/statview.h"
 
-/* What is asked, and the text that answers it. */
-struct asking {
+/* A request, and its answer as text. */
+struct query_request {
     struct buf out;
     struct query_which which; /* stats */
     bool all;                 /* stats */
@@ -25,16 +25,17 @@ struct asking {
     double price;             /* check; 0: as the run says */
 };
 
-static PyObject *answer(PyObject *self, PyTypeObject *type, query_work *work, struct asking *x)
+static PyObject *json_answer(PyObject *self, PyTypeObject *type, query_work *work,
+                             struct query_request *x)
 {
     return query_text((struct query_run *)self, type, work, x, &x->out);
 }
 
 /* ---- show ---- */
 
-static int show_work(struct run *r, void *with, struct err *e)
+static int json_show_work(struct run *r, void *with, struct err *e)
 {
-    struct asking *x = with;
+    struct query_request *x = with;
     struct arena a = {0};
     struct show s;
     struct jw j = {.out = &x->out};
@@ -50,16 +51,16 @@ static int show_work(struct run *r, void *with, struct err *e)
 
 PyObject *query_show(QUERY_ARGS)
 {
-    struct asking x = {0};
+    struct query_request x = {0};
     (void)args;
-    return query_count(n, names, 0) == 0 ? answer(self, type, show_work, &x) : NULL;
+    return query_count(n, names, 0) == 0 ? json_answer(self, type, json_show_work, &x) : NULL;
 }
 
 /* ---- stats ---- */
 
-static int stats_work(struct run *r, void *with, struct err *e)
+static int json_stats_work(struct run *r, void *with, struct err *e)
 {
-    struct asking *x = with;
+    struct query_request *x = with;
     struct arena a = {0};
     struct statview v;
     struct jw j = {.out = &x->out};
@@ -72,7 +73,7 @@ static int stats_work(struct run *r, void *with, struct err *e)
 
 PyObject *query_stats(QUERY_ARGS)
 {
-    struct asking x = {0};
+    struct query_request x = {0};
     if (query_count(n, names, 4) != 0)
         return NULL;
     PyObject *const which[] = {args[0], Py_None, Py_None, args[1], args[2]};
@@ -80,12 +81,12 @@ PyObject *query_stats(QUERY_ARGS)
     if (all < 0 || query_which_of(&x.which, which) != 0)
         return NULL;
     x.all = all;
-    return answer(self, type, stats_work, &x);
+    return json_answer(self, type, json_stats_work, &x);
 }
 
 /* ---- ops, breakdown ---- */
 
-static int rank_of(PyObject *arg, struct trace_ask *out)
+static int json_rank_of(PyObject *arg, struct trace_ask *out)
 {
     *out = (struct trace_ask){0};
     if (arg == Py_None)
@@ -95,9 +96,9 @@ static int rank_of(PyObject *arg, struct trace_ask *out)
     return out->rank == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-static int ops_work(struct run *r, void *with, struct err *e)
+static int json_ops_work(struct run *r, void *with, struct err *e)
 {
-    struct asking *x = with;
+    struct query_request *x = with;
     struct arena a = {0};
     struct opsview v;
     struct jw j = {.out = &x->out};
@@ -111,19 +112,19 @@ static int ops_work(struct run *r, void *with, struct err *e)
 
 PyObject *query_ops(QUERY_ARGS)
 {
-    struct asking x = {0};
-    if (query_count(n, names, 2) != 0 || rank_of(args[0], &x.trace) != 0)
+    struct query_request x = {0};
+    if (query_count(n, names, 2) != 0 || json_rank_of(args[0], &x.trace) != 0)
         return NULL;
     const int module = PyObject_IsTrue(args[1]);
     if (module < 0)
         return NULL;
     x.by = module ? OPS_BY_MODULE : OPS_BY_NAME;
-    return answer(self, type, ops_work, &x);
+    return json_answer(self, type, json_ops_work, &x);
 }
 
-static int breakdown_work(struct run *r, void *with, struct err *e)
+static int json_breakdown_work(struct run *r, void *with, struct err *e)
 {
-    struct asking *x = with;
+    struct query_request *x = with;
     struct arena a = {0};
     struct breakdown b = {0};
     struct jw j = {.out = &x->out};
@@ -136,16 +137,16 @@ static int breakdown_work(struct run *r, void *with, struct err *e)
 
 PyObject *query_breakdown(QUERY_ARGS)
 {
-    struct asking x = {0};
-    if (query_count(n, names, 1) != 0 || rank_of(args[0], &x.trace) != 0)
+    struct query_request x = {0};
+    if (query_count(n, names, 1) != 0 || json_rank_of(args[0], &x.trace) != 0)
         return NULL;
-    return answer(self, type, breakdown_work, &x);
+    return json_answer(self, type, json_breakdown_work, &x);
 }
 
 /* ---- check ---- */
 
-static int check_settings(const struct asking *x, struct arena *a, struct rule_params *p,
-                          struct machines *table, struct err *e)
+static int json_check_settings(const struct query_request *x, struct arena *a,
+                               struct rule_params *p, struct machines *table, struct err *e)
 {
     rule_params_init(p, a);
     int rc = machines_load(table, NULL, a, e);
@@ -156,9 +157,9 @@ static int check_settings(const struct asking *x, struct arena *a, struct rule_p
     return rc;
 }
 
-static int check_work(struct run *r, void *with, struct err *e)
+static int json_check_work(struct run *r, void *with, struct err *e)
 {
-    struct asking *x = with;
+    struct query_request *x = with;
     struct arena a = {0};
     struct rule_params params;
     struct machines *table = arena_new(&a, struct machines);
@@ -166,7 +167,7 @@ static int check_work(struct run *r, void *with, struct err *e)
     struct jw j = {.out = &x->out};
     const struct verdict *order[RULE_N];
     const struct pricing pricing = {table, x->machine, x->price};
-    int rc = check_settings(x, &a, &params, table, e);
+    int rc = json_check_settings(x, &a, &params, table, e);
     if (rc == 0)
         rc = rules_check_priced(r, &params, &pricing, &a, c, e);
     if (rc == 0) {
@@ -181,7 +182,7 @@ static int check_work(struct run *r, void *with, struct err *e)
     return rc;
 }
 
-static const char **texts_of(PyObject *list)
+static const char **json_texts_of(PyObject *list)
 {
     const Py_ssize_t n = PyList_Size(list);
     int bad = n < 0;
@@ -201,7 +202,7 @@ static const char **texts_of(PyObject *list)
 
 PyObject *query_check(QUERY_ARGS)
 {
-    struct asking x = {0};
+    struct query_request x = {0};
     PyObject *out = NULL;
     int bad = 0;
     if (query_count(n, names, 3) != 0)
@@ -211,9 +212,9 @@ PyObject *query_check(QUERY_ARGS)
         x.price = PyFloat_AsDouble(args[2]);
     if (bad || (x.price == -1 && PyErr_Occurred()))
         return NULL;
-    x.sets = texts_of(args[0]);
+    x.sets = json_texts_of(args[0]);
     if (x.sets)
-        out = answer(self, type, check_work, &x);
+        out = json_answer(self, type, json_check_work, &x);
     free(x.sets);
     return out;
 }

@@ -8,12 +8,14 @@ int query_do(struct query_run *self, PyTypeObject *type, query_work *work, void 
     struct err e;
     int rc;
     Py_BEGIN_ALLOW_THREADS;
+    const struct query_locale l = query_locale_begin();
     pthread_mutex_lock(&self->lock);
     if (self->run)
         rc = work(self->run, with, &e);
     else
         rc = err_set(&e, ERR_USAGE, "the run has been closed");
     pthread_mutex_unlock(&self->lock);
+    query_locale_end(&l);
     Py_END_ALLOW_THREADS;
     if (rc == 0)
         return 0;
@@ -46,7 +48,9 @@ static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!PyArg_ParseTuple(args, "s:Run", &path))
         return NULL;
     Py_BEGIN_ALLOW_THREADS;
+    const struct query_locale l = query_locale_begin();
     rc = run_open(&run, path, &e);
+    query_locale_end(&l);
     Py_END_ALLOW_THREADS;
     if (rc != 0)
         return query_raise(PyType_GetModule(type), &e);

@@ -14,7 +14,7 @@ struct column_words {
     size_t n, last;
 };
 
-struct stepping {
+struct query_step_table {
     struct arena arena;
     struct steps_view view;
     struct row_columns columns;
@@ -23,33 +23,33 @@ struct stepping {
     struct buf text;
 };
 
-static const char *type_of(const struct row_columns *c, size_t i)
+static const char *steps_type_of(const struct row_columns *c, size_t i)
 {
     return c->table->fields[c->v[i].field].type;
 }
 
-static bool is_type(const char *type, const char *name)
+static bool steps_is_type(const char *type, const char *name)
 {
     return strncmp(type, name, strlen(name)) == 0;
 }
 
-static bool is_text(const char *type)
+static bool steps_is_text(const char *type)
 {
-    return is_type(type, "text") || is_type(type, "word");
+    return steps_is_type(type, "text") || steps_is_type(type, "word");
 }
 
-static size_t size_of(const char *type)
+static size_t steps_size_of(const char *type)
 {
-    return is_type(type, "bool") ? sizeof(int8_t) : is_text(type) ? sizeof(int32_t) : 8;
+    return steps_is_type(type, "bool") ? sizeof(int8_t) : steps_is_text(type) ? sizeof(int32_t) : 8;
 }
 
-static int read_work(struct run *r, void *with, struct err *e)
+static int steps_read_work(struct run *r, void *with, struct err *e)
 {
-    struct stepping *s = with;
+    struct query_step_table *s = with;
     const struct steps_ask ask = {.last = SIZE_MAX, .rank = -1, .modes = STEPS_ALL_MODES};
     row_columns_of(&s->columns, &row_Step, "", &s->arena);
     for (size_t i = 0; i < s->columns.n; i++) {
-        if (!is_text(type_of(&s->columns, i)))
+        if (!steps_is_text(steps_type_of(&s->columns, i)))
             continue;
         s->words[i] = arena_new(&s->arena, struct column_words);
         /* Every mode is a category, also one that no step has. */
@@ -60,7 +60,7 @@ static int read_work(struct run *r, void *with, struct err *e)
 }
 
 /* -1: null, or more words than there is room for. */
-static int32_t word_number(struct column_words *w, const char *text)
+static int32_t steps_word_number(struct column_words *w, const char *text)
 {
     if (!text)
         return -1;
@@ -75,34 +75,36 @@ static int32_t word_number(struct column_words *w, const char *text)
     return (int32_t)w->last;
 }
 
-static void put_cell(struct stepping *s, size_t column, size_t row, const struct row_cell *c)
+static void steps_put_cell(struct query_step_table *s, size_t column, size_t row,
+                           const struct row_cell *c)
 {
-    const char *type = type_of(&s->columns, column);
+    const char *type = steps_type_of(&s->columns, column);
     void *p = s->array[column].p;
     if (s->words[column])
-        ((int32_t *)p)[row] = word_number(s->words[column], c->kind == ROW_TEXT ? c->s : NULL);
-    else if (is_type(type, "bool"))
+        ((int32_t *)p)[row] =
+            steps_word_number(s->words[column], c->kind == ROW_TEXT ? c->s : NULL);
+    else if (steps_is_type(type, "bool"))
         ((int8_t *)p)[row] = (int8_t)c->i;
-    else if (is_type(type, "number"))
+    else if (steps_is_type(type, "number"))
         ((double *)p)[row] = c->kind == ROW_NULL ? NAN : c->d;
     else
         ((int64_t *)p)[row] = c->kind == ROW_NULL ? -1 : c->i;
 }
 
-static int fill_work(struct run *r, void *with, struct err *e)
+static int steps_fill_work(struct run *r, void *with, struct err *e)
 {
-    struct stepping *s = with;
+    struct query_step_table *s = with;
     struct row_cell cells[ROW_COLUMNS_MOST];
     (void)r, (void)e;
     for (size_t i = 0; i < s->view.n_items; i++) {
         row_column_cells(&s->columns, &s->view.items[i], cells, &s->arena);
         for (size_t k = 0; k < s->columns.n; k++)
-            put_cell(s, k, i, &cells[k]);
+            steps_put_cell(s, k, i, &cells[k]);
     }
     return 0;
 }
 
-static PyObject *words_of(const struct column_words *w)
+static PyObject *steps_words_of(const struct column_words *w)
 {
     if (!w)
         Py_RETURN_NONE;
@@ -113,12 +115,12 @@ static PyObject *words_of(const struct column_words *w)
 }
 
 /* A list of (name, type, words or None). */
-static PyObject *columns_of(const struct stepping *s)
+static PyObject *steps_columns_of(const struct query_step_table *s)
 {
     PyObject *out = PyList_New(0);
     for (size_t i = 0; out && i < s->columns.n; i++) {
-        PyObject *one = Py_BuildValue("(ssN)", s->columns.v[i].name, type_of(&s->columns, i),
-                                      words_of(s->words[i]));
+        PyObject *one = Py_BuildValue("(ssN)", s->columns.v[i].name, steps_type_of(&s->columns, i),
+                                      steps_words_of(s->words[i]));
         if (!one || PyList_Append(out, one) != 0)
             Py_CLEAR(out);
         Py_XDECREF(one);
@@ -128,9 +130,9 @@ static PyObject *columns_of(const struct stepping *s)
 
 /* What `footplate steps` says of each rank and mode, and why something is not there; the steps
  * themselves go as arrays. */
-static int summary_work(struct run *r, void *with, struct err *e)
+static int steps_summary_work(struct run *r, void *with, struct err *e)
 {
-    struct stepping *s = with;
+    struct query_step_table *s = with;
     struct steps_view rows = s->view;
     struct jw j = {.out = &s->text};
     (void)r, (void)e;
@@ -139,24 +141,25 @@ static int summary_work(struct run *r, void *with, struct err *e)
     return 0;
 }
 
-static int steps_room(struct stepping *s)
+static int steps_room(struct query_step_table *s)
 {
     for (size_t i = 0; i < s->columns.n; i++)
-        if (query_array_open(&s->array[i], s->view.n_items, size_of(type_of(&s->columns, i))) != 0)
+        if (query_array_open(&s->array[i], s->view.n_items,
+                             steps_size_of(steps_type_of(&s->columns, i))) != 0)
             return -1;
     return 0;
 }
 
 PyObject *query_steps(QUERY_ARGS)
 {
-    struct stepping s = {0};
+    struct query_step_table s = {0};
     struct query_run *run = (struct query_run *)self;
     PyObject *out = NULL;
     (void)args;
-    if (query_count(n, names, 0) == 0 && query_do(run, type, read_work, &s) == 0 &&
-        steps_room(&s) == 0 && query_do(run, type, fill_work, &s) == 0) {
-        PyObject *columns = columns_of(&s);
-        PyObject *summary = query_text(run, type, summary_work, &s, &s.text);
+    if (query_count(n, names, 0) == 0 && query_do(run, type, steps_read_work, &s) == 0 &&
+        steps_room(&s) == 0 && query_do(run, type, steps_fill_work, &s) == 0) {
+        PyObject *columns = steps_columns_of(&s);
+        PyObject *summary = query_text(run, type, steps_summary_work, &s, &s.text);
         out = Py_BuildValue("(NNN)", columns, summary, query_arrays(s.array, s.columns.n));
     }
     for (size_t i = 0; i < ROW_COLUMNS_MOST; i++)

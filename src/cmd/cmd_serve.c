@@ -59,7 +59,8 @@ static const struct cmd_arg args[] = {
     {0},
 };
 
-static void cmd_serve_tell(const struct server_place *p, const struct server_ask *ask, int wished)
+static void cmd_serve_tell(const struct server_place *p, const struct server_options *ask,
+                           int wished)
 {
     if (wished && p->port != wished)
         fprintf(stderr, "footplate: port %d is in use; using %d\n", wished, p->port);
@@ -77,7 +78,7 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
     const char *own = runs_folder(a->opt[O_DIR].text);
     const struct opt_value *port = &a->opt[O_PORT];
     const char *control = a->opt[O_CONTROL].text;
-    const struct server_ask ask = {
+    const struct server_options ask = {
         .folders = a->n_args ? (const char *const *)a->arg : &own,
         .n_folders = a->n_args ? a->n_args : 1,
         .bind = a->opt[O_BIND].text,

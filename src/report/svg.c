@@ -432,7 +432,7 @@ static void put_bins(struct buf *b, const struct plot_area *a, const double *edg
                      const struct svg_counts *v, int color)
 {
     const double most = largest(v->counts, bins);
-    char from[HUMAN_LEN], to[HUMAN_LEN], count[HUMAN_LEN];
+    char from[HUMAN_LEN], to[HUMAN_LEN], count[HUMAN_LEN], hint[3 * HUMAN_LEN + 8];
     for (size_t k = 0; most > 0 && k < bins; k++) {
         if (!(v->counts[k] > 0))
             continue;
@@ -440,10 +440,12 @@ static void put_bins(struct buf *b, const struct plot_area *a, const double *edg
         const double h = fmax(v->counts[k] / most * HIST_HEIGHT, 1);
         buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
                    color, x, a->bottom - h, fmax(end - x - 0.6, 0.8), h);
-        buf_printf(b, "<title>%s to %s: %s</title></rect>",
-                   human_value(edges[k], a->unit, from, sizeof from),
-                   human_value(edges[k + 1], a->unit, to, sizeof to),
-                   human_count((uint64_t)v->counts[k], count, sizeof count));
+        snprintf(hint, sizeof hint, "%s to %s: %s",
+                 human_value(edges[k], a->unit, from, sizeof from),
+                 human_value(edges[k + 1], a->unit, to, sizeof to),
+                 human_count((uint64_t)v->counts[k], count, sizeof count));
+        svg_hint(b, hint);
+        svg_put(b, "</rect>");
     }
     svg_rule(b, "axis", a->left, a->bottom, a->right, a->bottom);
     human_count((uint64_t)most, count, sizeof count);
@@ -505,7 +507,7 @@ static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double
                     double most, const char *unit)
 {
     double y = TOP + PLOT;
-    char text[HUMAN_LEN];
+    char text[HUMAN_LEN], hint[300];
     for (size_t k = 0; k < s->n_parts; k++) {
         const double v = s->v[bar * s->n_parts + k], h = v / most * PLOT;
         if (!(v > 0))
@@ -513,8 +515,10 @@ static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double
         y -= h;
         buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
                    (int)(k % SVG_COLORS), x, y, width, h);
-        buf_printf(b, "<title>%s, %s: %s</title></rect>", s->labels[bar], s->parts[k],
-                   human_value(v, unit, text, sizeof text));
+        snprintf(hint, sizeof hint, "%s, %s: %s", s->labels[bar], s->parts[k],
+                 human_value(v, unit, text, sizeof text));
+        svg_hint(b, hint);
+        svg_put(b, "</rect>");
     }
     svg_put(b, "\n");
 }

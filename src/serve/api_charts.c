@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "query/grid.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
 
 /* ---- aligned columns ---- */
@@ -27,13 +26,13 @@ enum { POINTS = 1000, METRICS_MOST = 64, NUMBER_BYTES = 2 };
 
 static const char mean_entity[] = "*mean*";
 
-/* What one `metric` asks for. */
+/* One value of the parameter `metric`. */
 struct api_charts_wish {
     const char *metric, *entity; /* entity NULL: all */
     bool mean;
 };
 
-static struct api_charts_wish wish_of(const char *text, struct arena *a)
+static struct api_charts_wish grid_wish_of(const char *text, struct arena *a)
 {
     const char *colon = strchr(text, ':');
     if (!colon)
@@ -43,16 +42,16 @@ static struct api_charts_wish wish_of(const char *text, struct arena *a)
                                     mean ? NULL : colon + 1, mean};
 }
 
-static size_t wishes_of(const struct route_ask *q, struct api_charts_wish *out)
+static size_t grid_wishes_of(const struct route_request *q, struct api_charts_wish *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < q->n_values && n < METRICS_MOST; i++)
         if (strcmp(q->values[i].param->name, "metric") == 0)
-            out[n++] = wish_of(q->values[i].text, q->arena);
+            out[n++] = grid_wish_of(q->values[i].text, q->arena);
     return n;
 }
 
-static void api_charts_numbers_json(struct jw *j, const char *key, const float *v, size_t n)
+static void grid_numbers_json(struct jw *j, const char *key, const float *v, size_t n)
 {
     struct buf *b = j->out;
     jw_array(j, key);
@@ -64,8 +63,8 @@ static void api_charts_numbers_json(struct jw *j, const char *key, const float *
     jw_end(j);
 }
 
-static void api_charts_row_json(struct jw *j, const struct grid_row *row, const char *entity,
-                                size_t columns)
+static void grid_row_json(struct jw *j, const struct grid_row *row, const char *entity,
+                          size_t columns)
 {
     jw_object(j, NULL);
     jw_str(j, "node", row->key.node);
@@ -74,13 +73,13 @@ static void api_charts_row_json(struct jw *j, const struct grid_row *row, const 
     jw_str(j, "unit", row->key.unit);
     jw_num(j, "mean", grid_row_mean(row));
     jw_int(j, "count", (int64_t)row->count);
-    api_charts_numbers_json(j, "v", row->mean, columns);
-    api_charts_numbers_json(j, "min", row->min, columns);
-    api_charts_numbers_json(j, "max", row->max, columns);
+    grid_numbers_json(j, "v", row->mean, columns);
+    grid_numbers_json(j, "min", row->min, columns);
+    grid_numbers_json(j, "max", row->max, columns);
     jw_end(j);
 }
 
-static void axis_json(struct jw *j, const struct grid *g)
+static void grid_axis_json(struct jw *j, const struct grid *g)
 {
     jw_int(j, "from_ns", g->from.ns);
     jw_int(j, "to_ns", g->to.ns);
@@ -89,21 +88,21 @@ static void axis_json(struct jw *j, const struct grid *g)
 }
 
 /* All rows of one metric and node make one line. */
-static void means_json(struct jw *j, const struct grid *g, struct arena *a)
+static void grid_means_json(struct jw *j, const struct grid *g, struct arena *a)
 {
     for (size_t i = 0; i < g->n; i++) {
         const struct series_key *k = &g->rows[i].key, *before = i ? &g->rows[i - 1].key : NULL;
         if (before && strcmp(before->node, k->node) == 0 && strcmp(before->metric, k->metric) == 0)
             continue;
         const struct grid_row mean = grid_mean(g, i, a);
-        api_charts_row_json(j, &mean, mean_entity, g->columns);
+        grid_row_json(j, &mean, mean_entity, g->columns);
     }
 }
 
 /* Whether every node that has the metric has it of the whole machine too: then the mean is read
  * without its parts. */
-static bool has_totals(const struct route_ask *q, const char *metric, const struct series_key *v,
-                       size_t n)
+static bool grid_has_totals(const struct route_request *q, const char *metric,
+                            const struct series_key *v, size_t n)
 {
     const struct series_ask ask = {.node = route_text(q, "node"), .metric = metric};
     size_t nodes = 0, totals = 0;
@@ -118,8 +117,9 @@ static bool has_totals(const struct route_ask *q, const char *metric, const stru
     return totals == nodes;
 }
 
-static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_ask *window,
-                     const struct api_charts_wish *w, struct err *e)
+static int grid_wish_json(struct jw *j, const struct route_request *q,
+                          const struct grid_ask *window, const struct api_charts_wish *w,
+                          struct err *e)
 {
     struct grid g;
     struct series_ask which = {
@@ -130,7 +130,7 @@ static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_
     ask.which = &which;
     ask.n_which = 1;
     int rc = series_list(q->run, q->arena, &keys, &n_keys, e);
-    if (rc == 0 && w->mean && has_totals(q, w->metric, keys, n_keys))
+    if (rc == 0 && w->mean && grid_has_totals(q, w->metric, keys, n_keys))
         which.entity = ENTITY_TOTAL;
     if (rc == 0)
         rc = grid_read(q->run, &ask, q->arena, &g, e);
@@ -139,30 +139,30 @@ static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_
     if (!w->mean && j->out->len + 3 * NUMBER_BYTES * g.n * g.columns > ANSWER_MOST)
         return answer_too_large("grid", e);
     if (w->mean)
-        means_json(j, &g, q->arena);
+        grid_means_json(j, &g, q->arena);
     else
         for (size_t i = 0; i < g.n; i++)
-            api_charts_row_json(j, &g.rows[i], g.rows[i].key.entity, g.columns);
+            grid_row_json(j, &g.rows[i], g.rows[i].key.entity, g.columns);
     return answer_fits(j->out, "grid", e);
 }
 
-int api_grid(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_grid(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct api_charts_wish *wishes = arena_array(q->arena, struct api_charts_wish, METRICS_MOST);
     struct grid_ask ask = {.columns = (size_t)route_number(q, "points", POINTS)};
     struct grid axis;
     struct jw j = {.out = &out->body};
-    const size_t n = wishes_of(q, wishes);
+    const size_t n = grid_wishes_of(q, wishes);
     int rc = route_window(q, &ask.from, &ask.to, e);
     if (rc == 0)
         rc = grid_read(q->run, &ask, q->arena, &axis, e);
     if (rc)
         return rc;
     jw_object(&j, NULL);
-    axis_json(&j, &axis);
+    grid_axis_json(&j, &axis);
     jw_array(&j, "series");
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = wish_json(&j, q, &ask, &wishes[i], e);
+        rc = grid_wish_json(&j, q, &ask, &wishes[i], e);
     jw_end(&j);
     jw_end(&j);
     return rc;
@@ -182,21 +182,21 @@ const struct route_param api_heatmap_params[] = {
 /* Half percents; no sample is apart from all of them. */
 enum { CELL_TOP = 200, CELL_NONE = 255, MANY_SAMPLES = 1 << 20 };
 
-static uint8_t cell_of(float percent)
+static uint8_t heat_cell_of(float percent)
 {
     const float halves = 2 * percent + 0.5f, low = halves > 0 ? halves : 0; /* 0 of no number too */
     const int32_t cell = (int32_t)(low < CELL_TOP ? low : (float)CELL_TOP);
     return (uint8_t)(isnan(percent) ? CELL_NONE : cell);
 }
 
-static void put_cells(const float *restrict percent, size_t n, uint8_t *restrict out)
+static void heat_put_cells(const float *restrict percent, size_t n, uint8_t *restrict out)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = cell_of(percent[i]);
+        out[i] = heat_cell_of(percent[i]);
 }
 
 /* Cores and GPUs are rows, the machine as a whole is none. */
-static bool api_charts_is_device(const struct grid_row *r)
+static bool heat_is_device(const struct grid_row *r)
 {
     return strcmp(r->key.entity, ENTITY_TOTAL) != 0;
 }
@@ -206,7 +206,7 @@ static void heat_rows(struct jw *j, const struct grid *g)
     jw_array(j, "rows");
     for (size_t i = 0; i < g->n; i++) {
         const struct grid_row *row = &g->rows[i];
-        if (!api_charts_is_device(row))
+        if (!heat_is_device(row))
             continue;
         jw_object(j, NULL);
         jw_str(j, "node", row->key.node);
@@ -222,8 +222,8 @@ static void heat_cells(struct jw *j, const struct grid *g, struct arena *a)
 {
     uint8_t *cells = arena_array(a, uint8_t, g->n * g->columns + 1), *p = cells;
     for (size_t i = 0; i < g->n; i++) {
-        const size_t n = api_charts_is_device(&g->rows[i]) ? g->columns : 0;
-        put_cells(g->rows[i].mean, n, p);
+        const size_t n = heat_is_device(&g->rows[i]) ? g->columns : 0;
+        heat_put_cells(g->rows[i].mean, n, p);
         p += n;
     }
     jw_str(j, "cells", "");
@@ -232,7 +232,7 @@ static void heat_cells(struct jw *j, const struct grid *g, struct arena *a)
     buf_u8(j->out, '"');
 }
 
-int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_heatmap(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     const char *node = route_text(q, "node");
     const struct series_ask which[] = {{.node = node, .metric = metrics[M_CPU_UTIL].name},
@@ -250,7 +250,7 @@ int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err 
     if (rc)
         return rc;
     jw_object(&j, NULL);
-    axis_json(&j, &g);
+    grid_axis_json(&j, &g);
     heat_rows(&j, &g);
     heat_cells(&j, &g, q->arena);
     jw_end(&j);

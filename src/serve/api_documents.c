@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_documents.c - what takes long and is asked for seldom: the report of a run, and two runs
- * compared. The runs are opened here, so that nobody who looks at them has to wait. */
+/* api_documents.c - the report of a run, and the comparison of two runs. Both take long and are
+ * requested seldom. They open the runs for themselves, so that other requests do not wait. */
 #include <string.h>
 
 #include "compare/compare.h"
 #include "cost/machines.h"
 #include "report/report.h"
 #include "run/run_files.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
-#include "serve/cutfile.h"
 #include "serve/heavy.h"
+#include "serve/memo.h"
 #include "serve/runs.h"
-
-static int cut_meanwhile(struct err *e)
-{
-    return err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
-}
+#include "serve/sigbus_guard.h"
 
 /* ---- reports ---- */
 
@@ -30,9 +25,16 @@ const struct route_param api_report_json_params[] = {PARAM_ROW_DOWNLOAD, {0}};
 
 typedef void report_writer(const struct report *r, struct buf *out);
 
-static int api_documents_write_report(struct run *run, report_writer *put, struct arena *a,
-                                      struct buf *out, struct err *e)
+struct report_making {
+    report_writer *put;
+    struct arena arena;
+    struct buf *out;
+};
+
+static int documents_write_report(void *ctx, struct run *run, struct err *e)
 {
+    struct report_making *g = ctx;
+    struct arena *a = &g->arena;
     struct machines *table = arena_new(a, struct machines);
     struct rule_params *params = arena_new(a, struct rule_params);
     struct checked *checked = arena_new(a, struct checked);
@@ -48,37 +50,30 @@ static int api_documents_write_report(struct run *run, report_writer *put, struc
         .checked = checked, .params = params, .right_size = rightsize_advise(checked, table, a)};
     rc = report_read(&report, run, &ask, a, e);
     if (rc == 0)
-        put(report, out);
+        g->put(report, g->out);
     return rc;
 }
 
-static int answer_report(const struct route_ask *q, report_writer *put, const char *end,
+static int report_answer(const struct route_request *q, report_writer *put, const char *end,
                          struct route_answer *out, struct err *e)
 {
-    struct run *run = NULL;
-    struct arena scratch = {0};
-    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), run_stamp_data(q->info->path).bytes);
-    const uint64_t cuts = cutfile_count();
-    int rc = run_open(&run, q->info->path, e);
-    if (rc == 0)
-        rc = api_documents_write_report(run, put, &scratch, &out->body, e);
-    run_close(run);
-    arena_free(&scratch);
-    heavy_end(runs_heavy(q->runs), bytes);
+    struct report_making making = {.put = put, .out = &out->body};
+    const int rc =
+        memo_with_run(runs_heavy(q->runs), q->info->path, documents_write_report, &making, e);
+    arena_free(&making.arena);
     if (route_number(q, "download", 0))
         out->file_name = arena_printf(q->arena, "%s-report.%s", q->name, end);
-    return rc == 0 && cutfile_count() != cuts ? cut_meanwhile(e) : rc;
+    return rc;
 }
 
-int api_report_html(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_report_html(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    out->type = "text/html; charset=utf-8";
-    return answer_report(q, report_html, "html", out, e);
+    return report_answer(q, report_html, "html", out, e);
 }
 
-int api_report_json(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_report_json(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    return answer_report(q, report_json, "json", out, e);
+    return report_answer(q, report_json, "json", out, e);
 }
 
 /* ---- two runs ---- */
@@ -98,8 +93,7 @@ struct api_documents_side {
     size_t n;
 };
 
-static const char *api_documents_path_of(const struct runs_list *list, const char *name,
-                                         struct arena *a)
+static const char *compare_path_of(const struct runs_list *list, const char *name, struct arena *a)
 {
     for (size_t i = 0; i < list->n; i++)
         if (strcmp(list->v[i].name, name) == 0)
@@ -107,8 +101,8 @@ static const char *api_documents_path_of(const struct runs_list *list, const cha
     return NULL;
 }
 
-static int add_path(struct api_documents_side *out, const char *path, const char *name,
-                    struct err *e)
+static int compare_add_path(struct api_documents_side *out, const char *path, const char *name,
+                            struct err *e)
 {
     if (!path)
         return err_set(e, ERR_NOT_FOUND, "no run '%.200s'", name);
@@ -118,26 +112,26 @@ static int add_path(struct api_documents_side *out, const char *path, const char
     return 0;
 }
 
-/* The folders of the runs that a parameter names. A comma may also stand in the name of one. */
-static int find_side(const struct route_ask *q, const char *param, struct api_documents_side *out,
-                     struct err *e)
+/* The folders of the runs that a parameter names. A name may contain a comma. */
+static int compare_find_side(const struct route_request *q, const char *param,
+                             struct api_documents_side *out, struct err *e)
 {
     const char *text = route_text(q, param);
     struct runs_list list;
     if (!text)
         return err_set(e, ERR_USAGE, "compare: parameter '%s' is missing", param);
     runs_list_read(q->runs, &list);
-    const char *whole = api_documents_path_of(&list, text, q->arena);
-    int rc = whole ? add_path(out, whole, text, e) : 0;
+    const char *whole = compare_path_of(&list, text, q->arena);
+    int rc = whole ? compare_add_path(out, whole, text, e) : 0;
     char *rest = whole ? NULL : arena_strdup(q->arena, text);
     for (char *name; rc == 0 && (name = strsep(&rest, ","));)
-        rc = add_path(out, api_documents_path_of(&list, name, q->arena), name, e);
+        rc = compare_add_path(out, compare_path_of(&list, name, q->arena), name, e);
     runs_list_free(&list);
     return rc;
 }
 
-static int put_compared(const struct api_documents_side *sides, struct arena *a, struct buf *out,
-                        struct err *e)
+static int compare_put(const struct api_documents_side *sides, struct arena *a, struct buf *out,
+                       struct err *e)
 {
     struct compared *c = arena_new(a, struct compared);
     struct machines *table = arena_new(a, struct machines);
@@ -157,7 +151,7 @@ static int put_compared(const struct api_documents_side *sides, struct arena *a,
     return 0;
 }
 
-static int open_side(struct api_documents_side *s, struct err *e)
+static int compare_open_side(struct api_documents_side *s, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n; i++)
@@ -165,35 +159,36 @@ static int open_side(struct api_documents_side *s, struct err *e)
     return rc;
 }
 
-static void close_side(struct api_documents_side *s)
+static void compare_close_side(struct api_documents_side *s)
 {
     for (size_t i = 0; i < s->n; i++)
         run_close(s->runs[i]);
 }
 
-static int api_documents_compare_sides(struct api_documents_side *sides, struct buf *out,
-                                       struct err *e)
+static int compare_in_turn(struct api_documents_side *sides, struct buf *out, struct err *e)
 {
     struct arena scratch = {0};
-    const uint64_t cuts = cutfile_count();
-    int rc = open_side(&sides[COMPARE_A], e);
+    const uint64_t truncations = sigbus_guard_count();
+    int rc = compare_open_side(&sides[COMPARE_A], e);
     if (rc == 0)
-        rc = open_side(&sides[COMPARE_B], e);
+        rc = compare_open_side(&sides[COMPARE_B], e);
     if (rc == 0)
-        rc = put_compared(sides, &scratch, out, e);
-    close_side(&sides[COMPARE_A]);
-    close_side(&sides[COMPARE_B]);
+        rc = compare_put(sides, &scratch, out, e);
+    compare_close_side(&sides[COMPARE_A]);
+    compare_close_side(&sides[COMPARE_B]);
     arena_free(&scratch);
-    return rc == 0 && cutfile_count() != cuts ? cut_meanwhile(e) : rc;
+    if (rc == 0 && sigbus_guard_count() != truncations)
+        rc = err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
+    return rc;
 }
 
-int api_compare(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_compare(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct api_documents_side *sides =
         arena_array(q->arena, struct api_documents_side, COMPARE_SIDES);
-    int rc = find_side(q, "a", &sides[COMPARE_A], e);
+    int rc = compare_find_side(q, "a", &sides[COMPARE_A], e);
     if (rc == 0)
-        rc = find_side(q, "b", &sides[COMPARE_B], e);
+        rc = compare_find_side(q, "b", &sides[COMPARE_B], e);
     if (rc)
         return rc;
     uint64_t size = 0;
@@ -201,7 +196,7 @@ int api_compare(const struct route_ask *q, struct route_answer *out, struct err 
         for (size_t i = 0; i < sides[s].n; i++)
             size += run_stamp_data(sides[s].paths[i]).bytes;
     const uint64_t bytes = heavy_begin(runs_heavy(q->runs), size);
-    rc = api_documents_compare_sides(sides, &out->body, e);
+    rc = compare_in_turn(sides, &out->body, e);
     heavy_end(runs_heavy(q->runs), bytes);
     return rc;
 }

@@ -5,12 +5,7 @@
 #include "base/mem.h"
 #include "query/eventsum.h"
 #include "query/timeline.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
-#include "serve/api_rows.h"
-#include "serve/later.h"
-#include "serve/runs.h"
-#include "tables/stepdigest.h"
 
 /* Events that one request decodes: some 50 ms. To sum them up, or to compare names, takes longer.
  */
@@ -30,7 +25,7 @@ const struct route_param api_events_params[] = {
 
 enum { EVENTS_LIMIT = 200 };
 
-static int api_events_window_of(const struct route_ask *q, struct event_window *w, struct err *e)
+static int events_window_of(const struct route_request *q, struct event_window *w, struct err *e)
 {
     *w = (struct event_window){.node = route_text(q, "node"),
                                .rank = route_number(q, "rank", -1),
@@ -39,13 +34,13 @@ static int api_events_window_of(const struct route_ask *q, struct event_window *
     return route_window(q, &w->from, &w->to, e);
 }
 
-static int api_events_put(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int events_put(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct event_window w;
     struct jw j = {.out = &out->body};
     struct event_sum *v;
     size_t n;
-    int rc = api_events_window_of(q, &w, e);
+    int rc = events_window_of(q, &w, e);
     if (rc == 0)
         rc = event_sums_within(q->run, &w, q->arena, &v, &n, e);
     if (rc)
@@ -59,18 +54,17 @@ static int api_events_put(const struct route_ask *q, struct route_answer *out, s
     return answer_fits(&out->body, "events", e);
 }
 
-/* Large stretches are decoded whole, so there may be more to do than the budget says. */
-int api_events(const struct route_ask *q, struct route_answer *out, struct err *e)
+/* Blocks are decoded whole, so that the cost may be larger than the budget. */
+int api_events(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct event_window w;
     uint64_t cost;
-    int rc = api_events_window_of(q, &w, e);
+    int rc = events_window_of(q, &w, e);
     if (rc == 0)
         rc = event_sums_cost(q->run, &w, q->arena, &cost, e);
     if (rc)
         return rc;
-    return cost <= 2 * SUM_BUDGET ? api_events_put(q, out, e)
-                                  : later_answer(runs_later(q->runs), q, api_events_put, out, e);
+    return cost <= 2 * SUM_BUDGET ? events_put(q, out, e) : answer_async(q, events_put, out, e);
 }
 
 /* ---- timeline ---- */
@@ -90,68 +84,45 @@ const struct route_param api_timeline_params[] = {
 
 enum { PX = 1500, SLICES = 20000 };
 
-/* A field of all slices; they are many, so it is written without looking up what a level is. */
-typedef int64_t slice_field(const struct timeline_slice *s, wall_ns from);
+/* The fields of slices, one array each. */
+enum { SLICE_LANE, SLICE_ROW, SLICE_START, SLICE_DUR, SLICE_NAME, SLICE_CATEGORY, SLICE_MERGED };
 
-static int64_t field_lane(const struct timeline_slice *s, wall_ns from)
-{
-    (void)from;
-    return s->lane;
-}
-
-static int64_t field_row(const struct timeline_slice *s, wall_ns from)
-{
-    (void)from;
-    return s->row;
-}
-
-static int64_t field_start(const struct timeline_slice *s, wall_ns from)
-{
-    return s->start - from.ns;
-}
-
-static int64_t field_dur(const struct timeline_slice *s, wall_ns from)
-{
-    (void)from;
-    return s->dur_ns;
-}
-
-static int64_t field_name(const struct timeline_slice *s, wall_ns from)
-{
-    (void)from;
-    return s->name;
-}
-
-static int64_t field_category(const struct timeline_slice *s, wall_ns from)
-{
-    (void)from;
-    return s->category;
-}
-
-static int64_t field_merged(const struct timeline_slice *s, wall_ns from)
-{
-    (void)from;
-    return s->merged;
-}
-
-static const struct {
-    const char *name;
-    slice_field *of;
-} fields[] = {
-    {"lane", field_lane},     {"row", field_row},   {"start", field_start},
-    {"dur", field_dur},       {"name", field_name}, {"category", field_category},
-    {"merged", field_merged},
+static const char *const slice_fields[] = {
+    [SLICE_LANE] = "lane",     [SLICE_ROW] = "row",   [SLICE_START] = "start",
+    [SLICE_DUR] = "dur",       [SLICE_NAME] = "name", [SLICE_CATEGORY] = "category",
+    [SLICE_MERGED] = "merged",
 };
 
-static void slices_json(struct jw *j, const struct timeline *t, size_t n, wall_ns from)
+static int64_t slice_field(const struct timeline_slice *s, size_t field, wall_ns from)
+{
+    switch (field) {
+    case SLICE_LANE:
+        return s->lane;
+    case SLICE_ROW:
+        return s->row;
+    case SLICE_START:
+        return s->start - from.ns;
+    case SLICE_DUR:
+        return s->dur_ns;
+    case SLICE_NAME:
+        return s->name;
+    case SLICE_CATEGORY:
+        return s->category;
+    default:
+        return s->merged;
+    }
+}
+
+/* They are many, so they are written without the checks of jw_int. */
+static void timeline_slices_json(struct jw *j, const struct timeline *t, size_t n, wall_ns from)
 {
     jw_object(j, "slices");
-    for (size_t k = 0; k < COUNT_OF(fields); k++) {
-        jw_array(j, fields[k].name);
+    for (size_t k = 0; k < COUNT_OF(slice_fields); k++) {
+        jw_array(j, slice_fields[k]);
         for (size_t i = 0; i < n; i++) {
             if (i)
                 buf_u8(j->out, ',');
-            buf_int(j->out, fields[k].of(&t->slices[i], from));
+            buf_int(j->out, slice_field(&t->slices[i], k, from));
         }
         jw_end(j);
     }
@@ -176,14 +147,15 @@ static void timeline_json(struct jw *j, const struct timeline *t, const struct t
     for (size_t i = 0; i < CAT_N; i++)
         jw_str(j, NULL, category_words[i].name);
     jw_end(j);
-    slices_json(j, t, n, ask->from);
+    timeline_slices_json(j, t, n, ask->from);
     jw_bool(j, "cut", t->cut || n < t->n_slices);
     jw_end(j);
 }
 
-static int put_timeline(const struct route_ask *q, const struct step_digest *d, struct buf *out,
-                        struct err *e)
+static int timeline_put(const struct route_request *q, const struct step_digest *d,
+                        struct route_answer *answer, struct err *e)
 {
+    struct buf *out = &answer->body;
     struct timeline_ask ask = {
         .px = (size_t)route_number(q, "px", PX),
         .node = route_text(q, "node"),
@@ -211,16 +183,9 @@ static int put_timeline(const struct route_ask *q, const struct step_digest *d, 
     return rc ? rc : answer_fits(out, "timeline", e);
 }
 
-int api_timeline(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_timeline(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    const struct step_digest *d;
-    int rc = api_steps_known(q, out, &d, e);
-    if (rc)
-        return rc;
-    if (d)
-        rc = put_timeline(q, d, &out->body, e);
-    api_steps_done(q, d);
-    return rc;
+    return answer_with_steps(q, timeline_put, out, e);
 }
 
 /* ---- by name ---- */
@@ -235,7 +200,7 @@ const struct route_param api_search_params[] = {
 
 enum { HITS = 200 };
 
-int api_search(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_search(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     const struct search_ask ask = {.text = route_text(q, "q"),
                                    .from = route_time(q, "from"),

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_internal.h - what the files of the API share: parameters that many routes have, limits,
- * errors. */
+/* api_internal.h - shared by the files of the API: parameters that many routes have, limits,
+ * errors, answers that take long, and the rows that only the API has (api_rows.def). */
 #ifndef SERVE_API_INTERNAL_H
 #define SERVE_API_INTERNAL_H
 
 #include "base/json_write.h"
+#include "base/row_table.h"
+#include "query/series.h"
+#include "query/eventsum.h"
+#include "query/stepmarks.h"
+#include "query/timeline.h"
 #include "serve/route.h"
+#include "serve/runs.h"
+#include "tables/show.h"
+#include "tables/stepdigest.h"
 
-struct step_digest;
-
-/* No answer is larger; who wants more asks for less at a time. */
+/* No answer is larger; a client that needs more requests smaller parts. */
 enum { ANSWER_MOST = 1 << 20 };
 
 #define PARAM_ROW_NODE                                                                             \
@@ -30,27 +36,90 @@ enum { ANSWER_MOST = 1 << 20 };
             .help = "End of the window, exclusive, ns since the epoch (default: open)."            \
     }
 
-/* ERR_USAGE that says to ask for less. */
+/* ERR_USAGE; the message says to request less. */
 int answer_too_large(const char *what, struct err *e);
 MUST_CHECK int answer_fits(const struct buf *body, const char *what, struct err *e);
 
 /* An answer that is no 200: {"error": text}. */
 void answer_error(struct route_answer *out, int status, const char *text);
-/* 202 {"pending": true}: it is being worked out; ask again. */
+/* 202 {"pending": true}: an async job computes it; the client requests it again. */
 void answer_pending(struct route_answer *out);
 
 /* The place of a parameter's value in a list that ends with NULL; `*at` stays when it was not
  * given. ERR_USAGE names the words that are allowed. */
-MUST_CHECK int route_word(const struct route_ask *q, const char *name, const char *const *words,
+MUST_CHECK int route_word(const struct route_request *q, const char *name, const char *const *words,
                           int64_t *at, struct err *e);
 
 /* from and to of the request, where open those of the run; to is after from. ERR_USAGE: not. */
-MUST_CHECK int route_window(const struct route_ask *q, wall_ns *from, wall_ns *to, struct err *e);
+MUST_CHECK int route_window(const struct route_request *q, wall_ns *from, wall_ns *to,
+                            struct err *e);
 
-/* What is known of the run's steps, until api_steps_done. NULL: it is being worked out, and the
- * answer says so already. */
-MUST_CHECK int api_steps_known(const struct route_ask *q, struct route_answer *out,
-                               const struct step_digest **known, struct err *e);
-void api_steps_done(const struct route_ask *q, const struct step_digest *x);
+/* `now` for a run with few events, at once. For one with many, an async job computes the answer:
+ * 202 until that is done. `now` may use run, values and arena of the request, and nothing else of
+ * it. */
+MUST_CHECK int answer_async(const struct route_request *q, route_fn *now, struct route_answer *out,
+                            struct err *e);
+
+/* Writes an answer from the digest of the run's steps. */
+typedef int steps_fn(const struct route_request *q, const struct step_digest *d,
+                     struct route_answer *out, struct err *e);
+/* `put` with the digest; 202 while an async job computes it. With a digest of older data the answer
+ * is not cached (`passing`). */
+MUST_CHECK int answer_with_steps(const struct route_request *q, steps_fn *put,
+                                 struct route_answer *out, struct err *e);
+
+/* ---- the body of a POST ---- */
+
+/* {"set": "interval=100ms"}, and nothing else in it: the request, checked, in the arena. Pure. */
+MUST_CHECK int control_body(const char *body, size_t n, struct arena *a, const char **set,
+                            struct err *e);
+
+/* ---- rows ---- */
+
+/* A metric of a node: n series that follow each other. */
+struct api_metric {
+    const struct series_key *first;
+    size_t n;
+};
+
+struct api_run {
+    const struct show *show;
+    const char *name;
+    uint64_t version;
+    const char *no_control; /* why the client may not change it; NULL: it may */
+    struct api_metric *metrics;
+    size_t n_metrics;
+    bool has_detail;
+};
+
+struct api_step_hist {
+    const struct rank_marks *rank;
+    enum event_mode mode;
+    const struct step_hist *h;
+};
+
+struct api_event {
+    const struct event_sum *sum;
+    double window_s;
+};
+
+struct api_lane {
+    const struct timeline_lane *lane;
+    size_t id;
+};
+
+struct api_status {
+    struct runs_facts facts;
+    int64_t memory_bytes; /* negative: not known */
+    double cpu_s;
+    bool may_control;
+    const char *const *folders;
+    size_t n_folders;
+};
+
+extern const struct row_table row_Error, row_Pending, row_RunEntry, row_BrokenRun, row_Run,
+    row_OneSeries, row_Grid, row_Heatmap, row_DeviceHistogram, row_StepHistogram, row_Histograms,
+    row_Event, row_Lane, row_Timeline, row_Search, row_ControlAsk, row_ControlSaid,
+    row_ControlAnswer, row_Status, row_OpenApi, row_Report;
 
 #endif

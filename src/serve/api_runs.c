@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_runs.c - the list of runs, one run, its findings. */
+/* api_runs.c - the list of runs, one run, its findings, control of its recording; the server
+ * itself. */
+#include <jansson.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include "control/control_client.h"
 #include "query/eventsum.h"
 #include "query/series.h"
 #include "rules/verdict.h"
 #include "run/run_info.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
-#include "serve/api_rows.h"
+#include "serve/route.h"
 #include "serve/runs.h"
 #include "tables/show.h"
-#include "tables/stepdigest.h"
 
 /* ---- the list ---- */
 
 const struct route_param api_runs_params[] = {{0}};
 
-int api_runs(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_runs(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct runs_list list;
     struct jw j = {.out = &out->body};
@@ -36,7 +40,7 @@ int api_runs(const struct route_ask *q, struct route_answer *out, struct err *e)
 
 const struct route_param api_run_params[] = {{0}};
 
-static const char *why_no_control(const struct route_ask *q)
+static const char *runs_why_no_control(const struct route_request *q)
 {
     const struct run_info *info = run_get_info(q->run);
     if (info->status != RUN_RUNNING)
@@ -46,7 +50,7 @@ static const char *why_no_control(const struct route_ask *q)
 }
 
 /* Series are sorted by node, metric and entity. */
-static int read_metrics(struct api_run *out, const struct route_ask *q, struct err *e)
+static int runs_read_metrics(struct api_run *out, const struct route_request *q, struct err *e)
 {
     struct series_key *v;
     size_t n;
@@ -63,41 +67,36 @@ static int read_metrics(struct api_run *out, const struct route_ask *q, struct e
     return 0;
 }
 
-static int api_runs_put_run(struct jw *j, const struct route_ask *q, const struct step_digest *d,
-                            struct err *e)
+static int runs_put_run(const struct route_request *q, const struct step_digest *d,
+                        struct route_answer *out, struct err *e)
 {
+    struct jw j = {.out = &out->body};
     struct show show;
     const struct show_known known = {&d->phases, d->view.why, d->window, d->allocator};
-    struct api_run run = {
-        .show = &show, .name = q->name, .version = q->version, .no_control = why_no_control(q)};
+    struct api_run run = {.show = &show,
+                          .name = q->name,
+                          .version = q->version,
+                          .no_control = runs_why_no_control(q)};
     int rc = show_read_with(&show, q->run, &known, q->arena, e);
     if (rc == 0)
-        rc = read_metrics(&run, q, e);
+        rc = runs_read_metrics(&run, q, e);
     if (rc == 0)
         rc = events_have_operators(q->run, &run.has_detail, e);
     if (rc == 0)
-        row_json(j, NULL, &row_Run, &run, q->arena);
+        row_json(&j, NULL, &row_Run, &run, q->arena);
     return rc;
 }
 
-int api_run(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_run(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    const struct step_digest *d;
-    struct jw j = {.out = &out->body};
-    int rc = api_steps_known(q, out, &d, e);
-    if (rc)
-        return rc;
-    if (d)
-        rc = api_runs_put_run(&j, q, d, e);
-    api_steps_done(q, d);
-    return rc;
+    return answer_with_steps(q, runs_put_run, out, e);
 }
 
 /* ---- findings ---- */
 
 const struct route_param api_findings_params[] = {{0}};
 
-int api_findings(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_findings(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     const char *text;
     const int rc = runs_findings(q->runs, q->name, q->arena, &text, e);
@@ -106,4 +105,85 @@ int api_findings(const struct route_ask *q, struct route_answer *out, struct err
     else if (rc == 0)
         answer_pending(out);
     return rc;
+}
+
+/* ---- control: {"set": "interval=100ms"} changes a recording while it goes on ---- */
+
+const struct route_param api_control_params[] = {
+    {"node", PARAM_TEXT,
+     .help = "Only this node (default: all nodes recorded on the server's machine)."},
+    {0},
+};
+
+int control_body(const char *body, size_t n, struct arena *a, const char **set, struct err *e)
+{
+    json_error_t why;
+    struct control_request ignored;
+    json_t *tree = json_loadb(body, n, JSON_REJECT_DUPLICATES, &why);
+    const json_t *text = json_object_get(tree, "set");
+    const char *said =
+        json_is_string(text) && json_object_size(tree) == 1 ? json_string_value(text) : NULL;
+    *set = said ? arena_strdup(a, said) : NULL;
+    json_decref(tree);
+    if (!*set)
+        return err_set(e, ERR_USAGE, "the body must be {\"set\": \"...\"}");
+    return control_parse(*set, strlen(*set), &ignored, e);
+}
+
+int api_control(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct control_answer *said;
+    struct jw j = {.out = &out->body};
+    const char *set;
+    size_t n;
+    int rc = control_body(q->body, q->body_len, q->arena, &set, e);
+    if (rc)
+        return rc;
+    const struct control_run_request ask = {q->info, route_text(q, "node"), &set, 1};
+    rc = control_run(&ask, q->arena, &said, &n, e);
+    if (rc == 0) {
+        jw_object(&j, NULL);
+        rows_json(&j, "answer", &row_ControlSaid, said, n, NULL);
+        jw_end(&j);
+    } else if (rc == ERR_NOT_FOUND) {
+        answer_error(out, 409, e->msg);
+    }
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}
+
+/* ---- the server itself ---- */
+
+const struct route_param api_status_params[] = {{0}};
+
+/* Resident bytes; negative: not known. */
+static int64_t status_memory_bytes(void)
+{
+    long long pages = -1;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return -1;
+    const int n = fscanf(f, "%*d %lld", &pages);
+    fclose(f);
+    return n == 1 ? (int64_t)pages * sysconf(_SC_PAGESIZE) : -1;
+}
+
+static double status_cpu_s(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+int api_status(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct jw j = {.out = &out->body};
+    struct api_status status = {.memory_bytes = status_memory_bytes(),
+                                .cpu_s = status_cpu_s(),
+                                .may_control = q->may_control};
+    (void)e;
+    status.n_folders = runs_folders(q->runs, &status.folders);
+    runs_get_facts(q->runs, &status.facts);
+    row_json(&j, NULL, &row_Status, &status, NULL);
+    return 0;
 }

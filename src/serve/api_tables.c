@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_tables.c - what the commands of the same names print with --json: stats, series, ops,
- * breakdown, rules. */
+/* api_tables.c - the answers that the commands of the same names print with --json: stats, series,
+ * steps, ops, breakdown, rules; and histograms. */
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/breakdown.h"
+#include "query/series.h"
 #include "rules/verdict_json.h"
-#include "serve/api.h"
 #include "serve/api_internal.h"
-#include "serve/later.h"
-#include "serve/runs.h"
 #include "tables/breakview.h"
 #include "tables/opsview.h"
 #include "tables/seriesview.h"
 #include "tables/statview.h"
-#include "tables/stepdigest.h"
 
 /* ---- stats ---- */
 
@@ -27,7 +25,7 @@ const struct route_param api_stats_params[] = {
     {0},
 };
 
-static int put_stats(const struct route_ask *q, const struct loop_window *loop, struct buf *out,
+static int stats_put(const struct route_request *q, const struct loop_window *loop, struct buf *out,
                      struct err *e)
 {
     const struct series_ask ask = {.node = route_text(q, "node"),
@@ -48,18 +46,16 @@ static int put_stats(const struct route_ask *q, const struct loop_window *loop, 
     return rc;
 }
 
-int api_stats(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int stats_put_loop(const struct route_request *q, const struct step_digest *d,
+                          struct route_answer *out, struct err *e)
 {
-    const struct step_digest *d;
-    if (!route_number(q, "loop", 0))
-        return put_stats(q, NULL, &out->body, e);
-    int rc = api_steps_known(q, out, &d, e);
-    if (rc)
-        return rc;
-    if (d)
-        rc = put_stats(q, &d->window, &out->body, e);
-    api_steps_done(q, d);
-    return rc;
+    return stats_put(q, &d->window, &out->body, e);
+}
+
+int api_stats(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    return route_number(q, "loop", 0) ? answer_with_steps(q, stats_put_loop, out, e)
+                                      : stats_put(q, NULL, &out->body, e);
 }
 
 /* ---- series ---- */
@@ -80,8 +76,8 @@ const struct route_param api_series_params[] = {
 /* A point takes at least so many bytes: "1,1,1,1," and 18 digits of time. */
 enum { POINT_BYTES = 26 };
 
-static int api_tables_put_metric(const struct route_ask *q, const struct series_ask *ask,
-                                 const struct keys *all, struct jw *j, struct err *e)
+static int series_put_metric(const struct route_request *q, const struct series_ask *ask,
+                             const struct keys *all, struct jw *j, struct err *e)
 {
     int rc = query_check(q->run, ask, all, e);
     for (size_t i = 0; rc == 0 && i < all->n; i++) {
@@ -103,7 +99,7 @@ static int api_tables_put_metric(const struct route_ask *q, const struct series_
     return rc ? rc : answer_fits(j->out, "series", e);
 }
 
-int api_series(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_series(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct keys all;
     struct jw j = {.out = &out->body};
@@ -122,7 +118,7 @@ int api_series(const struct route_ask *q, struct route_answer *out, struct err *
             .points = (size_t)route_number(q, "points", 0),
         };
         asked++;
-        rc = api_tables_put_metric(q, &ask, &all, &j, e);
+        rc = series_put_metric(q, &ask, &all, &j, e);
     }
     jw_end(&j);
     return rc == 0 && asked == 0 ? err_set(e, ERR_USAGE, "series: parameter metric is missing")
@@ -142,7 +138,7 @@ const struct route_param api_ops_params[] = {
 
 enum { OPS_LIMIT = 1000 };
 
-static int ops_now(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int ops_now(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct opsview view;
     struct jw j = {.out = &out->body};
@@ -162,9 +158,9 @@ static int ops_now(const struct route_ask *q, struct route_answer *out, struct e
     return rc ? rc : answer_fits(&out->body, "ops", e);
 }
 
-int api_ops(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_ops(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    return later_answer(runs_later(q->runs), q, ops_now, out, e);
+    return answer_async(q, ops_now, out, e);
 }
 
 /* ---- breakdown ---- */
@@ -178,7 +174,7 @@ const struct route_param api_breakdown_params[] = {
 
 enum { BREAKDOWN_LAST = 2000 };
 
-static int breakdown_now(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int breakdown_now(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct breakdown b;
     struct jw j = {.out = &out->body};
@@ -192,16 +188,16 @@ static int breakdown_now(const struct route_ask *q, struct route_answer *out, st
     return answer_fits(&out->body, "breakdown", e);
 }
 
-int api_breakdown(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_breakdown(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    return later_answer(runs_later(q->runs), q, breakdown_now, out, e);
+    return answer_async(q, breakdown_now, out, e);
 }
 
 /* ---- rules ---- */
 
 const struct route_param api_rules_params[] = {{0}};
 
-int api_rules(const struct route_ask *q, struct route_answer *out, struct err *e)
+int api_rules(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
     (void)q;
@@ -211,4 +207,133 @@ int api_rules(const struct route_ask *q, struct route_answer *out, struct err *e
         rule_json(&j, NULL, rules[k]);
     jw_end(&j);
     return 0;
+}
+
+/* ---- steps ---- */
+
+enum { LAST = 30, LAST_MOST = DIGEST_LAST };
+
+const struct route_param api_steps_params[] = {
+    {"last", PARAM_INT, .lo = 0, .hi = LAST_MOST,
+     .help = "Only the last N steps of each rank (default: 30)."},
+    PARAM_ROW_RANK,
+    {"mode", PARAM_TEXT, .help = "Only steps of this mode: train, eval or predict."},
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {0},
+};
+
+static int steps_ask_of(const struct route_request *q, struct steps_ask *out, struct err *e)
+{
+    int64_t mode = -1;
+    const int rc = route_word(q, "mode", event_mode_names, &mode, e);
+    *out = (struct steps_ask){
+        .last = (size_t)route_number(q, "last", LAST),
+        .rank = route_number(q, "rank", -1),
+        .modes = mode < 0 ? STEPS_ALL_MODES : 1u << mode,
+        .from = route_time(q, "from"),
+        .to = route_time(q, "to"),
+    };
+    return rc;
+}
+
+/* Of a window of time, which need not be among the steps that a digest has in full. */
+static int steps_window_now(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct steps_ask ask;
+    struct steps_view view;
+    struct jw j = {.out = &out->body};
+    int rc = steps_ask_of(q, &ask, e);
+    if (rc == 0)
+        rc = stepsview_read(&view, q->run, &ask, q->arena, e);
+    if (rc == 0)
+        stepsview_json(&j, &view);
+    return rc ? rc : answer_fits(&out->body, "steps", e);
+}
+
+static int steps_put_last(const struct route_request *q, const struct step_digest *d,
+                          struct route_answer *out, struct err *e)
+{
+    struct steps_ask ask;
+    struct steps_view view;
+    struct jw j = {.out = &out->body};
+    int rc = steps_ask_of(q, &ask, e);
+    if (rc == 0)
+        rc = stepsview_cut(&view, &d->view, &ask, q->arena, e);
+    if (rc == 0)
+        stepsview_json(&j, &view);
+    return rc ? rc : answer_fits(&out->body, "steps", e);
+}
+
+int api_steps(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct steps_ask ask;
+    const int rc = steps_ask_of(q, &ask, e);
+    if (rc)
+        return rc;
+    return ask.from.ns || ask.to.ns ? answer_async(q, steps_window_now, out, e)
+                                    : answer_with_steps(q, steps_put_last, out, e);
+}
+
+/* ---- histograms ---- */
+
+const struct route_param api_histograms_params[] = {
+    PARAM_ROW_NODE,
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {0},
+};
+
+static int histograms_devices_json(struct jw *j, const struct route_request *q, struct err *e)
+{
+    const enum metric_id percents[] = {M_CPU_UTIL, M_GPU_UTIL};
+    int rc = 0;
+    jw_array(j, "devices");
+    for (size_t k = 0; rc == 0 && k < COUNT_OF(percents); k++) {
+        const struct series_ask ask = {.node = route_text(q, "node"),
+                                       .metric = metrics[percents[k]].name,
+                                       .from = route_time(q, "from"),
+                                       .to = route_time(q, "to")};
+        struct devhist *v;
+        size_t n = 0;
+        rc = devhist_read(q->run, &ask, q->arena, &v, &n, e);
+        for (size_t i = 0; rc == 0 && i < n; i++)
+            row_json(j, NULL, &row_DeviceHistogram, &v[i], NULL);
+    }
+    jw_end(j);
+    return rc;
+}
+
+static void histograms_steps_json(struct jw *j, const struct route_request *q,
+                                  const struct step_digest *d)
+{
+    const char *node = route_text(q, "node");
+    struct step_hist *h = arena_array(q->arena, struct step_hist, MODE_N);
+    jw_array(j, "steps");
+    for (size_t i = 0; i < d->n_ranks; i++) {
+        if (node && strcmp(node, d->ranks[i].node) != 0)
+            continue;
+        step_hists_of(&d->ranks[i], route_time(q, "from"), route_time(q, "to"), h);
+        for (enum event_mode m = 0; m < MODE_N; m++)
+            if (h[m].count)
+                row_json(j, NULL, &row_StepHistogram,
+                         &(struct api_step_hist){&d->ranks[i], m, &h[m]}, NULL);
+    }
+    jw_end(j);
+}
+
+static int histograms_put(const struct route_request *q, const struct step_digest *d,
+                          struct route_answer *out, struct err *e)
+{
+    struct jw j = {.out = &out->body};
+    jw_object(&j, NULL);
+    const int rc = histograms_devices_json(&j, q, e);
+    histograms_steps_json(&j, q, d);
+    jw_end(&j);
+    return rc ? rc : answer_fits(&out->body, "histograms", e);
+}
+
+int api_histograms(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    return answer_with_steps(q, histograms_put, out, e);
 }

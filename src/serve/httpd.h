@@ -6,7 +6,7 @@
  * then exchange_answer from any thread. Each exchange is answered once.
  *
  * A reply is counted: exchange_answer takes one count, reply_free gives one back, so a reply can be
- * kept and sent to many. */
+ * cached and sent to many. */
 #ifndef SERVE_HTTPD_H
 #define SERVE_HTTPD_H
 
@@ -29,7 +29,7 @@ enum {
     HTTP_CONNECTIONS = 4096,
     HTTP_PER_ADDRESS = 512, /* of one address that is not this machine's */
     HTTP_IDLE_S = 10,       /* nothing read and nothing written */
-    HTTP_ASK_S = 20,        /* from the end of one request to the end of the next */
+    HTTP_REQUEST_S = 20,    /* from the end of one request to the end of the next */
     HTTP_ANSWER_S = 60,     /* for taking an answer that is no stream */
     HTTP_UNSENT = 64 << 20, /* bytes of answers that wait for their takers, of all connections */
     HTTP_ETAG_LEN = 24,
@@ -37,34 +37,32 @@ enum {
 
 enum http_method { HTTP_GET, HTTP_POST, HTTP_OTHER }; /* HEAD is a GET here */
 
-struct httpd_ask {
+struct httpd_options {
     int fd;                 /* bound and listening; closed by httpd_stop */
     unsigned threads;       /* that speak HTTP; at least 1 */
     const char *cert, *key; /* PEM texts; NULL: no TLS */
     void (*request)(void *ctx, struct exchange *x);
-    /* A new connection from this address: false turns it away. */
-    bool (*admit)(void *ctx, const struct sockaddr *peer, socklen_t len);
     void *ctx;
 };
 
-MUST_CHECK int httpd_start(struct httpd **out, const struct httpd_ask *ask, struct err *e);
+MUST_CHECK int httpd_start(struct httpd **out, const struct httpd_options *options, struct err *e);
 /* Takes no new connections; all exchanges that wait must be answered before httpd_stop. */
 void httpd_quiesce(struct httpd *h);
 void httpd_stop(struct httpd *h); /* NULL is fine */
 size_t httpd_connections(struct httpd *h);
 uint64_t httpd_requests(struct httpd *h);
 
-/* ---- what was asked ---- */
+/* ---- the request ---- */
 
 enum http_method exchange_method(const struct exchange *x);
 const char *exchange_uri(const struct exchange *x); /* as it came, not decoded */
 const char *exchange_header(const struct exchange *x, const char *name); /* NULL: absent */
-const char *exchange_body(const struct exchange *x, size_t *n); /* a NUL stands behind it */
+const char *exchange_body(const struct exchange *x, size_t *n);          /* a NUL follows */
 bool exchange_body_too_large(const struct exchange *x);
 const struct sockaddr *exchange_peer(const struct exchange *x);
 int exchange_fd(const struct exchange *x);
-/* One word of the caller's, kept with the connection (0 at first): for what is the same for all of
- * its requests. */
+/* A word for the caller, stored with the connection (0 at first): for facts that are the same for
+ * all of its requests. */
 uintptr_t *exchange_note(const struct exchange *x);
 
 /* ---- answering ---- */
@@ -76,7 +74,7 @@ struct reply_head {
     const char *cache;                                    /* Cache-Control; NULL: no-store */
     const char *encoding, *file_name, *cookie, *location; /* NULL: none */
     int retry_after_s;                                    /* 0: none */
-    const char *script; /* what the page may load, as a CSP; NULL: nothing */
+    const char *csp; /* Content-Security-Policy; NULL: the page may load nothing */
 };
 
 /* Takes the body over; it is empty afterwards. */
@@ -103,6 +101,6 @@ void exchange_answer(struct exchange *x, struct reply *r); /* takes the reply ov
 void exchange_wait(struct exchange *x);  /* only in `request`; exchange_answer comes later */
 void exchange_sleep(struct exchange *x); /* only in a stream's `read` */
 void exchange_wake(struct exchange *x);
-bool exchange_gone(const struct exchange *x); /* its peer hung up while it slept */
+bool exchange_gone(const struct exchange *x); /* the client hung up while it slept */
 
 #endif

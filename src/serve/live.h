@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live.h - runs as they go on: streams of server-sent events with what is new.
+/* live.h - streams of server-sent events with the new data of runs. The route is api_live.
  *
- * One thread looks at the runs that somebody watches, twice a second at most, and hands each client
- * what it has not seen. A client that takes its events too slowly loses them and gets a fresh
- * status instead; what is kept for it never grows. */
+ * One thread reads the runs that have clients, twice a second at most, and sends each client what
+ * is new to it. A client that receives too slowly loses events and gets a fresh status instead; its
+ * queue is bounded. */
 #ifndef SERVE_LIVE_H
 #define SERVE_LIVE_H
 
@@ -15,9 +15,6 @@ enum { LIVE_CLIENTS = 2000, LIVE_METRICS = 32 };
 struct live;
 
 MUST_CHECK int live_open(struct live **out, struct runs *runs, struct err *e);
-/* A stream to answer the exchange with; NULL: `e` says why not. */
-struct reply *live_begin(struct live *l, struct exchange *x, const struct route_ask *q,
-                         struct err *e);
 size_t live_clients(struct live *l); /* NULL is fine for these three */
 /* Ends all streams; none begins any more. */
 void live_end(struct live *l);

@@ -2,16 +2,18 @@
 /* rights.c - see rights.h. */
 #include "serve/rights.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 
 #include "base/mem.h"
-#include "serve/conns.h"
+#include "serve/sockets.h"
 
 enum {
     SESSIONS = 256,    /* the oldest makes room */
@@ -123,8 +125,8 @@ bool secret_same(const char *a, const char *b)
     return differ == 0;
 }
 
-/* All are compared, so that the time does not tell which one it was. */
-static enum right right_of_token(const struct rights *r, const char *token)
+/* All are compared, so that the time does not depend on which one it was. */
+static enum right rights_of_token(const struct rights *r, const char *token)
 {
     enum right best = RIGHT_NONE;
     for (size_t i = 0; i < r->n_tokens; i++)
@@ -133,7 +135,7 @@ static enum right right_of_token(const struct rights *r, const char *token)
     return best;
 }
 
-static enum right right_of_session(const struct rights *r, const char *id)
+static enum right rights_of_session(const struct rights *r, const char *id)
 {
     enum right best = RIGHT_NONE;
     for (size_t i = 0; i < SESSIONS; i++)
@@ -144,7 +146,7 @@ static enum right right_of_session(const struct rights *r, const char *id)
 
 /* ---- guessing ---- */
 
-static struct guesser *find_guesser(struct rights *r, const struct sockaddr *peer)
+static struct guesser *rights_find_guesser(struct rights *r, const struct sockaddr *peer)
 {
     const int64_t now = clock_mono().ns;
     for (size_t i = 0; i < GUESSERS; i++) {
@@ -158,9 +160,9 @@ static struct guesser *find_guesser(struct rights *r, const struct sockaddr *pee
     return NULL;
 }
 
-static void note_guess(struct rights *r, const struct sockaddr *peer)
+static void rights_note_guess(struct rights *r, const struct sockaddr *peer)
 {
-    struct guesser *g = find_guesser(r, peer);
+    struct guesser *g = rights_find_guesser(r, peer);
     if (!g) {
         g = &r->guesser[r->next_guesser];
         r->next_guesser = (r->next_guesser + 1) % GUESSERS;
@@ -173,22 +175,22 @@ static void note_guess(struct rights *r, const struct sockaddr *peer)
         g->first = clock_mono();
 }
 
-static int try_token(struct rights *r, const struct sockaddr *peer, const char *token,
-                     enum right *out, struct err *e)
+static int rights_try_token(struct rights *r, const struct sockaddr *peer, const char *token,
+                            enum right *out, struct err *e)
 {
-    const struct guesser *g = find_guesser(r, peer);
+    const struct guesser *g = rights_find_guesser(r, peer);
     if (g && g->n >= GUESSES_MOST)
         return err_set(e, ERR_BUSY, "too many invalid tokens from this address; try again in %d s",
                        GUESS_S);
-    *out = right_of_token(r, token);
+    *out = rights_of_token(r, token);
     if (*out == RIGHT_NONE)
-        note_guess(r, peer);
+        rights_note_guess(r, peer);
     return 0;
 }
 
 /* ---- asking ---- */
 
-static enum right limited(const struct rights *r, enum right what)
+static enum right rights_limited(const struct rights *r, enum right what)
 {
     return what == RIGHT_CONTROL && !r->control ? RIGHT_READ : what;
 }
@@ -199,21 +201,22 @@ int rights_of(struct rights *r, const struct sockaddr *peer, const char *bearer,
     int rc = 0;
     enum right what = RIGHT_NONE;
     if (!rights_needs_token(r)) {
-        *out = limited(r, RIGHT_CONTROL);
+        *out = rights_limited(r, RIGHT_CONTROL);
         return 0;
     }
     pthread_mutex_lock(&r->lock);
     if (session)
-        what = right_of_session(r, session);
+        what = rights_of_session(r, session);
     if (what == RIGHT_NONE && bearer)
-        rc = try_token(r, peer, bearer, &what, e);
+        rc = rights_try_token(r, peer, bearer, &what, e);
     pthread_mutex_unlock(&r->lock);
     if (rc == 0)
-        *out = limited(r, what);
+        *out = rights_limited(r, what);
     return rc;
 }
 
-static int new_session(struct rights *r, enum right what, char id[SESSION_LEN], struct err *e)
+static int rights_new_session(struct rights *r, enum right what, char id[SESSION_LEN],
+                              struct err *e)
 {
     uint8_t bytes[(SESSION_LEN - 1) / 2];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
@@ -232,11 +235,75 @@ int rights_login(struct rights *r, const struct sockaddr *peer, const char *toke
 {
     enum right what = RIGHT_NONE;
     pthread_mutex_lock(&r->lock);
-    int rc = try_token(r, peer, token, &what, e);
+    int rc = rights_try_token(r, peer, token, &what, e);
     if (rc == 0 && what == RIGHT_NONE)
         rc = err_set(e, ERR_NOT_FOUND, "invalid token");
     if (rc == 0)
-        rc = new_session(r, what, session, e);
+        rc = rights_new_session(r, what, session, e);
     pthread_mutex_unlock(&r->lock);
     return rc;
+}
+
+/* ---- what browsers send: Host, Origin, cookies. Pure ---- */
+
+enum { HOST_MOST = 255 };
+
+/* The name in "name", "name:port", "[v6]" and "[v6]:port", without brackets. False: none of them.
+ */
+static bool host_name(const char *header, char out[HOST_MOST + 1])
+{
+    const bool v6 = header[0] == '[';
+    const char *from = header + v6;
+    const size_t n = strcspn(from, v6 ? "]" : ":");
+    const char *rest = from + n + v6;
+    if (n == 0 || n > HOST_MOST || (v6 && from[n] != ']'))
+        return false;
+    if (*rest && (*rest != ':' || strspn(rest + 1, "0123456789") != strlen(rest + 1)))
+        return false;
+    memcpy(out, from, n);
+    out[n] = 0;
+    return true;
+}
+
+static bool host_is_address(const char *name)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, name, bytes) == 1 || inet_pton(AF_INET6, name, bytes) == 1;
+}
+
+bool host_allowed(const char *header, const char *const *hosts, size_t n, bool any_address)
+{
+    char name[HOST_MOST + 1];
+    if (!header || !host_name(header, name))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (strcasecmp(hosts[i], name) == 0)
+            return true;
+    return any_address && host_is_address(name);
+}
+
+bool origin_allowed(const char *origin, const char *host)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    if (!origin)
+        return true;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        const size_t n = strlen(schemes[i]);
+        if (strncasecmp(origin, schemes[i], n) == 0)
+            return host && strcasecmp(origin + n, host) == 0;
+    }
+    return false; /* "null" and the like */
+}
+
+const char *cookie_find(const char *header, const char *name, struct arena *a)
+{
+    const size_t len = strlen(name);
+    for (const char *p = header; p && *p;) {
+        p += strspn(p, " ;");
+        const size_t n = strcspn(p, ";");
+        if (n > len && strncmp(p, name, len) == 0 && p[len] == '=')
+            return arena_strndup(a, p + len + 1, n - len - 1);
+        p += n;
+    }
+    return NULL;
 }

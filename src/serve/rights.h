@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rights.h - who may do what.
+/* rights.h - what a client may do.
  *
- * Without tokens the server only listens on this machine, and whoever is its own user may read and
+ * Without tokens the server only listens on this machine, and its own user may read and
  * control. With tokens, each names a right; a token comes in a header, or once with a login that
  * hands out a session in a cookie. Wrong ones are slow to try: an address that has guessed wrong a
  * few times is refused for a while. Safe for any number of threads. */
@@ -16,13 +16,13 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-enum right { RIGHT_NONE, RIGHT_READ, RIGHT_CONTROL }; /* who may control may read */
+enum right { RIGHT_NONE, RIGHT_READ, RIGHT_CONTROL }; /* control includes read */
 
 enum { TOKEN_LEAST = 16, TOKEN_MOST = 255, TOKENS_MOST = 64, SESSION_LEN = 33 };
 
 struct rights;
 
-struct rights *rights_open(bool control); /* control: somebody may change things at all */
+struct rights *rights_open(bool control); /* control: runs can be controlled at all */
 void rights_close(struct rights *r);
 
 /* Lines "read TOKEN" and "control TOKEN"; empty ones and those that begin with # do not count. */
@@ -41,12 +41,12 @@ MUST_CHECK int rights_login(struct rights *r, const struct sockaddr *peer, const
 
 /* ---- pure ---- */
 
-/* The same text, in a time that does not tell where they differ. */
+/* Same text, in a time that does not depend on where they differ. */
 bool secret_same(const char *a, const char *b);
-/* "example.org:7171" names one of the hosts. `any_address`: an address in digits is fine as well:
- * no name server stands behind it. */
+/* "example.org:7171" names one of the hosts. `any_address`: a numeric address is fine as well:
+ * it comes from no name server. */
 bool host_allowed(const char *header, const char *const *hosts, size_t n, bool any_address);
-/* The page that asks is our own: its origin is the host that it asked. NULL: no origin, as from
+/* The request comes from our own page: its origin is its host. NULL: no origin, as from
  * programs and for simple reading. */
 bool origin_allowed(const char *origin, const char *host);
 /* The value of a cookie in the arena; NULL: there is none. */

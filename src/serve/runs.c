@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs.c - see runs.h. Runs that are open, and who has them. */
+/* runs.c - see runs.h. Open runs, and the requests that use them. */
 #include "serve/runs.h"
 
 #include <errno.h>
@@ -7,15 +7,22 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "serve/cutfile.h"
-#include "serve/digests.h"
 #include "serve/heavy.h"
-#include "serve/later.h"
+#include "serve/memo.h"
 #include "serve/runs_internal.h"
+#include "serve/sigbus_guard.h"
 
-enum { JUDGES = 1, DIGESTS_BYTES = 96 << 20 };
+enum { JUDGES = 1 };
+
+static const size_t cache_bytes[CACHE_N] = {[CACHE_ANSWERS] = 64 << 20, [CACHE_STEPS] = 96 << 20};
 
 /* ---- all of them ---- */
+
+static void runs_close_caches(struct runs *r)
+{
+    for (int i = 0; i < CACHE_N; i++)
+        memo_close(r->memo[i]);
+}
 
 int runs_open(struct runs **out, const char *const *folders, size_t n, size_t open_bytes_most,
               struct err *e)
@@ -26,12 +33,10 @@ int runs_open(struct runs **out, const char *const *folders, size_t n, size_t op
     int rc = work_open(&r->judges, JUDGES, "judge", e);
     if (rc == 0)
         rc = work_open(&r->quiet, 1, "quiet", e);
-    if (rc == 0)
-        rc = digests_open(&r->digests, r->heavy, DIGESTS_BYTES, e);
-    if (rc == 0)
-        rc = later_open(&r->later, r->heavy, e);
+    for (int i = 0; rc == 0 && i < CACHE_N; i++)
+        rc = memo_open(&r->memo[i], cache_bytes[i], r->heavy, e);
     if (rc) {
-        digests_close(r->digests);
+        runs_close_caches(r);
         work_close(r->quiet);
         work_close(r->judges);
         heavy_close(r->heavy);
@@ -55,8 +60,7 @@ void runs_close(struct runs *r)
         return;
     work_close(r->quiet);
     work_close(r->judges);
-    digests_close(r->digests);
-    later_close(r->later);
+    runs_close_caches(r);
     heavy_close(r->heavy);
     picture_unref(r, r->picture);
     for (size_t i = 0; i < RUNS_SLOTS; i++)
@@ -92,19 +96,14 @@ void runs_list_free(struct runs_list *l)
     *l = (struct runs_list){0};
 }
 
-struct digests *runs_digests(struct runs *r)
+struct memo *runs_memo(struct runs *r, enum runs_cache which)
 {
-    return r->digests;
+    return r->memo[which];
 }
 
 struct heavy *runs_heavy(struct runs *r)
 {
     return r->heavy;
-}
-
-struct later *runs_later(struct runs *r)
-{
-    return r->later;
 }
 
 size_t runs_folders(const struct runs *r, const char *const **out)
@@ -115,7 +114,7 @@ size_t runs_folders(const struct runs *r, const char *const **out)
 
 /* ---- one of them ---- */
 
-static bool is_fresh(mono_ns looked)
+static bool runs_is_fresh(mono_ns looked)
 {
     return looked.ns && mono_diff(clock_mono(), looked) < RUNS_FRESH_MS * NS_PER_MS;
 }
@@ -126,7 +125,7 @@ bool runs_version(struct runs *r, const char *name, uint64_t *version)
     if (!x)
         return false;
     pthread_mutex_lock(&r->lock);
-    const bool fresh = is_fresh(x->looked) && x->version;
+    const bool fresh = runs_is_fresh(x->looked) && x->version;
     *version = x->version;
     pthread_mutex_unlock(&r->lock);
     runs_unref(r, x);
@@ -136,7 +135,7 @@ bool runs_version(struct runs *r, const char *name, uint64_t *version)
 uint64_t runs_look(struct runs *r, struct runs_item *x)
 {
     pthread_mutex_lock(&r->lock);
-    const bool fresh = is_fresh(x->looked);
+    const bool fresh = runs_is_fresh(x->looked);
     uint64_t version = x->version;
     pthread_mutex_unlock(&r->lock);
     if (fresh)
@@ -149,7 +148,7 @@ uint64_t runs_look(struct runs *r, struct runs_item *x)
     return version;
 }
 
-static bool was_there(struct runs *r, const char *name)
+static bool runs_was_there(struct runs *r, const char *name)
 {
     bool was = false;
     pthread_mutex_lock(&r->lock);
@@ -159,14 +158,14 @@ static bool was_there(struct runs *r, const char *name)
     return was;
 }
 
-int runs_vanished(const char *name, struct err *e)
+static int runs_vanished(const char *name, struct err *e)
 {
     errno = ENOENT;
     return err_sys(e, "run '%.100s' was removed", name);
 }
 
-/* A run that is not known yet may have begun since the last look. */
-int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struct err *e)
+/* A run that is not known may have begun since the last scan. */
+static int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struct err *e)
 {
     *out = runs_find(r, name);
     if (!*out) {
@@ -175,14 +174,14 @@ int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struc
     }
     if (*out)
         return 0;
-    if (was_there(r, name))
+    if (runs_was_there(r, name))
         return runs_vanished(name, e);
     return err_set(e, ERR_NOT_FOUND, "no run '%.100s'", name);
 }
 
 /* ---- opening ---- */
 
-static void shut(struct runs *r, struct runs_item *x)
+static void runs_shut(struct runs *r, struct runs_item *x)
 {
     struct run *run = x->run;
     x->run = NULL;
@@ -197,7 +196,7 @@ static void shut(struct runs *r, struct runs_item *x)
     run_close(run);
 }
 
-static struct runs_item *least_used(struct runs *r, const struct runs_item *but)
+static struct runs_item *runs_least_used(struct runs *r, const struct runs_item *but)
 {
     struct runs_item *best = NULL;
     for (size_t i = 0; i < RUNS_SLOTS; i++)
@@ -213,7 +212,7 @@ static struct runs_item *least_used(struct runs *r, const struct runs_item *but)
     return best;
 }
 
-/* What an open run holds grows with what was asked of it. Under the lock. */
+/* The memory of an open run grows with its use. Under the lock. */
 static void runs_count_bytes(struct runs *r, struct runs_item *x)
 {
     const size_t now = x->run ? run_memory(x->run) : 0;
@@ -221,33 +220,33 @@ static void runs_count_bytes(struct runs *r, struct runs_item *x)
     x->bytes = now;
 }
 
-static bool too_much_open(const struct runs *r)
+static bool runs_too_much_open(const struct runs *r)
 {
     return r->n_open > RUNS_OPEN || (r->n_open > 1 && r->open_bytes > r->open_bytes_most);
 }
 
-/* Closes those that nobody has used for longest; ones in use stay. */
+/* Closes the least recently used; those in use stay. */
 static void runs_make_room(struct runs *r, const struct runs_item *mine)
 {
     for (;;) {
         pthread_mutex_lock(&r->lock);
-        struct runs_item *x = too_much_open(r) ? least_used(r, mine) : NULL;
+        struct runs_item *x = runs_too_much_open(r) ? runs_least_used(r, mine) : NULL;
         pthread_mutex_unlock(&r->lock);
         if (!x)
             return;
-        shut(r, x);
+        runs_shut(r, x);
         pthread_mutex_unlock(&x->use);
         runs_unref(r, x);
     }
 }
 
-static int open_item(struct runs *r, struct runs_item *x, uint64_t version, struct err *e)
+static int runs_open_item(struct runs *r, struct runs_item *x, uint64_t version, struct err *e)
 {
     if (x->run && x->run_version == version)
         return 0;
-    shut(r, x);
+    runs_shut(r, x);
     const int rc = run_open(&x->run, x->path, e);
-    if (rc) /* what is being deleted loses its files one after the other */
+    if (rc) /* a run that is being deleted loses its files one by one */
         return e->sys == ENOENT ? runs_vanished(x->name, e) : rc;
     x->run_version = version;
     pthread_mutex_lock(&r->lock);
@@ -260,7 +259,7 @@ static int open_item(struct runs *r, struct runs_item *x, uint64_t version, stru
     return 0;
 }
 
-/* The list may be half a second old, which is too old for who wants to stop a run. */
+/* The list may be half a second old, which is too old for a request that stops a run. */
 static int runs_describe(struct runs_hold *h, struct err *e)
 {
     h->about = about_read(h->item->path, 0);
@@ -273,18 +272,18 @@ static int runs_describe(struct runs_hold *h, struct err *e)
     return 0;
 }
 
-static int hold(struct runs *r, struct runs_hold *h, bool open, struct err *e)
+static int runs_hold_item(struct runs *r, struct runs_hold *h, bool open, struct err *e)
 {
     struct runs_item *x = h->item;
     h->version = runs_look(r, x);
     if (!h->version)
         return runs_vanished(x->name, e);
-    int rc = open ? open_item(r, x, h->version, e) : runs_describe(h, e);
+    int rc = open ? runs_open_item(r, x, h->version, e) : runs_describe(h, e);
     if (rc || !open)
         return rc;
     h->run = x->run;
     h->info = run_get_info(x->run);
-    h->cuts = cutfile_count();
+    h->truncations = sigbus_guard_count();
     return 0;
 }
 
@@ -297,8 +296,8 @@ int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out
     out->locked = open;
     if (open)
         pthread_mutex_lock(&out->item->use);
-    out->cuts = cutfile_count();
-    rc = hold(r, out, open, e);
+    out->truncations = sigbus_guard_count();
+    rc = runs_hold_item(r, out, open, e);
     if (rc)
         runs_give(r, out);
     else
@@ -306,10 +305,10 @@ int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out
     return rc;
 }
 
-/* What was read from a file that was cut meanwhile is not what it seems. */
-static void distrust(struct runs *r, struct runs_item *x)
+/* Data from a file that was truncated while it was read is wrong. */
+static void runs_distrust(struct runs *r, struct runs_item *x)
 {
-    shut(r, x);
+    runs_shut(r, x);
     pthread_mutex_lock(&r->lock);
     x->looked.ns = 0;
     pthread_mutex_unlock(&r->lock);
@@ -320,9 +319,9 @@ bool runs_give(struct runs *r, struct runs_hold *h)
     struct runs_item *x = h->item;
     if (!x)
         return true;
-    const bool good = !h->locked || cutfile_count() == h->cuts;
+    const bool good = !h->locked || sigbus_guard_count() == h->truncations;
     if (!good)
-        distrust(r, x);
+        runs_distrust(r, x);
     pthread_mutex_lock(&r->lock);
     x->used = clock_mono().ns;
     if (h->locked)

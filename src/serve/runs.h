@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs.h - the runs of the folders that are followed: listed, opened, kept open for a while.
+/* runs.h - the runs of the served folders: listed, opened, and left open for a while.
  *
  * Safe for any number of threads. A list is a picture of one moment, good until runs_list_free. A
- * run is somebody's alone from runs_take to runs_give. What is open is bounded; the ones not used
- * for longest are closed first. Names are looked up in the list, never made into paths. */
+ * run has one user from runs_take to runs_give. Open runs are bounded; the least recently used are
+ * closed first. Names are looked up in the list, never made into paths. */
 #ifndef SERVE_RUNS_H
 #define SERVE_RUNS_H
 
@@ -12,14 +12,14 @@
 
 struct runs;
 struct runs_item;    /* a run that was seen, known by its name */
-struct runs_about;   /* what is known of one */
-struct runs_picture; /* what was seen of all of them at one moment */
+struct runs_about;   /* the description of a run */
+struct runs_picture; /* the list of runs at one moment */
 
 /* After the counts of issues by severity: how many rules were evaluated, summaries aside. */
 enum { ISSUE_EVALUATED = SEVERITY_N, ISSUE_COUNTS };
 
 struct runs_entry {
-    const char *name;   /* the folder's; the second of two that are the same gets "~2" behind it */
+    const char *name;   /* of the folder; the second of two that are the same ends with "~2" */
     const char *folder; /* the one that it lies in */
     const char *path;
     const struct run_info *info; /* NULL: it cannot be read */
@@ -50,34 +50,34 @@ void runs_list_free(struct runs_list *l);
 /* Somebody looks at the list: the findings of its newest runs are evaluated, one at a time and
  * behind all other work, until nobody has looked for a while. */
 void runs_list_asked(struct runs *r);
-/* What is kept of the steps of runs. */
-struct digests *runs_digests(struct runs *r);
+/* What is cached, each with a limit of its own: a run with very many steps must not push out all
+ * answers, nor they its steps. */
+enum runs_cache { CACHE_ANSWERS, CACHE_STEPS, CACHE_N };
+struct memo *runs_memo(struct runs *r, enum runs_cache which);
 /* Whose turn it is to do what takes much memory. */
 struct heavy *runs_heavy(struct runs *r);
-/* Answers that are being worked out. */
-struct later *runs_later(struct runs *r);
 size_t runs_folders(const struct runs *r, const char *const **out);
 
 /* A run that a request holds. */
 struct runs_hold {
     struct runs_item *item;
-    struct run *run;             /* NULL: only its description was asked for */
+    struct run *run;             /* NULL: only the description was requested */
     const struct run_info *info; /* as fresh as the run */
     uint64_t version;            /* of its data */
     bool live;
     struct runs_about *about; /* the rest is for runs_give */
-    uint64_t cuts;
+    uint64_t truncations;
     bool locked;
 };
 
-/* The version of its data, when that was looked at just now: nothing is read from the disk. False:
- * nobody knows; runs_take will. */
+/* The version of its data, if that was read a moment ago: the disk is not read. False: it is not
+ * known; runs_take reads it. */
 bool runs_version(struct runs *r, const char *name, uint64_t *version);
-/* Waits until nobody else holds it. ERR_NOT_FOUND: no such run; ERR_SYS with ENOENT: there was one,
- * and it vanished; or what is wrong with the run. */
+/* Waits until no other request has it. ERR_NOT_FOUND: no such run; ERR_SYS with ENOENT: it was
+ * removed; or the error of opening it. */
 MUST_CHECK int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out,
                          struct err *e);
-/* False: its files were cut while it was held, so what was read is not to be trusted. An empty one
+/* False: its files were truncated meanwhile, so that the data may be wrong. An empty one
  * is fine. */
 bool runs_give(struct runs *r, struct runs_hold *h);
 
@@ -90,7 +90,7 @@ MUST_CHECK int runs_findings(struct runs *r, const char *name, struct arena *a, 
  * Hands back a number that grows when they say something else. */
 uint64_t runs_findings_watch(struct runs *r, const struct runs_hold *h);
 
-/* What the server says of itself. */
+/* Facts about the server. */
 struct runs_facts {
     size_t runs, open, open_bytes, clients, connections;
     uint64_t requests, evaluations; /* of all rules over a run */

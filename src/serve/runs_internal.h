@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs_internal.h - what the files of runs.h share; nobody else includes it.
+/* runs_internal.h - shared by the files of runs.h.
  *
  * Locks, in the order in which they may be taken: runs.scan, item.use, runs.lock. */
 #ifndef SERVE_RUNS_INTERNAL_H
@@ -17,7 +17,7 @@
 enum {
     RUNS_MOST = 20000,   /* that are listed; the rest of a folder is left out */
     RUNS_OPEN = 8,       /* at once */
-    RUNS_FRESH_MS = 500, /* so long a look at a folder or a run counts as fresh */
+    RUNS_FRESH_MS = 500, /* a scan of the folders, or the version of a run, is fresh so long */
     RUNS_SLOTS = 4096,   /* a power of two */
     RUNS_GONE = 64,      /* names of vanished runs that are remembered */
     RUNS_FINDINGS = 64,  /* findings that are kept as text, some 30 kB each */
@@ -45,10 +45,10 @@ struct runs_item {
     uint64_t version; /* under runs.lock */
     mono_ns looked;   /* when that was; 0: never */
 
-    pthread_mutex_t use; /* whose the run is */
+    pthread_mutex_t use; /* held by the user of the run */
     struct run *run;     /* NULL: not open */
     uint64_t run_version;
-    int64_t used; /* monotonic ns; for who is closed first. Under runs.lock. */
+    int64_t used; /* monotonic ns of the last use. Under runs.lock. */
     bool open;    /* run is not NULL. Under runs.lock. */
     size_t bytes; /* that it holds. Under runs.lock. */
 
@@ -69,7 +69,8 @@ struct runs_item {
 struct runs_picture {
     unsigned refs; /* under runs.lock */
     struct runs_entry *v;
-    struct runs_about **about;
+    struct runs_item **items;         /* counted; the entries use their texts */
+    struct runs_about **about;        /* counted */
     unsigned (*issues)[ISSUE_COUNTS]; /* of each */
     size_t n;
 };
@@ -95,32 +96,24 @@ struct runs {
     bool filling;       /* under the lock */
     mono_ns list_asked; /* the same; 0: never */
     mono_ns quiet_next; /* when runs that go on may be evaluated for the list; its thread's */
-    struct digests *digests;
-    struct later *later;
+    struct memo *memo[CACHE_N];
     struct heavy *heavy;
     mono_ns began;
     void (*fill)(void *ctx, struct runs_facts *out);
     void *fill_ctx;
 };
 
-/* Looks through the folders, unless that was done just now. */
+/* Scans the folders, unless that was done a moment ago. */
 void runs_scan(struct runs *r, bool force);
 /* Counted for the caller. NULL: no such run. */
 struct runs_item *runs_find(struct runs *r, const char *name);
-/* The same with what to say when there is none; one that began just now is found too. */
-MUST_CHECK int runs_look_up(struct runs *r, const char *name, struct runs_item **out,
-                            struct err *e);
-/* What to say when a run that was there is not any more. */
-int runs_vanished(const char *name, struct err *e);
-/* The version of its data, looked at now unless that was done just before; 0: it vanished. */
+/* The version of its data, read now unless that was done a moment ago; 0: it was removed. */
 uint64_t runs_look(struct runs *r, struct runs_item *x);
 void runs_unref(struct runs *r, struct runs_item *x);
 void about_unref(struct runs *r, struct runs_about *a);
 void picture_unref(struct runs *r, struct runs_picture *p);
-/* Not open, as long as nobody holds it. */
-void runs_item_free(struct runs_item *x);
 
-/* Reads a run's small files; never fails, but may say `broken`. */
+/* Reads the small files of a run. Never fails, but `broken` may be set. */
 struct runs_about *about_read(const char *path, uint64_t stamp);
 /* Evaluates the findings of a run and keeps them: work whose `run` does it. Under the lock, and
  * only when `evaluating` is not set. `turns`: it waits for its turn, see heavy.h. */
@@ -146,7 +139,5 @@ struct told_rules {
 /* What a newer evaluation needs of it, in the arena: parameters as the user has set them go into
  * `p`. Nothing when there is none. */
 void told_read(struct told_rules *t, const char *path, struct rule_params *p, struct arena *a);
-/* Counts the issues of findings.json; false: there is none that can be read. */
-bool issues_read(const char *path, unsigned out[ISSUE_COUNTS]);
 
 #endif

@@ -12,11 +12,11 @@
 #include "rules/feed_run.h"
 #include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
-#include "serve/cutfile.h"
 #include "serve/heap.h"
 #include "serve/heavy.h"
 #include "serve/pace.h"
 #include "serve/runs_internal.h"
+#include "serve/sigbus_guard.h"
 
 /* Between two evaluations of a run that lives; a little less than the second in which a recorder
  * writes, so that what it wrote is not left for the time after next. */
@@ -96,12 +96,12 @@ static void runs_judge_evaluate(struct runs_judge_judging *g)
 {
     struct run *run = NULL;
     struct err e;
-    const uint64_t cuts = cutfile_count();
+    const uint64_t cuts = sigbus_guard_count();
     int rc = run_open(&run, g->item->path, &e);
     if (rc == 0)
         rc = runs_judge_judge(g, run, &e);
     run_close(run);
-    if (rc == 0 && cutfile_count() != cuts)
+    if (rc == 0 && sigbus_guard_count() != cuts)
         rc = err_set(&e, ERR_FORMAT, "files of the run were truncated while being read");
     if (rc == 0)
         return;

@@ -1,17 +1,119 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs_scan.c - which runs there are: looks through the folders and paints the picture that
- * lists are read from. What did not change since the last look is not read again. */
+/* runs_scan.c - the list of runs: scans the folders and builds the list that requests read. A run
+ * that did not change since the last scan is not read again. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "json/json.h"
 #include "query/run.h"
+#include "run/run_files.h"
 #include "serve/hash.h"
 #include "serve/runs_internal.h"
 
-/* ---- counted things ---- */
+enum { WINDOW_MOST = 16 << 20 };
 
-static struct runs_item **runs_scan_slot_of(struct runs *r, const char *name)
+/* ---- findings.json: how many issues ---- */
+
+/* The depth of the keys of a rule: {"rules": [ { here */
+enum { RULE_DEPTH = 3 };
+
+struct issues_counting {
+    int depth;
+    bool issue, evaluated, summary;
+    int severity; /* -1: none seen */
+    unsigned *n;
+};
+
+static bool issues_text_is(const struct json_text *t, const char *word)
+{
+    return t->len == strlen(word) && memcmp(t->p, word, t->len) == 0;
+}
+
+static void issues_see_text(struct issues_counting *c, const struct json_item *x)
+{
+    if (c->depth != RULE_DEPTH)
+        return;
+    if (issues_text_is(&x->key, "state")) {
+        c->issue = issues_text_is(&x->text, rule_state_names[RULE_ISSUE]);
+        c->evaluated = !issues_text_is(&x->text, rule_state_names[RULE_NOT_EVALUATED]);
+    }
+    for (int i = 0; i < SEVERITY_N && issues_text_is(&x->key, "severity"); i++)
+        if (issues_text_is(&x->text, severity_names[i]))
+            c->severity = i;
+}
+
+static void issues_leave(struct issues_counting *c)
+{
+    if (c->depth == RULE_DEPTH && c->issue && c->severity >= 0)
+        c->n[c->severity]++;
+    if (c->depth == RULE_DEPTH && c->evaluated && !c->summary)
+        c->n[ISSUE_EVALUATED]++;
+    c->depth--;
+}
+
+static bool issues_count(struct json_scan *j, struct issues_counting *c)
+{
+    for (;;) {
+        struct json_item x;
+        const enum json_kind kind = json_next(j, &x);
+        if (json_is_over(kind))
+            return kind == JS_DONE;
+        if (kind == JS_OBJECT || kind == JS_ARRAY) {
+            if (++c->depth == RULE_DEPTH)
+                *c = (struct issues_counting){.depth = c->depth, .severity = -1, .n = c->n};
+        } else if (kind == JS_END) {
+            issues_leave(c);
+        } else if (kind == JS_STRING) {
+            issues_see_text(c, &x);
+        } else if (kind == JS_TRUE && c->depth == RULE_DEPTH) {
+            c->summary |= issues_text_is(&x.key, "summary");
+        }
+    }
+}
+
+/* Counts the issues of findings.json; false: there is none that can be read. */
+static bool issues_read(const char *path, unsigned out[ISSUE_COUNTS])
+{
+    struct arena a = {0};
+    struct err e;
+    char *text;
+    size_t len;
+    memset(out, 0, ISSUE_COUNTS * sizeof *out);
+    bool good = run_read_findings(path, &a, &text, &len, &e) == 0;
+    if (good) {
+        struct bytes_memory in;
+        struct json_scan j;
+        const struct json_options options = {.strict = true, .window_most = WINDOW_MOST};
+        bytes_memory_init(&in, text, len, 0);
+        json_open(&j, &in.in, &options);
+        good = issues_count(&j, &(struct issues_counting){.n = out});
+        json_close(&j);
+    }
+    arena_free(&a);
+    return good;
+}
+
+/* ---- the description of a run ---- */
+
+struct runs_about *about_read(const char *path, uint64_t stamp)
+{
+    struct runs_about *a = xcalloc(1, sizeof *a);
+    struct err e;
+    *a = (struct runs_about){.refs = 1, .stamp = stamp};
+    if (run_info_read(&a->info, path, &a->arena, &e) != 0) {
+        a->broken = arena_strdup(&a->arena, e.msg);
+        a->start_ns = run_stamp_folder(path);
+        return a;
+    }
+    a->start_ns = a->info.start.ns;
+    a->has_issues = issues_read(path, a->issues);
+    return a;
+}
+
+/* ---- references ---- */
+
+static struct runs_item **scan_slot_of(struct runs *r, const char *name)
 {
     struct runs_item **at = &r->slot[hash_text(name, 0) & (RUNS_SLOTS - 1)];
     while (*at && strcmp((*at)->name, name) != 0)
@@ -22,7 +124,7 @@ static struct runs_item **runs_scan_slot_of(struct runs *r, const char *name)
 struct runs_item *runs_find(struct runs *r, const char *name)
 {
     pthread_mutex_lock(&r->lock);
-    struct runs_item *x = *runs_scan_slot_of(r, name);
+    struct runs_item *x = *scan_slot_of(r, name);
     if (x)
         x->refs++;
     pthread_mutex_unlock(&r->lock);
@@ -42,7 +144,7 @@ void about_unref(struct runs *r, struct runs_about *a)
     free(a);
 }
 
-void runs_item_free(struct runs_item *x)
+static void runs_item_free(struct runs_item *x)
 {
     run_close(x->run);
     pthread_mutex_destroy(&x->use);
@@ -80,20 +182,19 @@ void picture_unref(struct runs *r, struct runs_picture *p)
         return;
     for (size_t i = 0; i < p->n; i++) {
         about_unref(r, p->about[i]);
-        free((void *)(uintptr_t)p->v[i].name);
-        free((void *)(uintptr_t)p->v[i].folder);
-        free((void *)(uintptr_t)p->v[i].path);
+        runs_unref(r, p->items[i]);
     }
+    free(p->items);
     free(p->about);
     free(p->issues);
     free(p->v);
     free(p);
 }
 
-/* ---- one run ---- */
+/* ---- scanning a run ---- */
 
-static struct runs_item *add_item(struct runs *r, const char *name, const char *folder,
-                                  const char *path, uint64_t stamp)
+static struct runs_item *scan_add_item(struct runs *r, const char *name, const char *folder,
+                                       const char *path, uint64_t stamp)
 {
     struct runs_item *x = xcalloc(1, sizeof *x);
     *x = (struct runs_item){.refs = 1};
@@ -103,7 +204,7 @@ static struct runs_item *add_item(struct runs *r, const char *name, const char *
     x->about = about_read(path, stamp);
     pthread_mutex_init(&x->use, NULL);
     pthread_mutex_lock(&r->lock);
-    *runs_scan_slot_of(r, name) = x;
+    *scan_slot_of(r, name) = x;
     r->n_items++;
     pthread_mutex_unlock(&r->lock);
     return x;
@@ -111,26 +212,26 @@ static struct runs_item *add_item(struct runs *r, const char *name, const char *
 
 /* Names are the folders'; of two that are the same the one that comes later is called differently.
  */
-static struct runs_item *item_of(struct runs *r, const char *folder, const char *path,
-                                 uint64_t stamp)
+static struct runs_item *scan_item_of(struct runs *r, const char *folder, const char *path,
+                                      uint64_t stamp)
 {
     char name[PATH_LEN];
     struct err e;
     for (unsigned k = 1; k < 100; k++) {
         const int rc = k == 1 ? path_join(name, &e, "%s", path_base(path))
                               : path_join(name, &e, "%s~%u", path_base(path), k);
-        struct runs_item *x = rc ? NULL : *runs_scan_slot_of(r, name);
+        struct runs_item *x = rc ? NULL : *scan_slot_of(r, name);
         if (rc)
             return NULL;
         if (!x)
-            return add_item(r, name, folder, path, stamp);
+            return scan_add_item(r, name, folder, path, stamp);
         if (strcmp(x->path, path) == 0)
             return x->seen ? NULL : x;
     }
     return NULL;
 }
 
-static void refresh(struct runs *r, struct runs_item *x, uint64_t stamp)
+static void scan_refresh(struct runs *r, struct runs_item *x, uint64_t stamp)
 {
     struct runs_about *before = x->about;
     const bool living = before && !before->broken && before->info.status == RUN_RUNNING;
@@ -143,47 +244,48 @@ static void refresh(struct runs *r, struct runs_item *x, uint64_t stamp)
     about_unref(r, before);
 }
 
-static void see_run(struct runs *r, const char *folder, const char *path)
+static void scan_run(struct runs *r, const char *folder, const char *path)
 {
     const uint64_t stamp = run_stamp_about(path);
-    struct runs_item *x = stamp && r->n_items < RUNS_MOST ? item_of(r, folder, path, stamp) : NULL;
+    struct runs_item *x =
+        stamp && r->n_items < RUNS_MOST ? scan_item_of(r, folder, path, stamp) : NULL;
     if (!x)
         return;
     x->seen = true;
-    refresh(r, x, stamp);
+    scan_refresh(r, x, stamp);
 }
 
-/* ---- folders ---- */
+/* ---- scanning folders ---- */
 
 struct runs_listing {
     struct runs *runs;
     const char *folder;
 };
 
-static void see_entry(void *ctx, const char *path)
+static void scan_entry(void *ctx, const char *path)
 {
     const struct runs_listing *l = ctx;
-    see_run(l->runs, l->folder, path);
+    scan_run(l->runs, l->folder, path);
 }
 
-static void see_folder(struct runs *r, const char *folder)
+static void scan_folder(struct runs *r, const char *folder)
 {
     struct err ignored;          /* a folder that is not there has no runs */
     if (run_stamp_about(folder)) /* it is a run itself */
-        see_run(r, folder, folder);
+        scan_run(r, folder, folder);
     else
-        (void)!run_each(folder, see_entry, &(struct runs_listing){r, folder}, &ignored);
+        (void)!run_each(folder, scan_entry, &(struct runs_listing){r, folder}, &ignored);
 }
 
-static void remember_gone(struct runs *r, const char *name)
+static void scan_remember_gone(struct runs *r, const char *name)
 {
     free(r->gone[r->next_gone]);
     r->gone[r->next_gone] = xstrdup(name);
     r->next_gone = (r->next_gone + 1) % RUNS_GONE;
 }
 
-/* Takes those out that are not there any more; who holds one keeps it until it is given back. */
-static void forget_unseen(struct runs *r)
+/* Removes the runs that were not found again. One that is in use is freed after its use. */
+static void scan_forget_unseen(struct runs *r)
 {
     struct runs_item *gone = NULL;
     pthread_mutex_lock(&r->lock);
@@ -198,7 +300,7 @@ static void forget_unseen(struct runs *r)
             x->chain = gone;
             gone = x;
             r->n_items--;
-            remember_gone(r, x->name);
+            scan_remember_gone(r, x->name);
         }
     pthread_mutex_unlock(&r->lock);
     while (gone) {
@@ -210,7 +312,7 @@ static void forget_unseen(struct runs *r)
 
 /* ---- the picture ---- */
 
-static int newest_first(const void *a, const void *b)
+static int picture_newest_first(const void *a, const void *b)
 {
     const struct runs_item *x = *(struct runs_item *const *)a, *y = *(struct runs_item *const *)b;
     if (x->about->start_ns != y->about->start_ns)
@@ -218,18 +320,17 @@ static int newest_first(const void *a, const void *b)
     return strcmp(y->name, x->name);
 }
 
-/* `counts` is the picture's own place for them. */
-static struct runs_entry runs_scan_entry_of(const struct runs_item *x,
-                                            unsigned counts[ISSUE_COUNTS])
+/* `counts` is where the picture stores them. */
+static struct runs_entry picture_entry_of(const struct runs_item *x, unsigned counts[ISSUE_COUNTS])
 {
     const struct runs_about *a = x->about;
     const unsigned *issues = judge_issues(x);
     if (issues)
         memcpy(counts, issues, ISSUE_COUNTS * sizeof *counts);
     return (struct runs_entry){
-        .name = xstrdup(x->name),
-        .folder = xstrdup(x->folder),
-        .path = xstrdup(x->path),
+        .name = x->name,
+        .folder = x->folder,
+        .path = x->path,
         .info = a->broken ? NULL : &a->info,
         .broken = a->broken,
         .live = !a->broken && a->info.status == RUN_RUNNING,
@@ -237,26 +338,26 @@ static struct runs_entry runs_scan_entry_of(const struct runs_item *x,
     };
 }
 
-static struct runs_picture *paint(struct runs *r)
+static struct runs_picture *picture_make(struct runs *r)
 {
-    struct runs_item **list = xcalloc(r->n_items + 1, sizeof(struct runs_item *));
     struct runs_picture *p = xcalloc(1, sizeof *p);
     p->refs = 1;
+    p->items = xcalloc(r->n_items + 1, sizeof(struct runs_item *));
     for (size_t i = 0; i < RUNS_SLOTS; i++)
         for (struct runs_item *x = r->slot[i]; x; x = x->chain) {
-            list[p->n++] = x;
+            p->items[p->n++] = x;
             x->seen = false; /* for the next time */
         }
-    qsort(list, p->n, sizeof *list, newest_first);
+    qsort(p->items, p->n, sizeof *p->items, picture_newest_first);
     p->v = xcalloc(p->n + 1, sizeof *p->v);
     p->about = xcalloc(p->n + 1, sizeof(struct runs_about *));
     p->issues = xcalloc(p->n + 1, sizeof *p->issues);
     for (size_t i = 0; i < p->n; i++) {
-        p->about[i] = list[i]->about;
+        p->items[i]->refs++;
+        p->about[i] = p->items[i]->about;
         p->about[i]->refs++;
-        p->v[i] = runs_scan_entry_of(list[i], p->issues[i]);
+        p->v[i] = picture_entry_of(p->items[i], p->issues[i]);
     }
-    free(list);
     return p;
 }
 
@@ -270,11 +371,11 @@ void runs_scan(struct runs *r, bool force)
         return;
     }
     for (size_t i = 0; i < r->n_folders; i++)
-        see_folder(r, r->folders[i]);
-    forget_unseen(r);
+        scan_folder(r, r->folders[i]);
+    scan_forget_unseen(r);
     pthread_mutex_lock(&r->lock);
     struct runs_picture *before = r->picture;
-    r->picture = paint(r);
+    r->picture = picture_make(r);
     r->scanned = clock_mono();
     pthread_mutex_unlock(&r->lock);
     picture_unref(r, before);

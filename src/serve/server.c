@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.c - see server.h. Puts the parts together, and turns away who has no business here. */
+/* server.c - see server.h. Checks every request, serves the files of the page and the login, and
+ * hands requests to the API on (server_api.c). */
 #include "serve/server.h"
 
 #include <stdio.h>
@@ -10,17 +11,20 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/trust.h"
-#include "serve/conns.h"
-#include "serve/cutfile.h"
+#include "serve/answer_gzip.h"
+#include "serve/assets.h"
 #include "serve/heap.h"
-#include "serve/peer.h"
 #include "serve/server_internal.h"
+#include "serve/sigbus_guard.h"
+#include "serve/sockets.h"
 #include "serve/tls_late.h"
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 struct reply *reply_error(int status, const char *text)
 {
@@ -30,7 +34,7 @@ struct reply *reply_error(int status, const char *text)
     jw_str(&j, "error", text);
     jw_end(&j);
     return reply_make(&(struct reply_head){.status = status,
-                                           .type = "application/json",
+                                           .type = TYPE_JSON,
                                            .retry_after_s = status == 429 ? 60 : 0},
                       &b);
 }
@@ -47,15 +51,21 @@ bool accepts_gzip(const struct exchange *x)
     return word && strncmp(word + 4, ";q=0", 4) != 0;
 }
 
-/* ---- who asks ---- */
+bool has_json_body(const struct exchange *x)
+{
+    const char *type = exchange_header(x, "Content-Type");
+    return type && text_starts(type, TYPE_JSON);
+}
+
+/* ---- may the client do this? ---- */
 
 static bool server_is_word(const char *header, const char *word)
 {
     return header && strcasecmp(header, word) == 0;
 }
 
-/* Browsers say where a request comes from; what another page sends on its own is not answered. */
-static bool from_elsewhere(const struct visit *v)
+/* Browsers send where a request comes from; requests of the scripts of other pages are refused. */
+static bool server_from_elsewhere(const struct visit *v)
 {
     const char *site = exchange_header(v->x, "Sec-Fetch-Site");
     if (!site || server_is_word(site, "same-origin") || server_is_word(site, "none"))
@@ -64,18 +74,18 @@ static bool from_elsewhere(const struct visit *v)
            !server_is_word(exchange_header(v->x, "Sec-Fetch-Mode"), "navigate");
 }
 
-static struct reply *check_place(const struct visit *v)
+static struct reply *server_check_place(const struct visit *v)
 {
     const struct server *s = v->server;
     const char *host = exchange_header(v->x, "Host");
     if (!host_allowed(host, s->hosts, s->n_hosts, s->place.anywhere))
         return reply_error(403, "unknown host name; start the server with --host NAME");
-    if (!origin_allowed(exchange_header(v->x, "Origin"), host) || from_elsewhere(v))
+    if (!origin_allowed(exchange_header(v->x, "Origin"), host) || server_from_elsewhere(v))
         return reply_error(403, "cross-origin requests are refused");
     return NULL;
 }
 
-static const char *bearer_of(const struct visit *v)
+static const char *server_bearer_of(const struct visit *v)
 {
     static const char word[] = "Bearer ";
     const char *header = exchange_header(v->x, "Authorization");
@@ -83,9 +93,9 @@ static const char *bearer_of(const struct visit *v)
                                                                      : NULL;
 }
 
-/* Without tokens the server is its user's: others who can reach it are other users of the machine.
- * A connection is asked for once, with its first request. */
-static struct reply *check_user(const struct visit *v)
+/* Without tokens only the user of the server may use it; other users of the machine can reach it
+ * too. The user of a connection is looked up once, with its first request. */
+static struct reply *server_check_user(const struct visit *v)
 {
     enum { NOT_ASKED, ASKED };
     uintptr_t *note = exchange_note(v->x);
@@ -101,22 +111,193 @@ static struct reply *check_user(const struct visit *v)
         403, "this dashboard belongs to another user; a token file is needed to share it");
 }
 
-static struct reply *check_rights(struct visit *v)
+static struct reply *server_check_rights(struct visit *v)
 {
     struct server *s = v->server;
     struct err e;
     const char *session = cookie_find(exchange_header(v->x, "Cookie"), s->cookie, &v->arena);
-    const int rc = rights_of(s->rights, exchange_peer(v->x), bearer_of(v), session, &v->right, &e);
+    const int rc =
+        rights_of(s->rights, exchange_peer(v->x), server_bearer_of(v), session, &v->right, &e);
     if (rc)
         return reply_error(rc == ERR_BUSY ? 429 : 500, e.msg);
     if (v->right == RIGHT_NONE)
         return reply_error(401, "a token is required: see /login");
-    return rights_needs_token(s->rights) ? NULL : check_user(v);
+    return rights_needs_token(s->rights) ? NULL : server_check_user(v);
+}
+
+/* ---- the page ---- */
+
+/* The page loads its scripts, styles and data from this server only. */
+static const char page_csp[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "font-src 'self'; connect-src 'self'; worker-src 'self'; manifest-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+static const char form_csp[] =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'";
+
+#define PAGE_HEAD                                                                                  \
+    "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"                              \
+    "<meta name=\"viewport\" content=\"width=device-width\"><title>Footplate</title><style>"       \
+    ":root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}"                            \
+    "body{max-width:34rem;margin:4rem auto;padding:0 1rem}"                                        \
+    "input,button{font:inherit;padding:.4rem .6rem}code{font-size:.9em}</style></head><body>"
+
+static const char no_page[] = PAGE_HEAD
+    "<h1>Footplate</h1><p>This build of Footplate does not contain the dashboard. The API is "
+    "available: "
+    "<a href=\"/api/v1/status\">status</a>, <a href=\"/api/v1/runs\">runs</a>, "
+    "<a href=\"/api/v1/openapi.json\">description</a>.</p>"
+    "<p>To get the dashboard, install a wheel or package, or build the program with "
+    "<code>make build</code>.</p></body></html>\n";
+
+static const char login_page[] = PAGE_HEAD
+    "<h1>Footplate</h1><form method=\"post\" action=\"/login\">"
+    "<p><label for=\"token\">Access token (from the person who started this server)</label></p>"
+    "<p><input id=\"token\" name=\"token\" type=\"password\" size=\"40\" required "
+    "autocomplete=\"current-password\"> <button>Log in</button></p></form></body></html>\n";
+
+/* ---- files ---- */
+
+static struct reply_head page_head_of(const struct asset *a, bool gzip)
+{
+    return (struct reply_head){
+        .status = 200,
+        .type = a->type,
+        .etag = a->etag,
+        .cache = a->forever ? "public, max-age=31536000, immutable" : "no-cache",
+        .encoding = gzip ? "gzip" : NULL,
+        .csp = page_csp,
+    };
+}
+
+bool server_has_page(void)
+{
+    return n_assets > 0;
+}
+
+static void page_open_assets(struct server *s)
+{
+    s->assets = arena_array(&s->arena, struct reply *, n_assets + 1);
+    s->assets_plain = arena_array(&s->arena, struct reply *, n_assets + 1);
+    for (size_t i = 0; i < n_assets; i++) {
+        const struct asset *a = &assets[i];
+        const struct reply_head h = page_head_of(a, true), plain = page_head_of(a, false);
+        struct buf b = {0};
+        struct err e;
+        s->assets[i] = reply_fixed(&h, a->gzip, a->n_gzip);
+        if (gzip_unpack(a->gzip, a->n_gzip, a->n_plain, &b, &e) == 0)
+            s->assets_plain[i] = reply_make(&plain, &b);
+    }
+}
+
+static void page_close_assets(struct server *s)
+{
+    for (size_t i = 0; s->assets && i < n_assets; i++) {
+        reply_free(s->assets[i]);
+        reply_free(s->assets_plain[i]);
+    }
+}
+
+static struct reply *page_html(int status, const char *text, size_t n, const char *csp)
+{
+    return reply_fixed(&(struct reply_head){.status = status, .type = TYPE_HTML, .csp = csp}, text,
+                       n);
+}
+
+static struct reply *page_find_asset(const struct visit *v)
+{
+    const char *uri = exchange_uri(v->x);
+    const size_t n = strcspn(uri, "?");
+    for (size_t i = 0; i < n_assets; i++) {
+        if (strlen(assets[i].path) != n || memcmp(assets[i].path, uri, n) != 0)
+            continue;
+        struct server *s = v->server;
+        const bool gzip = accepts_gzip(v->x) || !s->assets_plain[i];
+        return reply_ref(gzip ? s->assets[i] : s->assets_plain[i]);
+    }
+    return NULL;
+}
+
+static void page_serve(struct visit *v)
+{
+    struct reply *r = NULL;
+    if (exchange_method(v->x) != HTTP_GET)
+        r = reply_error(405, "method not allowed: use GET");
+    if (!r)
+        r = page_find_asset(v);
+    if (!r && v->request.n_steps == 0)
+        r = page_html(200, no_page, sizeof no_page - 1, form_csp);
+    exchange_answer(v->x, r ? r : reply_error(404, "page not found"));
+}
+
+/* ---- login ---- */
+
+/* {"token": "..."} of a script, or token=... of the form. NULL: neither. */
+static const char *login_token_of(struct visit *v)
+{
+    size_t n;
+    struct err e;
+    const char *body = exchange_body(v->x, &n);
+    if (has_json_body(v->x)) {
+        json_t *o = json_loadb(body, n, 0, NULL);
+        const char *token = json_get_str(o, "token", &v->arena, NULL);
+        json_decref(o);
+        return token;
+    }
+    struct request form = {0};
+    if (request_parse_values(&form, body, &v->arena, &e) != 0)
+        return NULL;
+    for (size_t i = 0; i < form.n_values; i++)
+        if (strcmp(form.value[i].name, "token") == 0)
+            return form.value[i].text;
+    return NULL;
+}
+
+static struct reply *login_reply(struct visit *v, const char *session)
+{
+    char cookie[200];
+    struct buf body = {0};
+    const bool script = has_json_body(v->x);
+    snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s", v->server->cookie,
+             session, v->server->tls ? "; Secure" : "");
+    if (script)
+        buf_printf(&body, "{\"ok\":true}");
+    return reply_make(&(struct reply_head){.status = script ? 200 : 303,
+                                           .type = script ? TYPE_JSON : NULL,
+                                           .cookie = cookie,
+                                           .location = script ? NULL : "/"},
+                      &body);
+}
+
+static struct reply *login_try(struct visit *v)
+{
+    char session[SESSION_LEN];
+    struct err e;
+    const char *token = login_token_of(v);
+    if (!token)
+        return reply_error(400, "a token is required: {\"token\": \"...\"}");
+    const int rc = rights_login(v->server->rights, exchange_peer(v->x), token, session, &e);
+    if (rc == 0)
+        return login_reply(v, session);
+    return reply_error(rc == ERR_BUSY ? 429 : rc == ERR_NOT_FOUND ? 401 : 500, e.msg);
+}
+
+static void login_serve(struct visit *v)
+{
+    struct reply *r;
+    if (exchange_method(v->x) == HTTP_POST)
+        r = login_try(v);
+    else if (exchange_method(v->x) == HTTP_GET)
+        r = page_html(200, login_page, sizeof login_page - 1, form_csp);
+    else
+        r = reply_error(405, "method not allowed: use GET or POST");
+    exchange_answer(v->x, r);
 }
 
 /* ---- requests ---- */
 
-static bool is_under(const struct asked *q, const char *first, const char *second)
+static bool server_is_under(const struct request *q, const char *first, const char *second)
 {
     return q->n_steps >= 1 && strcmp(q->step[0], first) == 0 &&
            (!second || (q->n_steps >= 2 && strcmp(q->step[1], second) == 0));
@@ -127,42 +308,36 @@ static struct reply *server_check(struct visit *v)
     struct err e;
     if (exchange_body_too_large(v->x))
         return reply_error(413, "the request is too large");
-    struct reply *r = check_place(v);
+    struct reply *r = server_check_place(v);
     if (r)
         return r;
-    return asked_read(&v->asked, exchange_uri(v->x), &v->arena, &e) ? reply_of_err(&e) : NULL;
+    return request_parse(&v->request, exchange_uri(v->x), &v->arena, &e) ? reply_of_err(&e) : NULL;
 }
 
 static void server_dispatch(struct visit *v)
 {
     struct reply *r = server_check(v);
-    const bool api = !r && is_under(&v->asked, "api", "v1");
+    const bool api = !r && server_is_under(&v->request, "api", "v1");
     if (api)
-        r = check_rights(v);
+        r = server_check_rights(v);
     if (r)
         exchange_answer(v->x, r);
     else if (api)
         serve_api(v);
-    else if (is_under(&v->asked, "login", NULL) && v->asked.n_steps == 1)
-        serve_login(v);
+    else if (server_is_under(&v->request, "login", NULL) && v->request.n_steps == 1)
+        login_serve(v);
     else
-        serve_page(v);
+        page_serve(v);
 }
 
-static void request(void *ctx, struct exchange *x)
+static void server_request(void *ctx, struct exchange *x)
 {
     struct visit v = {.server = ctx, .x = x};
     server_dispatch(&v);
     arena_free(&v.arena);
 }
 
-static bool server_admit(void *ctx, const struct sockaddr *peer, socklen_t len)
-{
-    (void)ctx, (void)peer, (void)len;
-    return true;
-}
-
-static void fill_facts(void *ctx, struct runs_facts *out)
+static void server_fill_facts(void *ctx, struct runs_facts *out)
 {
     struct server *s = ctx;
     out->connections = s->httpd ? httpd_connections(s->httpd) : 0;
@@ -172,7 +347,7 @@ static void fill_facts(void *ctx, struct runs_facts *out)
 
 /* ---- opening ---- */
 
-static int read_tokens(struct server *s, const struct server_ask *ask, struct err *e)
+static int server_read_tokens(struct server *s, const struct server_options *ask, struct err *e)
 {
     char *text;
     size_t len;
@@ -186,27 +361,27 @@ static int read_tokens(struct server *s, const struct server_ask *ask, struct er
     return rc ? rc : rights_add_text(s->rights, text, ask->token_file, e);
 }
 
-static void add_host(struct server *s, const char *name)
+static void server_add_host(struct server *s, const char *name)
 {
     s->hosts[s->n_hosts++] = arena_strdup(&s->arena, name);
 }
 
-/* The names under which this server may be asked for; others are somebody's trick. */
-static void name_hosts(struct server *s, const struct server_ask *ask)
+/* The host names of this server; a request for another one may be an attack (DNS rebinding). */
+static void server_name_hosts(struct server *s, const struct server_options *ask)
 {
     char own[256] = "";
     s->hosts = arena_array(&s->arena, const char *, ask->n_hosts + 5);
-    add_host(s, "localhost");
-    add_host(s, "127.0.0.1");
-    add_host(s, "::1");
-    add_host(s, ask->bind ? ask->bind : "127.0.0.1");
+    server_add_host(s, "localhost");
+    server_add_host(s, "127.0.0.1");
+    server_add_host(s, "::1");
+    server_add_host(s, ask->bind ? ask->bind : "127.0.0.1");
     if (s->place.anywhere && gethostname(own, sizeof own - 1) == 0)
-        add_host(s, own);
+        server_add_host(s, own);
     for (size_t i = 0; i < ask->n_hosts; i++)
-        add_host(s, ask->hosts[i]);
+        server_add_host(s, ask->hosts[i]);
 }
 
-static int server_check_ask(const struct server *s, const struct server_ask *ask, struct err *e)
+static int server_check_ask(const struct server *s, const struct server_options *ask, struct err *e)
 {
     if (!s->place.loopback && !rights_needs_token(s->rights))
         return err_set(e, ERR_USAGE,
@@ -218,7 +393,7 @@ static int server_check_ask(const struct server *s, const struct server_ask *ask
     return 0;
 }
 
-static void raise_file_limit(void)
+static void server_raise_file_limit(void)
 {
     struct rlimit l;
     if (getrlimit(RLIMIT_NOFILE, &l) < 0)
@@ -227,7 +402,7 @@ static void raise_file_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &l);
 }
 
-static int read_pem(struct server *s, const char *path, const char **out, struct err *e)
+static int server_read_pem(struct server *s, const char *path, const char **out, struct err *e)
 {
     char *text;
     size_t len;
@@ -237,29 +412,27 @@ static int read_pem(struct server *s, const char *path, const char **out, struct
     return rc;
 }
 
-static int start_http(struct server *s, const struct server_ask *ask, struct err *e)
+static int server_start_http(struct server *s, const struct server_options *ask, struct err *e)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    struct httpd_ask h = {.fd = s->place.fd,
-                          .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
-                          .request = request,
-                          .admit = server_admit,
-                          .ctx = s};
+    struct httpd_options h = {.fd = s->place.fd,
+                              .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
+                              .request = server_request,
+                              .ctx = s};
     int rc = 0;
     if (s->tls)
         rc = tls_load(e);
     if (rc == 0 && s->tls)
-        rc = read_pem(s, ask->tls_cert, &h.cert, e);
+        rc = server_read_pem(s, ask->tls_cert, &h.cert, e);
     if (rc == 0 && s->tls)
-        rc = read_pem(s, ask->tls_key, &h.key, e);
+        rc = server_read_pem(s, ask->tls_key, &h.key, e);
     return rc ? rc : httpd_start(&s->httpd, &h, e);
 }
 
-static int server_open_parts(struct server *s, const struct server_ask *ask, struct err *e)
+static int server_open_parts(struct server *s, const struct server_options *ask, struct err *e)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int rc = runs_open(&s->runs, ask->folders, ask->n_folders, RUNS_OPEN_BYTES, e);
-    s->cache = cache_open(CACHE_BYTES);
     if (rc == 0)
         rc = work_open(&s->work, (unsigned)MAX_OF(WORKERS_LEAST, MIN_OF(cores, WORKERS_MOST)),
                        "serve", e);
@@ -269,13 +442,13 @@ static int server_open_parts(struct server *s, const struct server_ask *ask, str
         rc = live_open(&s->live, s->runs, e);
     if (rc)
         return rc;
-    runs_set_facts(s->runs, fill_facts, s);
-    server_page_open(s);
-    return start_http(s, ask, e);
+    runs_set_facts(s->runs, server_fill_facts, s);
+    page_open_assets(s);
+    return server_start_http(s, ask, e);
 }
 
-static void tell_place(const struct server *s, const struct server_ask *ask,
-                       struct server_place *out)
+static void server_describe_place(const struct server *s, const struct server_options *ask,
+                                  struct server_place *out)
 {
     char own[256] = "localhost";
     const char *name = ask->bind ? ask->bind : "127.0.0.1";
@@ -290,15 +463,15 @@ static void tell_place(const struct server *s, const struct server_ask *ask,
     out->runs = facts.runs;
 }
 
-static int open_server(struct server *s, const struct server_ask *ask, struct err *e)
+static int server_open_all(struct server *s, const struct server_options *ask, struct err *e)
 {
     const char *address = ask->bind ? ask->bind : "127.0.0.1";
     heap_set_up();
-    int rc = cutfile_guard(e);
+    int rc = sigbus_guard_install(e);
     if (rc == 0)
         rc = listen_look(address, &s->place, e);
     if (rc == 0)
-        rc = read_tokens(s, ask, e);
+        rc = server_read_tokens(s, ask, e);
     if (rc == 0)
         rc = server_check_ask(s, ask, e);
     if (rc == 0)
@@ -307,22 +480,22 @@ static int open_server(struct server *s, const struct server_ask *ask, struct er
         return rc;
     s->tls = ask->tls_cert != NULL;
     snprintf(s->cookie, sizeof s->cookie, "footplate-%d", s->place.port);
-    name_hosts(s, ask);
-    raise_file_limit();
+    server_name_hosts(s, ask);
+    server_raise_file_limit();
     return server_open_parts(s, ask, e);
 }
 
-int server_open(struct server **out, const struct server_ask *ask, struct server_place *place,
+int server_open(struct server **out, const struct server_options *ask, struct server_place *place,
                 struct err *e)
 {
     struct server *s = xcalloc(1, sizeof *s);
     s->place.fd = -1;
-    const int rc = open_server(s, ask, e);
+    const int rc = server_open_all(s, ask, e);
     if (rc) {
         server_close(s);
         return rc;
     }
-    tell_place(s, ask, place);
+    server_describe_place(s, ask, place);
     *out = s;
     return 0;
 }
@@ -343,9 +516,7 @@ void server_close(struct server *s)
     work_close(s->work);
     work_close(s->slow);
     live_close(s->live);
-    server_page_close(s);
-    if (s->cache)
-        cache_close(s->cache);
+    page_close_assets(s);
     runs_close(s->runs);
     if (s->rights)
         rights_close(s->rights);

@@ -16,7 +16,7 @@ enum { SERVER_PORT = 7171, SERVER_ADDRESS_LEN = 128 };
 
 struct server;
 
-struct server_ask {
+struct server_options {
     const char *const *folders;
     size_t n_folders;
     const char *bind;               /* an address; NULL: 127.0.0.1 */
@@ -38,7 +38,7 @@ struct server_place {
 
 /* False: this program was built without the page; its API works. */
 bool server_has_page(void);
-MUST_CHECK int server_open(struct server **out, const struct server_ask *ask,
+MUST_CHECK int server_open(struct server **out, const struct server_options *ask,
                            struct server_place *place, struct err *e);
 void server_close(struct server *s); /* NULL is fine */
 

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_internal.h - what the files of server.h share; nobody else includes it. */
+/* server_internal.h - shared by server.c and server_api.c. */
 #ifndef SERVE_SERVER_INTERNAL_H
 #define SERVE_SERVER_INTERNAL_H
 
-#include "serve/asked.h"
-#include "serve/cache.h"
 #include "serve/httpd.h"
-#include "serve/listen.h"
 #include "serve/live.h"
 #include "serve/rights.h"
+#include "serve/route.h"
 #include "serve/runs.h"
 #include "serve/server.h"
+#include "serve/sockets.h"
 #include "serve/work.h"
 
 enum {
     WORKERS_LEAST = 2,
     WORKERS_MOST = 8,
-    CACHE_BYTES = 64 << 20,
     PEM_MOST = 1 << 20,
     COOKIE_NAME = 32,
 };
 
 struct server {
-    struct arena arena; /* of what it was opened with */
+    struct arena arena; /* of the options */
     struct listen_place place;
     bool tls;
     const char **hosts;
@@ -30,20 +28,20 @@ struct server {
     char cookie[COOKIE_NAME]; /* its name has the port in it: cookies do not know ports */
     struct rights *rights;
     struct runs *runs;
-    struct cache *cache;
     struct work *work;
     struct work *slow; /* for ROUTE_SLOW, one after the other */
     struct live *live;
     struct httpd *httpd;
-    struct reply **assets, **assets_plain; /* by the table of assets.h; plain ones when asked for */
+    struct reply **assets,
+        **assets_plain; /* by the table of assets.h; plain: for clients without gzip */
 };
 
-/* A request on its way: what was asked, and who asked. */
+/* A request on its way, and the right of its client. */
 struct visit {
     struct server *server;
     struct exchange *x;
     struct arena arena;
-    struct asked asked;
+    struct request request;
     enum right right;
 };
 
@@ -52,12 +50,9 @@ struct reply *reply_error(int status, const char *text);
 struct reply *reply_of_err(const struct err *e);
 bool accepts_gzip(const struct exchange *x);
 
-/* Each answers the exchange, now or later. They may take the visit's arena over. */
-void serve_api(struct visit *v);
-void serve_page(struct visit *v);
-void serve_login(struct visit *v);
+bool has_json_body(const struct exchange *x);
 
-void server_page_open(struct server *s);
-void server_page_close(struct server *s);
+/* Answers a request to the API, now or from another thread. May take the visit's arena over. */
+void serve_api(struct visit *v);
 
 #endif

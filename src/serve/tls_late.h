@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tls_late.h - GnuTLS, loaded when somebody asks for TLS and never otherwise.
+/* tls_late.h - GnuTLS, loaded only when the server is started with TLS.
  *
  * libmicrohttpd is linked into the program, which must start on machines that have nothing but
  * libc. So what it calls of GnuTLS is defined here and handed on to the system's library once that

@@ -8,14 +8,14 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
-#include "serve/cutfile.h"
+#include "serve/sigbus_guard.h"
 
 enum { STACK = 8 << 20, THREADS_MOST = 16, KEY_LEN = 300 };
 
 struct work_worker {
     struct work *work;
     pthread_t thread;
-    char key[KEY_LEN]; /* of what it does; "": nothing, or it has none */
+    char key[KEY_LEN]; /* of its job; "": no job, or one without a key */
 };
 
 struct work {
@@ -28,7 +28,7 @@ struct work {
     struct work_worker worker[THREADS_MOST];
 };
 
-static bool is_busy(const struct work *w, const char *key)
+static bool work_is_busy(const struct work *w, const char *key)
 {
     for (unsigned i = 0; key && i < w->n; i++)
         if (strncmp(w->worker[i].key, key, KEY_LEN - 1) == 0)
@@ -40,7 +40,7 @@ static struct work_job *work_take(struct work *w)
 {
     for (struct work_job **at = &w->first; *at; at = &(*at)->next) {
         struct work_job *j = *at;
-        if (is_busy(w, j->key))
+        if (work_is_busy(w, j->key))
             continue;
         *at = j->next;
         if (w->last == &j->next)
@@ -50,7 +50,7 @@ static struct work_job *work_take(struct work *w)
     return NULL;
 }
 
-static void do_one(struct work *w, struct work_worker *me, struct work_job *j)
+static void work_do_one(struct work *w, struct work_worker *me, struct work_job *j)
 {
     const bool ends = w->end;
     strncpy(me->key, j->key ? j->key : "", sizeof me->key - 1);
@@ -66,12 +66,12 @@ static void *work_on(void *arg)
 {
     struct work_worker *me = arg;
     struct work *w = me->work;
-    cutfile_thread();
+    sigbus_guard_thread();
     pthread_mutex_lock(&w->lock);
     while (!w->end || w->first) {
         struct work_job *j = work_take(w);
         if (j)
-            do_one(w, me, j);
+            work_do_one(w, me, j);
         else
             pthread_cond_wait(&w->changed, &w->lock);
     }

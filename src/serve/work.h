@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.h - threads that work out answers, so that those who speak HTTP never wait for a disk.
+/* work.h - threads that compute answers, so that the HTTP threads never wait for a disk.
  * Jobs are done in the order in which they came, but two with the same key never at once: the
  * second lets others pass. Each job is done exactly once, also those that are left at the end. */
 #ifndef SERVE_WORK_H
@@ -13,7 +13,7 @@ struct work;
 
 struct work_job {
     const char *key; /* NULL: none */
-    /* `ends`: nobody wants the answer any more, so it should be a short one. */
+    /* `ends`: the server ends, and the answer should be short. */
     void (*run)(struct work_job *j, bool ends);
     struct work_job *next;
 };
@@ -24,7 +24,7 @@ MUST_CHECK int work_open(struct work **out, unsigned threads, const char *name, 
 bool work_add(struct work *w, struct work_job *j);
 /* Jobs that were not begun are run with `ends`, and the threads end. NULL is fine. */
 void work_end(struct work *w);
-/* The same, and nobody may add a job any more. */
+/* The same; no job may be added any more. */
 void work_close(struct work *w);
 
 #endif

@@ -46,7 +46,7 @@ struct dashboard_start {
 static void dashboard_process(int fd, void *ctx)
 {
     const char *folder = ctx;
-    const struct server_ask ask = {.folders = &folder,
+    const struct server_options ask = {.folders = &folder,
                                    .n_folders = 1,
                                    .port = SERVER_PORT,
                                    .port_is_wish = true,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "control/control_protocol.h"
-#include "serve/control_body.h"
+#include "serve/api_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

@@ -31,14 +31,6 @@ def number(v: float, digits: int = 5) -> str:
     return human.count(v) if isinstance(v, int) else f"{v:.{digits}g}"
 
 
-def short(v: float) -> str:
-    """For axes: 1.5G, 20k, 0.02."""
-    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-        if abs(v) >= size:
-            return f"{v / (1e3 if letter == 'k' else size):.4g}{letter}"
-    return f"{v:.5g}"
-
-
 def when(t: datetime) -> str:
     return t.strftime("%Y-%m-%d %H:%M:%S") + f".{t.microsecond // 1000:03d}"
 

@@ -8,24 +8,23 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import html, human, svg
+from . import human
 from .calc import histogram, median, quantile
 from .frames import Table, from_ns, numpy, to_ns
 from .source import Ask, Key, RunError
 from .stats import choose
-from .svg import COLORS, Chart, Panel
+from .svg import Chart, chart, png
 
 if TYPE_CHECKING:
+    from .._query import Panel
     from .run import Run
 
 PERCENT = "%"
-_WIDTH = 1000.0
 
 
 def _nothing(what: str) -> Chart:
     """The reason for a missing chart, in its place."""
-    note = svg.drawing(600, 40, [f'<text x="4" y="24" fill="#888">{html.text(what)}</text>'], what)
-    return Chart(note, what)
+    return chart(what, [("note", what, "", ())])
 
 
 class Plots:
@@ -57,35 +56,20 @@ class Plots:
         select_events: str | Iterable[str] | None = None,
         *,
         bins: int = 50,
-        columns: int = 4,
+        columns: int = 2,
     ) -> Chart:
         """Distribution of utilization in percent: one small chart for each series. Readings from 0
         to 100 are included."""
         keys = [k for k in self._keys(select_dimensions, select_events) if k.unit == PERCENT]
         if not keys:
             return _nothing("no matching percentage was recorded")
-        size = (_WIDTH / columns, 150.0)
-        parts = []
-        for i, k in enumerate(keys):
-            _, values = self._values(k)
-            counts = histogram(values, 0, 100, bins)
-            p = Panel(
-                size,
-                (0, 100),
-                (0, max(counts) or 1),
-                (size[0] * (i % columns), size[1] * (i // columns)),
-            )
-            p.title(_name(k, self._run))
-            p.x_axis(PERCENT)
-            p.y_axis()
-            for b, n in enumerate(counts):
-                lo, hi = 100 * b / bins, 100 * (b + 1) / bins
-                if n:
-                    p.bar(lo, hi, n, COLORS[0], f"{lo:g} to {hi:g} %: {human.count(n)} readings")
-            parts.append(p.svg())
-        rows = -(-len(keys) // columns)
-        label = "Histograms of utilization"
-        return Chart(svg.drawing(_WIDTH, size[1] * rows, parts, label), label)
+        edges = [100 * i / bins for i in range(bins + 1)]
+        rows = [(_name(k, self._run), histogram(self._values(k)[1], 0, 100, bins)) for k in keys]
+        panels: list[Panel] = [
+            ("histogram", "", PERCENT, (edges, rows[c::columns]))
+            for c in range(min(columns, len(rows)))
+        ]
+        return chart("Histograms of utilization", panels, columns)
 
     def step_histogram(
         self, select_events: str | Iterable[str] | None = None, *, bins: int = 50
@@ -110,12 +94,8 @@ class Plots:
         }
         if not shown:
             return _nothing("no steps were recorded")
-        size, columns, parts = (_WIDTH / 3, 170.0), 3, []
-        for i, (name, values) in enumerate(shown.items()):
-            at = (size[0] * (i % columns), size[1] * (i // columns))
-            parts.append(_durations(name, values, bins, size, at))
-        label = "Histograms of iterations and their parts, host time"
-        return Chart(svg.drawing(_WIDTH, size[1] * -(-len(shown) // columns), parts, label), label)
+        panels = [_durations(name, values, bins) for name, values in shown.items()]
+        return chart("Histograms of iterations and their parts, host time", panels, 2)
 
     def step_parts(self, rank: int | None = None, mode: str = "train") -> Chart:
         """Iteration breakdown, mean of each rank: GPU time first, where it is known, then host
@@ -127,25 +107,14 @@ class Plots:
                 groups.setdefault((r.clock, r.node, r.rank, r.measured), []).append(r)
         if not groups:
             return _nothing("the parts of iterations were not recorded")
-        high, y, parts = max(r.seconds for v in groups.values() for r in v), 0.0, []
+        panels: list[Panel] = []
         for clock in ("gpu", "host"):
             for (at, node, number, measured), rows in groups.items():
-                if at != clock:
-                    continue
-                height = 20.0 * len(rows) + svg.TOP + svg.BOTTOM
-                p = Panel((_WIDTH, height), (0, high), (-0.5, len(rows) - 0.5), (0, y))
-                p.left, p.width = p.left + 50, p.width - 50
-                p.title(f"{measured}: {mode} iterations of rank {number} on {node}")
-                p.x_axis("s")
-                for i, r in enumerate(rows):
-                    p.label(len(rows) - 1 - i, r.part)
-                    tip = f"{r.part}, {clock}: {human.value(r.seconds, 's')}"
-                    share = "" if r.share is None else f", {human.value(100 * r.share, '%')}"
-                    p.row(len(rows) - 1 - i, r.seconds, COLORS[clock == "host"], tip + share)
-                parts.append(p.svg())
-                y += height
-        label = "Parts of an iteration, GPU time and host time"
-        return Chart(svg.drawing(_WIDTH, y, parts, label), label)
+                if at == clock:
+                    title = f"{measured}: {mode} iterations of rank {number} on {node}"
+                    bars = [(_part(r), r.seconds, int(clock == "host")) for r in rows]
+                    panels.append(("bars", title, "s", (bars,)))
+        return chart("Parts of an iteration, GPU time and host time", panels)
 
     # ---- time ----
 
@@ -167,19 +136,15 @@ class Plots:
         start, seconds = steps["start"].data, {i: _iteration(steps, i) for i in rows}
         zero = self._run.info["start_ns"]
         xs = [(start[i] - zero) / 1e9 for i in rows]
-        p = Panel((_WIDTH, 260), (min(xs), max(xs)), (0, max(seconds[i] for i in rows) * 1.05))
-        p.title("Time of iterations")
-        p.x_axis("seconds since the start of the run")
-        p.y_axis("s")
         modes = list(dict.fromkeys(steps["mode"][i] for i in rows))
+        dots = []
         for x, i in zip(xs, rows, strict=True):
             mode = steps["mode"][i]
             words = f"{mode} step {steps['step'][i]} of rank {steps['rank'][i]}: "
-            tip = words + human.value(seconds[i], "s") + _remark(steps, i)
-            p.dot(x, seconds[i], COLORS[modes.index(mode)], tip)
-        p.legend([(m, COLORS[i]) for i, m in enumerate(modes)])
-        label = "Time of iterations over time"
-        return Chart(svg.drawing(_WIDTH, 260, [p.svg()], label), label)
+            hint = words + human.value(seconds[i], "s") + _remark(steps, i)
+            dots.append((modes.index(mode), x, seconds[i], hint))
+        data = (min(xs), max(xs), max(seconds.values()), modes, dots)
+        return chart("Time of iterations over time", [("dots", "Time of iterations", "s", data)])
 
     def timeline(
         self,
@@ -200,18 +165,13 @@ class Plots:
         known = [x for c in curves for x, *_ in c]
         if not known:
             return _nothing("no readings in this time")
-        height, parts = 130.0, []
-        for i, (k, curve) in enumerate(zip(keys, curves, strict=True)):
-            top = 102.0 if k.unit == PERCENT else max((c[3] for c in curve), default=1) * 1.05
-            p = Panel((_WIDTH, height), (min(known), max(known)), (0, top or 1), (0, height * i))
-            p.title(f"{_name(k, self._run)} [{k.unit}]" if k.unit else _name(k, self._run))
-            p.x_axis("seconds since the start of the run" if i == len(keys) - 1 else "")
-            p.y_axis()
-            p.band([(x, lo, hi) for x, _, lo, hi in curve], COLORS[i % len(COLORS)])
-            p.line([(x, v) for x, v, _, _ in curve], COLORS[i % len(COLORS)])
-            parts.append(p.svg())
-        label = "Curves of what was measured"
-        return Chart(svg.drawing(_WIDTH, height * len(keys), parts, label), label)
+        panels: list[Panel] = []
+        for k, curve in zip(keys, curves, strict=True):
+            t, v, low, high = ([c[i] for c in curve] for i in range(4))
+            band = (low, high) if last is None else (None, None)
+            data = (_name(k, self._run), t, v, *band, min(known), max(known))
+            panels.append(("line", "", k.unit, (*data, 100.0 if k.unit == PERCENT else 0.0)))
+        return chart("Curves of what was measured", panels)
 
     def _curve(
         self, k: Key, last: int | None, start: int, end: int
@@ -284,29 +244,16 @@ class Plots:
         keys = self._keys(select_dimensions, select_events)
         if not keys:
             return _nothing("no matching series was recorded")
-        parts, y = [], 0.0
+        panels: list[Panel] = []
         for unit in dict.fromkeys(k.unit for k in keys):
-            mine = [k for k in keys if k.unit == unit]
-            fives = [_five(self._values(k)[1]) for k in mine]
-            high = 100.0 if unit == PERCENT else max(f[4] for f in fives) or 1
-            height = 24 * len(mine) + svg.TOP + svg.BOTTOM
-            p = Panel((_WIDTH, height), (0, high), (-0.5, len(mine) - 0.5), (0, y))
-            p.left, p.width = p.left + 110, p.width - 110
-            p.x_axis(unit)
-            for i, (k, five) in enumerate(zip(mine, fives, strict=True)):
-                row = len(mine) - 1 - i
-                p.label(row, _name(k, self._run))
-                words = ", ".join(
-                    f"p{n} {v:.4g}" for n, v in zip((5, 25, 50, 75, 95), five, strict=True)
-                )
-                p.box(row, five, COLORS[0], f"{_name(k, self._run)}: {words} {unit}")
-            parts.append(p.svg())
-            y += height
-        label = "Box plots of what was measured"
-        return Chart(svg.drawing(_WIDTH, y, parts, label), label)
+            rows = [
+                (_name(k, self._run), *_five(self._values(k)[1])) for k in keys if k.unit == unit
+            ]
+            panels.append(("boxes", "", unit, (100.0 if unit == PERCENT else 0.0, rows)))
+        return chart("Box plots of what was measured", panels, 2)
 
 
-# ---- pieces ----
+# ---- parts of charts ----
 
 
 def _any(patterns: str | Iterable[str] | None) -> re.Pattern[str]:
@@ -365,54 +312,26 @@ def _five(values: Any) -> list[float]:
     return [quantile(ordered, q) for q in quantiles] if ordered else [0.0] * 5
 
 
-def _durations(
-    name: str, values: list[float], bins: int, size: tuple[float, float], at: tuple[float, float]
-) -> str:
+def _durations(name: str, values: list[float], bins: int) -> Panel:
     mean = sum(values) / len(values)
     spread = (sum((v - mean) ** 2 for v in values) / len(values)) ** 0.5
     low, high = min(values), min(max(values), median(values) + 2 * spread)
     high = high if high > low else low + 1e-9
     counts = histogram(values, low, high, bins)
+    edges = [low + i * (high - low) / bins for i in range(bins + 1)]
     longer = sum(v > high for v in values)
-    p = Panel(size, (low, high), (0, max(counts) or 1), at)
-    p.title(
-        f"{name}: {human.count(len(values))}"
-        + (f", {human.count(longer)} longer" if longer else "")
-    )
-    p.x_axis("s")
-    p.y_axis()
-    width = (high - low) / bins
-    for i, n in enumerate(counts):
-        a, b = low + i * width, low + (i + 1) * width
-        if n:
-            p.bar(
-                a,
-                b,
-                n,
-                COLORS[2],
-                f"{human.value(a, 's')} to {human.value(b, 's')}: {human.count(n)}",
-            )
-    return p.svg()
+    label = human.count(len(values)) + (f", {human.count(longer)} longer" if longer else "")
+    return ("histogram", name, "s", (edges, [(label, counts)]))
+
+
+def _part(r: Any) -> str:
+    return str(r.part) if r.share is None else f"{r.part}, {human.share(r.share)}"
 
 
 def _heatmap(keys: list[Key], pixels: list[bytes], seconds: float, run: Run) -> Chart:
-    row = 14.0 if len(keys) <= 40 else 6.0
-    height = row * len(keys)
-    p = Panel((_WIDTH, height + svg.TOP + svg.BOTTOM), (0, seconds), (0, len(keys)))
-    p.left, p.width = p.left + 70, p.width - 70
-    p.parts.append(
-        f'<image x="{p.left:.1f}" y="{p.top:.1f}" width="{p.width:.1f}" height="{height:.1f}" '
-        f'preserveAspectRatio="none" style="image-rendering:pixelated" href="{svg.png(pixels)}"/>'
-    )
-    every = max(round(14 / row), 1)
-    for i, k in enumerate(keys):
-        if i % every == 0:
-            p.label(len(keys) - i - 0.5, _name(k, run))
-    p.title("0 % dark to 100 % bright; grey: no sample")
-    p.x_axis("seconds since the start")
-    label = "Heatmap of devices over time"
-    size = height + svg.TOP + svg.BOTTOM
-    return Chart(svg.drawing(_WIDTH, size, [p.svg()], label), label)
+    data = (seconds, [_name(k, run) for k in keys], png(pixels))
+    title = "0 % dark to 100 % bright; grey: no sample"
+    return chart("Heatmap of devices over time", [("heat", title, PERCENT, data)])
 
 
 def _lanes(events: Any, rows: list[int], lo: int, hi: int) -> Chart:
@@ -421,29 +340,22 @@ def _lanes(events: Any, rows: list[int], lo: int, hi: int) -> Chart:
     lanes: dict[tuple[Any, ...], int] = {}
     for i in rows:
         lanes.setdefault(tuple(c[i] for c in columns), len(lanes))
-    height = 20.0 * len(lanes)
-    p = Panel((_WIDTH, height + svg.TOP + svg.BOTTOM), (0, (hi - lo) / 1e9), (0, len(lanes)))
-    p.left, p.width = p.left + 130, p.width - 130
-    for (node, pid, worker, thread, _), n in lanes.items():
-        who = f"worker {worker}" if worker is not None else thread or f"pid {pid}"
-        p.label(len(lanes) - n - 0.5, f"{node} {who}"[-30:])
-    names = list(dict.fromkeys(events["category"][i] for i in rows))
+    labels = []
+    for node, pid, worker, thread, _ in lanes:
+        thread = f"worker {worker}" if worker is not None else thread or f"pid {pid}"
+        labels.append(f"{node} {thread}"[-30:])
+    kinds = list(dict.fromkeys(events["category"][i] for i in rows))
+    bars = []
     for i in sorted(rows, key=lambda i: begin[i] - finish[i]):  # the short ones on top
         lane = lanes[tuple(c[i] for c in columns)]
         a, b = max(int(begin[i]), lo), min(int(finish[i]), hi)
-        x0, x1 = p.x((a - lo) / 1e9), p.x((b - lo) / 1e9)
         name = events["name"][i] or f"step {events['step'][i]}"
-        tip = html.text(f"{name}: {human.value((b - a) / 1e9, 's')}")
-        color = COLORS[names.index(events["category"][i]) % len(COLORS)]
-        p.parts.append(
-            f'<rect x="{x0:.1f}" y="{p.top + 20 * lane + 2:.1f}" width="{max(x1 - x0, 0.6):.1f}" '
-            f'height="16" fill="{color}" fill-opacity="0.6"><title>{tip}</title></rect>'
-        )
-    p.legend([(n, COLORS[i % len(COLORS)]) for i, n in enumerate(names)])
-    p.title(f"{from_ns(lo):%H:%M:%S} to {from_ns(hi):%H:%M:%S}")
-    p.x_axis("s")
-    size = height + svg.TOP + svg.BOTTOM
-    return Chart(svg.drawing(_WIDTH, size, [p.svg()], "What ran when"), "What ran when")
+        hint = f"{name}: {human.value((b - a) / 1e9, 's')}"
+        kind = kinds.index(events["category"][i])
+        bars.append((lane, kind, (a - lo) / 1e9, (b - lo) / 1e9, hint))
+    data = ((hi - lo) / 1e9, labels, [str(k) for k in kinds], bars)
+    title = f"{from_ns(lo):%H:%M:%S} to {from_ns(hi):%H:%M:%S}"
+    return chart("What ran when", [("lanes", title, "", data)])
 
 
 __all__ = ["Chart", "Plots", "RunError"]

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/api_internal.h"
-#include "serve/control_body.h"
 #include "test.h"
 
 static int parse(const char *body, const char **set, struct err *e)
@@ -52,7 +51,7 @@ TEST(words_of_a_parameter_are_those_of_the_list)
     static const char *const words[] = {"cpu", "gpu", NULL};
     static const struct route_param param = {"device", PARAM_TEXT};
     struct route_value v = {&param, "gpu", 0};
-    const struct route_ask q = {.values = &v, .n_values = 1};
+    const struct route_request q = {.values = &v, .n_values = 1};
     int64_t at = -1;
     struct err e = {0};
     OK(route_word(&q, "device", words, &at, &e));

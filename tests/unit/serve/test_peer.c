@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "serve/peer.h"
+#include "serve/sockets.h"
 #include "test.h"
 
 struct pair {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_asked.c - what a request says: its line, then the headers that rights depend on, parted by
+/* fuzz_request.c - what a request says: its line, then the headers that rights depend on, parted by
  * newlines. Whatever comes, texts end, numbers keep to their bounds, and no other host is ours. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "serve/asked.h"
+#include "serve/route.h"
 #include "serve/rights.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -23,12 +23,12 @@ static void check_text(const char *text)
         expect((unsigned char)*text >= ' ' && *text != 0x7f);
 }
 
-static void check_params(const struct asked *q, struct arena *a)
+static void check_params(const struct request *q, struct arena *a)
 {
     for (size_t i = 0; i < n_routes; i++) {
-        struct route_ask ask = {0};
+        struct route_request ask = {0};
         struct err e = {0};
-        if (asked_params(q, &routes[i], a, &ask, &e) != 0) {
+        if (request_params(q, &routes[i], a, &ask, &e) != 0) {
             expect(e.msg[0]);
             continue;
         }
@@ -43,22 +43,22 @@ static void check_params(const struct asked *q, struct arena *a)
 
 static void check_line(const char *line, struct arena *a)
 {
-    struct asked q;
+    struct request q;
     struct err e = {0};
     const char *name;
     bool other;
-    if (asked_read(&q, line, a, &e) != 0) {
+    if (request_parse(&q, line, a, &e) != 0) {
         expect(e.msg[0]);
         return;
     }
-    expect(q.n_steps <= ASKED_STEPS && q.n_values <= ASKED_VALUES);
+    expect(q.n_steps <= REQUEST_STEPS && q.n_values <= REQUEST_VALUES);
     for (size_t i = 0; i < q.n_steps; i++)
         check_text(q.step[i]);
     for (size_t i = 0; i < q.n_values; i++) {
         check_text(q.value[i].name);
         check_text(q.value[i].text);
     }
-    (void)asked_route(&q, 2, ROUTE_GET, &name, &other);
+    (void)request_route(&q, 2, ROUTE_GET, &name, &other);
     check_params(&q, a);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_asked.c - request lines taken apart, and parameters by a route's table. */
-#include "serve/asked.h"
+/* test_request.c - request lines taken apart, and parameters by a route's table. */
+#include "serve/route.h"
 #include "test.h"
 
 static const struct route_param params[] = {
@@ -15,8 +15,8 @@ static const struct route route = {.path = "/x", .params = params};
 
 struct read {
     struct arena arena;
-    struct asked q;
-    struct route_ask ask;
+    struct request q;
+    struct route_request ask;
     struct err e;
     int rc;
 };
@@ -24,9 +24,9 @@ struct read {
 static void read_uri(struct read *r, const char *uri)
 {
     *r = (struct read){0};
-    r->rc = asked_read(&r->q, uri, &r->arena, &r->e);
+    r->rc = request_parse(&r->q, uri, &r->arena, &r->e);
     if (r->rc == 0)
-        r->rc = asked_params(&r->q, &route, &r->arena, &r->ask, &r->e);
+        r->rc = request_params(&r->q, &route, &r->arena, &r->ask, &r->e);
 }
 
 static int code_of(const char *uri)
@@ -65,7 +65,7 @@ TEST(a_path_that_is_shorter_than_the_prefix_has_no_route)
     bool other;
     read_uri(&r, "/");
     CHECK(r.rc == 0 && r.q.n_steps == 0);
-    CHECK(asked_route(&r.q, 2, ROUTE_GET, &name, &other) == NULL); /* "/api/v1" is left out */
+    CHECK(request_route(&r.q, 2, ROUTE_GET, &name, &other) == NULL); /* "/api/v1" is left out */
     CHECK(!name && !other);
     arena_free(&r.arena);
 }
@@ -130,16 +130,16 @@ TEST(what_is_not_well_formed_is_refused)
 
 TEST(too_long_and_too_many_is_refused)
 {
-    char uri[ASKED_URI_MOST + 2];
+    char uri[REQUEST_URI_MOST + 2];
     memset(uri, 'a', sizeof uri - 1);
     uri[0] = '/';
     CHECK(code_of(uri) == ERR_USAGE);
-    uri[ASKED_URI_MOST] = 0;
+    uri[REQUEST_URI_MOST] = 0;
     CHECK(code_of(uri) == 0);
     CHECK(code_of("/1/2/3/4/5/6/7/8") == 0);
     CHECK(code_of("/1/2/3/4/5/6/7/8/9") == ERR_NOT_FOUND);
     size_t at = (size_t)snprintf(uri, sizeof uri, "/x?");
-    for (int i = 0; i < ASKED_VALUES; i++)
+    for (int i = 0; i < REQUEST_VALUES; i++)
         at += (size_t)snprintf(uri + at, sizeof uri - at, "many=%d&", i);
     CHECK(code_of(uri) == 0);
     snprintf(uri + at, sizeof uri - at, "many=x");
@@ -157,8 +157,8 @@ static struct found find(const char *uri, enum route_method m)
     struct read r = {0};
     struct found f = {0};
     const char *name;
-    CHECK(asked_read(&r.q, uri, &r.arena, &r.e) == 0);
-    f.route = asked_route(&r.q, 2, m, &name, &f.other);
+    CHECK(request_parse(&r.q, uri, &r.arena, &r.e) == 0);
+    f.route = request_route(&r.q, 2, m, &name, &f.other);
     snprintf(f.name, sizeof f.name, "%s", name ? name : "");
     arena_free(&r.arena);
     return f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squeeze.c - see squeeze.h. */
-#include "serve/squeeze.h"
+/* answer_gzip.c - see answer_gzip.h. */
+#include "serve/answer_gzip.h"
 
 #include <limits.h>
 #include <zlib.h>
@@ -9,7 +9,7 @@
 
 enum { GZIP_BITS = 15 + 16, LEVEL = 1, MEMORY = 8 };
 
-static bool deflate_all(z_stream *z, struct buf *out)
+static bool gzip_deflate(z_stream *z, struct buf *out)
 {
     buf_reserve(out, deflateBound(z, z->avail_in));
     z->next_out = out->p;
@@ -20,7 +20,7 @@ static bool deflate_all(z_stream *z, struct buf *out)
     return true;
 }
 
-bool squeeze_zlib(const void *p, size_t n, bool noise, struct buf *out)
+bool gzip_pack_zlib(const void *p, size_t n, bool noise, struct buf *out)
 {
     const int strategy = noise ? Z_HUFFMAN_ONLY : Z_DEFAULT_STRATEGY;
     z_stream z = {0};
@@ -28,19 +28,19 @@ bool squeeze_zlib(const void *p, size_t n, bool noise, struct buf *out)
         return false;
     z.next_in = (Bytef *)(uintptr_t)p;
     z.avail_in = (uInt)n;
-    const bool good = deflate_all(&z, out) && out->len < n;
+    const bool good = gzip_deflate(&z, out) && out->len < n;
     deflateEnd(&z);
     if (!good)
         buf_free(out);
     return good;
 }
 
-bool squeeze(const void *p, size_t n, bool noise, struct buf *out)
+bool gzip_pack(const void *p, size_t n, bool noise, struct buf *out)
 {
-    return n >= SQUEEZE_LEAST && (gzip_isal(p, n, out) || squeeze_zlib(p, n, noise, out));
+    return n >= GZIP_LEAST && (gzip_isal(p, n, out) || gzip_pack_zlib(p, n, noise, out));
 }
 
-int unsqueeze(const void *p, size_t n, size_t n_plain, struct buf *out, struct err *e)
+int gzip_unpack(const void *p, size_t n, size_t n_plain, struct buf *out, struct err *e)
 {
     z_stream z = {0};
     if (n > INT_MAX || n_plain > INT_MAX || inflateInit2(&z, GZIP_BITS) != Z_OK)
