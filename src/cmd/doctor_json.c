@@ -60,10 +60,12 @@ static void losses_json(struct jw *j, const struct trial_probe *p)
 {
     jw_array(j, "losses");
     for (size_t i = 0; i < p->n_losses; i++) {
+        const struct loss *l = &p->losses[i];
+        char what[ENTITY_LEN];
         jw_object(j, NULL);
-        jw_str(j, "what", p->losses[i].what);
-        jw_str(j, "why", *p->losses[i].why ? p->losses[i].why : losses[p->losses[i].id].help);
-        jw_str(j, "kind", losses[p->losses[i].id].name);
+        jw_str(j, "what", loss_what(l, what));
+        jw_str(j, "why", loss_why(l));
+        jw_str(j, "kind", losses[l->id].name);
         jw_end(j);
     }
     jw_end(j);

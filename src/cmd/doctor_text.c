@@ -164,6 +164,7 @@ static void doctor_text_put_values(const struct checkup *c, bool all)
 
 static void doctor_text_put_losses(const struct checkup *c)
 {
+    char what[ENTITY_LEN];
     bool some = false;
     for (size_t i = 0; i < c->trial.n_probes; i++) {
         const struct trial_probe *p = &c->trial.probes[i];
@@ -172,8 +173,8 @@ static void doctor_text_put_losses(const struct checkup *c)
             if (!some)
                 doctor_text_put_title("not available");
             some = true;
-            printf("%s: %s\n", text_safe(c->arena, l->what),
-                   text_safe(c->arena, *l->why ? l->why : losses[l->id].help));
+            printf("%s: %s\n", text_safe(c->arena, loss_what(l, what)),
+                   text_safe(c->arena, loss_why(l)));
         }
     }
 }

@@ -272,10 +272,11 @@ static int importing_read_file(struct importing *m, const struct folder_file *x,
 static void importing_tell_lost(struct import_node *d, const char *name, enum loss_id id,
                                 const char *why)
 {
-    struct loss l = {.id = id, .count = 1, .at = d->first};
-    const size_t n = strlen(name), room = sizeof l.what - sizeof "file ";
-    snprintf(l.what, sizeof l.what, "file %s", n > room ? name + n - room : name);
-    snprintf(l.why, sizeof l.why, "%s", why);
+    char part[ENTITY_LEN];
+    const size_t n = strlen(name), room = sizeof part - sizeof "file ";
+    snprintf(part, sizeof part, "file %s", n > room ? name + n - room : name);
+    struct loss l = loss_of(id, LOST_PART(part), "%s", why);
+    l.at = d->first;
     sink_pass_loss(&d->pass.sink, &l);
 }
 
@@ -307,7 +308,7 @@ static void importing_take_part(struct importing *m, struct folder_file *x,
         part->failed = arena_strdup(&m->from->arena, e->msg);
     m->n_good += rc == 0;
     importing_add_counts(&m->sum, r);
-    import_tell_losses(r, &part->node->pass.sink);
+    import_put_losses(r, &part->node->pass.sink);
 }
 
 static int read_next(struct importing *m, struct err *e)
@@ -450,7 +451,7 @@ static int ours_read(struct ours_reading *r, const struct folder_file *x, struct
         return rc;
     const struct run_maker_node *n = r->restoring.nodes[0].made;
     const struct remake_place place = {n->id, n->session, REMAKE_METRICS, 0, 0};
-    import_tell_losses(&part->got.result, m->ops->sink(m, &place));
+    import_put_losses(&part->got.result, m->ops->sink(m, &place));
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "record/record.h"
 #include "sample/nvml.h"
 #include "sample/pidset.h"
 
@@ -62,7 +63,7 @@ static void take_loss(struct sink *s, const struct loss *l)
     struct collect *c = collect_of(s);
     struct trial_probe *p = c->to;
     for (size_t i = 0; i < p->n_losses; i++)
-        if (p->losses[i].id == l->id && strcmp(p->losses[i].what, l->what) == 0)
+        if (loss_same_subject(&p->losses[i], l))
             return;
     if (p->n_losses == p->losses_cap) {
         const size_t cap = p->losses_cap ? 2 * p->losses_cap : 16;

@@ -177,9 +177,10 @@ bool loss_is_kept(const struct run_info *info, const struct run_loss *l)
 
 void about_loss(struct jw *j, const struct run_loss *l)
 {
+    char what[ENTITY_LEN];
     jw_str(j, "node", l->node);
     jw_str(j, "loss", losses[l->loss.id].name);
-    jw_str(j, "what", l->loss.what);
+    jw_str(j, "what", loss_what(&l->loss, what));
     jw_str(j, "why", l->loss.why);
     jw_int(j, "count", (int64_t)l->loss.count);
     jw_int(j, "time_ns", l->at.ns);

@@ -109,15 +109,19 @@ void fp_tell_loss(void *ctx)
 {
     struct footplate *f = ctx;
     struct fp_node *n;
-    struct loss l = {.count = (uint64_t)fp_int(f, F_COUNT, 1)};
-    if (!where_and_when(f, &n, &l.at))
+    char what[ENTITY_LEN], why[TEXT_LEN];
+    enum loss_id id = 0;
+    mono_ns at;
+    if (!where_and_when(f, &n, &at))
         return;
-    while (l.id < LOSS_N && !fp_is(f, F_LOSS, losses[l.id].name))
-        l.id++;
-    if (l.id == LOSS_N)
-        l.id = LOSS_MALFORMED; /* of a newer version; its words still say what it was */
-    fp_text(f, F_WHAT, l.what, sizeof l.what);
-    fp_text(f, F_WHY, l.why, sizeof l.why);
+    while (id < LOSS_N && !fp_is(f, F_LOSS, losses[id].name))
+        id++;
+    fp_text(f, F_WHAT, what, sizeof what);
+    fp_text(f, F_WHY, why, sizeof why);
+    /* A cause of a newer version: its words still say what it was. */
+    struct loss l = loss_from_text(id < LOSS_N ? id : LOSS_MALFORMED, what, why);
+    l.count = (uint64_t)fp_int(f, F_COUNT, 1);
+    l.at = at;
     struct sink *s = fp_metrics(f, n);
     s->ops->loss(s, &l);
 }

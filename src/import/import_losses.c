@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "record/record.h"
+
 /* Counts that lose nothing that anybody would miss. */
 static bool is_no_loss(enum import_count c)
 {
@@ -18,28 +20,27 @@ static bool is_limit(enum import_count c)
            c == IMPORTED_LONG_TEXTS;
 }
 
-static void import_losses_tell(struct sink *s, const struct loss *about, const char *what,
-                               const char *why)
+static void import_put_loss(const struct import_result *r, struct sink *s, uint64_t count,
+                            enum loss_id id, const struct word *of)
 {
-    struct loss l = *about;
-    if (l.count == 0)
-        return;
-    snprintf(l.what, sizeof l.what, "trace %s", what);
-    snprintf(l.why, sizeof l.why, "%s", why);
-    s->ops->loss(s, &l);
+    char part[ENTITY_LEN];
+    snprintf(part, sizeof part, "trace %s", of->name);
+    struct loss l = loss_of(id, LOST_PART(part), "%s", of->help);
+    l.count = count;
+    l.at = r->first;
+    if (count)
+        s->ops->loss(s, &l);
 }
 
-void import_tell_losses(const struct import_result *r, struct sink *s)
+void import_put_losses(const struct import_result *r, struct sink *s)
 {
-    struct loss l = {.at = r->first};
-    for (enum import_count c = 0; c < IMPORTED_N; c++) {
-        l.id = is_limit(c) ? LOSS_LIMIT : LOSS_MALFORMED;
-        l.count = is_no_loss(c) ? 0 : r->count[c];
-        import_losses_tell(s, &l, import_count_words[c].name, import_count_words[c].help);
-    }
-    l.id = LOSS_MALFORMED;
+    for (enum import_count c = 0; c < IMPORTED_N; c++)
+        if (!is_no_loss(c))
+            import_put_loss(r, s, r->count[c], is_limit(c) ? LOSS_LIMIT : LOSS_MALFORMED,
+                            &import_count_words[c]);
     for (const struct json_fault_word *w = json_fault_words; w->name; w++) {
-        memcpy(&l.count, (const char *)&r->faults + w->at, sizeof l.count);
-        import_losses_tell(s, &l, w->name, w->help);
+        uint64_t count;
+        memcpy(&count, (const char *)&r->faults + w->at, sizeof count);
+        import_put_loss(r, s, count, LOSS_MALFORMED, &(struct word){w->name, w->help});
     }
 }

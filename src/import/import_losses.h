@@ -5,6 +5,6 @@
 
 #include "import/importer.h"
 
-void import_tell_losses(const struct import_result *r, struct sink *s);
+void import_put_losses(const struct import_result *r, struct sink *s);
 
 #endif

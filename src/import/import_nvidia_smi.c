@@ -63,10 +63,10 @@ static void choose_series(struct smi *s)
 
 static void lose_column(struct smi *s, struct smi_field title)
 {
-    struct loss l = {.id = LOSS_UNSUPPORTED, .count = 1};
+    char part[ENTITY_LEN];
     s->result->count[IMPORTED_NO_METRIC]++;
-    snprintf(l.what, sizeof l.what, "column %.*s", (int)MIN_OF(title.len, 50u), title.p);
-    snprintf(l.why, sizeof l.why, "no matching metric");
+    snprintf(part, sizeof part, "column %.*s", (int)MIN_OF(title.len, 50u), title.p);
+    const struct loss l = loss_of(LOSS_UNSUPPORTED, LOST_PART(part), "no matching metric");
     if (s->ask->sink->ops->loss)
         s->ask->sink->ops->loss(s->ask->sink, &l);
 }

@@ -96,9 +96,10 @@ void smi_gpu_row(struct smi *s, struct smi_gpu *g, const double *row, mono_ns at
 static void nvidia_smi_gpus_tell_absent(struct smi *s, const struct smi_gpu *g)
 {
     for (size_t i = 0; i < s->n_series; i++) {
-        struct loss l = {.id = LOSS_UNSUPPORTED, .count = g->absent[i], .at = s->result->first};
-        snprintf(l.what, sizeof l.what, "%.43s %s", g->entity, metrics[s->series[i].metric].name);
-        snprintf(l.why, sizeof l.why, "no value from nvidia-smi");
+        const struct loss_subject of = {.entity = g->entity, .metric = s->series[i].metric};
+        struct loss l = loss_of(LOSS_UNSUPPORTED, of, "no value from nvidia-smi");
+        l.count = g->absent[i];
+        l.at = s->result->first;
         if (l.count && s->ask->sink->ops->loss)
             s->ask->sink->ops->loss(s->ask->sink, &l);
     }

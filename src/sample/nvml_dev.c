@@ -52,9 +52,8 @@ enum loss_id nvml_loss_id(int rc)
 
 void nvml_loss(const struct nvml_ask *a, enum loss_id id, enum metric_id m, const char *why)
 {
-    char what[ENTITY_LEN];
-    snprintf(what, sizeof what, "%s %s", a->gpu->entity, metrics[m].name);
-    sink_loss(a->sink, id, what, "%s", why);
+    const struct loss_subject of = {.entity = a->gpu->entity, .metric = m};
+    sink_loss(a->sink, id, of, "%s", why);
 }
 
 /* Tells it once, whichever thread saw it first. */
@@ -65,7 +64,7 @@ static void gpu_went(const struct nvml_ask *a, int rc)
     if (atomic_exchange(&g->gone, true))
         return;
     const char *why = nvml_why(a->lib, rc);
-    sink_loss(a->sink, nvml_loss_id(rc), g->entity, "%s", why);
+    sink_loss(a->sink, nvml_loss_id(rc), LOST_PART(g->entity), "%s", why);
     if (rc == NVML_GPU_LOST)
         sink_mark(a->sink, MARK_GPU_EVENT, rc, "%s is lost: %s", g->entity, why);
 }

@@ -78,7 +78,7 @@ static bool nvml_xid_drain(struct nvml_xid *x, const struct nvml_ask *round)
     if (rc == NVML_OK || rc == NVML_TIMEOUT)
         return true;
     if (x->stands.told != rc)
-        sink_loss(round->sink, LOSS_READ, metrics[M_GPU_XID].name, "%s", nvml_why(round->lib, rc));
+        sink_loss(round->sink, LOSS_READ, LOST_METRIC(M_GPU_XID), "%s", nvml_why(round->lib, rc));
     x->stands.told = rc;
     x->stands.again = mono_add(round->now, NVML_RETRY_NS);
     return false;

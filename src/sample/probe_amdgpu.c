@@ -128,9 +128,7 @@ static int probe_amdgpu_open(void *state, const struct probe_env *env, int64_t p
 static void lose(const struct card *c, enum loss_id id, enum metric_id m, struct sink *s,
                  const char *why)
 {
-    char what[ENTITY_LEN];
-    snprintf(what, sizeof what, "%s %s", c->entity, metrics[m].name);
-    sink_loss(s, id, what, "%s", why);
+    sink_loss(s, id, (struct loss_subject){.entity = c->entity, .metric = m}, "%s", why);
 }
 
 /* The next file that this card has. */

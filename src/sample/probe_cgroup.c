@@ -62,8 +62,8 @@ static void no_cpu_limit(struct cgroup_state *st, struct sink *s)
     probe_cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, false);
     if (!st->cpu.version || !say_once(&st->said, SAID_NO_CPU_LIMIT))
         return;
-    sink_loss(s, LOSS_ABSENT, "cgroup.cpu_limit", "no limit is set");
-    sink_loss(s, LOSS_ABSENT, "cgroup.throttled", "no limit is set");
+    sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU_LIMIT), "no limit is set");
+    sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_THROTTLED), "no limit is set");
 }
 
 static void read_cpu_limit(struct cgroup_state *st, struct sink *s)
@@ -94,7 +94,7 @@ static void read_mem_limit(struct cgroup_state *st, struct sink *s)
     st->mem_limit_bytes = has ? limit.value : 0;
     probe_cgroup_set_slot(&st->slow, &st->mem_limit_slot, M_CGROUP_MEM_LIMIT, has);
     if (!has && st->memory.version && say_once(&st->said, SAID_NO_MEM_LIMIT))
-        sink_loss(s, LOSS_ABSENT, "cgroup.mem_limit", "no limit is set");
+        sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_MEM_LIMIT), "no limit is set");
 }
 
 /* ---- CPU ---- */
@@ -117,14 +117,15 @@ static void put_usage(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->usage))
         return;
     if (!source_read(&st->usage, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_CPU_READ, "cgroup.cpu", r.sys);
+        lose_read(s, &st->said, SAID_CPU_READ, LOST_METRIC(M_CGROUP_CPU), r.sys);
     } else if (!parse_usage(st, text, r.n, &us)) {
         if (say_once(&st->said, SAID_NO_USAGE))
-            sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "%s does not report CPU time", st->usage.path);
+            sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU), "%s does not report CPU time",
+                      st->usage.path);
     } else {
         probe_cgroup_set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
         if (group_counter(&st->fast, st->cpu_slot, &st->usage_us, us, 64, r.at) == COUNTER_RESET)
-            lose_reset(s, &st->resets_said, "cgroup.cpu");
+            lose_reset(s, &st->resets_said, LOST_METRIC(M_CGROUP_CPU));
     }
 }
 
@@ -146,17 +147,17 @@ static void put_throttled(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->throttle))
         return;
     if (!source_read(&st->throttle, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_THROTTLE_READ, "cgroup.throttled", r.sys);
+        lose_read(s, &st->said, SAID_THROTTLE_READ, LOST_METRIC(M_CGROUP_THROTTLED), r.sys);
     } else if (!parse_throttled(st, text, r.n, &us)) {
         if (say_once(&st->said, SAID_NO_THROTTLE))
-            sink_loss(s, LOSS_ABSENT, "cgroup.throttled",
+            sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_THROTTLED),
                       "%s does not report throttling: no CPU limit can be set there",
                       st->throttle.path);
     } else {
         probe_cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
         if (group_counter(&st->fast, st->throttled_slot, &st->throttled_us, us, 64, r.at) ==
             COUNTER_RESET)
-            lose_reset(s, &st->resets_said, "cgroup.throttled");
+            lose_reset(s, &st->resets_said, LOST_METRIC(M_CGROUP_THROTTLED));
     }
 }
 
@@ -170,7 +171,7 @@ static void probe_cgroup_put_memory(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->memory_now))
         return;
     if (!source_read(&st->memory_now, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_MEM_READ, "cgroup.mem", r.sys);
+        lose_read(s, &st->said, SAID_MEM_READ, LOST_METRIC(M_CGROUP_MEM), r.sys);
     } else if (procfs_cgroup_number(text, r.n, &bytes) && bytes != CGROUP_NO_LIMIT) {
         probe_cgroup_set_slot(&st->slow, &st->mem_slot, M_CGROUP_MEM, true);
         group_gauge(&st->slow, st->mem_slot, (double)bytes);
@@ -181,9 +182,11 @@ static void probe_cgroup_put_memory(struct cgroup_state *st, struct sink *s)
 static void say_absent(struct cgroup_state *st, struct sink *s)
 {
     if (!source_is_open(&st->usage) && say_once(&st->said, SAID_NO_CPU))
-        sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "the job's control group does not report CPU time");
+        sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU),
+                  "the job's control group does not report CPU time");
     if (!source_is_open(&st->memory_now) && say_once(&st->said, SAID_NO_MEMORY))
-        sink_loss(s, LOSS_ABSENT, "cgroup.mem", "the job's control group does not report memory%s",
+        sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_MEM),
+                  "the job's control group does not report memory%s",
                   st->memory.is_root ? ": it is the root group" : "");
 }
 

@@ -218,9 +218,9 @@ static void put_cores(struct cpu_state *st, struct sink *s, mono_ns t)
         struct probe_cpu_busy *b = find_core(st, st->lines[i].core, i);
         b->seen = true;
         if (!put_busy(st, b, &st->lines[i], t)) {
-            char what[ENTITY_LEN];
-            snprintf(what, sizeof what, "cpu%d", b->core);
-            lose_reset(s, &st->resets_said, what);
+            char core[ENTITY_LEN];
+            snprintf(core, sizeof core, "cpu%d", b->core);
+            lose_reset(s, &st->resets_said, LOST_PART(core));
         }
     }
     probe_cpu_drop_unseen(st);
@@ -231,12 +231,12 @@ static void probe_cpu_put_total(struct cpu_state *st, const struct cpu_line *lin
 {
     set_online(st, (unsigned)MAX_OF(st->n, 1));
     if (!put_busy(st, &st->total, line, t))
-        lose_reset(s, &st->resets_said, "cpu total");
+        lose_reset(s, &st->resets_said, LOST_PART("cpu total"));
     enum { FIELDS_WITH_STEAL = 8 };
     if (line->fields >= FIELDS_WITH_STEAL)
         return;
     if (say_once(&st->said, SAID_STEAL))
-        sink_loss(s, LOSS_ABSENT, "cpu.steal", "this kernel does not report it");
+        sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CPU_STEAL), "this kernel does not report it");
     st->group.cells[st->total.slot[STEAL]] = CELL_MISSING;
 }
 
@@ -251,11 +251,12 @@ static void cpu_read(void *state, struct sink *s)
     warm(st->lines, st->n * sizeof *st->lines);
     warm_group(&st->group);
     if (!probe_cpu_read_lines(st, &total, &bad, &r)) {
-        lose_read(s, &st->said, SAID_READ, "cpu", r.sys);
+        lose_read(s, &st->said, SAID_READ, LOST_PART("cpu"), r.sys);
         return;
     }
     if ((bad || !total.fields) && say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "cpu", "%s has an unexpected format", st->stat.path);
+        sink_loss(s, LOSS_MALFORMED, LOST_PART("cpu"), "%s has an unexpected format",
+                  st->stat.path);
     put_cores(st, s, r.at);
     if (total.fields)
         probe_cpu_put_total(st, &total, s, r.at);

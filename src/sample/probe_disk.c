@@ -191,7 +191,7 @@ static void put_disk(struct disk_state *st, struct disk *d, const struct disk_li
         sum[p] += growth * share;
     }
     if (!ok)
-        lose_reset(s, &st->resets_said, d->name);
+        lose_reset(s, &st->resets_said, LOST_PART(d->name));
 }
 
 static void probe_disk_put_total(struct disk_state *st, const double sum[PARTS], mono_ns t)
@@ -285,15 +285,16 @@ static void probe_disk_read_list(struct disk_state *st, struct sink *s)
     struct reading r;
     const char *text;
     if (!source_read_text(&st->diskstats, &near, &st->text, &text, &r)) {
-        lose_read(s, &st->said, SAID_READ, "disk", r.sys);
+        lose_read(s, &st->said, SAID_READ, LOST_PART("disk"), r.sys);
         return;
     }
     struct lines l = lines_of(text, r.n);
     probe_disk_put_lines(st, &l, r.at, s);
     if (l.bad && say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "disk", "%s has an unexpected format", st->diskstats.path);
+        sink_loss(s, LOSS_MALFORMED, LOST_PART("disk"), "%s has an unexpected format",
+                  st->diskstats.path);
     if (!st->physical && !st->virtual && say_once(&st->said, SAID_NO_DISK))
-        sink_loss(s, LOSS_ABSENT, "disk", "no disk is visible");
+        sink_loss(s, LOSS_ABSENT, LOST_PART("disk"), "no disk is visible");
     st->last = r.at;
     group_commit(&st->group, s, r.at);
     choose_files(st);

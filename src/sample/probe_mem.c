@@ -25,7 +25,7 @@ static void put_swap(struct mem_state *st, const struct meminfo *m, struct sink 
     const uint64_t total = m->kb[MEM_SWAP_TOTAL], free_kb = m->kb[MEM_SWAP_FREE];
     if (total == 0) {
         if (say_once(&st->said, SAID_NO_SWAP))
-            sink_loss(s, LOSS_ABSENT, "swap.used", "this machine has no swap");
+            sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_SWAP_USED), "this machine has no swap");
         return;
     }
     if (st->swap == SLOT_NONE)
@@ -52,12 +52,12 @@ static void mem_read(void *state, struct sink *s)
     warm(st, sizeof *st);
     warm_group(&st->group);
     if (!source_read(&st->meminfo, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_READ, "mem", r.sys);
+        lose_read(s, &st->said, SAID_READ, LOST_PART("mem"), r.sys);
         return;
     }
     if (!procfs_meminfo(text, r.n, &m)) {
         if (say_once(&st->said, SAID_MALFORMED))
-            sink_loss(s, LOSS_MALFORMED, "mem", "%s has no MemTotal or no MemFree",
+            sink_loss(s, LOSS_MALFORMED, LOST_PART("mem"), "%s has no MemTotal or no MemFree",
                       st->meminfo.path);
         return;
     }

@@ -124,7 +124,7 @@ static void put_nic(struct net_state *st, struct nic *c, const struct nic_line *
     c->packets[RX] = line->rx_packets;
     c->packets[TX] = line->tx_packets;
     if (!ok)
-        lose_reset(s, &st->resets_said, c->name);
+        lose_reset(s, &st->resets_said, LOST_PART(c->name));
 }
 
 static void probe_net_put_total(struct net_state *st, const double sum[PARTS], mono_ns t)
@@ -163,15 +163,15 @@ static void net_read(void *state, struct sink *s)
     warm(st->nics, st->n * sizeof *st->nics);
     warm_group(&st->group);
     if (!source_read_text(&st->dev, &near, &st->text, &text, &r)) {
-        lose_read(s, &st->said, SAID_READ, "net", r.sys);
+        lose_read(s, &st->said, SAID_READ, LOST_PART("net"), r.sys);
         return;
     }
     struct lines l = lines_of(text, r.n);
     probe_net_put_lines(st, &l, r.at, s);
     if (l.bad && say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "net", "%s has an unexpected format", st->dev.path);
+        sink_loss(s, LOSS_MALFORMED, LOST_PART("net"), "%s has an unexpected format", st->dev.path);
     if (!st->count[NIC_DEVICE] && !st->count[NIC_VIRTUAL] && say_once(&st->said, SAID_NONE))
-        sink_loss(s, LOSS_ABSENT, "net", "no network interface except lo");
+        sink_loss(s, LOSS_ABSENT, LOST_PART("net"), "no network interface except lo");
     st->last = r.at;
     group_commit(&st->group, s, r.at);
 }

@@ -194,13 +194,13 @@ static void publish(struct proc_state *st)
 static void say_limits(struct proc_state *st, struct sink *s)
 {
     if (st->crowded && say_once(&st->said, SAID_LIMIT))
-        sink_loss(s, LOSS_LIMIT, "proc",
+        sink_loss(s, LOSS_LIMIT, LOST_PART("proc"),
                   "more than %d processes: the others have no series, and the job's totals are "
                   "read every %d s",
                   FOLLOW_MOST, (int)(CROWD_PERIOD_NS / NS_PER_S));
     if (proctree_overflowed(st->tree) && say_once(&st->said, SAID_OVERFLOW))
-        sink_loss(s, LOSS_LIMIT, "job", "more than %d processes: the job's totals are too low",
-                  (int)PROCTREE_MOST);
+        sink_loss(s, LOSS_LIMIT, LOST_PART("job"),
+                  "more than %d processes: the job's totals are too low", (int)PROCTREE_MOST);
 }
 
 static int64_t mem_period_of(const struct proc_state *st, int64_t period_ns)
@@ -405,10 +405,12 @@ static void read_io_of(struct proc_state *st, size_t i, struct sink *s)
         put_io_of(st, f, &io, r.at);
     } else if (r.sys == EACCES || r.sys == EPERM) {
         if (say_once(&st->said, SAID_DENIED))
-            sink_loss(s, LOSS_DENIED, "proc.read", "%s/%d/io: %s; its I/O is not included",
-                      st->env.proc, f->pid, strerror(r.sys));
+            sink_loss(s, LOSS_DENIED, LOST_METRIC(M_PROC_READ),
+                      "%s/%d/io: %s; its I/O is not included", st->env.proc, f->pid,
+                      strerror(r.sys));
     } else if (r.sys != ESRCH && r.sys != ENOENT && say_once(&st->said, SAID_IO)) {
-        sink_loss(s, LOSS_READ, "proc.read", "%s/%d/io: %s", st->env.proc, f->pid, strerror(r.sys));
+        sink_loss(s, LOSS_READ, LOST_METRIC(M_PROC_READ), "%s/%d/io: %s", st->env.proc, f->pid,
+                  strerror(r.sys));
     }
 }
 

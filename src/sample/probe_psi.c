@@ -36,29 +36,29 @@ struct psi_state {
 };
 
 static void put_stall(struct psi_state *st, struct stall *x, const struct pressure *p, mono_ns t,
-                      struct sink *s, const char *what)
+                      struct sink *s, struct loss_subject of)
 {
     enum counter_step some = group_counter(&st->group, x->some, &x->some_us, p->some_us, 64, t);
     enum counter_step full = COUNTER_OK;
     if (p->has_full && x->full != SLOT_NONE)
         full = group_counter(&st->group, x->full, &x->full_us, p->full_us, 64, t);
     if (some == COUNTER_RESET || full == COUNTER_RESET)
-        lose_reset(s, &st->resets_said, what);
+        lose_reset(s, &st->resets_said, of);
 }
 
 static mono_ns read_stall(struct psi_state *st, unsigned i, struct sink *s)
 {
     struct stall *x = &st->stall[i];
-    const char *what = metrics[resources[i].some].name;
+    const struct loss_subject of = LOST_METRIC(resources[i].some);
     char text[TEXT_SIZE];
     struct reading r;
     struct pressure p;
     if (!source_read(&x->file, text, sizeof text, &r))
-        lose_read(s, &st->said, i, what, r.sys);
+        lose_read(s, &st->said, i, of, r.sys);
     else if (procfs_pressure(text, r.n, &p))
-        put_stall(st, x, &p, r.at, s, what);
+        put_stall(st, x, &p, r.at, s, of);
     else if (say_once(&st->said, RESOURCES + i))
-        sink_loss(s, LOSS_MALFORMED, what, "%s has an unexpected format", x->file.path);
+        sink_loss(s, LOSS_MALFORMED, of, "%s has an unexpected format", x->file.path);
     return r.at;
 }
 

@@ -28,11 +28,12 @@ static void put_rss(struct self_state *st, struct sink *s)
     struct reading r;
     uint64_t pages;
     if (!source_read(&st->statm, text, sizeof text, &r))
-        lose_read(s, &st->said, SAID_READ, "self.rss", r.sys);
+        lose_read(s, &st->said, SAID_READ, LOST_METRIC(M_SELF_RSS), r.sys);
     else if (procfs_statm(text, r.n, &pages))
         group_gauge(&st->group, st->rss, (double)pages * st->page_bytes);
     else if (say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "self.rss", "%s has an unexpected format", st->statm.path);
+        sink_loss(s, LOSS_MALFORMED, LOST_METRIC(M_SELF_RSS), "%s has an unexpected format",
+                  st->statm.path);
 }
 
 static void self_read(void *state, struct sink *s)

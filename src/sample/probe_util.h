@@ -19,17 +19,18 @@ static inline bool say_once(uint32_t *said, unsigned cause)
 /* Resets are moments, so each is said, but a counter that is broken must not fill the run. */
 enum { RESETS_SAID = 16 };
 
-static inline void lose_reset(struct sink *s, unsigned *said, const char *what)
+static inline void lose_reset(struct sink *s, unsigned *said, struct loss_subject of)
 {
+    const char *name = of.part ? of.part : metrics[of.metric].name;
     if ((*said)++ < RESETS_SAID)
-        sink_loss(s, LOSS_RESET, what, "a counter of %s went backwards", what);
+        sink_loss(s, LOSS_RESET, of, "a counter of %s went backwards", name);
 }
 
-static inline void lose_read(struct sink *s, uint32_t *said, unsigned cause, const char *what,
+static inline void lose_read(struct sink *s, uint32_t *said, unsigned cause, struct loss_subject of,
                              int sys)
 {
     if (say_once(said, cause))
-        sink_loss(s, LOSS_READ, what, "%s", strerror(sys));
+        sink_loss(s, LOSS_READ, of, "%s", strerror(sys));
 }
 
 /* A sampling period after the last reading, what a probe keeps has left the caches. Asked for

@@ -223,9 +223,8 @@ static bool intake_events_fits(const struct event *v)
 
 static void intake_events_refuse(struct intake *in)
 {
-    struct loss l = {.id = LOSS_MALFORMED, .count = 1, .at = clock_mono()};
-    snprintf(l.what, sizeof l.what, "events");
-    snprintf(l.why, sizeof l.why, "their times are invalid");
+    struct loss l = loss_of(LOSS_MALFORMED, LOST_PART("events"), "their times are invalid");
+    l.at = clock_mono();
     intake_count_loss(in, &l);
     in->ev.dropped++;
     in->ev.dropped_told++;

@@ -31,19 +31,13 @@ const char *probe_words(const char *probe)
     return NULL;
 }
 
-static const char *loss_words_title_of(const char *name)
+const char *loss_what_words(const struct loss *l, struct arena *a)
 {
-    const enum metric_id m = metric_find(name);
-    return m < METRIC_N ? metrics[m].title : probe_words(name);
-}
-
-const char *loss_what_words(const char *what, struct arena *a)
-{
-    const char *last = strrchr(what, ' '), *name = last ? last + 1 : what;
-    const char *title = loss_words_title_of(name);
-    if (!title)
-        return what;
-    return last ? arena_printf(a, "%.*s: %s", (int)(last - what), what, title) : title;
+    const bool metric = l->metric < METRIC_N;
+    const char *title = metric ? metrics[l->metric].title : probe_words(l->part);
+    if (!title || (!metric && *l->entity))
+        return loss_what(l, arena_array(a, char, ENTITY_LEN));
+    return *l->entity ? arena_printf(a, "%s: %s", l->entity, title) : title;
 }
 
 bool loss_is_no_news(const struct loss *l)
@@ -51,7 +45,7 @@ bool loss_is_no_news(const struct loss *l)
     static const enum metric_id may_lack[] = {M_SWAP_USED, M_CGROUP_CPU_LIMIT, M_CGROUP_MEM_LIMIT,
                                               M_CGROUP_THROTTLED};
     for (size_t i = 0; l->id == LOSS_ABSENT && i < COUNT_OF(may_lack); i++)
-        if (strcmp(metrics[may_lack[i]].name, l->what) == 0)
+        if (l->metric == may_lack[i] && !*l->entity)
             return true;
     return false;
 }

@@ -8,7 +8,7 @@
 
 /* "gpu0 gpu.energy" is "gpu0: energy used", "nvml_slow" is "NVIDIA GPU energy, PCIe and NVLink
  * metrics"; other names stay. */
-const char *loss_what_words(const char *what, struct arena *a);
+const char *loss_what_words(const struct loss *l, struct arena *a);
 /* NULL: there is no such probe. */
 const char *probe_words(const char *probe);
 /* The machine or the job has no such thing, so nothing is missing: swap, limits of a cgroup. */

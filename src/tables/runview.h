@@ -55,6 +55,7 @@ struct loss_list {
     struct run_loss *v;
     size_t n;
     const struct run_info *info;
+    struct arena *arena; /* that the list is in */
 };
 
 MUST_CHECK int loss_list_read(struct loss_list *out, struct run *r, struct arena *a, struct err *e);

@@ -253,6 +253,7 @@ static struct row_cell steps_gpu_part_at(const void *x, size_t i, const char **k
 
 #define ROWS_FILE "tables/step_rows.def"
 #include "base/row_expand.h"
+#include "record/record.h"
 
 /* ---- JSON ---- */
 
@@ -282,7 +283,8 @@ static void find_losses(struct steps_view *v)
     for (size_t i = 0; i < lost; i++) {
         const struct loss *l = &v->lost->v[i].loss;
         if (l->id == LOSS_HOOK)
-            out[n++] = (struct steps_loss){l->what, l->why, NULL, (int64_t)l->count};
+            out[n++] = (struct steps_loss){loss_what(l, arena_array(v->arena, char, ENTITY_LEN)),
+                                           l->why, NULL, (int64_t)l->count};
     }
     v->losses = out;
     v->n_losses = n;

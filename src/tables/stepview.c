@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "record/record.h"
 
 const char *mode_name(enum event_mode m)
 {
@@ -48,8 +49,8 @@ int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
     *why = n ? "events were recorded, but none of them mark a step" : "no process reported events";
     for (size_t i = 0; n == 0 && i < lost->n; i++) {
         const struct loss *l = &lost->v[i].loss;
-        if (l->id == LOSS_NO_HOOKS || (l->id == LOSS_HOOK && strcmp(l->what, "hooks") == 0))
-            *why = *l->why ? l->why : losses[l->id].help;
+        if (l->id == LOSS_NO_HOOKS || (l->id == LOSS_HOOK && loss_is_part(l, "hooks")))
+            *why = loss_why(l);
     }
     return 0;
 }
