@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "import/import_file.h"
-#include "import/import_losses.h"
+#include "import/importer.h"
 #include "record/record.h"
 #include "run/run_names.h"
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "cmd/interrupted.h"
 #include "cmd/restoring.h"
-#include "import/import_losses.h"
+#include "import/importer.h"
 #include "run/run_names.h"
 #include "store/writer.h"
 

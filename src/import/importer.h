@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* importer.h - a format of others: one const record and one line in importers.def.
+/* importer.h - a format of other tools: one const record and one line in importers.def.
  *
  * An importer reads plain bytes from beginning to end, in memory that does not grow with them, and
- * tells events to a sink. What it cannot use it counts; only input that is not its format at all,
+ * passes events to a sink. What it cannot use it counts; only input that is not its format at all,
  * or that its source cannot deliver, is an error. */
 #ifndef IMPORT_IMPORTER_H
 #define IMPORT_IMPORTER_H
@@ -95,5 +95,13 @@ extern const struct importer *const importers[];
 const struct importer *importer_find(const char *name);
 /* The one that is surest; NULL when none knows the bytes. */
 const struct importer *importer_sniff(const char *head, size_t n);
+
+/* The process that the tracks of the trace belong to: as the caller knows it, as the name of the
+ * worker begins with it ("80807-host"), else one that is the rank's own. Never 0. */
+uint32_t import_pid(const struct import_ask *ask);
+/* What process.rank is told as: a count at that moment. */
+struct event import_rank_event(int64_t rank, mono_ns at);
+
+void import_put_losses(const struct import_result *r, struct sink *s);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "import/kineto.h"
+#include "import/kineto_internal.h"
 #include "json/json_members.h"
 
 #ifdef __AVX2__

@@ -8,16 +8,239 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "import/kineto.h"
+#include "import/kineto_internal.h"
 #include "json/json.h"
 #include "record/name_sense.h"
 
-enum kineto_tell_where { HOST, DEVICE, MARKER, LAUNCH };
+/* ------------------------------------------------------------------------------------------------
+ * Tracks: threads, streams of devices, and their names */
+
+/* Ids of tracks that no number names: texts, and what belongs to a device as a whole. */
+#define TEXT_TRACK ((uint64_t)1 << 63)
+#define TEXT_PID   ((uint32_t)1 << 31)
+
+/* below 2^31 */
+static uint32_t kineto_text_hash(const struct json_text *t)
+{
+    uint32_t h = 2166136261u;
+    for (uint32_t i = 0; i < t->len; i++)
+        h = (h ^ (uint8_t)t->p[i]) * 16777619u;
+    return h & ~TEXT_PID;
+}
+
+static uint32_t kineto_pid(const struct kineto_who *w)
+{
+    return w->is_text ? TEXT_PID | kineto_text_hash(&w->text) : (uint32_t)w->number;
+}
+
+static uint64_t kineto_tid(const struct kineto_who *w)
+{
+    return w->is_text ? TEXT_TRACK | kineto_text_hash(&w->text) : (uint64_t)w->number;
+}
+
+/* NULL: there is none, or no room for it. */
+static struct kineto_process *kineto_process_of(struct kineto *k, uint32_t pid, bool make)
+{
+    for (uint32_t i = 0; i < k->n_processes; i++)
+        if (k->processes[i].pid == pid)
+            return &k->processes[i];
+    if (!make || k->n_processes == KINETO_PROCESSES_MOST)
+        return NULL;
+    k->processes[k->n_processes] = (struct kineto_process){.pid = pid};
+    return &k->processes[k->n_processes++];
+}
+
+/* "": none */
+static const char *kineto_process_name(struct kineto *k, uint32_t pid)
+{
+    const struct kineto_process *p = kineto_process_of(k, pid, false);
+    return p ? p->name : "";
+}
+
+static void kineto_name_thread(struct kineto *k, uint32_t track)
+{
+    const struct kineto_event *v = &k->event;
+    char name[TRACK_NAME_LEN] = "";
+    if (v->tid.is_text && v->tid.text.len)
+        json_decode(&v->tid.text, name, sizeof name, NULL);
+    if (v->pid.is_text && v->pid.text.len) {
+        struct kineto_process *p = kineto_process_of(k, kineto_pid(&v->pid), true);
+        if (p && !*p->name)
+            json_decode(&v->pid.text, p->name, sizeof p->name, NULL);
+    }
+    const bool named = track != OUT_NO_TRACK && *k->out.tracks[track].track.name;
+    out_name(&k->out, track, kineto_process_name(k, kineto_pid(&v->pid)), named ? "" : name);
+}
+
+/* The track of k->event; OUT_NO_TRACK: there are too many. */
+static uint32_t kineto_thread_track(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    const bool plain = !v->pid.is_text && !v->tid.is_text;
+    if (plain && k->near[NEAR_THREAD].good && k->near[NEAR_THREAD].pid == v->pid.number &&
+        k->near[NEAR_THREAD].tid == v->tid.number)
+        return k->near[NEAR_THREAD].track;
+    const uint32_t track =
+        out_track(&k->out, TRACK_THREAD, kineto_pid(&v->pid), kineto_tid(&v->tid));
+    kineto_name_thread(k, track);
+    if (plain) {
+        k->near[NEAR_THREAD].pid = v->pid.number;
+        k->near[NEAR_THREAD].tid = v->tid.number;
+        k->near[NEAR_THREAD].track = track;
+        k->near[NEAR_THREAD].good = true;
+    }
+    return track;
+}
+
+/* Streams belong to the process that was traced, whose pid their events do not have. */
+static uint32_t owner_pid(const struct kineto *k, int64_t device)
+{
+    return k->ask->pid ? k->ask->pid : k->host_pid ? k->host_pid : (uint32_t)device;
+}
+
+static uint32_t kineto_stream_track(struct kineto *k, int64_t device, uint32_t stream)
+{
+    char name[TRACK_NAME_LEN];
+    const uint32_t pid = owner_pid(k, device);
+    const uint64_t id = (uint64_t)device << 32 | stream;
+    const uint32_t track = out_track(&k->out, TRACK_DEVICE, pid, id);
+    if (track == OUT_NO_TRACK || *k->out.tracks[track].track.name)
+        return track;
+    if (stream == KINETO_NO_STREAM)
+        snprintf(name, sizeof name, "gpu%lld", (long long)device);
+    else
+        snprintf(name, sizeof name, "gpu%lld stream %u", (long long)device, stream);
+    out_name(&k->out, track, kineto_process_name(k, pid), name);
+    return track;
+}
+
+static uint32_t kineto_device_track(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    const int64_t device = v->device != INT64_MIN ? v->device : v->pid.number;
+    const int64_t stream = v->stream != INT64_MIN ? v->stream : v->tid.number;
+    if (k->near[NEAR_STREAM].good && k->near[NEAR_STREAM].pid == device &&
+        k->near[NEAR_STREAM].tid == stream)
+        return k->near[NEAR_STREAM].track;
+    k->near[NEAR_STREAM].pid = device;
+    k->near[NEAR_STREAM].tid = stream;
+    k->near[NEAR_STREAM].track = kineto_stream_track(k, device, (uint32_t)stream);
+    k->near[NEAR_STREAM].good = true;
+    return k->near[NEAR_STREAM].track;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Spans that belong to no thread: a request, a transfer.
+ *
+ * Events of one category and id nest; those of different ids overlap freely. So each id that is
+ * open has a lane of its category to itself, and the next one takes the lowest lane that is free:
+ * there are as many tracks as were ever open at once. */
+
+/* Set in the ids of their tracks; no thread has it. */
+#define ASYNC_TRACK ((uint64_t)1 << 62)
+
+static bool kineto_async_same_group(const struct kineto_async *a, const struct kineto_async *b)
+{
+    return a->pid == b->pid && a->cat == b->cat;
+}
+
+static struct kineto_async *kineto_async_find(struct kineto *k, const struct kineto_async *like)
+{
+    for (uint32_t i = 0; i < k->n_async; i++)
+        if (k->async[i].id == like->id && kineto_async_same_group(&k->async[i], like))
+            return &k->async[i];
+    return NULL;
+}
+
+static uint32_t free_lane(const struct kineto *k, const struct kineto_async *like)
+{
+    bool taken[KINETO_ASYNC_MOST] = {false};
+    uint32_t lane = 0;
+    for (uint32_t i = 0; i < k->n_async; i++)
+        if (kineto_async_same_group(&k->async[i], like))
+            taken[k->async[i].lane] = true;
+    while (taken[lane])
+        lane++;
+    return lane;
+}
+
+static uint32_t kineto_async_lane_track(struct kineto *k, const struct kineto_async *o)
+{
+    char cat[TRACK_NAME_LEN / 2], name[TRACK_NAME_LEN];
+    const uint64_t id = ASYNC_TRACK | (uint64_t)o->cat << 16 | o->lane;
+    const uint32_t track = out_track(&k->out, TRACK_THREAD, o->pid, id);
+    json_decode(&k->event.cat, cat, sizeof cat, NULL);
+    if (o->lane == 0)
+        snprintf(name, sizeof name, "%s (async)", cat);
+    else
+        snprintf(name, sizeof name, "%s (async %u)", cat, o->lane + 1);
+    out_name(&k->out, track, "", name);
+    return track;
+}
+
+/* NULL: too many are open. */
+static struct kineto_async *kineto_async_open_one(struct kineto *k, const struct kineto_async *like)
+{
+    if (k->n_async == KINETO_ASYNC_MOST)
+        return NULL;
+    struct kineto_async *o = &k->async[k->n_async];
+    *o = *like;
+    o->lane = free_lane(k, like);
+    k->n_async++;
+    o->track = kineto_async_lane_track(k, o);
+    return o;
+}
+
+static void kineto_async_begin(struct kineto *k, const struct kineto_async *like,
+                               const struct event *v)
+{
+    struct kineto_async *o = kineto_async_find(k, like);
+    if (!o)
+        o = kineto_async_open_one(k, like);
+    if (o)
+        o->depth++;
+    out_begin(&k->out, o ? o->track : OUT_NO_TRACK, v);
+}
+
+static void kineto_async_end(struct kineto *k, const struct kineto_async *like,
+                             const struct event *v)
+{
+    struct kineto_async *o = kineto_async_find(k, like);
+    if (!o) {
+        k->result->count[IMPORTED_UNBEGUN]++;
+        return;
+    }
+    out_end(&k->out, o->track, v->at);
+    if (--o->depth == 0)
+        *o = k->async[--k->n_async];
+}
+
+static void mark(struct kineto *k, const struct kineto_async *like, const struct event *v)
+{
+    const struct kineto_async *o = kineto_async_find(k, like);
+    out_event(&k->out, o ? o->track : kineto_async_lane_track(k, like), v);
+}
+
+/* An event that belongs to no thread; `v` is what it becomes. */
+static void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, uint32_t cat,
+                         const struct event *v)
+{
+    static void (*const take[])(struct kineto *, const struct kineto_async *,
+                                const struct event *) = {
+        [ASYNC_BEGIN] = kineto_async_begin, [ASYNC_END] = kineto_async_end, [ASYNC_MARK] = mark};
+    const struct kineto_async like = {.pid = pid, .cat = cat, .id = k->event.id};
+    take[what](k, &like, v);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Events */
+
+enum kineto_where { HOST, DEVICE, MARKER, LAUNCH };
 
 #define KINETO(name, category, where) {CAT_##category, where},
 static const struct {
     enum event_category category;
-    enum kineto_tell_where where;
+    enum kineto_where where;
 } cats[] = {
     {CAT_OTHER, HOST}, /* any other */
 #include "import/kineto_cats.def"
@@ -62,7 +285,7 @@ static void look_at_name(struct kept_text *t)
         t->tag &= ~(uint32_t)NAME_STEP;
 }
 
-static struct kept_text *kineto_tell_name_of(struct kineto *k)
+static struct kept_text *kineto_put_name_of(struct kineto *k)
 {
     const struct json_text *t = &k->event.name;
     struct kept_text *name;
@@ -80,7 +303,7 @@ static struct kept_text *kineto_tell_name_of(struct kineto *k)
 }
 
 /* A collective's annotation on a device lies around its kernel, which counts already. */
-static enum event_category kineto_tell_refine(enum event_category c, uint32_t tag, bool device)
+static enum event_category kineto_put_refine(enum event_category c, uint32_t tag, bool device)
 {
     if (c == CAT_KERNEL)
         return tag & NAME_COMM_KERNEL ? CAT_COMM : c;
@@ -124,7 +347,7 @@ static void find_base(struct kineto *k)
 }
 
 /* Relative to the base time, which out_base adds. */
-static bool kineto_tell_time_of(struct kineto *k, mono_ns *out)
+static bool kineto_put_time_of(struct kineto *k, mono_ns *out)
 {
     if (!k->event.has_ts) {
         k->result->count[IMPORTED_NO_TIME]++;
@@ -141,7 +364,7 @@ static bool kineto_tell_time_of(struct kineto *k, mono_ns *out)
 
 /* ---- kinds of events ---- */
 
-static const char *kineto_tell_args_of(struct kineto *k)
+static const char *kineto_put_args_of(struct kineto *k)
 {
     const struct kineto_event *v = &k->event;
     return v->args_len ? texts_keep(&k->out.texts, v->args, v->args_len)->p : NULL;
@@ -160,19 +383,19 @@ static void note_host(struct kineto *k, const struct event *v, uint32_t track)
     k->near[NEAR_STREAM].good = false;
 }
 
-static void kineto_tell_span(struct kineto *k, unsigned cat, bool begins)
+static void kineto_put_span(struct kineto *k, unsigned cat, bool begins)
 {
     const bool device = cats[cat].where == DEVICE;
     struct event v = {.kind = EVENT_SPAN};
-    if (!kineto_tell_time_of(k, &v.at))
+    if (!kineto_put_time_of(k, &v.at))
         return;
-    const struct kept_text *name = kineto_tell_name_of(k);
+    const struct kept_text *name = kineto_put_name_of(k);
     v.name = name->p;
-    v.category = kineto_tell_refine(cats[cat].category, name->tag, device);
+    v.category = kineto_put_refine(cats[cat].category, name->tag, device);
     v.dur_ns = k->event.dur_ns;
     v.link = k->event.link;
     v.parent = k->event.parent;
-    v.args = kineto_tell_args_of(k);
+    v.args = kineto_put_args_of(k);
     if (k->event.bytes != INT64_MIN)
         v.value = k->event.bytes;
     if (v.dur_ns < 0) {
@@ -194,19 +417,19 @@ static void kineto_tell_span(struct kineto *k, unsigned cat, bool begins)
 
 static void tell_whole(struct kineto *k, unsigned cat)
 {
-    kineto_tell_span(k, cat, false);
+    kineto_put_span(k, cat, false);
 }
 
 static void tell_begin(struct kineto *k, unsigned cat)
 {
-    kineto_tell_span(k, cat, true);
+    kineto_put_span(k, cat, true);
 }
 
-static void kineto_tell_end(struct kineto *k, unsigned cat)
+static void kineto_put_end(struct kineto *k, unsigned cat)
 {
     mono_ns at;
     (void)cat;
-    if (kineto_tell_time_of(k, &at))
+    if (kineto_put_time_of(k, &at))
         out_end(&k->out, kineto_thread_track(k), at);
 }
 
@@ -235,13 +458,13 @@ static void tell_memory(struct kineto *k)
 {
     char args[64];
     struct event v = {.kind = EVENT_MARK, .category = CAT_MEMORY, .link = k->event.mem_address};
-    if (!kineto_tell_time_of(k, &v.at))
+    if (!kineto_put_time_of(k, &v.at))
         return;
     const int n = k->event.mem_device_type > 0 ? snprintf(args, sizeof args, "device=gpu%lld",
                                                           (long long)k->event.mem_device)
                                                : snprintf(args, sizeof args, "device=cpu");
     v.value = k->event.mem_bytes;
-    v.name = kineto_tell_name_of(k)->p;
+    v.name = kineto_put_name_of(k)->p;
     v.args = texts_keep(&k->out.texts, args, (size_t)n)->p;
     out_event(&k->out, kineto_thread_track(k), &v);
     tell_total(k, v.at, k->event.mem_allocated, "cpu.allocated", EV_CUDA_ALLOCATED);
@@ -265,10 +488,10 @@ static void tell_instant(struct kineto *k, unsigned cat)
         tell_memory(k);
         return;
     }
-    if (!kineto_tell_time_of(k, &v.at))
+    if (!kineto_put_time_of(k, &v.at))
         return;
-    v.name = kineto_tell_name_of(k)->p;
-    v.args = kineto_tell_args_of(k);
+    v.name = kineto_put_name_of(k)->p;
+    v.args = kineto_put_args_of(k);
     v.link = k->event.link;
     v.parent = k->event.parent;
     out_event(&k->out, kineto_thread_track(k), &v);
@@ -292,7 +515,7 @@ static void tell_counter(struct kineto *k, unsigned cat)
     struct event v = {.kind = EVENT_REAL, .category = cats[cat].category};
     int64_t device;
     char series[EVENT_NAME_MOST];
-    if (!kineto_tell_time_of(k, &v.at))
+    if (!kineto_put_time_of(k, &v.at))
         return;
     const uint32_t track = counters_of_device(&k->event.pid, &device)
                                ? kineto_stream_track(k, device, KINETO_NO_STREAM)
@@ -316,9 +539,9 @@ static void tell_flow(struct kineto *k, unsigned cat)
         k->result->count[IMPORTED_FLOWS]++;
         return;
     }
-    if (!kineto_tell_time_of(k, &v.at))
+    if (!kineto_put_time_of(k, &v.at))
         return;
-    v.name = kineto_tell_name_of(k)->p;
+    v.name = kineto_put_name_of(k)->p;
     v.value = k->event.ph == 's' ? 1 : k->event.ph == 't' ? 2 : 3;
     out_event(&k->out, kineto_thread_track(k), &v);
 }
@@ -327,10 +550,10 @@ static void tell_async(struct kineto *k, unsigned cat, enum kineto_async_what wh
 {
     struct event v = {.kind = what == ASYNC_MARK ? EVENT_MARK : EVENT_SPAN,
                       .category = cats[cat].category};
-    if (!kineto_tell_time_of(k, &v.at))
+    if (!kineto_put_time_of(k, &v.at))
         return;
-    v.name = kineto_tell_name_of(k)->p;
-    v.args = kineto_tell_args_of(k);
+    v.name = kineto_put_name_of(k)->p;
+    v.args = kineto_put_args_of(k);
     kineto_async(k, what, kineto_pid(&k->event.pid), kineto_text_hash(&k->event.cat), &v);
 }
 
@@ -349,7 +572,7 @@ static void tell_async_mark(struct kineto *k, unsigned cat)
     tell_async(k, cat, ASYNC_MARK);
 }
 
-static void kineto_tell_metadata(struct kineto *k, unsigned cat)
+static void kineto_put_metadata(struct kineto *k, unsigned cat)
 {
     (void)cat;
     const struct kineto_event *v = &k->event;
@@ -370,24 +593,12 @@ static void kineto_tell_metadata(struct kineto *k, unsigned cat)
 
 /* By what the format calls the phase of an event. */
 static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
-    ['X'] = tell_whole,
-    ['B'] = tell_begin,
-    ['E'] = kineto_tell_end,
-    ['i'] = tell_instant,
-    ['I'] = tell_instant,
-    ['R'] = tell_instant,
-    ['C'] = tell_counter,
-    ['s'] = tell_flow,
-    ['t'] = tell_flow,
-    ['f'] = tell_flow,
-    ['M'] = kineto_tell_metadata,
-    ['b'] = tell_async_begin,
-    ['S'] = tell_async_begin,
-    ['e'] = tell_async_end,
-    ['F'] = tell_async_end,
-    ['n'] = tell_async_mark,
-    ['T'] = tell_async_mark,
-    ['p'] = tell_async_mark,
+    ['X'] = tell_whole,       ['B'] = tell_begin,          ['E'] = kineto_put_end,
+    ['i'] = tell_instant,     ['I'] = tell_instant,        ['R'] = tell_instant,
+    ['C'] = tell_counter,     ['s'] = tell_flow,           ['t'] = tell_flow,
+    ['f'] = tell_flow,        ['M'] = kineto_put_metadata, ['b'] = tell_async_begin,
+    ['S'] = tell_async_begin, ['e'] = tell_async_end,      ['F'] = tell_async_end,
+    ['n'] = tell_async_mark,  ['T'] = tell_async_mark,     ['p'] = tell_async_mark,
 };
 
 /* The first n bytes, as a number. */

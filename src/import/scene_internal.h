@@ -50,11 +50,7 @@ MUST_CHECK int scene_node_find(const struct parsing *p, const char *id, size_t *
 
 /* The lines that begin with "rank". */
 MUST_CHECK int scene_rank_line(struct parsing *p, struct err *e);
-/* NODE METRIC [ENTITY] RANGE SHAPE ... */
-MUST_CHECK int scene_series_line(struct parsing *p, struct err *e);
 
-/* A whole number that depends on its three inputs alone, all bits evenly mixed. */
-uint64_t scene_mix(uint64_t a, uint64_t b, uint64_t c);
 /* The same as a number in -1..1. */
 double scene_chance(uint64_t a, uint64_t b, uint64_t c);
 

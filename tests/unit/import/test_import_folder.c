@@ -6,8 +6,7 @@
 
 #include "base/file.h"
 #include "import/import_folder.h"
-#include "import/import_pids.h"
-#include "import/import_rows.h"
+#include "import/import_sinks.h"
 #include "import_catch.h"
 #include "sm_rows_catch.h"
 

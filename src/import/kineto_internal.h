@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto.h - between the files of the Kineto importer: one event as it stands in the trace
+/* kineto_internal.h - between the files of the Kineto importer: one event as it stands in the trace
  * (kineto_read.c fills it), and what it becomes (kineto_tell.c). */
-#ifndef IMPORT_KINETO_H
-#define IMPORT_KINETO_H
+#ifndef IMPORT_KINETO_INTERNAL_H
+#define IMPORT_KINETO_INTERNAL_H
 
 #include "import/import_out.h"
 
@@ -62,7 +62,7 @@ struct kineto_process {
     char name[TRACK_NAME_LEN];
 };
 
-/* One that is open, with all of its id; see kineto_async.c. */
+/* One that is open, with all of its id; see kineto_tell.c. */
 struct kineto_async {
     uint32_t pid, cat; /* cat: a hash of its text */
     uint64_t id;
@@ -111,19 +111,6 @@ void kineto_tell(void *kineto);
 /* Of a device as a whole. */
 #define KINETO_NO_STREAM UINT32_MAX
 
-/* The track of k->event; OUT_NO_TRACK: there are too many. */
-uint32_t kineto_thread_track(struct kineto *k);
-uint32_t kineto_device_track(struct kineto *k);
-uint32_t kineto_stream_track(struct kineto *k, int64_t device, uint32_t stream);
-uint32_t kineto_pid(const struct kineto_who *w);
-uint64_t kineto_tid(const struct kineto_who *w);
-/* NULL: there is none, or no room for it. */
-struct kineto_process *kineto_process_of(struct kineto *k, uint32_t pid, bool make);
-const char *kineto_process_name(struct kineto *k, uint32_t pid); /* "": none */
-uint32_t kineto_text_hash(const struct json_text *t);            /* below 2^31 */
-/* An event that belongs to no thread; `v` is what it becomes. */
-void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, uint32_t cat,
-                  const struct event *v);
 /* What times count from, which is found once. */
 void kineto_set_base(struct kineto *k, int64_t base_ns);
 /* Names and facts that are known only now. */

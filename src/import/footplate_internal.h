@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* footplate_in.h - between the files of the importer of our own exports: a record as it stands in
- * the input (footplate_read.c fills it), and what it becomes (footplate_tell.c, footplate_rows.c).
+/* footplate_internal.h - between the files of the importer of our own exports: a record as it
+ * stands in the input (import_footplate.c fills it), and what it becomes (footplate_tell.c,
+ * footplate_rows.c).
  */
-#ifndef IMPORT_FOOTPLATE_IN_H
-#define IMPORT_FOOTPLATE_IN_H
+#ifndef IMPORT_FOOTPLATE_INTERNAL_H
+#define IMPORT_FOOTPLATE_INTERNAL_H
 
-#include "import/import_texts.h"
+#include "import/import_out.h"
 #include "import/importer.h"
 #include "record/group.h"
 #include "record/remake.h"
@@ -109,14 +110,8 @@ static inline bool fp_has(const struct footplate *f, enum footplate_key k)
     return f->record.seen >> k & 1;
 }
 
-/* ---- footplate_read.c ---- */
+/* ---- import_footplate.c ---- */
 
-/* Reads the members of the object that the scanner has just entered: JS_END, or a kind from JS_LOST
- * on. fp_read_more goes on with an object of which some are read already. */
-enum json_kind fp_read(void *f);
-enum json_kind fp_read_more(struct footplate *f);
-/* Passes over the object or array just entered; `out` is the whole of it. Needs a hold. */
-enum json_kind fp_skip(struct footplate *f, struct json_text *out);
 int64_t fp_int(const struct footplate *f, enum footplate_key k, int64_t otherwise);
 /* Decoded, cut where it is too long; "" when it is not there. */
 void fp_text(struct footplate *f, enum footplate_key k, char *to, size_t room);
@@ -135,15 +130,11 @@ void fp_tell_mark(void *f);
 void fp_tell_event(void *f);       /* a line of its own */
 void fp_tell_trace_event(void *f); /* an element of traceEvents */
 void fp_flush_events(struct footplate *f);
-/* The recorder, made when nobody told of it; session 0: the one that the time belongs to. */
-struct fp_node *fp_node(struct footplate *f, const char *id, unsigned session, wall_ns t);
-struct sink *fp_metrics(struct footplate *f, struct fp_node *n);
 
 /* ---- footplate_rows.c: samples ---- */
 
 void fp_tell_series(void *f);
-void fp_tell_sample(void *f);                          /* a line of its own */
-void fp_tell_counter(struct footplate *f, int64_t at); /* an event of a trace */
+void fp_tell_sample(void *f); /* a line of its own */
 void fp_flush_row(struct footplate *f);
 void fp_rows_free(struct footplate *f);
 
