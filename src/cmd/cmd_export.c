@@ -11,7 +11,6 @@
 #include "cmd/steprange.h"
 #include "cmd/window.h"
 #include "export/export.h"
-#include "export/export_walk.h"
 #include "query/run.h"
 #include "tables/query_match.h"
 #include "tables/runview.h"
