@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/duration.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 struct parser {
     const struct opt *table;

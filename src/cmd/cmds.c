@@ -2,7 +2,7 @@
 /* cmds.c - the list of commands. */
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 
 #define CMD(id) &cmd_##id,

@@ -9,8 +9,8 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/percents.h"
 #include "base/progress.h"
+#include "base/stat.h"
 #include "base/table.h"
 #include "cmd/output.h"
 #include "query/steps.h"

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "config/settings.h"
 #include "config/yaml_file.h"
 

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bytes_ahead.h"
-#include "base/inflate.h"
+#include "base/bytes_in.h"
+#include "base/gzip.h"
 #include "base/mem.h"
 
 /* HEAD: enough to see what it is. TAIL: where numbers stand that come behind everything else. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/inflate.h"
+#include "base/gzip.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "import/import_folder.h"

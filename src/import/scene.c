@@ -9,7 +9,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "import/scene_internal.h"
 #include "record/record.h"
 

@@ -7,7 +7,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/table.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "report/page.h"
 #include "report/svg_internal.h"
 

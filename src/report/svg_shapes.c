@@ -5,7 +5,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/percents.h"
+#include "base/stat.h"
 #include "report/page.h"
 #include "report/svg_internal.h"
 

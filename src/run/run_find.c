@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "run/run_info.h"
 #include "run/run_names.h"
 #include "run/storage.h"

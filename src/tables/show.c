@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/percents.h"
+#include "base/stat.h"
 #include "query/efficiency.h"
 
 void show_percents(const struct show *s, double pct[PHASE_N])

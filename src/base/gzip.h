@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inflate.h - gzip as a source of plain bytes, any number of members one after the other.
+/* gzip.h - gzip as a source of plain bytes, any number of members one after the other, and bytes in
+ * memory as gzip.
  *
  * ISA-L does the work where the machine has its library (it is loaded, not linked, so that the
  * program starts anywhere), else zlib; both check the checksums. Data that ends early or is damaged
  * is an error, after everything before it was handed out. */
-#ifndef BASE_INFLATE_H
-#define BASE_INFLATE_H
+#ifndef BASE_GZIP_H
+#define BASE_GZIP_H
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/bytes_in.h"
 
 enum inflate_engine { INFLATE_ANY, INFLATE_ISAL, INFLATE_ZLIB };
@@ -24,5 +26,9 @@ struct bytes_in *inflate_bytes(struct inflate *z);
 /* Bytes behind the last member that are neither padding nor another member; they are ignored. */
 bool inflate_has_garbage(const struct inflate *z);
 void inflate_close(struct inflate *z); /* NULL is fine */
+
+/* Bytes in memory as gzip, by ISA-L, which is several times as fast as zlib. `out` is empty before.
+ * False, and it is empty again: the library is not here, or the result is not smaller. */
+bool gzip_isal(const void *p, size_t n, struct buf *out);
 
 #endif
