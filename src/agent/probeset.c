@@ -117,7 +117,7 @@ void probe_set_interval(struct probe_set *p, mono_ns now, int64_t interval_ns)
     schedule_set_interval(&p->schedule, now, interval_ns);
     for (unsigned i = 0; i < p->schedule.n; i++)
         if (p->state[i])
-            p->probe[i]->set_period(p->state[i], p->schedule.item[i].period_ns);
+            probe_set_period(p->probe[i], p->state[i], p->schedule.item[i].period_ns);
 }
 
 void probe_set_resume(struct probe_set *p, mono_ns now)

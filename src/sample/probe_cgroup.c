@@ -45,7 +45,7 @@ enum {
 
 /* ---- limits ---- */
 
-static void probe_cgroup_set_slot(struct group *g, slot_id *slot, enum metric_id m, bool wanted)
+static void cgroup_set_slot(struct group *g, slot_id *slot, enum metric_id m, bool wanted)
 {
     if (wanted && *slot == SLOT_NONE)
         *slot = group_add(g, m, ENTITY_TOTAL);
@@ -59,7 +59,7 @@ static void probe_cgroup_set_slot(struct group *g, slot_id *slot, enum metric_id
 static void no_cpu_limit(struct cgroup_state *st, struct sink *s)
 {
     source_close(&st->throttle);
-    probe_cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, false);
+    cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, false);
     if (!st->cpu.version || !say_once(&st->said, SAID_NO_CPU_LIMIT))
         return;
     sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU_LIMIT), "no limit is set");
@@ -71,7 +71,7 @@ static void read_cpu_limit(struct cgroup_state *st, struct sink *s)
     struct cgroup_limit limit;
     const bool has = cgroup_cpu_limit(&st->cpu, &limit);
     st->cpu_limit_percent = has ? limit.value : 0;
-    probe_cgroup_set_slot(&st->slow, &st->cpu_limit_slot, M_CGROUP_CPU_LIMIT, has);
+    cgroup_set_slot(&st->slow, &st->cpu_limit_slot, M_CGROUP_CPU_LIMIT, has);
     if (!has) {
         no_cpu_limit(st, s);
         return;
@@ -92,7 +92,7 @@ static void read_mem_limit(struct cgroup_state *st, struct sink *s)
     struct cgroup_limit limit;
     const bool has = cgroup_mem_limit(&st->memory, &limit);
     st->mem_limit_bytes = has ? limit.value : 0;
-    probe_cgroup_set_slot(&st->slow, &st->mem_limit_slot, M_CGROUP_MEM_LIMIT, has);
+    cgroup_set_slot(&st->slow, &st->mem_limit_slot, M_CGROUP_MEM_LIMIT, has);
     if (!has && st->memory.version && say_once(&st->said, SAID_NO_MEM_LIMIT))
         sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_MEM_LIMIT), "no limit is set");
 }
@@ -123,7 +123,7 @@ static void put_usage(struct cgroup_state *st, struct sink *s)
             sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU), "%s does not report CPU time",
                       st->usage.path);
     } else {
-        probe_cgroup_set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
+        cgroup_set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
         if (group_counter(&st->fast, st->cpu_slot, &st->usage_us, us, 64, r.at) == COUNTER_RESET)
             lose_reset(s, &st->resets_said, LOST_METRIC(M_CGROUP_CPU));
     }
@@ -154,7 +154,7 @@ static void put_throttled(struct cgroup_state *st, struct sink *s)
                       "%s does not report throttling: no CPU limit can be set there",
                       st->throttle.path);
     } else {
-        probe_cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
+        cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
         if (group_counter(&st->fast, st->throttled_slot, &st->throttled_us, us, 64, r.at) ==
             COUNTER_RESET)
             lose_reset(s, &st->resets_said, LOST_METRIC(M_CGROUP_THROTTLED));
@@ -163,7 +163,7 @@ static void put_throttled(struct cgroup_state *st, struct sink *s)
 
 /* ---- memory ---- */
 
-static void probe_cgroup_put_memory(struct cgroup_state *st, struct sink *s)
+static void cgroup_put_memory(struct cgroup_state *st, struct sink *s)
 {
     char text[64];
     struct reading r;
@@ -173,7 +173,7 @@ static void probe_cgroup_put_memory(struct cgroup_state *st, struct sink *s)
     if (!source_read(&st->memory_now, text, sizeof text, &r)) {
         lose_read(s, &st->said, SAID_MEM_READ, LOST_METRIC(M_CGROUP_MEM), r.sys);
     } else if (procfs_cgroup_number(text, r.n, &bytes) && bytes != CGROUP_NO_LIMIT) {
-        probe_cgroup_set_slot(&st->slow, &st->mem_slot, M_CGROUP_MEM, true);
+        cgroup_set_slot(&st->slow, &st->mem_slot, M_CGROUP_MEM, true);
         group_gauge(&st->slow, st->mem_slot, (double)bytes);
     }
 }
@@ -205,7 +205,7 @@ static void cgroup_read(void *state, struct sink *s)
     group_commit(&st->fast, s, t);
     if (!cadence_due(&st->slow_at, t, slack))
         return;
-    probe_cgroup_put_memory(st, s);
+    cgroup_put_memory(st, s);
     group_gauge(&st->slow, st->cpu_limit_slot, st->cpu_limit_percent);
     group_gauge(&st->slow, st->mem_limit_slot, st->mem_limit_bytes);
     group_commit(&st->slow, s, t);
@@ -223,8 +223,8 @@ static void cgroup_set_period(void *state, int64_t period_ns)
     group_set_period(&st->slow, st->slow_at.period_ns);
 }
 
-static void probe_cgroup_open_file(struct source *f, const struct cgroup_place *p, const char *v1,
-                                   const char *v2)
+static void cgroup_open_file(struct source *f, const struct cgroup_place *p, const char *v1,
+                             const char *v2)
 {
     struct err ignored;
     if (p->version && source_open(f, &ignored, "%s/%s", p->folder, p->version == 1 ? v1 : v2))
@@ -247,8 +247,8 @@ static int cgroup_open(void *state, const struct probe_env *env, int64_t period_
     cgroup_finder_close(&finder);
     if (!st->cpu.version && !st->cpuacct.version && !st->memory.version)
         return err_set(e, ERR_NOT_FOUND, "the job's control group is not visible");
-    probe_cgroup_open_file(&st->usage, &st->cpuacct, "cpuacct.usage", "cpu.stat");
-    probe_cgroup_open_file(&st->memory_now, &st->memory, "memory.usage_in_bytes", "memory.current");
+    cgroup_open_file(&st->usage, &st->cpuacct, "cpuacct.usage", "cpu.stat");
+    cgroup_open_file(&st->memory_now, &st->memory, "memory.usage_in_bytes", "memory.current");
     group_open(&st->fast, "cgroup", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->slow, "cgroupmem", MAX_OF(period_ns, MEM_PERIOD_NS));
     cgroup_set_period(st, period_ns);

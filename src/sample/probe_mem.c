@@ -33,7 +33,7 @@ static void put_swap(struct mem_state *st, const struct meminfo *m, struct sink 
     group_gauge(&st->group, st->swap, total > free_kb ? (double)(total - free_kb) : 0);
 }
 
-static void probe_mem_put_memory(struct mem_state *st, const struct meminfo *m)
+static void mem_put_memory(struct mem_state *st, const struct meminfo *m)
 {
     const double total = (double)m->kb[MEM_TOTAL];
     const double available = (double)meminfo_available_kb(m);
@@ -61,7 +61,7 @@ static void mem_read(void *state, struct sink *s)
                       st->meminfo.path);
         return;
     }
-    probe_mem_put_memory(st, &m);
+    mem_put_memory(st, &m);
     put_swap(st, &m, s);
     group_commit(&st->group, s, r.at);
 }
@@ -80,12 +80,6 @@ static int mem_open(void *state, const struct probe_env *env, int64_t period_ns,
     return 0;
 }
 
-static void mem_set_period(void *state, int64_t period_ns)
-{
-    struct mem_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
-}
-
 static void mem_close(void *state)
 {
     struct mem_state *st = state;
@@ -101,6 +95,6 @@ const struct probe probe_mem = {
     .state_size = sizeof(struct mem_state),
     .open = mem_open,
     .read = mem_read,
-    .set_period = mem_set_period,
+    .group = offsetof(struct mem_state, group),
     .close = mem_close,
 };

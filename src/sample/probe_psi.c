@@ -120,12 +120,6 @@ static int psi_open(void *state, const struct probe_env *env, int64_t period_ns,
     return err_set(e, ERR_NOT_FOUND, "%s/pressure cannot be read: %s", env->proc, strerror(sys));
 }
 
-static void psi_set_period(void *state, int64_t period_ns)
-{
-    struct psi_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
-}
-
 static void psi_close(void *state)
 {
     struct psi_state *st = state;
@@ -142,6 +136,6 @@ const struct probe probe_psi = {
     .state_size = sizeof(struct psi_state),
     .open = psi_open,
     .read = psi_read,
-    .set_period = psi_set_period,
+    .group = offsetof(struct psi_state, group),
     .close = psi_close,
 };

@@ -71,12 +71,6 @@ static int self_open(void *state, const struct probe_env *env, int64_t period_ns
     return 0;
 }
 
-static void self_set_period(void *state, int64_t period_ns)
-{
-    struct self_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
-}
-
 static void self_close(void *state)
 {
     struct self_state *st = state;
@@ -92,6 +86,6 @@ const struct probe probe_self = {
     .state_size = sizeof(struct self_state),
     .open = self_open,
     .read = self_read,
-    .set_period = self_set_period,
+    .group = offsetof(struct self_state, group),
     .close = self_close,
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvml_dev.h - what the NVIDIA probes share: the open library, and how each GPU and each reading
- * stands.
+/* nvml_internal.h - what the NVIDIA probes share: the open library, and how each GPU and each
+ * reading stands.
  *
  * A reading that fails is told once as a loss and then left alone: for good when the driver does
  * not offer it, for NVML_RETRY_NS otherwise. A GPU that is lost is told once for all probes, none
  * of them asks it any more, and whoever comes first after NVML_RETRY_NS looks whether it is back.
  * The probes run in different threads, so what they share about a GPU is atomic. */
-#ifndef SAMPLE_NVML_DEV_H
-#define SAMPLE_NVML_DEV_H
+#ifndef SAMPLE_NVML_INTERNAL_H
+#define SAMPLE_NVML_INTERNAL_H
 
 #include <stdatomic.h>
 
