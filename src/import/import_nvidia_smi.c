@@ -668,8 +668,8 @@ static int smi_read_line(struct smi *s, const char *line, size_t len, bool cut, 
 static int smi_read_lines(struct smi *s, struct err *e)
 {
     struct import_lines *l = xcalloc(1, sizeof *l);
-    const char *p;
-    size_t len;
+    const char *p = "";
+    size_t len = 0;
     int rc;
     l->in = s->ask->in;
     while ((rc = import_lines_next(l, &p, &len, e)) > 0) {
