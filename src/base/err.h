@@ -28,6 +28,15 @@ struct err {
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Appends ": <strerror(errno)>". */
 int err_sys(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Returns the error of a call to the caller of this function, for functions that have nothing to
+ * give back. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        const int try_rc_ = (call);                                                                \
+        if (try_rc_)                                                                               \
+            return try_rc_;                                                                        \
+    } while (0)
+
 /* Puts "<text>: " before the message already there; returns e->code. */
 int err_in(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

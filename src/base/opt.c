@@ -160,9 +160,7 @@ static int opt_set_value(struct parser *p, int i, const char *text, struct err *
     struct opt_value *v = &p->out->v[i];
     if (v->given && !o->repeat && o->type != OPT_FLAG)
         return err_set(e, ERR_USAGE, "--%s is given twice ('%s' and '%s')", o->name, v->text, text);
-    const int rc = opt_parse_value(o, text, p->arena, &v->number, e);
-    if (rc != 0)
-        return rc;
+    TRY(opt_parse_value(o, text, p->arena, &v->number, e));
     v->given = true;
     v->text = text;
     if (!o->repeat)

@@ -366,9 +366,7 @@ static int chrome_put_phases(struct chrome *c, struct err *e)
 {
     struct run_phases p;
     struct jw j;
-    const int rc = phases_read(c->job->run, &c->arena, &p, e);
-    if (rc != 0)
-        return rc;
+    TRY(phases_read(c->job->run, &c->arena, &p, e));
     const int64_t tid = chrome_derived_tid(c, 0);
     chrome_name_thread(c, CHROME_RUN_PID, tid, "phases", 0);
     for (size_t i = 0; i < p.n; i++) {

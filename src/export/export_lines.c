@@ -184,12 +184,11 @@ static int lines_put_events(void *to, const struct run_track *t, const struct ru
                             size_t n, struct err *e)
 {
     struct line_writer *l = to;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         event_fields(&l->f, l, t, &v[i]);
-        rc = outfile_pass(l->out, e);
+        TRY(outfile_pass(l->out, e));
     }
-    return rc;
+    return 0;
 }
 
 static void track_line(struct line_writer *l, size_t i)
@@ -270,12 +269,11 @@ static int lines_put_steps(struct line_writer *l, struct err *e)
     row_columns_of(&l->columns, &row_Step, step_columns, &l->arena);
     if (!is_json(l))
         row_csv_head(&l->columns, &l->out->buf);
-    int rc = run_losses(l->job->run, &l->arena, &lost, &n_lost, e);
-    if (rc == 0)
-        rc = steps_read(l->job->run, &l->arena, &ranks, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = lines_put_rank(l, &ranks[i], lost, n_lost, e);
-    return rc;
+    TRY(run_losses(l->job->run, &l->arena, &lost, &n_lost, e));
+    TRY(steps_read(l->job->run, &l->arena, &ranks, &n, e));
+    for (size_t i = 0; i < n; i++)
+        TRY(lines_put_rank(l, &ranks[i], lost, n_lost, e));
+    return 0;
 }
 
 /* ---- operators ---- */
@@ -322,9 +320,7 @@ static int lines_put_head(struct line_writer *l, struct err *e)
     const char *node = l->job->ask.node;
     struct node_clocks clocks;
     struct jw j;
-    const int rc = about_clocks(l->job->run, &l->arena, &clocks, e);
-    if (rc != 0)
-        return rc;
+    TRY(about_clocks(l->job->run, &l->arena, &clocks, e));
     begin_line(l, &j, "footplate");
     about_run(&j, info);
     end_line(l, &j);
@@ -346,32 +342,30 @@ static int lines_put_remarks(struct line_writer *l, struct err *e)
     struct run_mark *said;
     struct jw j;
     size_t n_lost, n_said;
-    int rc = run_losses(l->job->run, &l->arena, &lost, &n_lost, e);
-    if (rc == 0)
-        rc = run_marks(l->job->run, &l->arena, &said, &n_said, e);
-    for (size_t i = 0; rc == 0 && i < n_lost; i++) {
+    TRY(run_losses(l->job->run, &l->arena, &lost, &n_lost, e));
+    TRY(run_marks(l->job->run, &l->arena, &said, &n_said, e));
+    for (size_t i = 0; i < n_lost; i++) {
         if (!loss_is_kept(info, &lost[i]))
             continue;
         begin_line(l, &j, "loss");
         about_loss(&j, &lost[i]);
         end_line(l, &j);
     }
-    for (size_t i = 0; rc == 0 && i < n_said; i++) {
+    for (size_t i = 0; i < n_said; i++) {
         begin_line(l, &j, "mark");
         about_mark(&j, &said[i]);
         end_line(l, &j);
     }
-    return rc;
+    return 0;
 }
 
 static int lines_put_all(struct line_writer *l, struct err *e)
 {
     static part_fn *const parts[] = {lines_put_head, lines_put_remarks, lines_put_samples,
                                      put_all_events};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
-        rc = parts[i](l, e);
-    return rc;
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        TRY(parts[i](l, e));
+    return 0;
 }
 
 static const struct {

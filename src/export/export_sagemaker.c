@@ -469,8 +469,7 @@ static int pevents_put(void *to, const struct run_track *t, const struct run_eve
 {
     struct pevents *p = to;
     char room[LANE_LEN];
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct event *x = &v[i].event;
         if (x->kind != EVENT_SPAN)
             continue;
@@ -480,9 +479,9 @@ static int pevents_put(void *to, const struct run_track *t, const struct run_eve
                                .dur_ns = x->dur_ns,
                                .step = pevents_step_at(p, v[i].at),
                                .thread = t->track.kind == TRACK_THREAD ? t->track.id : 0};
-        rc = pevents_put_span(p, &s, e);
+        TRY(pevents_put_span(p, &s, e));
     }
-    return rc;
+    return 0;
 }
 
 static bool pevents_in_window(const struct series_ask *ask, const struct step *s)
@@ -493,15 +492,14 @@ static bool pevents_in_window(const struct series_ask *ask, const struct step *s
 
 static int pevents_put_steps(struct pevents *p, struct err *e)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && p->steps && i < p->steps->n; i++) {
+    for (size_t i = 0; p->steps && i < p->steps->n; i++) {
         const struct step *s = &p->steps->steps[i];
         const char *lane = mode_lanes[s->mode];
         if (pevents_in_window(&p->job->ask, s))
-            rc = pevents_put_span(
-                p, &(struct span){lane, lane, s->start, s->dur_ns, s->number, 0, s}, e);
+            TRY(pevents_put_span(
+                p, &(struct span){lane, lane, s->start, s->dur_ns, s->number, 0, s}, e));
     }
-    return rc;
+    return 0;
 }
 
 /* ---- processes ---- */
@@ -567,18 +565,15 @@ int sagemaker_events(const struct export_job *job, struct err *e)
 static int put_ends(const struct export_job *job, struct err *e)
 {
     const struct buf none = {0};
-    int rc = sagemaker_file(job, "system/training_job_end.ts", &none, e);
-    if (rc == 0)
-        rc = sagemaker_file(job, "framework/training_job_end.ts", &none, e);
-    return rc;
+    TRY(sagemaker_file(job, "system/training_job_end.ts", &none, e));
+    return sagemaker_file(job, "framework/training_job_end.ts", &none, e);
 }
 
 static int write_sagemaker(const struct export_job *job, struct err *e)
 {
-    int rc = sagemaker_system(job, e);
-    if (rc == 0)
-        rc = sagemaker_events(job, e);
-    return rc == 0 ? put_ends(job, e) : rc;
+    TRY(sagemaker_system(job, e));
+    TRY(sagemaker_events(job, e));
+    return put_ends(job, e);
 }
 
 const struct export_format export_sagemaker = {

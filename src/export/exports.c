@@ -52,9 +52,7 @@ static bool export_wanted(const struct series_ask *ask, const struct run_track *
 int export_tracks(const struct export_job *job, struct arena *a, struct tracks *out, struct err *e)
 {
     size_t kept = 0;
-    const int rc = events_tracks(job->run, a, &out->v, &out->n, e);
-    if (rc != 0)
-        return rc;
+    TRY(events_tracks(job->run, a, &out->v, &out->n, e));
     for (size_t i = 0; i < out->n; i++)
         if (export_wanted(&job->ask, &out->v[i]))
             out->v[kept++] = out->v[i];

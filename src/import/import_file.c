@@ -87,10 +87,9 @@ static int open_plain(struct import_file_source *s, struct err *e)
     s->plain = &s->file.in;
     if (n <= 0 || !inflate_sniff(magic, (size_t)n))
         return 0;
-    const int rc = inflate_open(&s->inflate, &s->file.in, INFLATE_ANY, e);
-    if (rc == 0)
-        s->plain = inflate_bytes(s->inflate);
-    return rc;
+    TRY(inflate_open(&s->inflate, &s->file.in, INFLATE_ANY, e));
+    s->plain = inflate_bytes(s->inflate);
+    return 0;
 }
 
 /* Nobody else reads from here on. */
@@ -202,9 +201,7 @@ static void import_file_machine(void *ctx, const struct import_machine *m)
 static int run_source(struct import_file_source *s, const struct import_file_ask *ask,
                       struct import_file_result *out, struct err *e)
 {
-    int rc = import_file_read_head(s, e);
-    if (rc != 0)
-        return rc;
+    TRY(import_file_read_head(s, e));
     if (s->head_len == 0)
         return err_set(e, ERR_FORMAT, "the file is empty");
     out->format = ask->format ? ask->format : importer_sniff(s->head, s->head_len);

@@ -258,9 +258,7 @@ static int add_pieces(struct parsing *p, size_t node, const char *entity,
                       const struct scene_series_wanted *w, struct err *e)
 {
     struct scene_series *x = NULL;
-    const int rc = scene_series_of(p, node, w->metric, entity, &x, e);
-    if (rc != 0)
-        return rc;
+    TRY(scene_series_of(p, node, w->metric, entity, &x, e));
     for (size_t i = 0; i < w->n; i++) {
         x->pieces = scene_grow(p->arena, x->pieces, x->n, &x->cap, sizeof *x->pieces);
         x->pieces[x->n++] = w->pieces[i];
@@ -284,12 +282,11 @@ static int add_to_node(struct parsing *p, size_t node, const struct scene_series
     if (all == 0)
         return err_set(e, ERR_FORMAT, "node '%s' does not declare its number of '%s'", d->id,
                        w->entity);
-    int rc = 0;
-    for (unsigned i = 0; i < all && rc == 0; i++) {
+    for (unsigned i = 0; i < all; i++) {
         snprintf(entity, sizeof entity, "%.*s%u", (int)len - 1, w->entity, i);
-        rc = add_pieces(p, node, entity, w, e);
+        TRY(add_pieces(p, node, entity, w, e));
     }
-    return rc;
+    return 0;
 }
 
 /* The first word is a node, or '*' for all of them. */
@@ -422,10 +419,9 @@ static int scene_on_node(struct parsing *p, struct err *e)
         return err_set(e, ERR_LIMIT, "more than %d nodes", SCENE_NODES_MOST);
     struct scene_node *d = ADD(p, nodes, n_nodes, cap_nodes);
     *d = (struct scene_node){.id = id};
-    int rc = 0;
-    while (rc == 0 && !word_last(p))
-        rc = node_fact(d, word_next(p), e);
-    return rc;
+    while (!word_last(p))
+        TRY(node_fact(d, word_next(p), e));
+    return 0;
 }
 
 static int on_interval(struct parsing *p, struct err *e)
@@ -622,9 +618,7 @@ static int check_whole(const struct scene *s, struct err *e)
     double size = 0;
     if (s->n_nodes == 0)
         return err_set(e, ERR_FORMAT, "the scene has no nodes");
-    const int rc = check_steps(s, &size, e);
-    if (rc != 0)
-        return rc;
+    TRY(check_steps(s, &size, e));
     const double end = (double)scene_end(s);
     size += end / (double)s->interval_ns * (double)s->n_series;
     for (size_t i = 0; i < s->n_ranks; i++)

@@ -95,10 +95,9 @@ static int steps_word(struct parsing *p, struct scene_steps *x, struct err *e)
 /* 1000 x 500ms */
 static int take_times(struct parsing *p, int64_t *count, int64_t *dur_ns, struct err *e)
 {
-    int rc = word_count(p, 1, STEPS_MOST, count, e);
-    if (rc == 0)
-        rc = word_want(p, "x", e);
-    return rc != 0 ? rc : word_time(p, dur_ns, e);
+    TRY(word_count(p, 1, STEPS_MOST, count, e));
+    TRY(word_want(p, "x", e));
+    return word_time(p, dur_ns, e);
 }
 
 static int on_steps(struct many *m, struct err *e)
@@ -201,22 +200,20 @@ static int take_every(struct parsing *p, struct scene_after *x, struct err *e)
 static int on_eval(struct many *m, struct err *e)
 {
     struct scene_after x = {0};
-    int rc = take_times(m->p, &x.count, &x.dur_ns, e);
-    if (rc == 0)
-        rc = take_every(m->p, &x, e);
-    while (rc == 0 && !clause_ends(m->p))
-        rc = scene_rank_take_part(m->p, x.parts, &x.n_parts, e);
-    return rc != 0 ? rc : add_after(m, "eval", &x, e);
+    TRY(take_times(m->p, &x.count, &x.dur_ns, e));
+    TRY(take_every(m->p, &x, e));
+    while (!clause_ends(m->p))
+        TRY(scene_rank_take_part(m->p, x.parts, &x.n_parts, e));
+    return add_after(m, "eval", &x, e);
 }
 
 /* checkpoint 3s every 100 */
 static int on_checkpoint(struct many *m, struct err *e)
 {
     struct scene_after x = {0};
-    int rc = word_time(m->p, &x.dur_ns, e);
-    if (rc == 0)
-        rc = take_every(m->p, &x, e);
-    return rc != 0 ? rc : add_after(m, "checkpoint", &x, e);
+    TRY(word_time(m->p, &x.dur_ns, e));
+    TRY(take_every(m->p, &x, e));
+    return add_after(m, "checkpoint", &x, e);
 }
 
 /* ---- events ---- */
@@ -241,40 +238,32 @@ static int want_name(const char *name, struct err *e)
 static int on_span(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_SPAN, .name = word_next(m->p)};
-    int rc = want_name(x.name, e);
-    if (rc == 0)
-        rc = word_range(m->p, true, &x.at_ns, &x.to_ns, e);
-    if (rc == 0)
-        scene_rank_add_event(m, &x);
-    return rc;
+    TRY(want_name(x.name, e));
+    TRY(word_range(m->p, true, &x.at_ns, &x.to_ns, e));
+    scene_rank_add_event(m, &x);
+    return 0;
 }
 
 /* mark loader.start 10s */
 static int on_event_mark(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_MARK, .name = word_next(m->p)};
-    int rc = want_name(x.name, e);
-    if (rc == 0)
-        rc = word_time(m->p, &x.at_ns, e);
-    if (rc == 0)
-        scene_rank_add_event(m, &x);
-    return rc;
+    TRY(want_name(x.name, e));
+    TRY(word_time(m->p, &x.at_ns, e));
+    scene_rank_add_event(m, &x);
+    return 0;
 }
 
 /* count batch.size 32 at 10s */
 static int on_count(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_COUNT, .name = word_next(m->p)};
-    int rc = want_name(x.name, e);
-    if (rc == 0)
-        rc = word_count(m->p, INT64_MIN, INT64_MAX, &x.value, e);
-    if (rc == 0)
-        rc = word_want(m->p, "at", e);
-    if (rc == 0)
-        rc = word_time(m->p, &x.at_ns, e);
-    if (rc == 0)
-        scene_rank_add_event(m, &x);
-    return rc;
+    TRY(want_name(x.name, e));
+    TRY(word_count(m->p, INT64_MIN, INT64_MAX, &x.value, e));
+    TRY(word_want(m->p, "at", e));
+    TRY(word_time(m->p, &x.at_ns, e));
+    scene_rank_add_event(m, &x);
+    return 0;
 }
 
 static int64_t scene_rank_count_events(const struct many *m)
@@ -293,9 +282,7 @@ static int on_cpu(struct many *m, struct err *e)
     int64_t from = 0, to = 0;
     if (!scene_number(w, &percent) || percent < 0 || percent > 100000)
         return err_set(e, ERR_FORMAT, "'%.60s' is not a CPU utilization (example: 98%%)", w);
-    const int rc = word_range(m->p, false, &from, &to, e);
-    if (rc != 0)
-        return rc;
+    TRY(word_range(m->p, false, &from, &to, e));
     if ((to - from) / NS_PER_S >=
         (CPU_EVENTS_MOST - scene_rank_count_events(m)) / (m->to - m->from + 1))
         return err_set(e, ERR_LIMIT, "more than %d seconds of CPU time", CPU_EVENTS_MOST);
@@ -324,19 +311,13 @@ static int on_waits(struct many *m, struct err *e)
 {
     const char *op = word_next(m->p), *where = word_next(m->p);
     int64_t count = 0, each_ns = 0, at = 0;
-    int rc = want_name(op, e);
-    if (rc == 0)
-        rc = want_name(where, e);
-    if (rc == 0)
-        rc = take_times(m->p, &count, &each_ns, e);
-    if (rc == 0)
-        rc = word_want(m->p, "at", e);
-    if (rc == 0)
-        rc = word_time(m->p, &at, e);
-    if (rc == 0 && each_ns > INT64_MAX / count)
-        rc = err_set(e, ERR_LIMIT, "the total wait time is too long");
-    if (rc != 0)
-        return rc;
+    TRY(want_name(op, e));
+    TRY(want_name(where, e));
+    TRY(take_times(m->p, &count, &each_ns, e));
+    TRY(word_want(m->p, "at", e));
+    TRY(word_time(m->p, &at, e));
+    if (each_ns > INT64_MAX / count)
+        return err_set(e, ERR_LIMIT, "the total wait time is too long");
     const char *place = arena_printf(m->p->arena, "%s %s", op, where);
     add_total(m, "calls", place, at, count);
     add_total(m, "ns", place, at, count * each_ns);

@@ -238,9 +238,7 @@ static int cgroup_open(void *state, const struct probe_env *env, int64_t period_
     struct err ignored;
     /* Another process has the number there: then our own group, which the job is in too. */
     const int pid = proc_check(env->proc, &ignored) == 0 ? env->root_pid : 0;
-    const int rc = cgroup_finder_open(&finder, env->proc, env->sys, pid, e);
-    if (rc)
-        return rc;
+    TRY(cgroup_finder_open(&finder, env->proc, env->sys, pid, e));
     cgroup_find(&finder, "cpu", &st->cpu);
     cgroup_find(&finder, "cpuacct", &st->cpuacct);
     cgroup_find(&finder, "memory", &st->memory);

@@ -268,9 +268,7 @@ static void cpu_read(void *state, struct sink *s)
 static int cpu_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
     struct cpu_state *st = state;
-    const int rc = source_open(&st->stat, e, "%s/stat", env->proc);
-    if (rc)
-        return rc;
+    TRY(source_open(&st->stat, e, "%s/stat", env->proc));
     st->want = cpu_room(st);
     st->total.core = CPU_ALL;
     const long hz = sysconf(_SC_CLK_TCK);

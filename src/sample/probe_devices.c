@@ -197,9 +197,7 @@ static void devices_warm(const struct devices *st, size_t size)
 static int devices_open(struct devices *st, const struct device_family *f, const char *file,
                         const struct probe_env *env, int64_t period_ns, struct err *e)
 {
-    const int rc = source_open(&st->file, e, "%s/%s", env->proc, file);
-    if (rc)
-        return rc;
+    TRY(source_open(&st->file, e, "%s/%s", env->proc, file));
     st->family = f;
     st->sys = xstrdup(env->sys);
     group_open(&st->group, f->name, MAX_OF(period_ns, MIN_PERIOD_NS));
@@ -379,10 +377,9 @@ static void disk_set_period(void *state, int64_t period_ns)
 static int disk_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
     struct disk_state *st = state;
-    const int rc = devices_open(&st->devices, &disks, "diskstats", env, period_ns, e);
-    if (rc == 0)
-        disk_set_period(st, period_ns);
-    return rc;
+    TRY(devices_open(&st->devices, &disks, "diskstats", env, period_ns, e));
+    disk_set_period(st, period_ns);
+    return 0;
 }
 
 const struct probe probe_disk = {

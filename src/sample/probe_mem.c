@@ -69,9 +69,7 @@ static void mem_read(void *state, struct sink *s)
 static int mem_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
     struct mem_state *st = state;
-    const int rc = source_open(&st->meminfo, e, "%s/meminfo", env->proc);
-    if (rc)
-        return rc;
+    TRY(source_open(&st->meminfo, e, "%s/meminfo", env->proc));
     group_open(&st->group, "mem", MAX_OF(period_ns, MIN_PERIOD_NS));
     st->util = group_add(&st->group, M_MEM_UTIL, ENTITY_TOTAL);
     st->used = group_add(&st->group, M_MEM_USED, ENTITY_TOTAL);

@@ -153,9 +153,7 @@ static int nvml_fast_open(void *state, const struct probe_env *env, int64_t peri
                           struct err *e)
 {
     struct nvml_fast_state *st = state;
-    const int rc = nvml_of(env, &st->lib, e);
-    if (rc != 0)
-        return rc;
+    TRY(nvml_of(env, &st->lib, e));
     group_open(&st->often, "nvml", MAX_OF(period_ns, NVML_PERIOD_NS));
     group_open(&st->rare, "nvml_rare", MAX_OF(period_ns, RARE_PERIOD_NS));
     for (unsigned g = 0; g < st->lib->n; g++)
@@ -353,9 +351,7 @@ static const char *start_gpu(const struct nvml_lib *lib, const struct nvml_gpu *
 static int gpm_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
     struct gpm_state *st = state;
-    const int rc = nvml_of(env, &st->lib, e);
-    if (rc != 0)
-        return rc;
+    TRY(nvml_of(env, &st->lib, e));
     for (unsigned g = 0; g < st->lib->n; g++) {
         st->one[g].refused = start_gpu(st->lib, &st->lib->gpu[g], &st->one[g]);
         atomic_store(&st->lib->gpu[g].gpm_pcie, !st->one[g].refused);

@@ -529,9 +529,7 @@ static int nvml_slow_open(void *state, const struct probe_env *env, int64_t peri
                           struct err *e)
 {
     struct nvml_slow_state *st = state;
-    const int rc = nvml_of(env, &st->lib, e);
-    if (rc != 0)
-        return rc;
+    TRY(nvml_of(env, &st->lib, e));
     st->may_block.period_ns = BLOCK_PERIOD_NS;
     group_open(&st->group, "nvml_slow", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->energies, "nvml_energy", MAX_OF(period_ns, ENERGY_PERIOD_NS));

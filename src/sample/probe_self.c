@@ -57,9 +57,7 @@ static void self_read(void *state, struct sink *s)
 static int self_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
     struct self_state *st = state;
-    const int rc = source_open(&st->statm, e, "%s/self/statm", env->proc);
-    if (rc)
-        return rc;
+    TRY(source_open(&st->statm, e, "%s/self/statm", env->proc));
     st->env = *env;
     st->page_bytes = (double)sysconf(_SC_PAGESIZE);
     group_open(&st->group, "self", MAX_OF(period_ns, MIN_PERIOD_NS));

@@ -462,9 +462,7 @@ int proctree_open(struct proctree **out, const char *proc, int root_pid, int sel
                   unsigned keep_open, struct err *e)
 {
     struct pid_stat root;
-    const int rc = proc_check(proc, e);
-    if (rc)
-        return rc;
+    TRY(proc_check(proc, e));
     const int dir = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(e, "open '%s'", proc);
