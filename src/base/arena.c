@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c - chunks of doubling size, each a list node with its bytes behind it. */
+/* arena.c - chunks of doubling size, each a list node with its bytes after it. */
 #include "base/arena.h"
 
 #include <stdarg.h>

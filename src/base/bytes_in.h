@@ -10,16 +10,16 @@
 #include "base/err.h"
 
 struct bytes_in {
-    /* Up to `most` bytes into `to`. Returns how many, 0 at the end (and again when asked again),
+    /* Up to `most` bytes into `to`. Returns how many, 0 at the end (and again at the next call),
      * or the negative code of `e`. */
     int64_t (*read)(struct bytes_in *in, void *to, size_t most, struct err *e);
 };
 
-/* As many as there is room for, unless they end before. A failure behind some bytes is told by the
- * next call. */
+/* As many as there is room for, unless they end before. A failure after some bytes is reported by
+ * the next call. */
 int64_t bytes_read_full(struct bytes_in *in, void *to, size_t most, struct err *e);
 
-/* A file that the caller has open and closes; read from where it stands. */
+/* A file that the caller has open and closes; read from where it is. */
 struct bytes_file {
     struct bytes_in in;
     int fd;

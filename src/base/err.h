@@ -12,7 +12,7 @@ enum err_code {
     ERR_SYS = -1,       /* the system refused; err.sys holds errno */
     ERR_FORMAT = -2,    /* bytes that are not what they should be */
     ERR_LIMIT = -3,     /* larger than we are willing to handle */
-    ERR_USAGE = -4,     /* the user asked for something that does not exist */
+    ERR_USAGE = -4,     /* the user requested something that does not exist */
     ERR_NOT_FOUND = -5, /* no such run, node, metric... */
     ERR_BUSY = -6,      /* somebody else holds it */
     ERR_VERSION = -7,   /* written by a newer version */

@@ -274,7 +274,7 @@ int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *
 }
 
 /* A new file with a unique name and the permissions of the umask: mkstemp would take them
- * from everybody, and the umask cannot be asked for without changing it. */
+ * from everybody, and the umask cannot be read without changing it. */
 static int create_beside(int *fd, char *tmp, const char *path, struct err *e)
 {
     uint64_t number;

@@ -276,7 +276,7 @@ struct inflate {
     const uint8_t *next;
     size_t left; /* at next */
     uint64_t made;
-    struct err failed; /* with code: told to everybody who asks from then on */
+    struct err failed; /* with code: returned by every later read */
     uint8_t bytes[IN_BYTES];
 };
 

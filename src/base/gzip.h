@@ -19,11 +19,11 @@ struct inflate;
 
 /* Whether the bytes begin as gzip does. */
 bool inflate_sniff(const void *p, size_t n);
-/* ERR_NOT_FOUND when the engine asked for is not there. `from` must outlive it. */
+/* ERR_NOT_FOUND when the requested engine is not there. `from` must outlive it. */
 MUST_CHECK int inflate_open(struct inflate **out, struct bytes_in *from, enum inflate_engine engine,
                             struct err *e);
 struct bytes_in *inflate_bytes(struct inflate *z);
-/* Bytes behind the last member that are neither padding nor another member; they are ignored. */
+/* Bytes after the last member that are neither padding nor another member; they are ignored. */
 bool inflate_has_garbage(const struct inflate *z);
 void inflate_close(struct inflate *z); /* NULL is fine */
 

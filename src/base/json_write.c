@@ -212,7 +212,7 @@ static int exponent_of(double v)
     return e;
 }
 
-/* `n` digits of v, then zeros or a point where they belong. Zeros behind the point are left out. */
+/* `n` digits of v, then zeros or a point where they belong. Zeros after the point are left out. */
 static char *put_digits(char *p, uint64_t v, int exponent)
 {
     char digits[DIGITS];

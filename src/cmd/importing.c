@@ -303,7 +303,7 @@ static void importing_take_part(struct importing *m, struct folder_file *x,
         return;
     }
     if (r->rank < 0 && x->hint.has_rank)
-        pids_tell_rank(&part->node->pids, x->hint.rank, r->first);
+        pids_put_rank(&part->node->pids, x->hint.rank, r->first);
     if (rc != 0)
         part->failed = arena_strdup(&m->from->arena, e->msg);
     m->n_good += rc == 0;

@@ -3,8 +3,8 @@
  * numbers.
  *
  * pids: 1 the run itself (phases, steps), then one for each node (its metrics and marks), then one
- * for each process that told events. tids: LANES for each track of the run, of which the first is
- * used unless spans overlap without one being in the other; behind those, the tracks that are
+ * for each process that had events. tids: LANES for each track of the run, of which the first is
+ * used unless spans overlap without one being in the other; after those, the tracks that are
  * derived. */
 #ifndef EXPORT_CHROME_INTERNAL_H
 #define EXPORT_CHROME_INTERNAL_H

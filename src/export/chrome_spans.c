@@ -2,7 +2,7 @@
 /* chrome_spans.c - the events of tracks as events of a Chrome trace.
  *
  * Spans and steps are X, marks i, numbers C; launches and what they launched are tied by s and f.
- * What the trace format has no word for stands among the arguments, or, where arguments would be
+ * What the trace format has no word for is among the arguments, or, where arguments would be
  * drawn as curves, under "fp". import_footplate.c reads all of it back. */
 #include <math.h>
 #include <stdlib.h>
@@ -135,7 +135,7 @@ static bool flows_has(struct flows *f, uint64_t link)
 
 #define PUT(b, literal) buf_put((b), "" literal, sizeof(literal) - 1)
 
-/* Names among the arguments that mean something; a text with one of these stays in one piece. */
+/* Names among the arguments that mean something; a text with one of these stays as one text. */
 static const char *const own_args[] = {"value",    "correlation", "External id", "step", "mode",
                                        "category", "end",         "text",        "real"};
 

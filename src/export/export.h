@@ -54,7 +54,7 @@ struct tracks {
 };
 
 /* The tracks that the job is about: of its node, with events in its window. Those of one process
- * stand together, threads before devices. */
+ * are together, threads before devices. */
 MUST_CHECK int export_tracks(const struct export_job *job, struct arena *a, struct tracks *out,
                              struct err *e);
 

@@ -51,7 +51,7 @@ static int64_t chrome_node_pid(const struct chrome *c, const char *node)
     return CHROME_RUN_PID;
 }
 
-/* tid of the first derived track, and those behind it. */
+/* tid of the first derived track, and those after it. */
 static int64_t chrome_derived_tid(const struct chrome *c, size_t i)
 {
     return (int64_t)(c->tracks.n * CHROME_LANES + i) + 1;
@@ -282,7 +282,7 @@ static int chrome_head(struct chrome *c, struct err *e)
 
 /* ---- samples: one counter per series ---- */
 
-/* A counter from its pid to its time, and what stands behind the time: the unit names the value. */
+/* A counter from its pid to its time, and what is after the time: the unit names the value. */
 static void chrome_put_prefix(void *to, const struct row_group *g, const struct row_column *col)
 {
     struct chrome *c = to;

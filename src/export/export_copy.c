@@ -17,7 +17,7 @@ struct copying {
     struct arena arena;
     struct node_clocks clocks;
     struct tracks tracks;
-    /* The group of samples that is being told. */
+    /* The group of samples that is being copied. */
     struct group group;
     struct series_teller columns; /* tells whether they are the ones before */
     bool changed;

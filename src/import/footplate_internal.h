@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* footplate_internal.h - between the files of the importer of our own exports: a record as it
- * stands in the input (import_footplate.c fills it), and what it becomes (footplate_tell.c,
+ * is in the input (import_footplate.c fills it), and what it becomes (footplate_records.c,
  * footplate_rows.c).
  */
 #ifndef IMPORT_FOOTPLATE_INTERNAL_H
@@ -87,7 +87,7 @@ struct footplate {
     char text[EVENT_NAME_MOST];
 
     int64_t base_ns, lanes, version;
-    bool ours; /* it said that it is an export of ours */
+    bool ours; /* it declares that it is an export of ours */
     struct fp_node *nodes;
     uint32_t n_nodes;
     struct fp_track *tracks; /* by their number */
@@ -120,21 +120,21 @@ bool fp_is(const struct footplate *f, enum footplate_key k, const char *text);
 unsigned fp_word(const struct footplate *f, enum footplate_key k, const char *const *names,
                  unsigned n, unsigned otherwise);
 
-/* ---- footplate_tell.c: what a record says ---- */
+/* ---- footplate_records.c: what a record says ---- */
 
-void fp_tell_run(struct footplate *f, const struct json_text *about);
-void fp_tell_node(void *f);
-void fp_tell_track(void *f);
-void fp_tell_loss(void *f);
-void fp_tell_mark(void *f);
-void fp_tell_event(void *f);       /* a line of its own */
-void fp_tell_trace_event(void *f); /* an element of traceEvents */
+void fp_put_run(struct footplate *f, const struct json_text *about);
+void fp_put_node(void *f);
+void fp_put_track(void *f);
+void fp_put_loss(void *f);
+void fp_put_mark(void *f);
+void fp_emit_event(void *f);      /* a line of its own */
+void fp_put_trace_event(void *f); /* an element of traceEvents */
 void fp_flush_events(struct footplate *f);
 
 /* ---- footplate_rows.c: samples ---- */
 
-void fp_tell_series(void *f);
-void fp_tell_sample(void *f); /* a line of its own */
+void fp_put_series(void *f);
+void fp_put_sample(void *f); /* a line of its own */
 void fp_flush_row(struct footplate *f);
 void fp_rows_free(struct footplate *f);
 

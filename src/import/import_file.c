@@ -15,7 +15,7 @@
 #include "base/gzip.h"
 #include "base/mem.h"
 
-/* HEAD: enough to see what it is. TAIL: where numbers stand that come behind everything else. */
+/* HEAD: enough to see what it is. TAIL: where numbers are that come after everything else. */
 enum { HEAD = 64 << 10, TAIL = 64 << 10 };
 
 /* Compressed bytes below which a thread is not worth its start. */
@@ -27,7 +27,7 @@ struct import_file_source {
     const struct import_file_ask *ask; /* NULL: nobody wants to know how far it is */
     struct bytes_file file;
     struct inflate *inflate;
-    struct bytes_ahead *ahead; /* inflates, from behind the head on */
+    struct bytes_ahead *ahead; /* inflates, from after the head on */
     struct bytes_in *plain;
     uint64_t size;
     size_t head_len, head_at;
@@ -51,7 +51,7 @@ static void go_ahead(struct import_file_source *s)
         s->plain = bytes_ahead_bytes(s->ahead);
 }
 
-/* All that there is room for, so that it does not depend on the pieces in which bytes come where
+/* All that there is room for, so that it does not depend on the sizes in which bytes come where
  * the import looks up and stores what it has. */
 static int64_t import_file_read_source(struct bytes_in *in, void *to, size_t most, struct err *e)
 {

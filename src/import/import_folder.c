@@ -21,7 +21,7 @@
  * What the name and the folder of a file tell about it. Pure but for TensorFlow traces, whose base
  * time is in the name of a file three folders above. */
 
-/* ---- pieces of names ---- */
+/* ---- parts of names ---- */
 
 static size_t count_digits(const char *p)
 {
@@ -88,7 +88,7 @@ static bool is_system_file(const char *name, struct import_hint *h)
     return true;
 }
 
-/* 1700000000000000_27-algo-1_pythontimeline.json; some have one more part behind the worker. */
+/* 1700000000000000_27-algo-1_pythontimeline.json; some have one more part after the worker. */
 static bool is_timeline_file(const char *name, struct import_hint *h)
 {
     static const char *const ends[] = {"_pythontimeline.json", "_model_timeline.json",
@@ -141,7 +141,7 @@ static bool take_metadata(const char *name, struct import_hint *h)
 }
 
 /* .../<step>/plugins/profile/<when>/<host>.trace.json.gz, the metadata in <step>. Without it the
- * machine is told by the name. */
+ * machine is known from the name. */
 static bool is_tensorflow_file(const char *path, struct import_hint *h)
 {
     char folder[PATH_LEN];
@@ -324,7 +324,7 @@ static void rank_of_head(const char *head, size_t n, struct import_hint *h)
 
 /* ---- what each file is ---- */
 
-/* A worker is one process. Without one the rank is, else the file stands for itself. */
+/* A worker is one process. Without one the rank is, else the file represents itself. */
 static void name_process(struct folder_file *x)
 {
     const struct import_hint *h = &x->hint;

@@ -69,7 +69,7 @@ static enum json_kind fp_args(struct footplate *f)
 static enum json_kind fp_skip(struct footplate *f, struct json_text *out)
 {
     const enum json_kind kind = json_skip(&f->scan, out);
-    if (kind == JS_END) { /* the bracket that was entered stands before it */
+    if (kind == JS_END) { /* the bracket that was entered is before it */
         out->p--;
         out->len++;
     }
@@ -167,7 +167,7 @@ static enum json_kind fp_read_list(struct footplate *f, void (*tell)(void *f))
 
 static enum json_kind read_trace_events(struct footplate *f)
 {
-    const enum json_kind kind = fp_read_list(f, fp_tell_trace_event);
+    const enum json_kind kind = fp_read_list(f, fp_put_trace_event);
     fp_flush_events(f);
     fp_flush_row(f);
     return kind;
@@ -179,8 +179,8 @@ static const struct {
     enum footplate_key key;
     void (*tell)(void *f);
 } lists[] = {
-    {F_NODES, fp_tell_node},  {F_TRACKS, fp_tell_track}, {F_SERIES, fp_tell_series},
-    {F_LOSSES, fp_tell_loss}, {F_MARKS, fp_tell_mark},
+    {F_NODES, fp_put_node},  {F_TRACKS, fp_put_track}, {F_SERIES, fp_put_series},
+    {F_LOSSES, fp_put_loss}, {F_MARKS, fp_put_mark},
 };
 
 static enum json_kind read_about(struct footplate *f)
@@ -188,7 +188,7 @@ static enum json_kind read_about(struct footplate *f)
     struct json_text raw;
     const enum json_kind kind = fp_skip(f, &raw);
     if (kind == JS_END)
-        fp_tell_run(f, &raw);
+        fp_put_run(f, &raw);
     return kind;
 }
 
@@ -259,27 +259,27 @@ static enum json_kind read_trace(struct footplate *f, const struct json_item *fi
 
 /* ---- lines ---- */
 
-static void fp_tell_first(void *ctx)
+static void fp_put_first(void *ctx)
 {
     struct footplate *f = ctx;
     const struct json_item *about = &f->record.item[F_ABOUT];
     f->ours = true;
     f->version = fp_int(f, F_VERSION, 0);
     if (fp_has(f, F_ABOUT) && about->kind == JS_OBJECT)
-        fp_tell_run(f, &about->text);
+        fp_put_run(f, &about->text);
 }
 
 static const struct {
     const char *type;
     void (*tell)(void *f);
 } types[] = {
-    {"sample", fp_tell_sample}, {"event", fp_tell_event},     {"series", fp_tell_series},
-    {"track", fp_tell_track},   {"node", fp_tell_node},       {"loss", fp_tell_loss},
-    {"mark", fp_tell_mark},     {"footplate", fp_tell_first},
+    {"sample", fp_put_sample}, {"event", fp_emit_event},    {"series", fp_put_series},
+    {"track", fp_put_track},   {"node", fp_put_node},       {"loss", fp_put_loss},
+    {"mark", fp_put_mark},     {"footplate", fp_put_first},
 };
 
 /* Steps and operators follow from the events; lines of other types are of newer versions. */
-static void tell_line(void *ctx)
+static void put_line(void *ctx)
 {
     struct footplate *f = ctx;
     for (size_t i = 0; i < COUNT_OF(types); i++)
@@ -292,7 +292,7 @@ static void tell_line(void *ctx)
 
 static enum json_kind fp_read_lines(struct footplate *f)
 {
-    const enum json_kind kind = fp_read_list(f, tell_line);
+    const enum json_kind kind = fp_read_list(f, put_line);
     fp_flush_events(f);
     fp_flush_row(f);
     return kind;
@@ -323,11 +323,11 @@ static enum json_kind fp_read_all(struct footplate *f)
     } while (kind == JS_AGAIN);
     if (kind != JS_END)
         return kind;
-    tell_line(f);
+    put_line(f);
     return fp_read_lines(f);
 }
 
-/* Only what was cut behind its head still gives what it has. */
+/* Only what was cut after its head still gives what it has. */
 static int fp_judge(const struct footplate *f, enum json_kind kind, struct err *e)
 {
     const struct err *why = json_error(&f->scan);

@@ -10,7 +10,7 @@
  *     {"ph": "E", "ts": 8781515, "pid": 1},
  *     {"ph": "i", "name": "CYCLE_START", "ts": 8781600, "s": "g"},
  *
- * A "process" is a tensor. Times count from the start that the first line tells; in timelines of
+ * A "process" is a tensor. Times count from the start of the first line; in timelines of
  * old there is none, and they are the machine's monotonic clock. The array is often not closed. */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static const char *const key_names[] = {KEYS(X)};
 /* What is not about a tensor. */
 enum { CYCLES = 0 };
 
-/* As it stands in the timeline; texts are of the window. */
+/* As it is in the timeline; texts are of the window. */
 struct hvd_event {
     char ph;
     bool has_ts, has_start;
@@ -55,7 +55,7 @@ struct hvd {
     struct json_scan scan;
     struct json_keys keys;
     struct hvd_event event;
-    bool has_base, told_base, warned, ranked;
+    bool has_base, put_base, warned, ranked;
     int64_t base_ns;
     uint32_t pid;
     char **tensors; /* whole names, by number of the tensor */
@@ -91,7 +91,7 @@ static bool hvd_time_of(struct hvd *h, mono_ns *out)
 
 /* ---- tensors ---- */
 
-static void name_tensor(struct hvd *h)
+static void hvd_name_tensor(struct hvd *h)
 {
     const int64_t id = h->event.pid;
     if (id < 0 || id >= OUT_TRACKS_MOST) {
@@ -165,7 +165,7 @@ static bool hvd_rank_in(const struct json_text *t, int64_t *rank)
     return t->len > 0 && t->len < 10;
 }
 
-static void hvd_tell_mark(struct hvd *h, const char *name, int64_t value)
+static void hvd_put_mark(struct hvd *h, const char *name, int64_t value)
 {
     struct event v = {.kind = EVENT_MARK, .category = CAT_COMM, .value = value};
     if (!hvd_time_of(h, &v.at))
@@ -175,7 +175,7 @@ static void hvd_tell_mark(struct hvd *h, const char *name, int64_t value)
     out_event(&h->out, hvd_track_of(h), &v);
 }
 
-static void hvd_tell_span(struct hvd *h, bool begins)
+static void hvd_put_span(struct hvd *h, bool begins)
 {
     struct event v = {.kind = EVENT_SPAN, .category = CAT_COMM, .dur_ns = h->event.dur_ns};
     if (!hvd_time_of(h, &v.at))
@@ -193,37 +193,37 @@ static void hvd_tell_span(struct hvd *h, bool begins)
 }
 
 /* Complete events are ticks of ranks; some writers gave them a duration that is none. */
-static void tell_complete(struct hvd *h)
+static void hvd_put_complete(struct hvd *h)
 {
     int64_t rank;
     if (!hvd_rank_in(&h->event.name, &rank)) {
-        hvd_tell_span(h, false);
+        hvd_put_span(h, false);
         return;
     }
     h->result->count[IMPORTED_CAPPED] += h->event.dur_ns > 0;
-    hvd_tell_mark(h, "rank ready", rank);
+    hvd_put_mark(h, "rank ready", rank);
 }
 
-static void hvd_tell_metadata(struct hvd *h)
+static void hvd_put_metadata(struct hvd *h)
 {
     if (!json_is(&h->event.name, "process_name"))
         return;
-    if (h->event.has_start && !h->told_base) { /* it knows better than the hint */
-        h->has_base = h->told_base = true;
+    if (h->event.has_start && !h->put_base) { /* it knows better than the hint */
+        h->has_base = h->put_base = true;
         h->base_ns = h->event.start_ns;
     }
     if (h->event.tensor.len)
-        name_tensor(h);
+        hvd_name_tensor(h);
 }
 
-static void hvd_tell_end(struct hvd *h)
+static void hvd_put_end(struct hvd *h)
 {
     mono_ns at;
     if (hvd_time_of(h, &at))
         out_end(&h->out, hvd_track_of(h), at);
 }
 
-static void hvd_tell_rank(struct hvd *h)
+static void hvd_put_rank(struct hvd *h)
 {
     struct event v;
     mono_ns at;
@@ -236,26 +236,26 @@ static void hvd_tell_rank(struct hvd *h)
     out_event(&h->out, hvd_track_of(h), &v);
 }
 
-static void hvd_tell(void *ctx)
+static void hvd_put(void *ctx)
 {
     struct hvd *h = ctx;
     if (h->event.ph != 'M')
-        hvd_tell_rank(h);
+        hvd_put_rank(h);
     switch (h->event.ph) {
     case 'M':
-        hvd_tell_metadata(h);
+        hvd_put_metadata(h);
         break;
     case 'B':
-        hvd_tell_span(h, true);
+        hvd_put_span(h, true);
         break;
     case 'E':
-        hvd_tell_end(h);
+        hvd_put_end(h);
         break;
     case 'X':
-        tell_complete(h);
+        hvd_put_complete(h);
         break;
     case 'i':
-        hvd_tell_mark(h, NULL, 0);
+        hvd_put_mark(h, NULL, 0);
         break;
     default:
         h->result->count[IMPORTED_PHASES]++;
@@ -318,7 +318,7 @@ static enum json_kind hvd_read_members(struct hvd *h, bool args)
     }
 }
 
-static enum json_kind read_event(void *ctx)
+static enum json_kind hvd_read_event(void *ctx)
 {
     struct hvd *h = ctx;
     h->event = (struct hvd_event){.pid = -1};
@@ -332,7 +332,8 @@ static enum json_kind hvd_read_top(struct hvd *h, bool *array)
     if (kind != JS_ARRAY)
         return kind;
     *array = true;
-    struct json_elements all = {.scan = &h->scan, .read = read_event, .tell = hvd_tell, .ctx = h};
+    struct json_elements all = {
+        .scan = &h->scan, .read = hvd_read_event, .tell = hvd_put, .ctx = h};
     kind = json_elements(&all);
     h->result->count[IMPORTED_PHASES] += all.others;
     if (all.unclosed) /* the usual end of such a file */
@@ -378,7 +379,7 @@ static int hvd_run(const struct import_ask *ask, struct import_result *out, stru
     return rc;
 }
 
-/* Horovod leaves no space before the number; others that cut its timeline into pieces and write
+/* Horovod leaves no space before the number; others that cut its timeline into parts and write
  * them anew do. */
 static int hvd_sniff(const char *head, size_t n)
 {

@@ -2,7 +2,7 @@
 /* import_kineto.c - Chrome traces, above all those of PyTorch's profiler, of all ages.
  *
  * The top level is an object with traceEvents, or the bare array. What says which rank it is may
- * come before the events or behind them. */
+ * come before the events or after them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +17,8 @@ static const char *const key_names[] = {
 };
 #undef KEY
 
-/* Arguments that are common, not kept, and no counter's: the scanner does not even tell of them. */
-static const uint8_t not_told[] = {
+/* Arguments that are common, not kept, and no counter's: the scanner skips them. */
+static const uint8_t not_reported[] = {
     K_TRACE_NAME,      K_TRACE_ITERATION, K_PROFILER_INDEX, K_EV_IDX,
     K_RECORD_FUNCTION, K_SEQUENCE,        K_FORWARD_THREAD, K_CALL_STACK,
     K_INPUT_STRIDES,   K_CONCRETE_INPUTS, K_EXTERNAL_TS,    K_CBID,
@@ -30,8 +30,8 @@ static const uint8_t not_told[] = {
 void kineto_keys_init(struct json_keys *keys)
 {
     json_keys_init(keys, key_names, COUNT_OF(key_names));
-    for (size_t i = 0; i < COUNT_OF(not_told); i++)
-        json_keys_ignore(keys, not_told[i]);
+    for (size_t i = 0; i < COUNT_OF(not_reported); i++)
+        json_keys_ignore(keys, not_reported[i]);
 }
 
 /* ---- the file ---- */
@@ -50,7 +50,7 @@ static enum json_kind read_events(struct kineto *k)
     struct json_elements all = {
         .scan = &k->scan,
         .read = has_avx2() ? kineto_read_avx2 : kineto_read,
-        .tell = kineto_tell,
+        .tell = kineto_put,
         .ctx = k,
     };
     const enum json_kind kind = json_elements(&all);
@@ -124,10 +124,10 @@ static enum json_kind kineto_read_top(struct kineto *k, bool *events)
     } else if (kind == JS_OBJECT) {
         kind = kineto_read_members(k, events);
     }
-    return kind == JS_END ? json_next(&k->scan, &it) : kind; /* behind the end */
+    return kind == JS_END ? json_next(&k->scan, &it) : kind; /* after the end */
 }
 
-/* A trace that is cut, or is broken behind its events, gives what it has. */
+/* A trace that is cut, or is broken after its events, gives what it has. */
 static int kineto_judge(const struct kineto *k, enum json_kind kind, bool events, struct err *e)
 {
     const struct err *why = json_error(&k->scan);
@@ -157,7 +157,7 @@ static int kineto_run(const struct import_ask *ask, struct import_result *out, s
     kineto_keys_init(&k->keys);
     json_open(&k->scan, ask->in, &(struct json_options){.keys = &k->keys});
     const enum json_kind kind = kineto_read_top(k, &events);
-    kineto_tell_rest(k);
+    kineto_put_rest(k);
     out_close(&k->out);
     out->faults = k->scan.faults;
     out->bytes = json_position(&k->scan);
@@ -178,7 +178,7 @@ static int kineto_sniff(const char *head, size_t n)
         return 90;
     if (memmem(head, n, "\"ph\"", 4))
         return 60;
-    return 10; /* traceEvents may stand far behind */
+    return 10; /* traceEvents may be far after */
 }
 
 const struct importer importer_kineto = {

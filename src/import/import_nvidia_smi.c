@@ -54,7 +54,7 @@ enum smi_role {
 struct smi_column {
     enum smi_role role;
     enum metric_id metric; /* of SMI_METRIC */
-    double counts;         /* of the metric for one of what stands there without a unit */
+    double counts;         /* of the metric for one of what is there without a unit */
     uint64_t bit;          /* of SMI_REASON */
     int rank;              /* the lowest of a role or metric counts: it says it best */
 };
@@ -102,7 +102,7 @@ struct smi {
 /* ------------------------------------------------------------------------------------------------
  * Lines of a text of any size, in bounded memory */
 
-/* Moves what is left to the front and reads behind it. */
+/* Moves what is left to the front and reads after it. */
 static int import_lines_fill(struct import_lines *l, struct err *e)
 {
     const size_t have = l->end - l->begin;
@@ -119,7 +119,7 @@ static int import_lines_fill(struct import_lines *l, struct err *e)
 }
 
 /* The next line, without its end, good until the next call. 1, 0 at the end, or the negative code
- * of `e`. A line longer than LINE_MOST is handed out in pieces. */
+ * of `e`. A line longer than LINE_MOST is handed out in parts. */
 static int import_lines_next(struct import_lines *l, const char **p, size_t *len, struct err *e)
 {
     for (;;) {
@@ -194,7 +194,7 @@ static const struct {
     {"clocks_throttle_reasons.active", {SMI_METRIC, M_GPU_THROTTLE, 1, 0, 0}},
 };
 
-/* Behind "clocks_throttle_reasons." or "clocks_event_reasons."; bits as the driver's library has
+/* After "clocks_throttle_reasons." or "clocks_event_reasons."; bits as the driver's library has
  * them, which is what gpu.throttle holds. */
 static const struct {
     const char *word;
@@ -259,8 +259,8 @@ static bool smi_is_title(struct smi_field f)
 
 /* ---- values ---- */
 
-/* Units that may stand behind a number; what they are worth of the unit that the column has when
- * none stands there. */
+/* Units that may be after a number; what they are worth of the unit that the column has when
+ * none is there. */
 static const struct {
     const char *unit;
     double factor;
@@ -269,10 +269,10 @@ static const struct {
     {"W", 1}, {"mW", 1e-3}, {"MHz", 1}, {"C", 1},
 };
 
-/* What stands for a value that there is none of. Brackets say so too. */
+/* What represents a value that there is none of. Brackets say so too. */
 static const char *const absents[] = {"", "N/A", "Not Supported", "Unknown Error", "Unknown"};
 
-static bool is_absent(struct smi_field f)
+static bool smi_is_absent(struct smi_field f)
 {
     for (size_t i = 0; i < COUNT_OF(absents); i++)
         if (field_is(f, absents[i]))
@@ -280,11 +280,11 @@ static bool is_absent(struct smi_field f)
     return f.len >= 2 && f.p[0] == '[' && f.p[f.len - 1] == ']';
 }
 
-/* The value in counts of the column's metric, whatever unit stands behind it. */
+/* The value in counts of the column's metric, whatever unit is after it. */
 static enum smi_value smi_number(const struct smi_column *c, struct smi_field f, double *out)
 {
     char text[64], *end;
-    if (is_absent(f))
+    if (smi_is_absent(f))
         return SMI_ABSENT;
     if (f.len >= sizeof text)
         return SMI_BAD;
@@ -308,7 +308,7 @@ static enum smi_value smi_reason(struct smi_field f, bool *active)
     *active = field_is(f, "Active");
     if (*active || field_is(f, "Not Active"))
         return SMI_GOOD;
-    return is_absent(f) ? SMI_ABSENT : SMI_BAD;
+    return smi_is_absent(f) ? SMI_ABSENT : SMI_BAD;
 }
 
 /* ---- times ---- */
@@ -320,7 +320,7 @@ static bool date_is_good(const struct tm *t)
            t->tm_min >= 0 && t->tm_min < 60 && t->tm_sec >= 0 && t->tm_sec <= 60;
 }
 
-/* Digits behind the point, as nanoseconds. */
+/* Digits after the point, as nanoseconds. */
 static bool fraction_ns(const char *p, int64_t *out)
 {
     int64_t unit = NS_PER_S / 10;
@@ -413,7 +413,7 @@ static struct smi_gpu *smi_gpu_of(struct smi *s, const struct smi_field *f)
 /* ---- rows ---- */
 
 /* Slots are numbered as series are. */
-static void open_group(const struct smi *s, struct smi_gpu *g, int64_t period_ns)
+static void smi_open_group(const struct smi *s, struct smi_gpu *g, int64_t period_ns)
 {
     group_open(&g->group, g->entity, period_ns);
     for (size_t i = 0; i < s->n_series; i++)
@@ -421,7 +421,7 @@ static void open_group(const struct smi *s, struct smi_gpu *g, int64_t period_ns
     g->open = true;
 }
 
-static void note_times(struct import_result *r, mono_ns at)
+static void smi_note_times(struct import_result *r, mono_ns at)
 {
     const bool first = r->count[IMPORTED_READINGS] == 0;
     if (first || at.ns < r->first.ns)
@@ -440,7 +440,7 @@ static void commit(struct smi *s, struct smi_gpu *g, const double *row, mono_ns 
         }
     group_commit(&g->group, s->ask->sink, at);
     if (kept)
-        note_times(s->result, at);
+        smi_note_times(s->result, at);
     s->result->count[IMPORTED_READINGS] += kept;
 }
 
@@ -454,7 +454,7 @@ static void smi_gpu_row(struct smi *s, struct smi_gpu *g, const double *row, mon
     }
     if (g->waiting) {
         const int64_t period = at.ns - g->first_at.ns;
-        open_group(s, g, period > 0 && period < 3600 * NS_PER_S ? period : NS_PER_S);
+        smi_open_group(s, g, period > 0 && period < 3600 * NS_PER_S ? period : NS_PER_S);
         commit(s, g, g->first, g->first_at);
         g->waiting = false;
     }
@@ -463,7 +463,7 @@ static void smi_gpu_row(struct smi *s, struct smi_gpu *g, const double *row, mon
 
 /* ---- the end ---- */
 
-static void smi_tell_absent(struct smi *s, const struct smi_gpu *g)
+static void smi_put_absent(struct smi *s, const struct smi_gpu *g)
 {
     for (size_t i = 0; i < s->n_series; i++) {
         const struct loss_subject of = {.entity = g->entity, .metric = s->series[i].metric};
@@ -479,10 +479,10 @@ static void smi_tell_absent(struct smi *s, const struct smi_gpu *g)
 static void smi_gpu_end(struct smi *s, struct smi_gpu *g)
 {
     if (g->waiting) {
-        open_group(s, g, NS_PER_S);
+        smi_open_group(s, g, NS_PER_S);
         commit(s, g, g->first, g->first_at);
     }
-    smi_tell_absent(s, g);
+    smi_put_absent(s, g);
     if (g->open)
         group_close(&g->group);
     free(g->first);
@@ -546,7 +546,7 @@ static void lose_column(struct smi *s, struct smi_field title)
         s->ask->sink->ops->loss(s->ask->sink, &l);
 }
 
-static int read_header(struct smi *s, const struct smi_field *f, size_t n, struct err *e)
+static int smi_read_header(struct smi *s, const struct smi_field *f, size_t n, struct err *e)
 {
     if (n > SMI_COLUMNS_MOST)
         return err_set(e, ERR_LIMIT, "the header has %zu columns; only %d are read", n,
@@ -595,7 +595,7 @@ static double worked_out(struct smi *s, enum metric_id m, const struct smi_field
     return m == M_GPU_MEM ? memory_share(s) : throttle_of(s, f);
 }
 
-static void read_values(struct smi *s, struct smi_gpu *g, const struct smi_field *f)
+static void smi_read_values(struct smi *s, struct smi_gpu *g, const struct smi_field *f)
 {
     for (size_t i = 0; i < s->n_series; i++) {
         const size_t c = s->series[i].column;
@@ -623,7 +623,7 @@ static int check_one(struct smi *s, mono_ns at, struct err *e)
     return 0;
 }
 
-static int read_values_line(struct smi *s, const struct smi_field *f, struct err *e)
+static int smi_read_values_line(struct smi *s, const struct smi_field *f, struct err *e)
 {
     wall_ns wall;
     mono_ns at;
@@ -635,7 +635,7 @@ static int read_values_line(struct smi *s, const struct smi_field *f, struct err
     const int rc = check_one(s, at, e);
     struct smi_gpu *g = rc == 0 ? smi_gpu_of(s, f) : NULL;
     if (g) {
-        read_values(s, g, f);
+        smi_read_values(s, g, f);
         smi_gpu_row(s, g, s->row, at);
     } else if (rc == 0) {
         s->result->count[IMPORTED_TRACKS]++;
@@ -651,11 +651,11 @@ static int smi_read_line(struct smi *s, const char *line, size_t len, bool cut, 
     if (n == 1 && f[0].len == 0)
         return 0;
     if (s->n_columns == 0)
-        return read_header(s, f, n, e);
-    if (smi_is_title(f[s->time])) /* one log behind the other */
+        return smi_read_header(s, f, n, e);
+    if (smi_is_title(f[s->time])) /* one log after the other */
         return 0;
     if (n == s->n_columns)
-        return read_values_line(s, f, e);
+        return smi_read_values_line(s, f, e);
     if (cut)
         s->result->faults.cut++;
     else

@@ -117,13 +117,13 @@ void out_open(struct import_out *o, struct sink *s, struct import_result *r)
 
 /* ---- handing over ---- */
 
-static void out_tell(struct import_out *o, struct out_track *t)
+static void out_put(struct import_out *o, struct out_track *t)
 {
     size_t n = 0;
     for (uint32_t i = t->head; i != NONE; i = o->next[i])
         o->sorted[n++] = o->waiting[i];
     t->head = t->tail = NONE;
-    t->told = true;
+    t->put = true;
     t->renamed = false;
     o->sink->ops->events(o->sink, &t->track, o->sorted, n);
 }
@@ -131,7 +131,7 @@ static void out_tell(struct import_out *o, struct out_track *t)
 static void hand_over(struct import_out *o)
 {
     for (uint32_t i = 0; i < o->n_touched; i++)
-        out_tell(o, &o->tracks[o->touched[i]]);
+        out_put(o, &o->tracks[o->touched[i]]);
     o->n_touched = o->n_waiting = 0;
     if (texts_full(&o->texts))
         texts_clear(&o->texts);
@@ -294,7 +294,7 @@ static const char *out_give_back(struct import_out *o, const char *own)
 }
 
 /* It, what waited for it, and what waited for that; frees their places. */
-static void tell_ended(struct import_out *o, uint32_t track, uint32_t i)
+static void put_ended(struct import_out *o, uint32_t track, uint32_t i)
 {
     o->opens[i - 1].below = 0;
     while (i) {
@@ -341,7 +341,7 @@ static void close_span(struct import_out *o, uint32_t track, mono_ns at, enum ev
     v->end = end;
     t->open = o->opens[i - 1].below;
     if (!waits_for(o, i, t->open))
-        tell_ended(o, track, i);
+        put_ended(o, track, i);
 }
 
 void out_end(struct import_out *o, uint32_t track, mono_ns at)
@@ -364,10 +364,10 @@ void out_close(struct import_out *o)
             close_span(o, i, o->tracks[i].last, END_CUT);
         }
     hand_over(o);
-    /* Names that came after the events: told once more, with no event. */
+    /* Names that came after the events: passed on once more, with no event. */
     for (uint32_t i = 0; i < o->n_tracks; i++)
-        if (o->tracks[i].told && o->tracks[i].renamed)
-            out_tell(o, &o->tracks[i]);
+        if (o->tracks[i].put && o->tracks[i].renamed)
+            out_put(o, &o->tracks[i]);
     texts_clear(&o->texts);
     free(o->tracks);
     hash_free(&o->index);

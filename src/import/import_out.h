@@ -18,7 +18,7 @@
 /* Names and arguments, each stored once at one address, which makes them cheap for the store.
  * Bounded: when texts_full is true, the caller hands over what refers to them and clears. */
 struct kept_text {
-    const char *p; /* NUL behind it */
+    const char *p; /* NUL after it */
     uint32_t len, hash;
     int64_t number; /* the user's, with `tag`; 0 and 0 for a new one */
     uint32_t tag;
@@ -53,14 +53,14 @@ struct out_track {
     uint32_t head, tail; /* of the list of its waiting events */
     uint32_t open;       /* spans: index of the innermost, 1-based; 0: none */
     mono_ns last;        /* the latest time seen on it */
-    bool told, renamed;
+    bool put, renamed;
 };
 
 struct out_open {
     struct event event;
     uint32_t below; /* the next outer one, or the next free one */
-    /* Those that began when it did and have ended, the first and the last: they are told behind it,
-     * because of two that begin and end together the one told first is the outer one. */
+    /* Those that began when it did and have ended, the first and the last: they are put after it,
+     * because of two that begin and end together the one put first is the outer one. */
     uint32_t inner, inner_last;
 };
 

@@ -27,8 +27,8 @@ struct profile_io {
     struct json_scan scan;
     struct json_keys keys;
     /* The window. */
-    char profiler[PROFILE_WORD_LEN], timer[PROFILE_WORD_LEN]; /* "": not told */
-    int64_t start_step, end_step;                             /* -1: not told */
+    char profiler[PROFILE_WORD_LEN], timer[PROFILE_WORD_LEN]; /* "": not given */
+    int64_t start_step, end_step;                             /* -1: not given */
     int64_t start_ns, end_ns;                                 /* monotonic */
     uint32_t pid;
     uint32_t track, n_tracks;
@@ -37,8 +37,8 @@ struct profile_io {
 struct profile_function {
     const char *file, *name;
     int64_t line;
-    int64_t calls, primitive; /* primitive -1: not told */
-    double self_s, total_s;   /* NAN: not told */
+    int64_t calls, primitive; /* primitive -1: not given */
+    double self_s, total_s;   /* NAN: not given */
 };
 
 /* Ids of such tracks: far from any thread's. */
@@ -205,7 +205,7 @@ static double real(const struct json_item *it)
     return json_double(it, &v) ? v : NAN;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 /* Its texts are not decoded until all members are read: of a key that comes twice the last counts.
  */
@@ -498,7 +498,7 @@ static void push_frame(struct pyinstrument *p)
     f->in_children = false;
 }
 
-/* A frame called "[self]" stands for the own time of the one around it. */
+/* A frame called "[self]" represents the own time of the one around it. */
 static void pop_frame(struct pyinstrument *p)
 {
     struct pyinstrument_frame *f = &p->stack[p->depth - 1];
@@ -603,7 +603,7 @@ static enum json_kind pyinstrument_read_top(struct pyinstrument *p)
 
 /* ---- the file ---- */
 
-static void pyinstrument_tell_all(struct pyinstrument *p)
+static void pyinstrument_put_all(struct pyinstrument *p)
 {
     const struct import_hint *h = &p->io.ask->hint;
     const int64_t wall = h->has_base ? h->base.ns : (int64_t)(p->start_s * 1e9);
@@ -636,7 +636,7 @@ static int pyinstrument_run(const struct import_ask *ask, struct import_result *
     const enum json_kind kind = pyinstrument_read_top(p);
     int rc = pyinstrument_judge(p, kind, e);
     if (rc == 0)
-        pyinstrument_tell_all(p);
+        pyinstrument_put_all(p);
     if (rc == 0 && out->count[IMPORTED_KEPT] == 0)
         rc = err_set(e, ERR_FORMAT, "the profile has an invalid time");
     profile_close(&p->io);

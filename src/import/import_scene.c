@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import_scene.c - a made-up run (scene.h), told as a recorder would have told it. */
+/* import_scene.c - a made-up run (scene.h), passed on as a recorder would have done. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct scene_out {
     const struct scene *scene;
     struct sink **sinks; /* by node */
     int64_t end;         /* of the scene */
-    int rc;              /* the first failure; nothing is told after it */
+    int rc;              /* the first failure; nothing is put after it */
     struct err *err;
 };
 
@@ -37,7 +37,7 @@ static mono_ns scene_out_moment(const struct scene_out *t, int64_t ns)
     return (mono_ns){SCENE_START_NS + ns - t->ask->wall_minus_mono_ns};
 }
 
-/* Asking for more input, of which there is none, is when the caller writes down what it was told.
+/* Asking for more input, of which there is none, is when the caller writes down what it received.
  */
 static void breathe(struct scene_out *t)
 {
@@ -72,7 +72,7 @@ static void scene_out_set_slot(struct group *g, slot_id s, const struct scene_se
         group_gauge(g, s, v / m->count);
 }
 
-static void tell_rows(struct scene_out *t, size_t node)
+static void scene_put_rows(struct scene_out *t, size_t node)
 {
     const struct scene *s = t->scene;
     struct group g;
@@ -150,7 +150,7 @@ static void scene_out_put_extras(struct track_out *o, int64_t until)
     }
 }
 
-static void put_count(struct track_out *o, enum event_id id, int64_t value, int64_t at)
+static void scene_put_count(struct track_out *o, enum event_id id, int64_t value, int64_t at)
 {
     scene_out_put(o, EVENT_COUNT, event_words[id].name, at, 0)->value = value;
 }
@@ -163,26 +163,26 @@ static int64_t part_ns(const struct scene_doing *d, const struct scene_part *p)
     return ns;
 }
 
-/* Parts one behind the other; what does not fit into the step is cut off. */
+/* Parts one after the other; what does not fit into the step is cut off. */
 static void scene_out_put_parts(struct track_out *o, const struct scene_doing *d)
 {
     int64_t at = d->start_ns;
     const int64_t end = d->start_ns + d->dur_ns;
-    bool told = !d->odd || d->odd->in == EV_N;
+    bool put = !d->odd || d->odd->in == EV_N;
     for (size_t i = 0; i < d->n_parts; i++) {
         const int64_t ns = MIN_OF(part_ns(d, &d->parts[i]), end - at);
         scene_out_put(o, EVENT_SPAN, event_words[d->parts[i].id].name, at, ns);
         at += ns;
-        told = told || d->odd->in == d->parts[i].id;
+        put = put || d->odd->in == d->parts[i].id;
         if (d->batch && d->parts[i].id == EV_DATA)
-            put_count(o, EV_BATCH_SIZE, d->batch, at);
+            scene_put_count(o, EV_BATCH_SIZE, d->batch, at);
     }
-    if (!told)
+    if (!put)
         scene_out_put(o, EVENT_SPAN, event_words[d->odd->in].name, at,
                       MIN_OF(d->dur_ns - d->usual_ns, end - at));
 }
 
-static void put_doing(struct track_out *o, const struct scene_doing *d)
+static void scene_put_doing(struct track_out *o, const struct scene_doing *d)
 {
     scene_out_put_extras(o, d->start_ns);
     if (!d->is_step) {
@@ -201,7 +201,7 @@ static int by_end(const void *a, const void *b)
     const struct scene_event *x = *(const struct scene_event *const *)a,
                              *y = *(const struct scene_event *const *)b;
     const int64_t s = event_end(x), t = event_end(y);
-    return s != t ? (s > t) - (s < t) : (x > y) - (x < y); /* then as they were said */
+    return s != t ? (s > t) - (s < t) : (x > y) - (x < y); /* then in the order of the scene */
 }
 
 static void track_begin(struct track_out *o, struct scene_out *t, const struct scene_rank *r,
@@ -213,8 +213,7 @@ static void track_begin(struct track_out *o, struct scene_out *t, const struct s
     snprintf(o->track.name, sizeof o->track.name, "MainThread");
 }
 
-static void scene_out_tell_rank(struct scene_out *t, const struct scene_rank *r,
-                                struct track_out *o)
+static void scene_out_put_rank(struct scene_out *t, const struct scene_rank *r, struct track_out *o)
 {
     struct scene_walk w;
     struct scene_doing d;
@@ -227,13 +226,13 @@ static void scene_out_tell_rank(struct scene_out *t, const struct scene_rank *r,
         o->extras[i] = &r->events[i];
     qsort(o->extras, r->n_events, sizeof *o->extras, by_end);
     scene_out_put(o, EVENT_MARK, event_words[EV_HOOKED].name, t->scene->job_from_ns, 0);
-    put_count(o, EV_RANK, r->number, t->scene->job_from_ns);
-    put_count(o, EV_WORLD_SIZE, (int64_t)t->scene->n_ranks, t->scene->job_from_ns);
+    scene_put_count(o, EV_RANK, r->number, t->scene->job_from_ns);
+    scene_put_count(o, EV_WORLD_SIZE, (int64_t)t->scene->n_ranks, t->scene->job_from_ns);
     if (r->device >= 0)
-        put_count(o, EV_DEVICE, r->device, t->scene->job_from_ns);
+        scene_put_count(o, EV_DEVICE, r->device, t->scene->job_from_ns);
     scene_walk_begin(&w, t->scene, r);
     while (t->rc == 0 && scene_walk_next(&w, &d))
-        put_doing(o, &d);
+        scene_put_doing(o, &d);
     scene_out_put_extras(o, INT64_MAX);
     scene_out_flush(o);
     free(o->extras);
@@ -252,8 +251,8 @@ static void steps_span(const struct scene_out *t, const struct scene_rank *r, in
         *to = d.start_ns + d.dur_ns;
 }
 
-static void tell_workers(struct scene_out *t, const struct scene_rank *r,
-                         const struct scene_workers *x, struct track_out *o)
+static void scene_put_workers(struct scene_out *t, const struct scene_rank *r,
+                              const struct scene_workers *x, struct track_out *o)
 {
     char process[TRACK_NAME_LEN];
     int64_t from = x->from_ns, to = x->to_ns;
@@ -263,7 +262,7 @@ static void tell_workers(struct scene_out *t, const struct scene_rank *r,
         snprintf(process, sizeof process, "scene rank %lld worker %zu", (long long)r->number, k);
         track_begin(o, t, r, (uint32_t)(FIRST_WORKER + r->number * SCENE_WORKERS_MOST + (int64_t)k),
                     process);
-        put_count(o, EV_WORKER_ID, (int64_t)k, from);
+        scene_put_count(o, EV_WORKER_ID, (int64_t)k, from);
         /* They take turns, as workers do that are handed one batch after the other. */
         int64_t at = from + x->every_ns * (int64_t)k / (int64_t)x->count;
         for (; at + x->fetch_ns <= to && t->rc == 0; at += x->every_ns)
@@ -274,8 +273,8 @@ static void tell_workers(struct scene_out *t, const struct scene_rank *r,
 
 /* ---- nodes ---- */
 
-static void scene_out_tell_mark(struct scene_out *t, size_t node, enum mark_id id, int64_t at,
-                                int64_t number, const char *text)
+static void scene_out_put_mark(struct scene_out *t, size_t node, enum mark_id id, int64_t at,
+                               int64_t number, const char *text)
 {
     struct mark m = {.id = id, .at = scene_out_moment(t, at), .number = number};
     snprintf(m.text, sizeof m.text, "%s", text);
@@ -283,7 +282,7 @@ static void scene_out_tell_mark(struct scene_out *t, size_t node, enum mark_id i
         t->sinks[node]->ops->mark(t->sinks[node], &m);
 }
 
-static void scene_out_tell_node(struct scene_out *t, size_t node)
+static void scene_out_put_node(struct scene_out *t, size_t node)
 {
     const struct scene *s = t->scene;
     const struct scene_node *d = &s->nodes[node];
@@ -297,19 +296,19 @@ static void scene_out_tell_node(struct scene_out *t, size_t node)
                                                               .first = scene_out_moment(t, 0),
                                                               .last = scene_out_moment(t, t->end)});
     if (!s->no_job)
-        scene_out_tell_mark(t, node, MARK_JOB_START, s->job_from_ns, FIRST_PID, "scene");
+        scene_out_put_mark(t, node, MARK_JOB_START, s->job_from_ns, FIRST_PID, "scene");
     for (size_t i = 0; i < s->n_marks; i++)
         if (s->marks[i].node == node)
-            scene_out_tell_mark(t, node, s->marks[i].id, s->marks[i].at_ns, s->marks[i].number,
-                                s->marks[i].text);
+            scene_out_put_mark(t, node, s->marks[i].id, s->marks[i].at_ns, s->marks[i].number,
+                               s->marks[i].text);
     if (!s->no_job) {
-        scene_out_tell_mark(t, node, MARK_JOB_EXIT, job_end, s->job_exit, "scene");
-        scene_out_tell_mark(t, node, MARK_JOB_END, job_end, 0, "");
+        scene_out_put_mark(t, node, MARK_JOB_EXIT, job_end, s->job_exit, "scene");
+        scene_out_put_mark(t, node, MARK_JOB_END, job_end, 0, "");
     }
-    tell_rows(t, node);
+    scene_put_rows(t, node);
 }
 
-static int find_sinks(struct scene_out *t, struct err *e)
+static int scene_find_sinks(struct scene_out *t, struct err *e)
 {
     const struct import_ask *ask = t->ask;
     for (size_t i = 0; i < t->scene->n_nodes; i++) {
@@ -321,16 +320,16 @@ static int find_sinks(struct scene_out *t, struct err *e)
     return 0;
 }
 
-static int scene_out_tell(struct scene_out *t)
+static int scene_out_emit(struct scene_out *t)
 {
     const struct scene *s = t->scene;
     struct track_out *o = xcalloc(1, sizeof *o);
     for (size_t i = 0; i < s->n_nodes && t->rc == 0; i++)
-        scene_out_tell_node(t, i);
+        scene_out_put_node(t, i);
     for (size_t i = 0; i < s->n_ranks && t->rc == 0; i++) {
-        scene_out_tell_rank(t, &s->ranks[i], o);
+        scene_out_put_rank(t, &s->ranks[i], o);
         for (size_t k = 0; k < s->ranks[i].n_workers && t->rc == 0; k++)
-            tell_workers(t, &s->ranks[i], &s->ranks[i].workers[k], o);
+            scene_put_workers(t, &s->ranks[i], &s->ranks[i].workers[k], o);
     }
     free(o);
     t->result->first = scene_out_moment(t, 0);
@@ -368,9 +367,9 @@ static int scene_out_run(const struct import_ask *ask, struct import_result *out
         struct scene_out t = {
             .ask = ask, .result = out, .scene = &s, .end = scene_end(&s), .err = e};
         t.sinks = arena_array(&a, struct sink *, s.n_nodes);
-        rc = find_sinks(&t, e);
+        rc = scene_find_sinks(&t, e);
         if (rc == 0)
-            rc = scene_out_tell(&t);
+            rc = scene_out_emit(&t);
     }
     arena_free(&a);
     free(text);

@@ -107,7 +107,7 @@ void pids_enter(struct import_pids *p, const char *process)
     p->processes[p->n_processes++] = xstrdup(process);
 }
 
-void pids_tell_rank(struct import_pids *p, int64_t rank, mono_ns at)
+void pids_put_rank(struct import_pids *p, int64_t rank, mono_ns at)
 {
     const struct event v = import_rank_event(rank, at);
     if (p->spoke)
@@ -166,7 +166,7 @@ static void map_slots(struct rows_group *x, struct group *g)
     x->generation = g->generation;
 }
 
-/* Rows of a group go forward in time. What goes back is told as a group of its own. */
+/* Rows of a group go forward in time. What goes back is put as a group of its own. */
 static void rows_begin_anew(struct rows_group *x)
 {
     x->own.sink_data = NULL;

@@ -6,7 +6,7 @@
 #include "record/event.h"
 #include "record/group.h"
 
-/* ---- processes of several traces on one machine, told apart ----
+/* ---- processes of several traces on one machine, distinguished ----
  *
  * In containers every rank may have pid 1 or 27. pids_enter names the process whose trace is read
  * now; a pid that another process has already gets a number that no machine assigns. */
@@ -30,7 +30,7 @@ struct import_pids {
 void pids_open(struct import_pids *p, struct sink *to);
 void pids_enter(struct import_pids *p, const char *process);
 /* Says of which rank the trace is, when a thread of it was heard of. `at`: when it began. */
-void pids_tell_rank(struct import_pids *p, int64_t rank, mono_ns at);
+void pids_put_rank(struct import_pids *p, int64_t rank, mono_ns at);
 void pids_close(struct import_pids *p);
 
 /* ---- rows of many files as the rows of one group ----
@@ -40,11 +40,11 @@ void pids_close(struct import_pids *p);
 
 struct rows_group {
     struct group own;
-    struct group *from; /* whose slots `to` stands for; NULL: none yet */
+    struct group *from; /* whose slots `to` represents; NULL: none yet */
     uint32_t generation;
     slot_id *to;
     uint32_t n;
-    mono_ns last; /* of the row told last */
+    mono_ns last; /* of the last row */
     bool begun;
 };
 

@@ -3,7 +3,7 @@
  * horovod_timeline, smdataparallel_timeline.
  *
  * An array of events like those of Chrome traces, but for three things: times count from a base
- * that the first event of each file tells; "pid" is no process but the number of a lane, whose name
+ * that is in the first event of each file; "pid" is no process but the number of a lane, whose name
  * says what its events are (sm_lanes.def); process and thread are among the arguments. Lanes are
  * numbered from 0 or from 1, where 0 is then the header, and may be named again before every event.
  * A file that was never closed ends with a comma. */
@@ -106,7 +106,7 @@ static void timeline_keep_arg(struct sm_event *v, const struct json_item *it)
     char *p = from;
     if (t->len == 0 || it->kind == JS_NULL)
         return;
-    /* Decoded it is no longer than it stands there, but for what is no UTF-8. */
+    /* Decoded it is no longer than it is there, but for what is no UTF-8. */
     if (v->args_len + 3ul * (it->key.len + t->len) + 4 > sizeof v->args) {
         v->long_texts++;
         return;
@@ -233,7 +233,7 @@ static enum json_kind sm_event_read(struct json_scan *s, struct sm_event *v)
 /* ------------------------------------------------------------------------------------------------
  * What it becomes */
 
-/* Ids of tracks that stand for lanes, and for threads of lanes: far from any thread's. */
+/* Ids of tracks that represent lanes, and for threads of lanes: far from any thread's. */
 #define LANE_TRACK   ((uint64_t)1 << 62)
 #define THREAD_TRACK ((uint64_t)1 << 61)
 
@@ -305,7 +305,7 @@ static const struct lane_kind *timeline_kind_of(const char *name)
     return NULL;
 }
 
-static void name_lane(struct sm_timeline *t, uint32_t track, const char *name)
+static void sm_name_lane(struct sm_timeline *t, uint32_t track, const char *name)
 {
     if (track == OUT_NO_TRACK)
         return;
@@ -318,7 +318,7 @@ static void name_lane(struct sm_timeline *t, uint32_t track, const char *name)
     out_name(&t->out, track, "", name);
 }
 
-static uint32_t thread_of_lane(struct sm_timeline *t)
+static uint32_t sm_thread_of_lane(struct sm_timeline *t)
 {
     const struct sm_event *v = &t->event;
     const uint64_t lane = (uint64_t)v->lane & 0xffffff;
@@ -326,7 +326,7 @@ static uint32_t thread_of_lane(struct sm_timeline *t)
                      THREAD_TRACK | lane << 32 | (uint32_t)(v->tid & UINT32_MAX));
 }
 
-static void timeline_tell_metadata(struct sm_timeline *t)
+static void timeline_put_metadata(struct sm_timeline *t)
 {
     const struct sm_event *v = &t->event;
     char name[TRACK_NAME_LEN];
@@ -338,9 +338,9 @@ static void timeline_tell_metadata(struct sm_timeline *t)
         return;
     json_decode(&v->arg_name, name, sizeof name, NULL);
     if (json_is(&v->name, "process_name"))
-        name_lane(t, timeline_lane_track(t, v->lane), name);
+        sm_name_lane(t, timeline_lane_track(t, v->lane), name);
     else if (json_is(&v->name, "thread_name") && v->tid != INT64_MIN)
-        out_name(&t->out, thread_of_lane(t), "", name);
+        out_name(&t->out, sm_thread_of_lane(t), "", name);
 }
 
 /* ---- where an event belongs ---- */
@@ -351,7 +351,7 @@ static uint32_t pid_of(const struct sm_timeline *t)
     return pid > 0 && pid <= UINT32_MAX ? (uint32_t)pid : t->pid;
 }
 
-static uint32_t device_track(struct sm_timeline *t, int64_t device)
+static uint32_t sm_device_track(struct sm_timeline *t, int64_t device)
 {
     char name[TRACK_NAME_LEN];
     const uint32_t track = out_track(&t->out, TRACK_DEVICE, pid_of(t), (uint64_t)device << 32);
@@ -367,7 +367,7 @@ static uint32_t timeline_own_track(struct sm_timeline *t, uint32_t lane)
         return out_track(&t->out, TRACK_THREAD, pid_of(t), (uint64_t)v->thread);
     if (v->tid == INT64_MIN)
         return lane;
-    const uint32_t track = thread_of_lane(t);
+    const uint32_t track = sm_thread_of_lane(t);
     if (track != OUT_NO_TRACK && !*t->out.tracks[track].track.name && lane != OUT_NO_TRACK) {
         const char *name = t->out.tracks[lane].track.name;
         out_name(&t->out, track, "", name);
@@ -375,7 +375,7 @@ static uint32_t timeline_own_track(struct sm_timeline *t, uint32_t lane)
     return track;
 }
 
-static uint32_t main_track(struct sm_timeline *t)
+static uint32_t sm_main_track(struct sm_timeline *t)
 {
     return out_track(&t->out, TRACK_THREAD, pid_of(t), pid_of(t));
 }
@@ -385,11 +385,11 @@ static uint32_t timeline_track_of(struct sm_timeline *t, const struct lane_kind 
 {
     switch (kind->where) {
     case WHERE_DEVICE:
-        return device_track(t, t->lanes[lane].device);
+        return sm_device_track(t, t->lanes[lane].device);
     case WHERE_OWN:
         return timeline_own_track(t, lane);
     default:
-        return main_track(t);
+        return sm_main_track(t);
     }
 }
 
@@ -431,7 +431,7 @@ static const char *timeline_name_of(struct sm_timeline *t)
 }
 
 /* "4": the rank of that number is ready. */
-static bool is_tick(const char *name)
+static bool sm_is_tick(const char *name)
 {
     return *name && !name[strspn(name, "0123456789")];
 }
@@ -448,7 +448,7 @@ static enum event_category timeline_refine(enum event_category c, const char *na
 }
 
 /* Its own name goes among the arguments where it gets one of ours. */
-static void name_event(struct sm_timeline *t, const struct lane_kind *kind, struct event *v)
+static void sm_name_event(struct sm_timeline *t, const struct lane_kind *kind, struct event *v)
 {
     struct sm_event *x = &t->event;
     v->name = timeline_name_of(t);
@@ -477,14 +477,14 @@ static void fix_duration(struct sm_timeline *t, struct event *v)
         t->result->count[IMPORTED_NEGATIVE]++;
         v->dur_ns = 0;
     }
-    if (t->event.ph == 'X' && is_tick(v->name)) {
+    if (t->event.ph == 'X' && sm_is_tick(v->name)) {
         t->result->count[IMPORTED_CAPPED] += v->dur_ns > 0;
         v->dur_ns = 0;
         v->category = CAT_COMM;
     }
 }
 
-static void note_trainer(struct sm_timeline *t, const struct event *v)
+static void sm_note_trainer(struct sm_timeline *t, const struct event *v)
 {
     if (t->trainer)
         return;
@@ -492,9 +492,9 @@ static void note_trainer(struct sm_timeline *t, const struct event *v)
     t->trainer_first = v->at;
 }
 
-/* A number told beside an event, on the same track. */
-static void tell_count(struct sm_timeline *t, uint32_t track, mono_ns at, enum event_id id,
-                       int64_t value)
+/* A number beside an event, on the same track. */
+static void sm_emit_count(struct sm_timeline *t, uint32_t track, mono_ns at, enum event_id id,
+                          int64_t value)
 {
     const struct event v = {
         .at = at,
@@ -507,20 +507,20 @@ static void tell_count(struct sm_timeline *t, uint32_t track, mono_ns at, enum e
         out_event(&t->out, track, &v);
 }
 
-static void tell_loader(struct sm_timeline *t, const struct lane_kind *kind, uint32_t track,
-                        mono_ns at)
+static void sm_put_loader(struct sm_timeline *t, const struct lane_kind *kind, uint32_t track,
+                          mono_ns at)
 {
     const struct sm_event *v = &t->event;
     if (kind->ours == EV_LOADER_START) {
-        tell_count(t, track, at, EV_LOADER_WORKERS, v->workers);
-        tell_count(t, track, at, EV_LOADER_PIN, v->pinned);
+        sm_emit_count(t, track, at, EV_LOADER_WORKERS, v->workers);
+        sm_emit_count(t, track, at, EV_LOADER_PIN, v->pinned);
     }
     /* A worker that has a process of its own does not train. */
     if (kind->where == WHERE_OWN && v->worker >= 0 && t->trainer && pid_of(t) != t->trainer)
-        tell_count(t, track, at, EV_WORKER_ID, v->worker);
+        sm_emit_count(t, track, at, EV_WORKER_ID, v->worker);
 }
 
-static void timeline_tell_span(struct sm_timeline *t)
+static void timeline_put_span(struct sm_timeline *t)
 {
     const struct sm_event *x = &t->event;
     const bool begins = x->ph == 'B';
@@ -529,7 +529,7 @@ static void timeline_tell_span(struct sm_timeline *t)
         return;
     const uint32_t lane = timeline_lane_track(t, x->lane);
     const struct lane_kind *kind = kind_at(t, lane);
-    name_event(t, kind, &v);
+    sm_name_event(t, kind, &v);
     fix_duration(t, &v);
     v.mode = kind->mode;
     if (kind->where == WHERE_STEP && x->step != INT64_MIN) {
@@ -539,7 +539,7 @@ static void timeline_tell_span(struct sm_timeline *t)
         v.value = x->bytes;
     }
     if (kind->where == WHERE_STEP || kind->where == WHERE_MAIN)
-        note_trainer(t, &v);
+        sm_note_trainer(t, &v);
     /* What ends a span says only the lane. */
     const uint32_t track = begins ? lane : timeline_track_of(t, kind, lane);
     if (begins)
@@ -547,17 +547,17 @@ static void timeline_tell_span(struct sm_timeline *t)
     else
         out_event(&t->out, track, &v);
     if (kind->category == CAT_LOADER)
-        tell_loader(t, kind, track, v.at);
+        sm_put_loader(t, kind, track, v.at);
 }
 
-static void timeline_tell_end(struct sm_timeline *t)
+static void timeline_put_end(struct sm_timeline *t)
 {
     mono_ns at;
     if (timeline_time_of(t, &at))
         out_end(&t->out, timeline_lane_track(t, t->event.lane), at);
 }
 
-static void tell_moment(struct sm_timeline *t)
+static void sm_put_moment(struct sm_timeline *t)
 {
     struct event v = {.kind = EVENT_MARK};
     if (!timeline_time_of(t, &v.at))
@@ -570,23 +570,23 @@ static void tell_moment(struct sm_timeline *t)
     out_event(&t->out, timeline_track_of(t, kind, lane), &v);
 }
 
-static void timeline_tell(struct sm_timeline *t)
+static void timeline_put(struct sm_timeline *t)
 {
     t->result->count[IMPORTED_LONG_TEXTS] += t->event.long_texts;
     switch (t->event.ph) {
     case 'M':
-        timeline_tell_metadata(t);
+        timeline_put_metadata(t);
         break;
     case 'X':
     case 'B':
-        timeline_tell_span(t);
+        timeline_put_span(t);
         break;
     case 'E':
-        timeline_tell_end(t);
+        timeline_put_end(t);
         break;
     case 'i':
     case 'I':
-        tell_moment(t);
+        sm_put_moment(t);
         break;
     default:
         t->result->count[IMPORTED_PHASES]++;
@@ -596,7 +596,7 @@ static void timeline_tell(struct sm_timeline *t)
 /* ---- the file ---- */
 
 /* One element of the array. JS_END: go on; JS_NULL: that was the last. */
-static enum json_kind read_element(struct sm_timeline *t)
+static enum json_kind sm_read_element(struct sm_timeline *t)
 {
     struct json_scan *s = &t->scan;
     struct json_item it;
@@ -621,14 +621,14 @@ static enum json_kind read_element(struct sm_timeline *t)
     if (json_is_over(kind))
         return kind;
     if (it.kind == JS_OBJECT)
-        timeline_tell(t);
+        timeline_put(t);
     else
         t->result->count[IMPORTED_PHASES]++;
     return JS_END;
 }
 
 /* Worker "27-host" is rank 27 when its process has another number; 0 is no process at all. */
-static void timeline_tell_rank(struct sm_timeline *t)
+static void timeline_put_rank(struct sm_timeline *t)
 {
     const char *worker = t->ask->hint.worker;
     const size_t digits = strspn(worker, "0123456789");
@@ -649,7 +649,7 @@ static enum json_kind timeline_read_all(struct sm_timeline *t, bool *array)
     *array = kind == JS_ARRAY;
     if (*array)
         do
-            kind = read_element(t);
+            kind = sm_read_element(t);
         while (kind == JS_END);
     json_release(&t->scan);
     return kind;
@@ -668,7 +668,7 @@ static int timeline_judge(const struct sm_timeline *t, enum json_kind kind, bool
     return 0;
 }
 
-static bool is_of_collectives(const char *path)
+static bool sm_is_of_collectives(const char *path)
 {
     return path && (strstr(path, "horovod_timeline") || strstr(path, "smdataparallel_timeline"));
 }
@@ -681,12 +681,12 @@ static int timeline_run(const struct import_ask *ask, struct import_result *out,
     t->ask = ask;
     t->result = out;
     t->pid = import_pid(ask);
-    t->otherwise = is_of_collectives(ask->hint.path) ? &collective : &unknown;
+    t->otherwise = sm_is_of_collectives(ask->hint.path) ? &collective : &unknown;
     out_open(&t->out, ask->sink, out);
     sm_event_keys(&t->keys);
     json_open(&t->scan, ask->in, &(struct json_options){.keys = &t->keys});
     const enum json_kind kind = timeline_read_all(t, &array);
-    timeline_tell_rank(t);
+    timeline_put_rank(t);
     out_close(&t->out);
     out->faults = t->scan.faults;
     out->bytes = json_position(&t->scan);

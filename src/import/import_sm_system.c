@@ -50,7 +50,7 @@ struct sm_sweeps {
     struct import_result *result;
     int64_t wall_minus_mono_ns;
     struct group group;
-    bool begun;   /* a row was told */
+    bool begun;   /* a row was put */
     int64_t last; /* time of that row */
 
     struct sm_series *series;
@@ -244,7 +244,7 @@ static inline struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const s
 
 /* ---- rows ---- */
 
-/* How often sweeps are made: one of what the agent can be told, nearest to the first distance. */
+/* How often sweeps are made: one of what the agent can be set to, nearest to the first distance. */
 static int64_t sm_sweeps_period_of(const struct sm_sweeps *s)
 {
     static const int64_t choices_ms[] = {100, 200, 500, 1000, 5000, 60000};
@@ -286,7 +286,7 @@ static void set_totals(struct sm_sweeps *s, const struct sm_sweep *w)
     }
 }
 
-static void sm_sweeps_tell_first(struct sm_sweeps *s)
+static void sm_sweeps_put_first(struct sm_sweeps *s)
 {
     struct sm_sweep sweep = s->open[0];
     const mono_ns t = {sweep.at - s->wall_minus_mono_ns};
@@ -318,7 +318,7 @@ static inline bool is_in(const struct sm_sweep *w, int64_t at)
 static bool begin_sweep(struct sm_sweeps *s, int64_t at)
 {
     if (s->n_open == SWEEPS_OPEN)
-        sm_sweeps_tell_first(s);
+        sm_sweeps_put_first(s);
     if (s->begun && at <= s->last)
         return false;
     struct sm_sweep fresh = s->open[s->n_open];
@@ -405,7 +405,7 @@ static void text_free(struct sm_text *t)
 static void sm_sweeps_close(struct sm_sweeps *s)
 {
     while (s->n_open)
-        sm_sweeps_tell_first(s);
+        sm_sweeps_put_first(s);
     for (uint32_t i = 0; i < s->n_series; i++) {
         text_free(&s->series[i].type);
         text_free(&s->series[i].name);

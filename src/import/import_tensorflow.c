@@ -25,7 +25,7 @@ enum tf_line {
     TF_HOST,   /* a thread */
     TF_STREAM, /* what ran on a device */
     TF_STEPS,  /* steps as the profiler worked them out, one line for each device */
-    TF_SHADOW, /* the same time as on streams, told in another way: it must not count twice */
+    TF_SHADOW, /* the same time as on streams, shown in another way: it must not count twice */
 };
 
 /* ---- events ---- */
@@ -74,8 +74,8 @@ static const struct {
     {"Sparse Core Ops", TF_SHADOW, TF_STREAM},
 };
 
-/* "GPU:0" of "/device:GPU:0", also behind the name of a host; NULL: no device with a number. */
-static const char *device_in(const char *process)
+/* "GPU:0" of "/device:GPU:0", also after the name of a host; NULL: no device with a number. */
+static const char *tf_device_in(const char *process)
 {
     const char *at = strstr(process, "/device:");
     const char *number = at ? strrchr(at, ':') : NULL;
@@ -85,7 +85,7 @@ static const char *device_in(const char *process)
 /* From the names that the trace gives its process and its thread. */
 static enum tf_line tf_line_of(const struct track *t)
 {
-    const char *device = device_in(t->process);
+    const char *device = tf_device_in(t->process);
     if (!device)
         return TF_HOST;
     const bool gpu = strncmp(device, "GPU:", 4) == 0;
@@ -106,7 +106,7 @@ static uint32_t stream_of(const struct track *t)
 static void place_device(struct track *t, enum tf_line line)
 {
     enum { VIEW = 1 << 30 }; /* streams have low numbers */
-    const char *device = device_in(t->process);
+    const char *device = tf_device_in(t->process);
     const unsigned number = (unsigned)strtoul(strrchr(device, ':') + 1, NULL, 10);
     const bool gpu = strncmp(device, "GPU:", 4) == 0;
     const uint32_t low =
@@ -231,7 +231,7 @@ static const struct {
 };
 
 /* cuLaunchKernel, cudaMemcpyAsync, hipModuleLaunchKernel */
-static bool is_runtime_call(const char *name)
+static bool tf_is_runtime_call(const char *name)
 {
     static const char *const apis[] = {"cuda", "cu", "hip"};
     for (size_t i = 0; i < COUNT_OF(apis); i++) {
@@ -250,7 +250,7 @@ static enum event_category tf_host_category(const char *name)
     for (size_t i = 0; i < COUNT_OF(hosts); i++)
         if (text_starts(hosts[i].type ? type : name, hosts[i].start))
             return hosts[i].category;
-    return is_runtime_call(name) ? CAT_RUNTIME : CAT_OP;
+    return tf_is_runtime_call(name) ? CAT_RUNTIME : CAT_OP;
 }
 
 /* ---- devices ---- */
@@ -386,12 +386,12 @@ struct tf {
     const struct import_ask *ask;
     struct import_result *result;
     uint32_t pid;
-    bool host_steps; /* a thread told steps */
-    bool ranked;     /* the rank was told */
+    bool host_steps; /* a thread has steps */
+    bool ranked;     /* the rank was put */
     /* The last step of a thread: one within it is no step of its own. */
     uint64_t step_track;
     int64_t step_end;
-    /* Of the first device that has such a line, for traces whose threads tell none. */
+    /* Of the first device that has such a line, for traces whose threads have none. */
     bool steps_known;
     uint64_t steps_of;
     struct line_step *steps;
@@ -400,21 +400,21 @@ struct tf {
     struct event batch[BATCH];
 };
 
-static void tf_tell(struct tf *f, const struct track *t, const struct event *v, size_t n)
+static void tf_put(struct tf *f, const struct track *t, const struct event *v, size_t n)
 {
     f->ask->sink->ops->events(f->ask->sink, t, v, n);
 }
 
 /* An event that the reader below did not count. */
-static void tell_own(struct tf *f, const struct track *t, const struct event *v)
+static void tf_put_own(struct tf *f, const struct track *t, const struct event *v)
 {
     f->result->count[IMPORTED_KEPT]++;
-    tf_tell(f, t, v, 1);
+    tf_put(f, t, v, 1);
 }
 
 /* ---- events ---- */
 
-static void note_line_step(struct tf *f, const struct track *t, const struct event *v)
+static void tf_note_line_step(struct tf *f, const struct track *t, const struct event *v)
 {
     char *end;
     const int64_t number = strtoll(v->name, &end, 10);
@@ -434,7 +434,7 @@ static void note_line_step(struct tf *f, const struct track *t, const struct eve
     f->n_steps++;
 }
 
-static void on_thread(struct tf *f, const struct track *t, struct event *v)
+static void tf_on_thread(struct tf *f, const struct track *t, struct event *v)
 {
     const enum tf_phase phase = tf_phase_of(v->name);
     int64_t number;
@@ -458,13 +458,13 @@ static void translate(struct tf *f, enum tf_line line, const struct track *t, st
 {
     switch (line) {
     case TF_HOST:
-        on_thread(f, t, v);
+        tf_on_thread(f, t, v);
         break;
     case TF_STREAM:
         tf_device_event(v);
         break;
     case TF_STEPS:
-        note_line_step(f, t, v);
+        tf_note_line_step(f, t, v);
         v->category = CAT_USER;
         break;
     case TF_SHADOW:
@@ -473,33 +473,33 @@ static void translate(struct tf *f, enum tf_line line, const struct track *t, st
     }
 }
 
-static void tf_tell_rank(struct tf *f, const struct track *t, mono_ns at)
+static void tf_put_rank(struct tf *f, const struct track *t, mono_ns at)
 {
     if (f->ranked || !f->ask->hint.has_rank)
         return;
     const struct event v = import_rank_event(f->ask->hint.rank, at);
     f->ranked = true;
     f->result->rank = f->ask->hint.rank;
-    tell_own(f, t, &v);
+    tf_put_own(f, t, &v);
 }
 
-static void tf_on_events(struct sink *s, const struct track *told, const struct event *v, size_t n)
+static void tf_on_events(struct sink *s, const struct track *put, const struct event *v, size_t n)
 {
     struct tf *f = (struct tf *)s;
-    struct track t = *told;
+    struct track t = *put;
     const enum tf_line line = tf_line_of(&t);
     tf_place(&t, line, f->pid);
     if (n && line == TF_HOST)
-        tf_tell_rank(f, &t, v->at);
+        tf_put_rank(f, &t, v->at);
     for (size_t done = 0, m; done < n; done += m) {
         m = MIN_OF(n - done, (size_t)BATCH);
         memcpy(f->batch, v + done, m * sizeof *v);
         for (size_t i = 0; i < m; i++)
             translate(f, line, &t, &f->batch[i]);
-        tf_tell(f, &t, f->batch, m);
+        tf_put(f, &t, f->batch, m);
     }
     if (n == 0 && line == TF_HOST) /* a name that came late */
-        tf_tell(f, &t, NULL, 0);
+        tf_put(f, &t, NULL, 0);
 }
 
 /* ---- at the end ---- */
@@ -512,7 +512,7 @@ static struct track tf_own_track(const struct tf *f, unsigned number, const char
     return t;
 }
 
-static void tell_line_steps(struct tf *f)
+static void tf_put_line_steps(struct tf *f)
 {
     const struct track t = tf_own_track(f, 1, "Steps");
     for (size_t i = 0; i < f->n_steps && !f->host_steps; i++) {
@@ -523,11 +523,11 @@ static void tell_line_steps(struct tf *f)
                                 .value = s->number,
                                 .category = CAT_USER,
                                 .name = "step"};
-        tell_own(f, &t, &v);
+        tf_put_own(f, &t, &v);
     }
 }
 
-static void tell_phases(struct tf *f)
+static void tf_put_phases(struct tf *f)
 {
     static const enum event_id ids[] = {[TF_FORWARD] = EV_FORWARD, [TF_BACKWARD] = EV_BACKWARD};
     const struct track t = tf_own_track(f, 2, "phases");
@@ -539,7 +539,7 @@ static void tell_phases(struct tf *f)
                                 .kind = EVENT_SPAN,
                                 .category = event_words[ids[s->phase]].category,
                                 .name = event_words[ids[s->phase]].name};
-        tell_own(f, &t, &v);
+        tf_put_own(f, &t, &v);
     }
     f->result->count[IMPORTED_OPEN] += f->phases.dropped;
 }
@@ -573,8 +573,8 @@ static int tf_run(const struct import_ask *ask, struct import_result *out, struc
     inner.ctx = f;
     const int rc = importer_kineto.run(&inner, out, e);
     if (rc == 0) {
-        tell_line_steps(f);
-        tell_phases(f);
+        tf_put_line_steps(f);
+        tf_put_phases(f);
     }
     tf_phases_free(&f->phases);
     free(f->steps);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto_internal.h - between the files of the Kineto importer: one event as it stands in the trace
- * (kineto_read.c fills it), and what it becomes (kineto_tell.c). */
+/* kineto_internal.h - between the files of the Kineto importer: one event as it is in the trace
+ * (kineto_read.c fills it), and what it becomes (kineto_events.c). */
 #ifndef IMPORT_KINETO_INTERNAL_H
 #define IMPORT_KINETO_INTERNAL_H
 
@@ -46,7 +46,7 @@ struct kineto_event {
     int64_t bytes, device, stream;
     int64_t mem_bytes, mem_allocated, mem_reserved, mem_device_type, mem_device;
     uint64_t mem_address;
-    /* Counted when it is told: it may be read twice. */
+    /* Counted when it is put: it may be read twice. */
     uint32_t long_texts, duplicates, bad_escapes, bad_utf8;
     struct json_text arg_name; /* what metadata calls a process or thread */
     uint32_t n_series;         /* numbers among the arguments; only for counters */
@@ -62,7 +62,7 @@ struct kineto_process {
     char name[TRACK_NAME_LEN];
 };
 
-/* One that is open, with all of its id; see kineto_tell.c. */
+/* One that is open, with all of its id; see kineto_events.c. */
 struct kineto_async {
     uint32_t pid, cat; /* cat: a hash of its text */
     uint64_t id;
@@ -107,14 +107,14 @@ struct kineto {
 enum json_kind kineto_read(void *kineto);
 enum json_kind kineto_read_avx2(void *kineto); /* the same where the processor has AVX2 and BMI2 */
 /* Hands k->event over as events of a run. As json_elements takes it. */
-void kineto_tell(void *kineto);
+void kineto_put(void *kineto);
 /* Of a device as a whole. */
 #define KINETO_NO_STREAM UINT32_MAX
 
 /* What times count from, which is found once. */
 void kineto_set_base(struct kineto *k, int64_t base_ns);
 /* Names and facts that are known only now. */
-void kineto_tell_rest(struct kineto *k);
+void kineto_put_rest(struct kineto *k);
 void kineto_keys_init(struct json_keys *keys);
 void kineto_cats_init(struct json_keys *cats);
 

@@ -358,7 +358,7 @@ static double shape_at(const struct scene_piece *x, int64_t t)
     }
 }
 
-/* What was said last counts. */
+/* The last line counts. */
 double scene_value(const struct scene *s, const struct scene_series *x, int64_t t)
 {
     for (size_t i = x->n; i > 0; i--) {
@@ -454,7 +454,7 @@ static int on_job(struct parsing *p, struct err *e)
     return rc;
 }
 
-/* The rest of the line as it stands there, for tests. */
+/* The rest of the line as it is there, for tests. */
 static int on_note(struct parsing *p, struct err *e)
 {
     const char *kind = p->words.v[0];
@@ -567,7 +567,7 @@ static int scene_split(struct parsing *p, const char *text, const char *end, str
              w->n == 1 && p->rest < end && scene_is_blank(*p->rest);)
             p->rest++;
     }
-    p->rest_len = w->n > 1 ? (size_t)(text - p->rest) : 0; /* a word stands there */
+    p->rest_len = w->n > 1 ? (size_t)(text - p->rest) : 0; /* a word is there */
     w->v[w->n] = "";
     return 0;
 }

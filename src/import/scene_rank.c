@@ -11,7 +11,7 @@
 
 enum { STEPS_MOST = 10000000, RANK_LAST = 65535, CPU_EVENTS_MOST = 1000000 };
 
-/* A clause is said for several ranks at once. */
+/* A clause holds for several ranks at once. */
 struct many {
     struct parsing *p;
     int64_t from, to; /* numbers of ranks */
@@ -59,7 +59,7 @@ static bool clause_ends(const struct parsing *p)
 
 /* ---- steps ---- */
 
-static int take_mode(struct parsing *p, enum event_mode *mode, struct err *e)
+static int scene_take_mode(struct parsing *p, enum event_mode *mode, struct err *e)
 {
     const char *w = word_next(p);
     for (*mode = 0; *mode < MODE_N; (*mode)++)
@@ -68,7 +68,7 @@ static int take_mode(struct parsing *p, enum event_mode *mode, struct err *e)
     return err_set(e, ERR_FORMAT, "'%.60s' is not a step mode", w);
 }
 
-static int take_jitter(struct parsing *p, double *out, struct err *e)
+static int scene_take_jitter(struct parsing *p, double *out, struct err *e)
 {
     const char *w = word_next(p);
     if (!scene_number(w, out) || *out < 0 || *out > 90)
@@ -84,27 +84,27 @@ static int steps_word(struct parsing *p, struct scene_steps *x, struct err *e)
     if (word_take(p, "pause"))
         return word_time(p, &x->pause_ns, e);
     if (word_take(p, "mode"))
-        return take_mode(p, &x->mode, e);
+        return scene_take_mode(p, &x->mode, e);
     if (word_take(p, "batch"))
         return word_count(p, 1, 1000000000, &x->batch, e);
     if (word_take(p, "jitter"))
-        return take_jitter(p, &x->jitter, e);
+        return scene_take_jitter(p, &x->jitter, e);
     return scene_rank_take_part(p, x->parts, &x->n_parts, e);
 }
 
 /* 1000 x 500ms */
-static int take_times(struct parsing *p, int64_t *count, int64_t *dur_ns, struct err *e)
+static int scene_take_times(struct parsing *p, int64_t *count, int64_t *dur_ns, struct err *e)
 {
     TRY(word_count(p, 1, STEPS_MOST, count, e));
     TRY(word_want(p, "x", e));
     return word_time(p, dur_ns, e);
 }
 
-static int on_steps(struct many *m, struct err *e)
+static int scene_on_steps(struct many *m, struct err *e)
 {
     struct parsing *p = m->p;
     struct scene_steps x = {.from_ns = -1};
-    int rc = take_times(p, &x.count, &x.dur_ns, e);
+    int rc = scene_take_times(p, &x.count, &x.dur_ns, e);
     while (rc == 0 && !clause_ends(p))
         rc = steps_word(p, &x, e);
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
@@ -115,9 +115,9 @@ static int on_steps(struct many *m, struct err *e)
     return rc;
 }
 
-/* ---- what is said of the steps before ---- */
+/* ---- what modifies the steps before ---- */
 
-static int want_steps(const struct scene_rank *r, const char *what, struct err *e)
+static int scene_want_steps(const struct scene_rank *r, const char *what, struct err *e)
 {
     return r->n_steps
                ? 0
@@ -129,13 +129,13 @@ static int scene_rank_too_many(const char *what, struct err *e)
     return err_set(e, ERR_LIMIT, "more than %d '%s' lines", SCENE_EXTRAS_MOST, what);
 }
 
-static int add_odd(struct many *m, const char *what, const struct scene_odd *x, struct err *e)
+static int scene_add_odd(struct many *m, const char *what, const struct scene_odd *x, struct err *e)
 {
     int rc = 0;
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(m->p->out, i);
         struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
-        rc = want_steps(r, what, e);
+        rc = scene_want_steps(r, what, e);
         if (rc == 0 && s->n_odd == SCENE_EXTRAS_MOST)
             rc = scene_rank_too_many(what, e);
         if (rc == 0)
@@ -145,7 +145,7 @@ static int add_odd(struct many *m, const char *what, const struct scene_odd *x, 
 }
 
 /* takes 2s [in data] */
-static int take_odd(struct many *m, const char *what, struct scene_odd *x, struct err *e)
+static int scene_take_odd(struct many *m, const char *what, struct scene_odd *x, struct err *e)
 {
     struct parsing *p = m->p;
     int rc = word_want(p, "takes", e);
@@ -158,30 +158,31 @@ static int take_odd(struct many *m, const char *what, struct scene_odd *x, struc
             rc = err_set(e, ERR_FORMAT, "'%.60s' is not a part of a step",
                          p->words.v[p->words.at - 1]);
     }
-    return rc != 0 ? rc : add_odd(m, what, x, e);
+    return rc != 0 ? rc : scene_add_odd(m, what, x, e);
 }
 
-static int on_every(struct many *m, struct err *e)
+static int scene_on_every(struct many *m, struct err *e)
 {
     struct scene_odd x = {.at = -1};
     const int rc = word_count(m->p, 1, STEPS_MOST, &x.every, e);
-    return rc != 0 ? rc : take_odd(m, "every", &x, e);
+    return rc != 0 ? rc : scene_take_odd(m, "every", &x, e);
 }
 
 static int scene_rank_on_step(struct many *m, struct err *e)
 {
     struct scene_odd x = {0};
     const int rc = word_count(m->p, 0, STEPS_MOST, &x.at, e);
-    return rc != 0 ? rc : take_odd(m, "step", &x, e);
+    return rc != 0 ? rc : scene_take_odd(m, "step", &x, e);
 }
 
-static int add_after(struct many *m, const char *what, const struct scene_after *x, struct err *e)
+static int scene_add_after(struct many *m, const char *what, const struct scene_after *x,
+                           struct err *e)
 {
     int rc = 0;
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(m->p->out, i);
         struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
-        rc = want_steps(r, what, e);
+        rc = scene_want_steps(r, what, e);
         if (rc == 0 && s->n_after == SCENE_EXTRAS_MOST)
             rc = scene_rank_too_many(what, e);
         if (rc == 0)
@@ -190,30 +191,30 @@ static int add_after(struct many *m, const char *what, const struct scene_after 
     return rc;
 }
 
-static int take_every(struct parsing *p, struct scene_after *x, struct err *e)
+static int scene_take_every(struct parsing *p, struct scene_after *x, struct err *e)
 {
     const int rc = word_want(p, "every", e);
     return rc != 0 ? rc : word_count(p, 1, STEPS_MOST, &x->every, e);
 }
 
 /* eval 20 x 100ms every 100 [parts] */
-static int on_eval(struct many *m, struct err *e)
+static int scene_on_eval(struct many *m, struct err *e)
 {
     struct scene_after x = {0};
-    TRY(take_times(m->p, &x.count, &x.dur_ns, e));
-    TRY(take_every(m->p, &x, e));
+    TRY(scene_take_times(m->p, &x.count, &x.dur_ns, e));
+    TRY(scene_take_every(m->p, &x, e));
     while (!clause_ends(m->p))
         TRY(scene_rank_take_part(m->p, x.parts, &x.n_parts, e));
-    return add_after(m, "eval", &x, e);
+    return scene_add_after(m, "eval", &x, e);
 }
 
 /* checkpoint 3s every 100 */
-static int on_checkpoint(struct many *m, struct err *e)
+static int scene_on_checkpoint(struct many *m, struct err *e)
 {
     struct scene_after x = {0};
     TRY(word_time(m->p, &x.dur_ns, e));
-    TRY(take_every(m->p, &x, e));
-    return add_after(m, "checkpoint", &x, e);
+    TRY(scene_take_every(m->p, &x, e));
+    return scene_add_after(m, "checkpoint", &x, e);
 }
 
 /* ---- events ---- */
@@ -228,37 +229,37 @@ static void scene_rank_add_event(struct many *m, const struct scene_event *x)
     }
 }
 
-static int want_name(const char *name, struct err *e)
+static int scene_want_name(const char *name, struct err *e)
 {
     const size_t n = strlen(name);
     return n > 0 && n < 256 ? 0 : err_set(e, ERR_FORMAT, "an event needs a name");
 }
 
 /* span forward 10s..12s; one that has no end never ended */
-static int on_span(struct many *m, struct err *e)
+static int scene_on_span(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_SPAN, .name = word_next(m->p)};
-    TRY(want_name(x.name, e));
+    TRY(scene_want_name(x.name, e));
     TRY(word_range(m->p, true, &x.at_ns, &x.to_ns, e));
     scene_rank_add_event(m, &x);
     return 0;
 }
 
 /* mark loader.start 10s */
-static int on_event_mark(struct many *m, struct err *e)
+static int scene_on_event_mark(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_MARK, .name = word_next(m->p)};
-    TRY(want_name(x.name, e));
+    TRY(scene_want_name(x.name, e));
     TRY(word_time(m->p, &x.at_ns, e));
     scene_rank_add_event(m, &x);
     return 0;
 }
 
 /* count batch.size 32 at 10s */
-static int on_count(struct many *m, struct err *e)
+static int scene_on_count(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_COUNT, .name = word_next(m->p)};
-    TRY(want_name(x.name, e));
+    TRY(scene_want_name(x.name, e));
     TRY(word_count(m->p, INT64_MIN, INT64_MAX, &x.value, e));
     TRY(word_want(m->p, "at", e));
     TRY(word_time(m->p, &x.at_ns, e));
@@ -275,7 +276,7 @@ static int64_t scene_rank_count_events(const struct many *m)
 }
 
 /* cpu 98% 0s..600s: the CPU time of the process so far, every second */
-static int on_cpu(struct many *m, struct err *e)
+static int scene_on_cpu(struct many *m, struct err *e)
 {
     const char *w = word_next(m->p);
     double percent = 0;
@@ -295,8 +296,8 @@ static int on_cpu(struct many *m, struct err *e)
     return 0;
 }
 
-static void add_total(struct many *m, const char *what, const char *place, int64_t at,
-                      int64_t value)
+static void scene_add_total(struct many *m, const char *what, const char *place, int64_t at,
+                            int64_t value)
 {
     scene_rank_add_event(
         m, &(struct scene_event){.kind = EVENT_COUNT,
@@ -307,20 +308,20 @@ static void add_total(struct many *m, const char *what, const char *place, int64
 
 /* waits item train.py:31 2000 x 50us at 300s: how often and how long a place has waited for the GPU
  * until then */
-static int on_waits(struct many *m, struct err *e)
+static int scene_on_waits(struct many *m, struct err *e)
 {
     const char *op = word_next(m->p), *where = word_next(m->p);
     int64_t count = 0, each_ns = 0, at = 0;
-    TRY(want_name(op, e));
-    TRY(want_name(where, e));
-    TRY(take_times(m->p, &count, &each_ns, e));
+    TRY(scene_want_name(op, e));
+    TRY(scene_want_name(where, e));
+    TRY(scene_take_times(m->p, &count, &each_ns, e));
     TRY(word_want(m->p, "at", e));
     TRY(word_time(m->p, &at, e));
     if (each_ns > INT64_MAX / count)
         return err_set(e, ERR_LIMIT, "the total wait time is too long");
     const char *place = arena_printf(m->p->arena, "%s %s", op, where);
-    add_total(m, "calls", place, at, count);
-    add_total(m, "ns", place, at, count * each_ns);
+    scene_add_total(m, "calls", place, at, count);
+    scene_add_total(m, "ns", place, at, count * each_ns);
     return 0;
 }
 
@@ -363,7 +364,7 @@ static int scene_rank_on_loader(struct many *m, struct err *e)
 }
 
 /* workers 4 fetch 300ms [every 1s] [0s..600s] */
-static int on_workers(struct many *m, struct err *e)
+static int scene_on_workers(struct many *m, struct err *e)
 {
     struct parsing *p = m->p;
     struct scene_workers x = {0};
@@ -391,7 +392,7 @@ static int on_workers(struct many *m, struct err *e)
     return rc;
 }
 
-static int on_device(struct many *m, struct err *e)
+static int scene_on_device(struct many *m, struct err *e)
 {
     int64_t device = 0;
     const int rc = word_count(m->p, 0, 4096, &device, e);
@@ -406,14 +407,14 @@ static const struct {
     const char *word;
     int (*take)(struct many *m, struct err *e);
 } clauses[] = {
-    {"steps", on_steps},     {"every", on_every},   {"step", scene_rank_on_step},
-    {"eval", on_eval},       {"span", on_span},     {"checkpoint", on_checkpoint},
-    {"mark", on_event_mark}, {"count", on_count},   {"loader", scene_rank_on_loader},
-    {"workers", on_workers}, {"device", on_device}, {"cpu", on_cpu},
-    {"waits", on_waits},
+    {"steps", scene_on_steps},     {"every", scene_on_every},   {"step", scene_rank_on_step},
+    {"eval", scene_on_eval},       {"span", scene_on_span},     {"checkpoint", scene_on_checkpoint},
+    {"mark", scene_on_event_mark}, {"count", scene_on_count},   {"loader", scene_rank_on_loader},
+    {"workers", scene_on_workers}, {"device", scene_on_device}, {"cpu", scene_on_cpu},
+    {"waits", scene_on_waits},
 };
 
-static int take_clause(struct many *m, struct err *e)
+static int scene_take_clause(struct many *m, struct err *e)
 {
     for (size_t i = 0; i < COUNT_OF(clauses); i++)
         if (word_take(m->p, clauses[i].word))
@@ -440,7 +441,7 @@ static int make_ranks(struct many *m, size_t node, struct err *e)
 }
 
 /* "0" or "0..3" */
-static int take_numbers(struct many *m, struct err *e)
+static int scene_take_numbers(struct many *m, struct err *e)
 {
     const char *w = word_next(m->p);
     char *end;
@@ -456,7 +457,7 @@ int scene_rank_line(struct parsing *p, struct err *e)
 {
     struct many m = {.p = p};
     size_t node = 0;
-    int rc = take_numbers(&m, e);
+    int rc = scene_take_numbers(&m, e);
     if (rc == 0)
         rc = word_want(p, "on", e);
     if (rc == 0)
@@ -467,7 +468,7 @@ int scene_rank_line(struct parsing *p, struct err *e)
         rc = make_ranks(&m, node, e);
     do {
         if (rc == 0)
-            rc = take_clause(&m, e);
+            rc = scene_take_clause(&m, e);
     } while (rc == 0 && word_take(p, ";"));
     return rc;
 }
@@ -482,7 +483,7 @@ void scene_walk_begin(struct scene_walk *w, const struct scene *s, const struct 
         w->at_ns = MAX_OF(r->steps[0].from_ns, 0);
 }
 
-/* The one that was said last counts. */
+/* The last one counts. */
 static const struct scene_odd *odd_of(const struct scene_steps *x, int64_t number)
 {
     for (size_t i = x->n_odd; i > 0; i--) {
@@ -518,8 +519,9 @@ static void scene_walk_take_step(struct scene_walk *w, const struct scene_steps 
     w->at_ns += out->dur_ns;
 }
 
-/* Evaluation steps and checkpoints behind the step that was just done. */
-static bool take_after(struct scene_walk *w, const struct scene_steps *x, struct scene_doing *out)
+/* Evaluation steps and checkpoints after the step that was just done. */
+static bool scene_take_after(struct scene_walk *w, const struct scene_steps *x,
+                             struct scene_doing *out)
 {
     while (w->after < x->n_after) {
         const struct scene_after *a = &x->after[w->after];
@@ -550,7 +552,7 @@ bool scene_walk_next(struct scene_walk *w, struct scene_doing *out)
 {
     while (w->stretch < w->rank->n_steps) {
         const struct scene_steps *x = &w->rank->steps[w->stretch];
-        if (w->done > 0 && take_after(w, x, out))
+        if (w->done > 0 && scene_take_after(w, x, out))
             return true;
         if (w->done < x->count) {
             w->at_ns += w->done > 0 ? x->pause_ns : 0;

@@ -42,7 +42,7 @@ static double real_of(int64_t mantissa, unsigned fraction)
     return (double)mantissa / (double)tens[fraction];
 }
 
-/* Seconds as nanoseconds, exact up to the ninth digit, rounded behind. */
+/* Seconds as nanoseconds, exact up to the ninth digit, rounded after. */
 static bool sm_line_time_of(int64_t mantissa, unsigned fraction, int64_t *ns)
 {
     if (fraction <= 9)

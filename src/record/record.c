@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record.c - the tables behind record.h. */
+/* record.c - the tables of record.h. */
 #include "record/record.h"
 
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  *
  * A producer (probe, ring, importer) fills the cells of a `struct group` and commits them as one
  * row with the time of the reading. What it could not read stays CELL_MISSING, and a loss says why.
- * Everything goes through a `struct sink`; what is behind it (store, test) the producer cannot see.
+ * Everything goes through a `struct sink`; the producer cannot see what receives it (store, test).
  */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
@@ -166,8 +166,8 @@ struct sink {
     const struct sink_ops *ops;
 };
 
-/* A sink in front of another. Who does something with a part of what comes by begins with it and
- * takes these for the rest. */
+/* A sink in front of another. A sink that handles some of the calls begins with it and uses these
+ * functions for the rest. */
 struct sink_pass {
     struct sink sink;
     struct sink *behind;

@@ -113,27 +113,27 @@ bool nvml_gpu_ready(const struct nvml_ask *a)
 
 bool nvml_try_due(const struct nvml_try *t, mono_ns now)
 {
-    return !t->off && (!t->told || mono_diff(now, t->again) >= 0);
+    return !t->off && (!t->reported || mono_diff(now, t->again) >= 0);
 }
 
 bool nvml_try_took(struct nvml_try *t, const struct nvml_ask *a, int rc, const enum metric_id *m,
                    size_t n)
 {
     if (rc == NVML_OK) {
-        t->told = 0;
+        t->reported = 0;
         return true;
     }
     if (rc == NVML_GPU_LOST) {
         gpu_went(a, rc);
         return false;
     }
-    const bool told = t->told == rc;
+    const bool reported = t->reported == rc;
     t->off = nvml_never(rc);
-    t->told = rc;
+    t->reported = rc;
     t->again = mono_add(a->now, NVML_RETRY_NS);
     const char *why = rc == NVML_NOT_SUPPORTED && a->gpu->mig ? "not available while MIG is enabled"
                                                               : nvml_why(a->lib, rc);
-    for (size_t i = 0; i < n && !told; i++)
+    for (size_t i = 0; i < n && !reported; i++)
         nvml_loss(a, nvml_loss_id(rc), m[i], why);
     return false;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvml_internal.h - what the NVIDIA probes share: the open library, and how each GPU and each
- * reading stands.
+/* nvml_internal.h - what the NVIDIA probes share: the open library, and the state of each GPU
+ * and each reading.
  *
- * A reading that fails is told once as a loss and then left alone: for good when the driver does
- * not offer it, for NVML_RETRY_NS otherwise. A GPU that is lost is told once for all probes, none
- * of them asks it any more, and whoever comes first after NVML_RETRY_NS looks whether it is back.
- * The probes run in different threads, so what they share about a GPU is atomic. */
+ * A reading that fails is reported once as a loss and then left alone: for good when the driver
+ * does not offer it, for NVML_RETRY_NS otherwise. A GPU that is lost is reported once for all
+ * probes, none of them asks it any more, and whoever comes first after NVML_RETRY_NS looks whether
+ * it is back. The probes run in different threads, so what they share about a GPU is atomic. */
 #ifndef SAMPLE_NVML_INTERNAL_H
 #define SAMPLE_NVML_INTERNAL_H
 
@@ -48,18 +48,18 @@ struct nvml_ask {
     mono_ns now;
 };
 
-/* Whether the GPU can be asked at all; tells when it went and when it is back. */
+/* Whether the GPU can be read at all; reports when it is lost and when it is back. */
 bool nvml_gpu_ready(const struct nvml_ask *a);
 
-/* How one reading of one GPU stands; zeroed means: not tried yet. */
+/* The state of one reading of one GPU; zeroed means: not tried yet. */
 struct nvml_try {
-    bool off; /* never again */
-    int told; /* the return code of the loss that was told */
+    bool off;     /* never again */
+    int reported; /* the return code of the loss that was reported */
     mono_ns again;
 };
 
 bool nvml_try_due(const struct nvml_try *t, mono_ns now);
-/* True when rc says that the reading was taken. Otherwise the loss is told for each of the n
+/* True when rc says that the reading was taken. Otherwise the loss is reported for each of the n
  * metrics that it would have given; or, when the GPU is lost, for the GPU. */
 bool nvml_try_took(struct nvml_try *t, const struct nvml_ask *a, int rc, const enum metric_id *m,
                    size_t n);

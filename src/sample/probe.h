@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe.h - what a probe of the machine is: one const record and one line in probes.def.
  *
- * A probe keeps its files open, reads them when told to, and commits rows to the sink. The parsing
- * is done by pure functions (procfs.h): bytes in, struct out. A probe never prints, never exits,
- * and after its first reads never allocates. What cannot be read becomes a loss once, never a zero.
+ * A probe keeps its files open, reads them when the lane says so, and commits rows to the sink. The
+ * parsing is done by pure functions (procfs.h): bytes in, struct out. A probe never prints, never
+ * exits, and after its first reads never allocates. What cannot be read becomes a loss once, never
+ * a zero.
  *
  * Order: open; any number of read and set_period; end; close. All calls for one probe come from the
  * thread of its lane. */

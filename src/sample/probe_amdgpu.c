@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities go on behind the
+/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities go on after the
  * NVIDIA ones: gpu0, gpu1... */
 #include <errno.h>
 #include <stdio.h>
@@ -71,7 +71,7 @@ struct amd_one {
     unsigned from; /* the next alternative to try, 1 more than the one in use */
     slot_id slot;
     bool off;
-    int told; /* errno of the loss that was told */
+    int reported; /* errno of the loss that was reported */
     mono_ns again;
 };
 
@@ -86,7 +86,7 @@ struct amd_state {
     struct group group;
     unsigned n;
     struct card *card;
-    bool absent_told;
+    bool absent_reported;
     char text[AMDGPU_METRICS_MOST];
 };
 
@@ -168,10 +168,10 @@ static void end_row(struct amd_state *st, struct card *c, const struct amd_row *
 static void amd_failed(struct card *c, const struct amd_row *r, struct amd_one *o, int sys,
                        struct sink *s)
 {
-    if (o->told != sys)
+    if (o->reported != sys)
         lose(c, sys == EACCES || sys == EPERM ? LOSS_DENIED : LOSS_READ, r->metric, s,
              strerror(sys));
-    o->told = sys;
+    o->reported = sys;
     o->again = mono_add(clock_mono(), RETRY_NS);
 }
 
@@ -189,7 +189,7 @@ static bool amd_read_row(struct amd_state *st, struct card *c, size_t i, struct 
         }
         if (got.sys == 0 && r->from[o->from - 1].parse(st->text, got.n, out)) {
             *out *= r->from[o->from - 1].counts;
-            o->told = 0;
+            o->reported = 0;
             return true;
         }
         if (!next_source(c, r, o))
@@ -204,7 +204,8 @@ static void read_card(struct amd_state *st, struct card *c, mono_ns now, struct 
     double total = 0, v;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct amd_one *o = &c->one[i];
-        if (o->off || (o->told && mono_diff(now, o->again) < 0) || !amd_read_row(st, c, i, s, &v))
+        if (o->off || (o->reported && mono_diff(now, o->again) < 0) ||
+            !amd_read_row(st, c, i, s, &v))
             continue;
         group_gauge(&st->group, o->slot, v);
         if (rows[i].metric == M_GPU_MEM_TOTAL)
@@ -214,21 +215,21 @@ static void read_card(struct amd_state *st, struct card *c, mono_ns now, struct 
     }
 }
 
-static void amd_tell_absent(struct amd_state *st, struct sink *s)
+static void amd_report_absent(struct amd_state *st, struct sink *s)
 {
     for (unsigned i = 0; i < st->n; i++)
         for (size_t k = 0; k < COUNT_OF(absent); k++)
             lose(&st->card[i], LOSS_UNSUPPORTED, absent[k], s,
                  "not reported by the amdgpu kernel driver");
-    st->absent_told = true;
+    st->absent_reported = true;
 }
 
 static void amd_read(void *state, struct sink *s)
 {
     struct amd_state *st = state;
     const mono_ns now = clock_mono();
-    if (!st->absent_told)
-        amd_tell_absent(st, s);
+    if (!st->absent_reported)
+        amd_report_absent(st, s);
     for (unsigned i = 0; i < st->n; i++)
         read_card(st, &st->card[i], now, s);
     group_commit(&st->group, s, now);

@@ -3,7 +3,7 @@
  *
  * Which files those are depends on the version of each hierarchy (v1 has one per controller, v2 one
  * for all, hybrid machines have both); cgroup_find.c finds them once. The limit that holds is the
- * tightest on the way up to the root, and time throttled is counted where that limit stands. Limits
+ * tightest on the way up to the root, and time throttled is counted where that limit is. Limits
  * can be changed while the job runs, so they are read again now and then. */
 #include <stdio.h>
 
@@ -27,20 +27,20 @@ struct cgroup_state {
     double cpu_limit_percent, mem_limit_bytes; /* 0: none */
     int64_t period_ns;
     struct cadence slow_at, limit_at;
-    uint32_t said;
-    unsigned resets_said;
+    uint32_t reported;
+    unsigned resets_reported;
 };
 
 enum {
-    SAID_NO_CPU,
-    SAID_NO_USAGE,
-    SAID_CPU_READ,
-    SAID_NO_CPU_LIMIT,
-    SAID_NO_THROTTLE,
-    SAID_THROTTLE_READ,
-    SAID_NO_MEMORY,
-    SAID_MEM_READ,
-    SAID_NO_MEM_LIMIT,
+    REPORTED_NO_CPU,
+    REPORTED_NO_USAGE,
+    REPORTED_CPU_READ,
+    REPORTED_NO_CPU_LIMIT,
+    REPORTED_NO_THROTTLE,
+    REPORTED_THROTTLE_READ,
+    REPORTED_NO_MEMORY,
+    REPORTED_MEM_READ,
+    REPORTED_NO_MEM_LIMIT,
 };
 
 /* ---- limits ---- */
@@ -60,7 +60,7 @@ static void no_cpu_limit(struct cgroup_state *st, struct sink *s)
 {
     source_close(&st->throttle);
     cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, false);
-    if (!st->cpu.version || !say_once(&st->said, SAID_NO_CPU_LIMIT))
+    if (!st->cpu.version || !report_once(&st->reported, REPORTED_NO_CPU_LIMIT))
         return;
     sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU_LIMIT), "no limit is set");
     sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_THROTTLED), "no limit is set");
@@ -93,7 +93,7 @@ static void read_mem_limit(struct cgroup_state *st, struct sink *s)
     const bool has = cgroup_mem_limit(&st->memory, &limit);
     st->mem_limit_bytes = has ? limit.value : 0;
     cgroup_set_slot(&st->slow, &st->mem_limit_slot, M_CGROUP_MEM_LIMIT, has);
-    if (!has && st->memory.version && say_once(&st->said, SAID_NO_MEM_LIMIT))
+    if (!has && st->memory.version && report_once(&st->reported, REPORTED_NO_MEM_LIMIT))
         sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_MEM_LIMIT), "no limit is set");
 }
 
@@ -117,15 +117,15 @@ static void put_usage(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->usage))
         return;
     if (!source_read(&st->usage, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_CPU_READ, LOST_METRIC(M_CGROUP_CPU), r.sys);
+        lose_read(s, &st->reported, REPORTED_CPU_READ, LOST_METRIC(M_CGROUP_CPU), r.sys);
     } else if (!parse_usage(st, text, r.n, &us)) {
-        if (say_once(&st->said, SAID_NO_USAGE))
+        if (report_once(&st->reported, REPORTED_NO_USAGE))
             sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU), "%s does not report CPU time",
                       st->usage.path);
     } else {
         cgroup_set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
         if (group_counter(&st->fast, st->cpu_slot, &st->usage_us, us, 64, r.at) == COUNTER_RESET)
-            lose_reset(s, &st->resets_said, LOST_METRIC(M_CGROUP_CPU));
+            lose_reset(s, &st->resets_reported, LOST_METRIC(M_CGROUP_CPU));
     }
 }
 
@@ -147,9 +147,9 @@ static void put_throttled(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->throttle))
         return;
     if (!source_read(&st->throttle, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_THROTTLE_READ, LOST_METRIC(M_CGROUP_THROTTLED), r.sys);
+        lose_read(s, &st->reported, REPORTED_THROTTLE_READ, LOST_METRIC(M_CGROUP_THROTTLED), r.sys);
     } else if (!parse_throttled(st, text, r.n, &us)) {
-        if (say_once(&st->said, SAID_NO_THROTTLE))
+        if (report_once(&st->reported, REPORTED_NO_THROTTLE))
             sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_THROTTLED),
                       "%s does not report throttling: no CPU limit can be set there",
                       st->throttle.path);
@@ -157,7 +157,7 @@ static void put_throttled(struct cgroup_state *st, struct sink *s)
         cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
         if (group_counter(&st->fast, st->throttled_slot, &st->throttled_us, us, 64, r.at) ==
             COUNTER_RESET)
-            lose_reset(s, &st->resets_said, LOST_METRIC(M_CGROUP_THROTTLED));
+            lose_reset(s, &st->resets_reported, LOST_METRIC(M_CGROUP_THROTTLED));
     }
 }
 
@@ -171,20 +171,20 @@ static void cgroup_put_memory(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->memory_now))
         return;
     if (!source_read(&st->memory_now, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_MEM_READ, LOST_METRIC(M_CGROUP_MEM), r.sys);
+        lose_read(s, &st->reported, REPORTED_MEM_READ, LOST_METRIC(M_CGROUP_MEM), r.sys);
     } else if (procfs_cgroup_number(text, r.n, &bytes) && bytes != CGROUP_NO_LIMIT) {
         cgroup_set_slot(&st->slow, &st->mem_slot, M_CGROUP_MEM, true);
         group_gauge(&st->slow, st->mem_slot, (double)bytes);
     }
 }
 
-/* What is not there at all, said at the first reading. */
-static void say_absent(struct cgroup_state *st, struct sink *s)
+/* What is not there at all, reported at the first reading. */
+static void report_absent(struct cgroup_state *st, struct sink *s)
 {
-    if (!source_is_open(&st->usage) && say_once(&st->said, SAID_NO_CPU))
+    if (!source_is_open(&st->usage) && report_once(&st->reported, REPORTED_NO_CPU))
         sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU),
                   "the job's control group does not report CPU time");
-    if (!source_is_open(&st->memory_now) && say_once(&st->said, SAID_NO_MEMORY))
+    if (!source_is_open(&st->memory_now) && report_once(&st->reported, REPORTED_NO_MEMORY))
         sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_MEM),
                   "the job's control group does not report memory%s",
                   st->memory.is_root ? ": it is the root group" : "");
@@ -198,7 +198,7 @@ static void cgroup_read(void *state, struct sink *s)
     if (cadence_due(&st->limit_at, t, slack)) {
         read_cpu_limit(st, s);
         read_mem_limit(st, s);
-        say_absent(st, s);
+        report_absent(st, s);
     }
     put_usage(st, s);
     put_throttled(st, s);

@@ -2,7 +2,7 @@
 /* probe_cpu.c - how busy the cores are, from /proc/stat.
  *
  * The kernel counts in ticks of 10 ms, so reading faster than every 100 ms gives nothing new. Only
- * the cpu lines at the top of the file are asked for and looked at. */
+ * the cpu lines at the top of the file are read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,11 +44,11 @@ struct cpu_state {
     size_t n, cap;
     unsigned online;   /* cores that the total is the mean of; 0: no total yet */
     double tick_scale; /* ticks of 10 ms per tick of the kernel */
-    uint32_t said;
-    unsigned resets_said;
+    uint32_t reported;
+    unsigned resets_reported;
 };
 
-enum { SAID_READ, SAID_MALFORMED, SAID_STEAL };
+enum { REPORTED_READ, REPORTED_MALFORMED, REPORTED_STEAL };
 
 /* ---- reading ---- */
 
@@ -66,7 +66,7 @@ static size_t cpu_room(const struct cpu_state *st)
     return st->text.p ? st->text.size : sizeof(struct near_text);
 }
 
-/* False when the cpu lines did not fit in what was asked for. */
+/* False when the cpu lines did not fit in what was requested. */
 static bool parse_lines(struct cpu_state *st, const char *text, size_t n, struct cpu_line *total,
                         unsigned *bad)
 {
@@ -220,7 +220,7 @@ static void put_cores(struct cpu_state *st, struct sink *s, mono_ns t)
         if (!put_busy(st, b, &st->lines[i], t)) {
             char core[ENTITY_LEN];
             snprintf(core, sizeof core, "cpu%d", b->core);
-            lose_reset(s, &st->resets_said, LOST_PART(core));
+            lose_reset(s, &st->resets_reported, LOST_PART(core));
         }
     }
     cpu_drop_unseen(st);
@@ -231,11 +231,11 @@ static void cpu_put_total(struct cpu_state *st, const struct cpu_line *line, str
 {
     set_online(st, (unsigned)MAX_OF(st->n, 1));
     if (!put_busy(st, &st->total, line, t))
-        lose_reset(s, &st->resets_said, LOST_PART("cpu total"));
+        lose_reset(s, &st->resets_reported, LOST_PART("cpu total"));
     enum { FIELDS_WITH_STEAL = 8 };
     if (line->fields >= FIELDS_WITH_STEAL)
         return;
-    if (say_once(&st->said, SAID_STEAL))
+    if (report_once(&st->reported, REPORTED_STEAL))
         sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CPU_STEAL), "this kernel does not report it");
     st->group.cells[st->total.slot[STEAL]] = CELL_MISSING;
 }
@@ -251,10 +251,10 @@ static void cpu_read(void *state, struct sink *s)
     warm(st->lines, st->n * sizeof *st->lines);
     warm_group(&st->group);
     if (!cpu_read_lines(st, &total, &bad, &r)) {
-        lose_read(s, &st->said, SAID_READ, LOST_PART("cpu"), r.sys);
+        lose_read(s, &st->reported, REPORTED_READ, LOST_PART("cpu"), r.sys);
         return;
     }
-    if ((bad || !total.fields) && say_once(&st->said, SAID_MALFORMED))
+    if ((bad || !total.fields) && report_once(&st->reported, REPORTED_MALFORMED))
         sink_loss(s, LOSS_MALFORMED, LOST_PART("cpu"), "%s has an unexpected format",
                   st->stat.path);
     put_cores(st, s, r.at);

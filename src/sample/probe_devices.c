@@ -69,11 +69,11 @@ struct devices {
     struct device *v; /* in the order of the file */
     size_t n, cap;
     unsigned count[DEVICE_KINDS];
-    uint32_t said;
-    unsigned resets_said;
+    uint32_t reported;
+    unsigned resets_reported;
 };
 
-enum { SAID_READ, SAID_MALFORMED, SAID_NONE };
+enum { REPORTED_READ, REPORTED_MALFORMED, REPORTED_NONE };
 
 /* One reading of all devices. */
 struct device_round {
@@ -142,7 +142,7 @@ static void devices_put(struct devices *st, struct device *d, const uint64_t *no
         round->sum[d->kind][p] += growth * share;
     }
     if (!ok)
-        lose_reset(round->sink, &st->resets_said, LOST_PART(d->name));
+        lose_reset(round->sink, &st->resets_reported, LOST_PART(d->name));
 }
 
 static void devices_put_total(struct devices *st, const struct device_round *round, mono_ns t)
@@ -172,16 +172,17 @@ static void devices_read(struct devices *st, struct sink *s,
     struct reading r;
     const char *text;
     if (!source_read_text(&st->file, &near, &st->text, &text, &r)) {
-        lose_read(s, &st->said, SAID_READ, of, r.sys);
+        lose_read(s, &st->reported, REPORTED_READ, of, r.sys);
         return;
     }
     struct lines l = lines_of(text, r.n);
     put(st, &l, r.at, &round);
     devices_drop_unseen(st);
     devices_put_total(st, &round, r.at);
-    if (l.bad && say_once(&st->said, SAID_MALFORMED))
+    if (l.bad && report_once(&st->reported, REPORTED_MALFORMED))
         sink_loss(s, LOSS_MALFORMED, of, "%s has an unexpected format", st->file.path);
-    if (!st->count[DEVICE_PHYSICAL] && !st->count[DEVICE_VIRTUAL] && say_once(&st->said, SAID_NONE))
+    if (!st->count[DEVICE_PHYSICAL] && !st->count[DEVICE_VIRTUAL] &&
+        report_once(&st->reported, REPORTED_NONE))
         sink_loss(s, LOSS_ABSENT, of, "%s", st->family->none);
     st->last = r.at;
     group_commit(&st->group, s, r.at);
@@ -329,7 +330,7 @@ static void disk_choose_files(struct disk_state *disk)
         source_close(&st->v[i].own);
 }
 
-/* False when a disk could not be read: it may be gone, and a list will tell. */
+/* False when a disk could not be read: it may be gone, and a list will show. */
 static bool disk_read_own(struct devices *st, struct sink *s)
 {
     struct device_round round = {.sink = s};

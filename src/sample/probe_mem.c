@@ -15,16 +15,16 @@ struct mem_state {
     struct group group;
     slot_id util, used, available;
     slot_id swap; /* SLOT_NONE until there is some */
-    uint32_t said;
+    uint32_t reported;
 };
 
-enum { SAID_READ, SAID_MALFORMED, SAID_NO_SWAP };
+enum { REPORTED_READ, REPORTED_MALFORMED, REPORTED_NO_SWAP };
 
 static void put_swap(struct mem_state *st, const struct meminfo *m, struct sink *s)
 {
     const uint64_t total = m->kb[MEM_SWAP_TOTAL], free_kb = m->kb[MEM_SWAP_FREE];
     if (total == 0) {
-        if (say_once(&st->said, SAID_NO_SWAP))
+        if (report_once(&st->reported, REPORTED_NO_SWAP))
             sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_SWAP_USED), "this machine has no swap");
         return;
     }
@@ -52,11 +52,11 @@ static void mem_read(void *state, struct sink *s)
     warm(st, sizeof *st);
     warm_group(&st->group);
     if (!source_read(&st->meminfo, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_READ, LOST_PART("mem"), r.sys);
+        lose_read(s, &st->reported, REPORTED_READ, LOST_PART("mem"), r.sys);
         return;
     }
     if (!procfs_meminfo(text, r.n, &m)) {
-        if (say_once(&st->said, SAID_MALFORMED))
+        if (report_once(&st->reported, REPORTED_MALFORMED))
             sink_loss(s, LOSS_MALFORMED, LOST_PART("mem"), "%s has no MemTotal or no MemFree",
                       st->meminfo.path);
         return;

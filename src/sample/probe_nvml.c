@@ -18,7 +18,8 @@ enum { VALUES = 4 };
 #define RARE_PERIOD_NS (10 * NS_PER_S)
 
 /* One question to the driver and the metrics it answers. `ask` puts each value in counts of its
- * metric, NAN for one that this driver cannot tell apart, and returns the driver's code. */
+ * metric, NAN for one that this driver does not report separately, and returns the driver's code.
+ */
 struct nvml_fast_reading {
     enum metric_id metrics[VALUES];
     unsigned n;
@@ -124,7 +125,7 @@ static const struct nvml_fast_reading readings[] = {
 };
 
 struct nvml_fast_one {
-    struct nvml_try stands;
+    struct nvml_try attempt;
     slot_id slot[VALUES];
 };
 
@@ -203,12 +204,12 @@ static void read_one(struct nvml_fast_state *st, const struct nvml_fast_reading 
 {
     double v[VALUES] = {0};
     struct group *g = nvml_fast_group_of(st, r);
-    if (!nvml_try_due(&o->stands, a->now))
+    if (!nvml_try_due(&o->attempt, a->now))
         return;
     const int rc = nvml_fast_ask(r, a, v);
-    if (nvml_try_took(&o->stands, a, rc, r->metrics, r->n))
+    if (nvml_try_took(&o->attempt, a, rc, r->metrics, r->n))
         nvml_fast_put(g, r, o, v, a);
-    for (unsigned i = 0; i < r->n && o->stands.off; i++)
+    for (unsigned i = 0; i < r->n && o->attempt.off; i++)
         nvml_fast_drop(g, &o->slot[i]);
 }
 
@@ -296,7 +297,7 @@ struct gpm_state {
     struct nvml_lib *lib;
     struct group group;
     struct nvml_gpm_get get; /* large, so not on the stack */
-    bool refusals_told;
+    bool refusals_reported;
     struct gpm_one one[GPU_MOST];
 };
 
@@ -462,11 +463,11 @@ static void gpm_read(void *state, struct sink *s)
     const mono_ns now = clock_mono();
     for (unsigned i = 0; i < st->lib->n; i++) {
         const struct nvml_ask a = {st->lib, &st->lib->gpu[i], s, now};
-        if (!st->refusals_told && st->one[i].refused)
+        if (!st->refusals_reported && st->one[i].refused)
             lose_all(&a, &st->one[i], LOSS_UNSUPPORTED);
         gpm_read_gpu(st, &a);
     }
-    st->refusals_told = true;
+    st->refusals_reported = true;
     group_commit(&st->group, s, now);
 }
 

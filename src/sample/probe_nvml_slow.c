@@ -26,10 +26,10 @@ enum { NVML_FIELDS = 5 };
 struct nvml_fields {
     struct nvml_field_state {
         slot_id slot;
-        struct nvml_try stands;
+        struct nvml_try attempt;
         unsigned from;   /* which of its sources is in use */
         bool measured;   /* no counter: the driver measures it for us */
-        unsigned resets; /* told so far */
+        unsigned resets; /* reported so far */
         struct counter counter;
     } one[NVML_FIELDS];
 };
@@ -45,9 +45,9 @@ struct nvml_jobs {
     bool other_ids;      /* we are in a process-id namespace of our own... */
     bool matched;        /* ...but the driver did name one of the job's processes */
     struct nvml_jobs_gpu {
-        struct nvml_try stands;
+        struct nvml_try attempt;
         slot_id processes, memory;
-        bool told_memory;
+        bool reported_memory;
         unsigned unmatched; /* rounds in which ids could not be trusted */
     } gpu[GPU_MOST];
     struct nvml_process list[NVML_PROCESSES];
@@ -56,8 +56,8 @@ struct nvml_jobs {
 
 struct nvml_xid {
     struct nvml_event_set *set;
-    struct nvml_try stands; /* of the queue, which is one for all GPUs */
-    bool told;              /* the GPUs that cannot be listened to */
+    struct nvml_try attempt; /* of the queue, which is one for all GPUs */
+    bool reported;           /* the GPUs that cannot be listened to */
     struct {
         int rc; /* of listening to it */
         slot_id slot;
@@ -149,7 +149,7 @@ static uint64_t whole_value(const struct nvml_field *v)
 
 static void lose_step(const struct nvml_ask *a, struct nvml_field_state *o, enum metric_id m)
 {
-    if (o->resets++ < RESETS_SAID)
+    if (o->resets++ < RESETS_REPORTED)
         nvml_loss(a, LOSS_RESET, m, "the driver's counter went backwards");
 }
 
@@ -164,7 +164,7 @@ static void nvml_fields_put(const struct field_metric *m, struct nvml_field_stat
         lose_step(a, o, m->metric);
 }
 
-/* A PCIe counter of 32 bits wraps several times a second on a busy link, and nobody can tell how
+/* A PCIe counter of 32 bits wraps several times a second on a busy link, and it is not known how
  * often; the driver's own measurement of a moment is less, but true. */
 static bool ambiguous(const struct field_metric *m, const struct nvml_field *v)
 {
@@ -180,9 +180,9 @@ static void nvml_fields_take(const struct field_metric *m, struct nvml_field_sta
     }
     if (v->rc != NVML_OK && other_source(m, o, v->rc))
         return;
-    if (nvml_try_took(&o->stands, a, v->rc, &m->metric, 1))
+    if (nvml_try_took(&o->attempt, a, v->rc, &m->metric, 1))
         nvml_fields_put(m, o, g, v, a);
-    if (o->stands.off)
+    if (o->attempt.off)
         end_field(o, g);
 }
 
@@ -200,7 +200,7 @@ static void ask_fields(struct nvml_fields *f, struct group *g, const struct nvml
     struct nvml_ask a = *asked;
     for (unsigned i = 0; i < NVML_FIELDS; i++) {
         const struct nvml_field_state *o = &f->one[i];
-        if (o->measured || served(&fields[i], a.gpu) || !nvml_try_due(&o->stands, a.now))
+        if (o->measured || served(&fields[i], a.gpu) || !nvml_try_due(&o->attempt, a.now))
             continue;
         const struct source_field *s = &fields[i].from[o->from];
         v[n] = (struct nvml_field){.id = s->id, .scope = s->scope};
@@ -223,14 +223,14 @@ static void nvml_fields_measure(const struct field_metric *m, struct nvml_field_
 {
     const struct nvml_api *api = &a->lib->api;
     unsigned kib_per_s = 0;
-    if (!o->measured || served(m, a->gpu) || !nvml_try_due(&o->stands, a->now))
+    if (!o->measured || served(m, a->gpu) || !nvml_try_due(&o->attempt, a->now))
         return;
     const int rc = api->pcie_kbs
                        ? api->pcie_kbs(atomic_load(&a->gpu->dev), (unsigned)m->pcie, &kib_per_s)
                        : NVML_NO_FUNCTION;
-    if (nvml_try_took(&o->stands, a, rc, &m->metric, 1))
+    if (nvml_try_took(&o->attempt, a, rc, &m->metric, 1))
         group_rate(g, o->slot, (double)kib_per_s * KIB, NS_PER_S);
-    if (o->stands.off)
+    if (o->attempt.off)
         end_field(o, g);
 }
 
@@ -335,7 +335,7 @@ static struct nvml_jobs_share nvml_jobs_share_of(const struct nvml_jobs *j, unsi
     return s;
 }
 
-enum { UNMATCHED_TOLD = 3 }; /* a job takes some time to reach the GPU */
+enum { UNMATCHED_REPORTED = 3 }; /* a job takes some time to reach the GPU */
 
 static bool trusted(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const struct nvml_ask *a,
                     unsigned processes)
@@ -343,7 +343,7 @@ static bool trusted(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const struct n
     j->matched |= processes > 0;
     if (j->matched || !j->other_ids)
         return true;
-    if (++g->unmatched == UNMATCHED_TOLD)
+    if (++g->unmatched == UNMATCHED_REPORTED)
         nvml_loss(a, LOSS_READ, M_GPU_JOB_PROCESSES,
                   "the driver does not report the job's processes inside this container");
     return false;
@@ -358,10 +358,10 @@ static void nvml_jobs_put(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const st
     group_gauge(&j->group, g->processes, s.processes);
     if (!s.unknown)
         group_gauge(&j->group, g->memory, (double)s.bytes);
-    else if (!g->told_memory)
+    else if (!g->reported_memory)
         nvml_loss(a, LOSS_UNSUPPORTED, M_GPU_JOB_MEM,
                   "the driver does not report the memory of processes");
-    g->told_memory |= s.unknown;
+    g->reported_memory |= s.unknown;
 }
 
 static void nvml_jobs_read_gpu(struct nvml_jobs *j, const struct nvml_ask *a)
@@ -369,12 +369,12 @@ static void nvml_jobs_read_gpu(struct nvml_jobs *j, const struct nvml_ask *a)
     const enum metric_id m[] = {M_GPU_JOB_PROCESSES, M_GPU_JOB_MEM};
     struct nvml_jobs_gpu *g = &j->gpu[a->gpu->index];
     unsigned n = 0;
-    if (!nvml_try_due(&g->stands, a->now) || !nvml_gpu_ready(a))
+    if (!nvml_try_due(&g->attempt, a->now) || !nvml_gpu_ready(a))
         return;
     const int rc = nvml_jobs_list(j, a, &n);
-    if (nvml_try_took(&g->stands, a, rc, m, COUNT_OF(m)))
+    if (nvml_try_took(&g->attempt, a, rc, m, COUNT_OF(m)))
         nvml_jobs_put(j, g, a, n);
-    if (!g->stands.off)
+    if (!g->attempt.off)
         return;
     group_drop(&j->group, g->processes);
     group_drop(&j->group, g->memory);
@@ -427,7 +427,7 @@ static void nvml_xid_close(struct nvml_xid *x, struct nvml_lib *lib)
     x->set = NULL;
 }
 
-static void tell_deaf(struct nvml_xid *x, const struct nvml_ask *round)
+static void report_deaf(struct nvml_xid *x, const struct nvml_ask *round)
 {
     const enum metric_id metric = M_GPU_XID;
     for (unsigned i = 0; i < round->lib->n; i++) {
@@ -467,19 +467,19 @@ static bool nvml_xid_drain(struct nvml_xid *x, const struct nvml_ask *round)
     }
     if (rc == NVML_OK || rc == NVML_TIMEOUT)
         return true;
-    if (x->stands.told != rc)
+    if (x->attempt.reported != rc)
         sink_loss(round->sink, LOSS_READ, LOST_METRIC(M_GPU_XID), "%s", nvml_why(round->lib, rc));
-    x->stands.told = rc;
-    x->stands.again = mono_add(round->now, NVML_RETRY_NS);
+    x->attempt.reported = rc;
+    x->attempt.again = mono_add(round->now, NVML_RETRY_NS);
     return false;
 }
 
 static void nvml_xid_read(struct nvml_xid *x, struct group *g, const struct nvml_ask *round)
 {
-    if (!x->told)
-        tell_deaf(x, round);
-    x->told = true;
-    if (!x->set || !nvml_try_due(&x->stands, round->now) || !nvml_xid_drain(x, round))
+    if (!x->reported)
+        report_deaf(x, round);
+    x->reported = true;
+    if (!x->set || !nvml_try_due(&x->attempt, round->now) || !nvml_xid_drain(x, round))
         return;
     for (unsigned i = 0; i < round->lib->n; i++)
         if (!atomic_load(&round->lib->gpu[i].gone))
@@ -499,7 +499,7 @@ enum { ENERGY_AT_ONCE = 2 }; /* readings at the start, one round after the other
 
 struct energy {
     slot_id slot;
-    struct nvml_try stands;
+    struct nvml_try attempt;
     struct counter counter;
     unsigned resets;
 };
@@ -554,17 +554,17 @@ static void nvml_slow_read_energy(struct energy *o, struct group *g, const struc
     const enum metric_id metric = M_GPU_ENERGY;
     const struct nvml_api *api = &a->lib->api;
     unsigned long long mj = 0;
-    if (!nvml_try_due(&o->stands, a->now))
+    if (!nvml_try_due(&o->attempt, a->now))
         return;
     const mono_ns before = clock_mono();
     const int rc =
         api->energy_mj ? api->energy_mj(atomic_load(&a->gpu->dev), &mj) : NVML_NO_FUNCTION;
     const mono_ns t = middle(before, clock_mono());
-    if (nvml_try_took(&o->stands, a, rc, &metric, 1) &&
+    if (nvml_try_took(&o->attempt, a, rc, &metric, 1) &&
         group_counter(g, o->slot, &o->counter, mj, 64, t) == COUNTER_RESET &&
-        o->resets++ < RESETS_SAID)
+        o->resets++ < RESETS_REPORTED)
         nvml_loss(a, LOSS_RESET, metric, "the driver's counter went backwards");
-    if (!o->stands.off)
+    if (!o->attempt.off)
         return;
     group_drop(g, o->slot);
     o->slot = SLOT_NONE;

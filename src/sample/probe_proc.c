@@ -4,9 +4,9 @@
  * Two groups: "proc" holds CPU at the probe's period, from the processes' clocks (one cheap system
  * call each); "procmem" holds the rest at most twice a second, as that takes two files each, and
  * less often for a job of many processes (mem_paces): 64 loader workers shall not cost more than
- * the GPUs that they feed. The tree is scanned at most once a second, and asked for new processes
+ * the GPUs that they feed. The tree is scanned at most once a second, and checked for new processes
  * five times as often, so that what they use is seen when they use it. How the totals stay right
- * while processes come and go is said in proc_tally.h.
+ * while processes come and go is described in proc_tally.h.
  *
  * A process gets series of its own when it has lived through two scans, so that a job which starts
  * a thousand short children does not make thousands of series. At most FOLLOW_MOST are followed one
@@ -61,7 +61,7 @@ struct follow {
 /* What reading a process needs. */
 struct follow_env {
     const char *proc;
-    bool clocks; /* the pids of `proc` are this machine's, so their clocks can be asked */
+    bool clocks; /* the pids of `proc` are this machine's, so their clocks can be read */
     double tick_ns;
 };
 
@@ -191,10 +191,10 @@ struct proc_state {
 
     bool crowded; /* some members are not followed one by one */
     size_t most_members;
-    uint32_t said;
+    uint32_t reported;
 };
 
-enum { SAID_LIMIT, SAID_DENIED, SAID_IO, SAID_OVERFLOW };
+enum { REPORTED_LIMIT, REPORTED_DENIED, REPORTED_IO, REPORTED_OVERFLOW };
 
 /* ---- series of a process ---- */
 
@@ -312,14 +312,14 @@ static void publish(struct proc_state *st)
     pidset_set(st->env.pids, pid, n);
 }
 
-static void say_limits(struct proc_state *st, struct sink *s)
+static void report_limits(struct proc_state *st, struct sink *s)
 {
-    if (st->crowded && say_once(&st->said, SAID_LIMIT))
+    if (st->crowded && report_once(&st->reported, REPORTED_LIMIT))
         sink_loss(s, LOSS_LIMIT, LOST_PART("proc"),
                   "more than %d processes: the others have no series, and the job's totals are "
                   "read every %d s",
                   FOLLOW_MOST, (int)(CROWD_PERIOD_NS / NS_PER_S));
-    if (proctree_overflowed(st->tree) && say_once(&st->said, SAID_OVERFLOW))
+    if (proctree_overflowed(st->tree) && report_once(&st->reported, REPORTED_OVERFLOW))
         sink_loss(s, LOSS_LIMIT, LOST_PART("job"),
                   "more than %d processes: the job's totals are too low", (int)PROCTREE_MOST);
 }
@@ -367,7 +367,7 @@ static void proc_take_members(struct proc_state *st, struct sink *s)
         set_mem_period(st);
     }
     if (s)
-        say_limits(st, s);
+        report_limits(st, s);
 }
 
 /* ---- members that are gone ---- */
@@ -525,11 +525,11 @@ static void read_io_of(struct proc_state *st, size_t i, struct sink *s)
         st->io_seen = true;
         put_io_of(st, f, &io, r.at);
     } else if (r.sys == EACCES || r.sys == EPERM) {
-        if (say_once(&st->said, SAID_DENIED))
+        if (report_once(&st->reported, REPORTED_DENIED))
             sink_loss(s, LOSS_DENIED, LOST_METRIC(M_PROC_READ),
                       "%s/%d/io: %s; its I/O is not included", st->env.proc, f->pid,
                       strerror(r.sys));
-    } else if (r.sys != ESRCH && r.sys != ENOENT && say_once(&st->said, SAID_IO)) {
+    } else if (r.sys != ESRCH && r.sys != ENOENT && report_once(&st->reported, REPORTED_IO)) {
         sink_loss(s, LOSS_READ, LOST_METRIC(M_PROC_READ), "%s/%d/io: %s", st->env.proc, f->pid,
                   strerror(r.sys));
     }
@@ -563,7 +563,7 @@ static void read_member(struct proc_state *st, size_t i, bool accounts, struct t
     sum->processes++;
 }
 
-/* What the recorder itself has waited for: the job's first process, and what it left behind. */
+/* What the recorder itself has waited for: the job's first process, and what it left. */
 static void read_self(struct proc_state *st)
 {
     double ns;

@@ -31,8 +31,8 @@ struct stall {
 struct psi_state {
     struct group group;
     struct stall stall[RESOURCES];
-    uint32_t said; /* bits: a failed reading, then malformed, per resource */
-    unsigned resets_said;
+    uint32_t reported; /* bits: a failed reading, then malformed, per resource */
+    unsigned resets_reported;
 };
 
 static void put_stall(struct psi_state *st, struct stall *x, const struct pressure *p, mono_ns t,
@@ -43,7 +43,7 @@ static void put_stall(struct psi_state *st, struct stall *x, const struct pressu
     if (p->has_full && x->full != SLOT_NONE)
         full = group_counter(&st->group, x->full, &x->full_us, p->full_us, 64, t);
     if (some == COUNTER_RESET || full == COUNTER_RESET)
-        lose_reset(s, &st->resets_said, of);
+        lose_reset(s, &st->resets_reported, of);
 }
 
 static mono_ns read_stall(struct psi_state *st, unsigned i, struct sink *s)
@@ -54,10 +54,10 @@ static mono_ns read_stall(struct psi_state *st, unsigned i, struct sink *s)
     struct reading r;
     struct pressure p;
     if (!source_read(&x->file, text, sizeof text, &r))
-        lose_read(s, &st->said, i, of, r.sys);
+        lose_read(s, &st->reported, i, of, r.sys);
     else if (procfs_pressure(text, r.n, &p))
         put_stall(st, x, &p, r.at, s, of);
-    else if (say_once(&st->said, RESOURCES + i))
+    else if (report_once(&st->reported, RESOURCES + i))
         sink_loss(s, LOSS_MALFORMED, of, "%s has an unexpected format", x->file.path);
     return r.at;
 }

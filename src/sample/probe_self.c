@@ -17,10 +17,10 @@ struct self_state {
     struct group group;
     slot_id cpu, rss, written, late;
     struct counter cpu_ns, written_bytes;
-    uint32_t said;
+    uint32_t reported;
 };
 
-enum { SAID_READ, SAID_MALFORMED };
+enum { REPORTED_READ, REPORTED_MALFORMED };
 
 static void put_rss(struct self_state *st, struct sink *s)
 {
@@ -28,10 +28,10 @@ static void put_rss(struct self_state *st, struct sink *s)
     struct reading r;
     uint64_t pages;
     if (!source_read(&st->statm, text, sizeof text, &r))
-        lose_read(s, &st->said, SAID_READ, LOST_METRIC(M_SELF_RSS), r.sys);
+        lose_read(s, &st->reported, REPORTED_READ, LOST_METRIC(M_SELF_RSS), r.sys);
     else if (procfs_statm(text, r.n, &pages))
         group_gauge(&st->group, st->rss, (double)pages * st->page_bytes);
-    else if (say_once(&st->said, SAID_MALFORMED))
+    else if (report_once(&st->reported, REPORTED_MALFORMED))
         sink_loss(s, LOSS_MALFORMED, LOST_METRIC(M_SELF_RSS), "%s has an unexpected format",
                   st->statm.path);
 }

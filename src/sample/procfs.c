@@ -192,7 +192,7 @@ bool procfs_disk_next(struct lines *l, struct disk_line *out)
     return false;
 }
 
-/* "  eth0: rx_bytes rx_packets +6 tx_bytes tx_packets ..."; old kernels leave out the blank behind
+/* "  eth0: rx_bytes rx_packets +6 tx_bytes tx_packets ..."; old kernels leave out the blank after
  * the colon, and their alias names have a colon of their own. */
 static bool parse_nic(const char *p, const char *end, struct nic_line *out)
 {
@@ -225,7 +225,7 @@ bool procfs_nic_next(struct lines *l, struct nic_line *out)
 /* ------------------------------------------------------------------------------------------------
  * Files of one process */
 
-/* The fields behind the name, which is the only place where blanks and brackets can be. */
+/* The fields after the name, which is the only place where blanks and brackets can be. */
 static bool parse_behind_comm(const char *p, const char *end, struct pid_stat *out)
 {
     const char *state;

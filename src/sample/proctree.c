@@ -8,7 +8,7 @@
  * all are within RECHECK_SCANS.
  *
  * Most scans need no list. Pids are given out in turn, and /proc/loadavg tells the last one: what
- * began since the last scan is in between. Each of those few numbers is asked for its process
+ * began since the last scan is in between. Each of those few numbers is looked up by its process
  * clock, which has an answer only for a living process (not for a thread), and only then is its
  * stat read. That costs microseconds where a list costs one per process of the machine. */
 #include "sample/proctree.h"
@@ -54,7 +54,7 @@ struct proctree {
     uint64_t last_pid;     /* as of the last scan; 0: not known */
     unsigned unlisted;     /* scans since the last list */
     bool look_again;       /* something could not be read: make a list next time */
-    bool clocks;           /* `proc` shows this machine's processes, so their clocks can be asked */
+    bool clocks;           /* `proc` shows this machine's processes, so their clocks can be read */
     unsigned turn;         /* which part of the foreign ones is read again */
     bool overflowed;
     int dir; /* proc, for its list */
@@ -342,7 +342,7 @@ static bool is_ours(const struct proctree *t, const struct pid_stat *s)
     return parent >= 0 && t->members[parent].stat.start_ticks <= s->start_ticks;
 }
 
-/* A child may stand before its parent in the list, so this goes on until nothing changes. */
+/* A child may be before its parent in the list, so this goes on until nothing changes. */
 static void take_candidates(struct proctree *t)
 {
     bool changed;

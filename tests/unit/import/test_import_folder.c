@@ -172,7 +172,7 @@ TEST(two_processes_with_one_pid_do_not_run_together)
     const uint32_t moved = pid_told(&p, &c, 27);
     CHECK(moved != 27 && moved != 28);
     CHECK_INT(pid_told(&p, &c, 29), 29);
-    pids_tell_rank(&p, 1, (mono_ns){7});
+    pids_put_rank(&p, 1, (mono_ns){7});
     CHECK_STR(c.v[c.n - 1].event.name, "process.rank");
     CHECK_INT(c.v[c.n - 1].track.pid, moved);
     pids_enter(&p, "rank 0"); /* once more */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* footplate_tell.c - what a record of our own exports says, told to the sinks of its place. */
+/* footplate_records.c - what a record of our own exports says, passed to the sinks of its place. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool is_object(const struct json_text *t)
     return t->len >= 2 && t->p[0] == '{' && t->p[t->len - 1] == '}';
 }
 
-void fp_tell_run(struct footplate *f, const struct json_text *about)
+void fp_put_run(struct footplate *f, const struct json_text *about)
 {
     if (f->ask->remake && is_object(about))
         f->ask->remake->ops->run(f->ask->remake, about->p, about->len);
@@ -39,7 +39,7 @@ static struct fp_node *fp_add_node(struct footplate *f, const struct remake_node
     return x;
 }
 
-void fp_tell_node(void *ctx)
+void fp_put_node(void *ctx)
 {
     struct footplate *f = ctx;
     const struct json_item *about = &f->record.item[F_ABOUT];
@@ -60,7 +60,7 @@ void fp_tell_node(void *ctx)
         fp_add_node(f, &n);
 }
 
-/* The recorder, made when nobody told of it; session 0: the one that the time belongs to. */
+/* The recorder, made when no record described it; session 0: the one that the time belongs to. */
 static struct fp_node *fp_node(struct footplate *f, const char *id, unsigned session, wall_ns t)
 {
     struct fp_node *best = NULL;
@@ -105,7 +105,7 @@ static bool where_and_when(struct footplate *f, struct fp_node **n, mono_ns *at)
            at->ns > -TIME_MOST;
 }
 
-void fp_tell_loss(void *ctx)
+void fp_put_loss(void *ctx)
 {
     struct footplate *f = ctx;
     struct fp_node *n;
@@ -126,7 +126,7 @@ void fp_tell_loss(void *ctx)
     s->ops->loss(s, &l);
 }
 
-void fp_tell_mark(void *ctx)
+void fp_put_mark(void *ctx)
 {
     struct footplate *f = ctx;
     struct fp_node *n;
@@ -159,7 +159,7 @@ static struct fp_track *make_track(struct footplate *f, int64_t number)
     return &f->tracks[number];
 }
 
-void fp_tell_track(void *ctx)
+void fp_put_track(void *ctx)
 {
     struct footplate *f = ctx;
     char id[IMPORT_NAME_LEN];
@@ -254,7 +254,7 @@ static void fp_put_event(struct footplate *f, int64_t number, int64_t at, struct
     fp_note_time(f, at, v->dur_ns);
 }
 
-/* The whole text of the arguments, where they stand in one piece. */
+/* The whole text of the arguments, where they are as one text. */
 static void take_whole_args(struct footplate *f, enum footplate_key k)
 {
     if (!fp_has(f, k) || f->record.item[k].kind != JS_STRING)
@@ -270,7 +270,7 @@ static int64_t fp_bits_of(double v)
     return bits;
 }
 
-/* A number, or the text that stands for what is none. */
+/* A number, or the text that represents what is none. */
 static int64_t real_bits(const struct footplate *f, enum footplate_key k)
 {
     double v = 0;
@@ -298,7 +298,7 @@ static struct event begin_event(const struct footplate *f)
     };
 }
 
-void fp_tell_event(void *ctx)
+void fp_emit_event(void *ctx)
 {
     struct footplate *f = ctx;
     struct event v = begin_event(f);
@@ -391,7 +391,7 @@ static size_t line_key(struct footplate *f, char key[], size_t room)
     return MIN_OF(len, room);
 }
 
-void fp_tell_series(void *ctx)
+void fp_put_series(void *ctx)
 {
     struct footplate *f = ctx;
     char key[512], node[IMPORT_NAME_LEN], group[GROUP_NAME_LEN], metric[ENTITY_LEN];
@@ -501,7 +501,7 @@ static void put_sample(struct footplate *f, struct fp_series *s, int64_t at, dou
     note_reading(f, at);
 }
 
-void fp_tell_sample(void *ctx)
+void fp_put_sample(void *ctx)
 {
     struct footplate *f = ctx;
     char key[512];
@@ -514,7 +514,7 @@ void fp_tell_sample(void *ctx)
 }
 
 /* an event of a trace */
-static void fp_tell_counter(struct footplate *f, int64_t at)
+static void fp_put_counter(struct footplate *f, int64_t at)
 {
     char key[512];
     double v;
@@ -576,7 +576,7 @@ static bool fp_time_of(struct footplate *f, int64_t *at, int64_t *dur)
     return true;
 }
 
-static void tell_track_event(struct footplate *f, char ph, int64_t track)
+static void put_track_event(struct footplate *f, char ph, int64_t track)
 {
     struct event v = begin_event(f);
     int64_t at;
@@ -590,8 +590,8 @@ static void tell_track_event(struct footplate *f, char ph, int64_t track)
     fp_put_event(f, track, at, &v);
 }
 
-/* Names and arrows say what stands elsewhere too; tracks behind those of the run are derived. */
-void fp_tell_trace_event(void *ctx)
+/* Names and arrows say what is elsewhere too; tracks after those of the run are derived. */
+void fp_put_trace_event(void *ctx)
 {
     struct footplate *f = ctx;
     const struct json_item *ph = &f->record.item[F_PH];
@@ -607,7 +607,7 @@ void fp_tell_trace_event(void *ctx)
         return;
     }
     if (tid > 0 && (tid - 1) / f->lanes < f->n_tracks)
-        tell_track_event(f, c, (tid - 1) / f->lanes);
+        put_track_event(f, c, (tid - 1) / f->lanes);
     else if (c == 'C' && tid == 0 && fp_time_of(f, &at, &dur))
-        fp_tell_counter(f, at);
+        fp_put_counter(f, at);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto_tell.c - what an event of a trace becomes.
+/* kineto_events.c - what an event of a trace becomes.
  *
- * Formats of others tell a collective, a wait for data or a step by its name (name_sense.h). Each
+ * Other formats mark a collective, a wait for data or a step by its name (name_sense.h). Each
  * name is looked at once and remembered with its text. */
 #include <assert.h>
 #include <stdio.h>
@@ -336,7 +336,7 @@ static void ask_base(struct kineto *k)
 }
 
 /* With the first event that has a time. PyTorch writes the base time after the events. */
-static void find_base(struct kineto *k)
+static void kineto_find_base(struct kineto *k)
 {
     if (k->event.ts_ns >= RELATIVE_BELOW_NS)
         kineto_set_base(k, 0);
@@ -354,7 +354,7 @@ static bool kineto_put_time_of(struct kineto *k, mono_ns *out)
         return false;
     }
     if (!k->base_known)
-        find_base(k);
+        kineto_find_base(k);
     if (__builtin_sub_overflow(k->event.ts_ns, k->ask->wall_minus_mono_ns, &out->ns)) {
         k->result->count[IMPORTED_BAD_TIME]++;
         return false;
@@ -371,7 +371,7 @@ static const char *kineto_put_args_of(struct kineto *k)
 }
 
 /* The first thread that runs operators is the process that was traced. */
-static void note_host(struct kineto *k, const struct event *v, uint32_t track)
+static void kineto_note_host(struct kineto *k, const struct event *v, uint32_t track)
 {
     if (k->event.pid.is_text || k->event.pid.number <= 0 ||
         (v->category != CAT_OP && v->category != CAT_USER && v->category != CAT_RUNTIME &&
@@ -408,19 +408,19 @@ static void kineto_put_span(struct kineto *k, unsigned cat, bool begins)
     }
     const uint32_t track = device ? kineto_device_track(k) : kineto_thread_track(k);
     if (!k->host_pid && !device)
-        note_host(k, &v, track);
+        kineto_note_host(k, &v, track);
     if (begins)
         out_begin(&k->out, track, &v);
     else
         out_event(&k->out, track, &v);
 }
 
-static void tell_whole(struct kineto *k, unsigned cat)
+static void kineto_put_whole(struct kineto *k, unsigned cat)
 {
     kineto_put_span(k, cat, false);
 }
 
-static void tell_begin(struct kineto *k, unsigned cat)
+static void kineto_put_begin(struct kineto *k, unsigned cat)
 {
     kineto_put_span(k, cat, true);
 }
@@ -433,8 +433,8 @@ static void kineto_put_end(struct kineto *k, unsigned cat)
         out_end(&k->out, kineto_thread_track(k), at);
 }
 
-static void tell_total(struct kineto *k, mono_ns at, int64_t total, const char *cpu_name,
-                       enum event_id gpu_name)
+static void kineto_put_total(struct kineto *k, mono_ns at, int64_t total, const char *cpu_name,
+                             enum event_id gpu_name)
 {
     const bool gpu = k->event.mem_device_type > 0;
     if (total == INT64_MIN || (!gpu && !cpu_name))
@@ -454,7 +454,7 @@ static void tell_total(struct kineto *k, mono_ns at, int64_t total, const char *
 }
 
 /* An allocation, or with negative bytes a release; the address ties the two. */
-static void tell_memory(struct kineto *k)
+static void kineto_put_memory(struct kineto *k)
 {
     char args[64];
     struct event v = {.kind = EVENT_MARK, .category = CAT_MEMORY, .link = k->event.mem_address};
@@ -467,25 +467,25 @@ static void tell_memory(struct kineto *k)
     v.name = kineto_put_name_of(k)->p;
     v.args = texts_keep(&k->out.texts, args, (size_t)n)->p;
     out_event(&k->out, kineto_thread_track(k), &v);
-    tell_total(k, v.at, k->event.mem_allocated, "cpu.allocated", EV_CUDA_ALLOCATED);
-    tell_total(k, v.at, k->event.mem_reserved, NULL, EV_CUDA_RESERVED);
+    kineto_put_total(k, v.at, k->event.mem_allocated, "cpu.allocated", EV_CUDA_ALLOCATED);
+    kineto_put_total(k, v.at, k->event.mem_reserved, NULL, EV_CUDA_RESERVED);
 }
 
-static bool is_profilers_own(const struct kineto_who *pid)
+static bool kineto_is_profilers_own(const struct kineto_who *pid)
 {
     return pid->is_text &&
            (pid->text.len == 0 || json_is(&pid->text, "Traces") || json_is(&pid->text, "Spans"));
 }
 
-static void tell_instant(struct kineto *k, unsigned cat)
+static void kineto_put_instant(struct kineto *k, unsigned cat)
 {
     struct event v = {.kind = EVENT_MARK, .category = cats[cat].category};
-    if (is_profilers_own(&k->event.pid)) {
+    if (kineto_is_profilers_own(&k->event.pid)) {
         k->result->count[IMPORTED_MARKERS]++;
         return;
     }
     if (k->event.mem_bytes != INT64_MIN) {
-        tell_memory(k);
+        kineto_put_memory(k);
         return;
     }
     if (!kineto_put_time_of(k, &v.at))
@@ -510,7 +510,7 @@ static bool counters_of_device(const struct kineto_who *pid, int64_t *device)
 }
 
 /* Each number is a series of its own. */
-static void tell_counter(struct kineto *k, unsigned cat)
+static void kineto_put_counter(struct kineto *k, unsigned cat)
 {
     struct event v = {.kind = EVENT_REAL, .category = cats[cat].category};
     int64_t device;
@@ -532,7 +532,7 @@ static void tell_counter(struct kineto *k, unsigned cat)
 }
 
 /* Arrows other than from a launch: a moment at each end, tied by the link. */
-static void tell_flow(struct kineto *k, unsigned cat)
+static void kineto_put_flow(struct kineto *k, unsigned cat)
 {
     struct event v = {.kind = EVENT_MARK, .category = cats[cat].category, .link = k->event.id};
     if (cats[cat].where == LAUNCH) {
@@ -546,7 +546,7 @@ static void tell_flow(struct kineto *k, unsigned cat)
     out_event(&k->out, kineto_thread_track(k), &v);
 }
 
-static void tell_async(struct kineto *k, unsigned cat, enum kineto_async_what what)
+static void kineto_put_async(struct kineto *k, unsigned cat, enum kineto_async_what what)
 {
     struct event v = {.kind = what == ASYNC_MARK ? EVENT_MARK : EVENT_SPAN,
                       .category = cats[cat].category};
@@ -557,19 +557,19 @@ static void tell_async(struct kineto *k, unsigned cat, enum kineto_async_what wh
     kineto_async(k, what, kineto_pid(&k->event.pid), kineto_text_hash(&k->event.cat), &v);
 }
 
-static void tell_async_begin(struct kineto *k, unsigned cat)
+static void kineto_put_async_begin(struct kineto *k, unsigned cat)
 {
-    tell_async(k, cat, ASYNC_BEGIN);
+    kineto_put_async(k, cat, ASYNC_BEGIN);
 }
 
-static void tell_async_end(struct kineto *k, unsigned cat)
+static void kineto_put_async_end(struct kineto *k, unsigned cat)
 {
-    tell_async(k, cat, ASYNC_END);
+    kineto_put_async(k, cat, ASYNC_END);
 }
 
-static void tell_async_mark(struct kineto *k, unsigned cat)
+static void kineto_put_async_mark(struct kineto *k, unsigned cat)
 {
-    tell_async(k, cat, ASYNC_MARK);
+    kineto_put_async(k, cat, ASYNC_MARK);
 }
 
 static void kineto_put_metadata(struct kineto *k, unsigned cat)
@@ -593,12 +593,12 @@ static void kineto_put_metadata(struct kineto *k, unsigned cat)
 
 /* By what the format calls the phase of an event. */
 static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
-    ['X'] = tell_whole,       ['B'] = tell_begin,          ['E'] = kineto_put_end,
-    ['i'] = tell_instant,     ['I'] = tell_instant,        ['R'] = tell_instant,
-    ['C'] = tell_counter,     ['s'] = tell_flow,           ['t'] = tell_flow,
-    ['f'] = tell_flow,        ['M'] = kineto_put_metadata, ['b'] = tell_async_begin,
-    ['S'] = tell_async_begin, ['e'] = tell_async_end,      ['F'] = tell_async_end,
-    ['n'] = tell_async_mark,  ['T'] = tell_async_mark,     ['p'] = tell_async_mark,
+    ['X'] = kineto_put_whole,       ['B'] = kineto_put_begin,      ['E'] = kineto_put_end,
+    ['i'] = kineto_put_instant,     ['I'] = kineto_put_instant,    ['R'] = kineto_put_instant,
+    ['C'] = kineto_put_counter,     ['s'] = kineto_put_flow,       ['t'] = kineto_put_flow,
+    ['f'] = kineto_put_flow,        ['M'] = kineto_put_metadata,   ['b'] = kineto_put_async_begin,
+    ['S'] = kineto_put_async_begin, ['e'] = kineto_put_async_end,  ['F'] = kineto_put_async_end,
+    ['n'] = kineto_put_async_mark,  ['T'] = kineto_put_async_mark, ['p'] = kineto_put_async_mark,
 };
 
 /* The first n bytes, as a number. */
@@ -607,8 +607,8 @@ static inline uint64_t low_bytes(uint64_t v, uint32_t n)
     return n < 8 ? v & (((uint64_t)1 << 8 * n) - 1) : v;
 }
 
-/* Its bytes as two numbers, which say all of a text of at most 16. Behind a text of the window
- * stands its pad. */
+/* Its bytes as two numbers, which say all of a text of at most 16. After a text of the window
+ * is its pad. */
 static inline void first_16(const struct json_text *t, uint64_t out[2])
 {
     uint64_t low, high;
@@ -631,7 +631,7 @@ static unsigned cat_of(struct kineto *k)
     return near->number;
 }
 
-void kineto_tell(void *kineto)
+void kineto_put(void *kineto)
 {
     struct kineto *k = kineto;
     const struct kineto_event *v = &k->event;
@@ -660,7 +660,7 @@ void kineto_tell(void *kineto)
 
 /* ---- at the end ---- */
 
-static void tell_fact(struct kineto *k, enum event_id id, int64_t value)
+static void kineto_put_fact(struct kineto *k, enum event_id id, int64_t value)
 {
     const struct event v = {
         .at = k->first_host,
@@ -673,10 +673,10 @@ static void tell_fact(struct kineto *k, enum event_id id, int64_t value)
         out_event(&k->out, k->host_track, &v);
 }
 
-void kineto_tell_rest(struct kineto *k)
+void kineto_put_rest(struct kineto *k)
 {
     for (uint32_t i = 0; i < k->out.n_tracks; i++)
         out_name(&k->out, i, kineto_process_name(k, k->out.tracks[i].track.pid), "");
-    tell_fact(k, EV_RANK, k->result->rank);
-    tell_fact(k, EV_WORLD_SIZE, k->result->world_size);
+    kineto_put_fact(k, EV_RANK, k->result->rank);
+    kineto_put_fact(k, EV_WORLD_SIZE, k->result->world_size);
 }
