@@ -118,3 +118,14 @@ void arena_free(struct arena *a)
     }
     a->chunks = NULL;
 }
+
+void *arena_grow(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return items;
+    *cap = *cap ? 2 * *cap : 4;
+    void *more = arena_alloc(a, *cap, size);
+    if (n)
+        memcpy(more, items, n * size);
+    return more;
+}

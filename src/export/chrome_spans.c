@@ -158,11 +158,7 @@ static bool chrome_fits(struct chrome_lane *l, int64_t begin, int64_t end)
 
 static void chrome_push(struct chrome_lane *l, int64_t end)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 32;
-        l->ends = xrealloc(l->ends, l->cap, sizeof *l->ends);
-    }
-    l->ends[l->n++] = end;
+    *VEC_ADD(l->ends, l->n, l->cap) = end;
 }
 
 static int64_t tid_of(const struct spans *s, size_t lane)

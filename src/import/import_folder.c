@@ -15,6 +15,7 @@
 #include "base/gzip.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/import_folder.h"
 
 /* ------------------------------------------------------------------------------------------------
@@ -233,12 +234,9 @@ static void folder_add_file(struct folder_walk *w, const char *path)
         f->cut = true;
         return;
     }
-    if (f->n == w->cap) {
-        w->cap = w->cap ? w->cap * 2 : 64;
-        f->files = xrealloc(f->files, w->cap, sizeof *f->files);
-    }
     const char *kept = arena_strdup(&f->arena, path);
-    f->files[f->n++] = (struct folder_file){.path = kept, .name = kept + w->root_len + 1};
+    *VEC_ADD(f->files, f->n, w->cap) =
+        (struct folder_file){.path = kept, .name = kept + w->root_len + 1};
 }
 
 /* A link is as good as a file when it is one and lies in the folder. */

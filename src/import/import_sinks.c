@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/importer.h"
 
 /* ------------------------------------------------------------------------------------------------
@@ -19,47 +20,49 @@ static uint32_t pids_hash_of(uint32_t process, uint32_t pid)
     return (uint32_t)(((uint64_t)process << 32 | pid) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static uint32_t *slot_of_pid(const struct import_pids *p, uint32_t process, uint32_t pid)
+struct pid_key {
+    const struct pid_row *rows;
+    uint32_t process, pid; /* or the number that is shown */
+};
+
+static bool pids_same_pid(const void *ctx, uint32_t i)
 {
-    for (uint32_t i = pids_hash_of(process, pid);; i++) {
-        uint32_t *slot = &p->by_pid[i & (p->cap - 1)];
-        if (!*slot || (p->rows[*slot - 1].pid == pid && p->rows[*slot - 1].process == process))
-            return slot;
-    }
+    const struct pid_key *key = ctx;
+    return key->rows[i].pid == key->pid && key->rows[i].process == key->process;
 }
 
-static uint32_t *slot_of_shown(const struct import_pids *p, uint32_t shown)
+static bool pids_same_shown(const void *ctx, uint32_t i)
 {
-    for (uint32_t i = pids_hash_of(0, shown);; i++) {
-        uint32_t *slot = &p->by_shown[i & (p->cap - 1)];
-        if (!*slot || p->rows[*slot - 1].shown == shown)
-            return slot;
-    }
+    const struct pid_key *key = ctx;
+    return key->rows[i].shown == key->pid;
 }
 
-static void pids_grow(struct import_pids *p)
+static uint64_t pids_hash_pid(const void *ctx, uint32_t i)
 {
-    free(p->by_pid);
-    free(p->by_shown);
-    p->cap = p->cap ? p->cap * 2 : 64;
-    p->rows = xrealloc(p->rows, p->cap / 2, sizeof *p->rows);
-    p->by_pid = xcalloc(p->cap, sizeof *p->by_pid);
-    p->by_shown = xcalloc(p->cap, sizeof *p->by_shown);
-    for (uint32_t i = 0; i < p->n_rows; i++) {
-        *slot_of_pid(p, p->rows[i].process, p->rows[i].pid) = i + 1;
-        *slot_of_shown(p, p->rows[i].shown) = i + 1;
-    }
+    const struct pid_row *rows = ctx;
+    return pids_hash_of(rows[i].process, rows[i].pid);
 }
 
-static uint32_t pids_add_row(struct import_pids *p, uint32_t pid)
+static uint64_t pids_hash_shown(const void *ctx, uint32_t i)
+{
+    return pids_hash_of(0, ((const struct pid_row *)ctx)[i].shown);
+}
+
+static uint32_t *slot_of_shown(struct import_pids *p, uint32_t shown)
+{
+    const struct pid_key key = {p->rows, 0, shown};
+    return hash_slot(&p->by_shown, pids_hash_of(0, shown), pids_same_shown, &key);
+}
+
+static uint32_t pids_add_row(struct import_pids *p, uint32_t *slot, uint32_t pid)
 {
     uint32_t shown = pid;
     for (uint32_t beyond = PIDS_BEYOND + p->n_rows; *slot_of_shown(p, shown); beyond++)
         shown = beyond;
-    p->rows[p->n_rows] = (struct pid_row){p->now, pid, shown};
-    *slot_of_pid(p, p->now, pid) = p->n_rows + 1;
-    *slot_of_shown(p, shown) = p->n_rows + 1;
-    p->last = p->n_rows++;
+    *VEC_ADD(p->rows, p->n_rows, p->cap) = (struct pid_row){p->now, pid, shown};
+    hash_put(&p->by_pid, slot, p->n_rows, pids_hash_pid, p->rows);
+    hash_put(&p->by_shown, slot_of_shown(p, shown), p->n_rows, pids_hash_shown, p->rows);
+    p->last = p->n_rows - 1;
     return shown;
 }
 
@@ -67,10 +70,9 @@ static uint32_t shown_as(struct import_pids *p, uint32_t pid)
 {
     if (p->n_rows && p->rows[p->last].pid == pid && p->rows[p->last].process == p->now)
         return p->rows[p->last].shown;
-    if (p->n_rows * 2 >= p->cap)
-        pids_grow(p);
-    const uint32_t row = *slot_of_pid(p, p->now, pid);
-    return row ? p->rows[p->last = row - 1].shown : pids_add_row(p, pid);
+    const struct pid_key key = {p->rows, p->now, pid};
+    uint32_t *slot = hash_slot(&p->by_pid, pids_hash_of(p->now, pid), pids_same_pid, &key);
+    return *slot ? p->rows[p->last = *slot - 1].shown : pids_add_row(p, slot, pid);
 }
 
 static void pids_on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
@@ -120,8 +122,8 @@ void pids_close(struct import_pids *p)
         free(p->processes[i]);
     free(p->processes);
     free(p->rows);
-    free(p->by_pid);
-    free(p->by_shown);
+    hash_free(&p->by_pid);
+    hash_free(&p->by_shown);
     *p = (struct import_pids){0};
 }
 

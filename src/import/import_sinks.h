@@ -3,6 +3,7 @@
 #ifndef IMPORT_IMPORT_SINKS_H
 #define IMPORT_IMPORT_SINKS_H
 
+#include "base/vec.h"
 #include "record/event.h"
 #include "record/group.h"
 
@@ -20,10 +21,9 @@ struct import_pids {
     char **processes;
     uint32_t n_processes, now;
     struct pid_row *rows;
-    uint32_t n_rows, last;
-    uint32_t *by_pid, *by_shown; /* 1 + index of the row, by hash */
-    uint32_t cap;                /* of both */
-    bool spoke;                  /* a thread since pids_enter */
+    uint32_t n_rows, cap, last;
+    struct hash_index by_pid, by_shown; /* of the rows */
+    bool spoke;                         /* a thread since pids_enter */
     struct track first;
 };
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/importer.h"
 #include "import/sm_line.h"
 #include "record/group.h"
@@ -55,8 +56,7 @@ struct sm_sweeps {
 
     struct sm_series *series;
     uint32_t n_series, cap_series;
-    uint32_t *table; /* 1 + index, by hash */
-    uint32_t cap_table;
+    struct hash_index index; /* of the series */
 
     struct sm_total totals[SM_TOTALS];
     uint32_t n_totals;
@@ -149,33 +149,24 @@ static inline bool same(const struct sm_text *a, const struct sm_text *b)
     return a->len == b->len && memcmp(a->p, b->p, a->len) == 0;
 }
 
-static inline uint32_t *table_slot(const struct sm_sweeps *s, const struct sm_line *l,
-                                   uint64_t hash)
+struct sm_series_key {
+    const struct sm_sweeps *sweeps;
+    const struct sm_line *line;
+    uint64_t hash;
+};
+
+static inline bool sm_series_same(const void *ctx, uint32_t i)
 {
-    for (uint64_t i = hash;; i++) {
-        uint32_t *at = &s->table[i & (s->cap_table - 1)];
-        if (!*at)
-            return at;
-        const struct sm_series *x = &s->series[*at - 1];
-        if (x->hash == hash && same(&x->name, &l->name) && same(&x->dimension, &l->dimension) &&
-            same(&x->type, &l->type))
-            return at;
-    }
+    const struct sm_series_key *key = ctx;
+    const struct sm_series *x = &key->sweeps->series[i];
+    const struct sm_line *l = key->line;
+    return x->hash == key->hash && same(&x->name, &l->name) && same(&x->dimension, &l->dimension) &&
+           same(&x->type, &l->type);
 }
 
-static void sm_sweeps_grow(struct sm_sweeps *s)
+static uint64_t sm_series_hash(const void *ctx, uint32_t i)
 {
-    s->cap_series = s->cap_series ? s->cap_series * 2 : 64;
-    s->series = xrealloc(s->series, s->cap_series, sizeof *s->series);
-    free(s->table);
-    s->cap_table = s->cap_series * 4;
-    s->table = xcalloc(s->cap_table, sizeof *s->table);
-    for (uint32_t i = 0; i < s->n_series; i++) {
-        uint64_t at = s->series[i].hash;
-        while (s->table[at & (s->cap_table - 1)])
-            at++;
-        s->table[at & (s->cap_table - 1)] = i + 1;
-    }
+    return ((const struct sm_sweeps *)ctx)->series[i].hash;
 }
 
 static struct sm_text text_copy(const struct sm_text *t)
@@ -216,30 +207,25 @@ static void add_slot(struct sm_sweeps *s, struct sm_series *x, const struct sm_l
         join_total(s, x->slot, known[row].metric, known[row].step);
 }
 
-static struct sm_series *sm_sweeps_add_series(struct sm_sweeps *s, const struct sm_line *l,
-                                              uint64_t hash)
+/* NULL: there are too many. */
+static struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct sm_line *l)
 {
+    const struct sm_series_key key = {s, l, sm_sweeps_hash_of(l)};
+    uint32_t *slot = hash_slot(&s->index, key.hash, sm_series_same, &key);
+    if (*slot)
+        return &s->series[*slot - 1];
     if (s->n_series == SM_SERIES_MOST)
         return NULL;
-    if (s->n_series == s->cap_series)
-        sm_sweeps_grow(s);
-    *table_slot(s, l, hash) = s->n_series + 1;
-    struct sm_series *x = &s->series[s->n_series++];
+    struct sm_series *x = VEC_ADD(s->series, s->n_series, s->cap_series);
     *x = (struct sm_series){
         .type = text_copy(&l->type),
         .name = text_copy(&l->name),
         .dimension = text_copy(&l->dimension),
-        .hash = hash,
+        .hash = key.hash,
     };
+    hash_put(&s->index, slot, s->n_series, sm_series_hash, s);
     add_slot(s, x, l);
     return x;
-}
-
-static inline struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct sm_line *l)
-{
-    const uint64_t hash = sm_sweeps_hash_of(l);
-    const uint32_t at = s->cap_table ? *table_slot(s, l, hash) : 0;
-    return at ? &s->series[at - 1] : sm_sweeps_add_series(s, l, hash);
 }
 
 /* ---- rows ---- */
@@ -414,7 +400,7 @@ static void sm_sweeps_close(struct sm_sweeps *s)
     for (uint32_t i = 0; i < SWEEPS_OPEN; i++)
         free(s->open[i].cells);
     free(s->series);
-    free(s->table);
+    hash_free(&s->index);
     group_close(&s->group);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/importer.h"
 #include "record/event.h"
 #include "record/name_sense.h"
@@ -329,11 +330,7 @@ static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct
         p->dropped++;
         return;
     }
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->v = xrealloc(p->v, p->cap, sizeof *p->v);
-    }
-    p->v[p->n++] = (struct tf_stretch){v->at.ns, end, phase};
+    *VEC_ADD(p->v, p->n, p->cap) = (struct tf_stretch){v->at.ns, end, phase};
 }
 
 static int tf_phases_by_begin(const void *a, const void *b)
@@ -424,10 +421,7 @@ static void tf_note_line_step(struct tf *f, const struct track *t, const struct 
     }
     if (f->steps_of != t->id || f->n_steps == STEPS_MOST || v->kind != EVENT_SPAN)
         return;
-    if (f->n_steps == f->cap_steps) {
-        f->cap_steps = f->cap_steps ? 2 * f->cap_steps : 64;
-        f->steps = xrealloc(f->steps, f->cap_steps, sizeof *f->steps);
-    }
+    VEC_ROOM(f->steps, f->cap_steps, f->n_steps + 1);
     const bool numbered = end > v->name && *end == '\0' && number >= 0;
     f->steps[f->n_steps] =
         (struct line_step){v->at, v->dur_ns, numbered ? number : (int64_t)f->n_steps};

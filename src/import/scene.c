@@ -115,23 +115,7 @@ bool scene_number(const char *text, double *out)
     return false;
 }
 
-/* ---- lists ---- */
-
-void *scene_grow(struct arena *a, void *list, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return list;
-    *cap = *cap ? 2 * *cap : 4;
-    void *more = arena_alloc(a, *cap, size);
-    if (n)
-        memcpy(more, list, n * size);
-    return more;
-}
-
-#define ADD(p, list, n, cap)                                                                       \
-    ((p)->out->list = scene_grow((p)->arena, (p)->out->list, (p)->out->n, &(p)->out->cap,          \
-                                 sizeof *(p)->out->list),                                          \
-     &(p)->out->list[(p)->out->n++])
+/* ---- nodes ---- */
 
 int scene_node_find(const struct parsing *p, const char *id, size_t *out, struct err *e)
 {
@@ -236,8 +220,7 @@ static int scene_series_of(struct parsing *p, size_t node, enum metric_id m, con
         }
     if (s->n_series == SCENE_SERIES_MOST)
         return err_set(e, ERR_LIMIT, "more than %d series", SCENE_SERIES_MOST);
-    s->series = scene_grow(p->arena, s->series, s->n_series, &s->cap_series, sizeof *s->series);
-    *out = &s->series[s->n_series++];
+    *out = ARENA_ADD(p->arena, s->series, s->n_series, s->cap_series);
     **out = (struct scene_series){
         .node = node,
         .metric = m,
@@ -260,8 +243,7 @@ static int add_pieces(struct parsing *p, size_t node, const char *entity,
     struct scene_series *x = NULL;
     TRY(scene_series_of(p, node, w->metric, entity, &x, e));
     for (size_t i = 0; i < w->n; i++) {
-        x->pieces = scene_grow(p->arena, x->pieces, x->n, &x->cap, sizeof *x->pieces);
-        x->pieces[x->n++] = w->pieces[i];
+        *ARENA_ADD(p->arena, x->pieces, x->n, x->cap) = w->pieces[i];
     }
     return 0;
 }
@@ -417,7 +399,7 @@ static int scene_on_node(struct parsing *p, struct err *e)
         return err_set(e, ERR_FORMAT, "node '%.60s' is already declared", id);
     if (p->out->n_nodes == SCENE_NODES_MOST)
         return err_set(e, ERR_LIMIT, "more than %d nodes", SCENE_NODES_MOST);
-    struct scene_node *d = ADD(p, nodes, n_nodes, cap_nodes);
+    struct scene_node *d = ARENA_ADD(p->arena, p->out->nodes, p->out->n_nodes, p->out->cap_nodes);
     *d = (struct scene_node){.id = id};
     while (!word_last(p))
         TRY(node_fact(d, word_next(p), e));
@@ -460,7 +442,7 @@ static int on_note(struct parsing *p, struct err *e)
     const char *kind = p->words.v[0];
     if (p->words.n < 2)
         return err_set(e, ERR_FORMAT, "expected a value after '%s'", kind);
-    *ADD(p, notes, n_notes, cap_notes) =
+    *ARENA_ADD(p->arena, p->out->notes, p->out->n_notes, p->out->cap_notes) =
         (struct scene_note){.kind = kind, .text = arena_strndup(p->arena, p->rest, p->rest_len)};
     p->words.at = p->words.n;
     return 0;
@@ -483,7 +465,7 @@ static int on_mark(struct parsing *p, size_t node, struct err *e)
     if (!word_last(p))
         m.text = word_next(p);
     if (rc == 0)
-        *ADD(p, marks, n_marks, cap_marks) = m;
+        *ARENA_ADD(p->arena, p->out->marks, p->out->n_marks, p->out->cap_marks) = m;
     return rc;
 }
 

@@ -44,8 +44,6 @@ bool word_is_range(const char *word);
 /* A number, with a unit of bytes after it where it has one: "40GiB". */
 bool scene_number(const char *text, double *out);
 
-/* Room for one more at the end of a list in the arena; what was there is copied. */
-void *scene_grow(struct arena *a, void *list, size_t n, size_t *cap, size_t size);
 MUST_CHECK int scene_node_find(const struct parsing *p, const char *id, size_t *out, struct err *e);
 
 /* The lines that begin with "rank". */

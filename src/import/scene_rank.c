@@ -109,8 +109,7 @@ static int scene_on_steps(struct many *m, struct err *e)
         rc = steps_word(p, &x, e);
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(p->out, i);
-        r->steps = scene_grow(p->arena, r->steps, r->n_steps, &r->cap_steps, sizeof *r->steps);
-        r->steps[r->n_steps++] = x;
+        *ARENA_ADD(p->arena, r->steps, r->n_steps, r->cap_steps) = x;
     }
     return rc;
 }
@@ -223,9 +222,7 @@ static void scene_rank_add_event(struct many *m, const struct scene_event *x)
 {
     for (int64_t i = m->from; i <= m->to; i++) {
         struct scene_rank *r = rank_find(m->p->out, i);
-        r->events =
-            scene_grow(m->p->arena, r->events, r->n_events, &r->cap_events, sizeof *r->events);
-        r->events[r->n_events++] = *x;
+        *ARENA_ADD(m->p->arena, r->events, r->n_events, r->cap_events) = *x;
     }
 }
 
@@ -385,9 +382,7 @@ static int scene_on_workers(struct many *m, struct err *e)
                      "a fetch must take more than 0 s and at most the time between fetches");
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(p->out, i);
-        r->workers =
-            scene_grow(p->arena, r->workers, r->n_workers, &r->cap_workers, sizeof *r->workers);
-        r->workers[r->n_workers++] = x;
+        *ARENA_ADD(p->arena, r->workers, r->n_workers, r->cap_workers) = x;
     }
     return rc;
 }
@@ -434,8 +429,8 @@ static int make_ranks(struct many *m, size_t node, struct err *e)
             continue;
         if (s->n_ranks == SCENE_RANKS_MOST)
             return err_set(e, ERR_LIMIT, "more than %d ranks", SCENE_RANKS_MOST);
-        s->ranks = scene_grow(m->p->arena, s->ranks, s->n_ranks, &s->cap_ranks, sizeof *s->ranks);
-        s->ranks[s->n_ranks++] = (struct scene_rank){.number = i, .node = node, .device = -1};
+        *ARENA_ADD(m->p->arena, s->ranks, s->n_ranks, s->cap_ranks) =
+            (struct scene_rank){.number = i, .node = node, .device = -1};
     }
     return 0;
 }

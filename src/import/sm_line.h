@@ -29,10 +29,6 @@ struct sm_line {
     bool has_value, has_time;
     double value;
     int64_t time_ns;
-    /* The time of the line before, as it was written: all of a sweep have the same. */
-    uint64_t before[3];
-    uint32_t before_len; /* 0: none */
-    int64_t before_ns;
     char room[SM_TEXTS][SM_TEXT_MOST + SM_PAD]; /* of sm_line_slow: where the texts are */
 };
 

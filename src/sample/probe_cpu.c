@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 #include "sample/procfs.h"
@@ -54,11 +55,7 @@ enum { REPORTED_READ, REPORTED_MALFORMED, REPORTED_STEAL };
 
 static void keep_line(struct cpu_state *st, const struct cpu_line *c)
 {
-    if (st->n_lines == st->lines_cap) {
-        st->lines_cap = st->lines_cap ? st->lines_cap * 2 : 16;
-        st->lines = xrealloc(st->lines, st->lines_cap, sizeof *st->lines);
-    }
-    st->lines[st->n_lines++] = *c;
+    *VEC_ADD(st->lines, st->n_lines, st->lines_cap) = *c;
 }
 
 static size_t cpu_room(const struct cpu_state *st)
@@ -133,11 +130,7 @@ static struct cpu_busy *find_core(struct cpu_state *st, int core, size_t hint)
     for (size_t i = 0; i < st->n; i++)
         if (st->cores[i].core == core)
             return &st->cores[i];
-    if (st->n == st->cap) {
-        st->cap = st->cap ? st->cap * 2 : 16;
-        st->cores = xrealloc(st->cores, st->cap, sizeof *st->cores);
-    }
-    struct cpu_busy *b = &st->cores[st->n++];
+    struct cpu_busy *b = VEC_ADD(st->cores, st->n, st->cap);
     *b = (struct cpu_busy){.core = core};
     char entity[ENTITY_LEN];
     snprintf(entity, sizeof entity, "cpu%d", core);

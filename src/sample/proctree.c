@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "sample/source.h"
 #include "sample/textscan.h"
 
@@ -179,10 +180,7 @@ static size_t free_place(struct proctree *t)
     for (size_t i = 0; i < t->places; i++)
         if (!t->members[i].used)
             return i;
-    if (t->places == t->cap) {
-        t->cap = t->cap ? t->cap * 2 : 16;
-        t->members = xrealloc(t->members, t->cap, sizeof *t->members);
-    }
+    VEC_ROOM(t->members, t->cap, t->places + 1);
     return t->places++;
 }
 
@@ -291,11 +289,8 @@ static void match_members(struct proctree *t, bool whole)
 
 static void add_candidate(struct proctree *t, size_t at, const struct pid_stat *stat)
 {
-    if (t->n_candidates == t->candidates_cap) {
-        t->candidates_cap = t->candidates_cap ? t->candidates_cap * 2 : 64;
-        t->candidates = xrealloc(t->candidates, t->candidates_cap, sizeof *t->candidates);
-    }
-    t->candidates[t->n_candidates++] = (struct candidate){.at = at, .stat = *stat};
+    *VEC_ADD(t->candidates, t->n_candidates, t->candidates_cap) =
+        (struct candidate){.at = at, .stat = *stat};
 }
 
 /* Reads those that are not known; `anew`: also those whose number was a foreign process' before.
