@@ -59,7 +59,8 @@ enum fp_kind_ {
     FP_COUNT_INT_ = 6,
     FP_COUNT_REAL_ = 7,
     FP_PAST_BEGIN_ = 9,
-    FP_PAST_END_ = 10
+    FP_PAST_END_ = 10,
+    FP_LOSS_ = 11 /* of our own hooks */
 };
 
 extern FP_API uint8_t fp_on_; /* read only: 1 while somebody records */

@@ -137,6 +137,13 @@ static PyObject *count(PyObject *self, PyObject *const *args, Py_ssize_t n)
     return say_value(args, n, FP_COUNT_INT_);
 }
 
+/* The reason is a name too: its number is the event's value. */
+static PyObject *loss(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self;
+    return say_value(args, n, FP_LOSS_);
+}
+
 static PyObject *fact(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     fp_name name;
@@ -258,6 +265,7 @@ static PyMethodDef methods[] = {
     {"end", end, METH_O, "The span ends that began last with this name."},
     {"mark", mark, METH_O, "Something happened now."},
     {"count", FAST(count), METH_FASTCALL, "A counter has this whole number now."},
+    {"loss", FAST(loss), METH_FASTCALL, "A hook could not record this; the other name is why."},
     {"fact", FAST(fact), METH_FASTCALL, "What this process is; children of fork say it again."},
     {"real", FAST(real), METH_FASTCALL, "A counter has this number now."},
     {"step_begin", FAST(step_begin), METH_FASTCALL, "A step begins: number, mode."},

@@ -22,7 +22,7 @@ def _none(*args: object) -> None:
 
 
 asked = now_ns = intern = _zero
-begin = begin_value = end = mark = count = fact = real = _none
+begin = begin_value = end = mark = loss = count = fact = real = _none
 step_begin = step_end = past = pulse = nothing = tick = _none
 
 

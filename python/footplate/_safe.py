@@ -39,8 +39,8 @@ def tell_loss(what: str, why: object) -> None:
         key = (os.getpid(), what)
         if key not in _told:
             _told.add(key)
-            text = f"loss:{what}:{_one_line(why)}".encode("utf-8", "replace").decode()
-            _core.mark(_core.intern(text))
+            texts = [t.encode("utf-8", "replace").decode() for t in (what, _one_line(why))]
+            _core.loss(*map(_core.intern, texts))
     except Exception:
         pass
 

@@ -7,7 +7,7 @@
 #include "agent/action.h"
 #include "base/duration.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "rules/rule.h"
 
 #define TIMEOUT_NS     (10 * NS_PER_S)

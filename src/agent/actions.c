@@ -53,7 +53,7 @@ static void report(struct actions *a, const struct item *i, const struct err *fa
     const struct news_text *n = i->news;
     pthread_mutex_lock(&a->lock);
     if (!a->abandoned && failure)
-        sink_loss(a->ask.sink, LOSS_ACTION, i->action->label, "%s", failure->msg);
+        sink_loss(a->ask.sink, LOSS_ACTION, LOST_PART(i->action->label), "%s", failure->msg);
     else if (!a->abandoned)
         sink_mark(a->ask.sink, MARK_ACTION, !n->told.clear, "%s: %s %s", i->action->label,
                   n->told.rule, n->told.clear ? "clear" : "issue");
@@ -210,7 +210,7 @@ static void actions_enqueue(struct actions *a, const struct action *act, struct 
     pthread_mutex_unlock(&a->lock);
     pthread_cond_signal(&a->changed);
     if (why)
-        sink_loss(a->ask.sink, LOSS_ACTION, act->label, "%s", why);
+        sink_loss(a->ask.sink, LOSS_ACTION, LOST_PART(act->label), "%s", why);
     if (tell) {
         char line[256];
         snprintf(line, sizeof line, "action '%s' is disabled: %s", act->label, why);
@@ -281,7 +281,8 @@ bool actions_stop(struct actions *a, int64_t wait_ns)
     pthread_mutex_lock(&a->lock);
     a->abandoned = true;
     const struct action *act = a->ask.v;
-    sink_loss(a->ask.sink, LOSS_ACTION, act->kind->name, "not finished when the run ended");
+    sink_loss(a->ask.sink, LOSS_ACTION, LOST_PART(act->kind->name),
+              "not finished when the run ended");
     pthread_mutex_unlock(&a->lock);
     pthread_detach(a->thread);
     return false;

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "import/import_file.h"
-#include "import/import_losses.h"
+#include "import/importer.h"
 #include "record/record.h"
 #include "run/run_names.h"
 
@@ -136,7 +136,7 @@ static int import_into(struct writer *w, const char *path, const struct window_f
     };
     const int rc = import_file(&ask, &got, e);
     if (rc == 0)
-        import_tell_losses(&got.result, writer_sink(w));
+        import_put_losses(&got.result, writer_sink(w));
     return rc;
 }
 
@@ -163,7 +163,7 @@ static void take_file(struct details *d, const struct window_file *f)
     if (path_join(path, &e, "%s/%s", d->folder, f->name))
         return;
     if (keep_file(d, path, f, &e))
-        sink_loss(d->losses, LOSS_DETAIL, f->name, "%s", e.msg);
+        sink_loss(d->losses, LOSS_DETAIL, LOST_PART(f->name), "%s", e.msg);
     unlink(path);
 }
 
@@ -219,7 +219,7 @@ static bool details_start(struct details *d)
 {
     struct err e;
     if (!d->started && thread_start(&d->thread, STACK, details_main, d, "fp-detail", &e))
-        sink_loss(d->losses, LOSS_DETAIL, "detail", "%s", e.msg);
+        sink_loss(d->losses, LOSS_DETAIL, LOST_PART("detail"), "%s", e.msg);
     else
         d->started = true;
     return d->started;

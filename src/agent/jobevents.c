@@ -71,7 +71,7 @@ static bool have_writer(struct job_events *j)
         return false;
     struct writer *w;
     if (writer_open_beside(&w, j->beside, STORE_EVENTS, &e)) {
-        sink_loss(j->pass.behind, LOSS_WRITE, "events", "%s", e.msg);
+        sink_loss(j->pass.behind, LOSS_WRITE, LOST_PART("events"), "%s", e.msg);
         j->retry = mono_add(now, RETRY_NS);
         return false;
     }
@@ -113,11 +113,13 @@ static void jobevents_on_events(void *arg, struct ring_reader *r, const struct r
 static void jobevents_tell_lost(struct job_events *j, struct ring_reader *r, uint64_t count,
                                 const char *why)
 {
-    struct loss l = {.id = LOSS_EVENTS, .count = count, .at = clock_mono()};
+    char process[ENTITY_LEN];
     if (count == 0)
         return;
-    snprintf(l.what, sizeof l.what, "process %" PRIu32, ring_reader_process(r)->pid);
-    snprintf(l.why, sizeof l.why, "%s", why);
+    snprintf(process, sizeof process, "process %" PRIu32, ring_reader_process(r)->pid);
+    struct loss l = loss_of(LOSS_EVENTS, LOST_PART(process), "%s", why);
+    l.count = count;
+    l.at = clock_mono();
     sink_pass_loss(&j->pass.sink, &l);
     j->lost += count;
 }
@@ -155,7 +157,7 @@ static void on_ended(void *arg, struct ring_reader *r)
 static void on_broken(void *arg, struct ring_reader *r, const struct err *why)
 {
     struct job_events *j = arg;
-    sink_loss(j->pass.behind, LOSS_EVENTS, "ring", "%s", why->msg);
+    sink_loss(j->pass.behind, LOSS_EVENTS, LOST_PART("ring"), "%s", why->msg);
     if (r)
         on_ended(arg, r);
 }
@@ -181,7 +183,7 @@ static void jobevents_drain(struct job_events *j, size_t *events)
     const uint64_t generation = atomic_load(&j->generation);
     *events = 0;
     if (ring_folder_drain(j->folder, events, &e))
-        sink_loss(j->pass.behind, LOSS_EVENTS, "rings", "%s", e.msg);
+        sink_loss(j->pass.behind, LOSS_EVENTS, LOST_PART("rings"), "%s", e.msg);
     if (generation != j->asked) {
         j->asked = generation;
         ring_folder_each(j->folder, jobevents_ask, j);
@@ -368,7 +370,7 @@ static void close_writer(struct job_events *j, struct job_events_result *out)
     out->bytes_written = st.bytes_written;
     out->file_bytes = st.file_bytes;
     if (writer_close(j->writer, &e))
-        sink_loss(j->pass.behind, LOSS_WRITE, "events", "%s", e.msg);
+        sink_loss(j->pass.behind, LOSS_WRITE, LOST_PART("events"), "%s", e.msg);
 }
 
 /* The note of a Python that cannot load our library; see the bootstrap's sitecustomize.py. */
@@ -399,7 +401,7 @@ void job_events_stop(struct job_events *j, struct job_events_result *out)
     stop_thread(j);
     find_too_old(j, out);
     if (j->running && ring_folder_finish(j->folder, &n, &e))
-        sink_loss(j->pass.behind, LOSS_EVENTS, "rings", "%s", e.msg);
+        sink_loss(j->pass.behind, LOSS_EVENTS, LOST_PART("rings"), "%s", e.msg);
     details_close(j->details);
     out->processes = j->processes;
     out->dropped = j->lost;

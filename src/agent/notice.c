@@ -97,7 +97,7 @@ static void note_failure(struct notice_watch *w, struct watch_state *st, const s
     if (++st->failures < SILENT_AFTER || st->complained)
         return;
     st->complained = true;
-    sink_loss(w->sink, LOSS_READ, "interruption notices", "%s metadata service: %.100s",
+    sink_loss(w->sink, LOSS_READ, LOST_PART("interruption notices"), "%s metadata service: %.100s",
               w->provider->name, e->msg);
 }
 

@@ -32,7 +32,8 @@ static void probeset_tell_absent(struct probe_set *p, const struct probe *probe,
                                  const struct err *e)
 {
     const bool denied = e->code == ERR_SYS && (e->sys == EACCES || e->sys == EPERM);
-    sink_loss(p->sink, denied ? LOSS_DENIED : LOSS_ABSENT, probe->name, "%.150s", e->msg);
+    sink_loss(p->sink, denied ? LOSS_DENIED : LOSS_ABSENT, LOST_PART(probe->name), "%.150s",
+              e->msg);
 }
 
 void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env *env,
@@ -116,7 +117,7 @@ void probe_set_interval(struct probe_set *p, mono_ns now, int64_t interval_ns)
     schedule_set_interval(&p->schedule, now, interval_ns);
     for (unsigned i = 0; i < p->schedule.n; i++)
         if (p->state[i])
-            p->probe[i]->set_period(p->state[i], p->schedule.item[i].period_ns);
+            probe_set_period(p->probe[i], p->state[i], p->schedule.item[i].period_ns);
 }
 
 void probe_set_resume(struct probe_set *p, mono_ns now)
@@ -138,12 +139,12 @@ void probe_set_tell_missed(struct probe_set *p, mono_ns now)
 {
     if (!p->missed)
         return;
-    struct loss l = {.id = LOSS_LATE, .count = p->missed, .at = now};
     const enum lane lane = p->schedule.n ? p->probe[0]->lane : LANE_FAST;
-    snprintf(l.what, sizeof l.what, "%s", lane_names[lane]);
     /* The same words each time, so that they add up; how late it was is in self.late. */
-    snprintf(l.why, sizeof l.why,
-             "the recorder was not scheduled in time, so readings were skipped");
+    struct loss l = loss_of(LOSS_LATE, LOST_PART(lane_names[lane]),
+                            "the recorder was not scheduled in time, so readings were skipped");
+    l.count = p->missed;
+    l.at = now;
     p->sink->ops->loss(p->sink, &l);
     p->missed = 0;
     p->told = now;

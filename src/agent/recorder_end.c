@@ -139,7 +139,7 @@ static void close_events(struct recorder *r, struct job_events_result *res)
         return;
     if (res->processes || r->ask->no_hooks || (!runs_python(r) && !*res->too_old))
         return;
-    sink_loss(r->sink, LOSS_NO_HOOKS, "steps", "%s", why_no_hooks(r, res));
+    sink_loss(r->sink, LOSS_NO_HOOKS, LOST_PART("steps"), "%s", why_no_hooks(r, res));
     if (*res->too_old)
         recorder_say(r, "no steps: %s", why_no_hooks(r, res));
 }

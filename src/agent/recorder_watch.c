@@ -44,7 +44,7 @@ static void stop_with_job(struct recorder *r, int sig)
     const mono_ns now = clock_mono();
     if (mono_diff(now, before) < r->interval_ns)
         return;
-    sink_loss(r->sink, LOSS_PAUSED, "sampling", "suspended from the terminal for %.1f s",
+    sink_loss(r->sink, LOSS_PAUSED, LOST_PART("sampling"), "suspended from the terminal for %.1f s",
               (double)mono_diff(now, before) / 1e9);
     schedule_restart(&r->fast.schedule, now);
 }
@@ -201,7 +201,7 @@ static bool set_monitoring(struct recorder *r, const struct control_request *q, 
         probe_set_resume(&r->fast, now);
     } else {
         probe_set_tell_missed(&r->fast, now);
-        sink_loss(r->sink, LOSS_PAUSED, "monitoring", "paused by the user");
+        sink_loss(r->sink, LOSS_PAUSED, LOST_PART("monitoring"), "paused by the user");
     }
     tell_lanes(r, now);
     return true;

@@ -17,8 +17,6 @@ enum {
     BATCH = 512,
 };
 
-#define LOSS_PREFIX "loss:"
-
 struct open_span {
     struct event event; /* with END_OPEN */
     bool told;
@@ -165,13 +163,14 @@ static void spans_end(struct process_spans *p, struct thread *t, const struct ri
     uint32_t i = t->depth;
     if (t->too_deep) {
         t->too_deep--;
-        sink_loss(sink, LOSS_LIMIT, "spans", "more than %d nested spans in a thread", DEPTH_MOST);
+        sink_loss(sink, LOSS_LIMIT, LOST_PART("spans"), "more than %d nested spans in a thread",
+                  DEPTH_MOST);
         return;
     }
     while (i > 0 && !matches(&t->open[i - 1].event, v))
         i--;
     if (i == 0) {
-        sink_loss(sink, LOSS_UNMATCHED, v->kind == RING_STEP_END ? "step" : v->name,
+        sink_loss(sink, LOSS_UNMATCHED, LOST_PART(v->kind == RING_STEP_END ? "step" : v->name),
                   "span end without a start");
         return;
     }
@@ -180,25 +179,17 @@ static void spans_end(struct process_spans *p, struct thread *t, const struct ri
     close_top(p, t, v->at, END_KNOWN, sink);
 }
 
-/* "loss:what:why": a hook says what it could not do. */
-static bool is_loss(const struct ring_event *v, struct sink *sink)
+/* What a hook could not record. */
+static void spans_loss(const struct ring_event *v, struct sink *sink)
 {
-    const size_t prefix = sizeof LOSS_PREFIX - 1;
-    if (v->kind != RING_MARK || strncmp(v->name, LOSS_PREFIX, prefix) != 0)
-        return false;
-    char what[ENTITY_LEN];
-    const char *text = v->name + prefix, *colon = strchr(text, ':');
-    const size_t n = colon ? (size_t)(colon - text) : strlen(text);
-    snprintf(what, sizeof what, "%.*s", (int)MIN_OF(n, sizeof what - 1), text);
-    sink_loss(sink, LOSS_HOOK, what, "%s", colon ? colon + 1 : "");
-    return true;
+    struct loss l = loss_from_text(LOSS_HOOK, v->name, v->reason);
+    l.at = clock_mono();
+    sink->ops->loss(sink, &l);
 }
 
 static void spans_moment(struct process_spans *p, struct thread *t, const struct ring_event *v,
                          struct sink *sink)
 {
-    if (is_loss(v, sink))
-        return;
     const struct event out = {
         .at = v->at,
         .value = v->kind == RING_MARK ? 0 : v->number,
@@ -256,6 +247,9 @@ static void spans_take(struct process_spans *p, struct thread *t, const struct r
     case RING_COUNT_INT:
     case RING_COUNT_REAL:
         spans_moment(p, t, v, sink);
+        break;
+    case RING_LOSS:
+        spans_loss(v, sink);
         break;
     case RING_THREAD:
     case RING_KIND_END:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c - chunks of doubling size, each a list node with its bytes behind it. */
+/* arena.c - chunks of doubling size, each a list node with its bytes after it. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -117,4 +117,15 @@ void arena_free(struct arena *a)
         c = next;
     }
     a->chunks = NULL;
+}
+
+void *arena_grow(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return items;
+    *cap = *cap ? 2 * *cap : 4;
+    void *more = arena_alloc(a, *cap, size);
+    if (n)
+        memcpy(more, items, n * size);
+    return more;
 }

@@ -28,4 +28,10 @@ void arena_free(struct arena *a);
 #define arena_new(a, type)      ((type *)arena_alloc((a), 1, sizeof(type)))
 #define arena_array(a, type, n) ((type *)arena_alloc((a), (n), sizeof(type)))
 
+/* Room for one more item at the end of a growing array; what was there is copied. */
+void *arena_grow(struct arena *a, void *items, size_t n, size_t *cap, size_t size);
+/* The address of one more item at the end, not initialized. `cap` is a size_t. */
+#define ARENA_ADD(a, items, n, cap)                                                                \
+    ((items) = arena_grow((a), (items), (n), &(cap), sizeof *(items)), &(items)[(n)++])
+
 #endif

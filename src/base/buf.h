@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buf.h - bytes written (struct buf, grows) and bytes read (struct cur, bounded).
- * All numbers are little-endian and go through memcpy. A cur that is asked for more than it has
+ * All numbers are little-endian and go through memcpy. A cur from which more is read than it has
  * turns bad, stays bad and answers zeros, so a decoder checks `cur.bad` once at the end; sizes read
  * from it are compared with a limit before they are used. */
 #ifndef BASE_BUF_H
@@ -20,7 +20,7 @@ void buf_grow(struct buf *b, size_t more);
 void buf_free(struct buf *b);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Room for `more` bytes behind len. */
+/* Room for `more` bytes after len. */
 static inline void buf_reserve(struct buf *b, size_t more)
 {
     if (b->cap - b->len < more)

@@ -42,8 +42,9 @@ struct clock_tie clock_tie_now(void)
     return best;
 }
 
-/* Milliseconds, by the arithmetic of who has the time as a double from JSON (web/src/format.ts):
- * what is less than 250 ns before a whole one counts as that one, so that both say the same. */
+/* Milliseconds, by the arithmetic of code that has the time as a double from JSON
+ * (web/src/format.ts): what is less than 250 ns before a whole one counts as that one, so that both
+ * say the same. */
 static int64_t whole_ms(wall_ns t)
 {
     return (int64_t)floor((double)t.ns / (double)NS_PER_MS + 0.00025);

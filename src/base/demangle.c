@@ -154,7 +154,7 @@ static bool mangled_part(const char *s, struct name_part *out)
 
 /* ---- signatures ---- */
 
-/* Begin of the last name of a scope: behind "::", behind a return type; *scope: of the outermost
+/* Begin of the last name of a scope: after "::", after a return type; *scope: of the outermost
  * scope. False: not C++. */
 static bool signature_part(const char *s, struct name_part *out, const char **scope)
 {

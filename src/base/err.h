@@ -12,7 +12,7 @@ enum err_code {
     ERR_SYS = -1,       /* the system refused; err.sys holds errno */
     ERR_FORMAT = -2,    /* bytes that are not what they should be */
     ERR_LIMIT = -3,     /* larger than we are willing to handle */
-    ERR_USAGE = -4,     /* the user asked for something that does not exist */
+    ERR_USAGE = -4,     /* the user requested something that does not exist */
     ERR_NOT_FOUND = -5, /* no such run, node, metric... */
     ERR_BUSY = -6,      /* somebody else holds it */
     ERR_VERSION = -7,   /* written by a newer version */
@@ -28,6 +28,15 @@ struct err {
 int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Appends ": <strerror(errno)>". */
 int err_sys(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Returns the error of a call to the caller of this function, for functions that have nothing to
+ * give back. */
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        const int try_rc_ = (call);                                                                \
+        if (try_rc_)                                                                               \
+            return try_rc_;                                                                        \
+    } while (0)
+
 /* Puts "<text>: " before the message already there; returns e->code. */
 int err_in(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -88,9 +88,7 @@ static int size_of_fd(int fd, const char *path, size_t *len, struct err *e)
 static int map_fd(struct fmap *out, int fd, const char *path, struct err *e)
 {
     size_t len;
-    int rc = size_of_fd(fd, path, &len, e);
-    if (rc)
-        return rc;
+    TRY(size_of_fd(fd, path, &len, e));
     void *p = len ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : NULL;
     if (p == MAP_FAILED)
         return err_sys(e, "map '%s'", path);
@@ -150,9 +148,7 @@ static int copy_end(struct fmap *out, int fd, size_t len, const char *path, stru
 static int copy_fd(struct fmap *out, int fd, const char *path, struct err *e)
 {
     size_t len;
-    const int rc = size_of_fd(fd, path, &len, e);
-    if (rc)
-        return rc;
+    TRY(size_of_fd(fd, path, &len, e));
     return (len > COPY_MOST ? copy_end : copy_whole)(out, fd, len, path, e);
 }
 
@@ -278,7 +274,7 @@ int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *
 }
 
 /* A new file with a unique name and the permissions of the umask: mkstemp would take them
- * from everybody, and the umask cannot be asked for without changing it. */
+ * from everybody, and the umask cannot be read without changing it. */
 static int create_beside(int *fd, char *tmp, const char *path, struct err *e)
 {
     uint64_t number;

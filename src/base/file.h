@@ -38,7 +38,7 @@ MUST_CHECK int fmap_copy(struct fmap *out, const char *path, struct err *e);
 void fmap_forget(const struct fmap *m);
 void fmap_close(struct fmap *m); /* an empty one is fine */
 
-/* The file's bytes in the arena, NUL behind them; more than `most` bytes is ERR_LIMIT. */
+/* The file's bytes in the arena, NUL after them; more than `most` bytes is ERR_LIMIT. */
 MUST_CHECK int file_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
                          struct err *e);
 /* The same of a file that may be a stranger's (see file_open_regular), from a place on; a negative
@@ -64,7 +64,7 @@ MUST_CHECK int dir_sync(const char *path, struct err *e);
 void dir_remove(const char *path);
 /* snprintf into a path buffer of PATH_LEN; too long is ERR_LIMIT. */
 MUST_CHECK int path_join(char *out, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Behind the last slash; the path itself when nothing stands there. */
+/* After the last slash; the path itself when nothing is there. */
 const char *path_base(const char *path);
 
 #endif

@@ -24,7 +24,7 @@ static const char *fixed(double v, int places, char buf[HUMAN_LEN])
     return buf + (*buf == '-' && is_zero(buf));
 }
 
-/* Digits behind the point that make three significant ones of a value below 1000. */
+/* Digits after the point that make three significant ones of a value below 1000. */
 static int decimals(double v)
 {
     v = fabs(v);

@@ -34,8 +34,8 @@ void jw_null(struct jw *j, const char *key);
 /* The key of what the next call writes with a NULL key; for functions that write a whole value. */
 void jw_key(struct jw *j, const char *key);
 
-/* What jw_str and jw_num write, for who writes the rest by hand: a text with its quotes, and a
- * number, which is finite. */
+/* What jw_str and jw_num write, for callers that write the rest by hand: a text with its quotes,
+ * and a number, which is finite. */
 void json_put_text(struct buf *b, const char *text);
 void json_put_number(struct buf *b, double v);
 /* Four significant digits, for charts; null when it is not finite. */

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/duration.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 struct parser {
     const struct opt *table;
@@ -160,9 +160,7 @@ static int opt_set_value(struct parser *p, int i, const char *text, struct err *
     struct opt_value *v = &p->out->v[i];
     if (v->given && !o->repeat && o->type != OPT_FLAG)
         return err_set(e, ERR_USAGE, "--%s is given twice ('%s' and '%s')", o->name, v->text, text);
-    const int rc = opt_parse_value(o, text, p->arena, &v->number, e);
-    if (rc != 0)
-        return rc;
+    TRY(opt_parse_value(o, text, p->arena, &v->number, e));
     v->given = true;
     v->text = text;
     if (!o->repeat)
@@ -188,7 +186,7 @@ static int missing_value(const struct opt *o, struct err *e)
     return err_set(e, ERR_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
 }
 
-/* The value stands in the next word. One that begins with two dashes is taken for a forgotten
+/* The value is in the next word. One that begins with two dashes is taken for a forgotten
  * value;
  * --name=value says that it is meant. */
 static int value_in_next(struct parser *p, int i, struct err *e)
@@ -198,7 +196,7 @@ static int value_in_next(struct parser *p, int i, struct err *e)
     return opt_set_value(p, i, p->argv[p->next++], e);
 }
 
-/* word: behind the two dashes */
+/* word: after the two dashes */
 static int long_option(struct parser *p, const char *word, struct err *e)
 {
     const char *equals = strchr(word, '=');
@@ -219,7 +217,7 @@ static int long_option(struct parser *p, const char *word, struct err *e)
     return equals ? opt_set_value(p, i, equals + 1, e) : value_in_next(p, i, e);
 }
 
-/* word: behind the dash, at least one letter */
+/* word: after the dash, at least one letter */
 static int short_options(struct parser *p, const char *word, struct err *e)
 {
     for (; *word; word++) {

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 
-/* Columns of the terminal behind `f`; 0 when it is none. */
+/* Columns of the terminal of `f`; 0 when it is none. */
 size_t term_width(FILE *f);
 /* A terminal, and the user did not ask for plain text (NO_COLOR, TERM=dumb). */
 bool term_color(FILE *f);

@@ -46,7 +46,7 @@ enum row_kind {
 };
 
 struct row_cell;
-/* Element i of a list or map of `x`. A map sets the key; its keys alone are asked for with x NULL,
+/* Element i of a list or map of `x`. A map sets the key; its keys alone are requested with x NULL,
  * and it sets NULL past the last one. ROW_ABSENT leaves the element out. */
 typedef struct row_cell row_at(const void *x, size_t i, const char **key);
 

@@ -12,4 +12,11 @@ double stat_quantile(const double *sorted, size_t n, double q);
 /* Of at least one; the deviation is that of the whole population. */
 void stat_spread(const double *v, size_t n, double *mean, double *stddev);
 
+/* Shares of a whole as people read them: with one decimal, and 100.0 together. */
+enum { PERCENTS_MOST = 64 };
+
+/* Rounded to tenths such that they sum to 100 (largest remainders). What is not positive has 0;
+ * when nothing is positive all are 0. Of more than PERCENTS_MOST each is rounded by itself. */
+void percents_of(const double *v, size_t n, double *out);
+
 #endif

@@ -21,15 +21,7 @@ void table_init(struct table *t, struct arena *a, const struct table_column *col
 
 static void add_cell(struct table *t, const char *text)
 {
-    if (t->n_cells == t->cap) {
-        const size_t cap = t->cap ? t->cap * 2 : 64;
-        const char **cells = arena_array(t->arena, const char *, cap);
-        if (t->n_cells)
-            memcpy(cells, t->cells, t->n_cells * sizeof *cells);
-        t->cells = cells;
-        t->cap = cap;
-    }
-    t->cells[t->n_cells++] = text;
+    *ARENA_ADD(t->arena, t->cells, t->n_cells, t->cap) = text;
 }
 
 __attribute__((format(printf, 2, 0))) static const char *format_cell(struct table *t,

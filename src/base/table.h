@@ -14,7 +14,7 @@
 
 struct table_column {
     const char *title; /* NULL ends the list */
-    bool right;        /* numbers stand at the right */
+    bool right;        /* numbers are at the right */
     bool gives;        /* the one column that is cut when the line is too long */
 };
 

@@ -38,9 +38,7 @@ static int check_folder_of(const char *path, struct err *e)
 {
     char folder[PATH_LEN], what[PATH_LEN + 16];
     struct stat st;
-    int rc = path_join(folder, e, "%s", path);
-    if (rc)
-        return rc;
+    TRY(path_join(folder, e, "%s", path));
     char *slash = strrchr(folder, '/');
     if (!slash)
         memcpy(folder, ".", 2);

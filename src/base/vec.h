@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vec.h - growing arrays, binary search and the index of a hash table.
  *
- * A growing array is three fields of its owner: a pointer, a count and a capacity, all zero at first.
+ * A growing array is three fields of its owner: a pointer, a count and a capacity, all zero at
+ * first.
  *
  *     struct row *row = VEC_ADD(list->rows, list->n, list->cap);
  *     *row = (struct row){.name = name};
  *
- * The memory is the owner's to free. Growing moves the items, so pointers to them are short-lived. */
+ * The memory is the owner's to free. Growing moves the items, so pointers to them are short-lived.
+ */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 
@@ -28,8 +30,9 @@ enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
 /* The address of one more item at the end. The item is not initialized. */
 #define VEC_ADD(items, n, cap) (VEC_ROOM(items, cap, (n) + 1), &(items)[(n)++])
 
-/* The first i of [lo, hi) for which before(ctx, i) is false; hi when there is none. before() is true
- * for the items up to some place and false from there on. Inlined, so a constant `before` is too. */
+/* The first i of [lo, hi) for which before(ctx, i) is false; hi when there is none. before() is
+ * true for the items up to some place and false from there on. Inlined, so a constant `before` is
+ * too. */
 static inline size_t search_first(size_t lo, size_t hi, bool (*before)(const void *ctx, size_t i),
                                   const void *ctx)
 {
@@ -52,7 +55,8 @@ static inline size_t search_first(size_t lo, size_t hi, bool (*before)(const voi
  *         hash_put(&t, slot, n, hash_of, ctx);           it may grow: `slot` is used up
  *     }
  *
- * same(ctx, i): whether item i is the one that is looked for. hash_of(ctx, i): the hash of item i. */
+ * same(ctx, i): whether item i is the one that is looked for. hash_of(ctx, i): the hash of item i.
+ */
 struct hash_index {
     uint32_t *slots;
     uint32_t n_slots, n; /* n_slots is 0 or a power of 2 */

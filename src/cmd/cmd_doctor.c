@@ -106,7 +106,7 @@ static void trial_take_loss(struct sink *s, const struct loss *l)
     struct trial_collect *c = trial_collect_of(s);
     struct trial_probe *p = c->to;
     for (size_t i = 0; i < p->n_losses; i++)
-        if (p->losses[i].id == l->id && strcmp(p->losses[i].what, l->what) == 0)
+        if (loss_same_subject(&p->losses[i], l))
             return;
     if (p->n_losses == p->losses_cap) {
         const size_t cap = p->losses_cap ? 2 * p->losses_cap : 16;
@@ -289,10 +289,12 @@ static void doctor_json_losses(struct jw *j, const struct trial_probe *p)
 {
     jw_array(j, "losses");
     for (size_t i = 0; i < p->n_losses; i++) {
+        const struct loss *l = &p->losses[i];
+        char what[ENTITY_LEN];
         jw_object(j, NULL);
-        jw_str(j, "what", p->losses[i].what);
-        jw_str(j, "why", *p->losses[i].why ? p->losses[i].why : losses[p->losses[i].id].help);
-        jw_str(j, "kind", losses[p->losses[i].id].name);
+        jw_str(j, "what", loss_what(l, what));
+        jw_str(j, "why", loss_why(l));
+        jw_str(j, "kind", losses[l->id].name);
         jw_end(j);
     }
     jw_end(j);
@@ -494,6 +496,7 @@ static void doctor_text_put_values(const struct checkup *c, bool all)
 static void doctor_text_put_losses(const struct checkup *c)
 {
     bool some = false;
+    char what[ENTITY_LEN];
     for (size_t i = 0; i < c->trial.n_probes; i++) {
         const struct trial_probe *p = &c->trial.probes[i];
         for (size_t k = 0; k < p->n_losses; k++) {
@@ -501,8 +504,8 @@ static void doctor_text_put_losses(const struct checkup *c)
             if (!some)
                 doctor_text_put_title("not available");
             some = true;
-            printf("%s: %s\n", text_safe(c->arena, l->what),
-                   text_safe(c->arena, *l->why ? l->why : losses[l->id].help));
+            printf("%s: %s\n", text_safe(c->arena, loss_what(l, what)),
+                   text_safe(c->arena, loss_why(l)));
         }
     }
 }

@@ -10,7 +10,6 @@
 #include "cmd/cmd.h"
 #include "cmd/window.h"
 #include "export/export.h"
-#include "export/export_walk.h"
 #include "query/run.h"
 #include "tables/runview.h"
 #include "tables/seriesview.h"

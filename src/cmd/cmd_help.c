@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/progress.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"

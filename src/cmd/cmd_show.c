@@ -477,7 +477,6 @@ static void show_text_put_marks(const struct show *s)
 /* Losses of one kind and reason make one line, whatever they are about. */
 struct loss_group {
     const struct loss *first;
-    const char *what;
     size_t things;
     uint64_t count;
 };
@@ -490,7 +489,7 @@ static bool show_text_is_told(const struct show *s, const struct run_loss *l)
     if (l->loss.id != LOSS_ABSENT || !lacks_gpu(s->info, l->node))
         return false;
     for (size_t i = 0; probes[i]; i++)
-        if (strcmp(probes[i]->name, l->loss.what) == 0)
+        if (loss_is_part(&l->loss, probes[i]->name))
             return probes[i]->lane != LANE_FAST;
     return false;
 }
@@ -506,7 +505,7 @@ static size_t group_losses(const struct show *s, struct loss_group *v)
         while (k < n && (v[k].first->id != l->id || strcmp(v[k].first->why, l->why) != 0))
             k++;
         if (k == n)
-            v[n++] = (struct loss_group){.first = l, .what = l->what};
+            v[n++] = (struct loss_group){.first = l};
         v[k].things++;
         v[k].count += l->count;
     }
@@ -519,8 +518,8 @@ static void put_loss(const struct show *s, const struct loss_group *g)
     const char *more = g->things > 1 ? arena_printf(s->arena, " and %zu more", g->things - 1) : "";
     const char *times =
         g->count > g->things ? arena_printf(s->arena, " (%" PRIu64 " times)", g->count) : "";
-    printf("%s%s: %s%s\n", text_safe(s->arena, loss_what_words(g->what, s->arena)), more,
-           text_safe(s->arena, *l->why ? l->why : losses[l->id].help), times);
+    printf("%s%s: %s%s\n", text_safe(s->arena, loss_what_words(l, s->arena)), more,
+           text_safe(s->arena, loss_why(l)), times);
 }
 
 static void show_text_put_losses(const struct show *s)

@@ -8,7 +8,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 enum { FIELD_LEN = 40, FIELDS_MOST = 4, DECIMALS = 9 };
 

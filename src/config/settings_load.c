@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/trust.h"
 #include "config/profilerconfig.h"
 #include "config/script.h"

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "convert/interrupted.h"
 #include "convert/run_restore.h"
-#include "import/import_losses.h"
+#include "import/importer.h"
 #include "run/run_names.h"
 #include "store/writer.h"
 
@@ -272,10 +272,11 @@ static int run_import_read_file(struct run_import *m, const struct folder_file *
 static void run_import_add_loss(struct import_node *d, const char *name, enum loss_id id,
                                 const char *why)
 {
-    struct loss l = {.id = id, .count = 1, .at = d->first};
-    const size_t n = strlen(name), room = sizeof l.what - sizeof "file ";
-    snprintf(l.what, sizeof l.what, "file %s", n > room ? name + n - room : name);
-    snprintf(l.why, sizeof l.why, "%s", why);
+    char part[ENTITY_LEN];
+    const size_t n = strlen(name), room = sizeof part - sizeof "file ";
+    snprintf(part, sizeof part, "file %s", n > room ? name + n - room : name);
+    struct loss l = loss_of(id, LOST_PART(part), "%s", why);
+    l.at = d->first;
     sink_pass_loss(&d->pass.sink, &l);
 }
 
@@ -302,12 +303,12 @@ static void run_import_take_part(struct run_import *m, struct folder_file *x,
         return;
     }
     if (r->rank < 0 && x->hint.has_rank)
-        pids_tell_rank(&part->node->pids, x->hint.rank, r->first);
+        pids_put_rank(&part->node->pids, x->hint.rank, r->first);
     if (rc != 0)
         part->failed = arena_strdup(&m->from->arena, e->msg);
     m->n_good += rc == 0;
     run_import_add_counts(&m->sum, r);
-    import_tell_losses(r, &part->node->pass.sink);
+    import_put_losses(r, &part->node->pass.sink);
 }
 
 static int run_import_read_next(struct run_import *m, struct err *e)
@@ -452,7 +453,7 @@ static int run_import_export_read(struct export_reading *r, const struct folder_
         return rc;
     const struct run_maker_node *n = r->restore.nodes[0].made;
     const struct remake_place place = {n->id, n->session, REMAKE_METRICS, 0, 0};
-    import_tell_losses(&part->got.result, m->ops->sink(m, &place));
+    import_put_losses(&part->got.result, m->ops->sink(m, &place));
     return 0;
 }
 

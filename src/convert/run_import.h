@@ -11,8 +11,7 @@
 #include "base/progress.h"
 #include "import/import_file.h"
 #include "import/import_folder.h"
-#include "import/import_pids.h"
-#include "import/import_rows.h"
+#include "import/import_sinks.h"
 #include "import/importer.h"
 #include "run/rundir.h"
 

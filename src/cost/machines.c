@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/trust.h"
 
 enum { FILE_MOST = 1 << 20, VALUE_MOST = 100 };

@@ -17,6 +17,7 @@ _Static_assert((int)FP_COUNT_INT_ == (int)RING_COUNT_INT, "kinds are those of th
 _Static_assert((int)FP_COUNT_REAL_ == (int)RING_COUNT_REAL, "kinds are those of the ring");
 _Static_assert((int)FP_PAST_BEGIN_ == (int)RING_PAST_BEGIN, "kinds are those of the ring");
 _Static_assert((int)FP_PAST_END_ == (int)RING_PAST_END, "kinds are those of the ring");
+_Static_assert((int)FP_LOSS_ == (int)RING_LOSS, "kinds are those of the ring");
 
 uint8_t fp_on_;
 

@@ -2,7 +2,7 @@
 /* chrome_spans.c - the events of tracks as events of a Chrome trace.
  *
  * Spans and steps are X, marks i, numbers C; launches and what they launched are tied by s and f.
- * What the trace format has no word for stands among the arguments, or, where arguments would be
+ * What the trace format has no word for is among the arguments, or, where arguments would be
  * drawn as curves, under "fp". import_footplate.c reads all of it back. */
 #include <math.h>
 #include <stdlib.h>
@@ -10,12 +10,132 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
-#include "export/chrome.h"
+#include "base/vec.h"
+#include "export/chrome_internal.h"
 #include "record/event.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * Arrows: which launches get one to what they launched. Those of which both ends are there. */
+
+/* Beyond so many links of a process there are no arrows: nobody could see them. */
+enum { LINKS_MOST = 4 << 20 };
+
+struct links {
+    uint64_t *v;
+    size_t n, cap;
+};
+
+static int flows_by_number(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int add_links(void *to, const struct run_track *t, const struct run_event *v, size_t n,
+                     struct err *e)
+{
+    struct links *l = to;
+    (void)e;
+    for (size_t i = 0; i < n; i++) {
+        const struct event *x = &v[i].event;
+        if (!x->link || x->kind != EVENT_SPAN || l->n == LINKS_MOST ||
+            (t->track.kind == TRACK_THREAD && x->category != CAT_RUNTIME))
+            continue;
+        *VEC_ADD(l->v, l->n, l->cap) = x->link;
+    }
+    return 0;
+}
+
+static void sort_once(struct links *l)
+{
+    size_t n = 0;
+    if (l->n)
+        qsort(l->v, l->n, sizeof *l->v, flows_by_number);
+    for (size_t i = 0; i < l->n; i++)
+        if (n == 0 || l->v[n - 1] != l->v[i])
+            l->v[n++] = l->v[i];
+    l->n = n;
+}
+
+/* What both have stays in `a`. */
+static void keep_common(struct links *a, const struct links *b)
+{
+    size_t n = 0;
+    for (size_t i = 0, k = 0; i < a->n && k < b->n;) {
+        if (a->v[i] == b->v[k])
+            a->v[n++] = a->v[i];
+        const bool low = a->v[i] <= b->v[k];
+        k += b->v[k] <= a->v[i];
+        i += low;
+    }
+    a->n = n;
+}
+
+static bool has_devices(const struct chrome *c, size_t first, size_t end)
+{
+    return end > first && c->tracks.v[end - 1].track.kind == TRACK_DEVICE;
+}
+
+static void flows_free(struct flows *f)
+{
+    free(f->v);
+    free(f->begun);
+    *f = (struct flows){0};
+}
+
+/* chrome_flows.c: for the tracks [first, end), which are of one process. */
+static int flows_gather(struct chrome *c, size_t first, size_t end, struct err *e)
+{
+    struct links side[2] = {{0}, {0}}; /* by enum track_kind */
+    int rc = 0;
+    flows_free(&c->flows);
+    if (!has_devices(c, first, end))
+        return 0;
+    for (size_t i = first; rc == 0 && i < end; i++) {
+        const struct run_track *t = &c->tracks.v[i];
+        rc = export_events(c->job, t, add_links, &side[t->track.kind], e);
+    }
+    sort_once(&side[TRACK_THREAD]);
+    sort_once(&side[TRACK_DEVICE]);
+    keep_common(&side[TRACK_THREAD], &side[TRACK_DEVICE]);
+    free(side[TRACK_DEVICE].v);
+    c->flows = (struct flows){.v = side[TRACK_THREAD].v, .n = side[TRACK_THREAD].n};
+    c->flows.begun = xcalloc(c->flows.n, sizeof *c->flows.begun);
+    return rc;
+}
+
+/* Its place; n when it is not there. Links mostly come in order, so the next one is tried first. */
+static size_t flows_find(struct flows *f, uint64_t link)
+{
+    for (size_t i = f->near; i < f->n && i < f->near + 2; i++)
+        if (f->v[i] == link)
+            return f->near = i;
+    const uint64_t *at = f->n ? bsearch(&link, f->v, f->n, sizeof *f->v, flows_by_number) : NULL;
+    if (!at)
+        return f->n;
+    return f->near = (size_t)(at - f->v);
+}
+
+/* whether to write the begin of an arrow */
+static bool flows_begin(struct flows *f, uint64_t link)
+{
+    const size_t i = flows_find(f, link);
+    if (i == f->n || f->begun[i])
+        return false;
+    return f->begun[i] = true;
+}
+
+static bool flows_has(struct flows *f, uint64_t link)
+{
+    return flows_find(f, link) < f->n;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Events */
 
 #define PUT(b, literal) buf_put((b), "" literal, sizeof(literal) - 1)
 
-/* Names among the arguments that mean something; a text with one of these stays in one piece. */
+/* Names among the arguments that mean something; a text with one of these stays as one text. */
 static const char *const own_args[] = {"value",    "correlation", "External id", "step", "mode",
                                        "category", "end",         "text",        "real"};
 
@@ -29,20 +149,16 @@ struct spans {
 
 /* ---- lanes ---- */
 
-static bool chrome_spans_fits(struct chrome_lane *l, int64_t begin, int64_t end)
+static bool chrome_fits(struct chrome_lane *l, int64_t begin, int64_t end)
 {
     while (l->n && l->ends[l->n - 1] <= begin)
         l->n--;
     return l->n == 0 || end <= l->ends[l->n - 1];
 }
 
-static void chrome_spans_push(struct chrome_lane *l, int64_t end)
+static void chrome_push(struct chrome_lane *l, int64_t end)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 32;
-        l->ends = xrealloc(l->ends, l->cap, sizeof *l->ends);
-    }
-    l->ends[l->n++] = end;
+    *VEC_ADD(l->ends, l->n, l->cap) = end;
 }
 
 static int64_t tid_of(const struct spans *s, size_t lane)
@@ -50,14 +166,14 @@ static int64_t tid_of(const struct spans *s, size_t lane)
     return (int64_t)(s->track * CHROME_LANES + lane) + 1;
 }
 
-static size_t chrome_spans_lane_of(struct spans *s, const struct run_event *x)
+static size_t chrome_lane_of(struct spans *s, const struct run_event *x)
 {
     struct chrome *c = s->c;
     const int64_t end = x->at.ns + x->event.dur_ns;
     size_t i = 0;
-    while (!chrome_spans_fits(&c->lanes[i], x->at.ns, end) && i + 1 < CHROME_LANES)
+    while (!chrome_fits(&c->lanes[i], x->at.ns, end) && i + 1 < CHROME_LANES)
         i++;
-    chrome_spans_push(&c->lanes[i], end);
+    chrome_push(&c->lanes[i], end);
     if (i > 0 && !c->lanes[i].used)
         chrome_name_thread(c, c->pids[s->track], tid_of(s, i), c->tracks.v[s->track].track.name,
                            s->track * CHROME_LANES + i);
@@ -67,7 +183,7 @@ static size_t chrome_spans_lane_of(struct spans *s, const struct run_event *x)
 
 /* ---- arguments ---- */
 
-static void chrome_spans_put_arg(struct spans *s, bool *some, const char *key)
+static void chrome_put_arg(struct spans *s, bool *some, const char *key)
 {
     buf_u8(s->b, *some ? ',' : '{');
     *some = true;
@@ -77,17 +193,17 @@ static void chrome_spans_put_arg(struct spans *s, bool *some, const char *key)
 
 static void put_arg_int(struct spans *s, bool *some, const char *key, int64_t v)
 {
-    chrome_spans_put_arg(s, some, key);
+    chrome_put_arg(s, some, key);
     buf_int(s->b, v);
 }
 
 static void put_arg_text(struct spans *s, bool *some, const char *key, const char *v)
 {
-    chrome_spans_put_arg(s, some, key);
+    chrome_put_arg(s, some, key);
     json_put_text(s->b, v);
 }
 
-struct chrome_spans_piece {
+struct chrome_piece {
     const char *key, *value;
 };
 
@@ -100,7 +216,7 @@ static bool is_own(const char *key)
 }
 
 /* "key=value" lines taken apart; 0 when putting them together would not give the same text. */
-static size_t split_args(char *text, struct chrome_spans_piece out[ARGS_MOST])
+static size_t split_args(char *text, struct chrome_piece out[ARGS_MOST])
 {
     size_t n = 0;
     for (char *line = text, *end; line; line = end ? end + 1 : NULL) {
@@ -116,7 +232,7 @@ static size_t split_args(char *text, struct chrome_spans_piece out[ARGS_MOST])
                 return 0;
         if (is_own(line))
             return 0;
-        out[n++] = (struct chrome_spans_piece){line, eq + 1};
+        out[n++] = (struct chrome_piece){line, eq + 1};
     }
     return n;
 }
@@ -124,7 +240,7 @@ static size_t split_args(char *text, struct chrome_spans_piece out[ARGS_MOST])
 static void put_text_args(struct spans *s, bool *some, const char *text)
 {
     char copy[EVENT_NAME_MOST];
-    struct chrome_spans_piece pieces[ARGS_MOST];
+    struct chrome_piece pieces[ARGS_MOST];
     const size_t len = strlen(text);
     size_t n = 0;
     if (len < sizeof copy) {
@@ -138,7 +254,7 @@ static void put_text_args(struct spans *s, bool *some, const char *text)
 }
 
 /* Members of args, or of fp, that an event has beside what it is. */
-static void chrome_spans_put_extras(struct spans *s, bool *some, const struct event *v)
+static void chrome_put_extras(struct spans *s, bool *some, const struct event *v)
 {
     if (v->mode != MODE_TRAIN || v->kind == EVENT_STEP)
         put_arg_text(s, some, "mode", event_mode_names[v->mode]);
@@ -154,8 +270,7 @@ static void chrome_spans_put_extras(struct spans *s, bool *some, const struct ev
 
 /* ---- events ---- */
 
-static void chrome_spans_put_head(struct spans *s, const char *ph, int64_t tid,
-                                  const struct run_event *x)
+static void chrome_put_head(struct spans *s, const char *ph, int64_t tid, const struct run_event *x)
 {
     chrome_next(s->c);
     PUT(s->b, "{\"ph\":\"");
@@ -168,7 +283,7 @@ static void chrome_spans_put_head(struct spans *s, const char *ph, int64_t tid,
     chrome_time(s->c, x->at);
 }
 
-static void chrome_spans_put_name(struct spans *s, const char *cat, const char *name)
+static void chrome_put_name(struct spans *s, const char *cat, const char *name)
 {
     PUT(s->b, ",\"cat\":\"");
     buf_put(s->b, cat, strlen(cat));
@@ -193,12 +308,12 @@ static int64_t flow_id(const struct spans *s, uint64_t link)
 
 static void put_flow(struct spans *s, const char *ph, int64_t tid, const struct run_event *x)
 {
-    chrome_spans_put_head(s, ph, tid, x);
+    chrome_put_head(s, ph, tid, x);
     PUT(s->b, ",\"id\":");
     buf_int(s->b, flow_id(s, x->event.link));
     if (*ph == 'f')
         PUT(s->b, ",\"bp\":\"e\"");
-    chrome_spans_put_name(s, "launch", "launch");
+    chrome_put_name(s, "launch", "launch");
     buf_u8(s->b, '}');
 }
 
@@ -214,16 +329,16 @@ static void put_flows(struct spans *s, int64_t tid, const struct run_event *x)
         put_flow(s, "s", tid, x);
 }
 
-static void chrome_spans_put_span(struct spans *s, const struct run_event *x)
+static void chrome_put_span(struct spans *s, const struct run_event *x)
 {
     const struct event *v = &x->event;
     const bool step = v->kind == EVENT_STEP;
-    const int64_t tid = tid_of(s, chrome_spans_lane_of(s, x));
+    const int64_t tid = tid_of(s, chrome_lane_of(s, x));
     bool some = false;
-    chrome_spans_put_head(s, "X", tid, x);
+    chrome_put_head(s, "X", tid, x);
     PUT(s->b, ",\"dur\":");
     chrome_us(s->b, v->dur_ns);
-    chrome_spans_put_name(s, step ? "step" : category_words[v->category].name, v->name);
+    chrome_put_name(s, step ? "step" : category_words[v->category].name, v->name);
     const size_t begin = s->b->len;
     PUT(s->b, ",\"args\":");
     if (step)
@@ -232,7 +347,7 @@ static void chrome_spans_put_span(struct spans *s, const struct run_event *x)
         put_arg_int(s, &some, "value", v->value);
     if (step && v->category != CAT_OTHER)
         put_arg_text(s, &some, "category", category_words[v->category].name);
-    chrome_spans_put_extras(s, &some, v);
+    chrome_put_extras(s, &some, v);
     if (!some)
         s->b->len = begin;
     end_args(s, some);
@@ -243,16 +358,16 @@ static void put_mark(struct spans *s, const struct run_event *x, const char *rea
 {
     const struct event *v = &x->event;
     bool some = false;
-    chrome_spans_put_head(s, "i", tid_of(s, 0), x);
+    chrome_put_head(s, "i", tid_of(s, 0), x);
     PUT(s->b, ",\"s\":\"t\"");
-    chrome_spans_put_name(s, category_words[v->category].name, v->name);
+    chrome_put_name(s, category_words[v->category].name, v->name);
     const size_t begin = s->b->len;
     PUT(s->b, ",\"args\":");
     if (real)
         put_arg_text(s, &some, "real", real);
     else if (v->value)
         put_arg_int(s, &some, "value", v->value);
-    chrome_spans_put_extras(s, &some, v);
+    chrome_put_extras(s, &some, v);
     if (!some)
         s->b->len = begin;
     end_args(s, some);
@@ -263,8 +378,8 @@ static void put_counter(struct spans *s, const struct run_event *x)
 {
     const struct event *v = &x->event;
     bool some = false;
-    chrome_spans_put_head(s, "C", tid_of(s, 0), x);
-    chrome_spans_put_name(s, category_words[v->category].name, v->name);
+    chrome_put_head(s, "C", tid_of(s, 0), x);
+    chrome_put_name(s, category_words[v->category].name, v->name);
     if (v->kind == EVENT_COUNT) {
         PUT(s->b, ",\"args\":{\"count\":");
         buf_int(s->b, v->value);
@@ -275,7 +390,7 @@ static void put_counter(struct spans *s, const struct run_event *x)
     buf_u8(s->b, '}');
     const size_t begin = s->b->len;
     PUT(s->b, ",\"fp\":");
-    chrome_spans_put_extras(s, &some, v);
+    chrome_put_extras(s, &some, v);
     if (!some)
         s->b->len = begin;
     end_args(s, some);
@@ -291,12 +406,12 @@ static void put_real(struct spans *s, const struct run_event *x)
         put_mark(s, x, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
 }
 
-static void chrome_spans_put_event(struct spans *s, const struct run_event *x)
+static void chrome_put_event(struct spans *s, const struct run_event *x)
 {
     switch (x->event.kind) {
     case EVENT_SPAN:
     case EVENT_STEP:
-        chrome_spans_put_span(s, x);
+        chrome_put_span(s, x);
         break;
     case EVENT_COUNT:
         put_counter(s, x);
@@ -310,20 +425,20 @@ static void chrome_spans_put_event(struct spans *s, const struct run_event *x)
     }
 }
 
-static int chrome_spans_put_events(void *to, const struct run_track *t, const struct run_event *v,
-                                   size_t n, struct err *e)
+static int chrome_put_events(void *to, const struct run_track *t, const struct run_event *v,
+                             size_t n, struct err *e)
 {
     struct spans *s = to;
     int rc = 0;
     (void)t;
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        chrome_spans_put_event(s, &v[i]);
+        chrome_put_event(s, &v[i]);
         rc = outfile_pass(s->c->job->out, e);
     }
     return rc;
 }
 
-static int chrome_spans_put_track(struct chrome *c, size_t i, struct err *e)
+static int chrome_put_track(struct chrome *c, size_t i, struct err *e)
 {
     struct spans s = {.c = c, .track = i, .b = c->b};
     for (size_t k = 0; k < CHROME_LANES; k++) {
@@ -331,7 +446,7 @@ static int chrome_spans_put_track(struct chrome *c, size_t i, struct err *e)
         c->lanes[k].used = false;
     }
     export_progress(c->job, i, c->tracks.n);
-    return export_events(c->job, &c->tracks.v[i], chrome_spans_put_events, &s, e);
+    return export_events(c->job, &c->tracks.v[i], chrome_put_events, &s, e);
 }
 
 int chrome_events(struct chrome *c, struct err *e)
@@ -342,7 +457,7 @@ int chrome_events(struct chrome *c, struct err *e)
             end++;
         rc = flows_gather(c, i, end, e);
         for (size_t k = i; rc == 0 && k < end; k++)
-            rc = chrome_spans_put_track(c, k, e);
+            rc = chrome_put_track(c, k, e);
     }
     for (size_t i = 0; i < CHROME_LANES; i++)
         free(c->lanes[i].ends);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export.h - a format that a run is exported to: one const record and one line in exports.def.
- * `write` streams: what it holds in memory does not grow with the run. */
+ * `write` streams: the memory it needs does not grow with the run. Below: the events of a run, a
+ * bounded number at a time, and a run copied record by record. */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
 
 #include "base/buf.h"
 #include "base/progress.h"
 #include "export/outfile.h"
+#include "query/events.h"
 #include "query/series.h"
+#include "record/remake.h"
 
 /* What of a run. */
 enum export_what { EXPORT_METRICS, EXPORT_EVENTS, EXPORT_STEPS, EXPORT_OPS, EXPORT_ALL, EXPORT_N };
@@ -44,5 +47,43 @@ extern const char *const export_names[];
 bool export_is_part(const struct export_job *job);
 /* How far it is, by the number of parts done. */
 void export_progress(const struct export_job *job, size_t done, size_t of);
+
+struct tracks {
+    struct run_track *v;
+    size_t n;
+};
+
+/* The tracks that the job is about: of its node, with events in its window. Those of one process
+ * are together, threads before devices. */
+MUST_CHECK int export_tracks(const struct export_job *job, struct arena *a, struct tracks *out,
+                             struct err *e);
+
+/* Events of a track in order of their begin, the longer one first; they are gone after the call. */
+typedef int events_fn(void *to, const struct run_track *t, const struct run_event *v, size_t n,
+                      struct err *e);
+
+/* Every event of the track that overlaps the job's window, once. */
+MUST_CHECK int export_events(const struct export_job *job, const struct run_track *t, events_fn *fn,
+                             void *to, struct err *e);
+
+/* The recording session of the node that the moment belongs to: the last one begun by then. */
+unsigned session_at(const struct run_info *info, const char *node, wall_ns t);
+
+/* The train steps a..b of all ranks together, as a window of time: out[0] inclusive, out[1]
+ * exclusive. ERR_NOT_FOUND when no rank has one of them. */
+MUST_CHECK int export_steps_window(struct run *r, int64_t a, int64_t b, wall_ns out[2],
+                                   struct err *e);
+
+struct export_copy {
+    const struct export_job *job; /* what of which run; its out, folder and what do not matter */
+    struct remake *to;
+    int64_t later_ns;   /* how much later everything is to be */
+    const char *prefix; /* of the names of nodes; "": none */
+    /* Called now and then; what it returns when it is not 0 ends the copy. */
+    int (*pass)(void *ctx, struct err *e);
+    void *ctx;
+};
+
+MUST_CHECK int export_copy(const struct export_copy *c, struct err *e);
 
 #endif

@@ -164,6 +164,32 @@ void series_tell_end(struct series_teller *t)
     t->before = (struct row_group){0};
 }
 
+/* ---- samples as text ---- */
+
+void row_prefixes_make(struct row_prefixes *p, const struct row_group *g, struct arena *a,
+                       void (*put)(void *to, const struct row_group *g, const struct row_column *c),
+                       void *to)
+{
+    if (g->n > p->cap) {
+        p->cap = g->n;
+        p->ends = arena_array(a, size_t, g->n);
+        p->steps = arena_array(a, double, g->n);
+    }
+    p->n = g->n;
+    p->text.len = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        put(to, g, &g->columns[i]);
+        p->ends[i] = p->text.len;
+        p->steps[i] = g->columns[i].step;
+    }
+}
+
+void row_prefixes_put(const struct row_prefixes *p, size_t i, struct buf *to)
+{
+    const size_t begin = i ? p->ends[i - 1] : 0;
+    buf_put(to, p->text.p + begin, p->ends[i] - begin);
+}
+
 /* ---- losses and marks ---- */
 
 bool loss_is_kept(const struct run_info *info, const struct run_loss *l)
@@ -177,9 +203,10 @@ bool loss_is_kept(const struct run_info *info, const struct run_loss *l)
 
 void about_loss(struct jw *j, const struct run_loss *l)
 {
+    char what[ENTITY_LEN];
     jw_str(j, "node", l->node);
     jw_str(j, "loss", losses[l->loss.id].name);
-    jw_str(j, "what", l->loss.what);
+    jw_str(j, "what", loss_what(&l->loss, what));
     jw_str(j, "why", l->loss.why);
     jw_int(j, "count", (int64_t)l->loss.count);
     jw_int(j, "time_ns", l->at.ns);

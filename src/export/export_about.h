@@ -6,7 +6,7 @@
 #define EXPORT_EXPORT_ABOUT_H
 
 #include "base/json_write.h"
-#include "export/export_walk.h"
+#include "export/export.h"
 #include "query/samples.h"
 
 enum { ABOUT_VERSION = 1 };
@@ -37,6 +37,21 @@ struct series_teller {
 
 void series_tell(struct series_teller *t, const struct row_group *g);
 void series_tell_end(struct series_teller *t);
+
+/* Samples as text: of each column what is the same in all of its rows, made once per group. */
+struct row_prefixes {
+    struct buf text;
+    size_t *ends; /* of each column's part of the text */
+    double *steps;
+    size_t n, cap;
+};
+
+/* `put` appends the prefix of a column to p->text. */
+void row_prefixes_make(struct row_prefixes *p, const struct row_group *g, struct arena *a,
+                       void (*put)(void *to, const struct row_group *g, const struct row_column *c),
+                       void *to);
+/* Appends the prefix of column i. */
+void row_prefixes_put(const struct row_prefixes *p, size_t i, struct buf *to);
 
 /* The first moment of the wall clock in the node's session, less the monotonic one; 0: not known.
  */

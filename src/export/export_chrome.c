@@ -8,57 +8,315 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
-#include "export/chrome.h"
+#include "export/chrome_internal.h"
+#include "query/samples.h"
 #include "query/steps.h"
 #include "record/group.h"
 
-/* ---- samples: one counter per series ---- */
+/* ------------------------------------------------------------------------------------------------
+ * What comes before the first event: everything that makes the trace a run again, and then the
+ * names of processes and threads */
 
-/* A counter from its pid to its time, and what stands behind the time: the unit names the value. */
-static void put_prefix(struct chrome *c, unsigned session, const struct row_column *col)
+/* ---- numbers and names ---- */
+
+void chrome_next(struct chrome *c)
 {
+    if (c->some)
+        buf_put(c->b, ",\n", 2);
+    c->some = true;
+}
+
+void chrome_us(struct buf *b, int64_t ns)
+{
+    uint64_t v = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+    const unsigned rest = (unsigned)(v % NS_PER_US);
+    if (ns < 0)
+        buf_u8(b, '-');
+    buf_int(b, (int64_t)(v / NS_PER_US));
+    const char digits[] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10),
+                           (char)('0' + rest % 10)};
+    buf_put(b, digits, sizeof digits);
+}
+
+void chrome_time(struct chrome *c, wall_ns t)
+{
+    chrome_us(c->b, t.ns - c->base_ns);
+}
+
+static int64_t chrome_node_pid(const struct chrome *c, const char *node)
+{
+    for (size_t i = 0; i < c->n_nodes; i++)
+        if (strcmp(c->nodes[i], node) == 0)
+            return CHROME_RUN_PID + 1 + (int64_t)i;
+    return CHROME_RUN_PID;
+}
+
+/* tid of the first derived track, and those after it. */
+static int64_t chrome_derived_tid(const struct chrome *c, size_t i)
+{
+    return (int64_t)(c->tracks.n * CHROME_LANES + i) + 1;
+}
+
+/* "cpu.util gpu0", as a counter is called; the unit is the name of its value. */
+static void chrome_counter_name(struct buf *b, const struct row_column *col)
+{
+    buf_printf(b, "%s %s", col->metric, col->entity);
+}
+
+/* ---- metadata ---- */
+
+static void put_meta(struct chrome *c, const char *what, int64_t pid, int64_t tid, struct jw *j)
+{
+    chrome_next(c);
+    *j = (struct jw){.out = c->b};
+    jw_object(j, NULL);
+    jw_str(j, "ph", "M");
+    jw_str(j, "name", what);
+    jw_int(j, "pid", pid);
+    jw_int(j, "tid", tid);
+    jw_object(j, "args");
+}
+
+static void end_meta(struct jw *j)
+{
+    jw_end(j);
+    jw_end(j);
+}
+
+static void meta_text(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *key,
+                      const char *text)
+{
+    struct jw j;
+    put_meta(c, what, pid, tid, &j);
+    jw_str(&j, key, text);
+    end_meta(&j);
+}
+
+static void meta_order(struct chrome *c, const char *what, int64_t pid, int64_t tid, size_t order)
+{
+    struct jw j;
+    put_meta(c, what, pid, tid, &j);
+    jw_int(&j, "sort_index", (int64_t)order);
+    end_meta(&j);
+}
+
+/* Metadata: names and order of processes and threads. */
+static void chrome_name_process(struct chrome *c, int64_t pid, const char *name, size_t order)
+{
+    meta_text(c, "process_name", pid, 0, "name", name);
+    meta_order(c, "process_sort_index", pid, 0, order);
+}
+
+void chrome_name_thread(struct chrome *c, int64_t pid, int64_t tid, const char *name, size_t order)
+{
+    meta_text(c, "thread_name", pid, tid, "name", name);
+    meta_order(c, "thread_sort_index", pid, tid, order);
+}
+
+/* "rank 0 · python train.py · host" */
+static const char *process_title(struct arena *a, const struct run_process *p)
+{
+    const char *what = p->worker >= 0 ? "worker" : p->rank >= 0 ? "rank" : "pid";
+    const int64_t number = p->worker >= 0 ? p->worker : p->rank >= 0 ? p->rank : (int64_t)p->pid;
+    return arena_printf(a, "%s %lld \xc2\xb7 %s \xc2\xb7 %s", what, (long long)number, p->name,
+                        p->node);
+}
+
+static const char *track_title(struct arena *a, const struct run_track *t)
+{
+    const bool device = t->track.kind == TRACK_DEVICE;
+    const char *what = t->detail ? " (detail)" : device ? " (GPU time)" : "";
+    if (*t->track.name)
+        return arena_printf(a, "%s%s", t->track.name, what);
+    if (device)
+        return arena_printf(a, "gpu%llu stream %llu%s", (unsigned long long)(t->track.id >> 32),
+                            (unsigned long long)(t->track.id & UINT32_MAX), what);
+    return arena_printf(a, "thread %llu%s", (unsigned long long)t->track.id, what);
+}
+
+static void chrome_name_track(struct chrome *c, size_t i)
+{
+    const struct run_process *p = c->tracks.v[i].process;
+    if (i == 0 || c->pids[i - 1] != c->pids[i]) {
+        chrome_name_process(c, c->pids[i], process_title(&c->arena, p), (size_t)c->pids[i]);
+        meta_text(c, "process_labels", c->pids[i], 0, "labels",
+                  arena_printf(&c->arena, "pid %u", p->pid));
+    }
+    chrome_name_thread(c, c->pids[i], (int64_t)(i * CHROME_LANES) + 1,
+                       track_title(&c->arena, &c->tracks.v[i]), i * CHROME_LANES);
+}
+
+static void chrome_names(struct chrome *c)
+{
+    chrome_name_process(c, CHROME_RUN_PID, arena_printf(&c->arena, "run %s", c->info->name), 0);
+    for (size_t i = 0; i < c->n_nodes; i++)
+        chrome_name_process(c, chrome_node_pid(c, c->nodes[i]),
+                            arena_printf(&c->arena, "node %s", c->nodes[i]), 1 + i);
+    for (size_t i = 0; i < c->tracks.n; i++)
+        chrome_name_track(c, i);
+}
+
+/* ---- what makes it a run again ---- */
+
+struct chrome_series_out {
+    struct chrome *c;
+    struct jw *j;
+};
+
+static void chrome_put_series(void *to, const struct row_group *g, const struct row_column *col)
+{
+    struct chrome_series_out *h = to;
     struct buf name = {0};
-    buf_printf(&c->names, "{\"ph\":\"C\",\"pid\":%lld,\"name\":", (long long)c->node_pid);
     chrome_counter_name(&name, col);
     buf_u8(&name, '\0');
-    json_put_text(&c->names, (const char *)name.p);
-    if (session > 1) /* whose times may overlap those of the first */
-        buf_printf(&c->names, ",\"session\":%u", session);
-    buf_printf(&c->names, ",\"args\":{");
-    json_put_text(&c->names, *col->unit ? col->unit : "value");
-    buf_u8(&c->names, ':');
+    jw_object(h->j, NULL);
+    jw_int(h->j, "pid", chrome_node_pid(h->c, g->node));
+    jw_str(h->j, "counter", (const char *)name.p);
+    about_series(h->j, g, col);
+    jw_end(h->j);
+    h->c->base_ns = MIN_OF(h->c->base_ns, g->first.ns);
     buf_free(&name);
 }
 
-static int export_chrome_begin_group(void *to, const struct row_group *g, struct err *e)
+static int chrome_tell_group(void *to, const struct row_group *g, struct err *e)
 {
-    struct chrome *c = to;
     (void)e;
-    if (g->n > c->cap_columns) {
-        c->cap_columns = g->n;
-        c->ends = arena_array(&c->arena, size_t, g->n);
-        c->steps = arena_array(&c->arena, double, g->n);
-    }
-    c->n_columns = g->n;
-    c->node_pid = chrome_node_pid(c, g->node);
-    c->names.len = 0;
-    for (size_t i = 0; i < g->n; i++) {
-        put_prefix(c, g->session, &g->columns[i]);
-        c->ends[i] = c->names.len;
-        c->steps[i] = g->columns[i].step;
-    }
+    series_tell(to, g);
     return 0;
 }
 
-static int export_chrome_put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
+static int put_all_series(struct chrome *c, struct jw *j, struct err *e)
+{
+    static const struct row_sink sink = {.group = chrome_tell_group};
+    struct chrome_series_out h = {c, j};
+    struct series_teller teller = {.tell = chrome_put_series, .to = &h};
+    jw_array(j, "series");
+    const int rc = rows_read(c->job->run, &c->job->ask, &sink, &teller, e);
+    jw_end(j);
+    series_tell_end(&teller);
+    return rc;
+}
+
+static int chrome_put_losses(struct chrome *c, struct jw *j, struct err *e)
+{
+    struct run_loss *v;
+    size_t n;
+    const int rc = run_losses(c->job->run, &c->arena, &v, &n, e);
+    jw_array(j, "losses");
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (!loss_is_kept(c->info, &v[i]))
+            continue;
+        jw_object(j, NULL);
+        about_loss(j, &v[i]);
+        jw_end(j);
+    }
+    jw_end(j);
+    return rc;
+}
+
+static int chrome_put_marks(struct chrome *c, struct jw *j, struct err *e)
+{
+    struct run_mark *v;
+    size_t n;
+    const int rc = run_marks(c->job->run, &c->arena, &v, &n, e);
+    jw_array(j, "marks");
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        jw_object(j, NULL);
+        about_mark(j, &v[i]);
+        jw_end(j);
+    }
+    jw_end(j);
+    return rc;
+}
+
+static void chrome_put_nodes(struct chrome *c, struct jw *j)
+{
+    jw_array(j, "nodes");
+    for (size_t i = 0; i < c->info->n_nodes; i++) {
+        const struct node_info *n = &c->info->nodes[i];
+        if (c->job->ask.node && strcmp(c->job->ask.node, n->id) != 0)
+            continue;
+        jw_object(j, NULL);
+        about_node(j, c->info, n, clock_of(&c->clocks, n), export_is_part(c->job));
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void put_tracks(struct chrome *c, struct jw *j)
+{
+    jw_array(j, "tracks");
+    for (size_t i = 0; i < c->tracks.n; i++) {
+        jw_object(j, NULL);
+        about_track(j, &c->tracks, i);
+        jw_end(j);
+        c->base_ns = MIN_OF(c->base_ns, c->tracks.v[i].first.ns);
+    }
+    jw_end(j);
+}
+
+/* chrome_head.c: everything before the first event, and the names of all processes and threads. */
+static int chrome_head(struct chrome *c, struct err *e)
+{
+    struct jw j = {.out = c->b};
+    jw_object(&j, NULL);
+    jw_object(&j, "footplate");
+    about_run(&j, c->info);
+    jw_int(&j, "lanes", CHROME_LANES);
+    chrome_put_nodes(c, &j);
+    put_tracks(c, &j);
+    int rc = put_all_series(c, &j, e);
+    if (rc == 0)
+        rc = chrome_put_losses(c, &j, e);
+    if (rc == 0)
+        rc = chrome_put_marks(c, &j, e);
+    jw_end(&j);
+    jw_str(&j, "displayTimeUnit", "ms");
+    jw_int(&j, "baseTimeNanoseconds", c->base_ns);
+    buf_printf(c->b, ",\n\"traceEvents\":[\n");
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Samples, steps and phases; the trace */
+
+/* ---- samples: one counter per series ---- */
+
+/* A counter from its pid to its time, and what is after the time: the unit names the value. */
+static void chrome_put_prefix(void *to, const struct row_group *g, const struct row_column *col)
 {
     struct chrome *c = to;
-    for (size_t i = 0, at = 0; i < c->n_columns; at = c->ends[i++]) {
+    struct buf *b = &c->prefixes.text, name = {0};
+    buf_printf(b, "{\"ph\":\"C\",\"pid\":%lld,\"name\":", (long long)c->node_pid);
+    chrome_counter_name(&name, col);
+    buf_u8(&name, '\0');
+    json_put_text(b, (const char *)name.p);
+    if (g->session > 1) /* whose times may overlap those of the first */
+        buf_printf(b, ",\"session\":%u", g->session);
+    buf_printf(b, ",\"args\":{");
+    json_put_text(b, *col->unit ? col->unit : "value");
+    buf_u8(b, ':');
+    buf_free(&name);
+}
+
+static int chrome_begin_group(void *to, const struct row_group *g, struct err *e)
+{
+    struct chrome *c = to;
+    (void)e;
+    c->node_pid = chrome_node_pid(c, g->node);
+    row_prefixes_make(&c->prefixes, g, &c->arena, chrome_put_prefix, c);
+    return 0;
+}
+
+static int chrome_put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
+{
+    struct chrome *c = to;
+    for (size_t i = 0; i < c->prefixes.n; i++) {
         if (cells[i] == CELL_MISSING)
             continue;
         chrome_next(c);
-        buf_put(c->b, c->names.p + at, c->ends[i] - at);
-        json_put_number(c->b, row_value(c->steps[i], cells[i]));
+        row_prefixes_put(&c->prefixes, i, c->b);
+        json_put_number(c->b, row_value(c->prefixes.steps[i], cells[i]));
         buf_put(c->b, "},\"ts\":", 7);
         chrome_time(c, t);
         buf_u8(c->b, '}');
@@ -66,9 +324,9 @@ static int export_chrome_put_row(void *to, wall_ns t, const int64_t *cells, stru
     return outfile_pass(c->job->out, e);
 }
 
-static int export_chrome_put_samples(struct chrome *c, struct err *e)
+static int chrome_put_samples(struct chrome *c, struct err *e)
 {
-    static const struct row_sink sink = {export_chrome_begin_group, export_chrome_put_row};
+    static const struct row_sink sink = {chrome_begin_group, chrome_put_row};
     return rows_read(c->job->run, &c->job->ask, &sink, c, e);
 }
 
@@ -99,23 +357,16 @@ static void open_box(struct chrome *c, struct jw *j, const struct box *x)
     }
 }
 
-static void close_box(struct jw *j)
-{
-    jw_end(j);
-}
-
-static bool export_chrome_in_window(const struct series_ask *ask, wall_ns begin, int64_t end)
+static bool chrome_in_window(const struct series_ask *ask, wall_ns begin, int64_t end)
 {
     return (!ask->from.ns || end > ask->from.ns) && (!ask->to.ns || begin.ns < ask->to.ns);
 }
 
-static int export_chrome_put_phases(struct chrome *c, struct err *e)
+static int chrome_put_phases(struct chrome *c, struct err *e)
 {
     struct run_phases p;
     struct jw j;
-    const int rc = phases_read(c->job->run, &c->arena, &p, e);
-    if (rc != 0)
-        return rc;
+    TRY(phases_read(c->job->run, &c->arena, &p, e));
     const int64_t tid = chrome_derived_tid(c, 0);
     chrome_name_thread(c, CHROME_RUN_PID, tid, "phases", 0);
     for (size_t i = 0; i < p.n; i++) {
@@ -127,30 +378,30 @@ static int export_chrome_put_phases(struct chrome *c, struct err *e)
                                 .tid = tid,
                                 .at = x->start,
                                 .dur_ns = x->end.ns - x->start.ns};
-        if (!export_chrome_in_window(&c->job->ask, x->start, x->end.ns))
+        if (!chrome_in_window(&c->job->ask, x->start, x->end.ns))
             continue;
         open_box(c, &j, &box);
-        close_box(&j);
+        jw_end(&j);
     }
     return 0;
 }
 
-static double export_chrome_ns_to_ms(int64_t ns)
+static double chrome_ns_to_ms(int64_t ns)
 {
     return (double)ns / (double)NS_PER_MS;
 }
 
-static void export_chrome_put_parts(struct jw *j, const struct step *s)
+static void chrome_put_parts(struct jw *j, const struct step *s)
 {
     for (size_t i = 0; i < step_parts(); i++)
         if (s->part_ns[i]) {
             char key[64];
             snprintf(key, sizeof key, "%s_ms", step_part_name(i));
-            jw_num(j, key, export_chrome_ns_to_ms(s->part_ns[i]));
+            jw_num(j, key, chrome_ns_to_ms(s->part_ns[i]));
         }
 }
 
-static void export_chrome_put_step(struct chrome *c, const struct step *s, int64_t tid)
+static void chrome_put_step(struct chrome *c, const struct step *s, int64_t tid)
 {
     struct jw j;
     char name[64];
@@ -175,15 +426,15 @@ static void export_chrome_put_step(struct chrome *c, const struct step *s, int64
         jw_bool(&j, "disturbed", true);
     if (s->batch >= 0)
         jw_int(&j, "batch", s->batch);
-    export_chrome_put_parts(&j, s);
+    chrome_put_parts(&j, s);
     if (s->between_ns >= 0) {
-        jw_num(&j, "between_ms", export_chrome_ns_to_ms(s->between_ns));
-        jw_num(&j, "iteration_ms", export_chrome_ns_to_ms(step_iteration_ns(s)));
+        jw_num(&j, "between_ms", chrome_ns_to_ms(s->between_ns));
+        jw_num(&j, "iteration_ms", chrome_ns_to_ms(step_iteration_ns(s)));
     }
     if (s->between_ns > 0 && s->between_sync_ns)
-        jw_num(&j, "between_sync_ms", export_chrome_ns_to_ms(s->between_sync_ns));
+        jw_num(&j, "between_sync_ms", chrome_ns_to_ms(s->between_sync_ns));
     jw_end(&j);
-    close_box(&j);
+    jw_end(&j);
 }
 
 /* What the host did in the iteration, as a stack of curves. */
@@ -201,13 +452,13 @@ static void put_step_parts(struct chrome *c, const struct rank_steps *rank, cons
                            .at = s->start});
     jw_object(&j, "args");
     for (size_t i = 0; i < step_parts(); i++)
-        jw_num(&j, step_part_name(i), export_chrome_ns_to_ms(s->part_ns[i]));
-    jw_num(&j, "between", export_chrome_ns_to_ms(MAX_OF(s->between_ns, 0)));
+        jw_num(&j, step_part_name(i), chrome_ns_to_ms(s->part_ns[i]));
+    jw_num(&j, "between", chrome_ns_to_ms(MAX_OF(s->between_ns, 0)));
     jw_end(&j);
-    close_box(&j);
+    jw_end(&j);
 }
 
-static int export_chrome_put_steps(struct chrome *c, struct err *e)
+static int chrome_put_steps(struct chrome *c, struct err *e)
 {
     struct rank_steps *ranks;
     size_t n;
@@ -219,9 +470,9 @@ static int export_chrome_put_steps(struct chrome *c, struct err *e)
             arena_printf(&c->arena, "steps of rank %lld (host)", (long long)ranks[i].rank), 1 + i);
         for (size_t k = 0; rc == 0 && k < ranks[i].n; k++) {
             const struct step *s = &ranks[i].steps[k];
-            if (!export_chrome_in_window(&c->job->ask, s->start, s->start.ns + s->dur_ns))
+            if (!chrome_in_window(&c->job->ask, s->start, s->start.ns + s->dur_ns))
                 continue;
-            export_chrome_put_step(c, s, tid);
+            chrome_put_step(c, s, tid);
             put_step_parts(c, &ranks[i], s);
             rc = outfile_pass(c->job->out, e);
         }
@@ -236,7 +487,7 @@ static int export_chrome_put_marks(struct chrome *c, struct err *e)
     size_t n;
     const int rc = run_marks(c->job->run, &c->arena, &v, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (!export_chrome_in_window(&c->job->ask, v[i].at, v[i].at.ns + 1))
+        if (!chrome_in_window(&c->job->ask, v[i].at, v[i].at.ns + 1))
             continue;
         open_box(c, &j,
                  &(struct box){.ph = "i",
@@ -250,7 +501,7 @@ static int export_chrome_put_marks(struct chrome *c, struct err *e)
         jw_str(&j, "text", v[i].mark.text);
         jw_int(&j, "number", v[i].mark.number);
         jw_end(&j);
-        close_box(&j);
+        jw_end(&j);
     }
     return rc;
 }
@@ -289,8 +540,8 @@ static int write_trace(struct chrome *c, struct err *e)
         return rc;
     chrome_names(c);
     static int (*const parts[])(struct chrome * c, struct err * e) = {
-        export_chrome_put_phases, export_chrome_put_steps, export_chrome_put_marks,
-        export_chrome_put_samples, chrome_events};
+        chrome_put_phases, chrome_put_steps, export_chrome_put_marks, chrome_put_samples,
+        chrome_events};
     for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
         rc = parts[i](c, e);
     buf_printf(c->b, "\n]}\n");
@@ -302,7 +553,7 @@ static int write_chrome(const struct export_job *job, struct err *e)
     struct chrome c = {.job = job, .info = run_get_info(job->run), .b = &job->out->buf};
     c.base_ns = c.info->start.ns;
     const int rc = write_trace(&c, e);
-    buf_free(&c.names);
+    buf_free(&c.prefixes.text);
     arena_free(&c.arena);
     return rc;
 }

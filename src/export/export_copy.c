@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export_copy.c - see export_copy.h. Times on monotonic clocks stay as they are: that everything is
  * later is a matter of what the clock is tied to. */
-#include "export/export_copy.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "export/export.h"
 #include "export/export_about.h"
 #include "record/group.h"
 #include "run/run_files.h"
@@ -18,7 +17,7 @@ struct copying {
     struct arena arena;
     struct node_clocks clocks;
     struct tracks tracks;
-    /* The group of samples that is being told. */
+    /* The group of samples that is being copied. */
     struct group group;
     struct series_teller columns; /* tells whether they are the ones before */
     bool changed;
@@ -34,8 +33,8 @@ static const char *node_name(struct copying *c, const char *node)
                            : arena_strdup(&c->arena, node);
 }
 
-static const struct node_info *export_copy_find_node(const struct copying *c, const char *id,
-                                                     unsigned session)
+static const struct node_info *copy_find_node(const struct copying *c, const char *id,
+                                              unsigned session)
 {
     for (size_t i = 0; i < c->info->n_nodes; i++)
         if (c->info->nodes[i].session == session && strcmp(c->info->nodes[i].id, id) == 0)
@@ -43,7 +42,7 @@ static const struct node_info *export_copy_find_node(const struct copying *c, co
     return &c->info->nodes[0];
 }
 
-static struct sink *export_copy_sink_of(struct copying *c, struct remake_place p)
+static struct sink *copy_sink_of(struct copying *c, struct remake_place p)
 {
     struct remake *m = c->ask->to;
     p.node = node_name(c, p.node);
@@ -75,7 +74,7 @@ static char *node_about(struct copying *c, const struct node_info *n)
     return text;
 }
 
-static void export_copy_tell_node(struct copying *c, const struct node_info *n)
+static void copy_tell_node(struct copying *c, const struct node_info *n)
 {
     struct remake *m = c->ask->to;
     char *about = node_about(c, n);
@@ -96,11 +95,11 @@ static void export_copy_tell_node(struct copying *c, const struct node_info *n)
 static struct sink *remark_sink(struct copying *c, const char *node, wall_ns t, mono_ns *at)
 {
     const unsigned session = session_at(c->info, node, t);
-    at->ns = t.ns - clock_of(&c->clocks, export_copy_find_node(c, node, session));
-    return export_copy_sink_of(c, (struct remake_place){.node = node, .session = session});
+    at->ns = t.ns - clock_of(&c->clocks, copy_find_node(c, node, session));
+    return copy_sink_of(c, (struct remake_place){.node = node, .session = session});
 }
 
-static int export_copy_tell_losses(struct copying *c, struct err *e)
+static int copy_tell_losses(struct copying *c, struct err *e)
 {
     struct run_loss *v;
     size_t n;
@@ -154,7 +153,7 @@ static void new_group(struct copying *c, const struct row_group *g)
 }
 
 /* A group that goes on with the same columns stays the same one to the sink. */
-static int export_copy_tell_group(void *to, const struct row_group *g, struct err *e)
+static int copy_tell_group(void *to, const struct row_group *g, struct err *e)
 {
     struct copying *c = to;
     c->changed = c->n_slots != g->n;
@@ -163,7 +162,7 @@ static int export_copy_tell_group(void *to, const struct row_group *g, struct er
         new_group(c, g);
     c->n_slots = g->n;
     c->ahead_ns = g->clock_ahead_ns;
-    c->rows = export_copy_sink_of(c, (struct remake_place){.node = g->node, .session = g->session});
+    c->rows = copy_sink_of(c, (struct remake_place){.node = g->node, .session = g->session});
     return c->ask->pass(c->ask->ctx, e);
 }
 
@@ -179,7 +178,7 @@ static int tell_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
 
 static int tell_samples(struct copying *c, struct err *e)
 {
-    static const struct row_sink sink = {export_copy_tell_group, tell_row};
+    static const struct row_sink sink = {copy_tell_group, tell_row};
     c->columns = (struct series_teller){.tell = note_change, .to = c};
     const int rc = rows_read(c->ask->job->run, &c->ask->job->ask, &sink, c, e);
     series_tell_end(&c->columns);
@@ -189,7 +188,7 @@ static int tell_samples(struct copying *c, struct err *e)
 
 /* ---- events ---- */
 
-struct export_copy_telling {
+struct copy_telling {
     struct copying *c;
     struct sink *sink;
     int64_t ahead_ns;
@@ -201,7 +200,7 @@ enum { BATCH = 1024 };
 static int tell_events(void *to, const struct run_track *t, const struct run_event *v, size_t n,
                        struct err *e)
 {
-    struct export_copy_telling *x = to;
+    struct copy_telling *x = to;
     struct event batch[BATCH];
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n;) {
@@ -230,9 +229,8 @@ static int tell_track(struct copying *c, size_t i, struct err *e)
         .pid = t->track.pid,
         .window = track_window(&c->tracks, i),
     };
-    struct export_copy_telling x = {
-        c, export_copy_sink_of(c, place),
-        clock_of(&c->clocks, export_copy_find_node(c, place.node, place.session)), 0};
+    struct copy_telling x = {c, copy_sink_of(c, place),
+                             clock_of(&c->clocks, copy_find_node(c, place.node, place.session)), 0};
     const int rc = export_events(c->ask->job, t, tell_events, &x, e);
     return rc == 0 ? c->ask->pass(c->ask->ctx, e) : rc;
 }
@@ -247,12 +245,12 @@ static int tell_tracks(struct copying *c, struct err *e)
 
 int export_copy(const struct export_copy *ask, struct err *e)
 {
-    static int (*const parts[])(struct copying * c, struct err * e) = {
-        export_copy_tell_losses, tell_marks, tell_samples, tell_tracks};
+    static int (*const parts[])(struct copying * c, struct err * e) = {copy_tell_losses, tell_marks,
+                                                                       tell_samples, tell_tracks};
     struct copying c = {.ask = ask, .info = run_get_info(ask->job->run)};
     int rc = about_clocks(ask->job->run, &c.arena, &c.clocks, e);
     for (size_t i = 0; rc == 0 && i < c.info->n_nodes; i++)
-        export_copy_tell_node(&c, &c.info->nodes[i]);
+        copy_tell_node(&c, &c.info->nodes[i]);
     for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
         rc = parts[i](&c, e);
     arena_free(&c.arena);

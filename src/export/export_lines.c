@@ -13,26 +13,35 @@
 #include "tables/stepsview.h"
 
 /* What is being written. */
-struct export_lines_lines {
+struct line_writer {
     const struct export_job *job;
     struct outfile *out;
     struct fields f;
     struct arena arena;
     struct tracks tracks;
-    /* Of samples: what is the same in all rows of a column. */
-    struct buf prefixes;
-    size_t *ends; /* of each prefix */
-    double *steps;
-    size_t n_columns, cap_columns;
+    struct row_prefixes prefixes;
     struct series_teller teller;
     struct row_columns columns; /* of steps */
 };
 
-typedef int part_fn(struct export_lines_lines *l, struct err *e);
+typedef int part_fn(struct line_writer *l, struct err *e);
 
-static bool is_json(const struct export_lines_lines *l)
+static bool is_json(const struct line_writer *l)
 {
     return l->f.as == AS_JSON;
+}
+
+static void begin_line(struct line_writer *l, struct jw *j, const char *type)
+{
+    *j = (struct jw){.out = &l->out->buf};
+    jw_object(j, NULL);
+    jw_str(j, "type", type);
+}
+
+static void end_line(struct line_writer *l, struct jw *j)
+{
+    jw_end(j);
+    buf_u8(&l->out->buf, '\n');
 }
 
 /* ---- samples ---- */
@@ -55,46 +64,38 @@ static void sample_rest(struct fields *f, wall_ns t, double v)
 
 static void series_line(void *to, const struct row_group *g, const struct row_column *c)
 {
-    struct export_lines_lines *l = to;
-    struct jw j = {.out = &l->out->buf};
-    jw_object(&j, NULL);
-    jw_str(&j, "type", "series");
+    struct line_writer *l = to;
+    struct jw j;
+    begin_line(l, &j, "series");
     about_series(&j, g, c);
-    jw_end(&j);
-    buf_u8(&l->out->buf, '\n');
+    end_line(l, &j);
 }
 
-static int export_lines_begin_group(void *to, const struct row_group *g, struct err *e)
+static void lines_put_prefix(void *to, const struct row_group *g, const struct row_column *c)
 {
-    struct export_lines_lines *l = to;
-    struct fields f = {.out = &l->prefixes, .as = l->f.as};
+    struct line_writer *l = to;
+    sample_head(&(struct fields){.out = &l->prefixes.text, .as = l->f.as}, g, c);
+}
+
+static int lines_begin_group(void *to, const struct row_group *g, struct err *e)
+{
+    struct line_writer *l = to;
     (void)e;
     if (is_json(l) && l->job->what == EXPORT_ALL)
         series_tell(&l->teller, g);
-    if (g->n > l->cap_columns) {
-        l->cap_columns = g->n;
-        l->ends = arena_array(&l->arena, size_t, g->n);
-        l->steps = arena_array(&l->arena, double, g->n);
-    }
-    l->n_columns = g->n;
-    l->prefixes.len = 0;
-    for (size_t i = 0; i < g->n; i++) {
-        sample_head(&f, g, &g->columns[i]);
-        l->ends[i] = l->prefixes.len;
-        l->steps[i] = g->columns[i].step;
-    }
+    row_prefixes_make(&l->prefixes, g, &l->arena, lines_put_prefix, l);
     return 0;
 }
 
-static int export_lines_put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
+static int lines_put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
 {
-    struct export_lines_lines *l = to;
-    for (size_t i = 0, at = 0; i < l->n_columns; at = l->ends[i++]) {
+    struct line_writer *l = to;
+    for (size_t i = 0; i < l->prefixes.n; i++) {
         if (cells[i] == CELL_MISSING)
             continue;
-        buf_put(l->f.out, l->prefixes.p + at, l->ends[i] - at);
+        row_prefixes_put(&l->prefixes, i, l->f.out);
         l->f.some = true;
-        sample_rest(&l->f, t, row_value(l->steps[i], cells[i]));
+        sample_rest(&l->f, t, row_value(l->prefixes.steps[i], cells[i]));
     }
     return outfile_pass(l->out, e);
 }
@@ -105,9 +106,9 @@ static void sample_names(struct fields *f)
     sample_rest(f, (wall_ns){0}, 0);
 }
 
-static int export_lines_put_samples(struct export_lines_lines *l, struct err *e)
+static int lines_put_samples(struct line_writer *l, struct err *e)
 {
-    static const struct row_sink sink = {export_lines_begin_group, export_lines_put_row};
+    static const struct row_sink sink = {lines_begin_group, lines_put_row};
     l->teller = (struct series_teller){.tell = series_line, .to = l};
     const int rc = rows_read(l->job->run, &l->job->ask, &sink, l, e);
     series_tell_end(&l->teller);
@@ -124,8 +125,7 @@ static void optional_int(struct fields *f, const char *key, int64_t v, bool know
         fields_none(f, key);
 }
 
-static void track_fields(struct fields *f, const struct export_lines_lines *l,
-                         const struct run_track *t)
+static void track_fields(struct fields *f, const struct line_writer *l, const struct run_track *t)
 {
     const struct run_process *p = t->process;
     if (f->as == AS_JSON) {
@@ -150,8 +150,8 @@ static void value_field(struct fields *f, const struct event *v)
         fields_str(f, "value", isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
 }
 
-static void event_fields(struct fields *f, const struct export_lines_lines *l,
-                         const struct run_track *t, const struct run_event *x)
+static void event_fields(struct fields *f, const struct line_writer *l, const struct run_track *t,
+                         const struct run_event *x)
 {
     const struct event *v = &x->event;
     const bool lasts = v->kind == EVENT_SPAN || v->kind == EVENT_STEP;
@@ -180,26 +180,23 @@ static void event_fields(struct fields *f, const struct export_lines_lines *l,
     fields_end(f);
 }
 
-static int export_lines_put_events(void *to, const struct run_track *t, const struct run_event *v,
-                                   size_t n, struct err *e)
+static int lines_put_events(void *to, const struct run_track *t, const struct run_event *v,
+                            size_t n, struct err *e)
 {
-    struct export_lines_lines *l = to;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    struct line_writer *l = to;
+    for (size_t i = 0; i < n; i++) {
         event_fields(&l->f, l, t, &v[i]);
-        rc = outfile_pass(l->out, e);
+        TRY(outfile_pass(l->out, e));
     }
-    return rc;
+    return 0;
 }
 
-static void track_line(struct export_lines_lines *l, size_t i)
+static void track_line(struct line_writer *l, size_t i)
 {
-    struct jw j = {.out = &l->out->buf};
-    jw_object(&j, NULL);
-    jw_str(&j, "type", "track");
+    struct jw j;
+    begin_line(l, &j, "track");
     about_track(&j, &l->tracks, i);
-    jw_end(&j);
-    buf_u8(&l->out->buf, '\n');
+    end_line(l, &j);
 }
 
 static void event_names(struct fields *f)
@@ -210,7 +207,7 @@ static void event_names(struct fields *f)
     event_fields(f, NULL, &t, &x);
 }
 
-static int put_all_events(struct export_lines_lines *l, struct err *e)
+static int put_all_events(struct line_writer *l, struct err *e)
 {
     int rc = export_tracks(l->job, &l->arena, &l->tracks, e);
     for (size_t i = 0; rc == 0 && is_json(l) && i < l->tracks.n; i++) {
@@ -219,7 +216,7 @@ static int put_all_events(struct export_lines_lines *l, struct err *e)
     }
     for (size_t i = 0; rc == 0 && i < l->tracks.n; i++) {
         export_progress(l->job, i, l->tracks.n);
-        rc = export_events(l->job, &l->tracks.v[i], export_lines_put_events, l, e);
+        rc = export_events(l->job, &l->tracks.v[i], lines_put_events, l, e);
     }
     return rc;
 }
@@ -240,8 +237,7 @@ static bool step_wanted(const struct series_ask *ask, const struct rank_steps *r
 }
 
 /* A row as CSV or as a JSON line. */
-static int put_table_row(struct export_lines_lines *l, const char *type, const void *row,
-                         struct err *e)
+static int put_table_row(struct line_writer *l, const char *type, const void *row, struct err *e)
 {
     if (is_json(l))
         row_line(&l->columns, type, row, &l->out->buf, &l->arena);
@@ -250,8 +246,8 @@ static int put_table_row(struct export_lines_lines *l, const char *type, const v
     return outfile_pass(l->out, e);
 }
 
-static int export_lines_put_rank(struct export_lines_lines *l, const struct rank_steps *rank,
-                                 const struct run_loss *lost, size_t n_lost, struct err *e)
+static int lines_put_rank(struct line_writer *l, const struct rank_steps *rank,
+                          const struct run_loss *lost, size_t n_lost, struct err *e)
 {
     unsigned unseen[MODE_N];
     int rc = 0;
@@ -265,7 +261,7 @@ static int export_lines_put_rank(struct export_lines_lines *l, const struct rank
     return rc;
 }
 
-static int export_lines_put_steps(struct export_lines_lines *l, struct err *e)
+static int lines_put_steps(struct line_writer *l, struct err *e)
 {
     struct rank_steps *ranks;
     struct run_loss *lost;
@@ -273,12 +269,11 @@ static int export_lines_put_steps(struct export_lines_lines *l, struct err *e)
     row_columns_of(&l->columns, &row_Step, step_columns, &l->arena);
     if (!is_json(l))
         row_csv_head(&l->columns, &l->out->buf);
-    int rc = run_losses(l->job->run, &l->arena, &lost, &n_lost, e);
-    if (rc == 0)
-        rc = steps_read(l->job->run, &l->arena, &ranks, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = export_lines_put_rank(l, &ranks[i], lost, n_lost, e);
-    return rc;
+    TRY(run_losses(l->job->run, &l->arena, &lost, &n_lost, e));
+    TRY(steps_read(l->job->run, &l->arena, &ranks, &n, e));
+    for (size_t i = 0; i < n; i++)
+        TRY(lines_put_rank(l, &ranks[i], lost, n_lost, e));
+    return 0;
 }
 
 /* ---- operators ---- */
@@ -300,7 +295,7 @@ static void op_fields(struct fields *f, const struct op_row *r)
     fields_end(f);
 }
 
-static int export_lines_put_ops(struct export_lines_lines *l, struct err *e)
+static int lines_put_ops(struct line_writer *l, struct err *e)
 {
     struct op_row *v;
     size_t n;
@@ -319,28 +314,13 @@ static void op_names(struct fields *f)
 
 /* ---- everything ---- */
 
-static void begin_line(struct export_lines_lines *l, struct jw *j, const char *type)
-{
-    *j = (struct jw){.out = &l->out->buf};
-    jw_object(j, NULL);
-    jw_str(j, "type", type);
-}
-
-static void end_line(struct export_lines_lines *l, struct jw *j)
-{
-    jw_end(j);
-    buf_u8(&l->out->buf, '\n');
-}
-
-static int export_lines_put_head(struct export_lines_lines *l, struct err *e)
+static int lines_put_head(struct line_writer *l, struct err *e)
 {
     const struct run_info *info = run_get_info(l->job->run);
     const char *node = l->job->ask.node;
     struct node_clocks clocks;
     struct jw j;
-    const int rc = about_clocks(l->job->run, &l->arena, &clocks, e);
-    if (rc != 0)
-        return rc;
+    TRY(about_clocks(l->job->run, &l->arena, &clocks, e));
     begin_line(l, &j, "footplate");
     about_run(&j, info);
     end_line(l, &j);
@@ -355,60 +335,57 @@ static int export_lines_put_head(struct export_lines_lines *l, struct err *e)
     return 0;
 }
 
-static int export_lines_put_remarks(struct export_lines_lines *l, struct err *e)
+static int lines_put_remarks(struct line_writer *l, struct err *e)
 {
     const struct run_info *info = run_get_info(l->job->run);
     struct run_loss *lost;
     struct run_mark *said;
     struct jw j;
     size_t n_lost, n_said;
-    int rc = run_losses(l->job->run, &l->arena, &lost, &n_lost, e);
-    if (rc == 0)
-        rc = run_marks(l->job->run, &l->arena, &said, &n_said, e);
-    for (size_t i = 0; rc == 0 && i < n_lost; i++) {
+    TRY(run_losses(l->job->run, &l->arena, &lost, &n_lost, e));
+    TRY(run_marks(l->job->run, &l->arena, &said, &n_said, e));
+    for (size_t i = 0; i < n_lost; i++) {
         if (!loss_is_kept(info, &lost[i]))
             continue;
         begin_line(l, &j, "loss");
         about_loss(&j, &lost[i]);
         end_line(l, &j);
     }
-    for (size_t i = 0; rc == 0 && i < n_said; i++) {
+    for (size_t i = 0; i < n_said; i++) {
         begin_line(l, &j, "mark");
         about_mark(&j, &said[i]);
         end_line(l, &j);
     }
-    return rc;
+    return 0;
 }
 
-static int export_lines_put_all(struct export_lines_lines *l, struct err *e)
+static int lines_put_all(struct line_writer *l, struct err *e)
 {
-    static part_fn *const parts[] = {export_lines_put_head, export_lines_put_remarks,
-                                     export_lines_put_samples, put_all_events};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
-        rc = parts[i](l, e);
-    return rc;
+    static part_fn *const parts[] = {lines_put_head, lines_put_remarks, lines_put_samples,
+                                     put_all_events};
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        TRY(parts[i](l, e));
+    return 0;
 }
 
 static const struct {
     part_fn *put;
     void (*names)(struct fields *f); /* of CSV; NULL: `put` writes them */
 } kinds[EXPORT_N] = {
-    [EXPORT_METRICS] = {export_lines_put_samples, sample_names},
+    [EXPORT_METRICS] = {lines_put_samples, sample_names},
     [EXPORT_EVENTS] = {put_all_events, event_names},
-    [EXPORT_STEPS] = {export_lines_put_steps, NULL},
-    [EXPORT_OPS] = {export_lines_put_ops, op_names},
-    [EXPORT_ALL] = {export_lines_put_all, NULL},
+    [EXPORT_STEPS] = {lines_put_steps, NULL},
+    [EXPORT_OPS] = {lines_put_ops, op_names},
+    [EXPORT_ALL] = {lines_put_all, NULL},
 };
 
 static int write_lines(const struct export_job *job, enum fields_as as, struct err *e)
 {
-    struct export_lines_lines l = {
-        .job = job, .out = job->out, .f = {.out = &job->out->buf, .as = as}};
+    struct line_writer l = {.job = job, .out = job->out, .f = {.out = &job->out->buf, .as = as}};
     if (as == AS_CSV && kinds[job->what].names)
         kinds[job->what].names(&(struct fields){.out = &job->out->buf, .as = AS_NAMES});
     const int rc = kinds[job->what].put(&l, e);
-    buf_free(&l.prefixes);
+    buf_free(&l.prefixes.text);
     arena_free(&l.arena);
     return rc;
 }

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exports.c - see export.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
 #include "export/export.h"
+#include "query/event_flow.h"
+#include "query/steps.h"
 
 #define EXPORT(id) &export_##id,
 const struct export_format *const export_formats[] = {
@@ -31,4 +37,80 @@ void export_progress(const struct export_job *job, size_t done, size_t of)
 {
     if (job->progress)
         progress_at(job->progress, (double)done / (double)(of ? of : 1), clock_mono());
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The events of a run */
+
+static bool export_wanted(const struct series_ask *ask, const struct run_track *t)
+{
+    return (!ask->node || strcmp(ask->node, t->process->node) == 0) &&
+           (!ask->from.ns || t->last.ns >= ask->from.ns) &&
+           (!ask->to.ns || t->first.ns < ask->to.ns);
+}
+
+int export_tracks(const struct export_job *job, struct arena *a, struct tracks *out, struct err *e)
+{
+    size_t kept = 0;
+    TRY(events_tracks(job->run, a, &out->v, &out->n, e));
+    for (size_t i = 0; i < out->n; i++)
+        if (export_wanted(&job->ask, &out->v[i]))
+            out->v[kept++] = out->v[i];
+    out->n = kept;
+    return 0;
+}
+
+int export_events(const struct export_job *job, const struct run_track *t, events_fn *fn, void *to,
+                  struct err *e)
+{
+    const struct flow_window window = {job->ask.from, job->ask.to};
+    struct event_flow *flow = event_flow_open(&EVENT_WANT_ALL);
+    const struct run_event *v;
+    int rc = event_flow_track(flow, job->run, t, &window, NULL, e);
+    for (size_t n; rc == 0 && (n = event_flow_next(flow, &v)) > 0;)
+        rc = fn(to, t, v, n, e);
+    event_flow_close(flow);
+    return rc;
+}
+
+unsigned session_at(const struct run_info *info, const char *node, wall_ns t)
+{
+    unsigned session = 0;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (strcmp(info->nodes[i].id, node) == 0 &&
+            (session == 0 || info->nodes[i].start.ns <= t.ns))
+            session = info->nodes[i].session;
+    return session;
+}
+
+/* ---- steps as a window ---- */
+
+static void export_widen(const struct rank_steps *rank, int64_t a, int64_t b, wall_ns out[2])
+{
+    for (size_t i = 0; i < rank->n; i++) {
+        const struct step *s = &rank->steps[i];
+        if (s->mode != MODE_TRAIN || s->number < a || s->number > b)
+            continue;
+        const int64_t end = s->start.ns + s->dur_ns;
+        out[0].ns = out[0].ns ? MIN_OF(out[0].ns, s->start.ns) : s->start.ns;
+        out[1].ns = MAX_OF(out[1].ns, end);
+    }
+}
+
+int export_steps_window(struct run *r, int64_t a, int64_t b, wall_ns out[2], struct err *e)
+{
+    struct arena arena = {0};
+    struct rank_steps *ranks;
+    size_t n;
+    wall_ns window[2] = {{0}, {0}};
+    int rc = steps_read(r, &arena, &ranks, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        export_widen(&ranks[i], a, b, window);
+    if (rc == 0 && !window[0].ns)
+        rc = err_set(e, ERR_NOT_FOUND, "run '%s' has no training step from %" PRId64 " to %" PRId64,
+                     run_get_info(r)->name, a, b);
+    arena_free(&arena);
+    if (rc == 0)
+        memcpy(out, window, sizeof window);
+    return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fields.h - one record, written as a line of CSV, as a JSON object on a line, or as the line of
- * names above a CSV: what a record has is said once, in one function that is called for all three.
+ * names above a CSV: what a record has is defined once, in one function that is called for all
+ * three.
  */
 #ifndef EXPORT_FIELDS_H
 #define EXPORT_FIELDS_H

@@ -22,7 +22,7 @@ MUST_CHECK int outfile_open(struct outfile *o, const char *path, struct err *e);
 /* Writes when enough has gathered; not to be called in the middle of what must stay together in
  * `buf`. */
 MUST_CHECK int outfile_pass(struct outfile *o, struct err *e);
-/* rc: how the writing went; then nothing is left behind but a complete file. Returns rc, or what
+/* rc: how the writing went; then nothing but a complete file is left. Returns rc, or what
  * went wrong now. */
 MUST_CHECK int outfile_close(struct outfile *o, int rc, struct err *e);
 bool outfile_is_stdout(const struct outfile *o);

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bytes_ahead.h"
-#include "base/inflate.h"
+#include "base/bytes_in.h"
+#include "base/gzip.h"
 #include "base/mem.h"
 
-/* HEAD: enough to see what it is. TAIL: where numbers stand that come behind everything else. */
+/* HEAD: enough to see what it is. TAIL: where numbers are that come after everything else. */
 enum { HEAD = 64 << 10, TAIL = 64 << 10 };
 
 /* Compressed bytes below which a thread is not worth its start. */
@@ -27,7 +27,7 @@ struct import_file_source {
     const struct import_file_ask *ask; /* NULL: nobody wants to know how far it is */
     struct bytes_file file;
     struct inflate *inflate;
-    struct bytes_ahead *ahead; /* inflates, from behind the head on */
+    struct bytes_ahead *ahead; /* inflates, from after the head on */
     struct bytes_in *plain;
     uint64_t size;
     size_t head_len, head_at;
@@ -51,7 +51,7 @@ static void go_ahead(struct import_file_source *s)
         s->plain = bytes_ahead_bytes(s->ahead);
 }
 
-/* All that there is room for, so that it does not depend on the pieces in which bytes come where
+/* All that there is room for, so that it does not depend on the sizes in which bytes come where
  * the import looks up and stores what it has. */
 static int64_t import_file_read_source(struct bytes_in *in, void *to, size_t most, struct err *e)
 {
@@ -87,10 +87,9 @@ static int open_plain(struct import_file_source *s, struct err *e)
     s->plain = &s->file.in;
     if (n <= 0 || !inflate_sniff(magic, (size_t)n))
         return 0;
-    const int rc = inflate_open(&s->inflate, &s->file.in, INFLATE_ANY, e);
-    if (rc == 0)
-        s->plain = inflate_bytes(s->inflate);
-    return rc;
+    TRY(inflate_open(&s->inflate, &s->file.in, INFLATE_ANY, e));
+    s->plain = inflate_bytes(s->inflate);
+    return 0;
 }
 
 /* Nobody else reads from here on. */
@@ -202,9 +201,7 @@ static void import_file_machine(void *ctx, const struct import_machine *m)
 static int run_source(struct import_file_source *s, const struct import_file_ask *ask,
                       struct import_file_result *out, struct err *e)
 {
-    int rc = import_file_read_head(s, e);
-    if (rc != 0)
-        return rc;
+    TRY(import_file_read_head(s, e));
     if (s->head_len == 0)
         return err_set(e, ERR_FORMAT, "the file is empty");
     out->format = ask->format ? ask->format : importer_sniff(s->head, s->head_len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import_file.h - a file of somebody else's format, plain or gzip, told to a sink. */
+/* import_file.h - a file of somebody else's format, plain or gzip, passed to a sink. */
 #ifndef IMPORT_IMPORT_FILE_H
 #define IMPORT_IMPORT_FILE_H
 
@@ -26,10 +26,10 @@ struct import_file_result {
     struct import_result result;
     const struct importer *format;
     uint64_t file_bytes;
-    bool gzip, garbage; /* bytes behind the gzip data were ignored */
+    bool gzip, garbage; /* bytes after the gzip data were ignored */
 };
 
-/* The message names the file. What the sink was told before a failure is the caller's to undo. */
+/* The message names the file. What the sink received before a failure is the caller's to undo. */
 MUST_CHECK int import_file(const struct import_file_ask *ask, struct import_file_result *out,
                            struct err *e);
 

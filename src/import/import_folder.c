@@ -2,6 +2,7 @@
 /* import_folder.c - see import_folder.h. */
 #include "import/import_folder.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +12,208 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/inflate.h"
+#include "base/gzip.h"
 #include "base/mem.h"
-#include "import/import_place.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "import/import_folder.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * What the name and the folder of a file tell about it. Pure but for TensorFlow traces, whose base
+ * time is in the name of a file three folders above. */
+
+/* ---- parts of names ---- */
+
+static size_t count_digits(const char *p)
+{
+    return strspn(p, "0123456789");
+}
+
+static void import_place_keep(char to[IMPORT_NAME_LEN], const char *p, size_t n)
+{
+    n = MIN_OF(n, (size_t)IMPORT_NAME_LEN - 1);
+    memcpy(to, p, n);
+    to[n] = '\0';
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The folder `up` levels above the file; "" when there is none. */
+static void folder_above(const char *path, unsigned up, char out[PATH_LEN])
+{
+    snprintf(out, PATH_LEN, "%s", path);
+    for (; up > 0 && *out; up--) {
+        char *slash = strrchr(out, '/');
+        *(slash ? slash : out) = '\0';
+    }
+}
+
+static bool micros(const char *p, size_t digits, wall_ns *out)
+{
+    const bool fits = digits > 0 && digits <= 16;
+    if (fits)
+        out->ns = strtoll(p, NULL, 10) * NS_PER_US;
+    return fits;
+}
+
+/* "host" of a worker called "27-host" or, with '_', "host_27"; false when it is no such name. */
+static bool import_worker_host(const char *worker, char mark, char host[IMPORT_NAME_LEN])
+{
+    if (mark == '-') {
+        const size_t n = count_digits(worker);
+        if (n == 0 || worker[n] != '-' || !worker[n + 1])
+            return false;
+        import_place_keep(host, worker + n + 1, strlen(worker + n + 1));
+        return true;
+    }
+    const char *at = strrchr(worker, mark);
+    if (!at || at == worker || !at[1] || at[1 + count_digits(at + 1)])
+        return false;
+    import_place_keep(host, worker, (size_t)(at - worker));
+    return true;
+}
+
+/* ---- SageMaker ---- */
+
+/* 1591748100.algo-1.json */
+static bool is_system_file(const char *name, struct import_hint *h)
+{
+    const size_t n = strlen(name), end = sizeof ".json" - 1;
+    if (count_digits(name) != 10 || name[10] != '.' || !text_ends(name, ".json") || n <= 11 + end)
+        return false;
+    import_place_keep(h->node, name + 11, n - end - 11);
+    return true;
+}
+
+/* 1700000000000000_27-algo-1_pythontimeline.json; some have one more part after the worker. */
+static bool is_timeline_file(const char *name, struct import_hint *h)
+{
+    static const char *const ends[] = {"_pythontimeline.json", "_model_timeline.json",
+                                       "_horovod_timeline.json", "_smdataparallel_timeline.json"};
+    const size_t n = count_digits(name);
+    bool timeline = false;
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        timeline = timeline || text_ends(name, ends[i]);
+    if (!timeline || n == 0 || name[n] != '_')
+        return false;
+    const char *worker = name + n + 1;
+    import_place_keep(h->worker, worker, strcspn(worker, "_"));
+    import_worker_host(h->worker, '-', h->node);
+    return true;
+}
+
+/* .../<worker>/<from>_<to>/python_stats.json, where <from> ends in microseconds:
+ * train-0-stepstart-1700000009000000.5, or in older ones 1700000009000000.0 */
+static void place_of_stats(const char *path, struct import_hint *h)
+{
+    char folder[PATH_LEN];
+    folder_above(path, 2, folder);
+    import_place_keep(h->worker, base_of(folder), strlen(base_of(folder)));
+    import_worker_host(h->worker, '-', h->node);
+    folder_above(path, 1, folder);
+    char *from = folder + (base_of(folder) - folder);
+    from[strcspn(from, "_")] = '\0';
+    const char *dash = strrchr(from, '-');
+    const char *at = dash ? dash + 1 : from;
+    h->has_base = micros(at, count_digits(at), &h->base);
+}
+
+/* ---- TensorFlow ---- */
+
+/* <worker>_<start>_<end>.metadata: an empty file, all is in its name. */
+static bool take_metadata(const char *name, struct import_hint *h)
+{
+    const char *worker_end = strchr(name, '_');
+    if (!text_ends(name, ".metadata") || !worker_end)
+        return false;
+    const size_t n = count_digits(worker_end + 1);
+    wall_ns start;
+    if (worker_end[1 + n] != '_' || !micros(worker_end + 1, n, &start))
+        return false;
+    h->has_base = true;
+    h->base = start;
+    import_place_keep(h->worker, name, (size_t)(worker_end - name));
+    import_worker_host(h->worker, '-', h->node);
+    return true;
+}
+
+/* .../<step>/plugins/profile/<when>/<host>.trace.json.gz, the metadata in <step>. Without it the
+ * machine is known from the name. */
+static bool is_tensorflow_file(const char *path, struct import_hint *h)
+{
+    char folder[PATH_LEN];
+    const char *name = base_of(path);
+    const char *end = strstr(name, ".trace.json");
+    if (!end || end == name || !strstr(path, "plugins/profile/"))
+        return false;
+    folder_above(path, 4, folder);
+    DIR *d = opendir(*folder ? folder : *path == '/' ? "/" : ".");
+    for (const struct dirent *f = d ? readdir(d) : NULL; f && !h->has_base; f = readdir(d))
+        take_metadata(f->d_name, h);
+    if (d)
+        closedir(d);
+    if (!*h->node)
+        import_place_keep(h->node, name, (size_t)(end - name));
+    return true;
+}
+
+/* ---- PyTorch ---- */
+
+/* host_1234.1700000000000000.pt.trace.json.gz */
+static bool is_pytorch_file(const char *name, struct import_hint *h)
+{
+    const char *end = strstr(name, ".pt.trace.json");
+    if (!end || end == name)
+        return false;
+    size_t n = (size_t)(end - name);
+    size_t at = n;
+    while (at > 0 && isdigit((unsigned char)name[at - 1]))
+        at--;
+    if (at > 1 && at < n && name[at - 1] == '.')
+        n = at - 1;
+    import_place_keep(h->worker, name, n);
+    import_worker_host(h->worker, '_', h->node);
+    return true;
+}
+
+/* "rank3", "rank_3", "rank-3" anywhere in the name */
+static void find_rank(const char *name, struct import_hint *h)
+{
+    const char *at = strcasestr(name, "rank");
+    if (!at)
+        return;
+    at += 4;
+    at += strchr("_-=", *at) && *at;
+    const size_t n = count_digits(at);
+    h->has_rank = n > 0 && n < 10;
+    if (h->has_rank)
+        h->rank = strtoll(at, NULL, 10);
+}
+
+enum place_kind import_place(const char *path, struct import_hint *hint)
+{
+    const char *name = base_of(path);
+    *hint = (struct import_hint){0};
+    if (text_ends(name, ".tmp"))
+        return PLACE_BEING;
+    if (strcmp(name, "python_stats") == 0 || strcmp(name, "python_stats.json") == 0) {
+        place_of_stats(path, hint);
+        return text_ends(name, ".json") ? PLACE_TRACE : PLACE_MARSHAL;
+    }
+    if (is_system_file(name, hint) || is_timeline_file(name, hint))
+        return PLACE_TRACE;
+    find_rank(name, hint);
+    if (is_tensorflow_file(path, hint) || is_pytorch_file(name, hint))
+        return PLACE_TRACE;
+    return PLACE_ANY;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The folder */
 
 /* From here on an importer is taken at its word. Below, a file that it then finds no trace in was
  * none. */
@@ -21,29 +221,26 @@ enum { HEAD = 64 << 10, SURE_FROM = 50 };
 
 /* ---- the walk ---- */
 
-struct import_folder_walk {
+struct folder_walk {
     struct folder *folder;
     const char *root; /* without links */
     size_t root_len, cap;
 };
 
-static void import_folder_add_file(struct import_folder_walk *w, const char *path)
+static void folder_add_file(struct folder_walk *w, const char *path)
 {
     struct folder *f = w->folder;
     if (f->n == FOLDER_FILES_MOST) {
         f->cut = true;
         return;
     }
-    if (f->n == w->cap) {
-        w->cap = w->cap ? w->cap * 2 : 64;
-        f->files = xrealloc(f->files, w->cap, sizeof *f->files);
-    }
     const char *kept = arena_strdup(&f->arena, path);
-    f->files[f->n++] = (struct folder_file){.path = kept, .name = kept + w->root_len + 1};
+    *VEC_ADD(f->files, f->n, w->cap) =
+        (struct folder_file){.path = kept, .name = kept + w->root_len + 1};
 }
 
 /* A link is as good as a file when it is one and lies in the folder. */
-static bool link_is_fine(const struct import_folder_walk *w, const char *path)
+static bool link_is_fine(const struct folder_walk *w, const char *path)
 {
     struct stat st;
     char real[PATH_LEN];
@@ -51,9 +248,9 @@ static bool link_is_fine(const struct import_folder_walk *w, const char *path)
            real[w->root_len] == '/' && stat(real, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static void walk_folder(struct import_folder_walk *w, const char *folder, unsigned depth);
+static void walk_folder(struct folder_walk *w, const char *folder, unsigned depth);
 
-static void import_folder_walk_entry(struct import_folder_walk *w, const char *path, unsigned depth)
+static void folder_walk_entry(struct folder_walk *w, const char *path, unsigned depth)
 {
     struct stat st;
     if (lstat(path, &st) < 0)
@@ -63,22 +260,22 @@ static void import_folder_walk_entry(struct import_folder_walk *w, const char *p
     else if (S_ISDIR(st.st_mode))
         w->folder->cut = true;
     else if (S_ISREG(st.st_mode) || (S_ISLNK(st.st_mode) && link_is_fine(w, path)))
-        import_folder_add_file(w, path);
+        folder_add_file(w, path);
 }
 
-static void walk_folder(struct import_folder_walk *w, const char *folder, unsigned depth)
+static void walk_folder(struct folder_walk *w, const char *folder, unsigned depth)
 {
     char path[PATH_LEN];
     struct err ignored;
     DIR *d = opendir(folder);
     for (const struct dirent *f = d ? readdir(d) : NULL; f && !w->folder->cut; f = readdir(d))
         if (f->d_name[0] != '.' && path_join(path, &ignored, "%s/%s", folder, f->d_name) == 0)
-            import_folder_walk_entry(w, path, depth);
+            folder_walk_entry(w, path, depth);
     if (d)
         closedir(d);
 }
 
-static int import_folder_by_name(const void *a, const void *b)
+static int folder_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct folder_file *)a)->name, ((const struct folder_file *)b)->name);
 }
@@ -86,7 +283,7 @@ static int import_folder_by_name(const void *a, const void *b)
 /* ---- the first bytes ---- */
 
 /* Of the file as it is when unpacked; 0 when it is empty or cannot be read. */
-static size_t import_folder_head_of(const char *path, char head[HEAD])
+static size_t folder_head_of(const char *path, char head[HEAD])
 {
     struct bytes_file file;
     struct inflate *z = NULL;
@@ -125,7 +322,7 @@ static void rank_of_head(const char *head, size_t n, struct import_hint *h)
 
 /* ---- what each file is ---- */
 
-/* A worker is one process. Without one the rank is, else the file stands for itself. */
+/* A worker is one process. Without one the rank is, else the file represents itself. */
 static void name_process(struct folder_file *x)
 {
     const struct import_hint *h = &x->hint;
@@ -137,8 +334,8 @@ static void name_process(struct folder_file *x)
         snprintf(x->process, sizeof x->process, "%.*s", FOLDER_NAME_LEN - 1, x->name);
 }
 
-static void import_folder_look_at(struct folder_file *x, const struct importer *format,
-                                  char head[HEAD + 1])
+static void folder_look_at(struct folder_file *x, const struct importer *format,
+                           char head[HEAD + 1])
 {
     const enum place_kind kind = import_place(x->path, &x->hint);
     if (kind == PLACE_BEING) {
@@ -150,7 +347,7 @@ static void import_folder_look_at(struct folder_file *x, const struct importer *
         x->lost = true;
         return;
     }
-    const size_t n = import_folder_head_of(x->path, head);
+    const size_t n = folder_head_of(x->path, head);
     head[n] = '\0';
     x->format = format ? format : importer_sniff(head, n);
     if (!x->format) {
@@ -163,11 +360,11 @@ static void import_folder_look_at(struct folder_file *x, const struct importer *
     name_process(x);
 }
 
-static void import_folder_look_at_all(struct folder *f, const struct importer *format)
+static void folder_look_at_all(struct folder *f, const struct importer *format)
 {
     char *head = xmalloc(HEAD + 1);
     for (size_t i = 0; i < f->n; i++) {
-        import_folder_look_at(&f->files[i], format, head);
+        folder_look_at(&f->files[i], format, head);
         f->n_read += !f->files[i].skipped;
     }
     free(head);
@@ -192,8 +389,8 @@ static void share_node(struct folder *f)
 
 /* ---- opening ---- */
 
-static void import_folder_open_file(struct folder *f, const char *path, const char *real,
-                                    const struct importer *format)
+static void folder_open_file(struct folder *f, const char *path, const char *real,
+                             const struct importer *format)
 {
     const char *slash = strrchr(path, '/');
     f->single = true;
@@ -211,12 +408,12 @@ static void import_folder_open_file(struct folder *f, const char *path, const ch
 static int open_folder(struct folder *f, const char *path, const char *real,
                        const struct importer *format, struct err *e)
 {
-    struct import_folder_walk w = {
+    struct folder_walk w = {
         .folder = f, .root = real, .root_len = strcmp(real, "/") ? strlen(real) : 0};
     walk_folder(&w, real, 0);
     if (f->n)
-        qsort(f->files, f->n, sizeof *f->files, import_folder_by_name);
-    import_folder_look_at_all(f, format);
+        qsort(f->files, f->n, sizeof *f->files, folder_by_name);
+    folder_look_at_all(f, format);
     share_node(f);
     if (f->n == 0)
         return err_set(e, ERR_FORMAT, "'%s': the folder is empty", path);
@@ -234,7 +431,7 @@ int folder_open(struct folder *f, const char *path, const struct importer *forma
     if (stat(path, &st) < 0 || !realpath(path, real))
         return err_sys(e, "'%s'", path);
     if (!S_ISDIR(st.st_mode)) {
-        import_folder_open_file(f, path, real, format);
+        folder_open_file(f, path, real, format);
         return 0;
     }
     const int rc = open_folder(f, path, real, format, e);

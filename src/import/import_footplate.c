@@ -5,8 +5,147 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "import/footplate_in.h"
+#include "import/footplate_internal.h"
 #include "json/json.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * One record */
+
+/* Keys that mean something among the arguments of an event; others are the arguments. */
+#define BIT(k) (UINT64_C(1) << (k))
+#define IN_ARGS                                                                                    \
+    (BIT(F_VALUE) | BIT(F_CORRELATION) | BIT(F_EXTERNAL) | BIT(F_STEP) | BIT(F_MODE) |             \
+     BIT(F_CATEGORY) | BIT(F_END) | BIT(F_TEXT) | BIT(F_REAL))
+
+static void fp_keep(struct fp_record *r, const struct json_item *it)
+{
+    r->seen |= BIT(it->id);
+    r->item[it->id] = *it;
+}
+
+static void add_text(struct footplate *f, const struct json_text *t)
+{
+    struct fp_record *r = &f->record;
+    const size_t room = sizeof r->args - r->args_len;
+    r->args_cut |= t->len >= room;
+    r->args_len += (uint32_t)json_decode(t, r->args + r->args_len, room, &f->scan.faults);
+}
+
+static void add_arg(struct footplate *f, const struct json_item *it)
+{
+    static const struct json_text line = {.p = "\n", .len = 1}, equals = {.p = "=", .len = 1};
+    if (f->record.args_len)
+        add_text(f, &line);
+    add_text(f, &it->key);
+    add_text(f, &equals);
+    add_text(f, &it->text);
+}
+
+/* The members of args or fp. */
+static enum json_kind fp_args(struct footplate *f)
+{
+    struct json_item it;
+    for (;;) {
+        enum json_kind kind = json_next(&f->scan, &it);
+        if (kind == JS_OBJECT || kind == JS_ARRAY) {
+            kind = json_skip(&f->scan, NULL);
+            if (kind == JS_END)
+                continue;
+        }
+        if (kind == JS_END || kind >= JS_LOST)
+            return kind;
+        if (it.id && (IN_ARGS >> it.id & 1 || (it.id == F_COUNT && kind == JS_NUMBER)))
+            fp_keep(&f->record, &it);
+        else if (kind == JS_STRING)
+            add_arg(f, &it);
+        if (kind == JS_NUMBER) {
+            f->record.only = it;
+            f->record.has_only = true;
+        }
+    }
+}
+
+/* Passes over the object or array just entered; `out` is the whole of it. Needs a hold. */
+static enum json_kind fp_skip(struct footplate *f, struct json_text *out)
+{
+    const enum json_kind kind = json_skip(&f->scan, out);
+    if (kind == JS_END) { /* the bracket that was entered is before it */
+        out->p--;
+        out->len++;
+    }
+    return kind;
+}
+
+static enum json_kind read_inner(struct footplate *f, struct json_item *it)
+{
+    if (it->kind == JS_OBJECT && (it->id == F_ARGS || it->id == F_FP))
+        return fp_args(f);
+    const enum json_kind kind = fp_skip(f, &it->text);
+    if (kind == JS_END && it->id)
+        fp_keep(&f->record, it);
+    return kind;
+}
+
+static enum json_kind fp_read_more(struct footplate *f)
+{
+    struct json_item it;
+    for (;;) {
+        enum json_kind kind = json_next(&f->scan, &it);
+        if (kind == JS_OBJECT || kind == JS_ARRAY) {
+            kind = read_inner(f, &it);
+            if (kind == JS_END)
+                continue;
+        }
+        if (kind == JS_END || kind >= JS_LOST)
+            return kind;
+        if (it.id)
+            fp_keep(&f->record, &it);
+    }
+}
+
+/* Reads the members of the object that the scanner has just entered: JS_END, or a kind from JS_LOST
+ * on. fp_read_more goes on with an object of which some are read already. */
+static enum json_kind fp_read(void *ctx)
+{
+    struct footplate *f = ctx;
+    f->record.seen = 0;
+    f->record.args_len = 0;
+    f->record.has_only = f->record.args_cut = false;
+    return fp_read_more(f);
+}
+
+/* ---- values ---- */
+
+int64_t fp_int(const struct footplate *f, enum footplate_key k, int64_t otherwise)
+{
+    int64_t v;
+    return fp_has(f, k) && json_int(&f->record.item[k], &v) ? v : otherwise;
+}
+
+void fp_text(struct footplate *f, enum footplate_key k, char *to, size_t room)
+{
+    to[0] = '\0';
+    if (fp_has(f, k) && f->record.item[k].kind == JS_STRING)
+        json_decode(&f->record.item[k].text, to, room, &f->scan.faults);
+}
+
+bool fp_is(const struct footplate *f, enum footplate_key k, const char *text)
+{
+    const struct json_item *it = &f->record.item[k];
+    return fp_has(f, k) && it->kind == JS_STRING && json_text_is(&it->text, text, strlen(text));
+}
+
+unsigned fp_word(const struct footplate *f, enum footplate_key k, const char *const *names,
+                 unsigned n, unsigned otherwise)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (fp_is(f, k, names[i]))
+            return i;
+    return otherwise;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The file */
 
 enum { VERSION_MOST = 1 };
 
@@ -18,7 +157,7 @@ static const char *const key_names[] = {
 
 /* ---- lists of records ---- */
 
-static enum json_kind import_footplate_read_list(struct footplate *f, void (*tell)(void *f))
+static enum json_kind fp_read_list(struct footplate *f, void (*tell)(void *f))
 {
     struct json_elements x = {.scan = &f->scan, .read = fp_read, .tell = tell, .ctx = f};
     const enum json_kind kind = json_elements(&x);
@@ -28,7 +167,7 @@ static enum json_kind import_footplate_read_list(struct footplate *f, void (*tel
 
 static enum json_kind read_trace_events(struct footplate *f)
 {
-    const enum json_kind kind = import_footplate_read_list(f, fp_tell_trace_event);
+    const enum json_kind kind = fp_read_list(f, fp_put_trace_event);
     fp_flush_events(f);
     fp_flush_row(f);
     return kind;
@@ -40,8 +179,8 @@ static const struct {
     enum footplate_key key;
     void (*tell)(void *f);
 } lists[] = {
-    {F_NODES, fp_tell_node},  {F_TRACKS, fp_tell_track}, {F_SERIES, fp_tell_series},
-    {F_LOSSES, fp_tell_loss}, {F_MARKS, fp_tell_mark},
+    {F_NODES, fp_put_node},  {F_TRACKS, fp_put_track}, {F_SERIES, fp_put_series},
+    {F_LOSSES, fp_put_loss}, {F_MARKS, fp_put_mark},
 };
 
 static enum json_kind read_about(struct footplate *f)
@@ -49,7 +188,7 @@ static enum json_kind read_about(struct footplate *f)
     struct json_text raw;
     const enum json_kind kind = fp_skip(f, &raw);
     if (kind == JS_END)
-        fp_tell_run(f, &raw);
+        fp_put_run(f, &raw);
     return kind;
 }
 
@@ -57,7 +196,7 @@ static enum json_kind read_head_member(struct footplate *f, const struct json_it
 {
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         if (it->kind == JS_ARRAY && it->id == lists[i].key)
-            return import_footplate_read_list(f, lists[i].tell);
+            return fp_read_list(f, lists[i].tell);
     if (it->kind == JS_OBJECT && it->id == F_ABOUT)
         return read_about(f);
     if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
@@ -69,7 +208,7 @@ static enum json_kind read_head_member(struct footplate *f, const struct json_it
     return JS_END;
 }
 
-static enum json_kind import_footplate_read_head(struct footplate *f)
+static enum json_kind fp_read_head(struct footplate *f)
 {
     struct json_item it;
     for (;;) {
@@ -86,12 +225,11 @@ static enum json_kind import_footplate_read_head(struct footplate *f)
     return JS_END;
 }
 
-static enum json_kind import_footplate_read_top_member(struct footplate *f,
-                                                       const struct json_item *it)
+static enum json_kind fp_read_top_member(struct footplate *f, const struct json_item *it)
 {
     if (it->kind == JS_OBJECT && it->id == F_FOOTPLATE) {
         f->ours = true;
-        return import_footplate_read_head(f);
+        return fp_read_head(f);
     }
     if (it->kind == JS_ARRAY && it->id == F_EVENTS && f->ours)
         return read_trace_events(f);
@@ -109,7 +247,7 @@ static enum json_kind read_trace(struct footplate *f, const struct json_item *fi
     enum json_kind kind = first->kind;
     while (kind != JS_END) {
         if (kind < JS_LOST)
-            kind = import_footplate_read_top_member(f, &it);
+            kind = fp_read_top_member(f, &it);
         if (kind != JS_END && kind != JS_LOST)
             return kind;
         kind = json_next(&f->scan, &it);
@@ -121,28 +259,27 @@ static enum json_kind read_trace(struct footplate *f, const struct json_item *fi
 
 /* ---- lines ---- */
 
-static void import_footplate_tell_first(void *ctx)
+static void fp_put_first(void *ctx)
 {
     struct footplate *f = ctx;
     const struct json_item *about = &f->record.item[F_ABOUT];
     f->ours = true;
     f->version = fp_int(f, F_VERSION, 0);
     if (fp_has(f, F_ABOUT) && about->kind == JS_OBJECT)
-        fp_tell_run(f, &about->text);
+        fp_put_run(f, &about->text);
 }
 
 static const struct {
     const char *type;
     void (*tell)(void *f);
 } types[] = {
-    {"sample", fp_tell_sample}, {"event", fp_tell_event},
-    {"series", fp_tell_series}, {"track", fp_tell_track},
-    {"node", fp_tell_node},     {"loss", fp_tell_loss},
-    {"mark", fp_tell_mark},     {"footplate", import_footplate_tell_first},
+    {"sample", fp_put_sample}, {"event", fp_emit_event},    {"series", fp_put_series},
+    {"track", fp_put_track},   {"node", fp_put_node},       {"loss", fp_put_loss},
+    {"mark", fp_put_mark},     {"footplate", fp_put_first},
 };
 
 /* Steps and operators follow from the events; lines of other types are of newer versions. */
-static void tell_line(void *ctx)
+static void put_line(void *ctx)
 {
     struct footplate *f = ctx;
     for (size_t i = 0; i < COUNT_OF(types); i++)
@@ -153,9 +290,9 @@ static void tell_line(void *ctx)
     f->result->count[IMPORTED_PHASES] += !fp_is(f, F_TYPE, "step") && !fp_is(f, F_TYPE, "op");
 }
 
-static enum json_kind import_footplate_read_lines(struct footplate *f)
+static enum json_kind fp_read_lines(struct footplate *f)
 {
-    const enum json_kind kind = import_footplate_read_list(f, tell_line);
+    const enum json_kind kind = fp_read_list(f, put_line);
     fp_flush_events(f);
     fp_flush_row(f);
     return kind;
@@ -164,7 +301,7 @@ static enum json_kind import_footplate_read_lines(struct footplate *f)
 /* ---- the whole ---- */
 
 /* The first member tells traces from lines. */
-static enum json_kind import_footplate_read_all(struct footplate *f)
+static enum json_kind fp_read_all(struct footplate *f)
 {
     struct json_item it;
     enum json_kind kind;
@@ -186,12 +323,12 @@ static enum json_kind import_footplate_read_all(struct footplate *f)
     } while (kind == JS_AGAIN);
     if (kind != JS_END)
         return kind;
-    tell_line(f);
-    return import_footplate_read_lines(f);
+    put_line(f);
+    return fp_read_lines(f);
 }
 
-/* Only what was cut behind its head still gives what it has. */
-static int import_footplate_judge(const struct footplate *f, enum json_kind kind, struct err *e)
+/* Only what was cut after its head still gives what it has. */
+static int fp_judge(const struct footplate *f, enum json_kind kind, struct err *e)
 {
     const struct err *why = json_error(&f->scan);
     if (kind == JS_FAILED)
@@ -208,8 +345,7 @@ static int import_footplate_judge(const struct footplate *f, enum json_kind kind
     return 0;
 }
 
-static int import_footplate_run(const struct import_ask *ask, struct import_result *out,
-                                struct err *e)
+static int fp_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
     struct footplate *f = xcalloc(1, sizeof *f);
     *out = (struct import_result){.rank = -1, .world_size = -1};
@@ -218,12 +354,12 @@ static int import_footplate_run(const struct import_ask *ask, struct import_resu
     f->lanes = 1;
     json_keys_init(&f->keys, key_names, COUNT_OF(key_names));
     json_open(&f->scan, ask->in, &(struct json_options){.keys = &f->keys, .many = true});
-    const enum json_kind kind = import_footplate_read_all(f);
+    const enum json_kind kind = fp_read_all(f);
     fp_flush_events(f);
     fp_flush_row(f);
     out->faults = f->scan.faults;
     out->bytes = json_position(&f->scan);
-    const int rc = import_footplate_judge(f, kind, e);
+    const int rc = fp_judge(f, kind, e);
     json_close(&f->scan);
     fp_rows_free(f);
     texts_clear(&f->texts);
@@ -233,7 +369,7 @@ static int import_footplate_run(const struct import_ask *ask, struct import_resu
     return rc;
 }
 
-static int import_footplate_sniff(const char *head, size_t n)
+static int fp_sniff(const char *head, size_t n)
 {
     static const char *const begins[] = {"{\"footplate\":{", "{\"type\":\"footplate\""};
     for (size_t i = 0; i < COUNT_OF(begins); i++)
@@ -245,6 +381,6 @@ static int import_footplate_sniff(const char *head, size_t n)
 const struct importer importer_footplate = {
     .name = "footplate",
     .help = "a Footplate export (Chrome trace or JSON Lines)",
-    .sniff = import_footplate_sniff,
-    .run = import_footplate_run,
+    .sniff = fp_sniff,
+    .run = fp_run,
 };

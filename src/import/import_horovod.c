@@ -10,14 +10,14 @@
  *     {"ph": "E", "ts": 8781515, "pid": 1},
  *     {"ph": "i", "name": "CYCLE_START", "ts": 8781600, "s": "g"},
  *
- * A "process" is a tensor. Times count from the start that the first line tells; in timelines of
+ * A "process" is a tensor. Times count from the start of the first line; in timelines of
  * old there is none, and they are the machine's monotonic clock. The array is often not closed. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "import/import_out.h"
-#include "import/import_who.h"
+#include "import/importer.h"
 #include "json/json.h"
 
 #define KEYS(X)                                                                                    \
@@ -30,7 +30,7 @@
     X(START, "start_time_since_epoch_in_micros")
 
 #define X(id, text) H_##id,
-enum import_horovod_key { H_NONE, KEYS(X) H_N };
+enum hvd_key { H_NONE, KEYS(X) H_N };
 #undef X
 
 #define X(id, text) text,
@@ -40,7 +40,7 @@ static const char *const key_names[] = {KEYS(X)};
 /* What is not about a tensor. */
 enum { CYCLES = 0 };
 
-/* As it stands in the timeline; texts are of the window. */
+/* As it is in the timeline; texts are of the window. */
 struct hvd_event {
     char ph;
     bool has_ts, has_start;
@@ -55,7 +55,7 @@ struct hvd {
     struct json_scan scan;
     struct json_keys keys;
     struct hvd_event event;
-    bool has_base, told_base, warned, ranked;
+    bool has_base, put_base, warned, ranked;
     int64_t base_ns;
     uint32_t pid;
     char **tensors; /* whole names, by number of the tensor */
@@ -67,7 +67,7 @@ struct hvd {
 
 /* Without a base the times are the monotonic clock of the machine that wrote them: right where
  * that is this one. */
-static bool import_horovod_time_of(struct hvd *h, mono_ns *out)
+static bool hvd_time_of(struct hvd *h, mono_ns *out)
 {
     const struct hvd_event *v = &h->event;
     int64_t t;
@@ -91,7 +91,7 @@ static bool import_horovod_time_of(struct hvd *h, mono_ns *out)
 
 /* ---- tensors ---- */
 
-static void name_tensor(struct hvd *h)
+static void hvd_name_tensor(struct hvd *h)
 {
     const int64_t id = h->event.pid;
     if (id < 0 || id >= OUT_TRACKS_MOST) {
@@ -117,22 +117,22 @@ static const char *tensor_of(const struct hvd *h)
 }
 
 /* Names of tensors differ at their end, so the end is what is shown of a long one. */
-static const char *import_horovod_shown(const char *tensor)
+static const char *hvd_shown(const char *tensor)
 {
     const size_t n = strlen(tensor);
     return n < TRACK_NAME_LEN ? tensor : tensor + (n - (TRACK_NAME_LEN - 1));
 }
 
-static uint32_t import_horovod_track_of(struct hvd *h)
+static uint32_t hvd_track_of(struct hvd *h)
 {
     const char *tensor = tensor_of(h);
     const uint32_t track =
         out_track(&h->out, TRACK_THREAD, h->pid, (uint64_t)MAX_OF(h->event.pid, CYCLES));
-    out_name(&h->out, track, "horovod", tensor ? import_horovod_shown(tensor) : "");
+    out_name(&h->out, track, "horovod", tensor ? hvd_shown(tensor) : "");
     return track;
 }
 
-static const char *import_horovod_args_of(struct hvd *h)
+static const char *hvd_args_of(struct hvd *h)
 {
     static const char key[] = "tensor=";
     const char *tensor = tensor_of(h);
@@ -154,7 +154,7 @@ static const char *keep_name(struct hvd *h)
 }
 
 /* "4": rank 4 has the tensor ready. */
-static bool import_horovod_rank_in(const struct json_text *t, int64_t *rank)
+static bool hvd_rank_in(const struct json_text *t, int64_t *rank)
 {
     *rank = 0;
     for (uint32_t i = 0; i < t->len; i++) {
@@ -165,97 +165,97 @@ static bool import_horovod_rank_in(const struct json_text *t, int64_t *rank)
     return t->len > 0 && t->len < 10;
 }
 
-static void import_horovod_tell_mark(struct hvd *h, const char *name, int64_t value)
+static void hvd_put_mark(struct hvd *h, const char *name, int64_t value)
 {
     struct event v = {.kind = EVENT_MARK, .category = CAT_COMM, .value = value};
-    if (!import_horovod_time_of(h, &v.at))
+    if (!hvd_time_of(h, &v.at))
         return;
     v.name = name ? texts_keep(&h->out.texts, name, strlen(name))->p : keep_name(h);
-    v.args = import_horovod_args_of(h);
-    out_event(&h->out, import_horovod_track_of(h), &v);
+    v.args = hvd_args_of(h);
+    out_event(&h->out, hvd_track_of(h), &v);
 }
 
-static void import_horovod_tell_span(struct hvd *h, bool begins)
+static void hvd_put_span(struct hvd *h, bool begins)
 {
     struct event v = {.kind = EVENT_SPAN, .category = CAT_COMM, .dur_ns = h->event.dur_ns};
-    if (!import_horovod_time_of(h, &v.at))
+    if (!hvd_time_of(h, &v.at))
         return;
     if (v.dur_ns < 0) {
         h->result->count[IMPORTED_NEGATIVE]++;
         v.dur_ns = 0;
     }
     v.name = keep_name(h);
-    v.args = import_horovod_args_of(h);
+    v.args = hvd_args_of(h);
     if (begins)
-        out_begin(&h->out, import_horovod_track_of(h), &v);
+        out_begin(&h->out, hvd_track_of(h), &v);
     else
-        out_event(&h->out, import_horovod_track_of(h), &v);
+        out_event(&h->out, hvd_track_of(h), &v);
 }
 
 /* Complete events are ticks of ranks; some writers gave them a duration that is none. */
-static void tell_complete(struct hvd *h)
+static void hvd_put_complete(struct hvd *h)
 {
     int64_t rank;
-    if (!import_horovod_rank_in(&h->event.name, &rank)) {
-        import_horovod_tell_span(h, false);
+    if (!hvd_rank_in(&h->event.name, &rank)) {
+        hvd_put_span(h, false);
         return;
     }
     h->result->count[IMPORTED_CAPPED] += h->event.dur_ns > 0;
-    import_horovod_tell_mark(h, "rank ready", rank);
+    hvd_put_mark(h, "rank ready", rank);
 }
 
-static void import_horovod_tell_metadata(struct hvd *h)
+static void hvd_put_metadata(struct hvd *h)
 {
     if (!json_is(&h->event.name, "process_name"))
         return;
-    if (h->event.has_start && !h->told_base) { /* it knows better than the hint */
-        h->has_base = h->told_base = true;
+    if (h->event.has_start && !h->put_base) { /* it knows better than the hint */
+        h->has_base = h->put_base = true;
         h->base_ns = h->event.start_ns;
     }
     if (h->event.tensor.len)
-        name_tensor(h);
+        hvd_name_tensor(h);
 }
 
-static void import_horovod_tell_end(struct hvd *h)
+static void hvd_put_end(struct hvd *h)
 {
     mono_ns at;
-    if (import_horovod_time_of(h, &at))
-        out_end(&h->out, import_horovod_track_of(h), at);
+    if (hvd_time_of(h, &at))
+        out_end(&h->out, hvd_track_of(h), at);
 }
 
-static void import_horovod_tell_rank(struct hvd *h)
+static void hvd_put_rank(struct hvd *h)
 {
     struct event v;
     mono_ns at;
-    if (h->ranked || !h->ask->hint.has_rank || !h->event.has_ts || !import_horovod_time_of(h, &at))
+    if (h->ranked || !h->ask->hint.has_rank || !h->event.has_ts || !hvd_time_of(h, &at))
         return;
     h->ranked = true;
     h->result->rank = h->ask->hint.rank;
     v = import_rank_event(h->result->rank, at);
     v.name = texts_keep(&h->out.texts, v.name, strlen(v.name))->p;
-    out_event(&h->out, import_horovod_track_of(h), &v);
+    out_event(&h->out, hvd_track_of(h), &v);
 }
 
-static void import_horovod_tell(void *ctx)
+static void hvd_put(void *ctx)
 {
     struct hvd *h = ctx;
     if (h->event.ph != 'M')
-        import_horovod_tell_rank(h);
+        hvd_put_rank(h);
     switch (h->event.ph) {
     case 'M':
-        import_horovod_tell_metadata(h);
+        hvd_put_metadata(h);
         break;
     case 'B':
-        import_horovod_tell_span(h, true);
+        hvd_put_span(h, true);
         break;
     case 'E':
-        import_horovod_tell_end(h);
+        hvd_put_end(h);
         break;
     case 'X':
-        tell_complete(h);
+        hvd_put_complete(h);
         break;
     case 'i':
-        import_horovod_tell_mark(h, NULL, 0);
+        hvd_put_mark(h, NULL, 0);
         break;
     default:
         h->result->count[IMPORTED_PHASES]++;
@@ -264,7 +264,7 @@ static void import_horovod_tell(void *ctx)
 
 /* ---- reading ---- */
 
-static void import_horovod_take(struct hvd_event *v, const struct json_item *it)
+static void hvd_take(struct hvd_event *v, const struct json_item *it)
 {
     switch (it->id) {
     case H_NAME:
@@ -289,7 +289,7 @@ static void import_horovod_take(struct hvd_event *v, const struct json_item *it)
     }
 }
 
-static void import_horovod_take_arg(struct hvd_event *v, const struct json_item *it)
+static void hvd_take_arg(struct hvd_event *v, const struct json_item *it)
 {
     if (it->id == H_NAME)
         v->tensor = it->text;
@@ -298,7 +298,7 @@ static void import_horovod_take_arg(struct hvd_event *v, const struct json_item 
 }
 
 /* The members of an event, or with `args` those of its arguments. */
-static enum json_kind import_horovod_read_members(struct hvd *h, bool args)
+static enum json_kind hvd_read_members(struct hvd *h, bool args)
 {
     struct json_item it;
     for (;;) {
@@ -306,26 +306,26 @@ static enum json_kind import_horovod_read_members(struct hvd *h, bool args)
         if (kind == JS_END || kind >= JS_LOST)
             return kind;
         if (kind == JS_OBJECT && it.id == H_ARGS && !args)
-            kind = import_horovod_read_members(h, true);
+            kind = hvd_read_members(h, true);
         else if (kind == JS_OBJECT || kind == JS_ARRAY)
             kind = json_skip(&h->scan, NULL);
         else if (args)
-            import_horovod_take_arg(&h->event, &it);
+            hvd_take_arg(&h->event, &it);
         else
-            import_horovod_take(&h->event, &it);
+            hvd_take(&h->event, &it);
         if (kind >= JS_LOST)
             return kind;
     }
 }
 
-static enum json_kind read_event(void *ctx)
+static enum json_kind hvd_read_event(void *ctx)
 {
     struct hvd *h = ctx;
     h->event = (struct hvd_event){.pid = -1};
-    return import_horovod_read_members(h, false);
+    return hvd_read_members(h, false);
 }
 
-static enum json_kind import_horovod_read_top(struct hvd *h, bool *array)
+static enum json_kind hvd_read_top(struct hvd *h, bool *array)
 {
     struct json_item it;
     enum json_kind kind = json_next(&h->scan, &it);
@@ -333,7 +333,7 @@ static enum json_kind import_horovod_read_top(struct hvd *h, bool *array)
         return kind;
     *array = true;
     struct json_elements all = {
-        .scan = &h->scan, .read = read_event, .tell = import_horovod_tell, .ctx = h};
+        .scan = &h->scan, .read = hvd_read_event, .tell = hvd_put, .ctx = h};
     kind = json_elements(&all);
     h->result->count[IMPORTED_PHASES] += all.others;
     if (all.unclosed) /* the usual end of such a file */
@@ -341,7 +341,7 @@ static enum json_kind import_horovod_read_top(struct hvd *h, bool *array)
     return kind == JS_END ? json_next(&h->scan, &it) : kind;
 }
 
-static int import_horovod_judge(const struct hvd *h, enum json_kind kind, bool array, struct err *e)
+static int hvd_judge(const struct hvd *h, enum json_kind kind, bool array, struct err *e)
 {
     const struct err *why = json_error(&h->scan);
     if (kind == JS_FAILED)
@@ -353,8 +353,7 @@ static int import_horovod_judge(const struct hvd *h, enum json_kind kind, bool a
     return 0;
 }
 
-static int import_horovod_run(const struct import_ask *ask, struct import_result *out,
-                              struct err *e)
+static int hvd_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
     struct hvd *h = xcalloc(1, sizeof *h);
     bool array = false;
@@ -367,11 +366,11 @@ static int import_horovod_run(const struct import_ask *ask, struct import_result
     out_open(&h->out, ask->sink, out);
     json_keys_init(&h->keys, key_names, COUNT_OF(key_names));
     json_open(&h->scan, ask->in, &(struct json_options){.keys = &h->keys});
-    const enum json_kind kind = import_horovod_read_top(h, &array);
+    const enum json_kind kind = hvd_read_top(h, &array);
     out_close(&h->out);
     out->faults = h->scan.faults;
     out->bytes = json_position(&h->scan);
-    const int rc = import_horovod_judge(h, kind, array, e);
+    const int rc = hvd_judge(h, kind, array, e);
     json_close(&h->scan);
     for (size_t i = 0; i < h->n_tensors; i++)
         free(h->tensors[i]);
@@ -380,9 +379,9 @@ static int import_horovod_run(const struct import_ask *ask, struct import_result
     return rc;
 }
 
-/* Horovod leaves no space before the number; others that cut its timeline into pieces and write
+/* Horovod leaves no space before the number; others that cut its timeline into parts and write
  * them anew do. */
-static int import_horovod_sniff(const char *head, size_t n)
+static int hvd_sniff(const char *head, size_t n)
 {
     static const char start_key[] = "\"start_time_since_epoch_in_micros\":";
     size_t at = 0;
@@ -400,6 +399,6 @@ static int import_horovod_sniff(const char *head, size_t n)
 const struct importer importer_horovod = {
     .name = "horovod",
     .help = "Horovod timeline (HOROVOD_TIMELINE)",
-    .sniff = import_horovod_sniff,
-    .run = import_horovod_run,
+    .sniff = hvd_sniff,
+    .run = hvd_run,
 };

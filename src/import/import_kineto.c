@@ -2,13 +2,13 @@
 /* import_kineto.c - Chrome traces, above all those of PyTorch's profiler, of all ages.
  *
  * The top level is an object with traceEvents, or the bare array. What says which rank it is may
- * come before the events or behind them. */
+ * come before the events or after them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
 #include "base/mem.h"
-#include "import/kineto.h"
+#include "import/kineto_internal.h"
 #include "json/json.h"
 
 #define KEY(id, key, kept) key,
@@ -17,8 +17,8 @@ static const char *const key_names[] = {
 };
 #undef KEY
 
-/* Arguments that are common, not kept, and no counter's: the scanner does not even tell of them. */
-static const uint8_t not_told[] = {
+/* Arguments that are common, not kept, and no counter's: the scanner skips them. */
+static const uint8_t not_reported[] = {
     K_TRACE_NAME,      K_TRACE_ITERATION, K_PROFILER_INDEX, K_EV_IDX,
     K_RECORD_FUNCTION, K_SEQUENCE,        K_FORWARD_THREAD, K_CALL_STACK,
     K_INPUT_STRIDES,   K_CONCRETE_INPUTS, K_EXTERNAL_TS,    K_CBID,
@@ -30,8 +30,8 @@ static const uint8_t not_told[] = {
 void kineto_keys_init(struct json_keys *keys)
 {
     json_keys_init(keys, key_names, COUNT_OF(key_names));
-    for (size_t i = 0; i < COUNT_OF(not_told); i++)
-        json_keys_ignore(keys, not_told[i]);
+    for (size_t i = 0; i < COUNT_OF(not_reported); i++)
+        json_keys_ignore(keys, not_reported[i]);
 }
 
 /* ---- the file ---- */
@@ -50,7 +50,7 @@ static enum json_kind read_events(struct kineto *k)
     struct json_elements all = {
         .scan = &k->scan,
         .read = has_avx2() ? kineto_read_avx2 : kineto_read,
-        .tell = kineto_tell,
+        .tell = kineto_put,
         .ctx = k,
     };
     const enum json_kind kind = json_elements(&all);
@@ -84,8 +84,8 @@ static void take_base(struct kineto *k, const struct json_item *it)
         kineto_set_base(k, ns);
 }
 
-static enum json_kind import_kineto_read_top_member(struct kineto *k, const struct json_item *it,
-                                                    bool *events)
+static enum json_kind kineto_read_top_member(struct kineto *k, const struct json_item *it,
+                                             bool *events)
 {
     if (it->kind == JS_ARRAY && it->id == K_TRACE_EVENTS) {
         *events = true;
@@ -100,7 +100,7 @@ static enum json_kind import_kineto_read_top_member(struct kineto *k, const stru
     return JS_END;
 }
 
-static enum json_kind import_kineto_read_members(struct kineto *k, bool *events)
+static enum json_kind kineto_read_members(struct kineto *k, bool *events)
 {
     struct json_item it;
     enum json_kind kind;
@@ -109,12 +109,12 @@ static enum json_kind import_kineto_read_members(struct kineto *k, bool *events)
         if (kind == JS_END)
             return kind;
         if (kind < JS_LOST)
-            kind = import_kineto_read_top_member(k, &it, events);
+            kind = kineto_read_top_member(k, &it, events);
     } while (kind == JS_END || kind == JS_LOST);
     return kind;
 }
 
-static enum json_kind import_kineto_read_top(struct kineto *k, bool *events)
+static enum json_kind kineto_read_top(struct kineto *k, bool *events)
 {
     struct json_item it;
     enum json_kind kind = json_next(&k->scan, &it);
@@ -122,14 +122,13 @@ static enum json_kind import_kineto_read_top(struct kineto *k, bool *events)
         *events = true;
         kind = read_events(k);
     } else if (kind == JS_OBJECT) {
-        kind = import_kineto_read_members(k, events);
+        kind = kineto_read_members(k, events);
     }
-    return kind == JS_END ? json_next(&k->scan, &it) : kind; /* behind the end */
+    return kind == JS_END ? json_next(&k->scan, &it) : kind; /* after the end */
 }
 
-/* A trace that is cut, or is broken behind its events, gives what it has. */
-static int import_kineto_judge(const struct kineto *k, enum json_kind kind, bool events,
-                               struct err *e)
+/* A trace that is cut, or is broken after its events, gives what it has. */
+static int kineto_judge(const struct kineto *k, enum json_kind kind, bool events, struct err *e)
 {
     const struct err *why = json_error(&k->scan);
     if (kind == JS_FAILED)
@@ -146,7 +145,7 @@ static int import_kineto_judge(const struct kineto *k, enum json_kind kind, bool
     return 0;
 }
 
-static int import_kineto_run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int kineto_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
     struct kineto *k = xcalloc(1, sizeof *k);
     bool events = false;
@@ -157,18 +156,18 @@ static int import_kineto_run(const struct import_ask *ask, struct import_result 
     kineto_cats_init(&k->cats);
     kineto_keys_init(&k->keys);
     json_open(&k->scan, ask->in, &(struct json_options){.keys = &k->keys});
-    const enum json_kind kind = import_kineto_read_top(k, &events);
-    kineto_tell_rest(k);
+    const enum json_kind kind = kineto_read_top(k, &events);
+    kineto_put_rest(k);
     out_close(&k->out);
     out->faults = k->scan.faults;
     out->bytes = json_position(&k->scan);
-    const int rc = import_kineto_judge(k, kind, events, e);
+    const int rc = kineto_judge(k, kind, events, e);
     json_close(&k->scan);
     free(k);
     return rc;
 }
 
-static int import_kineto_sniff(const char *head, size_t n)
+static int kineto_sniff(const char *head, size_t n)
 {
     size_t at = n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     while (at < n && (head[at] == ' ' || head[at] == '\n' || head[at] == '\r' || head[at] == '\t'))
@@ -179,12 +178,12 @@ static int import_kineto_sniff(const char *head, size_t n)
         return 90;
     if (memmem(head, n, "\"ph\"", 4))
         return 60;
-    return 10; /* traceEvents may stand far behind */
+    return 10; /* traceEvents may be far after */
 }
 
 const struct importer importer_kineto = {
     .name = "kineto",
     .help = "PyTorch profiler (Kineto) and other Chrome traces",
-    .sniff = import_kineto_sniff,
-    .run = import_kineto_run,
+    .sniff = kineto_sniff,
+    .run = kineto_run,
 };

@@ -4,11 +4,106 @@
 
 #include <stdlib.h>
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "base/mem.h"
 #include "record/event.h"
 
-enum { NONE = UINT32_MAX, SLOTS_FIRST = 256 };
+/* ------------------------------------------------------------------------------------------------
+ * Texts */
+
+enum { SLOTS_FIRST = 4096, TEXTS_MOST = 200000, BYTES_MOST = 32 << 20, CHUNK = 64 << 10 };
+
+static inline uint64_t load_8(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* Most are short: a call for them would cost more than the comparison. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
+{
+    enum { SHORT = 64, STEP = 8 };
+    if (n < STEP || n > SHORT)
+        return memcmp(a, b, n) == 0;
+    uint64_t other = load_8(a + n - STEP) ^ load_8(b + n - STEP);
+    for (size_t i = 0; i + STEP < n; i += STEP)
+        other |= load_8(a + i) ^ load_8(b + i);
+    return other == 0;
+}
+
+static struct kept_text **texts_slot_of(const struct texts *t, const char *p, size_t len,
+                                        uint32_t hash)
+{
+    for (uint32_t i = hash;; i++) {
+        struct kept_text **slot = &t->slots[i & (t->cap - 1)];
+        const struct kept_text *x = *slot;
+        if (!x || (x->hash == hash && x->len == len && same_bytes(x->p, p, len)))
+            return slot;
+    }
+}
+
+static void texts_grow(struct texts *t)
+{
+    struct kept_text **old = t->slots;
+    const uint32_t n = t->cap;
+    t->cap = n ? n * 2 : SLOTS_FIRST;
+    t->slots = xcalloc(t->cap, sizeof *t->slots);
+    for (uint32_t i = 0; i < n; i++)
+        if (old[i])
+            *texts_slot_of(t, old[i]->p, old[i]->len, old[i]->hash) = old[i];
+    free(old);
+}
+
+static void *texts_take(struct texts *t, size_t n)
+{
+    n = (n + 7) & ~(size_t)7;
+    if (n > t->room_left) {
+        t->room_left = MAX_OF(n, (size_t)CHUNK);
+        t->room = arena_alloc(&t->arena, t->room_left, 1);
+    }
+    void *p = t->room;
+    t->room += n;
+    t->room_left -= n;
+    t->bytes += n;
+    return p;
+}
+
+struct kept_text *texts_keep(struct texts *t, const char *p, size_t len)
+{
+    const uint32_t hash = (uint32_t)XXH3_64bits(p, len);
+    if (t->n * 2 >= t->cap)
+        texts_grow(t);
+    struct kept_text **slot = texts_slot_of(t, p, len, hash);
+    if (*slot)
+        return *slot;
+    struct kept_text *x = texts_take(t, sizeof *x);
+    char *copy = texts_take(t, len + 1);
+    memcpy(copy, p, len);
+    copy[len] = '\0';
+    *x = (struct kept_text){.p = copy, .len = (uint32_t)len, .hash = hash};
+    t->n++;
+    return *slot = x;
+}
+
+bool texts_full(const struct texts *t)
+{
+    return t->n >= TEXTS_MOST || t->bytes >= BYTES_MOST;
+}
+
+void texts_clear(struct texts *t)
+{
+    arena_free(&t->arena);
+    free(t->slots);
+    *t = (struct texts){0};
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Events */
+
+enum { NONE = UINT32_MAX };
 
 /* A century around 1970 and now; what the store takes, and far from where sums overflow. */
 #define TIME_MOST (INT64_MAX / 4)
@@ -22,13 +117,13 @@ void out_open(struct import_out *o, struct sink *s, struct import_result *r)
 
 /* ---- handing over ---- */
 
-static void import_out_tell(struct import_out *o, struct out_track *t)
+static void out_put(struct import_out *o, struct out_track *t)
 {
     size_t n = 0;
     for (uint32_t i = t->head; i != NONE; i = o->next[i])
         o->sorted[n++] = o->waiting[i];
     t->head = t->tail = NONE;
-    t->told = true;
+    t->put = true;
     t->renamed = false;
     o->sink->ops->events(o->sink, &t->track, o->sorted, n);
 }
@@ -36,13 +131,13 @@ static void import_out_tell(struct import_out *o, struct out_track *t)
 static void hand_over(struct import_out *o)
 {
     for (uint32_t i = 0; i < o->n_touched; i++)
-        import_out_tell(o, &o->tracks[o->touched[i]]);
+        out_put(o, &o->tracks[o->touched[i]]);
     o->n_touched = o->n_waiting = 0;
     if (texts_full(&o->texts))
         texts_clear(&o->texts);
 }
 
-static void import_out_note_time(struct import_out *o, const struct event *v)
+static void out_note_time(struct import_out *o, const struct event *v)
 {
     struct import_result *r = o->result;
     const int64_t end = v->at.ns + v->dur_ns;
@@ -80,7 +175,7 @@ static void take_event(struct import_out *o, uint32_t track, const struct event 
     }
     t->tail = i;
     t->last.ns = MAX_OF(t->last.ns, v->at.ns + v->dur_ns);
-    import_out_note_time(o, &o->waiting[i]);
+    out_note_time(o, &o->waiting[i]);
     if (o->n_waiting == OUT_EVENTS || texts_full(&o->texts))
         hand_over(o);
 }
@@ -95,11 +190,7 @@ void out_event(struct import_out *o, uint32_t track, const struct event *v)
         take_event(o, track, v);
         return;
     }
-    if (o->n_held == o->cap_held) {
-        o->cap_held = o->cap_held ? o->cap_held * 2 : OUT_EVENTS;
-        o->held = xrealloc(o->held, o->cap_held, sizeof *o->held);
-    }
-    o->held[o->n_held++] = (struct out_held){*v, track};
+    *VEC_ADD(o->held, o->n_held, o->cap_held) = (struct out_held){*v, track};
 }
 
 /* ---- the base of times ---- */
@@ -127,47 +218,35 @@ void out_base(struct import_out *o, int64_t base_ns)
 
 /* ---- tracks ---- */
 
-static uint32_t import_out_slot_of(const struct import_out *o, const struct track *t)
+struct out_track_key {
+    const struct import_out *out;
+    const struct track *track;
+};
+
+static bool out_track_same(const void *ctx, uint32_t i)
 {
-    const uint32_t mask = o->cap_slots - 1;
-    uint32_t i = track_hash(t) & mask;
-    while (o->slots[i] && !track_same(&o->tracks[o->slots[i] - 1].track, t))
-        i = (i + 1) & mask;
-    return i;
+    const struct out_track_key *key = ctx;
+    return track_same(&key->out->tracks[i].track, key->track);
 }
 
-static void import_out_grow_slots(struct import_out *o)
+static uint64_t out_track_hash(const void *ctx, uint32_t i)
 {
-    free(o->slots);
-    o->cap_slots = o->cap_slots ? o->cap_slots * 2 : SLOTS_FIRST;
-    o->slots = xcalloc(o->cap_slots, sizeof *o->slots);
-    for (uint32_t i = 0; i < o->n_tracks; i++)
-        o->slots[import_out_slot_of(o, &o->tracks[i].track)] = i + 1;
-}
-
-uint32_t out_track_find(const struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
-{
-    const struct track t = {.kind = kind, .pid = pid, .id = id};
-    return o->cap_slots ? o->slots[import_out_slot_of(o, &t)] - 1 : OUT_NO_TRACK;
+    return track_hash(&((const struct import_out *)ctx)->tracks[i].track);
 }
 
 uint32_t out_track(struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
 {
     const struct track t = {.kind = kind, .pid = pid, .id = id};
-    if (o->n_tracks * 2 >= o->cap_slots)
-        import_out_grow_slots(o);
-    uint32_t *slot = &o->slots[import_out_slot_of(o, &t)];
+    const struct out_track_key key = {o, &t};
+    uint32_t *slot = hash_slot(&o->index, track_hash(&t), out_track_same, &key);
     if (*slot)
         return *slot - 1;
     if (o->n_tracks == OUT_TRACKS_MOST)
         return OUT_NO_TRACK;
-    if (o->n_tracks == o->cap_tracks) {
-        o->cap_tracks = o->cap_tracks ? o->cap_tracks * 2 : 16;
-        o->tracks = xrealloc(o->tracks, o->cap_tracks, sizeof *o->tracks);
-    }
-    o->tracks[o->n_tracks] =
+    *VEC_ADD(o->tracks, o->n_tracks, o->cap_tracks) =
         (struct out_track){.track = t, .head = NONE, .tail = NONE, .last = {INT64_MIN}};
-    return (*slot = ++o->n_tracks) - 1;
+    hash_put(&o->index, slot, o->n_tracks, out_track_hash, o);
+    return o->n_tracks - 1;
 }
 
 void out_name(struct import_out *o, uint32_t track, const char *process, const char *name)
@@ -182,16 +261,11 @@ void out_name(struct import_out *o, uint32_t track, const char *process, const c
 
 static uint32_t take_open(struct import_out *o)
 {
-    uint32_t i = o->free_open;
-    if (i) {
+    const uint32_t i = o->free_open ? o->free_open : o->n_opens + 1;
+    if (o->free_open)
         o->free_open = o->opens[i - 1].below;
-    } else {
-        if (o->n_opens == o->cap_opens) {
-            o->cap_opens = o->cap_opens ? o->cap_opens * 2 : 64;
-            o->opens = xrealloc(o->opens, o->cap_opens, sizeof *o->opens);
-        }
-        i = o->n_opens + 1;
-    }
+    else
+        VEC_ROOM(o->opens, o->cap_opens, i);
     o->n_opens++;
     return i;
 }
@@ -212,7 +286,7 @@ void out_begin(struct import_out *o, uint32_t track, const struct event *v)
 }
 
 /* Its own copy becomes one of the texts again. */
-static const char *import_out_give_back(struct import_out *o, const char *own)
+static const char *out_give_back(struct import_out *o, const char *own)
 {
     const char *p = own ? texts_keep(&o->texts, own, strlen(own))->p : NULL;
     free((void *)(uintptr_t)own);
@@ -220,7 +294,7 @@ static const char *import_out_give_back(struct import_out *o, const char *own)
 }
 
 /* It, what waited for it, and what waited for that; frees their places. */
-static void tell_ended(struct import_out *o, uint32_t track, uint32_t i)
+static void put_ended(struct import_out *o, uint32_t track, uint32_t i)
 {
     o->opens[i - 1].below = 0;
     while (i) {
@@ -231,8 +305,8 @@ static void tell_ended(struct import_out *o, uint32_t track, uint32_t i)
         o->opens[i - 1].below = o->free_open;
         o->free_open = i;
         o->n_opens--;
-        v.name = import_out_give_back(o, v.name);
-        v.args = import_out_give_back(o, v.args);
+        v.name = out_give_back(o, v.name);
+        v.args = out_give_back(o, v.args);
         out_event(o, track, &v);
         i = x.inner ? x.inner : x.below;
     }
@@ -267,7 +341,7 @@ static void close_span(struct import_out *o, uint32_t track, mono_ns at, enum ev
     v->end = end;
     t->open = o->opens[i - 1].below;
     if (!waits_for(o, i, t->open))
-        tell_ended(o, track, i);
+        put_ended(o, track, i);
 }
 
 void out_end(struct import_out *o, uint32_t track, mono_ns at)
@@ -290,13 +364,13 @@ void out_close(struct import_out *o)
             close_span(o, i, o->tracks[i].last, END_CUT);
         }
     hand_over(o);
-    /* Names that came after the events: told once more, with no event. */
+    /* Names that came after the events: passed on once more, with no event. */
     for (uint32_t i = 0; i < o->n_tracks; i++)
-        if (o->tracks[i].told && o->tracks[i].renamed)
-            import_out_tell(o, &o->tracks[i]);
+        if (o->tracks[i].put && o->tracks[i].renamed)
+            out_put(o, &o->tracks[i]);
     texts_clear(&o->texts);
     free(o->tracks);
-    free(o->slots);
+    hash_free(&o->index);
     free(o->opens);
     memset(o, 0, offsetof(struct import_out, waiting));
 }

@@ -1,13 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import_out.h - from an importer to the sink: events gathered and handed over by track.
+/* import_out.h - from an importer to the sink: texts that are stored once, and events gathered and
+ * handed over by track.
  *
  * out_open, then out_track, out_name and out_event in any order, out_close. Everything is bounded:
  * tracks, texts, events that wait, spans that are open. */
 #ifndef IMPORT_IMPORT_OUT_H
 #define IMPORT_IMPORT_OUT_H
 
-#include "import/import_texts.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
 #include "import/importer.h"
+
+/* Names and arguments, each stored once at one address, which makes them cheap for the store.
+ * Bounded: when texts_full is true, the caller hands over what refers to them and clears. */
+struct kept_text {
+    const char *p; /* NUL after it */
+    uint32_t len, hash;
+    int64_t number; /* the user's, with `tag`; 0 and 0 for a new one */
+    uint32_t tag;
+};
+
+struct texts {
+    struct kept_text **slots;
+    uint32_t cap, n;
+    size_t bytes;
+    struct arena arena;
+    char *room; /* of the current chunk */
+    size_t room_left;
+};
+
+/* Never NULL. Good until texts_clear. */
+struct kept_text *texts_keep(struct texts *t, const char *p, size_t len);
+bool texts_full(const struct texts *t);
+void texts_clear(struct texts *t);
 
 enum {
     OUT_EVENTS = 1024,
@@ -24,14 +53,14 @@ struct out_track {
     uint32_t head, tail; /* of the list of its waiting events */
     uint32_t open;       /* spans: index of the innermost, 1-based; 0: none */
     mono_ns last;        /* the latest time seen on it */
-    bool told, renamed;
+    bool put, renamed;
 };
 
 struct out_open {
     struct event event;
     uint32_t below; /* the next outer one, or the next free one */
-    /* Those that began when it did and have ended, the first and the last: they are told behind it,
-     * because of two that begin and end together the one told first is the outer one. */
+    /* Those that began when it did and have ended, the first and the last: they are put after it,
+     * because of two that begin and end together the one put first is the outer one. */
     uint32_t inner, inner_last;
 };
 
@@ -48,8 +77,7 @@ struct import_out {
 
     struct out_track *tracks;
     uint32_t n_tracks, cap_tracks;
-    uint32_t *slots; /* 1 + index, by hash */
-    uint32_t cap_slots;
+    struct hash_index index; /* of the tracks */
 
     struct out_open *opens;
     uint32_t n_opens, cap_opens, free_open;
@@ -67,9 +95,6 @@ struct import_out {
 void out_open(struct import_out *o, struct sink *s, struct import_result *r);
 /* The number of the track, made when it is new. */
 uint32_t out_track(struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id);
-/* The same, but OUT_NO_TRACK when it is new. */
-uint32_t out_track_find(const struct import_out *o, enum track_kind kind, uint32_t pid,
-                        uint64_t id);
 /* "" leaves a name as it is. May come after events of the track. */
 void out_name(struct import_out *o, uint32_t track, const char *process, const char *name);
 /* Its texts are of o->texts, whose texts are good until the next out_event or out_end, or stay as

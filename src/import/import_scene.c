@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import_scene.c - a made-up run (scene.h), told as a recorder would have told it. */
+/* import_scene.c - a made-up run (scene.h), passed on as a recorder would have done. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,24 +22,24 @@ enum {
 /* What kept percentages are rounded to: finer than a recorder, so that thresholds can be met. */
 static const double PERCENT_STEP = 0.1;
 
-struct import_scene_telling {
+struct scene_out {
     const struct import_ask *ask;
     struct import_result *result;
     const struct scene *scene;
     struct sink **sinks; /* by node */
     int64_t end;         /* of the scene */
-    int rc;              /* the first failure; nothing is told after it */
+    int rc;              /* the first failure; nothing is put after it */
     struct err *err;
 };
 
-static mono_ns import_scene_moment(const struct import_scene_telling *t, int64_t ns)
+static mono_ns scene_out_moment(const struct scene_out *t, int64_t ns)
 {
     return (mono_ns){SCENE_START_NS + ns - t->ask->wall_minus_mono_ns};
 }
 
-/* Asking for more input, of which there is none, is when the caller writes down what it was told.
+/* Asking for more input, of which there is none, is when the caller writes down what it received.
  */
-static void breathe(struct import_scene_telling *t)
+static void breathe(struct scene_out *t)
 {
     char none;
     const int64_t n = t->rc == 0 ? t->ask->in->read(t->ask->in, &none, 1, t->err) : 0;
@@ -49,8 +49,7 @@ static void breathe(struct import_scene_telling *t)
 
 /* ---- rows ---- */
 
-static void import_scene_add_slots(const struct import_scene_telling *t, struct group *g,
-                                   size_t node, size_t *of)
+static void scene_out_add_slots(const struct scene_out *t, struct group *g, size_t node, size_t *of)
 {
     for (size_t i = 0; i < t->scene->n_series; i++) {
         const struct scene_series *x = &t->scene->series[i];
@@ -64,8 +63,7 @@ static void import_scene_add_slots(const struct import_scene_telling *t, struct 
     }
 }
 
-static void import_scene_set_slot(struct group *g, slot_id s, const struct scene_series *x,
-                                  double v)
+static void scene_out_set_slot(struct group *g, slot_id s, const struct scene_series *x, double v)
 {
     const struct metric *m = &metrics[x->metric];
     if (m->kind == KIND_RATE)
@@ -74,22 +72,22 @@ static void import_scene_set_slot(struct group *g, slot_id s, const struct scene
         group_gauge(g, s, v / m->count);
 }
 
-static void tell_rows(struct import_scene_telling *t, size_t node)
+static void scene_put_rows(struct scene_out *t, size_t node)
 {
     const struct scene *s = t->scene;
     struct group g;
     size_t *of = xcalloc(MAX_OF(s->n_series, 1), sizeof *of), rows = 0;
     group_open(&g, "scene", s->interval_ns);
-    import_scene_add_slots(t, &g, node, of);
+    scene_out_add_slots(t, &g, node, of);
     for (int64_t at = 0; at < t->end && g.n && t->rc == 0; at += s->interval_ns) {
         for (slot_id k = 0; k < g.n; k++) {
             const double v = scene_value(s, &s->series[of[k]], at);
             if (isnan(v))
                 continue;
-            import_scene_set_slot(&g, k, &s->series[of[k]], v);
+            scene_out_set_slot(&g, k, &s->series[of[k]], v);
             t->result->count[IMPORTED_READINGS]++;
         }
-        group_commit(&g, t->sinks[node], import_scene_moment(t, at));
+        group_commit(&g, t->sinks[node], scene_out_moment(t, at));
         if (++rows % ROWS_BREATH == 0)
             breathe(t);
     }
@@ -101,7 +99,7 @@ static void tell_rows(struct import_scene_telling *t, size_t node)
 
 /* The events of a track, handed over in batches. */
 struct track_out {
-    struct import_scene_telling *t;
+    struct scene_out *t;
     struct sink *sink;
     struct track track;
     struct event v[BATCH];
@@ -110,7 +108,7 @@ struct track_out {
     size_t n_extras, at;
 };
 
-static void import_scene_flush(struct track_out *o)
+static void scene_out_flush(struct track_out *o)
 {
     if (o->n)
         o->sink->ops->events(o->sink, &o->track, o->v, o->n);
@@ -120,16 +118,16 @@ static void import_scene_flush(struct track_out *o)
         breathe(o->t);
 }
 
-static struct event *import_scene_put(struct track_out *o, enum event_kind kind, const char *name,
-                                      int64_t at, int64_t dur_ns)
+static struct event *scene_out_put(struct track_out *o, enum event_kind kind, const char *name,
+                                   int64_t at, int64_t dur_ns)
 {
     const enum event_id id = event_find(name);
     if (o->n == BATCH)
-        import_scene_flush(o);
+        scene_out_flush(o);
     struct event *v = &o->v[o->n++];
     *v = (struct event){.kind = kind,
                         .name = name,
-                        .at = import_scene_moment(o->t, at),
+                        .at = scene_out_moment(o->t, at),
                         .dur_ns = dur_ns,
                         .category = id == EV_N ? CAT_USER : event_words[id].category};
     return v;
@@ -141,21 +139,20 @@ static int64_t event_end(const struct scene_event *x)
 }
 
 /* Those of their own that end up to `until`. */
-static void import_scene_put_extras(struct track_out *o, int64_t until)
+static void scene_out_put_extras(struct track_out *o, int64_t until)
 {
     for (; o->at < o->n_extras && event_end(o->extras[o->at]) <= until; o->at++) {
         const struct scene_event *x = o->extras[o->at];
         const int64_t end = x->kind == EVENT_SPAN ? MIN_OF(x->to_ns, o->t->end) : x->at_ns;
-        struct event *v =
-            import_scene_put(o, x->kind, x->name, x->at_ns, MAX_OF(end - x->at_ns, 0));
+        struct event *v = scene_out_put(o, x->kind, x->name, x->at_ns, MAX_OF(end - x->at_ns, 0));
         v->value = x->value;
         v->end = x->kind == EVENT_SPAN && x->to_ns == INT64_MAX ? END_CUT : END_KNOWN;
     }
 }
 
-static void put_count(struct track_out *o, enum event_id id, int64_t value, int64_t at)
+static void scene_put_count(struct track_out *o, enum event_id id, int64_t value, int64_t at)
 {
-    import_scene_put(o, EVENT_COUNT, event_words[id].name, at, 0)->value = value;
+    scene_out_put(o, EVENT_COUNT, event_words[id].name, at, 0)->value = value;
 }
 
 static int64_t part_ns(const struct scene_doing *d, const struct scene_part *p)
@@ -166,34 +163,34 @@ static int64_t part_ns(const struct scene_doing *d, const struct scene_part *p)
     return ns;
 }
 
-/* Parts one behind the other; what does not fit into the step is cut off. */
-static void import_scene_put_parts(struct track_out *o, const struct scene_doing *d)
+/* Parts one after the other; what does not fit into the step is cut off. */
+static void scene_out_put_parts(struct track_out *o, const struct scene_doing *d)
 {
     int64_t at = d->start_ns;
     const int64_t end = d->start_ns + d->dur_ns;
-    bool told = !d->odd || d->odd->in == EV_N;
+    bool put = !d->odd || d->odd->in == EV_N;
     for (size_t i = 0; i < d->n_parts; i++) {
         const int64_t ns = MIN_OF(part_ns(d, &d->parts[i]), end - at);
-        import_scene_put(o, EVENT_SPAN, event_words[d->parts[i].id].name, at, ns);
+        scene_out_put(o, EVENT_SPAN, event_words[d->parts[i].id].name, at, ns);
         at += ns;
-        told = told || d->odd->in == d->parts[i].id;
+        put = put || d->odd->in == d->parts[i].id;
         if (d->batch && d->parts[i].id == EV_DATA)
-            put_count(o, EV_BATCH_SIZE, d->batch, at);
+            scene_put_count(o, EV_BATCH_SIZE, d->batch, at);
     }
-    if (!told)
-        import_scene_put(o, EVENT_SPAN, event_words[d->odd->in].name, at,
-                         MIN_OF(d->dur_ns - d->usual_ns, end - at));
+    if (!put)
+        scene_out_put(o, EVENT_SPAN, event_words[d->odd->in].name, at,
+                      MIN_OF(d->dur_ns - d->usual_ns, end - at));
 }
 
-static void put_doing(struct track_out *o, const struct scene_doing *d)
+static void scene_put_doing(struct track_out *o, const struct scene_doing *d)
 {
-    import_scene_put_extras(o, d->start_ns);
+    scene_out_put_extras(o, d->start_ns);
     if (!d->is_step) {
-        import_scene_put(o, EVENT_SPAN, event_words[EV_CHECKPOINT].name, d->start_ns, d->dur_ns);
+        scene_out_put(o, EVENT_SPAN, event_words[EV_CHECKPOINT].name, d->start_ns, d->dur_ns);
         return;
     }
-    import_scene_put_parts(o, d);
-    struct event *v = import_scene_put(o, EVENT_STEP, "", d->start_ns, d->dur_ns);
+    scene_out_put_parts(o, d);
+    struct event *v = scene_out_put(o, EVENT_STEP, "", d->start_ns, d->dur_ns);
     v->value = d->number;
     v->mode = d->mode;
     v->category = CAT_OTHER;
@@ -204,11 +201,11 @@ static int by_end(const void *a, const void *b)
     const struct scene_event *x = *(const struct scene_event *const *)a,
                              *y = *(const struct scene_event *const *)b;
     const int64_t s = event_end(x), t = event_end(y);
-    return s != t ? (s > t) - (s < t) : (x > y) - (x < y); /* then as they were said */
+    return s != t ? (s > t) - (s < t) : (x > y) - (x < y); /* then in the order of the scene */
 }
 
-static void track_begin(struct track_out *o, struct import_scene_telling *t,
-                        const struct scene_rank *r, uint32_t pid, const char *process)
+static void track_begin(struct track_out *o, struct scene_out *t, const struct scene_rank *r,
+                        uint32_t pid, const char *process)
 {
     *o = (struct track_out){.t = t, .sink = t->sinks[r->node]};
     o->track = (struct track){.kind = TRACK_THREAD, .pid = pid, .id = pid};
@@ -216,8 +213,7 @@ static void track_begin(struct track_out *o, struct import_scene_telling *t,
     snprintf(o->track.name, sizeof o->track.name, "MainThread");
 }
 
-static void import_scene_tell_rank(struct import_scene_telling *t, const struct scene_rank *r,
-                                   struct track_out *o)
+static void scene_out_put_rank(struct scene_out *t, const struct scene_rank *r, struct track_out *o)
 {
     struct scene_walk w;
     struct scene_doing d;
@@ -229,22 +225,22 @@ static void import_scene_tell_rank(struct import_scene_telling *t, const struct 
     for (size_t i = 0; i < r->n_events; i++)
         o->extras[i] = &r->events[i];
     qsort(o->extras, r->n_events, sizeof *o->extras, by_end);
-    import_scene_put(o, EVENT_MARK, event_words[EV_HOOKED].name, t->scene->job_from_ns, 0);
-    put_count(o, EV_RANK, r->number, t->scene->job_from_ns);
-    put_count(o, EV_WORLD_SIZE, (int64_t)t->scene->n_ranks, t->scene->job_from_ns);
+    scene_out_put(o, EVENT_MARK, event_words[EV_HOOKED].name, t->scene->job_from_ns, 0);
+    scene_put_count(o, EV_RANK, r->number, t->scene->job_from_ns);
+    scene_put_count(o, EV_WORLD_SIZE, (int64_t)t->scene->n_ranks, t->scene->job_from_ns);
     if (r->device >= 0)
-        put_count(o, EV_DEVICE, r->device, t->scene->job_from_ns);
+        scene_put_count(o, EV_DEVICE, r->device, t->scene->job_from_ns);
     scene_walk_begin(&w, t->scene, r);
     while (t->rc == 0 && scene_walk_next(&w, &d))
-        put_doing(o, &d);
-    import_scene_put_extras(o, INT64_MAX);
-    import_scene_flush(o);
+        scene_put_doing(o, &d);
+    scene_out_put_extras(o, INT64_MAX);
+    scene_out_flush(o);
     free(o->extras);
 }
 
 /* When the rank's steps begin and end. */
-static void steps_span(const struct import_scene_telling *t, const struct scene_rank *r,
-                       int64_t *from, int64_t *to)
+static void steps_span(const struct scene_out *t, const struct scene_rank *r, int64_t *from,
+                       int64_t *to)
 {
     struct scene_walk w;
     struct scene_doing d;
@@ -255,8 +251,8 @@ static void steps_span(const struct import_scene_telling *t, const struct scene_
         *to = d.start_ns + d.dur_ns;
 }
 
-static void tell_workers(struct import_scene_telling *t, const struct scene_rank *r,
-                         const struct scene_workers *x, struct track_out *o)
+static void scene_put_workers(struct scene_out *t, const struct scene_rank *r,
+                              const struct scene_workers *x, struct track_out *o)
 {
     char process[TRACK_NAME_LEN];
     int64_t from = x->from_ns, to = x->to_ns;
@@ -266,54 +262,53 @@ static void tell_workers(struct import_scene_telling *t, const struct scene_rank
         snprintf(process, sizeof process, "scene rank %lld worker %zu", (long long)r->number, k);
         track_begin(o, t, r, (uint32_t)(FIRST_WORKER + r->number * SCENE_WORKERS_MOST + (int64_t)k),
                     process);
-        put_count(o, EV_WORKER_ID, (int64_t)k, from);
+        scene_put_count(o, EV_WORKER_ID, (int64_t)k, from);
         /* They take turns, as workers do that are handed one batch after the other. */
         int64_t at = from + x->every_ns * (int64_t)k / (int64_t)x->count;
         for (; at + x->fetch_ns <= to && t->rc == 0; at += x->every_ns)
-            import_scene_put(o, EVENT_SPAN, event_words[EV_FETCH].name, at, x->fetch_ns);
-        import_scene_flush(o);
+            scene_out_put(o, EVENT_SPAN, event_words[EV_FETCH].name, at, x->fetch_ns);
+        scene_out_flush(o);
     }
 }
 
 /* ---- nodes ---- */
 
-static void import_scene_tell_mark(struct import_scene_telling *t, size_t node, enum mark_id id,
-                                   int64_t at, int64_t number, const char *text)
+static void scene_out_put_mark(struct scene_out *t, size_t node, enum mark_id id, int64_t at,
+                               int64_t number, const char *text)
 {
-    struct mark m = {.id = id, .at = import_scene_moment(t, at), .number = number};
+    struct mark m = {.id = id, .at = scene_out_moment(t, at), .number = number};
     snprintf(m.text, sizeof m.text, "%s", text);
     if (t->sinks[node]->ops->mark)
         t->sinks[node]->ops->mark(t->sinks[node], &m);
 }
 
-static void import_scene_tell_node(struct import_scene_telling *t, size_t node)
+static void scene_out_put_node(struct scene_out *t, size_t node)
 {
     const struct scene *s = t->scene;
     const struct scene_node *d = &s->nodes[node];
     const int64_t job_end = s->job_to_ns ? s->job_to_ns : t->end;
     if (t->ask->machine)
-        t->ask->machine(t->ask->ctx,
-                        &(struct import_machine){.node = d->id,
-                                                 .cores = d->cores,
-                                                 .gpus = d->gpus,
-                                                 .memory_bytes = d->memory_bytes,
-                                                 .interval_ns = s->interval_ns,
-                                                 .first = import_scene_moment(t, 0),
-                                                 .last = import_scene_moment(t, t->end)});
+        t->ask->machine(t->ask->ctx, &(struct import_machine){.node = d->id,
+                                                              .cores = d->cores,
+                                                              .gpus = d->gpus,
+                                                              .memory_bytes = d->memory_bytes,
+                                                              .interval_ns = s->interval_ns,
+                                                              .first = scene_out_moment(t, 0),
+                                                              .last = scene_out_moment(t, t->end)});
     if (!s->no_job)
-        import_scene_tell_mark(t, node, MARK_JOB_START, s->job_from_ns, FIRST_PID, "scene");
+        scene_out_put_mark(t, node, MARK_JOB_START, s->job_from_ns, FIRST_PID, "scene");
     for (size_t i = 0; i < s->n_marks; i++)
         if (s->marks[i].node == node)
-            import_scene_tell_mark(t, node, s->marks[i].id, s->marks[i].at_ns, s->marks[i].number,
-                                   s->marks[i].text);
+            scene_out_put_mark(t, node, s->marks[i].id, s->marks[i].at_ns, s->marks[i].number,
+                               s->marks[i].text);
     if (!s->no_job) {
-        import_scene_tell_mark(t, node, MARK_JOB_EXIT, job_end, s->job_exit, "scene");
-        import_scene_tell_mark(t, node, MARK_JOB_END, job_end, 0, "");
+        scene_out_put_mark(t, node, MARK_JOB_EXIT, job_end, s->job_exit, "scene");
+        scene_out_put_mark(t, node, MARK_JOB_END, job_end, 0, "");
     }
-    tell_rows(t, node);
+    scene_put_rows(t, node);
 }
 
-static int find_sinks(struct import_scene_telling *t, struct err *e)
+static int scene_find_sinks(struct scene_out *t, struct err *e)
 {
     const struct import_ask *ask = t->ask;
     for (size_t i = 0; i < t->scene->n_nodes; i++) {
@@ -325,27 +320,27 @@ static int find_sinks(struct import_scene_telling *t, struct err *e)
     return 0;
 }
 
-static int import_scene_tell(struct import_scene_telling *t)
+static int scene_out_emit(struct scene_out *t)
 {
     const struct scene *s = t->scene;
     struct track_out *o = xcalloc(1, sizeof *o);
     for (size_t i = 0; i < s->n_nodes && t->rc == 0; i++)
-        import_scene_tell_node(t, i);
+        scene_out_put_node(t, i);
     for (size_t i = 0; i < s->n_ranks && t->rc == 0; i++) {
-        import_scene_tell_rank(t, &s->ranks[i], o);
+        scene_out_put_rank(t, &s->ranks[i], o);
         for (size_t k = 0; k < s->ranks[i].n_workers && t->rc == 0; k++)
-            tell_workers(t, &s->ranks[i], &s->ranks[i].workers[k], o);
+            scene_put_workers(t, &s->ranks[i], &s->ranks[i].workers[k], o);
     }
     free(o);
-    t->result->first = import_scene_moment(t, 0);
-    t->result->last = import_scene_moment(t, t->end);
+    t->result->first = scene_out_moment(t, 0);
+    t->result->last = scene_out_moment(t, t->end);
     t->result->elsewhere = t->ask->sink_of_node != NULL;
     return t->rc;
 }
 
 /* ---- the importer ---- */
 
-static int import_scene_read_text(struct bytes_in *in, char *to, size_t *len, struct err *e)
+static int scene_out_read_text(struct bytes_in *in, char *to, size_t *len, struct err *e)
 {
     int64_t n = 1;
     while (n > 0 && *len < SCENE_BYTES_MOST) {
@@ -357,31 +352,31 @@ static int import_scene_read_text(struct bytes_in *in, char *to, size_t *len, st
     return n == 0 ? 0 : err_set(e, ERR_LIMIT, "larger than %d MiB", SCENE_BYTES_MOST >> 20);
 }
 
-static int import_scene_run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int scene_out_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
     struct arena a = {0};
     struct scene s;
     char *text = xmalloc(SCENE_BYTES_MOST);
     size_t len = 0;
     *out = (struct import_result){.rank = -1, .world_size = -1};
-    int rc = import_scene_read_text(ask->in, text, &len, e);
+    int rc = scene_out_read_text(ask->in, text, &len, e);
     out->bytes = len;
     if (rc == 0)
         rc = scene_parse(text, len, &a, &s, e);
     if (rc == 0) {
-        struct import_scene_telling t = {
+        struct scene_out t = {
             .ask = ask, .result = out, .scene = &s, .end = scene_end(&s), .err = e};
         t.sinks = arena_array(&a, struct sink *, s.n_nodes);
-        rc = find_sinks(&t, e);
+        rc = scene_find_sinks(&t, e);
         if (rc == 0)
-            rc = import_scene_tell(&t);
+            rc = scene_out_emit(&t);
     }
     arena_free(&a);
     free(text);
     return rc;
 }
 
-static int import_scene_sniff(const char *head, size_t n)
+static int scene_out_sniff(const char *head, size_t n)
 {
     return scene_sniff(head, n) ? 100 : 0;
 }
@@ -389,6 +384,6 @@ static int import_scene_sniff(const char *head, size_t n)
 const struct importer importer_scene = {
     .name = "scene",
     .help = "scene: a synthetic run written as text",
-    .sniff = import_scene_sniff,
-    .run = import_scene_run,
+    .sniff = scene_out_sniff,
+    .run = scene_out_run,
 };

@@ -3,7 +3,7 @@
  * horovod_timeline, smdataparallel_timeline.
  *
  * An array of events like those of Chrome traces, but for three things: times count from a base
- * that the first event of each file tells; "pid" is no process but the number of a lane, whose name
+ * that is in the first event of each file; "pid" is no process but the number of a lane, whose name
  * says what its events are (sm_lanes.def); process and thread are among the arguments. Lanes are
  * numbered from 0 or from 1, where 0 is then the header, and may be named again before every event.
  * A file that was never closed ends with a comma. */
@@ -13,16 +13,231 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "import/import_who.h"
-#include "import/sm_events.h"
+#include "import/import_out.h"
+#include "import/importer.h"
 #include "json/json.h"
 #include "record/name_sense.h"
 
-/* Ids of tracks that stand for lanes, and for threads of lanes: far from any thread's. */
+enum { SM_ARGS_MOST = 1024 };
+
+/* Texts are of the window. INT64_MIN: the number is not there. */
+struct sm_event {
+    char ph;
+    bool has_ts;
+    int64_t ts_ns, dur_ns;
+    int64_t lane, tid; /* "pid" at the top is the number of the lane */
+    struct json_text name;
+
+    /* Among the arguments. */
+    int64_t pid, thread, step, worker, workers, pinned, bytes, base_us;
+    struct json_text arg_name; /* what metadata calls a lane or thread */
+    uint32_t args_len, long_texts;
+    char args[SM_ARGS_MOST]; /* all but ids, as lines for people */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * One event as it is in the file */
+
+/* KEY(id, key, whether it is kept among the arguments) */
+#define KEYS(X)                                                                                    \
+    X(NAME, "name", false)                                                                         \
+    X(PH, "ph", false)                                                                             \
+    X(PID, "pid", false)                                                                           \
+    X(TID, "tid", false)                                                                           \
+    X(TS, "ts", false)                                                                             \
+    X(DUR, "dur", false)                                                                           \
+    X(SCOPE, "s", false)                                                                           \
+    X(ARGS, "args", false)                                                                         \
+    X(STEP, "step_num", true)                                                                      \
+    X(THREAD, "thread_id", false)                                                                  \
+    X(WORKER, "worker_id", true)                                                                   \
+    X(WORKERS, "num_workers", true)                                                                \
+    X(PINNED, "pin_memory", true)                                                                  \
+    X(BYTES, "bytes_fetched", true)                                                                \
+    X(BASE, "start_time_since_epoch_in_micros", false)                                             \
+    X(SORT, "sort_index", false)
+
+#define X(id, key, kept) S_##id,
+enum timeline_key { S_NONE, KEYS(X) S_N };
+#undef X
+
+#define X(id, key, kept) key,
+static const char *const key_names[] = {KEYS(X)};
+#undef X
+
+#define X(id, key, kept) [S_##id] = (kept),
+static const bool is_kept[S_N] = {[S_NONE] = true, KEYS(X)};
+#undef X
+
+/* The keys that sm_event_read wants. */
+static void sm_event_keys(struct json_keys *keys)
+{
+    json_keys_init(keys, key_names, COUNT_OF(key_names));
+}
+
+/* A number, also when it is written as a text; true and false are 1 and 0. */
+static int64_t timeline_whole(const struct json_item *it)
+{
+    char text[24], *end;
+    int64_t v;
+    if (it->kind == JS_TRUE || it->kind == JS_FALSE)
+        return it->kind == JS_TRUE;
+    if (it->kind == JS_NUMBER)
+        return json_int(it, &v) ? v : INT64_MIN;
+    if (it->kind != JS_STRING || it->text.len == 0 || it->text.len >= sizeof text)
+        return INT64_MIN;
+    memcpy(text, it->text.p, it->text.len);
+    text[it->text.len] = '\0';
+    v = strtoll(text, &end, 10);
+    return *end == '\0' ? v : INT64_MIN;
+}
+
+/* ---- arguments as lines ---- */
+
+static void timeline_keep_arg(struct sm_event *v, const struct json_item *it)
+{
+    static const struct json_text words[] = {
+        [JS_TRUE] = {"true", 4, false, false},
+        [JS_FALSE] = {"false", 5, false, false},
+    };
+    const struct json_text *t =
+        it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text;
+    char *const from = v->args + v->args_len;
+    char *p = from;
+    if (t->len == 0 || it->kind == JS_NULL)
+        return;
+    /* Decoded it is no longer than it is there, but for what is no UTF-8. */
+    if (v->args_len + 3ul * (it->key.len + t->len) + 4 > sizeof v->args) {
+        v->long_texts++;
+        return;
+    }
+    if (v->args_len)
+        *p++ = '\n';
+    char *const line = p;
+    p += json_decode(&it->key, p, 3ul * it->key.len + 1, NULL);
+    *p++ = '=';
+    p += json_decode(t, p, 3ul * t->len + 1, NULL);
+    for (char *c = line; c < p; c++)
+        if ((uint8_t)*c < ' ') /* an argument is a line */
+            *c = ' ';
+    v->args_len += (uint32_t)(p - from);
+}
+
+static void timeline_take_arg(struct sm_event *v, const struct json_item *it)
+{
+    switch (it->id) {
+    case S_NAME:
+        v->arg_name = it->text;
+        break;
+    case S_PID:
+        v->pid = timeline_whole(it);
+        break;
+    case S_TID:
+    case S_THREAD:
+        v->thread = timeline_whole(it);
+        break;
+    case S_STEP:
+        v->step = timeline_whole(it);
+        break;
+    case S_WORKER:
+        v->worker = timeline_whole(it);
+        break;
+    case S_WORKERS:
+        v->workers = timeline_whole(it);
+        break;
+    case S_PINNED:
+        v->pinned = timeline_whole(it);
+        break;
+    case S_BYTES:
+        v->bytes = timeline_whole(it);
+        break;
+    case S_BASE:
+        v->base_us = timeline_whole(it);
+        break;
+    default:
+        break;
+    }
+    if (is_kept[it->id])
+        timeline_keep_arg(v, it);
+}
+
+static enum json_kind timeline_args(struct json_scan *s, struct sm_event *v)
+{
+    struct json_item it;
+    for (;;) {
+        enum json_kind kind = json_next(s, &it);
+        if (kind == JS_END || kind >= JS_LOST)
+            return kind;
+        if (kind == JS_OBJECT || kind == JS_ARRAY)
+            kind = json_skip(s, NULL);
+        else
+            timeline_take_arg(v, &it);
+        if (kind >= JS_LOST)
+            return kind;
+    }
+}
+
+/* ---- the event ---- */
+
+static void timeline_take_top(struct sm_event *v, const struct json_item *it)
+{
+    switch (it->id) {
+    case S_NAME:
+        v->name = it->text;
+        break;
+    case S_PH:
+        v->ph = it->kind == JS_STRING && it->text.len == 1 ? *it->text.p : '\0';
+        break;
+    case S_PID:
+        v->lane = timeline_whole(it);
+        break;
+    case S_TID:
+        v->tid = timeline_whole(it);
+        break;
+    case S_TS:
+        v->has_ts = json_us_to_ns(it, &v->ts_ns);
+        break;
+    case S_DUR:
+        if (!json_us_to_ns(it, &v->dur_ns))
+            v->dur_ns = 0;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Reads the members of the event that the scanner has just entered: JS_END, or a kind from JS_LOST
+ * on. */
+static enum json_kind sm_event_read(struct json_scan *s, struct sm_event *v)
+{
+    const int64_t none = INT64_MIN;
+    struct json_item it;
+    memset(v, 0, offsetof(struct sm_event, args));
+    v->lane = v->tid = v->pid = v->thread = v->step = none;
+    v->worker = v->workers = v->pinned = v->bytes = v->base_us = none;
+    for (;;) {
+        enum json_kind kind = json_next(s, &it);
+        if (kind == JS_END || kind >= JS_LOST)
+            return kind;
+        if (kind == JS_OBJECT && it.id == S_ARGS)
+            kind = timeline_args(s, v);
+        else if (kind == JS_OBJECT || kind == JS_ARRAY)
+            kind = json_skip(s, NULL);
+        else
+            timeline_take_top(v, &it);
+        if (kind >= JS_LOST)
+            return kind;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What it becomes */
+
+/* Ids of tracks that represent lanes, and for threads of lanes: far from any thread's. */
 #define LANE_TRACK   ((uint64_t)1 << 62)
 #define THREAD_TRACK ((uint64_t)1 << 61)
 
-enum import_sm_events_where { WHERE_STEP, WHERE_MAIN, WHERE_OWN, WHERE_DEVICE };
+enum sm_where { WHERE_STEP, WHERE_MAIN, WHERE_OWN, WHERE_DEVICE };
 enum { KEEP = EV_N };
 
 #define EV_KEEP KEEP
@@ -30,7 +245,7 @@ enum { KEEP = EV_N };
     {beginning, WHERE_##where, MODE_##mode, CAT_##category, EV_##ours},
 static const struct lane_kind {
     const char *beginning;
-    enum import_sm_events_where where;
+    enum sm_where where;
     enum event_mode mode;
     enum event_category category;
     unsigned ours; /* enum event_id, or KEEP */
@@ -44,18 +259,18 @@ static const struct lane_kind collective = {"", WHERE_OWN, MODE_TRAIN, CAT_COMM,
 /* Where no lane of steps is, what has the number of a step is one. */
 static const struct lane_kind numbered = {"", WHERE_STEP, MODE_TRAIN, CAT_OTHER, KEEP};
 
-struct import_sm_events_lane {
+struct sm_lane {
     const struct lane_kind *kind;
     int64_t device;
 };
 
-struct import_sm_events_timeline {
+struct sm_timeline {
     const struct import_ask *ask;
     struct import_result *result;
     struct import_out out;
     struct json_scan scan;
     struct json_keys keys;
-    struct import_sm_events_lane *lanes; /* by the number of their track */
+    struct sm_lane *lanes; /* by the number of their track */
     uint32_t n_lanes;
     const struct lane_kind *otherwise; /* lanes that are not known */
     bool has_base, has_steps;
@@ -69,7 +284,7 @@ struct import_sm_events_timeline {
 
 /* ---- lanes ---- */
 
-static uint32_t import_sm_events_lane_track(struct import_sm_events_timeline *t, int64_t lane)
+static uint32_t timeline_lane_track(struct sm_timeline *t, int64_t lane)
 {
     const uint32_t track =
         out_track(&t->out, TRACK_THREAD, t->pid, LANE_TRACK | (uint32_t)(lane & UINT32_MAX));
@@ -78,11 +293,11 @@ static uint32_t import_sm_events_lane_track(struct import_sm_events_timeline *t,
     const uint32_t n = MAX_OF(track + 1, t->n_lanes * 2);
     t->lanes = xrealloc(t->lanes, n, sizeof *t->lanes);
     for (; t->n_lanes < n; t->n_lanes++)
-        t->lanes[t->n_lanes] = (struct import_sm_events_lane){t->otherwise, 0};
+        t->lanes[t->n_lanes] = (struct sm_lane){t->otherwise, 0};
     return track;
 }
 
-static const struct lane_kind *import_sm_events_kind_of(const char *name)
+static const struct lane_kind *timeline_kind_of(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (text_starts(name, kinds[i].beginning))
@@ -90,12 +305,12 @@ static const struct lane_kind *import_sm_events_kind_of(const char *name)
     return NULL;
 }
 
-static void name_lane(struct import_sm_events_timeline *t, uint32_t track, const char *name)
+static void sm_name_lane(struct sm_timeline *t, uint32_t track, const char *name)
 {
     if (track == OUT_NO_TRACK)
         return;
-    const struct lane_kind *kind = import_sm_events_kind_of(name);
-    struct import_sm_events_lane *l = &t->lanes[track];
+    const struct lane_kind *kind = timeline_kind_of(name);
+    struct sm_lane *l = &t->lanes[track];
     l->kind = kind ? kind : t->otherwise;
     if (l->kind->where == WHERE_DEVICE)
         l->device = strtoll(name + strcspn(name, "0123456789"), NULL, 10) & INT32_MAX;
@@ -103,7 +318,7 @@ static void name_lane(struct import_sm_events_timeline *t, uint32_t track, const
     out_name(&t->out, track, "", name);
 }
 
-static uint32_t thread_of_lane(struct import_sm_events_timeline *t)
+static uint32_t sm_thread_of_lane(struct sm_timeline *t)
 {
     const struct sm_event *v = &t->event;
     const uint64_t lane = (uint64_t)v->lane & 0xffffff;
@@ -111,7 +326,7 @@ static uint32_t thread_of_lane(struct import_sm_events_timeline *t)
                      THREAD_TRACK | lane << 32 | (uint32_t)(v->tid & UINT32_MAX));
 }
 
-static void import_sm_events_tell_metadata(struct import_sm_events_timeline *t)
+static void timeline_put_metadata(struct sm_timeline *t)
 {
     const struct sm_event *v = &t->event;
     char name[TRACK_NAME_LEN];
@@ -123,20 +338,20 @@ static void import_sm_events_tell_metadata(struct import_sm_events_timeline *t)
         return;
     json_decode(&v->arg_name, name, sizeof name, NULL);
     if (json_is(&v->name, "process_name"))
-        name_lane(t, import_sm_events_lane_track(t, v->lane), name);
+        sm_name_lane(t, timeline_lane_track(t, v->lane), name);
     else if (json_is(&v->name, "thread_name") && v->tid != INT64_MIN)
-        out_name(&t->out, thread_of_lane(t), "", name);
+        out_name(&t->out, sm_thread_of_lane(t), "", name);
 }
 
 /* ---- where an event belongs ---- */
 
-static uint32_t pid_of(const struct import_sm_events_timeline *t)
+static uint32_t pid_of(const struct sm_timeline *t)
 {
     const int64_t pid = t->event.pid;
     return pid > 0 && pid <= UINT32_MAX ? (uint32_t)pid : t->pid;
 }
 
-static uint32_t device_track(struct import_sm_events_timeline *t, int64_t device)
+static uint32_t sm_device_track(struct sm_timeline *t, int64_t device)
 {
     char name[TRACK_NAME_LEN];
     const uint32_t track = out_track(&t->out, TRACK_DEVICE, pid_of(t), (uint64_t)device << 32);
@@ -145,14 +360,14 @@ static uint32_t device_track(struct import_sm_events_timeline *t, int64_t device
     return track;
 }
 
-static uint32_t import_sm_events_own_track(struct import_sm_events_timeline *t, uint32_t lane)
+static uint32_t timeline_own_track(struct sm_timeline *t, uint32_t lane)
 {
     const struct sm_event *v = &t->event;
     if (v->thread > 0)
         return out_track(&t->out, TRACK_THREAD, pid_of(t), (uint64_t)v->thread);
     if (v->tid == INT64_MIN)
         return lane;
-    const uint32_t track = thread_of_lane(t);
+    const uint32_t track = sm_thread_of_lane(t);
     if (track != OUT_NO_TRACK && !*t->out.tracks[track].track.name && lane != OUT_NO_TRACK) {
         const char *name = t->out.tracks[lane].track.name;
         out_name(&t->out, track, "", name);
@@ -160,27 +375,27 @@ static uint32_t import_sm_events_own_track(struct import_sm_events_timeline *t, 
     return track;
 }
 
-static uint32_t main_track(struct import_sm_events_timeline *t)
+static uint32_t sm_main_track(struct sm_timeline *t)
 {
     return out_track(&t->out, TRACK_THREAD, pid_of(t), pid_of(t));
 }
 
-static uint32_t import_sm_events_track_of(struct import_sm_events_timeline *t,
-                                          const struct lane_kind *kind, uint32_t lane)
+static uint32_t timeline_track_of(struct sm_timeline *t, const struct lane_kind *kind,
+                                  uint32_t lane)
 {
     switch (kind->where) {
     case WHERE_DEVICE:
-        return device_track(t, t->lanes[lane].device);
+        return sm_device_track(t, t->lanes[lane].device);
     case WHERE_OWN:
-        return import_sm_events_own_track(t, lane);
+        return timeline_own_track(t, lane);
     default:
-        return main_track(t);
+        return sm_main_track(t);
     }
 }
 
 /* ---- what it becomes ---- */
 
-static bool import_sm_events_time_of(struct import_sm_events_timeline *t, mono_ns *out)
+static bool timeline_time_of(struct sm_timeline *t, mono_ns *out)
 {
     int64_t at;
     uint64_t *count = t->result->count;
@@ -201,28 +416,27 @@ static bool import_sm_events_time_of(struct import_sm_events_timeline *t, mono_n
     return true;
 }
 
-static const char *import_sm_events_keep(struct import_sm_events_timeline *t, const char *p,
-                                         size_t n)
+static const char *timeline_keep(struct sm_timeline *t, const char *p, size_t n)
 {
     return texts_keep(&t->out.texts, p, n)->p;
 }
 
-static const char *import_sm_events_name_of(struct import_sm_events_timeline *t)
+static const char *timeline_name_of(struct sm_timeline *t)
 {
     const struct json_text *name = &t->event.name;
     t->result->count[IMPORTED_NO_NAME] += name->len == 0;
     t->result->count[IMPORTED_LONG_TEXTS] += name->len >= sizeof t->text;
     json_decode(name, t->text, sizeof t->text, &t->scan.faults);
-    return import_sm_events_keep(t, t->text, strlen(t->text));
+    return timeline_keep(t, t->text, strlen(t->text));
 }
 
 /* "4": the rank of that number is ready. */
-static bool is_tick(const char *name)
+static bool sm_is_tick(const char *name)
 {
     return *name && !name[strspn(name, "0123456789")];
 }
 
-static enum event_category import_sm_events_refine(enum event_category c, const char *name)
+static enum event_category timeline_refine(enum event_category c, const char *name)
 {
     const unsigned sense = c == CAT_KERNEL || c == CAT_OP ? name_sense(name) : 0;
     if (c == CAT_KERNEL)
@@ -234,11 +448,10 @@ static enum event_category import_sm_events_refine(enum event_category c, const 
 }
 
 /* Its own name goes among the arguments where it gets one of ours. */
-static void name_event(struct import_sm_events_timeline *t, const struct lane_kind *kind,
-                       struct event *v)
+static void sm_name_event(struct sm_timeline *t, const struct lane_kind *kind, struct event *v)
 {
     struct sm_event *x = &t->event;
-    v->name = import_sm_events_name_of(t);
+    v->name = timeline_name_of(t);
     if (kind->ours != KEEP) {
         const size_t room = sizeof x->args - x->args_len;
         const int n = snprintf(x->args + x->args_len, room, "%sname=%.200s",
@@ -246,11 +459,11 @@ static void name_event(struct import_sm_events_timeline *t, const struct lane_ki
         x->args_len += n > 0 && (size_t)n < room ? (uint32_t)n : 0;
         v->name = event_words[kind->ours].name;
     }
-    v->args = x->args_len ? import_sm_events_keep(t, x->args, x->args_len) : NULL;
-    v->category = import_sm_events_refine(kind->category, v->name);
+    v->args = x->args_len ? timeline_keep(t, x->args, x->args_len) : NULL;
+    v->category = timeline_refine(kind->category, v->name);
 }
 
-static const struct lane_kind *kind_at(const struct import_sm_events_timeline *t, uint32_t lane)
+static const struct lane_kind *kind_at(const struct sm_timeline *t, uint32_t lane)
 {
     const struct lane_kind *kind = lane == OUT_NO_TRACK ? t->otherwise : t->lanes[lane].kind;
     const struct sm_event *v = &t->event;
@@ -258,20 +471,20 @@ static const struct lane_kind *kind_at(const struct import_sm_events_timeline *t
     return step ? &numbered : kind;
 }
 
-static void fix_duration(struct import_sm_events_timeline *t, struct event *v)
+static void fix_duration(struct sm_timeline *t, struct event *v)
 {
     if (v->dur_ns < 0) {
         t->result->count[IMPORTED_NEGATIVE]++;
         v->dur_ns = 0;
     }
-    if (t->event.ph == 'X' && is_tick(v->name)) {
+    if (t->event.ph == 'X' && sm_is_tick(v->name)) {
         t->result->count[IMPORTED_CAPPED] += v->dur_ns > 0;
         v->dur_ns = 0;
         v->category = CAT_COMM;
     }
 }
 
-static void note_trainer(struct import_sm_events_timeline *t, const struct event *v)
+static void sm_note_trainer(struct sm_timeline *t, const struct event *v)
 {
     if (t->trainer)
         return;
@@ -279,9 +492,9 @@ static void note_trainer(struct import_sm_events_timeline *t, const struct event
     t->trainer_first = v->at;
 }
 
-/* A number told beside an event, on the same track. */
-static void tell_count(struct import_sm_events_timeline *t, uint32_t track, mono_ns at,
-                       enum event_id id, int64_t value)
+/* A number beside an event, on the same track. */
+static void sm_emit_count(struct sm_timeline *t, uint32_t track, mono_ns at, enum event_id id,
+                          int64_t value)
 {
     const struct event v = {
         .at = at,
@@ -294,29 +507,29 @@ static void tell_count(struct import_sm_events_timeline *t, uint32_t track, mono
         out_event(&t->out, track, &v);
 }
 
-static void tell_loader(struct import_sm_events_timeline *t, const struct lane_kind *kind,
-                        uint32_t track, mono_ns at)
+static void sm_put_loader(struct sm_timeline *t, const struct lane_kind *kind, uint32_t track,
+                          mono_ns at)
 {
     const struct sm_event *v = &t->event;
     if (kind->ours == EV_LOADER_START) {
-        tell_count(t, track, at, EV_LOADER_WORKERS, v->workers);
-        tell_count(t, track, at, EV_LOADER_PIN, v->pinned);
+        sm_emit_count(t, track, at, EV_LOADER_WORKERS, v->workers);
+        sm_emit_count(t, track, at, EV_LOADER_PIN, v->pinned);
     }
     /* A worker that has a process of its own does not train. */
     if (kind->where == WHERE_OWN && v->worker >= 0 && t->trainer && pid_of(t) != t->trainer)
-        tell_count(t, track, at, EV_WORKER_ID, v->worker);
+        sm_emit_count(t, track, at, EV_WORKER_ID, v->worker);
 }
 
-static void import_sm_events_tell_span(struct import_sm_events_timeline *t)
+static void timeline_put_span(struct sm_timeline *t)
 {
     const struct sm_event *x = &t->event;
     const bool begins = x->ph == 'B';
     struct event v = {.kind = EVENT_SPAN, .dur_ns = x->dur_ns};
-    if (!import_sm_events_time_of(t, &v.at))
+    if (!timeline_time_of(t, &v.at))
         return;
-    const uint32_t lane = import_sm_events_lane_track(t, x->lane);
+    const uint32_t lane = timeline_lane_track(t, x->lane);
     const struct lane_kind *kind = kind_at(t, lane);
-    name_event(t, kind, &v);
+    sm_name_event(t, kind, &v);
     fix_duration(t, &v);
     v.mode = kind->mode;
     if (kind->where == WHERE_STEP && x->step != INT64_MIN) {
@@ -326,54 +539,54 @@ static void import_sm_events_tell_span(struct import_sm_events_timeline *t)
         v.value = x->bytes;
     }
     if (kind->where == WHERE_STEP || kind->where == WHERE_MAIN)
-        note_trainer(t, &v);
+        sm_note_trainer(t, &v);
     /* What ends a span says only the lane. */
-    const uint32_t track = begins ? lane : import_sm_events_track_of(t, kind, lane);
+    const uint32_t track = begins ? lane : timeline_track_of(t, kind, lane);
     if (begins)
         out_begin(&t->out, track, &v);
     else
         out_event(&t->out, track, &v);
     if (kind->category == CAT_LOADER)
-        tell_loader(t, kind, track, v.at);
+        sm_put_loader(t, kind, track, v.at);
 }
 
-static void import_sm_events_tell_end(struct import_sm_events_timeline *t)
+static void timeline_put_end(struct sm_timeline *t)
 {
     mono_ns at;
-    if (import_sm_events_time_of(t, &at))
-        out_end(&t->out, import_sm_events_lane_track(t, t->event.lane), at);
+    if (timeline_time_of(t, &at))
+        out_end(&t->out, timeline_lane_track(t, t->event.lane), at);
 }
 
-static void tell_moment(struct import_sm_events_timeline *t)
+static void sm_put_moment(struct sm_timeline *t)
 {
     struct event v = {.kind = EVENT_MARK};
-    if (!import_sm_events_time_of(t, &v.at))
+    if (!timeline_time_of(t, &v.at))
         return;
-    const uint32_t lane = import_sm_events_lane_track(t, t->event.lane);
+    const uint32_t lane = timeline_lane_track(t, t->event.lane);
     const struct lane_kind *kind = kind_at(t, lane);
-    v.name = import_sm_events_name_of(t);
+    v.name = timeline_name_of(t);
     v.category = kind->category;
-    v.args = t->event.args_len ? import_sm_events_keep(t, t->event.args, t->event.args_len) : NULL;
-    out_event(&t->out, import_sm_events_track_of(t, kind, lane), &v);
+    v.args = t->event.args_len ? timeline_keep(t, t->event.args, t->event.args_len) : NULL;
+    out_event(&t->out, timeline_track_of(t, kind, lane), &v);
 }
 
-static void import_sm_events_tell(struct import_sm_events_timeline *t)
+static void timeline_put(struct sm_timeline *t)
 {
     t->result->count[IMPORTED_LONG_TEXTS] += t->event.long_texts;
     switch (t->event.ph) {
     case 'M':
-        import_sm_events_tell_metadata(t);
+        timeline_put_metadata(t);
         break;
     case 'X':
     case 'B':
-        import_sm_events_tell_span(t);
+        timeline_put_span(t);
         break;
     case 'E':
-        import_sm_events_tell_end(t);
+        timeline_put_end(t);
         break;
     case 'i':
     case 'I':
-        tell_moment(t);
+        sm_put_moment(t);
         break;
     default:
         t->result->count[IMPORTED_PHASES]++;
@@ -383,7 +596,7 @@ static void import_sm_events_tell(struct import_sm_events_timeline *t)
 /* ---- the file ---- */
 
 /* One element of the array. JS_END: go on; JS_NULL: that was the last. */
-static enum json_kind read_element(struct import_sm_events_timeline *t)
+static enum json_kind sm_read_element(struct sm_timeline *t)
 {
     struct json_scan *s = &t->scan;
     struct json_item it;
@@ -408,14 +621,14 @@ static enum json_kind read_element(struct import_sm_events_timeline *t)
     if (json_is_over(kind))
         return kind;
     if (it.kind == JS_OBJECT)
-        import_sm_events_tell(t);
+        timeline_put(t);
     else
         t->result->count[IMPORTED_PHASES]++;
     return JS_END;
 }
 
 /* Worker "27-host" is rank 27 when its process has another number; 0 is no process at all. */
-static void import_sm_events_tell_rank(struct import_sm_events_timeline *t)
+static void timeline_put_rank(struct sm_timeline *t)
 {
     const char *worker = t->ask->hint.worker;
     const size_t digits = strspn(worker, "0123456789");
@@ -429,21 +642,21 @@ static void import_sm_events_tell_rank(struct import_sm_events_timeline *t)
     out_event(&t->out, out_track(&t->out, TRACK_THREAD, t->trainer, t->trainer), &v);
 }
 
-static enum json_kind import_sm_events_read_all(struct import_sm_events_timeline *t, bool *array)
+static enum json_kind timeline_read_all(struct sm_timeline *t, bool *array)
 {
     struct json_item it;
     enum json_kind kind = json_next(&t->scan, &it);
     *array = kind == JS_ARRAY;
     if (*array)
         do
-            kind = read_element(t);
+            kind = sm_read_element(t);
         while (kind == JS_END);
     json_release(&t->scan);
     return kind;
 }
 
-static int import_sm_events_judge(const struct import_sm_events_timeline *t, enum json_kind kind,
-                                  bool array, struct err *e)
+static int timeline_judge(const struct sm_timeline *t, enum json_kind kind, bool array,
+                          struct err *e)
 {
     const struct err *why = json_error(&t->scan);
     if (kind == JS_FAILED)
@@ -455,37 +668,36 @@ static int import_sm_events_judge(const struct import_sm_events_timeline *t, enu
     return 0;
 }
 
-static bool is_of_collectives(const char *path)
+static bool sm_is_of_collectives(const char *path)
 {
     return path && (strstr(path, "horovod_timeline") || strstr(path, "smdataparallel_timeline"));
 }
 
-static int import_sm_events_run(const struct import_ask *ask, struct import_result *out,
-                                struct err *e)
+static int timeline_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
-    struct import_sm_events_timeline *t = xcalloc(1, sizeof *t);
+    struct sm_timeline *t = xcalloc(1, sizeof *t);
     bool array;
     *out = (struct import_result){.rank = -1, .world_size = -1};
     t->ask = ask;
     t->result = out;
     t->pid = import_pid(ask);
-    t->otherwise = is_of_collectives(ask->hint.path) ? &collective : &unknown;
+    t->otherwise = sm_is_of_collectives(ask->hint.path) ? &collective : &unknown;
     out_open(&t->out, ask->sink, out);
     sm_event_keys(&t->keys);
     json_open(&t->scan, ask->in, &(struct json_options){.keys = &t->keys});
-    const enum json_kind kind = import_sm_events_read_all(t, &array);
-    import_sm_events_tell_rank(t);
+    const enum json_kind kind = timeline_read_all(t, &array);
+    timeline_put_rank(t);
     out_close(&t->out);
     out->faults = t->scan.faults;
     out->bytes = json_position(&t->scan);
-    const int rc = import_sm_events_judge(t, kind, array, e);
+    const int rc = timeline_judge(t, kind, array, e);
     json_close(&t->scan);
     free(t->lanes);
     free(t);
     return rc;
 }
 
-static int import_sm_events_sniff(const char *head, size_t n)
+static int timeline_sniff(const char *head, size_t n)
 {
     static const char mark[] = "\"start_time_since_epoch_in_micros\"";
     return n && *head == '[' && memmem(head, n, mark, sizeof mark - 1) ? 95 : 0;
@@ -494,6 +706,6 @@ static int import_sm_events_sniff(const char *head, size_t n)
 const struct importer importer_sagemaker_events = {
     .name = "sagemaker_events",
     .help = "SageMaker profiler timeline",
-    .sniff = import_sm_events_sniff,
-    .run = import_sm_events_run,
+    .sniff = timeline_sniff,
+    .run = timeline_run,
 };

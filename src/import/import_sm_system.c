@@ -2,25 +2,423 @@
 /* import_sm_system.c - system metrics as SageMaker writes them: JSON lines, one reading each.
  *
  * Lines of the usual shape go through a reader of their own (sm_line.h). A line that is broken is
- * counted and passed over; so is a last one that is cut. */
+ * counted and skipped; so is a last one that is cut.
+ *
+ * The agent that wrote them reads all its devices in one sweep, by several threads, so that the
+ * times of a sweep are a few milliseconds apart and its lines may come in any order. A reading
+ * within SWEEP_NS of the first one of a sweep belongs to it. A few sweeps stay open; when there are
+ * more, the oldest becomes a row. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "import/sm_sweeps.h"
+#include "base/vec.h"
+#include "import/importer.h"
+#include "import/sm_line.h"
+#include "record/group.h"
+
+enum { SWEEPS_OPEN = 4, SM_SERIES_MOST = 4096 };
+
+#define SWEEP_NS (20 * NS_PER_MS)
+
+struct sm_series {
+    struct sm_text type, name, dimension; /* its own copies */
+    uint64_t hash;
+    slot_id slot; /* SLOT_NONE: no metric of ours */
+    double scale; /* what the value is multiplied by to be a cell */
+    double most;  /* the largest cell */
+};
+
+struct sm_sweep {
+    int64_t at; /* of its first reading, wall time */
+    uint32_t n; /* cells that it has room for */
+    int64_t *cells;
+};
+
+/* The mean of all devices of a metric. */
+struct sm_total {
+    slot_id slot;
+    uint32_t members;
+    uint32_t n; /* of them in the row at hand */
+    double sum;
+};
+
+enum { SM_TOTALS = 2 }; /* metrics that have one */
+
+struct sm_sweeps {
+    struct sink *sink;
+    struct import_result *result;
+    int64_t wall_minus_mono_ns;
+    struct group group;
+    bool begun;   /* a row was put */
+    int64_t last; /* time of that row */
+
+    struct sm_series *series;
+    uint32_t n_series, cap_series;
+    struct hash_index index; /* of the series */
+
+    struct sm_total totals[SM_TOTALS];
+    uint32_t n_totals;
+    uint8_t member[SM_SERIES_MOST + SM_TOTALS]; /* per slot: 1 + its total; 0: none */
+
+    struct sm_sweep open[SWEEPS_OPEN]; /* in order of time; all have cells of their own */
+    uint32_t n_open, now;              /* the one that the last reading went to */
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Sweeps */
+
+/* ---- which metric a line is of ---- */
+
+enum entity_from { FROM_NAME, FROM_DIMENSION, FROM_TOTAL };
+
+#define SM(type, name, dimension, metric, step, from)                                              \
+    {type, name, dimension, M_##metric, step, FROM_##from},
+static const struct {
+    const char *type, *name, *dimension;
+    enum metric_id metric;
+    double step;
+    enum entity_from from;
+} known[] = {
+#include "record/sm_metrics.def"
+};
+#undef SM
+
+/* A sweep that has all devices has their mean too, as recorded runs do. */
+static const enum metric_id with_mean[SM_TOTALS] = {M_CPU_UTIL, M_CPU_IOWAIT};
+
+static bool has_mean(enum metric_id m)
+{
+    for (size_t i = 0; i < SM_TOTALS; i++)
+        if (with_mean[i] == m)
+            return true;
+    return false;
+}
+
+static bool sm_sweeps_text_is(const struct sm_text *t, const char *s)
+{
+    return strlen(s) == t->len && memcmp(s, t->p, t->len) == 0;
+}
+
+static int sm_sweeps_find_known(const struct sm_line *l)
+{
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (sm_sweeps_text_is(&l->type, known[i].type) &&
+            (*known[i].name ? sm_sweeps_text_is(&l->name, known[i].name) : l->name.len > 0) &&
+            (*known[i].dimension == '*' || sm_sweeps_text_is(&l->dimension, known[i].dimension)))
+            return (int)i;
+    return -1;
+}
+
+static void sm_sweeps_entity_of(char out[ENTITY_LEN], const struct sm_line *l,
+                                enum entity_from from)
+{
+    const struct sm_text total = {ENTITY_TOTAL, sizeof ENTITY_TOTAL - 1};
+    const struct sm_text *t = from == FROM_NAME                            ? &l->name
+                              : from == FROM_DIMENSION && l->dimension.len ? &l->dimension
+                                                                           : &total;
+    const size_t n = MIN_OF(t->len, (size_t)ENTITY_LEN - 1);
+    memcpy(out, t->p, n);
+    out[n] = '\0';
+}
+
+/* ---- series ---- */
+
+static inline uint64_t ends_of(const struct sm_text *t)
+{
+    uint64_t head, tail = 0;
+    memcpy(&head, t->p, sizeof head);
+    if (t->len < 8)
+        head = t->len ? head << (64 - 8 * t->len) : 0;
+    else
+        memcpy(&tail, t->p + t->len - 8, sizeof tail);
+    return (head ^ (tail << 7 | tail >> 57)) + t->len;
+}
+
+static inline uint64_t sm_sweeps_hash_of(const struct sm_line *l)
+{
+    uint64_t h = ends_of(&l->name) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32 ^ ends_of(&l->dimension)) * 0xff51afd7ed558ccdu;
+    h = (h ^ h >> 32 ^ ends_of(&l->type)) * 0xc4ceb9fe1a85ec53u;
+    return h ^ h >> 32;
+}
+
+static inline bool same(const struct sm_text *a, const struct sm_text *b)
+{
+    return a->len == b->len && memcmp(a->p, b->p, a->len) == 0;
+}
+
+struct sm_series_key {
+    const struct sm_sweeps *sweeps;
+    const struct sm_line *line;
+    uint64_t hash;
+};
+
+static inline bool sm_series_same(const void *ctx, uint32_t i)
+{
+    const struct sm_series_key *key = ctx;
+    const struct sm_series *x = &key->sweeps->series[i];
+    const struct sm_line *l = key->line;
+    return x->hash == key->hash && same(&x->name, &l->name) && same(&x->dimension, &l->dimension) &&
+           same(&x->type, &l->type);
+}
+
+static uint64_t sm_series_hash(const void *ctx, uint32_t i)
+{
+    return ((const struct sm_sweeps *)ctx)->series[i].hash;
+}
+
+static struct sm_text text_copy(const struct sm_text *t)
+{
+    char *p = xcalloc(1, t->len + (size_t)SM_PAD);
+    memcpy(p, t->p, t->len);
+    return (struct sm_text){p, t->len};
+}
+
+static unsigned sm_sweeps_total_of(struct sm_sweeps *s, enum metric_id metric, double step)
+{
+    for (uint32_t i = 0; i < s->n_totals; i++)
+        if (s->group.slots[s->totals[i].slot].metric == metric)
+            return i;
+    s->totals[s->n_totals].slot = group_add_step(&s->group, metric, ENTITY_TOTAL, step);
+    return s->n_totals++;
+}
+
+static void join_total(struct sm_sweeps *s, slot_id slot, enum metric_id metric, double step)
+{
+    const unsigned total = sm_sweeps_total_of(s, metric, step);
+    s->totals[total].members++;
+    s->member[slot] = (uint8_t)(total + 1);
+}
+
+static void add_slot(struct sm_sweeps *s, struct sm_series *x, const struct sm_line *l)
+{
+    char entity[ENTITY_LEN];
+    const int row = sm_sweeps_find_known(l);
+    x->slot = SLOT_NONE;
+    if (row < 0)
+        return;
+    sm_sweeps_entity_of(entity, l, known[row].from);
+    x->slot = group_add_step(&s->group, known[row].metric, entity, known[row].step);
+    x->scale = 1 / known[row].step;
+    x->most = s->group.scales[x->slot].most;
+    if (has_mean(known[row].metric) && strcmp(entity, ENTITY_TOTAL) != 0)
+        join_total(s, x->slot, known[row].metric, known[row].step);
+}
+
+/* NULL: there are too many. */
+static struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct sm_line *l)
+{
+    const struct sm_series_key key = {s, l, sm_sweeps_hash_of(l)};
+    uint32_t *slot = hash_slot(&s->index, key.hash, sm_series_same, &key);
+    if (*slot)
+        return &s->series[*slot - 1];
+    if (s->n_series == SM_SERIES_MOST)
+        return NULL;
+    struct sm_series *x = VEC_ADD(s->series, s->n_series, s->cap_series);
+    *x = (struct sm_series){
+        .type = text_copy(&l->type),
+        .name = text_copy(&l->name),
+        .dimension = text_copy(&l->dimension),
+        .hash = key.hash,
+    };
+    hash_put(&s->index, slot, s->n_series, sm_series_hash, s);
+    add_slot(s, x, l);
+    return x;
+}
+
+/* ---- rows ---- */
+
+/* How often sweeps are made: one of what the agent can be set to, nearest to the first distance. */
+static int64_t sm_sweeps_period_of(const struct sm_sweeps *s)
+{
+    static const int64_t choices_ms[] = {100, 200, 500, 1000, 5000, 60000};
+    int64_t best = 500;
+    if (s->n_open < 2)
+        return best * NS_PER_MS;
+    const double gap = (double)(s->open[1].at - s->open[0].at) / (double)NS_PER_MS;
+    for (size_t i = 0; i < COUNT_OF(choices_ms); i++)
+        if (fabs((double)choices_ms[i] - gap) < fabs((double)best - gap))
+            best = choices_ms[i];
+    return best * NS_PER_MS;
+}
+
+static void sm_sweeps_note_time(struct import_result *r, mono_ns t)
+{
+    const bool first = r->count[IMPORTED_READINGS] == 0;
+    if (first || t.ns < r->first.ns)
+        r->first = t;
+    if (first || t.ns > r->last.ns)
+        r->last = t;
+}
+
+/* A mean over some of the devices would be none of all; one that is alone in its file may be one of
+ * several, and needs no mean. */
+static void set_totals(struct sm_sweeps *s, const struct sm_sweep *w)
+{
+    for (uint32_t i = 0; i < w->n; i++)
+        if (s->member[i] && w->cells[i] != CELL_MISSING) {
+            struct sm_total *t = &s->totals[s->member[i] - 1];
+            t->sum += (double)w->cells[i];
+            t->n++;
+        }
+    for (uint32_t i = 0; i < s->n_totals; i++) {
+        struct sm_total *t = &s->totals[i];
+        if (t->n == t->members && t->members > 1)
+            s->group.cells[t->slot] = (int64_t)(t->sum / t->n + 0.5);
+        t->n = 0;
+        t->sum = 0;
+    }
+}
+
+static void sm_sweeps_put_first(struct sm_sweeps *s)
+{
+    struct sm_sweep sweep = s->open[0];
+    const mono_ns t = {sweep.at - s->wall_minus_mono_ns};
+    uint64_t readings = 0;
+    if (!s->begun)
+        group_set_period(&s->group, sm_sweeps_period_of(s));
+    for (uint32_t i = 0; i < sweep.n; i++) {
+        s->group.cells[i] = sweep.cells[i];
+        readings += sweep.cells[i] != CELL_MISSING;
+    }
+    set_totals(s, &sweep);
+    sm_sweeps_note_time(s->result, t);
+    s->result->count[IMPORTED_READINGS] += readings;
+    group_commit(&s->group, s->sink, t);
+    s->begun = true;
+    s->last = sweep.at;
+    s->n_open--;
+    memmove(&s->open[0], &s->open[1], s->n_open * sizeof s->open[0]);
+    s->open[s->n_open] = sweep; /* its cells are used again */
+    s->now = s->now ? s->now - 1 : 0;
+}
+
+static inline bool is_in(const struct sm_sweep *w, int64_t at)
+{
+    return at - w->at <= SWEEP_NS && w->at - at <= SWEEP_NS;
+}
+
+/* The place of a new sweep among those open, for which there is room; false: it comes too late. */
+static bool begin_sweep(struct sm_sweeps *s, int64_t at)
+{
+    if (s->n_open == SWEEPS_OPEN)
+        sm_sweeps_put_first(s);
+    if (s->begun && at <= s->last)
+        return false;
+    struct sm_sweep fresh = s->open[s->n_open];
+    fresh.at = at;
+    fresh.n = 0;
+    uint32_t i = s->n_open++;
+    for (; i > 0 && s->open[i - 1].at > at; i--)
+        s->open[i] = s->open[i - 1];
+    s->open[i] = fresh;
+    s->now = i;
+    return true;
+}
+
+static bool find_sweep(struct sm_sweeps *s, int64_t at)
+{
+    for (uint32_t i = s->n_open; i > 0; i--)
+        if (is_in(&s->open[i - 1], at)) {
+            s->now = i - 1;
+            return true;
+        }
+    return begin_sweep(s, at);
+}
+
+/* Cells of series that came up since it began are missing. */
+static void sm_sweeps_widen(const struct sm_sweeps *s, struct sm_sweep *w)
+{
+    w->cells = xrealloc(w->cells, s->group.cap, sizeof *w->cells);
+    for (; w->n < s->group.n; w->n++)
+        w->cells[w->n] = CELL_MISSING;
+}
+
+static inline void sm_sweeps_set_cell(struct sm_sweeps *s, const struct sm_series *x, double value)
+{
+    struct sm_sweep *w = &s->open[s->now];
+    double cell = value * x->scale;
+    if (x->slot >= w->n)
+        sm_sweeps_widen(s, w);
+    if (cell < 0 || cell > x->most) {
+        s->result->count[IMPORTED_CLAMPED]++;
+        cell = cell < 0 ? 0 : x->most;
+    }
+    s->result->count[IMPORTED_DUPLICATES] += w->cells[x->slot] != CELL_MISSING;
+    w->cells[x->slot] = (int64_t)(cell + 0.5);
+}
+
+/* More than any of these metrics can be, and less than what a cell can hold. Far from where sums
+ * of times overflow. */
+#define VALUE_MOST 1e13
+#define TIME_MOST  (INT64_MAX / 4)
+
+/* A line that has a value and a time. */
+static void sm_sweeps_take(struct sm_sweeps *s, const struct sm_line *l)
+{
+    const struct sm_series *x = sm_sweeps_series_of(s, l);
+    uint64_t *count = s->result->count;
+    if (!x)
+        count[IMPORTED_NODES]++;
+    else if (x->slot == SLOT_NONE)
+        count[IMPORTED_NO_METRIC]++;
+    else if (!(fabs(l->value) < VALUE_MOST))
+        count[IMPORTED_NO_VALUE]++;
+    else if (l->time_ns > TIME_MOST)
+        count[IMPORTED_BAD_TIME]++;
+    else if ((s->n_open && is_in(&s->open[s->now], l->time_ns)) || find_sweep(s, l->time_ns))
+        sm_sweeps_set_cell(s, x, l->value);
+    else
+        count[IMPORTED_LATE]++;
+}
+
+static void sm_sweeps_open(struct sm_sweeps *s, const struct import_ask *ask, struct sink *sink,
+                           struct import_result *result)
+{
+    *s = (struct sm_sweeps){
+        .sink = sink, .result = result, .wall_minus_mono_ns = ask->wall_minus_mono_ns};
+    group_open(&s->group, "sagemaker", NS_PER_S);
+}
+
+static void text_free(struct sm_text *t)
+{
+    free((void *)(uintptr_t)t->p);
+}
+
+/* Tells what is open, and frees. */
+static void sm_sweeps_close(struct sm_sweeps *s)
+{
+    while (s->n_open)
+        sm_sweeps_put_first(s);
+    for (uint32_t i = 0; i < s->n_series; i++) {
+        text_free(&s->series[i].type);
+        text_free(&s->series[i].name);
+        text_free(&s->series[i].dimension);
+    }
+    for (uint32_t i = 0; i < SWEEPS_OPEN; i++)
+        free(s->open[i].cells);
+    free(s->series);
+    hash_free(&s->index);
+    group_close(&s->group);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The file */
 
 /* BUFFER also bounds a line. */
 enum { BUFFER = 256 << 10, NODES_MOST = 1024 };
 
-struct import_sm_system_node {
+struct sm_node {
     char name[IMPORT_NAME_LEN];
     struct sm_sweeps sweeps;
 };
 
-struct import_sm_system_reader {
+struct sm_reader {
     const struct import_ask *ask;
     struct import_result *result;
-    struct import_sm_system_node **nodes;
+    struct sm_node **nodes;
     uint32_t n_nodes, now;
     struct json_keys keys;
     struct sm_line line;
@@ -32,13 +430,12 @@ struct import_sm_system_reader {
 
 /* ---- nodes ---- */
 
-static bool is_node(const struct import_sm_system_node *d, const struct sm_text *name)
+static bool is_node(const struct sm_node *d, const struct sm_text *name)
 {
     return strncmp(d->name, name->p, name->len) == 0 && d->name[name->len] == '\0';
 }
 
-static struct sink *import_sm_system_sink_of(const struct import_sm_system_reader *r,
-                                             const char *name)
+static struct sink *sm_system_sink_of(const struct sm_reader *r, const char *name)
 {
     const struct import_ask *ask = r->ask;
     if (!*name || !ask->sink_of_node || strcmp(name, ask->hint.node) == 0)
@@ -46,25 +443,23 @@ static struct sink *import_sm_system_sink_of(const struct import_sm_system_reade
     return ask->sink_of_node(ask->ctx, name);
 }
 
-static struct import_sm_system_node *import_sm_system_add_node(struct import_sm_system_reader *r,
-                                                               const struct sm_text *name)
+static struct sm_node *sm_system_add_node(struct sm_reader *r, const struct sm_text *name)
 {
     char text[IMPORT_NAME_LEN] = "";
     memcpy(text, name->p, name->len);
-    struct sink *sink = r->n_nodes < NODES_MOST ? import_sm_system_sink_of(r, text) : NULL;
+    struct sink *sink = r->n_nodes < NODES_MOST ? sm_system_sink_of(r, text) : NULL;
     if (!sink)
         return NULL;
-    struct import_sm_system_node *d = xcalloc(1, sizeof *d);
+    struct sm_node *d = xcalloc(1, sizeof *d);
     memcpy(d->name, text, sizeof text);
     sm_sweeps_open(&d->sweeps, r->ask, sink, r->result);
-    r->nodes = xrealloc(r->nodes, r->n_nodes + 1, sizeof(struct import_sm_system_node *));
+    r->nodes = xrealloc(r->nodes, r->n_nodes + 1, sizeof(struct sm_node *));
     r->nodes[r->now = r->n_nodes++] = d;
     return d;
 }
 
 /* A line that names no machine is of its file's own. */
-static struct import_sm_system_node *import_sm_system_find_node(struct import_sm_system_reader *r,
-                                                                const struct sm_text *name)
+static struct sm_node *sm_system_find_node(struct sm_reader *r, const struct sm_text *name)
 {
     const char *own = r->ask->hint.node;
     const struct sm_text cut =
@@ -75,26 +470,26 @@ static struct import_sm_system_node *import_sm_system_find_node(struct import_sm
     for (uint32_t i = 0; i < r->n_nodes; i++)
         if (is_node(r->nodes[i], &cut))
             return r->nodes[r->now = i];
-    return import_sm_system_add_node(r, &cut);
+    return sm_system_add_node(r, &cut);
 }
 
 /* ---- lines ---- */
 
-static void import_sm_system_take_line(struct import_sm_system_reader *r)
+static void sm_system_take_line(struct sm_reader *r)
 {
     uint64_t *count = r->result->count;
     if (!r->line.has_time || !r->line.has_value) {
         count[r->line.has_time ? IMPORTED_NO_VALUE : IMPORTED_NO_TIME]++;
         return;
     }
-    struct import_sm_system_node *d = import_sm_system_find_node(r, &r->line.node);
+    struct sm_node *d = sm_system_find_node(r, &r->line.node);
     if (d)
         sm_sweeps_take(&d->sweeps, &r->line);
     else
         count[IMPORTED_NODES]++;
 }
 
-static bool import_sm_system_is_blank(const char *p, const char *end)
+static bool sm_system_is_blank(const char *p, const char *end)
 {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
         p++;
@@ -102,13 +497,13 @@ static bool import_sm_system_is_blank(const char *p, const char *end)
 }
 
 /* A line whose end is known; `cut` when the input ends without one. */
-static void read_slowly(struct import_sm_system_reader *r, const char *p, const char *end, bool cut)
+static void read_slowly(struct sm_reader *r, const char *p, const char *end, bool cut)
 {
     struct json_faults *f = &r->result->faults;
-    if (import_sm_system_is_blank(p, end))
+    if (sm_system_is_blank(p, end))
         return;
     if (sm_line_slow(p, (size_t)(end - p), &r->keys, f, &r->line))
-        import_sm_system_take_line(r);
+        sm_system_take_line(r);
     else if (cut)
         f->cut++;
     else
@@ -126,14 +521,13 @@ static inline const char *behind_line(const char *p, const char *end, bool ended
 }
 
 /* All whole lines of the buffer; returns where the rest begins. */
-static const char *import_sm_system_read_lines(struct import_sm_system_reader *r, const char *p,
-                                               const char *end)
+static const char *sm_system_read_lines(struct sm_reader *r, const char *p, const char *end)
 {
     while (p < end) {
         const char *next = sm_line_fast(p, &r->line);
         next = next ? behind_line(next, end, r->ended) : NULL;
         if (next) {
-            import_sm_system_take_line(r);
+            sm_system_take_line(r);
         } else {
             next = memchr(p, '\n', (size_t)(end - p));
             if (!next && !r->ended)
@@ -146,14 +540,14 @@ static const char *import_sm_system_read_lines(struct import_sm_system_reader *r
     return end;
 }
 
-static const char *skip_line(struct import_sm_system_reader *r, const char *p, const char *end)
+static const char *skip_line(struct sm_reader *r, const char *p, const char *end)
 {
     const char *next = memchr(p, '\n', (size_t)(end - p));
     r->skipping = !next;
     return next ? next + 1 : end;
 }
 
-static int import_sm_system_fill(struct import_sm_system_reader *r, struct err *e)
+static int sm_system_fill(struct sm_reader *r, struct err *e)
 {
     const int64_t n = r->ask->in->read(r->ask->in, r->buffer + r->len, (size_t)BUFFER - r->len, e);
     if (n < 0)
@@ -165,10 +559,10 @@ static int import_sm_system_fill(struct import_sm_system_reader *r, struct err *
     return 0;
 }
 
-static int import_sm_system_read_all(struct import_sm_system_reader *r, struct err *e)
+static int sm_system_read_all(struct sm_reader *r, struct err *e)
 {
     while (!r->ended) {
-        const int rc = import_sm_system_fill(r, e);
+        const int rc = sm_system_fill(r, e);
         if (rc != 0)
             return rc;
         const char *p = r->buffer, *end = p + r->len;
@@ -176,7 +570,7 @@ static int import_sm_system_read_all(struct import_sm_system_reader *r, struct e
             p += 3;
         if (r->skipping)
             p = skip_line(r, p, end);
-        p = import_sm_system_read_lines(r, p, end);
+        p = sm_system_read_lines(r, p, end);
         if (p == r->buffer && r->len == BUFFER) {
             r->result->faults.long_items++;
             r->skipping = true;
@@ -188,15 +582,14 @@ static int import_sm_system_read_all(struct import_sm_system_reader *r, struct e
     return 0;
 }
 
-static int import_sm_system_run(const struct import_ask *ask, struct import_result *out,
-                                struct err *e)
+static int sm_system_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
-    struct import_sm_system_reader *r = xcalloc(1, sizeof *r);
+    struct sm_reader *r = xcalloc(1, sizeof *r);
     *out = (struct import_result){.rank = -1, .world_size = -1};
     r->ask = ask;
     r->result = out;
     sm_line_keys(&r->keys);
-    int rc = import_sm_system_read_all(r, e);
+    int rc = sm_system_read_all(r, e);
     for (uint32_t i = 0; i < r->n_nodes; i++) {
         sm_sweeps_close(&r->nodes[i]->sweeps);
         free(r->nodes[i]);
@@ -208,7 +601,7 @@ static int import_sm_system_run(const struct import_ask *ask, struct import_resu
     return rc;
 }
 
-static int import_sm_system_sniff(const char *head, size_t n)
+static int sm_system_sniff(const char *head, size_t n)
 {
     const char *line = n ? memchr(head, '\n', n) : NULL;
     const size_t len = line ? (size_t)(line - head) : n;
@@ -220,6 +613,6 @@ static int import_sm_system_sniff(const char *head, size_t n)
 const struct importer importer_sagemaker_system = {
     .name = "sagemaker_system",
     .help = "SageMaker system metrics",
-    .sniff = import_sm_system_sniff,
-    .run = import_sm_system_run,
+    .sniff = sm_system_sniff,
+    .run = sm_system_run,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* importer.h - a format of others: one const record and one line in importers.def.
+/* importer.h - a format of other tools: one const record and one line in importers.def.
  *
  * An importer reads plain bytes from beginning to end, in memory that does not grow with them, and
- * tells events to a sink. What it cannot use it counts; only input that is not its format at all,
+ * passes events to a sink. What it cannot use it counts; only input that is not its format at all,
  * or that its source cannot deliver, is an error. */
 #ifndef IMPORT_IMPORTER_H
 #define IMPORT_IMPORTER_H
@@ -32,13 +32,13 @@ enum { IMPORT_NAME_LEN = 64 };
 struct import_hint {
     const char *path; /* for people; NULL: it has none */
     bool has_base, has_rank;
-    wall_ns base; /* what its times count from, where they are not told by the clock */
+    wall_ns base; /* what its times count from, where they are not of the clock */
     int64_t rank;
-    char node[IMPORT_NAME_LEN];   /* machine; "": not told */
-    char worker[IMPORT_NAME_LEN]; /* process on it; "": not told */
+    char node[IMPORT_NAME_LEN];   /* machine; "": not given */
+    char worker[IMPORT_NAME_LEN]; /* process on it; "": not given */
 };
 
-/* What the input says of a machine; zero: not said. */
+/* What the input says of a machine; zero: not given. */
 struct import_machine {
     const char *node;
     unsigned cores, gpus;
@@ -50,7 +50,7 @@ struct import_ask {
     struct bytes_in *in; /* plain, not compressed */
     struct import_hint hint;
     struct sink *sink; /* takes rows of metrics as well as events */
-    /* The sink of another machine that the input tells of. NULL: all goes to `sink`. */
+    /* The sink of another machine that the input describes. NULL: all goes to `sink`. */
     struct sink *(*sink_of_node)(void *ctx, const char *node);
     /* NULL: nobody wants to know. */
     void (*machine)(void *ctx, const struct import_machine *m);
@@ -62,7 +62,7 @@ struct import_ask {
     bool (*late_number)(void *ctx, const char *key, int64_t *out);
     bool late_is_slow; /* because all of the input has to be read a second time */
     void *ctx;
-    /* The run is to be made as the input tells: then nothing goes to the sinks above. NULL: the
+    /* The run is to be made as the input describes: then nothing goes to the sinks above. NULL: the
      * input becomes a run of its own. Only exports of ours look at it. */
     struct remake *remake;
 };
@@ -72,8 +72,8 @@ struct import_result {
     struct json_faults faults;
     uint64_t bytes;           /* read */
     mono_ns first, last;      /* begin of the first event, end of the last; when there are any */
-    int64_t rank, world_size; /* -1: not told */
-    bool elsewhere;           /* nothing was told to `sink`, all to sinks of nodes */
+    int64_t rank, world_size; /* -1: not given */
+    bool elsewhere;           /* nothing went to `sink`, all to sinks of nodes */
 };
 
 struct importer {
@@ -95,5 +95,13 @@ extern const struct importer *const importers[];
 const struct importer *importer_find(const char *name);
 /* The one that is surest; NULL when none knows the bytes. */
 const struct importer *importer_sniff(const char *head, size_t n);
+
+/* The process that the tracks of the trace belong to: as the caller knows it, as the name of the
+ * worker begins with it ("80807-host"), else one that is the rank's own. Never 0. */
+uint32_t import_pid(const struct import_ask *ask);
+/* What process.rank becomes: a count at that moment. */
+struct event import_rank_event(int64_t rank, mono_ns at);
+
+void import_put_losses(const struct import_result *r, struct sink *s);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* importers.c - the list of formats. */
+/* importers.c - the list of formats, and what several of them need. */
+#include <stdio.h>
 #include <string.h>
 
 #include "import/importer.h"
+#include "record/record.h"
 
 #define IMPORTER(id) &importer_##id,
 const struct importer *const importers[] = {
@@ -37,4 +39,79 @@ const struct importer *importer_sniff(const char *head, size_t n)
         }
     }
     return best;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Which process a trace is of, where the trace itself does not name it */
+
+/* "80807" of "80807-host"; 0: the name begins with no number. */
+static uint32_t pid_in_name(const char *worker)
+{
+    uint32_t pid = 0;
+    const char *p = worker;
+    for (; *p >= '0' && *p <= '9' && p - worker < 9; p++)
+        pid = pid * 10 + (uint32_t)(*p - '0');
+    return *p == '-' || *p == '\0' ? pid : 0;
+}
+
+uint32_t import_pid(const struct import_ask *ask)
+{
+    const uint32_t named = pid_in_name(ask->hint.worker);
+    if (ask->pid)
+        return ask->pid;
+    if (named)
+        return named;
+    return ask->hint.has_rank ? (uint32_t)(ask->hint.rank & INT32_MAX) + 1 : 1;
+}
+
+struct event import_rank_event(int64_t rank, mono_ns at)
+{
+    return (struct event){
+        .at = at,
+        .kind = EVENT_COUNT,
+        .value = rank,
+        .category = event_words[EV_RANK].category,
+        .name = event_words[EV_RANK].name,
+    };
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What an import counted and could not use */
+
+/* Counts that lose nothing that anybody would miss. */
+static bool is_no_loss(enum import_count c)
+{
+    return c == IMPORTED_KEPT || c == IMPORTED_READINGS || c == IMPORTED_FLOWS ||
+           c == IMPORTED_MARKERS;
+}
+
+static bool is_limit(enum import_count c)
+{
+    return c == IMPORTED_TRACKS || c == IMPORTED_NODES || c == IMPORTED_OPEN ||
+           c == IMPORTED_LONG_TEXTS;
+}
+
+static void import_put_loss(const struct import_result *r, struct sink *s, uint64_t count,
+                            enum loss_id id, const struct word *of)
+{
+    char part[ENTITY_LEN];
+    snprintf(part, sizeof part, "trace %s", of->name);
+    struct loss l = loss_of(id, LOST_PART(part), "%s", of->help);
+    l.count = count;
+    l.at = r->first;
+    if (count)
+        s->ops->loss(s, &l);
+}
+
+void import_put_losses(const struct import_result *r, struct sink *s)
+{
+    for (enum import_count c = 0; c < IMPORTED_N; c++)
+        if (!is_no_loss(c))
+            import_put_loss(r, s, r->count[c], is_limit(c) ? LOSS_LIMIT : LOSS_MALFORMED,
+                            &import_count_words[c]);
+    for (const struct json_fault_word *w = json_fault_words; w->name; w++) {
+        uint64_t count;
+        memcpy(&count, (const char *)&r->faults + w->at, sizeof count);
+        import_put_loss(r, s, count, LOSS_MALFORMED, &(struct word){w->name, w->help});
+    }
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "import/kineto.h"
+#include "import/kineto_internal.h"
 #include "json/json_members.h"
 
 #ifdef __AVX2__
@@ -69,7 +69,7 @@ static void kineto_read_keep_arg(struct kineto_event *v, const char *key, size_t
 
 /* The usual argument is short: it and its key are copied as SHORT bytes each, and what is too much
  * is overwritten by what follows. Both have as many bytes to read: the words are that wide, and
- * behind a text of the window stands its pad. */
+ * after a text of the window is its pad. */
 static inline void keep_short_arg(struct kineto_event *v, uint32_t id, const char *p, size_t n)
 {
     char *to = v->args + v->args_len;
@@ -127,7 +127,7 @@ static void keep_item(struct kineto *k, const struct json_item *it)
         k, key, len, it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text);
 }
 
-/* An object or array among the arguments, as it stands. */
+/* An object or array among the arguments, as it is. */
 static void keep_raw(struct kineto *k, uint32_t id, const char *p, size_t n)
 {
     if (!kept_as[id].len)
@@ -142,7 +142,7 @@ static enum json_kind skip_raw(struct kineto *k, const struct json_item *it)
 {
     struct json_text raw;
     const enum json_kind kind = json_skip(&k->scan, &raw);
-    if (kind == JS_END) /* the opening bracket stands before */
+    if (kind == JS_END) /* the opening bracket is before */
         keep_raw(k, it->id, raw.p - 1, raw.len + 1ul);
     return kind;
 }

@@ -34,7 +34,7 @@ enum {
 struct scene_node {
     const char *id;
     unsigned cores, gpus;
-    int64_t memory_bytes; /* 0: not said */
+    int64_t memory_bytes; /* 0: not given */
 };
 
 struct scene_level {
@@ -49,7 +49,7 @@ enum scene_shape {
     SCENE_NONE, /* nothing is read */
 };
 
-/* What a series does in a stretch of time. */
+/* What a series does in a span of time. */
 struct scene_piece {
     int64_t from_ns, to_ns;
     enum scene_shape shape;
@@ -83,7 +83,7 @@ struct scene_odd {
     enum event_id in; /* EV_N: no part */
 };
 
-/* What comes behind every n-th step. */
+/* What comes after every n-th step. */
 struct scene_after {
     int64_t every;
     int64_t count;  /* steps of evaluation; 0: a checkpoint */
@@ -93,9 +93,9 @@ struct scene_after {
 };
 
 struct scene_steps {
-    int64_t from_ns; /* -1: right behind the steps before */
+    int64_t from_ns; /* -1: right after the steps before */
     int64_t count, dur_ns, pause_ns;
-    int64_t batch; /* 0: not said */
+    int64_t batch; /* 0: not given */
     double jitter; /* share of the duration, either way */
     enum event_mode mode;
     struct scene_part parts[SCENE_PARTS_MOST];
@@ -124,7 +124,7 @@ struct scene_workers {
 struct scene_rank {
     int64_t number;
     size_t node;
-    int64_t device; /* -1: not said */
+    int64_t device; /* -1: not given */
     struct scene_steps *steps;
     size_t n_steps, cap_steps;
     struct scene_event *events;
@@ -141,7 +141,7 @@ struct scene_mark {
     const char *text;
 };
 
-/* For tests: "expect Rule state ..." and "set Rule.param=value", as they stand there. */
+/* For tests: "expect Rule state ..." and "set Rule.param=value", as they are there. */
 struct scene_note {
     unsigned line;
     const char *kind; /* "expect" or "set" */
@@ -151,7 +151,7 @@ struct scene_note {
 struct scene {
     int64_t interval_ns;
     uint64_t seed;
-    int64_t job_from_ns, job_to_ns; /* to 0: not said */
+    int64_t job_from_ns, job_to_ns; /* to 0: not given */
     int job_exit;
     bool no_job; /* nobody says when it began and ended */
     struct scene_node *nodes;
@@ -171,7 +171,7 @@ bool scene_sniff(const char *text, size_t n);
 /* ERR_FORMAT or ERR_LIMIT with a sentence that names the line. */
 MUST_CHECK int scene_parse(const char *text, size_t n, struct arena *a, struct scene *out,
                            struct err *e);
-/* The end of everything that the scene tells of, the job included. */
+/* The end of everything that the scene describes, the job included. */
 int64_t scene_end(const struct scene *s);
 
 /* NAN: nothing is read then. */
@@ -194,8 +194,8 @@ struct scene_walk {
     const struct scene *scene;
     const struct scene_rank *rank;
     size_t stretch;
-    int64_t done; /* steps of the stretch */
-    size_t after; /* what comes behind the step; its count that is done */
+    int64_t done; /* steps of the block */
+    size_t after; /* what comes after the step; its count that is done */
     int64_t after_done;
     int64_t at_ns;
     int64_t numbers[MODE_N];

@@ -7,9 +7,9 @@
 
 enum { SCENE_WORDS_MOST = 512 };
 
-/* The words of a line. ":" and ";" behind a word are words of their own, a comma is none. */
+/* The words of a line. ":" and ";" after a word are words of their own, a comma is none. */
 struct words {
-    const char *v[SCENE_WORDS_MOST + 1]; /* "" behind the last */
+    const char *v[SCENE_WORDS_MOST + 1]; /* "" after the last */
     size_t n, at;
 };
 
@@ -17,7 +17,7 @@ struct parsing {
     struct scene *out;
     struct arena *arena;
     struct words words;
-    const char *rest; /* of the line, behind its first word; as it stands there */
+    const char *rest; /* of the line, after its first word; as it is there */
     size_t rest_len;
 };
 
@@ -41,20 +41,14 @@ MUST_CHECK int word_count(struct parsing *p, int64_t lo, int64_t hi, int64_t *ou
 /* "10s..20s"; `open`: the second may be left out, which gives INT64_MAX. */
 MUST_CHECK int word_range(struct parsing *p, bool open, int64_t *from, int64_t *to, struct err *e);
 bool word_is_range(const char *word);
-/* A number, with a unit of bytes behind it where it has one: "40GiB". */
+/* A number, with a unit of bytes after it where it has one: "40GiB". */
 bool scene_number(const char *text, double *out);
 
-/* Room for one more at the end of a list in the arena; what was there is copied. */
-void *scene_grow(struct arena *a, void *list, size_t n, size_t *cap, size_t size);
 MUST_CHECK int scene_node_find(const struct parsing *p, const char *id, size_t *out, struct err *e);
 
 /* The lines that begin with "rank". */
 MUST_CHECK int scene_rank_line(struct parsing *p, struct err *e);
-/* NODE METRIC [ENTITY] RANGE SHAPE ... */
-MUST_CHECK int scene_series_line(struct parsing *p, struct err *e);
 
-/* A whole number that depends on its three inputs alone, all bits evenly mixed. */
-uint64_t scene_mix(uint64_t a, uint64_t b, uint64_t c);
 /* The same as a number in -1..1. */
 double scene_chance(uint64_t a, uint64_t b, uint64_t c);
 

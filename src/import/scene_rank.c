@@ -11,7 +11,7 @@
 
 enum { STEPS_MOST = 10000000, RANK_LAST = 65535, CPU_EVENTS_MOST = 1000000 };
 
-/* A clause is said for several ranks at once. */
+/* A clause holds for several ranks at once. */
 struct many {
     struct parsing *p;
     int64_t from, to; /* numbers of ranks */
@@ -59,7 +59,7 @@ static bool clause_ends(const struct parsing *p)
 
 /* ---- steps ---- */
 
-static int take_mode(struct parsing *p, enum event_mode *mode, struct err *e)
+static int scene_take_mode(struct parsing *p, enum event_mode *mode, struct err *e)
 {
     const char *w = word_next(p);
     for (*mode = 0; *mode < MODE_N; (*mode)++)
@@ -68,7 +68,7 @@ static int take_mode(struct parsing *p, enum event_mode *mode, struct err *e)
     return err_set(e, ERR_FORMAT, "'%.60s' is not a step mode", w);
 }
 
-static int take_jitter(struct parsing *p, double *out, struct err *e)
+static int scene_take_jitter(struct parsing *p, double *out, struct err *e)
 {
     const char *w = word_next(p);
     if (!scene_number(w, out) || *out < 0 || *out > 90)
@@ -84,41 +84,39 @@ static int steps_word(struct parsing *p, struct scene_steps *x, struct err *e)
     if (word_take(p, "pause"))
         return word_time(p, &x->pause_ns, e);
     if (word_take(p, "mode"))
-        return take_mode(p, &x->mode, e);
+        return scene_take_mode(p, &x->mode, e);
     if (word_take(p, "batch"))
         return word_count(p, 1, 1000000000, &x->batch, e);
     if (word_take(p, "jitter"))
-        return take_jitter(p, &x->jitter, e);
+        return scene_take_jitter(p, &x->jitter, e);
     return scene_rank_take_part(p, x->parts, &x->n_parts, e);
 }
 
 /* 1000 x 500ms */
-static int take_times(struct parsing *p, int64_t *count, int64_t *dur_ns, struct err *e)
+static int scene_take_times(struct parsing *p, int64_t *count, int64_t *dur_ns, struct err *e)
 {
-    int rc = word_count(p, 1, STEPS_MOST, count, e);
-    if (rc == 0)
-        rc = word_want(p, "x", e);
-    return rc != 0 ? rc : word_time(p, dur_ns, e);
+    TRY(word_count(p, 1, STEPS_MOST, count, e));
+    TRY(word_want(p, "x", e));
+    return word_time(p, dur_ns, e);
 }
 
-static int on_steps(struct many *m, struct err *e)
+static int scene_on_steps(struct many *m, struct err *e)
 {
     struct parsing *p = m->p;
     struct scene_steps x = {.from_ns = -1};
-    int rc = take_times(p, &x.count, &x.dur_ns, e);
+    int rc = scene_take_times(p, &x.count, &x.dur_ns, e);
     while (rc == 0 && !clause_ends(p))
         rc = steps_word(p, &x, e);
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(p->out, i);
-        r->steps = scene_grow(p->arena, r->steps, r->n_steps, &r->cap_steps, sizeof *r->steps);
-        r->steps[r->n_steps++] = x;
+        *ARENA_ADD(p->arena, r->steps, r->n_steps, r->cap_steps) = x;
     }
     return rc;
 }
 
-/* ---- what is said of the steps before ---- */
+/* ---- what modifies the steps before ---- */
 
-static int want_steps(const struct scene_rank *r, const char *what, struct err *e)
+static int scene_want_steps(const struct scene_rank *r, const char *what, struct err *e)
 {
     return r->n_steps
                ? 0
@@ -130,13 +128,13 @@ static int scene_rank_too_many(const char *what, struct err *e)
     return err_set(e, ERR_LIMIT, "more than %d '%s' lines", SCENE_EXTRAS_MOST, what);
 }
 
-static int add_odd(struct many *m, const char *what, const struct scene_odd *x, struct err *e)
+static int scene_add_odd(struct many *m, const char *what, const struct scene_odd *x, struct err *e)
 {
     int rc = 0;
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(m->p->out, i);
         struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
-        rc = want_steps(r, what, e);
+        rc = scene_want_steps(r, what, e);
         if (rc == 0 && s->n_odd == SCENE_EXTRAS_MOST)
             rc = scene_rank_too_many(what, e);
         if (rc == 0)
@@ -146,7 +144,7 @@ static int add_odd(struct many *m, const char *what, const struct scene_odd *x, 
 }
 
 /* takes 2s [in data] */
-static int take_odd(struct many *m, const char *what, struct scene_odd *x, struct err *e)
+static int scene_take_odd(struct many *m, const char *what, struct scene_odd *x, struct err *e)
 {
     struct parsing *p = m->p;
     int rc = word_want(p, "takes", e);
@@ -159,30 +157,31 @@ static int take_odd(struct many *m, const char *what, struct scene_odd *x, struc
             rc = err_set(e, ERR_FORMAT, "'%.60s' is not a part of a step",
                          p->words.v[p->words.at - 1]);
     }
-    return rc != 0 ? rc : add_odd(m, what, x, e);
+    return rc != 0 ? rc : scene_add_odd(m, what, x, e);
 }
 
-static int on_every(struct many *m, struct err *e)
+static int scene_on_every(struct many *m, struct err *e)
 {
     struct scene_odd x = {.at = -1};
     const int rc = word_count(m->p, 1, STEPS_MOST, &x.every, e);
-    return rc != 0 ? rc : take_odd(m, "every", &x, e);
+    return rc != 0 ? rc : scene_take_odd(m, "every", &x, e);
 }
 
 static int scene_rank_on_step(struct many *m, struct err *e)
 {
     struct scene_odd x = {0};
     const int rc = word_count(m->p, 0, STEPS_MOST, &x.at, e);
-    return rc != 0 ? rc : take_odd(m, "step", &x, e);
+    return rc != 0 ? rc : scene_take_odd(m, "step", &x, e);
 }
 
-static int add_after(struct many *m, const char *what, const struct scene_after *x, struct err *e)
+static int scene_add_after(struct many *m, const char *what, const struct scene_after *x,
+                           struct err *e)
 {
     int rc = 0;
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(m->p->out, i);
         struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
-        rc = want_steps(r, what, e);
+        rc = scene_want_steps(r, what, e);
         if (rc == 0 && s->n_after == SCENE_EXTRAS_MOST)
             rc = scene_rank_too_many(what, e);
         if (rc == 0)
@@ -191,32 +190,30 @@ static int add_after(struct many *m, const char *what, const struct scene_after 
     return rc;
 }
 
-static int take_every(struct parsing *p, struct scene_after *x, struct err *e)
+static int scene_take_every(struct parsing *p, struct scene_after *x, struct err *e)
 {
     const int rc = word_want(p, "every", e);
     return rc != 0 ? rc : word_count(p, 1, STEPS_MOST, &x->every, e);
 }
 
 /* eval 20 x 100ms every 100 [parts] */
-static int on_eval(struct many *m, struct err *e)
+static int scene_on_eval(struct many *m, struct err *e)
 {
     struct scene_after x = {0};
-    int rc = take_times(m->p, &x.count, &x.dur_ns, e);
-    if (rc == 0)
-        rc = take_every(m->p, &x, e);
-    while (rc == 0 && !clause_ends(m->p))
-        rc = scene_rank_take_part(m->p, x.parts, &x.n_parts, e);
-    return rc != 0 ? rc : add_after(m, "eval", &x, e);
+    TRY(scene_take_times(m->p, &x.count, &x.dur_ns, e));
+    TRY(scene_take_every(m->p, &x, e));
+    while (!clause_ends(m->p))
+        TRY(scene_rank_take_part(m->p, x.parts, &x.n_parts, e));
+    return scene_add_after(m, "eval", &x, e);
 }
 
 /* checkpoint 3s every 100 */
-static int on_checkpoint(struct many *m, struct err *e)
+static int scene_on_checkpoint(struct many *m, struct err *e)
 {
     struct scene_after x = {0};
-    int rc = word_time(m->p, &x.dur_ns, e);
-    if (rc == 0)
-        rc = take_every(m->p, &x, e);
-    return rc != 0 ? rc : add_after(m, "checkpoint", &x, e);
+    TRY(word_time(m->p, &x.dur_ns, e));
+    TRY(scene_take_every(m->p, &x, e));
+    return scene_add_after(m, "checkpoint", &x, e);
 }
 
 /* ---- events ---- */
@@ -225,56 +222,46 @@ static void scene_rank_add_event(struct many *m, const struct scene_event *x)
 {
     for (int64_t i = m->from; i <= m->to; i++) {
         struct scene_rank *r = rank_find(m->p->out, i);
-        r->events =
-            scene_grow(m->p->arena, r->events, r->n_events, &r->cap_events, sizeof *r->events);
-        r->events[r->n_events++] = *x;
+        *ARENA_ADD(m->p->arena, r->events, r->n_events, r->cap_events) = *x;
     }
 }
 
-static int want_name(const char *name, struct err *e)
+static int scene_want_name(const char *name, struct err *e)
 {
     const size_t n = strlen(name);
     return n > 0 && n < 256 ? 0 : err_set(e, ERR_FORMAT, "an event needs a name");
 }
 
 /* span forward 10s..12s; one that has no end never ended */
-static int on_span(struct many *m, struct err *e)
+static int scene_on_span(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_SPAN, .name = word_next(m->p)};
-    int rc = want_name(x.name, e);
-    if (rc == 0)
-        rc = word_range(m->p, true, &x.at_ns, &x.to_ns, e);
-    if (rc == 0)
-        scene_rank_add_event(m, &x);
-    return rc;
+    TRY(scene_want_name(x.name, e));
+    TRY(word_range(m->p, true, &x.at_ns, &x.to_ns, e));
+    scene_rank_add_event(m, &x);
+    return 0;
 }
 
 /* mark loader.start 10s */
-static int on_event_mark(struct many *m, struct err *e)
+static int scene_on_event_mark(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_MARK, .name = word_next(m->p)};
-    int rc = want_name(x.name, e);
-    if (rc == 0)
-        rc = word_time(m->p, &x.at_ns, e);
-    if (rc == 0)
-        scene_rank_add_event(m, &x);
-    return rc;
+    TRY(scene_want_name(x.name, e));
+    TRY(word_time(m->p, &x.at_ns, e));
+    scene_rank_add_event(m, &x);
+    return 0;
 }
 
 /* count batch.size 32 at 10s */
-static int on_count(struct many *m, struct err *e)
+static int scene_on_count(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_COUNT, .name = word_next(m->p)};
-    int rc = want_name(x.name, e);
-    if (rc == 0)
-        rc = word_count(m->p, INT64_MIN, INT64_MAX, &x.value, e);
-    if (rc == 0)
-        rc = word_want(m->p, "at", e);
-    if (rc == 0)
-        rc = word_time(m->p, &x.at_ns, e);
-    if (rc == 0)
-        scene_rank_add_event(m, &x);
-    return rc;
+    TRY(scene_want_name(x.name, e));
+    TRY(word_count(m->p, INT64_MIN, INT64_MAX, &x.value, e));
+    TRY(word_want(m->p, "at", e));
+    TRY(word_time(m->p, &x.at_ns, e));
+    scene_rank_add_event(m, &x);
+    return 0;
 }
 
 static int64_t scene_rank_count_events(const struct many *m)
@@ -286,16 +273,14 @@ static int64_t scene_rank_count_events(const struct many *m)
 }
 
 /* cpu 98% 0s..600s: the CPU time of the process so far, every second */
-static int on_cpu(struct many *m, struct err *e)
+static int scene_on_cpu(struct many *m, struct err *e)
 {
     const char *w = word_next(m->p);
     double percent = 0;
     int64_t from = 0, to = 0;
     if (!scene_number(w, &percent) || percent < 0 || percent > 100000)
         return err_set(e, ERR_FORMAT, "'%.60s' is not a CPU utilization (example: 98%%)", w);
-    const int rc = word_range(m->p, false, &from, &to, e);
-    if (rc != 0)
-        return rc;
+    TRY(word_range(m->p, false, &from, &to, e));
     if ((to - from) / NS_PER_S >=
         (CPU_EVENTS_MOST - scene_rank_count_events(m)) / (m->to - m->from + 1))
         return err_set(e, ERR_LIMIT, "more than %d seconds of CPU time", CPU_EVENTS_MOST);
@@ -308,8 +293,8 @@ static int on_cpu(struct many *m, struct err *e)
     return 0;
 }
 
-static void add_total(struct many *m, const char *what, const char *place, int64_t at,
-                      int64_t value)
+static void scene_add_total(struct many *m, const char *what, const char *place, int64_t at,
+                            int64_t value)
 {
     scene_rank_add_event(
         m, &(struct scene_event){.kind = EVENT_COUNT,
@@ -320,26 +305,20 @@ static void add_total(struct many *m, const char *what, const char *place, int64
 
 /* waits item train.py:31 2000 x 50us at 300s: how often and how long a place has waited for the GPU
  * until then */
-static int on_waits(struct many *m, struct err *e)
+static int scene_on_waits(struct many *m, struct err *e)
 {
     const char *op = word_next(m->p), *where = word_next(m->p);
     int64_t count = 0, each_ns = 0, at = 0;
-    int rc = want_name(op, e);
-    if (rc == 0)
-        rc = want_name(where, e);
-    if (rc == 0)
-        rc = take_times(m->p, &count, &each_ns, e);
-    if (rc == 0)
-        rc = word_want(m->p, "at", e);
-    if (rc == 0)
-        rc = word_time(m->p, &at, e);
-    if (rc == 0 && each_ns > INT64_MAX / count)
-        rc = err_set(e, ERR_LIMIT, "the total wait time is too long");
-    if (rc != 0)
-        return rc;
+    TRY(scene_want_name(op, e));
+    TRY(scene_want_name(where, e));
+    TRY(scene_take_times(m->p, &count, &each_ns, e));
+    TRY(word_want(m->p, "at", e));
+    TRY(word_time(m->p, &at, e));
+    if (each_ns > INT64_MAX / count)
+        return err_set(e, ERR_LIMIT, "the total wait time is too long");
     const char *place = arena_printf(m->p->arena, "%s %s", op, where);
-    add_total(m, "calls", place, at, count);
-    add_total(m, "ns", place, at, count * each_ns);
+    scene_add_total(m, "calls", place, at, count);
+    scene_add_total(m, "ns", place, at, count * each_ns);
     return 0;
 }
 
@@ -382,7 +361,7 @@ static int scene_rank_on_loader(struct many *m, struct err *e)
 }
 
 /* workers 4 fetch 300ms [every 1s] [0s..600s] */
-static int on_workers(struct many *m, struct err *e)
+static int scene_on_workers(struct many *m, struct err *e)
 {
     struct parsing *p = m->p;
     struct scene_workers x = {0};
@@ -403,14 +382,12 @@ static int on_workers(struct many *m, struct err *e)
                      "a fetch must take more than 0 s and at most the time between fetches");
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(p->out, i);
-        r->workers =
-            scene_grow(p->arena, r->workers, r->n_workers, &r->cap_workers, sizeof *r->workers);
-        r->workers[r->n_workers++] = x;
+        *ARENA_ADD(p->arena, r->workers, r->n_workers, r->cap_workers) = x;
     }
     return rc;
 }
 
-static int on_device(struct many *m, struct err *e)
+static int scene_on_device(struct many *m, struct err *e)
 {
     int64_t device = 0;
     const int rc = word_count(m->p, 0, 4096, &device, e);
@@ -425,14 +402,14 @@ static const struct {
     const char *word;
     int (*take)(struct many *m, struct err *e);
 } clauses[] = {
-    {"steps", on_steps},     {"every", on_every},   {"step", scene_rank_on_step},
-    {"eval", on_eval},       {"span", on_span},     {"checkpoint", on_checkpoint},
-    {"mark", on_event_mark}, {"count", on_count},   {"loader", scene_rank_on_loader},
-    {"workers", on_workers}, {"device", on_device}, {"cpu", on_cpu},
-    {"waits", on_waits},
+    {"steps", scene_on_steps},     {"every", scene_on_every},   {"step", scene_rank_on_step},
+    {"eval", scene_on_eval},       {"span", scene_on_span},     {"checkpoint", scene_on_checkpoint},
+    {"mark", scene_on_event_mark}, {"count", scene_on_count},   {"loader", scene_rank_on_loader},
+    {"workers", scene_on_workers}, {"device", scene_on_device}, {"cpu", scene_on_cpu},
+    {"waits", scene_on_waits},
 };
 
-static int take_clause(struct many *m, struct err *e)
+static int scene_take_clause(struct many *m, struct err *e)
 {
     for (size_t i = 0; i < COUNT_OF(clauses); i++)
         if (word_take(m->p, clauses[i].word))
@@ -452,14 +429,14 @@ static int make_ranks(struct many *m, size_t node, struct err *e)
             continue;
         if (s->n_ranks == SCENE_RANKS_MOST)
             return err_set(e, ERR_LIMIT, "more than %d ranks", SCENE_RANKS_MOST);
-        s->ranks = scene_grow(m->p->arena, s->ranks, s->n_ranks, &s->cap_ranks, sizeof *s->ranks);
-        s->ranks[s->n_ranks++] = (struct scene_rank){.number = i, .node = node, .device = -1};
+        *ARENA_ADD(m->p->arena, s->ranks, s->n_ranks, s->cap_ranks) =
+            (struct scene_rank){.number = i, .node = node, .device = -1};
     }
     return 0;
 }
 
 /* "0" or "0..3" */
-static int take_numbers(struct many *m, struct err *e)
+static int scene_take_numbers(struct many *m, struct err *e)
 {
     const char *w = word_next(m->p);
     char *end;
@@ -475,7 +452,7 @@ int scene_rank_line(struct parsing *p, struct err *e)
 {
     struct many m = {.p = p};
     size_t node = 0;
-    int rc = take_numbers(&m, e);
+    int rc = scene_take_numbers(&m, e);
     if (rc == 0)
         rc = word_want(p, "on", e);
     if (rc == 0)
@@ -486,7 +463,132 @@ int scene_rank_line(struct parsing *p, struct err *e)
         rc = make_ranks(&m, node, e);
     do {
         if (rc == 0)
-            rc = take_clause(&m, e);
+            rc = scene_take_clause(&m, e);
     } while (rc == 0 && word_take(p, ";"));
     return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What a rank does, in order of time */
+
+void scene_walk_begin(struct scene_walk *w, const struct scene *s, const struct scene_rank *r)
+{
+    *w = (struct scene_walk){.scene = s, .rank = r};
+    if (r->n_steps)
+        w->at_ns = MAX_OF(r->steps[0].from_ns, 0);
+}
+
+/* The last one counts. */
+static const struct scene_odd *odd_of(const struct scene_steps *x, int64_t number)
+{
+    for (size_t i = x->n_odd; i > 0; i--) {
+        const struct scene_odd *o = &x->odd[i - 1];
+        if (o->every ? (number + 1) % o->every == 0 : number == o->at)
+            return o;
+    }
+    return NULL;
+}
+
+static void scene_walk_take_step(struct scene_walk *w, const struct scene_steps *x,
+                                 struct scene_doing *out)
+{
+    const struct scene_odd *odd = odd_of(x, w->done);
+    const double by = x->jitter * scene_chance(w->scene->seed, (uint64_t)w->rank->number,
+                                               (uint64_t)w->numbers[x->mode]);
+    const int64_t usual = x->dur_ns + (int64_t)((double)x->dur_ns * by);
+    *out = (struct scene_doing){
+        .is_step = true,
+        .start_ns = w->at_ns,
+        .dur_ns = odd ? odd->dur_ns : usual,
+        .number = w->numbers[x->mode]++,
+        .batch = x->batch,
+        .mode = x->mode,
+        .parts = x->parts,
+        .n_parts = x->n_parts,
+        .odd = odd,
+        .usual_ns = odd ? MIN_OF(usual, odd->dur_ns) : usual,
+    };
+    w->done++;
+    w->after = 0;
+    w->after_done = 0;
+    w->at_ns += out->dur_ns;
+}
+
+/* Evaluation steps and checkpoints after the step that was just done. */
+static bool scene_take_after(struct scene_walk *w, const struct scene_steps *x,
+                             struct scene_doing *out)
+{
+    while (w->after < x->n_after) {
+        const struct scene_after *a = &x->after[w->after];
+        if (w->done % a->every != 0 || w->after_done == MAX_OF(a->count, 1)) {
+            w->after++;
+            w->after_done = 0;
+            continue;
+        }
+        *out = (struct scene_doing){
+            .is_step = a->count > 0,
+            .start_ns = w->at_ns,
+            .dur_ns = a->dur_ns,
+            .mode = MODE_EVAL,
+            .parts = a->parts,
+            .n_parts = a->n_parts,
+            .usual_ns = a->dur_ns,
+        };
+        if (out->is_step)
+            out->number = w->numbers[MODE_EVAL]++;
+        w->after_done++;
+        w->at_ns += a->dur_ns;
+        return true;
+    }
+    return false;
+}
+
+bool scene_walk_next(struct scene_walk *w, struct scene_doing *out)
+{
+    while (w->stretch < w->rank->n_steps) {
+        const struct scene_steps *x = &w->rank->steps[w->stretch];
+        if (w->done > 0 && scene_take_after(w, x, out))
+            return true;
+        if (w->done < x->count) {
+            w->at_ns += w->done > 0 ? x->pause_ns : 0;
+            scene_walk_take_step(w, x, out);
+            return true;
+        }
+        w->stretch++;
+        w->done = 0;
+        if (w->stretch < w->rank->n_steps)
+            w->at_ns = MAX_OF(w->at_ns, w->rank->steps[w->stretch].from_ns);
+    }
+    return false;
+}
+
+static int64_t rank_end(const struct scene *s, const struct scene_rank *r)
+{
+    struct scene_walk w;
+    struct scene_doing d;
+    int64_t end = 0;
+    scene_walk_begin(&w, s, r);
+    while (scene_walk_next(&w, &d))
+        end = d.start_ns + d.dur_ns;
+    for (size_t i = 0; i < r->n_events; i++) {
+        const struct scene_event *x = &r->events[i];
+        const bool whole = x->kind == EVENT_SPAN && x->to_ns != INT64_MAX;
+        end = MAX_OF(end, whole ? x->to_ns : x->at_ns);
+    }
+    for (size_t i = 0; i < r->n_workers; i++)
+        end = MAX_OF(end, r->workers[i].to_ns);
+    return end;
+}
+
+int64_t scene_end(const struct scene *s)
+{
+    int64_t end = s->job_to_ns;
+    for (size_t i = 0; i < s->n_series; i++)
+        for (size_t k = 0; k < s->series[i].n; k++)
+            end = MAX_OF(end, s->series[i].pieces[k].to_ns);
+    for (size_t i = 0; i < s->n_ranks; i++)
+        end = MAX_OF(end, rank_end(s, &s->ranks[i]));
+    for (size_t i = 0; i < s->n_marks; i++)
+        end = MAX_OF(end, s->marks[i].at_ns);
+    return end;
 }

@@ -42,7 +42,7 @@ static double real_of(int64_t mantissa, unsigned fraction)
     return (double)mantissa / (double)tens[fraction];
 }
 
-/* Seconds as nanoseconds, exact up to the ninth digit, rounded behind. */
+/* Seconds as nanoseconds, exact up to the ninth digit, rounded after. */
 static bool sm_line_time_of(int64_t mantissa, unsigned fraction, int64_t *ns)
 {
     if (fraction <= 9)
@@ -109,45 +109,6 @@ static inline enum field field_at(const char *p, const char **behind)
 #undef IS
 }
 
-/* Eight digits, the first one in the lowest byte, each as its number. */
-static inline uint64_t eight_digits(uint64_t v)
-{
-    v = (v * (1 + (10 << 8)) >> 8) & 0x00ff00ff00ff00ff;
-    v = (v * (1 + (100 << 16)) >> 16) & 0x0000ffff0000ffff;
-    return v * (1 + ((uint64_t)10000 << 32)) >> 32;
-}
-
-/* A number of at most seven digits, all at once: lengths differ from line to line, so that a loop
- * would be guessed wrong each time. NULL: it is another one. */
-static inline const char *short_number(const char *p, struct sm_line *l, enum field f)
-{
-    uint64_t v;
-    const bool minus = *p == '-';
-    p += minus;
-    memcpy(&v, p, sizeof v);
-    v ^= 0x3030303030303030;
-    const uint64_t odd = (((v & 0x7f7f7f7f7f7f7f7f) + 0x7676767676767676) | v) & 0x8080808080808080;
-    if (!odd)
-        return NULL;
-    const unsigned whole = (unsigned)__builtin_ctzll(odd) / 8;
-    unsigned end = whole, fraction = 0;
-    if (p[whole] == '.') {
-        const uint64_t more = odd & (odd - 1);
-        if (!more)
-            return NULL;
-        end = (unsigned)__builtin_ctzll(more) / 8;
-        fraction = end - whole - 1;
-        const uint64_t low = ((uint64_t)1 << 8 * whole) - 1;
-        v = (v & low) | (v >> 8 & ~low);
-    }
-    const unsigned n = whole + fraction;
-    if (whole == 0 || (end > whole && fraction == 0) || (*p == '0' && whole > 1))
-        return NULL;
-    const int64_t mantissa = (int64_t)eight_digits(v << (64 - 8 * n));
-    sm_line_take_number(l, f, minus ? -mantissa : mantissa, fraction);
-    return p + end;
-}
-
 static inline const char *digits(const char *p, uint64_t *v)
 {
     for (unsigned d; (d = (unsigned)(*p - '0')) < 10; p++)
@@ -177,45 +138,6 @@ static inline const char *sm_line_read_number(const char *p, struct sm_line *l, 
     return p;
 }
 
-static inline uint64_t first_bytes(unsigned n)
-{
-    return n >= 8 ? ~(uint64_t)0 : ((uint64_t)1 << 8 * n) - 1;
-}
-
-static void remember_time(const char *p, const char *end, struct sm_line *l)
-{
-    const size_t n = (size_t)(end - p);
-    l->before_len = 0;
-    if (n < 16 || n > sizeof l->before || !l->has_time)
-        return;
-    memcpy(l->before, p, sizeof l->before);
-    l->before[2] &= first_bytes((unsigned)n - 16);
-    l->before_len = (uint32_t)n;
-    l->before_ns = l->time_ns;
-}
-
-static inline const char *sm_line_read_time(const char *p, struct sm_line *l)
-{
-    uint64_t v[3];
-    memcpy(v, p, sizeof v);
-    if (l->before_len && v[0] == l->before[0] && v[1] == l->before[1] &&
-        (v[2] & first_bytes(l->before_len - 16)) == l->before[2]) {
-        l->has_time = true;
-        l->time_ns = l->before_ns;
-        return p + l->before_len;
-    }
-    const char *end = sm_line_read_number(p, l, F_TIME);
-    if (end)
-        remember_time(p, end, l);
-    return end;
-}
-
-static inline const char *read_real(const char *p, struct sm_line *l)
-{
-    const char *end = short_number(p, l, F_VALUE);
-    return end ? end : sm_line_read_number(p, l, F_VALUE);
-}
-
 static inline const char *sm_line_read_text(const char *p, struct sm_text *t)
 {
     if (*p != '"')
@@ -239,9 +161,8 @@ static inline const char *sm_line_read_value(const char *p, enum field f, struct
     case F_NODE:
         return sm_line_read_text(p, &l->node);
     case F_VALUE:
-        return read_real(p, l);
     case F_TIME:
-        return sm_line_read_time(p, l);
+        return sm_line_read_number(p, l, f);
     default:
         return NULL;
     }

@@ -18,7 +18,7 @@
 
 enum { SM_PAD = 32, SM_TEXT_MOST = 128, SM_TEXTS = 4 };
 
-/* At least 16 bytes may be read behind its end. */
+/* At least 16 bytes may be read after its end. */
 struct sm_text {
     const char *p;
     uint32_t len;
@@ -29,15 +29,11 @@ struct sm_line {
     bool has_value, has_time;
     double value;
     int64_t time_ns;
-    /* The time of the line before, as it was written: all of a sweep have the same. */
-    uint64_t before[3];
-    uint32_t before_len; /* 0: none */
-    int64_t before_ns;
     char room[SM_TEXTS][SM_TEXT_MOST + SM_PAD]; /* of sm_line_slow: where the texts are */
 };
 
-/* `out` is zeroed before the first line. Reads the object at p; SM_PAD bytes behind the input are
- * readable and hold zeros. Returns what stands behind the object, or NULL when it is not of the
+/* `out` is zeroed before the first line. Reads the object at p; SM_PAD bytes after the input are
+ * readable and hold zeros. Returns what is after the object, or NULL when it is not of the
  * usual shape or not whole. The texts are those of the input. */
 const char *sm_line_fast(const char *p, struct sm_line *out);
 void sm_line_keys(struct json_keys *keys);

@@ -27,9 +27,8 @@ static void events_open_add_loss(struct run *r, struct event_index *x, size_t no
 {
     const struct node_info *n = &r->info.nodes[node];
     struct run_loss *l = VEC_ADD(x->losses, x->n_losses, x->cap_losses);
-    *l = (struct run_loss){.node = n->id, .loss = {.id = LOSS_DAMAGED, .count = 1}, .at = n->end};
-    snprintf(l->loss.what, sizeof l->loss.what, "%.63s", file);
-    snprintf(l->loss.why, sizeof l->loss.why, "%.159s", why->msg);
+    *l = (struct run_loss){.node = n->id, .at = n->end};
+    l->loss = loss_of(LOSS_DAMAGED, LOST_PART(file), "%.159s", why->msg);
 }
 
 static int events_open_file(struct run *r, struct event_index *x, const struct run_event_file *from,

@@ -114,10 +114,8 @@ static int settle_opening(struct run *r, const struct opening *x, struct err *e)
         }
         if (x->rc[i] == 0)
             continue;
-        struct loss *l = &r->file_loss[i];
-        *l = (struct loss){.id = LOSS_DAMAGED, .count = 1};
-        snprintf(l->what, sizeof l->what, "%.63s", r->info.nodes[i].id);
-        snprintf(l->why, sizeof l->why, "%.159s", x->e[i].msg);
+        r->file_loss[i] =
+            loss_of(LOSS_DAMAGED, LOST_PART(r->info.nodes[i].id), "%.159s", x->e[i].msg);
     }
     return 0;
 }
@@ -237,6 +235,17 @@ static void file_losses(const struct node_info *node, const struct store *s, str
     }
 }
 
+/* Blocks whose checksum is wrong; `part` is what is missing with them. */
+static void add_damage(const struct node_info *node, struct store *s, const char *part,
+                       struct run_loss *list, size_t *n)
+{
+    struct loss bad =
+        loss_of(LOSS_DAMAGED, LOST_PART(part), "wrong checksum in node-%.60s", node->id);
+    bad.count = store_verify(s);
+    if (bad.count)
+        run_add_loss(list, n, node->id, &bad, node->end);
+}
+
 static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *n)
 {
     const struct node_info *node = &r->info.nodes[i];
@@ -246,19 +255,13 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
         return;
     }
     file_losses(node, s, list, n);
-    struct loss bad = {.id = LOSS_DAMAGED, .count = store_verify(s)};
-    snprintf(bad.what, sizeof bad.what, "columns");
-    snprintf(bad.why, sizeof bad.why, "wrong checksum in node-%.60s", node->id);
-    if (bad.count)
-        run_add_loss(list, n, node->id, &bad, node->end);
-    struct loss cut = {.id = LOSS_TORN, .count = missing_samples(node, s)};
-    snprintf(cut.what, sizeof cut.what, "samples");
-    snprintf(cut.why, sizeof cut.why, "the files contain fewer than were recorded");
+    add_damage(node, s, "columns", list, n);
+    struct loss cut =
+        loss_of(LOSS_TORN, LOST_PART("samples"), "the files contain fewer than were recorded");
+    cut.count = missing_samples(node, s);
     if (cut.count)
         run_add_loss(list, n, node->id, &cut, node->end);
-    struct loss died = {.id = LOSS_NODE_DIED, .count = 1};
-    snprintf(died.what, sizeof died.what, "recorder");
-    snprintf(died.why, sizeof died.why, "%.150s", node->why);
+    const struct loss died = loss_of(LOSS_NODE_DIED, LOST_PART("recorder"), "%.150s", node->why);
     if (node->status == RUN_DIED)
         run_add_loss(list, n, node->id, &died, node->end);
 }
@@ -273,11 +276,7 @@ static void event_losses(struct run *r, const struct event_index *x, struct run_
         const struct node_info *node = &r->info.nodes[x->files[i].node];
         struct store *s = x->files[i].store;
         file_losses(node, s, list, n);
-        struct loss bad = {.id = LOSS_DAMAGED, .count = store_verify(s)};
-        snprintf(bad.what, sizeof bad.what, "events");
-        snprintf(bad.why, sizeof bad.why, "wrong checksum in node-%.60s", node->id);
-        if (bad.count)
-            run_add_loss(list, n, node->id, &bad, node->end);
+        add_damage(node, s, "events", list, n);
     }
 }
 

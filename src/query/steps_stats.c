@@ -132,8 +132,7 @@ bool steps_part_lost(const struct run_loss *lost, size_t n_lost, size_t part)
     const char *name = step_part_name(part);
     for (size_t i = 0; i < n_lost; i++) {
         const struct loss *l = &lost[i].loss;
-        const char *space = strrchr(l->what, ' ');
-        if (l->id == LOSS_HOOK && space && strcmp(space + 1, name) == 0)
+        if (l->id == LOSS_HOOK && *l->entity && strcmp(l->part, name) == 0)
             return true;
     }
     return false;

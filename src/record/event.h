@@ -26,7 +26,7 @@ enum event_end {
     END_KNOWN,
     END_CUT,  /* it never came: the process ended first; dur_ns reaches to what was last seen of it
                */
-    END_OPEN, /* it has not come yet. Kept only until the end is told or the run is read: an event
+    END_OPEN, /* it has not come yet. Kept only until the end is known or the run is read: an event
                * of the same track, kind, name and time with another end takes its place */
 };
 

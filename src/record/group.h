@@ -22,7 +22,7 @@ struct slot {
     enum metric_id metric;
     unsigned parts; /* sources that it is the mean of */
     double step;    /* what one unit of the cell is worth, in the metric's unit */
-    bool own_step;  /* the step was asked for, whatever the period is */
+    bool own_step;  /* the step was requested, whatever the period is */
     char entity[ENTITY_LEN];
 };
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record.c - the tables behind record.h. */
+/* record.c - the tables of record.h. */
 #include "record/record.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 #define METRIC(id, name, unit, kind, count, step, hi, per, title)                                  \
     [M_##id] = {name, UNIT_##unit, KIND_##kind, count, step, hi, PER_##per, title},
@@ -54,11 +56,6 @@ enum metric_id metric_find(const char *name)
     return m;
 }
 
-bool loss_same(const struct loss *a, const struct loss *b)
-{
-    return a->id == b->id && strcmp(a->what, b->what) == 0 && strcmp(a->why, b->why) == 0;
-}
-
 /* A text that is too long ends with a whole word, so that no number in it becomes another. */
 __attribute__((format(printf, 2, 0))) static void record_put_text(char text[TEXT_LEN],
                                                                   const char *fmt, va_list ap)
@@ -72,6 +69,83 @@ __attribute__((format(printf, 2, 0))) static void record_put_text(char text[TEXT
     if (at > 0)
         memcpy(text + at, more, sizeof more);
 }
+
+/* ---- losses ---- */
+
+static void loss_set_subject(struct loss *l, struct loss_subject of)
+{
+    l->metric = of.part ? METRIC_N : of.metric;
+    snprintf(l->entity, sizeof l->entity, "%s", of.entity ? of.entity : "");
+    snprintf(l->part, sizeof l->part, "%s", of.part ? of.part : "");
+}
+
+struct loss loss_of(enum loss_id id, struct loss_subject of, const char *fmt, ...)
+{
+    struct loss l = {.id = id, .count = 1};
+    va_list ap;
+    va_start(ap, fmt);
+    loss_set_subject(&l, of);
+    record_put_text(l.why, fmt, ap);
+    va_end(ap);
+    return l;
+}
+
+/* The last word is a metric, or a part of an entity that hooks observe. All other texts are the
+ * name of a part, which may have spaces. */
+struct loss loss_from_text(enum loss_id id, const char *what, const char *why)
+{
+    char before[ENTITY_LEN] = "";
+    const char *space = strrchr(what, ' '), *last = space ? space + 1 : what;
+    const enum metric_id m = metric_find(last);
+    if (space)
+        snprintf(before, sizeof before, "%.*s", (int)MIN_OF(space - what, ENTITY_LEN - 1), what);
+    if (m < METRIC_N && (!space || *before))
+        return loss_of(id, (struct loss_subject){.entity = before, .metric = m}, "%s", why);
+    if (id == LOSS_HOOK && *before)
+        return loss_of(id, (struct loss_subject){.entity = before, .part = last}, "%s", why);
+    return loss_of(id, LOST_PART(what), "%s", why);
+}
+
+const char *loss_what(const struct loss *l, char out[ENTITY_LEN])
+{
+    const char *name = l->metric < METRIC_N ? metrics[l->metric].name : l->part;
+    const size_t n = strnlen(name, ENTITY_LEN - 1), room = ENTITY_LEN - 1 - n;
+    const size_t before = *l->entity && room ? strnlen(l->entity, room - 1) : 0;
+    memcpy(out, l->entity, before); /* an entity is cut rather than the name */
+    if (before)
+        out[before] = ' ';
+    memcpy(out + before + (before > 0), name, n);
+    out[before + (before > 0) + n] = '\0';
+    return out;
+}
+
+const char *loss_why(const struct loss *l)
+{
+    return *l->why ? l->why : losses[l->id].help;
+}
+
+bool loss_is_metric(const struct loss *l, enum metric_id m)
+{
+    return m < METRIC_N && l->metric == m;
+}
+
+bool loss_is_part(const struct loss *l, const char *part)
+{
+    return l->metric == METRIC_N && !*l->entity && strcmp(l->part, part) == 0;
+}
+
+bool loss_same_subject(const struct loss *a, const struct loss *b)
+{
+    return a->id == b->id && a->metric == b->metric && strcmp(a->entity, b->entity) == 0 &&
+           strcmp(a->part, b->part) == 0;
+}
+
+bool loss_same(const struct loss *a, const struct loss *b)
+{
+    return loss_same_subject(a, b) && strcmp(a->why, b->why) == 0;
+}
+
+/* ---- sinks ---- */
 
 static struct sink *behind(struct sink *s)
 {
@@ -98,11 +172,11 @@ void sink_pass_events(struct sink *s, const struct track *t, const struct event 
     behind(s)->ops->events(behind(s), t, v, n);
 }
 
-void sink_loss(struct sink *s, enum loss_id id, const char *what, const char *fmt, ...)
+void sink_loss(struct sink *s, enum loss_id id, struct loss_subject of, const char *fmt, ...)
 {
     struct loss l = {.id = id, .count = 1, .at = clock_mono()};
-    snprintf(l.what, sizeof l.what, "%s", what);
     va_list ap;
+    loss_set_subject(&l, of);
     va_start(ap, fmt);
     record_put_text(l.why, fmt, ap);
     va_end(ap);

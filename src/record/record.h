@@ -3,7 +3,7 @@
  *
  * A producer (probe, ring, importer) fills the cells of a `struct group` and commits them as one
  * row with the time of the reading. What it could not read stays CELL_MISSING, and a loss says why.
- * Everything goes through a `struct sink`; what is behind it (store, test) the producer cannot see.
+ * Everything goes through a `struct sink`; the producer cannot see what receives it (store, test).
  */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
@@ -100,17 +100,44 @@ enum metric_id metric_find(const char *name);
 
 enum { ENTITY_LEN = 64, TEXT_LEN = 160 };
 
-/* What was lost: `what` is a metric, an entity or a probe ("gpu0 gpu.energy"), `why` the cause. */
-struct loss {
-    enum loss_id id;
-    uint64_t count;
-    mono_ns at;
-    char what[ENTITY_LEN];
-    char why[TEXT_LEN];
+/* What a loss is about: a metric, of one entity or of all, or a part with a name of its own. A part
+ * is a probe ("nvml_gpm"), a phase that a hook records ("data", of the entity "keras"), a file, an
+ * action, or what else a run has ("events"). */
+struct loss_subject {
+    const char *entity; /* "gpu0", "keras"; NULL: none, or all of them */
+    const char *part;   /* NULL: it is about the metric */
+    enum metric_id metric;
 };
 
-/* The same thing lost for the same reason; counts and times aside. */
-bool loss_same(const struct loss *a, const struct loss *b);
+#define LOST_PART(name) ((struct loss_subject){.part = (name)})
+#define LOST_METRIC(id) ((struct loss_subject){.metric = (id)})
+
+/* Made by loss_of and loss_from_text only. */
+struct loss {
+    enum loss_id id; /* the cause */
+    uint64_t count;
+    mono_ns at;
+    enum metric_id metric; /* METRIC_N: it is about a part */
+    char entity[ENTITY_LEN];
+    char part[ENTITY_LEN];
+    char why[TEXT_LEN]; /* the cause in words; "": the words of losses.def are enough */
+};
+
+/* Counts 1, at no time. */
+struct loss loss_of(enum loss_id id, struct loss_subject of, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A loss that is stored as text, as in run files and exports. `what` is as loss_what made it: the
+ * only place that reads meaning out of such a text. */
+struct loss loss_from_text(enum loss_id id, const char *what, const char *why);
+/* "gpu0 gpu.energy", "keras data", "events": the text that is stored and printed. Returns `out`. */
+const char *loss_what(const struct loss *l, char out[ENTITY_LEN]);
+const char *loss_why(const struct loss *l);                  /* the cause in words, never "" */
+bool loss_is_metric(const struct loss *l, enum metric_id m); /* of any entity */
+bool loss_is_part(const struct loss *l, const char *part);   /* of no entity */
+
+/* The same thing lost for the same cause; its words, counts and times aside. */
+bool loss_same_subject(const struct loss *a, const struct loss *b);
+bool loss_same(const struct loss *a, const struct loss *b); /* and in the same words */
 
 struct mark {
     enum mark_id id;
@@ -139,8 +166,8 @@ struct sink {
     const struct sink_ops *ops;
 };
 
-/* A sink in front of another. Who does something with a part of what comes by begins with it and
- * takes these for the rest. */
+/* A sink in front of another. A sink that handles some of the calls begins with it and uses these
+ * functions for the rest. */
 struct sink_pass {
     struct sink sink;
     struct sink *behind;
@@ -152,7 +179,7 @@ void sink_pass_mark(struct sink *s, const struct mark *m);
 void sink_pass_events(struct sink *s, const struct track *t, const struct event *v, size_t n);
 
 /* printf-style shorthands. */
-void sink_loss(struct sink *s, enum loss_id id, const char *what, const char *fmt, ...)
+void sink_loss(struct sink *s, enum loss_id id, struct loss_subject of, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 void sink_mark(struct sink *s, enum mark_id id, int64_t number, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -2,8 +2,8 @@
 /* remake.h - a run put together anew from everything that another one held: an export of it, or
  * several runs.
  *
- * Who reads tells of the run and of each recorder (node and session), then asks for the sink of
- * each place it has something for. What is behind it (the command that makes the run) the reader
+ * The reader describes the run and each recorder (node and session), then requests the sink of
+ * each place it has something for. What receives it (the command that makes the run) the reader
  * cannot see. Sinks live until the whole is done. */
 #ifndef RECORD_REMAKE_H
 #define RECORD_REMAKE_H
@@ -39,7 +39,7 @@ struct remake;
 struct remake_ops {
     /* The run.json, as it was; once, before all others. */
     void (*run)(struct remake *m, const char *about, size_t len);
-    /* Before its first sink is asked for. */
+    /* Before its first sink is requested. */
     void (*node)(struct remake *m, const struct remake_node *n);
     /* Never NULL: what cannot be kept is an error when all is done. */
     struct sink *(*sink)(struct remake *m, const struct remake_place *p);

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/percents.h"
+#include "base/stat.h"
 #include "report/doc_internal.h"
 #include "report/svg.h"
 #include "rules/verdict.h"

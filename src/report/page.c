@@ -8,7 +8,7 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "report/page_internal.h"
 
 /* Names can be as long as a program likes; report.json has all of it. */

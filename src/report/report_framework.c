@@ -9,7 +9,7 @@
 #include "base/human.h"
 #include "base/json_write.h"
 #include "base/mem.h"
-#include "base/percents.h"
+#include "base/stat.h"
 #include "report/report_internal.h"
 
 /* ---- the training loop ---- */

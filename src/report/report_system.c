@@ -253,8 +253,8 @@ static void report_measured_put_losses(const struct report *r, struct doc *d)
         if (loss_is_no_news(x))
             continue;
         doc_cell(d, l->v[i].node);
-        doc_cell(d, loss_what_words(x->what, r->arena));
-        doc_cell(d, *x->why ? x->why : losses[x->id].help);
+        doc_cell(d, loss_what_words(x, r->arena));
+        doc_cell(d, loss_why(x));
         doc_count(d, x->count);
     }
     doc_table_end(d);

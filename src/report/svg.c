@@ -7,9 +7,9 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/percents.h"
+#include "base/stat.h"
 #include "base/table.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "report/page.h"
 #include "report/svg_internal.h"
 

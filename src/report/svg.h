@@ -29,7 +29,7 @@ struct svg_part {
 };
 
 /* A ring with a legend that has value and percent of each; parts that are not positive are only in
- * the legend. The percentages shown sum to 100 (base/percents.h). */
+ * the legend. The percentages shown sum to 100 (base/stat.h). */
 void svg_pie(struct buf *b, const struct svg_words *w, const struct svg_part *v, size_t n);
 /* Lying bars from zero, one per label. */
 void svg_bars(struct buf *b, const struct svg_words *w, const struct svg_part *v, size_t n);

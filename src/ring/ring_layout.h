@@ -71,6 +71,7 @@ enum ring_kind {
     RING_THREAD = 8,     /* value: the thread id that writes from here on */
     RING_PAST_BEGIN = 9, /* a span that is emitted when it is over; value: ns ago; mode: lane */
     RING_PAST_END = 10,  /* its end, the next event; value: ns ago; mode: lane */
+    RING_LOSS = 11,      /* a hook could not record what the name says; value: id of the reason */
     RING_KIND_END
 };
 

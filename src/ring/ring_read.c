@@ -347,6 +347,8 @@ static size_t ring_read_take_slot(struct drain *d, struct ring_read_source *s,
         .name = ring_read_name_of(d->r, name),
         .step = slot->value,
     };
+    if (kind == RING_LOSS)
+        out->reason = ring_read_name_of(d->r, slot->value < RING_NAMES ? (uint32_t)slot->value : 0);
     return 1;
 }
 

@@ -67,6 +67,7 @@ struct ring_event {
         uint64_t step;
         int64_t number;
         double real;
+        const char *reason; /* of RING_LOSS; as `name` */
     };
 };
 

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/duration.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 enum { NAME_MOST = 64, TEXT_MOST = 500 };
 

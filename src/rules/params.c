@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "rules/rule.h"
 
 #define REPORT_RULE "ProfilerReport"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/percents.h"
+#include "base/stat.h"
 #include "query/steps.h"
 #include "rules/judging.h"
 #include "rules/per_rank.h"

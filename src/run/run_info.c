@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/vec.h"

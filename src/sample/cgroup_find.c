@@ -14,9 +14,7 @@ static int cgroup_find_read_whole(struct textbuf *b, size_t *len, struct err *e,
 {
     struct source s = {0};
     struct reading r;
-    int rc = source_open(&s, e, "%s", path);
-    if (rc)
-        return rc;
+    TRY(source_open(&s, e, "%s", path));
     struct near_text near;
     const char *text;
     textbuf_grow(b); /* so that it is read into b */

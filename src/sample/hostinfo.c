@@ -9,6 +9,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "sample/amdgpu.h"
+#include "sample/nvml_internal.h"
 #include "sample/procfs.h"
 #include "sample/source.h"
 #include "sample/textscan.h"
@@ -65,4 +67,72 @@ void hostinfo_read(struct hostinfo *out, const char *proc, const char *sys)
     if (n > 0 && procfs_meminfo(text, (size_t)n, &m))
         out->memory_bytes = m.kb[MEM_TOTAL] * 1024;
     free(text);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Which GPUs the machine has */
+
+static void nvidia_texts(const struct nvml_api *api, struct nvml_device *d, struct gpu_info *out)
+{
+    if (!api->name || api->name(d, out->name, sizeof out->name) != NVML_OK)
+        snprintf(out->name, sizeof out->name, "NVIDIA GPU");
+    if (!api->uuid || api->uuid(d, out->uuid, sizeof out->uuid) != NVML_OK)
+        out->uuid[0] = 0;
+}
+
+static void nvidia(struct nvml_lib *lib, unsigned i, struct gpu_info *out)
+{
+    const struct nvml_gpu *g = &lib->gpu[i];
+    struct nvml_device *d = atomic_load(&g->dev);
+    struct nvml_memory m = {0};
+    *out = (struct gpu_info){0};
+    snprintf(out->entity, sizeof out->entity, "%s", g->entity);
+    snprintf(out->driver, sizeof out->driver, "%s", lib->driver);
+    if (!d)
+        return;
+    nvidia_texts(&lib->api, d, out);
+    if (lib->api.memory && lib->api.memory(d, &m) == NVML_OK)
+        out->memory_bytes = m.total;
+}
+
+/* The first line of a file, empty when there is none. */
+static void gpulist_line_of(char *out, size_t size, const char *folder, const char *file)
+{
+    char path[AMDGPU_PATH + 64], text[HOST_TEXT];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    const long n = file_peek(path, text, sizeof text);
+    const char *nl = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
+    const long len = nl ? (long)(nl - text) : n;
+    scan_copy(out, size, text, len > 0 ? (size_t)len : 0);
+}
+
+static void amd(const struct amdgpu_card *c, unsigned index, const char *sys, struct gpu_info *out)
+{
+    char text[HOST_TEXT], module[AMDGPU_PATH];
+    double bytes = 0;
+    *out = (struct gpu_info){0};
+    snprintf(out->entity, sizeof out->entity, "gpu%u", index);
+    gpulist_line_of(out->name, sizeof out->name, c->device, "product_name");
+    gpulist_line_of(text, sizeof text, c->device, "device");
+    if (!out->name[0])
+        snprintf(out->name, sizeof out->name, "AMD GPU %.16s", text);
+    gpulist_line_of(out->uuid, sizeof out->uuid, c->device, "unique_id");
+    snprintf(module, sizeof module, "%.256s/module/amdgpu", sys);
+    gpulist_line_of(out->driver, sizeof out->driver, module, "version");
+    gpulist_line_of(text, sizeof text, c->device, "mem_info_vram_total");
+    if (amdgpu_number(text, strlen(text), &bytes))
+        out->memory_bytes = (uint64_t)bytes;
+}
+
+unsigned gpu_list(struct gpu_info out[GPU_MOST], struct nvml_lib *nvml, const char *sys)
+{
+    struct amdgpu_card *found = xcalloc(AMDGPU_MOST, sizeof *found);
+    const unsigned cards = amdgpu_find(found, sys);
+    unsigned n = 0;
+    for (; nvml && n < nvml->n; n++)
+        nvidia(nvml, n, &out[n]);
+    for (unsigned i = 0; i < cards && n < GPU_MOST; i++, n++)
+        amd(&found[i], n, sys, &out[n]);
+    free(found);
+    return n;
 }

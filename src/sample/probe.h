@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe.h - what a probe of the machine is: one const record and one line in probes.def.
  *
- * A probe keeps its files open, reads them when told to, and commits rows to the sink. The parsing
- * is done by pure functions (procfs.h): bytes in, struct out. A probe never prints, never exits,
- * and after its first reads never allocates. What cannot be read becomes a loss once, never a zero.
+ * A probe keeps its files open, reads them when the lane says so, and commits rows to the sink. The
+ * parsing is done by pure functions (procfs.h): bytes in, struct out. A probe never prints, never
+ * exits, and after its first reads never allocates. What cannot be read becomes a loss once, never
+ * a zero.
  *
  * Order: open; any number of read and set_period; end; close. All calls for one probe come from the
  * thread of its lane. */
@@ -47,7 +48,8 @@ struct probe {
     /* Fills the zeroed state. Failure means: there is nothing to read here; `e` says why. */
     int (*open)(void *state, const struct probe_env *env, int64_t period_ns, struct err *e);
     void (*read)(void *state, struct sink *s);
-    void (*set_period)(void *state, int64_t period_ns);
+    size_t group; /* offset of the state's group, when that is all that has a period */
+    void (*set_period)(void *state, int64_t period_ns); /* NULL: of that group */
     /* When the run ends, before close: a last reading of what is read rarely. NULL: none. */
     void (*end)(void *state, struct sink *s);
     void (*close)(void *state);
@@ -56,6 +58,9 @@ struct probe {
 #define PROBE(id) extern const struct probe probe_##id;
 #include "sample/probes.def"
 #undef PROBE
+
+/* A new sampling period; the probe's own least period stays. */
+void probe_set_period(const struct probe *p, void *state, int64_t period_ns);
 
 extern const struct probe *const probes[]; /* in the order of probes.def; ends with NULL */
 

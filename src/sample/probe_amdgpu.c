@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities go on behind the
+/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities go on after the
  * NVIDIA ones: gpu0, gpu1... */
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "sample/amdgpu.h"
-#include "sample/nvml_dev.h"
+#include "sample/nvml_internal.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 #include "sample/source.h"
@@ -17,20 +17,20 @@
 #define RETRY_NS      (30 * NS_PER_S)
 
 enum { ALTERNATIVES = 4 };
-enum probe_amdgpu_place { DEVICE, HWMON };
+enum amd_place { DEVICE, HWMON };
 
 /* A metric and the files that may hold it, best first. */
-struct probe_amdgpu_row {
+struct amd_row {
     enum metric_id metric;
     struct {
-        enum probe_amdgpu_place place;
+        enum amd_place place;
         const char *file;
         bool (*parse)(const void *p, size_t n, double *out);
         double counts; /* of the metric in one of the file */
     } from[ALTERNATIVES];
 };
 
-static const struct probe_amdgpu_row rows[] = {
+static const struct amd_row rows[] = {
     {M_GPU_UTIL,
      {{DEVICE, "gpu_busy_percent", amdgpu_number, 1},
       {DEVICE, "gpu_metrics", amdgpu_metrics_util, 1}}},
@@ -66,12 +66,12 @@ static const struct probe_amdgpu_row rows[] = {
 static const enum metric_id absent[] = {M_GPU_SM_ACTIVE,   M_GPU_SM_OCCUPANCY, M_GPU_TENSOR_ACTIVE,
                                         M_GPU_DRAM_ACTIVE, M_GPU_ENERGY,       M_GPU_THROTTLE};
 
-struct probe_amdgpu_one {
+struct amd_one {
     struct source file;
     unsigned from; /* the next alternative to try, 1 more than the one in use */
     slot_id slot;
     bool off;
-    int told; /* errno of the loss that was told */
+    int reported; /* errno of the loss that was reported */
     mono_ns again;
 };
 
@@ -79,24 +79,18 @@ struct card {
     char entity[16];
     slot_id share; /* gpu.mem */
     struct amdgpu_card at;
-    struct probe_amdgpu_one one[COUNT_OF(rows)];
+    struct amd_one one[COUNT_OF(rows)];
 };
 
-struct probe_amdgpu_state {
+struct amd_state {
     struct group group;
     unsigned n;
     struct card *card;
-    bool absent_told;
+    bool absent_reported;
     char text[AMDGPU_METRICS_MOST];
 };
 
-static void probe_amdgpu_set_period(void *state, int64_t period_ns)
-{
-    struct probe_amdgpu_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
-}
-
-static void add_card(struct probe_amdgpu_state *st, struct card *c, const struct amdgpu_card *at,
+static void add_card(struct amd_state *st, struct card *c, const struct amdgpu_card *at,
                      unsigned index)
 {
     c->at = *at;
@@ -106,10 +100,9 @@ static void add_card(struct probe_amdgpu_state *st, struct card *c, const struct
         c->one[r].slot = group_add(&st->group, rows[r].metric, c->entity);
 }
 
-static int probe_amdgpu_open(void *state, const struct probe_env *env, int64_t period_ns,
-                             struct err *e)
+static int amd_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
-    struct probe_amdgpu_state *st = state;
+    struct amd_state *st = state;
     struct amdgpu_card *found = xcalloc(AMDGPU_MOST, sizeof *found);
     const unsigned first = env->nvml ? env->nvml->n : 0;
     st->n = amdgpu_find(found, env->sys);
@@ -128,14 +121,11 @@ static int probe_amdgpu_open(void *state, const struct probe_env *env, int64_t p
 static void lose(const struct card *c, enum loss_id id, enum metric_id m, struct sink *s,
                  const char *why)
 {
-    char what[ENTITY_LEN];
-    snprintf(what, sizeof what, "%s %s", c->entity, metrics[m].name);
-    sink_loss(s, id, what, "%s", why);
+    sink_loss(s, id, (struct loss_subject){.entity = c->entity, .metric = m}, "%s", why);
 }
 
 /* The next file that this card has. */
-static bool next_source(struct card *c, const struct probe_amdgpu_row *r,
-                        struct probe_amdgpu_one *o)
+static bool next_source(struct card *c, const struct amd_row *r, struct amd_one *o)
 {
     struct err e;
     source_close(&o->file);
@@ -155,8 +145,8 @@ static bool never(int sys)
     return sys == EOPNOTSUPP || sys == EINVAL || sys == ENODATA;
 }
 
-static void end_slot(struct probe_amdgpu_state *st, const struct card *c, enum metric_id m,
-                     slot_id *slot, struct sink *s)
+static void end_slot(struct amd_state *st, const struct card *c, enum metric_id m, slot_id *slot,
+                     struct sink *s)
 {
     if (*slot == SLOT_NONE)
         return;
@@ -165,8 +155,8 @@ static void end_slot(struct probe_amdgpu_state *st, const struct card *c, enum m
     *slot = SLOT_NONE;
 }
 
-static void end_row(struct probe_amdgpu_state *st, struct card *c, const struct probe_amdgpu_row *r,
-                    struct probe_amdgpu_one *o, struct sink *s)
+static void end_row(struct amd_state *st, struct card *c, const struct amd_row *r,
+                    struct amd_one *o, struct sink *s)
 {
     o->off = true;
     source_close(&o->file);
@@ -175,31 +165,31 @@ static void end_row(struct probe_amdgpu_state *st, struct card *c, const struct 
         end_slot(st, c, M_GPU_MEM, &c->share, s);
 }
 
-static void probe_amdgpu_failed(struct card *c, const struct probe_amdgpu_row *r,
-                                struct probe_amdgpu_one *o, int sys, struct sink *s)
+static void amd_failed(struct card *c, const struct amd_row *r, struct amd_one *o, int sys,
+                       struct sink *s)
 {
-    if (o->told != sys)
+    if (o->reported != sys)
         lose(c, sys == EACCES || sys == EPERM ? LOSS_DENIED : LOSS_READ, r->metric, s,
              strerror(sys));
-    o->told = sys;
+    o->reported = sys;
     o->again = mono_add(clock_mono(), RETRY_NS);
 }
 
 /* True when the value was read. A source that has nothing gives way to the next one. */
-static bool probe_amdgpu_read_row(struct probe_amdgpu_state *st, struct card *c, size_t i,
-                                  struct sink *s, double *out)
+static bool amd_read_row(struct amd_state *st, struct card *c, size_t i, struct sink *s,
+                         double *out)
 {
-    const struct probe_amdgpu_row *r = &rows[i];
-    struct probe_amdgpu_one *o = &c->one[i];
+    const struct amd_row *r = &rows[i];
+    struct amd_one *o = &c->one[i];
     while (o->from > 0 || next_source(c, r, o)) {
         struct reading got;
         if (!source_read(&o->file, st->text, sizeof st->text, &got) && !never(got.sys)) {
-            probe_amdgpu_failed(c, r, o, got.sys, s);
+            amd_failed(c, r, o, got.sys, s);
             return false;
         }
         if (got.sys == 0 && r->from[o->from - 1].parse(st->text, got.n, out)) {
             *out *= r->from[o->from - 1].counts;
-            o->told = 0;
+            o->reported = 0;
             return true;
         }
         if (!next_source(c, r, o))
@@ -209,13 +199,13 @@ static bool probe_amdgpu_read_row(struct probe_amdgpu_state *st, struct card *c,
     return false;
 }
 
-static void read_card(struct probe_amdgpu_state *st, struct card *c, mono_ns now, struct sink *s)
+static void read_card(struct amd_state *st, struct card *c, mono_ns now, struct sink *s)
 {
     double total = 0, v;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct probe_amdgpu_one *o = &c->one[i];
-        if (o->off || (o->told && mono_diff(now, o->again) < 0) ||
-            !probe_amdgpu_read_row(st, c, i, s, &v))
+        struct amd_one *o = &c->one[i];
+        if (o->off || (o->reported && mono_diff(now, o->again) < 0) ||
+            !amd_read_row(st, c, i, s, &v))
             continue;
         group_gauge(&st->group, o->slot, v);
         if (rows[i].metric == M_GPU_MEM_TOTAL)
@@ -225,29 +215,29 @@ static void read_card(struct probe_amdgpu_state *st, struct card *c, mono_ns now
     }
 }
 
-static void probe_amdgpu_tell_absent(struct probe_amdgpu_state *st, struct sink *s)
+static void amd_report_absent(struct amd_state *st, struct sink *s)
 {
     for (unsigned i = 0; i < st->n; i++)
         for (size_t k = 0; k < COUNT_OF(absent); k++)
             lose(&st->card[i], LOSS_UNSUPPORTED, absent[k], s,
                  "not reported by the amdgpu kernel driver");
-    st->absent_told = true;
+    st->absent_reported = true;
 }
 
-static void probe_amdgpu_read(void *state, struct sink *s)
+static void amd_read(void *state, struct sink *s)
 {
-    struct probe_amdgpu_state *st = state;
+    struct amd_state *st = state;
     const mono_ns now = clock_mono();
-    if (!st->absent_told)
-        probe_amdgpu_tell_absent(st, s);
+    if (!st->absent_reported)
+        amd_report_absent(st, s);
     for (unsigned i = 0; i < st->n; i++)
         read_card(st, &st->card[i], now, s);
     group_commit(&st->group, s, now);
 }
 
-static void probe_amdgpu_close(void *state)
+static void amd_close(void *state)
 {
-    struct probe_amdgpu_state *st = state;
+    struct amd_state *st = state;
     for (unsigned i = 0; i < st->n; i++)
         for (size_t r = 0; r < COUNT_OF(rows); r++)
             source_close(&st->card[i].one[r].file);
@@ -262,9 +252,9 @@ const struct probe probe_amdgpu = {
     .title = "AMD GPUs: utilization, memory, power, clocks, temperature",
     .lane = LANE_GPU,
     .min_period_ns = MIN_PERIOD_NS,
-    .state_size = sizeof(struct probe_amdgpu_state),
-    .open = probe_amdgpu_open,
-    .read = probe_amdgpu_read,
-    .set_period = probe_amdgpu_set_period,
-    .close = probe_amdgpu_close,
+    .state_size = sizeof(struct amd_state),
+    .open = amd_open,
+    .read = amd_read,
+    .group = offsetof(struct amd_state, group),
+    .close = amd_close,
 };

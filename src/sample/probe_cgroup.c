@@ -3,7 +3,7 @@
  *
  * Which files those are depends on the version of each hierarchy (v1 has one per controller, v2 one
  * for all, hybrid machines have both); cgroup_find.c finds them once. The limit that holds is the
- * tightest on the way up to the root, and time throttled is counted where that limit stands. Limits
+ * tightest on the way up to the root, and time throttled is counted where that limit is. Limits
  * can be changed while the job runs, so they are read again now and then. */
 #include <stdio.h>
 
@@ -27,25 +27,25 @@ struct cgroup_state {
     double cpu_limit_percent, mem_limit_bytes; /* 0: none */
     int64_t period_ns;
     struct cadence slow_at, limit_at;
-    uint32_t said;
-    unsigned resets_said;
+    uint32_t reported;
+    unsigned resets_reported;
 };
 
 enum {
-    SAID_NO_CPU,
-    SAID_NO_USAGE,
-    SAID_CPU_READ,
-    SAID_NO_CPU_LIMIT,
-    SAID_NO_THROTTLE,
-    SAID_THROTTLE_READ,
-    SAID_NO_MEMORY,
-    SAID_MEM_READ,
-    SAID_NO_MEM_LIMIT,
+    REPORTED_NO_CPU,
+    REPORTED_NO_USAGE,
+    REPORTED_CPU_READ,
+    REPORTED_NO_CPU_LIMIT,
+    REPORTED_NO_THROTTLE,
+    REPORTED_THROTTLE_READ,
+    REPORTED_NO_MEMORY,
+    REPORTED_MEM_READ,
+    REPORTED_NO_MEM_LIMIT,
 };
 
 /* ---- limits ---- */
 
-static void probe_cgroup_set_slot(struct group *g, slot_id *slot, enum metric_id m, bool wanted)
+static void cgroup_set_slot(struct group *g, slot_id *slot, enum metric_id m, bool wanted)
 {
     if (wanted && *slot == SLOT_NONE)
         *slot = group_add(g, m, ENTITY_TOTAL);
@@ -59,11 +59,11 @@ static void probe_cgroup_set_slot(struct group *g, slot_id *slot, enum metric_id
 static void no_cpu_limit(struct cgroup_state *st, struct sink *s)
 {
     source_close(&st->throttle);
-    probe_cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, false);
-    if (!st->cpu.version || !say_once(&st->said, SAID_NO_CPU_LIMIT))
+    cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, false);
+    if (!st->cpu.version || !report_once(&st->reported, REPORTED_NO_CPU_LIMIT))
         return;
-    sink_loss(s, LOSS_ABSENT, "cgroup.cpu_limit", "no limit is set");
-    sink_loss(s, LOSS_ABSENT, "cgroup.throttled", "no limit is set");
+    sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU_LIMIT), "no limit is set");
+    sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_THROTTLED), "no limit is set");
 }
 
 static void read_cpu_limit(struct cgroup_state *st, struct sink *s)
@@ -71,7 +71,7 @@ static void read_cpu_limit(struct cgroup_state *st, struct sink *s)
     struct cgroup_limit limit;
     const bool has = cgroup_cpu_limit(&st->cpu, &limit);
     st->cpu_limit_percent = has ? limit.value : 0;
-    probe_cgroup_set_slot(&st->slow, &st->cpu_limit_slot, M_CGROUP_CPU_LIMIT, has);
+    cgroup_set_slot(&st->slow, &st->cpu_limit_slot, M_CGROUP_CPU_LIMIT, has);
     if (!has) {
         no_cpu_limit(st, s);
         return;
@@ -92,9 +92,9 @@ static void read_mem_limit(struct cgroup_state *st, struct sink *s)
     struct cgroup_limit limit;
     const bool has = cgroup_mem_limit(&st->memory, &limit);
     st->mem_limit_bytes = has ? limit.value : 0;
-    probe_cgroup_set_slot(&st->slow, &st->mem_limit_slot, M_CGROUP_MEM_LIMIT, has);
-    if (!has && st->memory.version && say_once(&st->said, SAID_NO_MEM_LIMIT))
-        sink_loss(s, LOSS_ABSENT, "cgroup.mem_limit", "no limit is set");
+    cgroup_set_slot(&st->slow, &st->mem_limit_slot, M_CGROUP_MEM_LIMIT, has);
+    if (!has && st->memory.version && report_once(&st->reported, REPORTED_NO_MEM_LIMIT))
+        sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_MEM_LIMIT), "no limit is set");
 }
 
 /* ---- CPU ---- */
@@ -117,14 +117,15 @@ static void put_usage(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->usage))
         return;
     if (!source_read(&st->usage, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_CPU_READ, "cgroup.cpu", r.sys);
+        lose_read(s, &st->reported, REPORTED_CPU_READ, LOST_METRIC(M_CGROUP_CPU), r.sys);
     } else if (!parse_usage(st, text, r.n, &us)) {
-        if (say_once(&st->said, SAID_NO_USAGE))
-            sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "%s does not report CPU time", st->usage.path);
+        if (report_once(&st->reported, REPORTED_NO_USAGE))
+            sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU), "%s does not report CPU time",
+                      st->usage.path);
     } else {
-        probe_cgroup_set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
+        cgroup_set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
         if (group_counter(&st->fast, st->cpu_slot, &st->usage_us, us, 64, r.at) == COUNTER_RESET)
-            lose_reset(s, &st->resets_said, "cgroup.cpu");
+            lose_reset(s, &st->resets_reported, LOST_METRIC(M_CGROUP_CPU));
     }
 }
 
@@ -146,23 +147,23 @@ static void put_throttled(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->throttle))
         return;
     if (!source_read(&st->throttle, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_THROTTLE_READ, "cgroup.throttled", r.sys);
+        lose_read(s, &st->reported, REPORTED_THROTTLE_READ, LOST_METRIC(M_CGROUP_THROTTLED), r.sys);
     } else if (!parse_throttled(st, text, r.n, &us)) {
-        if (say_once(&st->said, SAID_NO_THROTTLE))
-            sink_loss(s, LOSS_ABSENT, "cgroup.throttled",
+        if (report_once(&st->reported, REPORTED_NO_THROTTLE))
+            sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_THROTTLED),
                       "%s does not report throttling: no CPU limit can be set there",
                       st->throttle.path);
     } else {
-        probe_cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
+        cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
         if (group_counter(&st->fast, st->throttled_slot, &st->throttled_us, us, 64, r.at) ==
             COUNTER_RESET)
-            lose_reset(s, &st->resets_said, "cgroup.throttled");
+            lose_reset(s, &st->resets_reported, LOST_METRIC(M_CGROUP_THROTTLED));
     }
 }
 
 /* ---- memory ---- */
 
-static void probe_cgroup_put_memory(struct cgroup_state *st, struct sink *s)
+static void cgroup_put_memory(struct cgroup_state *st, struct sink *s)
 {
     char text[64];
     struct reading r;
@@ -170,20 +171,22 @@ static void probe_cgroup_put_memory(struct cgroup_state *st, struct sink *s)
     if (!source_is_open(&st->memory_now))
         return;
     if (!source_read(&st->memory_now, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_MEM_READ, "cgroup.mem", r.sys);
+        lose_read(s, &st->reported, REPORTED_MEM_READ, LOST_METRIC(M_CGROUP_MEM), r.sys);
     } else if (procfs_cgroup_number(text, r.n, &bytes) && bytes != CGROUP_NO_LIMIT) {
-        probe_cgroup_set_slot(&st->slow, &st->mem_slot, M_CGROUP_MEM, true);
+        cgroup_set_slot(&st->slow, &st->mem_slot, M_CGROUP_MEM, true);
         group_gauge(&st->slow, st->mem_slot, (double)bytes);
     }
 }
 
-/* What is not there at all, said at the first reading. */
-static void say_absent(struct cgroup_state *st, struct sink *s)
+/* What is not there at all, reported at the first reading. */
+static void report_absent(struct cgroup_state *st, struct sink *s)
 {
-    if (!source_is_open(&st->usage) && say_once(&st->said, SAID_NO_CPU))
-        sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "the job's control group does not report CPU time");
-    if (!source_is_open(&st->memory_now) && say_once(&st->said, SAID_NO_MEMORY))
-        sink_loss(s, LOSS_ABSENT, "cgroup.mem", "the job's control group does not report memory%s",
+    if (!source_is_open(&st->usage) && report_once(&st->reported, REPORTED_NO_CPU))
+        sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU),
+                  "the job's control group does not report CPU time");
+    if (!source_is_open(&st->memory_now) && report_once(&st->reported, REPORTED_NO_MEMORY))
+        sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_MEM),
+                  "the job's control group does not report memory%s",
                   st->memory.is_root ? ": it is the root group" : "");
 }
 
@@ -195,14 +198,14 @@ static void cgroup_read(void *state, struct sink *s)
     if (cadence_due(&st->limit_at, t, slack)) {
         read_cpu_limit(st, s);
         read_mem_limit(st, s);
-        say_absent(st, s);
+        report_absent(st, s);
     }
     put_usage(st, s);
     put_throttled(st, s);
     group_commit(&st->fast, s, t);
     if (!cadence_due(&st->slow_at, t, slack))
         return;
-    probe_cgroup_put_memory(st, s);
+    cgroup_put_memory(st, s);
     group_gauge(&st->slow, st->cpu_limit_slot, st->cpu_limit_percent);
     group_gauge(&st->slow, st->mem_limit_slot, st->mem_limit_bytes);
     group_commit(&st->slow, s, t);
@@ -220,8 +223,8 @@ static void cgroup_set_period(void *state, int64_t period_ns)
     group_set_period(&st->slow, st->slow_at.period_ns);
 }
 
-static void probe_cgroup_open_file(struct source *f, const struct cgroup_place *p, const char *v1,
-                                   const char *v2)
+static void cgroup_open_file(struct source *f, const struct cgroup_place *p, const char *v1,
+                             const char *v2)
 {
     struct err ignored;
     if (p->version && source_open(f, &ignored, "%s/%s", p->folder, p->version == 1 ? v1 : v2))
@@ -235,17 +238,15 @@ static int cgroup_open(void *state, const struct probe_env *env, int64_t period_
     struct err ignored;
     /* Another process has the number there: then our own group, which the job is in too. */
     const int pid = proc_check(env->proc, &ignored) == 0 ? env->root_pid : 0;
-    const int rc = cgroup_finder_open(&finder, env->proc, env->sys, pid, e);
-    if (rc)
-        return rc;
+    TRY(cgroup_finder_open(&finder, env->proc, env->sys, pid, e));
     cgroup_find(&finder, "cpu", &st->cpu);
     cgroup_find(&finder, "cpuacct", &st->cpuacct);
     cgroup_find(&finder, "memory", &st->memory);
     cgroup_finder_close(&finder);
     if (!st->cpu.version && !st->cpuacct.version && !st->memory.version)
         return err_set(e, ERR_NOT_FOUND, "the job's control group is not visible");
-    probe_cgroup_open_file(&st->usage, &st->cpuacct, "cpuacct.usage", "cpu.stat");
-    probe_cgroup_open_file(&st->memory_now, &st->memory, "memory.usage_in_bytes", "memory.current");
+    cgroup_open_file(&st->usage, &st->cpuacct, "cpuacct.usage", "cpu.stat");
+    cgroup_open_file(&st->memory_now, &st->memory, "memory.usage_in_bytes", "memory.current");
     group_open(&st->fast, "cgroup", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->slow, "cgroupmem", MAX_OF(period_ns, MEM_PERIOD_NS));
     cgroup_set_period(st, period_ns);

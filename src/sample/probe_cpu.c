@@ -2,11 +2,12 @@
 /* probe_cpu.c - how busy the cores are, from /proc/stat.
  *
  * The kernel counts in ticks of 10 ms, so reading faster than every 100 ms gives nothing new. Only
- * the cpu lines at the top of the file are asked for and looked at. */
+ * the cpu lines at the top of the file are read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/vec.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 #include "sample/procfs.h"
@@ -16,7 +17,7 @@
 
 enum { TICKS_PER_S = 100 }; /* of the metric; the kernel's may differ */
 
-enum probe_cpu_part { UTIL, USER, SYSTEM, IOWAIT, STEAL, PARTS };
+enum cpu_part { UTIL, USER, SYSTEM, IOWAIT, STEAL, PARTS };
 
 static const enum metric_id part_metric[PARTS] = {
     [UTIL] = M_CPU_UTIL,     [USER] = M_CPU_USER,   [SYSTEM] = M_CPU_SYSTEM,
@@ -24,7 +25,7 @@ static const enum metric_id part_metric[PARTS] = {
 };
 
 /* A core, or the machine. */
-struct probe_cpu_busy {
+struct cpu_busy {
     int core; /* CPU_ALL: the machine */
     bool seen, known;
     mono_ns at;           /* of the reading before, when known */
@@ -39,34 +40,30 @@ struct cpu_state {
     struct cpu_line *lines; /* of the latest reading: the cores */
     size_t n_lines, lines_cap;
     struct group group;
-    struct probe_cpu_busy total;
-    struct probe_cpu_busy *cores; /* in the order of the file */
+    struct cpu_busy total;
+    struct cpu_busy *cores; /* in the order of the file */
     size_t n, cap;
     unsigned online;   /* cores that the total is the mean of; 0: no total yet */
     double tick_scale; /* ticks of 10 ms per tick of the kernel */
-    uint32_t said;
-    unsigned resets_said;
+    uint32_t reported;
+    unsigned resets_reported;
 };
 
-enum { SAID_READ, SAID_MALFORMED, SAID_STEAL };
+enum { REPORTED_READ, REPORTED_MALFORMED, REPORTED_STEAL };
 
 /* ---- reading ---- */
 
 static void keep_line(struct cpu_state *st, const struct cpu_line *c)
 {
-    if (st->n_lines == st->lines_cap) {
-        st->lines_cap = st->lines_cap ? st->lines_cap * 2 : 16;
-        st->lines = xrealloc(st->lines, st->lines_cap, sizeof *st->lines);
-    }
-    st->lines[st->n_lines++] = *c;
+    *VEC_ADD(st->lines, st->n_lines, st->lines_cap) = *c;
 }
 
-static size_t probe_cpu_room(const struct cpu_state *st)
+static size_t cpu_room(const struct cpu_state *st)
 {
     return st->text.p ? st->text.size : sizeof(struct near_text);
 }
 
-/* False when the cpu lines did not fit in what was asked for. */
+/* False when the cpu lines did not fit in what was requested. */
 static bool parse_lines(struct cpu_state *st, const char *text, size_t n, struct cpu_line *total,
                         unsigned *bad)
 {
@@ -82,20 +79,20 @@ static bool parse_lines(struct cpu_state *st, const char *text, size_t n, struct
     const size_t used = (size_t)(l.p - text);
     const bool whole = !l.cut || n < st->want;
     if (whole)
-        st->want = MIN_OF(probe_cpu_room(st), used + used / 8 + 256);
+        st->want = MIN_OF(cpu_room(st), used + used / 8 + 256);
     return whole;
 }
 
 static bool ask_for_more(struct cpu_state *st)
 {
-    if (st->want >= probe_cpu_room(st) && !textbuf_grow(&st->text))
+    if (st->want >= cpu_room(st) && !textbuf_grow(&st->text))
         return false;
-    st->want = probe_cpu_room(st);
+    st->want = cpu_room(st);
     return true;
 }
 
-static bool probe_cpu_read_lines(struct cpu_state *st, struct cpu_line *total, unsigned *bad,
-                                 struct reading *r)
+static bool cpu_read_lines(struct cpu_state *st, struct cpu_line *total, unsigned *bad,
+                           struct reading *r)
 {
     struct near_text near;
     char *text;
@@ -110,42 +107,38 @@ static bool probe_cpu_read_lines(struct cpu_state *st, struct cpu_line *total, u
 
 /* ---- cores that come and go ---- */
 
-static void drop_slots(struct cpu_state *st, struct probe_cpu_busy *b)
+static void drop_slots(struct cpu_state *st, struct cpu_busy *b)
 {
-    for (enum probe_cpu_part p = 0; p < PARTS; p++)
+    for (enum cpu_part p = 0; p < PARTS; p++)
         group_drop(&st->group, b->slot[p]);
 }
 
-static void probe_cpu_add_slots(struct cpu_state *st, struct probe_cpu_busy *b, const char *entity,
-                                unsigned parts)
+static void cpu_add_slots(struct cpu_state *st, struct cpu_busy *b, const char *entity,
+                          unsigned parts)
 {
-    for (enum probe_cpu_part p = 0; p < PARTS; p++)
+    for (enum cpu_part p = 0; p < PARTS; p++)
         b->slot[p] = p == STEAL && b->core != CPU_ALL
                          ? SLOT_NONE
                          : group_add_mean(&st->group, part_metric[p], entity, parts);
 }
 
 /* `hint`: where it was the last time, as the order of the lines hardly ever changes. */
-static struct probe_cpu_busy *find_core(struct cpu_state *st, int core, size_t hint)
+static struct cpu_busy *find_core(struct cpu_state *st, int core, size_t hint)
 {
     if (hint < st->n && st->cores[hint].core == core)
         return &st->cores[hint];
     for (size_t i = 0; i < st->n; i++)
         if (st->cores[i].core == core)
             return &st->cores[i];
-    if (st->n == st->cap) {
-        st->cap = st->cap ? st->cap * 2 : 16;
-        st->cores = xrealloc(st->cores, st->cap, sizeof *st->cores);
-    }
-    struct probe_cpu_busy *b = &st->cores[st->n++];
-    *b = (struct probe_cpu_busy){.core = core};
+    struct cpu_busy *b = VEC_ADD(st->cores, st->n, st->cap);
+    *b = (struct cpu_busy){.core = core};
     char entity[ENTITY_LEN];
     snprintf(entity, sizeof entity, "cpu%d", core);
-    probe_cpu_add_slots(st, b, entity, 1);
+    cpu_add_slots(st, b, entity, 1);
     return b;
 }
 
-static void probe_cpu_drop_unseen(struct cpu_state *st)
+static void cpu_drop_unseen(struct cpu_state *st)
 {
     size_t kept = 0;
     for (size_t i = 0; i < st->n; i++) {
@@ -169,7 +162,7 @@ static void set_online(struct cpu_state *st, unsigned online)
     if (st->online)
         drop_slots(st, &st->total);
     st->online = online;
-    probe_cpu_add_slots(st, &st->total, ENTITY_TOTAL, online);
+    cpu_add_slots(st, &st->total, ENTITY_TOTAL, online);
 }
 
 /* ---- values ---- */
@@ -185,14 +178,14 @@ static void part_values(const struct cpu_line *c, uint64_t v[PARTS])
 
 /* iowait is known to step back a little when a core's idle time is credited from elsewhere: then
  * the high-water mark stays, and growth resumes above it. More than a second's worth is a reset. */
-static uint64_t smoothed_iowait(const struct probe_cpu_busy *b, uint64_t now)
+static uint64_t smoothed_iowait(const struct cpu_busy *b, uint64_t now)
 {
     const uint64_t last = b->last[IOWAIT];
     return b->known && now < last && last - now <= TICKS_PER_S ? last : now;
 }
 
 /* False when a counter went backwards. */
-static bool put_busy(struct cpu_state *st, struct probe_cpu_busy *b, const struct cpu_line *line,
+static bool put_busy(struct cpu_state *st, struct cpu_busy *b, const struct cpu_line *line,
                      mono_ns t)
 {
     const double scale = st->tick_scale / (b->core == CPU_ALL ? st->online : 1);
@@ -201,7 +194,7 @@ static bool put_busy(struct cpu_state *st, struct probe_cpu_busy *b, const struc
     bool ok = true;
     part_values(line, now);
     now[IOWAIT] = smoothed_iowait(b, now[IOWAIT]);
-    for (enum probe_cpu_part p = 0; p < PARTS; p++) {
+    for (enum cpu_part p = 0; p < PARTS; p++) {
         if (b->known && now[p] >= b->last[p])
             group_rate(&st->group, b->slot[p], (double)(now[p] - b->last[p]) * scale, dt);
         ok = ok && (!b->known || now[p] >= b->last[p]);
@@ -215,28 +208,28 @@ static bool put_busy(struct cpu_state *st, struct probe_cpu_busy *b, const struc
 static void put_cores(struct cpu_state *st, struct sink *s, mono_ns t)
 {
     for (size_t i = 0; i < st->n_lines; i++) {
-        struct probe_cpu_busy *b = find_core(st, st->lines[i].core, i);
+        struct cpu_busy *b = find_core(st, st->lines[i].core, i);
         b->seen = true;
         if (!put_busy(st, b, &st->lines[i], t)) {
-            char what[ENTITY_LEN];
-            snprintf(what, sizeof what, "cpu%d", b->core);
-            lose_reset(s, &st->resets_said, what);
+            char core[ENTITY_LEN];
+            snprintf(core, sizeof core, "cpu%d", b->core);
+            lose_reset(s, &st->resets_reported, LOST_PART(core));
         }
     }
-    probe_cpu_drop_unseen(st);
+    cpu_drop_unseen(st);
 }
 
-static void probe_cpu_put_total(struct cpu_state *st, const struct cpu_line *line, struct sink *s,
-                                mono_ns t)
+static void cpu_put_total(struct cpu_state *st, const struct cpu_line *line, struct sink *s,
+                          mono_ns t)
 {
     set_online(st, (unsigned)MAX_OF(st->n, 1));
     if (!put_busy(st, &st->total, line, t))
-        lose_reset(s, &st->resets_said, "cpu total");
+        lose_reset(s, &st->resets_reported, LOST_PART("cpu total"));
     enum { FIELDS_WITH_STEAL = 8 };
     if (line->fields >= FIELDS_WITH_STEAL)
         return;
-    if (say_once(&st->said, SAID_STEAL))
-        sink_loss(s, LOSS_ABSENT, "cpu.steal", "this kernel does not report it");
+    if (report_once(&st->reported, REPORTED_STEAL))
+        sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CPU_STEAL), "this kernel does not report it");
     st->group.cells[st->total.slot[STEAL]] = CELL_MISSING;
 }
 
@@ -250,15 +243,16 @@ static void cpu_read(void *state, struct sink *s)
     warm(st->cores, st->n * sizeof *st->cores);
     warm(st->lines, st->n * sizeof *st->lines);
     warm_group(&st->group);
-    if (!probe_cpu_read_lines(st, &total, &bad, &r)) {
-        lose_read(s, &st->said, SAID_READ, "cpu", r.sys);
+    if (!cpu_read_lines(st, &total, &bad, &r)) {
+        lose_read(s, &st->reported, REPORTED_READ, LOST_PART("cpu"), r.sys);
         return;
     }
-    if ((bad || !total.fields) && say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "cpu", "%s has an unexpected format", st->stat.path);
+    if ((bad || !total.fields) && report_once(&st->reported, REPORTED_MALFORMED))
+        sink_loss(s, LOSS_MALFORMED, LOST_PART("cpu"), "%s has an unexpected format",
+                  st->stat.path);
     put_cores(st, s, r.at);
     if (total.fields)
-        probe_cpu_put_total(st, &total, s, r.at);
+        cpu_put_total(st, &total, s, r.at);
     group_commit(&st->group, s, r.at);
 }
 
@@ -267,21 +261,13 @@ static void cpu_read(void *state, struct sink *s)
 static int cpu_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
     struct cpu_state *st = state;
-    const int rc = source_open(&st->stat, e, "%s/stat", env->proc);
-    if (rc)
-        return rc;
-    st->want = probe_cpu_room(st);
+    TRY(source_open(&st->stat, e, "%s/stat", env->proc));
+    st->want = cpu_room(st);
     st->total.core = CPU_ALL;
     const long hz = sysconf(_SC_CLK_TCK);
     st->tick_scale = hz > 0 ? (double)TICKS_PER_S / (double)hz : 1;
     group_open(&st->group, "cpu", MAX_OF(period_ns, MIN_PERIOD_NS));
     return 0;
-}
-
-static void cpu_set_period(void *state, int64_t period_ns)
-{
-    struct cpu_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
 }
 
 static void cpu_close(void *state)
@@ -302,6 +288,6 @@ const struct probe probe_cpu = {
     .state_size = sizeof(struct cpu_state),
     .open = cpu_open,
     .read = cpu_read,
-    .set_period = cpu_set_period,
+    .group = offsetof(struct cpu_state, group),
     .close = cpu_close,
 };

@@ -15,17 +15,17 @@ struct mem_state {
     struct group group;
     slot_id util, used, available;
     slot_id swap; /* SLOT_NONE until there is some */
-    uint32_t said;
+    uint32_t reported;
 };
 
-enum { SAID_READ, SAID_MALFORMED, SAID_NO_SWAP };
+enum { REPORTED_READ, REPORTED_MALFORMED, REPORTED_NO_SWAP };
 
 static void put_swap(struct mem_state *st, const struct meminfo *m, struct sink *s)
 {
     const uint64_t total = m->kb[MEM_SWAP_TOTAL], free_kb = m->kb[MEM_SWAP_FREE];
     if (total == 0) {
-        if (say_once(&st->said, SAID_NO_SWAP))
-            sink_loss(s, LOSS_ABSENT, "swap.used", "this machine has no swap");
+        if (report_once(&st->reported, REPORTED_NO_SWAP))
+            sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_SWAP_USED), "this machine has no swap");
         return;
     }
     if (st->swap == SLOT_NONE)
@@ -33,7 +33,7 @@ static void put_swap(struct mem_state *st, const struct meminfo *m, struct sink 
     group_gauge(&st->group, st->swap, total > free_kb ? (double)(total - free_kb) : 0);
 }
 
-static void probe_mem_put_memory(struct mem_state *st, const struct meminfo *m)
+static void mem_put_memory(struct mem_state *st, const struct meminfo *m)
 {
     const double total = (double)m->kb[MEM_TOTAL];
     const double available = (double)meminfo_available_kb(m);
@@ -52,16 +52,16 @@ static void mem_read(void *state, struct sink *s)
     warm(st, sizeof *st);
     warm_group(&st->group);
     if (!source_read(&st->meminfo, text, sizeof text, &r)) {
-        lose_read(s, &st->said, SAID_READ, "mem", r.sys);
+        lose_read(s, &st->reported, REPORTED_READ, LOST_PART("mem"), r.sys);
         return;
     }
     if (!procfs_meminfo(text, r.n, &m)) {
-        if (say_once(&st->said, SAID_MALFORMED))
-            sink_loss(s, LOSS_MALFORMED, "mem", "%s has no MemTotal or no MemFree",
+        if (report_once(&st->reported, REPORTED_MALFORMED))
+            sink_loss(s, LOSS_MALFORMED, LOST_PART("mem"), "%s has no MemTotal or no MemFree",
                       st->meminfo.path);
         return;
     }
-    probe_mem_put_memory(st, &m);
+    mem_put_memory(st, &m);
     put_swap(st, &m, s);
     group_commit(&st->group, s, r.at);
 }
@@ -69,21 +69,13 @@ static void mem_read(void *state, struct sink *s)
 static int mem_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
     struct mem_state *st = state;
-    const int rc = source_open(&st->meminfo, e, "%s/meminfo", env->proc);
-    if (rc)
-        return rc;
+    TRY(source_open(&st->meminfo, e, "%s/meminfo", env->proc));
     group_open(&st->group, "mem", MAX_OF(period_ns, MIN_PERIOD_NS));
     st->util = group_add(&st->group, M_MEM_UTIL, ENTITY_TOTAL);
     st->used = group_add(&st->group, M_MEM_USED, ENTITY_TOTAL);
     st->available = group_add(&st->group, M_MEM_AVAILABLE, ENTITY_TOTAL);
     st->swap = SLOT_NONE;
     return 0;
-}
-
-static void mem_set_period(void *state, int64_t period_ns)
-{
-    struct mem_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
 }
 
 static void mem_close(void *state)
@@ -101,6 +93,6 @@ const struct probe probe_mem = {
     .state_size = sizeof(struct mem_state),
     .open = mem_open,
     .read = mem_read,
-    .set_period = mem_set_period,
+    .group = offsetof(struct mem_state, group),
     .close = mem_close,
 };

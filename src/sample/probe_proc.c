@@ -4,9 +4,9 @@
  * Two groups: "proc" holds CPU at the probe's period, from the processes' clocks (one cheap system
  * call each); "procmem" holds the rest at most twice a second, as that takes two files each, and
  * less often for a job of many processes (mem_paces): 64 loader workers shall not cost more than
- * the GPUs that they feed. The tree is scanned at most once a second, and asked for new processes
+ * the GPUs that they feed. The tree is scanned at most once a second, and checked for new processes
  * five times as often, so that what they use is seen when they use it. How the totals stay right
- * while processes come and go is said in proc_tally.h.
+ * while processes come and go is described in proc_tally.h.
  *
  * A process gets series of its own when it has lived through two scans, so that a job which starts
  * a thousand short children does not make thousands of series. At most FOLLOW_MOST are followed one
@@ -17,12 +17,133 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "record/group.h"
 #include "sample/pidset.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
-#include "sample/proc_follow.h"
+#include "sample/proc_tally.h"
+#include "sample/proctree.h"
+#include "sample/source.h"
+
+enum follow_slot {
+    F_CPU, /* in the group "proc", the others in "procmem" */
+    F_RSS,
+    F_THREADS,
+    F_READ,
+    F_WRITE,
+    F_SLOTS,
+};
+
+struct follow {
+    int pid; /* 0: not in use */
+    uint64_t start_ticks;
+
+    clockid_t clock; /* of the process: all its threads, in ns */
+    bool has_clock;  /* else its stat file's ticks */
+    struct counter cpu_ns;
+    struct heritage children_ns;
+
+    struct source io; /* kept open only for those that are followed one by one */
+    bool io_denied, io_known;
+    mono_ns io_at;
+    struct heritage read_bytes, write_bytes; /* own and of children waited for, in one account */
+
+    bool has_series;
+    slot_id slot[F_SLOTS];
+    char comm[COMM_LEN]; /* as of the last mark */
+    unsigned marks;      /* of new names, given so far */
+};
+
+/* What reading a process needs. */
+struct follow_env {
+    const char *proc;
+    bool clocks; /* the pids of `proc` are this machine's, so their clocks can be read */
+    double tick_ns;
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * One process of the job, beside its place in the tree.
+ *
+ * follow_begin when the tree has a new member; follow_cpu and follow_io to read it; follow_end. */
+
+enum { IO_SIZE = 512 };
+
+static bool proc_follow_ask_clock(clockid_t clock, uint64_t *ns)
+{
+    struct timespec ts;
+    if (clock_gettime(clock, &ts) != 0)
+        return false;
+    *ns = (uint64_t)ts.tv_sec * (uint64_t)NS_PER_S + (uint64_t)ts.tv_nsec;
+    return true;
+}
+
+static void follow_begin(struct follow *f, const struct follow_env *env,
+                         const struct proctree_member *m)
+{
+    uint64_t ns;
+    *f = (struct follow){.pid = m->stat.pid, .start_ticks = m->stat.start_ticks};
+    for (unsigned i = 0; i < F_SLOTS; i++)
+        f->slot[i] = SLOT_NONE;
+    f->has_clock = env->clocks && clock_getcpuclockid(m->stat.pid, &f->clock) == 0 &&
+                   proc_follow_ask_clock(f->clock, &ns);
+}
+
+static void follow_end(struct follow *f)
+{
+    source_close(&f->io);
+    f->pid = 0;
+}
+
+/* Its CPU time so far. False: it could not be read. */
+static bool follow_cpu(struct follow *f, const struct follow_env *env,
+                       const struct proctree_member *m, uint64_t *ns)
+{
+    if (f->has_clock)
+        return proc_follow_ask_clock(f->clock, ns);
+    *ns = (uint64_t)((double)m->stat.own_ticks * env->tick_ns);
+    return true;
+}
+
+/* One that is not followed one by one holds no descriptor. */
+static bool peek_io(const struct follow *f, const struct follow_env *env, char *text,
+                    struct reading *r)
+{
+    char path[PATH_LEN];
+    *r = (struct reading){.at = clock_mono()};
+    snprintf(path, sizeof path, "%s/%d/io", env->proc, f->pid);
+    const long n = file_peek(path, text, IO_SIZE);
+    r->sys = n < 0 ? (int)-n : 0;
+    r->n = n > 0 ? (size_t)n : 0;
+    return n >= 0;
+}
+
+/* Its storage traffic so far. False: r->sys says why. */
+static bool follow_io(struct follow *f, const struct follow_env *env,
+                      const struct proctree_member *m, struct pid_io *out, struct reading *r)
+{
+    char text[IO_SIZE];
+    struct err ignored;
+    *r = (struct reading){.sys = EACCES};
+    if (f->io_denied)
+        return false;
+    if (!source_is_open(&f->io) && m->stat_fd >= 0 &&
+        source_open(&f->io, &ignored, "%s/%d/io", env->proc, f->pid))
+        f->io = (struct source){0};
+    if (!(source_is_open(&f->io) ? source_read(&f->io, text, sizeof text, r)
+                                 : peek_io(f, env, text, r))) {
+        f->io_denied = r->sys == EACCES || r->sys == EPERM;
+        return false;
+    }
+    r->sys = EINVAL;
+    return procfs_pid_io(text, r->n, out);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The job */
 
 #define MIN_PERIOD_NS   (10 * NS_PER_MS)
 #define SCAN_PERIOD_NS  NS_PER_S
@@ -70,10 +191,10 @@ struct proc_state {
 
     bool crowded; /* some members are not followed one by one */
     size_t most_members;
-    uint32_t said;
+    uint32_t reported;
 };
 
-enum { SAID_LIMIT, SAID_DENIED, SAID_IO, SAID_OVERFLOW };
+enum { REPORTED_LIMIT, REPORTED_DENIED, REPORTED_IO, REPORTED_OVERFLOW };
 
 /* ---- series of a process ---- */
 
@@ -82,8 +203,8 @@ static const enum metric_id follow_metric[F_SLOTS] = {
     [F_READ] = M_PROC_READ, [F_WRITE] = M_PROC_WRITE,
 };
 
-static void probe_proc_add_series(struct proc_state *st, struct follow *f,
-                                  const struct proctree_member *m)
+static void proc_add_series(struct proc_state *st, struct follow *f,
+                            const struct proctree_member *m)
 {
     char entity[ENTITY_LEN];
     snprintf(entity, sizeof entity, "%d:%.48s", m->stat.pid, m->stat.comm);
@@ -138,8 +259,8 @@ static double children_ns(const struct proc_state *st, const struct pid_stat *st
 
 /* What it used before it was found is learnt late; what it used before the probe began is none of
  * this recording's. */
-static void probe_proc_begin_member(struct proc_state *st, struct follow *f,
-                                    const struct proctree_member *m)
+static void proc_begin_member(struct proc_state *st, struct follow *f,
+                              const struct proctree_member *m)
 {
     struct pid_io io;
     struct reading r;
@@ -162,7 +283,7 @@ static void probe_proc_begin_member(struct proc_state *st, struct follow *f,
     }
 }
 
-static void probe_proc_make_room(struct proc_state *st, size_t places)
+static void proc_make_room(struct proc_state *st, size_t places)
 {
     if (places <= st->follow_cap)
         return;
@@ -191,16 +312,16 @@ static void publish(struct proc_state *st)
     pidset_set(st->env.pids, pid, n);
 }
 
-static void say_limits(struct proc_state *st, struct sink *s)
+static void report_limits(struct proc_state *st, struct sink *s)
 {
-    if (st->crowded && say_once(&st->said, SAID_LIMIT))
-        sink_loss(s, LOSS_LIMIT, "proc",
+    if (st->crowded && report_once(&st->reported, REPORTED_LIMIT))
+        sink_loss(s, LOSS_LIMIT, LOST_PART("proc"),
                   "more than %d processes: the others have no series, and the job's totals are "
                   "read every %d s",
                   FOLLOW_MOST, (int)(CROWD_PERIOD_NS / NS_PER_S));
-    if (proctree_overflowed(st->tree) && say_once(&st->said, SAID_OVERFLOW))
-        sink_loss(s, LOSS_LIMIT, "job", "more than %d processes: the job's totals are too low",
-                  (int)PROCTREE_MOST);
+    if (proctree_overflowed(st->tree) && report_once(&st->reported, REPORTED_OVERFLOW))
+        sink_loss(s, LOSS_LIMIT, LOST_PART("job"),
+                  "more than %d processes: the job's totals are too low", (int)PROCTREE_MOST);
 }
 
 static int64_t mem_period_of(const struct proc_state *st, int64_t period_ns)
@@ -219,12 +340,12 @@ static void set_mem_period(struct proc_state *st)
 }
 
 /* Takes in the members that the tree has and we do not. `s` NULL: when the probe is opened. */
-static void probe_proc_take_members(struct proc_state *st, struct sink *s)
+static void proc_take_members(struct proc_state *st, struct sink *s)
 {
     bool changed = false;
     size_t members = 0;
     st->crowded = false;
-    probe_proc_make_room(st, proctree_places(st->tree));
+    proc_make_room(st, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
         const struct proctree_member *m = proctree_at(st->tree, i);
         struct follow *f = &st->follow[i];
@@ -232,12 +353,12 @@ static void probe_proc_take_members(struct proc_state *st, struct sink *s)
             continue;
         members++;
         if (!is_current(f, m)) {
-            probe_proc_begin_member(st, f, m);
+            proc_begin_member(st, f, m);
             changed = true;
         }
         st->crowded |= m->stat_fd < 0 && !m->ended;
         if (!f->has_series && deserves_series(st, m))
-            probe_proc_add_series(st, f, m);
+            proc_add_series(st, f, m);
     }
     if (changed)
         publish(st);
@@ -246,7 +367,7 @@ static void probe_proc_take_members(struct proc_state *st, struct sink *s)
         set_mem_period(st);
     }
     if (s)
-        say_limits(st, s);
+        report_limits(st, s);
 }
 
 /* ---- members that are gone ---- */
@@ -306,7 +427,7 @@ static void settle_member(struct proc_state *st, size_t i)
 static void settle_gone(struct proc_state *st)
 {
     bool some = false;
-    probe_proc_make_room(st, proctree_places(st->tree));
+    proc_make_room(st, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
         const bool gone = proctree_at(st->tree, i)->gone;
         if (gone && st->follow[i].pid)
@@ -404,11 +525,13 @@ static void read_io_of(struct proc_state *st, size_t i, struct sink *s)
         st->io_seen = true;
         put_io_of(st, f, &io, r.at);
     } else if (r.sys == EACCES || r.sys == EPERM) {
-        if (say_once(&st->said, SAID_DENIED))
-            sink_loss(s, LOSS_DENIED, "proc.read", "%s/%d/io: %s; its I/O is not included",
-                      st->env.proc, f->pid, strerror(r.sys));
-    } else if (r.sys != ESRCH && r.sys != ENOENT && say_once(&st->said, SAID_IO)) {
-        sink_loss(s, LOSS_READ, "proc.read", "%s/%d/io: %s", st->env.proc, f->pid, strerror(r.sys));
+        if (report_once(&st->reported, REPORTED_DENIED))
+            sink_loss(s, LOSS_DENIED, LOST_METRIC(M_PROC_READ),
+                      "%s/%d/io: %s; its I/O is not included", st->env.proc, f->pid,
+                      strerror(r.sys));
+    } else if (r.sys != ESRCH && r.sys != ENOENT && report_once(&st->reported, REPORTED_IO)) {
+        sink_loss(s, LOSS_READ, LOST_METRIC(M_PROC_READ), "%s/%d/io: %s", st->env.proc, f->pid,
+                  strerror(r.sys));
     }
 }
 
@@ -440,7 +563,7 @@ static void read_member(struct proc_state *st, size_t i, bool accounts, struct t
     sum->processes++;
 }
 
-/* What the recorder itself has waited for: the job's first process, and what it left behind. */
+/* What the recorder itself has waited for: the job's first process, and what it left. */
 static void read_self(struct proc_state *st)
 {
     double ns;
@@ -506,7 +629,7 @@ static void proc_read(void *state, struct sink *s)
         proctree_peek(st->tree);
     if (scan || peek) {
         settle_gone(st);
-        probe_proc_take_members(st, s);
+        proc_take_members(st, s);
     }
     const bool mem = cadence_due(&st->mem_at, t, slack);
     const bool everybody = !st->crowded || (mem && cadence_due(&st->crowd_at, t, slack));
@@ -576,16 +699,13 @@ static int proc_open(void *state, const struct probe_env *env, int64_t period_ns
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     st->cores = cores > 0 ? (double)cores : INFINITY;
     open_self(st);
-    const int rc =
-        proctree_open(&st->tree, env->proc, env->root_pid, env->self_pid, FOLLOW_MOST, e);
-    if (rc)
-        return rc;
+    TRY(proctree_open(&st->tree, env->proc, env->root_pid, env->self_pid, FOLLOW_MOST, e));
     group_open(&st->cpu, "proc", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->mem, "procmem", mem_period_of(st, period_ns));
     proc_set_period(st, period_ns);
     add_job_slots(st);
     st->scan_at.next = mono_add(clock_mono(), st->scan_at.period_ns);
-    probe_proc_take_members(st, NULL);
+    proc_take_members(st, NULL);
     return 0;
 }
 

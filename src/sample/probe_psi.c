@@ -31,34 +31,34 @@ struct stall {
 struct psi_state {
     struct group group;
     struct stall stall[RESOURCES];
-    uint32_t said; /* bits: a failed reading, then malformed, per resource */
-    unsigned resets_said;
+    uint32_t reported; /* bits: a failed reading, then malformed, per resource */
+    unsigned resets_reported;
 };
 
 static void put_stall(struct psi_state *st, struct stall *x, const struct pressure *p, mono_ns t,
-                      struct sink *s, const char *what)
+                      struct sink *s, struct loss_subject of)
 {
     enum counter_step some = group_counter(&st->group, x->some, &x->some_us, p->some_us, 64, t);
     enum counter_step full = COUNTER_OK;
     if (p->has_full && x->full != SLOT_NONE)
         full = group_counter(&st->group, x->full, &x->full_us, p->full_us, 64, t);
     if (some == COUNTER_RESET || full == COUNTER_RESET)
-        lose_reset(s, &st->resets_said, what);
+        lose_reset(s, &st->resets_reported, of);
 }
 
 static mono_ns read_stall(struct psi_state *st, unsigned i, struct sink *s)
 {
     struct stall *x = &st->stall[i];
-    const char *what = metrics[resources[i].some].name;
+    const struct loss_subject of = LOST_METRIC(resources[i].some);
     char text[TEXT_SIZE];
     struct reading r;
     struct pressure p;
     if (!source_read(&x->file, text, sizeof text, &r))
-        lose_read(s, &st->said, i, what, r.sys);
+        lose_read(s, &st->reported, i, of, r.sys);
     else if (procfs_pressure(text, r.n, &p))
-        put_stall(st, x, &p, r.at, s, what);
-    else if (say_once(&st->said, RESOURCES + i))
-        sink_loss(s, LOSS_MALFORMED, what, "%s has an unexpected format", x->file.path);
+        put_stall(st, x, &p, r.at, s, of);
+    else if (report_once(&st->reported, RESOURCES + i))
+        sink_loss(s, LOSS_MALFORMED, of, "%s has an unexpected format", x->file.path);
     return r.at;
 }
 
@@ -120,12 +120,6 @@ static int psi_open(void *state, const struct probe_env *env, int64_t period_ns,
     return err_set(e, ERR_NOT_FOUND, "%s/pressure cannot be read: %s", env->proc, strerror(sys));
 }
 
-static void psi_set_period(void *state, int64_t period_ns)
-{
-    struct psi_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
-}
-
 static void psi_close(void *state)
 {
     struct psi_state *st = state;
@@ -142,6 +136,6 @@ const struct probe probe_psi = {
     .state_size = sizeof(struct psi_state),
     .open = psi_open,
     .read = psi_read,
-    .set_period = psi_set_period,
+    .group = offsetof(struct psi_state, group),
     .close = psi_close,
 };

@@ -17,10 +17,10 @@ struct self_state {
     struct group group;
     slot_id cpu, rss, written, late;
     struct counter cpu_ns, written_bytes;
-    uint32_t said;
+    uint32_t reported;
 };
 
-enum { SAID_READ, SAID_MALFORMED };
+enum { REPORTED_READ, REPORTED_MALFORMED };
 
 static void put_rss(struct self_state *st, struct sink *s)
 {
@@ -28,11 +28,12 @@ static void put_rss(struct self_state *st, struct sink *s)
     struct reading r;
     uint64_t pages;
     if (!source_read(&st->statm, text, sizeof text, &r))
-        lose_read(s, &st->said, SAID_READ, "self.rss", r.sys);
+        lose_read(s, &st->reported, REPORTED_READ, LOST_METRIC(M_SELF_RSS), r.sys);
     else if (procfs_statm(text, r.n, &pages))
         group_gauge(&st->group, st->rss, (double)pages * st->page_bytes);
-    else if (say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "self.rss", "%s has an unexpected format", st->statm.path);
+    else if (report_once(&st->reported, REPORTED_MALFORMED))
+        sink_loss(s, LOSS_MALFORMED, LOST_METRIC(M_SELF_RSS), "%s has an unexpected format",
+                  st->statm.path);
 }
 
 static void self_read(void *state, struct sink *s)
@@ -56,9 +57,7 @@ static void self_read(void *state, struct sink *s)
 static int self_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
     struct self_state *st = state;
-    const int rc = source_open(&st->statm, e, "%s/self/statm", env->proc);
-    if (rc)
-        return rc;
+    TRY(source_open(&st->statm, e, "%s/self/statm", env->proc));
     st->env = *env;
     st->page_bytes = (double)sysconf(_SC_PAGESIZE);
     group_open(&st->group, "self", MAX_OF(period_ns, MIN_PERIOD_NS));
@@ -68,12 +67,6 @@ static int self_open(void *state, const struct probe_env *env, int64_t period_ns
         env->bytes_written ? group_add(&st->group, M_SELF_WRITTEN, ENTITY_TOTAL) : SLOT_NONE;
     st->late = env->late_ns ? group_add(&st->group, M_SELF_LATE, ENTITY_TOTAL) : SLOT_NONE;
     return 0;
-}
-
-static void self_set_period(void *state, int64_t period_ns)
-{
-    struct self_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
 }
 
 static void self_close(void *state)
@@ -91,6 +84,6 @@ const struct probe probe_self = {
     .state_size = sizeof(struct self_state),
     .open = self_open,
     .read = self_read,
-    .set_period = self_set_period,
+    .group = offsetof(struct self_state, group),
     .close = self_close,
 };

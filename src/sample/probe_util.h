@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_util.h - what several probes need: cadence, losses said once, growth of a counter. */
+/* probe_util.h - what several probes need: cadence, losses reported once, growth of a counter. */
 #ifndef SAMPLE_PROBE_UTIL_H
 #define SAMPLE_PROBE_UTIL_H
 
@@ -8,28 +8,29 @@
 #include "base/mem.h"
 #include "record/group.h"
 
-/* True the first time it is asked for this cause (0-31). */
-static inline bool say_once(uint32_t *said, unsigned cause)
+/* True the first time for this cause (0-31). */
+static inline bool report_once(uint32_t *reported, unsigned cause)
 {
-    const bool first = !(*said >> cause & 1);
-    *said |= 1U << cause;
+    const bool first = !(*reported >> cause & 1);
+    *reported |= 1U << cause;
     return first;
 }
 
-/* Resets are moments, so each is said, but a counter that is broken must not fill the run. */
-enum { RESETS_SAID = 16 };
+/* Resets are moments, so each is reported, but a counter that is broken must not fill the run. */
+enum { RESETS_REPORTED = 16 };
 
-static inline void lose_reset(struct sink *s, unsigned *said, const char *what)
+static inline void lose_reset(struct sink *s, unsigned *reported, struct loss_subject of)
 {
-    if ((*said)++ < RESETS_SAID)
-        sink_loss(s, LOSS_RESET, what, "a counter of %s went backwards", what);
+    const char *name = of.part ? of.part : metrics[of.metric].name;
+    if ((*reported)++ < RESETS_REPORTED)
+        sink_loss(s, LOSS_RESET, of, "a counter of %s went backwards", name);
 }
 
-static inline void lose_read(struct sink *s, uint32_t *said, unsigned cause, const char *what,
-                             int sys)
+static inline void lose_read(struct sink *s, uint32_t *reported, unsigned cause,
+                             struct loss_subject of, int sys)
 {
-    if (say_once(said, cause))
-        sink_loss(s, LOSS_READ, what, "%s", strerror(sys));
+    if (report_once(reported, cause))
+        sink_loss(s, LOSS_READ, of, "%s", strerror(sys));
 }
 
 /* A sampling period after the last reading, what a probe keeps has left the caches. Asked for

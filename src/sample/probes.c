@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probes.c - the array of probes, in the order of probes.def. */
+/* probes.c - the array of probes, in the order of probes.def, and what is the same for all. */
+#include "base/mem.h"
 #include "sample/probe.h"
 
 #define PROBE(id) &probe_##id,
@@ -8,3 +9,12 @@ const struct probe *const probes[] = {
     NULL,
 };
 #undef PROBE
+
+void probe_set_period(const struct probe *p, void *state, int64_t period_ns)
+{
+    if (p->set_period)
+        p->set_period(state, period_ns);
+    else
+        group_set_period((struct group *)(void *)((char *)state + p->group),
+                         MAX_OF(period_ns, p->min_period_ns));
+}

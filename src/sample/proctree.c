@@ -8,7 +8,7 @@
  * all are within RECHECK_SCANS.
  *
  * Most scans need no list. Pids are given out in turn, and /proc/loadavg tells the last one: what
- * began since the last scan is in between. Each of those few numbers is asked for its process
+ * began since the last scan is in between. Each of those few numbers is looked up by its process
  * clock, which has an answer only for a living process (not for a thread), and only then is its
  * stat read. That costs microseconds where a list costs one per process of the machine. */
 #include "sample/proctree.h"
@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "sample/source.h"
 #include "sample/textscan.h"
 
@@ -54,7 +55,7 @@ struct proctree {
     uint64_t last_pid;     /* as of the last scan; 0: not known */
     unsigned unlisted;     /* scans since the last list */
     bool look_again;       /* something could not be read: make a list next time */
-    bool clocks;           /* `proc` shows this machine's processes, so their clocks can be asked */
+    bool clocks;           /* `proc` shows this machine's processes, so their clocks can be read */
     unsigned turn;         /* which part of the foreign ones is read again */
     bool overflowed;
     int dir; /* proc, for its list */
@@ -179,10 +180,7 @@ static size_t free_place(struct proctree *t)
     for (size_t i = 0; i < t->places; i++)
         if (!t->members[i].used)
             return i;
-    if (t->places == t->cap) {
-        t->cap = t->cap ? t->cap * 2 : 16;
-        t->members = xrealloc(t->members, t->cap, sizeof *t->members);
-    }
+    VEC_ROOM(t->members, t->cap, t->places + 1);
     return t->places++;
 }
 
@@ -291,11 +289,8 @@ static void match_members(struct proctree *t, bool whole)
 
 static void add_candidate(struct proctree *t, size_t at, const struct pid_stat *stat)
 {
-    if (t->n_candidates == t->candidates_cap) {
-        t->candidates_cap = t->candidates_cap ? t->candidates_cap * 2 : 64;
-        t->candidates = xrealloc(t->candidates, t->candidates_cap, sizeof *t->candidates);
-    }
-    t->candidates[t->n_candidates++] = (struct candidate){.at = at, .stat = *stat};
+    *VEC_ADD(t->candidates, t->n_candidates, t->candidates_cap) =
+        (struct candidate){.at = at, .stat = *stat};
 }
 
 /* Reads those that are not known; `anew`: also those whose number was a foreign process' before.
@@ -342,7 +337,7 @@ static bool is_ours(const struct proctree *t, const struct pid_stat *s)
     return parent >= 0 && t->members[parent].stat.start_ticks <= s->start_ticks;
 }
 
-/* A child may stand before its parent in the list, so this goes on until nothing changes. */
+/* A child may be before its parent in the list, so this goes on until nothing changes. */
 static void take_candidates(struct proctree *t)
 {
     bool changed;
@@ -462,9 +457,7 @@ int proctree_open(struct proctree **out, const char *proc, int root_pid, int sel
                   unsigned keep_open, struct err *e)
 {
     struct pid_stat root;
-    const int rc = proc_check(proc, e);
-    if (rc)
-        return rc;
+    TRY(proc_check(proc, e));
     const int dir = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(e, "open '%s'", proc);

@@ -2,7 +2,7 @@
 /* proctree.h - which processes are the job's.
  *
  * A process is the job's when it is the first one, when its parent is the job's, or when its parent
- * is the recorder: the recorder is a child subreaper, so what the job leaves behind becomes its
+ * is the recorder: the recorder is a child subreaper, so what the job leaves becomes its
  * child. Once a member, always a member, whoever its parent is later. A process is known by its pid
  * and its start time, so a pid that was given out again is not mistaken.
  *
@@ -45,7 +45,7 @@ void proctree_close(struct proctree *t); /* NULL is fine */
 /* Looks for new members. Returns how many there are now (that are not gone). A list of the folder
  * is made only when a process has begun since the last one. */
 size_t proctree_scan(struct proctree *t);
-/* Between scans: takes in what began since, when that can be told cheaply. No scan in the sense of
+/* Between scans: takes in what began since, when that is cheap to know. No scan in the sense of
  * a member's `scans`. */
 void proctree_peek(struct proctree *t);
 /* Reads the member again; false when it is gone. */

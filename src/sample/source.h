@@ -2,7 +2,7 @@
 /* source.h - a file of the kernel that is kept open and read again and again from its start.
  *
  * source_open, any number of source_read*, source_close. Keeping it open makes a reading one system
- * call. When the thing behind it vanishes (ENODEV, ENOENT, ESRCH) it is closed, and each further
+ * call. When what it reads vanishes (ENODEV, ENOENT, ESRCH) it is closed, and each further
  * reading tries to open it anew. A zeroed source is a closed one. */
 #ifndef SAMPLE_SOURCE_H
 #define SAMPLE_SOURCE_H

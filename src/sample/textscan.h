@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* textscan.h - reading numbers and words out of bytes that need not be well-formed or end in NUL.
- * Every function moves *p forward, never beyond end, and answers false when what it was asked for
+ * Every function moves *p forward, never beyond end, and answers false when what was requested
  * is not there. */
 #ifndef SAMPLE_TEXTSCAN_H
 #define SAMPLE_TEXTSCAN_H

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <zlib.h>
 
-#include "base/gzip_isal.h"
+#include "base/gzip.h"
 
 enum { GZIP_BITS = 15 + 16, LEVEL = 1, MEMORY = 8 };
 

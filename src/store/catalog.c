@@ -267,16 +267,19 @@ static mono_ns from_us(int64_t us)
 static void get_loss(struct catalog *c, struct cur *in)
 {
     char name[NAME_LEN];
-    struct loss l = {0};
+    char what[ENTITY_LEN] = "", why[TEXT_LEN] = "";
     cur_str(in, name, sizeof name);
-    l.count = cur_varint(in);
-    l.at = from_us(unzigzag(cur_varint(in)));
-    cur_str(in, l.what, sizeof l.what);
-    cur_str(in, l.why, sizeof l.why);
+    const uint64_t count = cur_varint(in);
+    const mono_ns at = from_us(unzigzag(cur_varint(in)));
+    cur_str(in, what, sizeof what);
+    cur_str(in, why, sizeof why);
     const unsigned id = catalog_find_loss(name);
-    l.id = (enum loss_id)id;
-    if (!in->bad && id < LOSS_N)
-        catalog_loss(c, &l);
+    if (in->bad || id >= LOSS_N)
+        return;
+    struct loss l = loss_from_text((enum loss_id)id, what, why);
+    l.count = count;
+    l.at = at;
+    catalog_loss(c, &l);
 }
 
 static void get_mark(struct catalog *c, struct cur *in)

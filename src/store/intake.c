@@ -74,11 +74,8 @@ static struct pending_loss *intake_find_loss(struct intake *in, const struct los
         return &in->losses[LOSSES_MOST - 1];
     struct pending_loss *p = VEC_ADD(in->losses, in->n_losses, in->cap_losses);
     *p = (struct pending_loss){.loss = *l};
-    if (in->n_losses == LOSSES_MOST) {
-        p->loss.id = LOSS_LIMIT;
-        snprintf(p->loss.what, sizeof p->loss.what, "losses");
-        snprintf(p->loss.why, sizeof p->loss.why, "too many different kinds of loss");
-    }
+    if (in->n_losses == LOSSES_MOST)
+        p->loss = loss_of(LOSS_LIMIT, LOST_PART("losses"), "too many different kinds of loss");
     return p;
 }
 
@@ -313,9 +310,8 @@ static bool intake_event_fits(struct intake *in, const struct event *v)
 {
     if (event_fits(v->at.ns, v->dur_ns > 0 ? (uint64_t)v->dur_ns : 0))
         return true;
-    struct loss l = {.id = LOSS_MALFORMED, .count = 1, .at = clock_mono()};
-    snprintf(l.what, sizeof l.what, "events");
-    snprintf(l.why, sizeof l.why, "their times are invalid");
+    struct loss l = loss_of(LOSS_MALFORMED, LOST_PART("events"), "their times are invalid");
+    l.at = clock_mono();
     intake_count_loss(in, &l);
     in->ev.dropped++;
     in->ev.dropped_counted++;
@@ -569,10 +565,9 @@ void intake_mark(struct intake *in, const struct mark *m)
 {
     pthread_mutex_lock(&in->lock);
     if (in->records.len > in->pending_most / 4 * 5) { /* they come rarely and say more than rows */
-        struct loss l = {.id = LOSS_WRITE, .count = 1, .at = m->at};
-        snprintf(l.what, sizeof l.what, "marks");
-        snprintf(l.why, sizeof l.why,
-                 "no memory left to buffer them until the run folder is writable");
+        struct loss l = loss_of(LOSS_WRITE, LOST_PART("marks"),
+                                "no memory left to buffer them until the run folder is writable");
+        l.at = m->at;
         intake_count_loss(in, &l);
     } else {
         const size_t begun = record_begin(&in->records, TAG_MARK);
@@ -597,6 +592,7 @@ void intake_tie(struct intake *in, struct clock_tie tie)
 
 static void intake_put_losses(struct intake *in)
 {
+    char what[ENTITY_LEN];
     for (size_t i = 0; i < in->n_losses; i++) {
         struct pending_loss *p = &in->losses[i];
         if (!p->count)
@@ -605,7 +601,7 @@ static void intake_put_losses(struct intake *in)
         buf_str(&in->records, losses[p->loss.id].name);
         buf_varint(&in->records, p->count);
         buf_varint(&in->records, zigzag(p->loss.at.ns / NS_PER_US));
-        buf_str(&in->records, p->loss.what);
+        buf_str(&in->records, loss_what(&p->loss, what));
         buf_str(&in->records, p->loss.why);
         record_end(&in->records, begun);
         p->count = 0;
@@ -618,13 +614,12 @@ static void put_dropped(struct intake *in, const char *what, uint64_t dropped, u
 {
     if (dropped == *counted)
         return;
-    struct loss l = {.id = LOSS_DISK_FULL, .at = clock_mono()};
+    const bool full = why_errno == ENOSPC || why_errno == EDQUOT;
+    struct loss l =
+        loss_of(full ? LOSS_DISK_FULL : LOSS_WRITE, LOST_PART(what), "%s",
+                why_errno ? strerror(why_errno) : "they arrived faster than they could be written");
+    l.at = clock_mono();
     l.count = dropped - *counted;
-    if (why_errno != ENOSPC && why_errno != EDQUOT)
-        l.id = LOSS_WRITE;
-    snprintf(l.what, sizeof l.what, "%s", what);
-    snprintf(l.why, sizeof l.why, "%s",
-             why_errno ? strerror(why_errno) : "they arrived faster than they could be written");
     *counted = dropped;
     intake_count_loss(in, &l);
 }

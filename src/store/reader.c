@@ -339,20 +339,16 @@ static void add_damage(struct store *s, struct catalog *cat)
 {
     const char *slash = strrchr(s->path, '/');
     const char *name = slash ? slash + 1 : s->path;
-    struct loss l = {.at = {s->t_last_us * NS_PER_US}};
-    snprintf(l.what, sizeof l.what, "%.60s", name);
-    if (s->own->damaged) {
-        l.id = LOSS_DAMAGED;
-        l.count = s->own->damaged;
-        snprintf(l.why, sizeof l.why, "blocks with an invalid checksum or content");
-        catalog_loss(cat, &l);
-    }
-    if (s->own->torn) {
-        l.id = LOSS_TORN;
-        l.count = 1;
-        snprintf(l.why, sizeof l.why, "the file ends in the middle of a block");
-        catalog_loss(cat, &l);
-    }
+    struct loss bad =
+        loss_of(LOSS_DAMAGED, LOST_PART(name), "blocks with an invalid checksum or content");
+    struct loss torn =
+        loss_of(LOSS_TORN, LOST_PART(name), "the file ends in the middle of a block");
+    bad.count = s->own->damaged;
+    bad.at = torn.at = (mono_ns){s->t_last_us * NS_PER_US};
+    if (s->own->damaged)
+        catalog_loss(cat, &bad);
+    if (s->own->torn)
+        catalog_loss(cat, &torn);
 }
 
 static int map_local_file(const char *path, bool growing, struct fmap *out, struct err *e)

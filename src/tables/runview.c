@@ -203,28 +203,20 @@ const char *runview_command(const struct run_info *info, struct arena *a)
 
 int loss_list_read(struct loss_list *out, struct run *r, struct arena *a, struct err *e)
 {
-    *out = (struct loss_list){.info = run_get_info(r)};
+    *out = (struct loss_list){.info = run_get_info(r), .arena = a};
     return run_losses(r, a, &out->v, &out->n, e);
 }
 
-/* Whether `word` stands in the text as a word of its own: losses are about "gpu0 gpu.energy". */
-static bool loss_has_word(const char *text, const char *word, size_t len)
+/* The first loss of the node that is about the metric, or, without one, about the probe. */
+static const struct loss *runview_find_loss(const struct loss_list *l, const char *node,
+                                            enum metric_id m, const char *probe)
 {
-    for (const char *p = text; *p; p += strspn(p, " ")) {
-        const size_t n = strcspn(p, " ");
-        if (n == len && memcmp(p, word, len) == 0)
-            return true;
-        p += n;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct loss *x = &l->v[i].loss;
+        if (strcmp(l->v[i].node, node) == 0 &&
+            (probe ? loss_is_part(x, probe) : loss_is_metric(x, m)))
+            return x;
     }
-    return false;
-}
-
-static const struct run_loss *runview_find_loss(const struct loss_list *l, const char *node,
-                                                const char *word, size_t len)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (strcmp(l->v[i].node, node) == 0 && loss_has_word(l->v[i].loss.what, word, len))
-            return &l->v[i];
     return NULL;
 }
 
@@ -236,12 +228,6 @@ static const char *loss_no_gpu(const struct loss_list *l, const char *node)
             l->info->nodes[i].n_gpus == 0)
             why = l->info->nodes[i].gpu_absent;
     return why;
-}
-
-static const char *loss_reason(const struct run_loss *l, const char **what)
-{
-    *what = l->loss.what;
-    return *l->loss.why ? l->loss.why : losses[l->loss.id].help;
 }
 
 /* The probe that reads a metric, where its name is not the begin of the metric's: when it cannot
@@ -262,18 +248,17 @@ static const char *loss_probe_of(enum metric_id m)
 const char *loss_list_why(const struct loss_list *l, const char *node, const char *metric,
                           const char **what)
 {
-    const size_t family = strcspn(metric, ".");
     const enum metric_id m = metric_find(metric);
     const char *probe = loss_probe_of(m);
-    const struct run_loss *hit = runview_find_loss(l, node, metric, strlen(metric));
+    const char *family = arena_printf(l->arena, "%.*s", (int)strcspn(metric, "."), metric);
+    const struct loss *hit = runview_find_loss(l, node, m, NULL);
     if (!hit && *probe)
-        hit = runview_find_loss(l, node, probe, strlen(probe));
+        hit = runview_find_loss(l, node, m, probe);
     if (!hit)
-        hit = runview_find_loss(l, node, metric,
-                                family); /* a probe is named as the metrics it reads */
+        hit = runview_find_loss(l, node, m, family); /* probes have the names of what they read */
+    *what = hit ? loss_what(hit, arena_array(l->arena, char, ENTITY_LEN)) : metric;
     if (hit)
-        return loss_reason(hit, what);
-    *what = metric;
+        return loss_why(hit);
     if (m < METRIC_N && metrics[m].per == PER_GPU) {
         const char *why = loss_no_gpu(l, node);
         if (why)
@@ -331,19 +316,13 @@ const char *probe_words(const char *probe)
     return NULL;
 }
 
-static const char *loss_words_title_of(const char *name)
+const char *loss_what_words(const struct loss *l, struct arena *a)
 {
-    const enum metric_id m = metric_find(name);
-    return m < METRIC_N ? metrics[m].title : probe_words(name);
-}
-
-const char *loss_what_words(const char *what, struct arena *a)
-{
-    const char *last = strrchr(what, ' '), *name = last ? last + 1 : what;
-    const char *title = loss_words_title_of(name);
-    if (!title)
-        return what;
-    return last ? arena_printf(a, "%.*s: %s", (int)(last - what), what, title) : title;
+    const bool metric = l->metric < METRIC_N;
+    const char *title = metric ? metrics[l->metric].title : probe_words(l->part);
+    if (!title || (!metric && *l->entity))
+        return loss_what(l, arena_array(a, char, ENTITY_LEN));
+    return *l->entity ? arena_printf(a, "%s: %s", l->entity, title) : title;
 }
 
 bool loss_is_no_news(const struct loss *l)
@@ -351,7 +330,7 @@ bool loss_is_no_news(const struct loss *l)
     static const enum metric_id may_lack[] = {M_SWAP_USED, M_CGROUP_CPU_LIMIT, M_CGROUP_MEM_LIMIT,
                                               M_CGROUP_THROTTLED};
     for (size_t i = 0; l->id == LOSS_ABSENT && i < COUNT_OF(may_lack); i++)
-        if (strcmp(metrics[may_lack[i]].name, l->what) == 0)
+        if (l->metric == may_lack[i] && !*l->entity)
             return true;
     return false;
 }

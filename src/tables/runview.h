@@ -58,6 +58,7 @@ struct loss_list {
     struct run_loss *v;
     size_t n;
     const struct run_info *info;
+    struct arena *arena; /* that the list is in */
 };
 
 MUST_CHECK int loss_list_read(struct loss_list *out, struct run *r, struct arena *a, struct err *e);
@@ -72,7 +73,7 @@ int64_t runview_events_dropped(const struct run_info *info, const struct loss_li
 
 /* "gpu0 gpu.energy" is "gpu0: energy used", "nvml_slow" is "NVIDIA GPU energy, PCIe and NVLink
  * metrics"; other names stay. */
-const char *loss_what_words(const char *what, struct arena *a);
+const char *loss_what_words(const struct loss *l, struct arena *a);
 /* NULL: there is no such probe. */
 const char *probe_words(const char *probe);
 /* The machine or the job has no such thing, so nothing is missing: swap, limits of a cgroup. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "query/series.h"
 #include "tables/runview.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/percents.h"
+#include "base/stat.h"
 #include "cost/pricing.h"
 #include "query/efficiency.h"
 #include "tables/runview.h"
@@ -194,8 +194,13 @@ static struct row_cell show_losses(const struct show *s, struct arena *a)
     for (size_t i = 0; i < l->n; i++) {
         const struct loss *x = &l->v[i].loss;
         out.v[out.n++] = (struct show_loss){
-            x->what,           loss_what_words(x->what, a), *x->why ? x->why : losses[x->id].help,
-            (int64_t)x->count, losses[x->id].name,          l->v[i].node};
+            .what = loss_what(x, arena_array(a, char, ENTITY_LEN)),
+            .title = loss_what_words(x, a),
+            .why = loss_why(x),
+            .count = (int64_t)x->count,
+            .kind = losses[x->id].name,
+            .node = l->v[i].node,
+        };
     }
     if (s->no_steps)
         out.v[out.n++] =

@@ -22,7 +22,7 @@ static struct rank_steps *copy_rank(const struct rank_steps *s, struct arena *a)
 static struct loss_list *copy_losses(const struct loss_list *l, struct arena *a)
 {
     struct loss_list *out = arena_new(a, struct loss_list);
-    *out = (struct loss_list){arena_array(a, struct run_loss, l->n + 1), l->n, NULL};
+    *out = (struct loss_list){arena_array(a, struct run_loss, l->n + 1), l->n, NULL, a};
     for (size_t i = 0; i < l->n; i++) {
         out->v[i] = l->v[i];
         out->v[i].node = arena_strdup(a, l->v[i].node);

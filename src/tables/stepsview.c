@@ -56,8 +56,8 @@ int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
     *why = n ? "events were recorded, but none of them mark a step" : "no process reported events";
     for (size_t i = 0; n == 0 && i < lost->n; i++) {
         const struct loss *l = &lost->v[i].loss;
-        if (l->id == LOSS_NO_HOOKS || (l->id == LOSS_HOOK && strcmp(l->what, "hooks") == 0))
-            *why = *l->why ? l->why : losses[l->id].help;
+        if (l->id == LOSS_NO_HOOKS || (l->id == LOSS_HOOK && loss_is_part(l, "hooks")))
+            *why = loss_why(l);
     }
     return 0;
 }
@@ -308,6 +308,7 @@ static struct row_cell steps_gpu_part_at(const void *x, size_t i, const char **k
 
 #define ROWS_FILE "tables/step_rows.def"
 #include "base/row_expand.h"
+#include "record/record.h"
 
 /* ---- JSON ---- */
 
@@ -337,7 +338,8 @@ static void find_losses(struct steps_view *v)
     for (size_t i = 0; i < lost; i++) {
         const struct loss *l = &v->lost->v[i].loss;
         if (l->id == LOSS_HOOK)
-            out[n++] = (struct steps_loss){l->what, l->why, NULL, (int64_t)l->count};
+            out[n++] = (struct steps_loss){loss_what(l, arena_array(v->arena, char, ENTITY_LEN)),
+                                           l->why, NULL, (int64_t)l->count};
     }
     v->losses = out;
     v->n_losses = n;

@@ -37,7 +37,8 @@ static void take_row(struct sink *s, struct group *g, mono_ns t)
 static void take_loss(struct sink *s, const struct loss *l)
 {
     (void)s;
-    check(l->id < LOSS_N && memchr(l->what, 0, sizeof l->what) && memchr(l->why, 0, sizeof l->why));
+    check(l->id < LOSS_N && l->metric <= METRIC_N && memchr(l->entity, 0, sizeof l->entity) &&
+          memchr(l->part, 0, sizeof l->part) && memchr(l->why, 0, sizeof l->why));
 }
 
 static void take_mark(struct sink *s, const struct mark *m)

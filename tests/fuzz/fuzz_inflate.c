@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
-#include "base/inflate.h"
+#include "base/gzip.h"
 #include "base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);

@@ -32,7 +32,8 @@ static void take_row(struct sink *s, struct group *g, mono_ns t)
 static void take_loss(struct sink *s, const struct loss *l)
 {
     (void)s;
-    check(memchr(l->what, 0, sizeof l->what) && l->count > 0);
+    check(memchr(l->entity, 0, sizeof l->entity) && memchr(l->part, 0, sizeof l->part) &&
+          l->count > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)

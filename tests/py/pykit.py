@@ -33,6 +33,11 @@ def plain_env(more: Mapping[str, str | None] | None = None) -> dict[str, str]:
     return {k: v for k, v in env.items() if v is not None}
 
 
+def losses_of(events: list[Event]) -> list[str]:
+    """What hooks could not record: "what: why"."""
+    return [f"{e['name']}: {e['reason']}" for e in events if e["kind"] == "loss"]
+
+
 class Ring:
     """A folder as the recorder makes it for a job."""
 
@@ -75,7 +80,7 @@ class Ring:
         return [e["name"] for e in self.events() if kind in (None, e["kind"])]
 
     def losses(self) -> list[str]:
-        return [name for name in self.names("mark") if name.startswith("loss:")]
+        return losses_of(self.events())
 
 
 @contextlib.contextmanager

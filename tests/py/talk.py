@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from pykit import SCRIPTS, new_ring, plain_env, run_python
+from pykit import SCRIPTS, losses_of, new_ring, plain_env, run_python
 
 MODES = ("train", "eval", "predict")
 
@@ -141,7 +141,7 @@ class Run:
         return Talk([e for e in self.events if (e["pid"], e["tid"]) == main])
 
     def losses(self) -> list[str]:
-        return [e["name"] for e in self.events if e["name"].startswith("loss:")]
+        return losses_of(self.events)
 
 
 @dataclass

@@ -228,7 +228,7 @@ def test_a_package_that_was_not_built_says_so(hooked, plain, ring, tmp_path):
     (tmp_path / "footplate" / "_version.py").unlink()
     ring.bootstrap = tmp_path / "footplate" / "_bootstrap"
     same(hooked, plain, "-c", SURROUNDINGS)
-    assert ring.names() == ["loss:hooks:footplate was not built: it has no _version.py"]
+    assert ring.losses() == ["hooks: footplate was not built: it has no _version.py"]
 
 
 def test_a_source_folder_of_ours_on_the_path_is_not_called_another_program(hooked, ring, tmp_path):
@@ -236,7 +236,7 @@ def test_a_source_folder_of_ours_on_the_path_is_not_called_another_program(hooke
     (tmp_path / "footplate" / "__init__.py").touch()
     (tmp_path / "footplate" / "_version.py.in").touch()
     hooked("-c", "pass", env={"PYTHONPATH": str(tmp_path)})
-    assert ring.names() == ["loss:hooks:footplate was not built: it has no _version.py"]
+    assert ring.losses() == ["hooks: footplate was not built: it has no _version.py"]
 
 
 def test_hooks_that_fail_at_their_start_say_what_happened(hooked, plain, ring, tmp_path):
@@ -244,7 +244,7 @@ def test_hooks_that_fail_at_their_start_say_what_happened(hooked, plain, ring, t
     (tmp_path / "footplate" / "_start.py").write_text("import nowhere_to_be_found")
     ring.bootstrap = tmp_path / "footplate" / "_bootstrap"
     same(hooked, plain, "-c", SURROUNDINGS)
-    assert ring.names() == ["loss:hooks:not loaded: No module named 'nowhere_to_be_found'"]
+    assert ring.losses() == ["hooks: not loaded: No module named 'nowhere_to_be_found'"]
 
 
 @pytest.mark.parametrize("damage", [b"", b"not a library", b"\x7fELF\x02\x01\x01"])
@@ -273,7 +273,7 @@ def test_a_program_keeps_its_own_module_of_our_name(hooked, plain, ring, tmp_pat
         env = {"PYTHONPATH": str(tmp_path / "lib")}
     done = same(hooked, plain, script, env=env)
     assert str(tmp_path) in done.stdout
-    assert ring.names() == ["loss:hooks:the program has another 'footplate'"]
+    assert ring.losses() == ["hooks: the program has another 'footplate'"]
 
 
 def test_a_folder_that_happens_to_have_our_name_is_no_module(hooked, ring, tmp_path):

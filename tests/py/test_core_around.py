@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from pykit import losses_of
 
 LIBRARY = '''
 import warnings, sys, traceback
@@ -147,7 +148,7 @@ def test_an_exception_of_ours_is_swallowed_and_told_once(told, where):
         "f = _safe.around(original, before, after, 'thing')\n"
         "assert [f(), f(), f()] == [1, 2, 3]"
     )
-    assert [e["name"] for e in events] == ["loss:thing:KeyError: 'ours'"]
+    assert losses_of(events) == ["thing: KeyError: 'ours'"]
 
 
 def test_after_is_not_called_when_before_failed(told):

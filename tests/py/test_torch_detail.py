@@ -90,7 +90,7 @@ def test_of_two_windows_that_overlap_the_first_is_taken_and_the_other_told(train
     train(9, detail=[{"start_step": 2, "steps": 3}, {"start_step": 2, "steps": 1}])
     traces = [json.loads(path.read_text()) for path in ring.files("detail")]
     assert [steps_in(t) for t in traces] == [[2, 3, 4]]
-    assert ring.losses() == ["loss:detail window:another profiler is active"]
+    assert ring.losses() == ["detail window: another profiler is active"]
 
 
 def test_evaluation_between_epochs_counts_for_no_step(train, ring):
@@ -131,7 +131,7 @@ def test_other_ranks_are_left_alone(train, ring):
 def test_a_window_that_the_program_does_not_reach_makes_no_file(train, ring):
     train(3, detail=[{"start_step": 50, "steps": 1}])
     assert ring.files("detail") == []
-    assert ring.losses() == ["loss:detail window:the program ended before step 50"]
+    assert ring.losses() == ["detail window: the program ended before step 50"]
 
 
 def test_a_process_that_trains_nothing_says_nothing_of_windows(ring, torch_hooked):

@@ -10,7 +10,7 @@ import sys
 
 _HERE = __file__.rpartition("/")[0]
 _NOT_BUILT = "footplate was not built: it has no _version.py"
-_MOST = 52  # characters that a recorder takes
+_MOST = 62  # bytes that a recorder takes
 
 
 def _leave_path():
@@ -68,7 +68,7 @@ def _what_happened(error):
 
 def _tell(folder, why):
     core = _load_from(folder, "footplate._core", "_core.abi3.so")
-    core.mark(core.intern("loss:hooks:" + why))
+    core.loss(core.intern("hooks"), core.intern(why))
     _forget()
 
 

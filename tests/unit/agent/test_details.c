@@ -109,7 +109,7 @@ TEST(what_a_window_could_not_keep_is_a_loss_of_its_file)
     leave(&p, "detail-42-0.json", TRACE);
     close_place(&p);
     CHECK(find_loss(&p, "trace-42-0.fp", LOSS_MALFORMED, &l));
-    CHECK_STR(l.what, "trace no-time");
+    CHECK_STR(loss_what(&l, (char[ENTITY_LEN]){0}), "trace no-time");
     CHECK_INT(l.count, 1);
 }
 
@@ -124,7 +124,7 @@ TEST(a_window_that_cannot_be_read_is_a_loss_and_leaves_nothing)
     CHECK(!is_there(p.node, "trace-42-0.tail"));
     CHECK(!is_there(p.folder, "detail-42-0.json"));
     CHECK(find_loss(&p, "metrics.fp", LOSS_DETAIL, &l));
-    CHECK_STR(l.what, "detail-42-0.json");
+    CHECK_STR(loss_what(&l, (char[ENTITY_LEN]){0}), "detail-42-0.json");
 }
 
 TEST(files_of_other_names_are_left_alone)

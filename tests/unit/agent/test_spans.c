@@ -170,7 +170,7 @@ TEST(an_end_without_a_begin_is_a_loss_and_no_event)
     CHECK_INT(k->n, 0);
     CHECK_INT(k->losses, 1);
     CHECK_INT(k->loss.id, LOSS_UNMATCHED);
-    CHECK_STR(k->loss.what, "forward");
+    CHECK_STR(loss_what(&k->loss, (char[ENTITY_LEN]){0}), "forward");
     spans_close(p, &k->sink);
     free(k);
 }
@@ -225,14 +225,16 @@ TEST(an_age_before_time_began_is_taken_as_now)
     free(k);
 }
 
-TEST(a_mark_of_a_failed_hook_becomes_a_loss)
+TEST(what_a_hook_could_not_record_becomes_a_loss)
 {
     struct kept *k = new_kept();
     struct process_spans *p = spans_open(PID, "x");
-    feed(p, k, said(RING_MARK, 5, "loss:torch loader:AttributeError: x", 0));
+    struct ring_event v = said(RING_LOSS, 5, "torch loader", 0);
+    v.reason = "AttributeError: x";
+    feed(p, k, v);
     CHECK_INT(k->n, 0);
     CHECK_INT(k->loss.id, LOSS_HOOK);
-    CHECK_STR(k->loss.what, "torch loader");
+    CHECK_STR(loss_what(&k->loss, (char[ENTITY_LEN]){0}), "torch loader");
     CHECK_STR(k->loss.why, "AttributeError: x");
     spans_close(p, &k->sink);
     free(k);

@@ -2,7 +2,7 @@
 /* Bytes that a thread reads ahead: the same, in the same order, with the same end. */
 #include <stdatomic.h>
 
-#include "base/bytes_ahead.h"
+#include "base/bytes_in.h"
 #include "base/mem.h"
 #include "test.h"
 

@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include "base/buf.h"
-#include "base/inflate.h"
+#include "base/gzip.h"
 #include "base/mem.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_nearest.c - what was meant by a mistyped word. */
-#include "base/nearest.h"
+#include "base/text.h"
 #include "test.h"
 
 static const char *const words[] = {"run", "attach", "set", "ls", "show", "stats", "query", NULL};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/vec.h"
-
 #include <string.h>
 
+#include "base/vec.h"
 #include "test.h"
 
 TEST(an_array_grows_and_keeps_its_items)

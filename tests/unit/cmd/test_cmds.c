@@ -2,6 +2,7 @@
 /* test_cmds.c - what must hold for every command's record. */
 #include <ctype.h>
 
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "sample/probe.h"
 #include "tables/runview.h"
@@ -71,9 +72,15 @@ TEST(every_probe_has_a_title_for_people)
     for (size_t i = 0; probes[i]; i++)
         if (!probe_words(probes[i]->name))
             test_fail(__FILE__, __LINE__, "%s has no title", probes[i]->name);
-    CHECK_STR(loss_what_words("swap.used", &a), "swap used");
-    CHECK_STR(loss_what_words("gpu0 gpu.util", &a),
-              "gpu0: GPU utilization (share of time with a kernel running)");
-    CHECK_STR(loss_what_words("ring", &a), "ring");
+    static const char *const v[][2] = {
+        {"swap.used", "swap used"},
+        {"gpu0 gpu.util", "gpu0: GPU utilization (share of time with a kernel running)"},
+        {"cpu", "CPU metrics"},
+        {"ring", "ring"},
+    };
+    for (size_t i = 0; i < COUNT_OF(v); i++) {
+        const struct loss l = loss_from_text(LOSS_ABSENT, v[i][0], "");
+        CHECK_STR(loss_what_words(&l, &a), v[i][1]);
+    }
     arena_free(&a);
 }

@@ -130,7 +130,7 @@ TEST(in_a_folder_a_broken_trace_does_not_stop_the_others)
     bool named = false;
     OK(run_losses(r, &a, &losses_of, &n, &e));
     for (size_t i = 0; i < n; i++)
-        named |= strstr(losses_of[i].loss.what, "bad.pt.trace.json") != NULL;
+        named |= strstr(losses_of[i].loss.part, "bad.pt.trace.json") != NULL;
     CHECK(named);
     arena_free(&a);
     run_close(r);

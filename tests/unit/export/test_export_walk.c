@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events come in parts of bounded size, each once and in order, whatever the window. */
 #include "base/mem.h"
-#include "export/export_walk.h"
+#include "export/export.h"
 #include "query/recordkit.h"
 #include "test.h"
 

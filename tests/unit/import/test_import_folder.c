@@ -6,8 +6,7 @@
 
 #include "base/file.h"
 #include "import/import_folder.h"
-#include "import/import_pids.h"
-#include "import/import_rows.h"
+#include "import/import_sinks.h"
 #include "import_catch.h"
 #include "sm_rows_catch.h"
 
@@ -173,7 +172,7 @@ TEST(two_processes_with_one_pid_do_not_run_together)
     const uint32_t moved = pid_told(&p, &c, 27);
     CHECK(moved != 27 && moved != 28);
     CHECK_INT(pid_told(&p, &c, 29), 29);
-    pids_tell_rank(&p, 1, (mono_ns){7});
+    pids_put_rank(&p, 1, (mono_ns){7});
     CHECK_STR(c.v[c.n - 1].event.name, "process.rank");
     CHECK_INT(c.v[c.n - 1].track.pid, moved);
     pids_enter(&p, "rank 0"); /* once more */

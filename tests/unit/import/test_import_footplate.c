@@ -39,7 +39,8 @@ static void on_loss(struct sink *s, const struct loss *l)
 {
     struct told *x = (struct told *)s;
     buf_printf(&x->to->log, "%s loss %lld: %s %s (%s) x%llu\n", x->place, (long long)l->at.ns,
-               losses[l->id].name, l->what, l->why, (unsigned long long)l->count);
+               losses[l->id].name, loss_what(&*l, (char[ENTITY_LEN]){0}), l->why,
+               (unsigned long long)l->count);
 }
 
 static void on_mark(struct sink *s, const struct mark *m)

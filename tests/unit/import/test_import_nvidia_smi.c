@@ -187,7 +187,7 @@ TEST(what_the_gpu_does_not_say_is_missing_and_said)
         CHECK_INT(count(r, M_GPU_POWER, "gpu0"), 0);
         CHECK_INT(r->n_losses, 1);
         CHECK_INT(r->losses[0].id, LOSS_UNSUPPORTED);
-        CHECK_STR(r->losses[0].what, "gpu0 gpu.power");
+        CHECK_STR(loss_what(&r->losses[0], (char[ENTITY_LEN]){0}), "gpu0 gpu.power");
         CHECK_INT(r->losses[0].count, 1);
         CHECK_INT(r->result.count[IMPORTED_NO_VALUE], 0);
         free(r);
@@ -212,7 +212,7 @@ TEST(columns_that_no_metric_is_for_are_named)
     CHECK_INT(r->n, 1);
     CHECK_INT(r->result.count[IMPORTED_NO_METRIC], 2);
     CHECK_INT(r->n_losses, 2);
-    CHECK_STR(r->losses[0].what, "column fan.speed [%]");
+    CHECK_STR(loss_what(&r->losses[0], (char[ENTITY_LEN]){0}), "column fan.speed [%]");
     free(r);
 }
 

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "import/import_place.h"
+#include "import/import_folder.h"
 #include "test.h"
 
 TEST(system_files_name_their_machine)

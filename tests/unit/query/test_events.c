@@ -302,7 +302,7 @@ TEST(an_event_file_that_cannot_be_read_is_a_loss_and_hides_nothing_else)
     OK(run_losses(o.run, &o.arena, &l, &n, &e));
     CHECK_INT(n, 1);
     CHECK_INT(l[0].loss.id, LOSS_DAMAGED);
-    CHECK_STR(l[0].loss.what, "events.fp");
+    CHECK_STR(loss_what(&l[0].loss, (char[ENTITY_LEN]){0}), "events.fp");
     CHECK_STR(l[0].node, "a");
     close_events(&o);
 }
@@ -312,7 +312,7 @@ TEST(losses_that_an_event_file_tells_are_the_runs)
     const char *run = kit_run("r", "r", "r", KIT_START);
     struct recordkit k = recordkit_open(run, "a");
     recordkit_thread(k.events, 7, 7, 100, "D1");
-    sink_loss(writer_sink(k.events), LOSS_EVENTS, "pid 7", "the ring was full");
+    sink_loss(writer_sink(k.events), LOSS_EVENTS, LOST_PART("pid 7"), "the ring was full");
     recordkit_close(&k, 0, NS_PER_S, "finished");
     struct opened o = open_events(run);
     struct run_loss *l;

@@ -222,7 +222,7 @@ TEST(losses_and_marks_are_there)
     CHECK_STR(l[0].node, "a");
     CHECK_INT(l[0].loss.id, LOSS_UNSUPPORTED);
     CHECK_INT(l[0].loss.count, 3);
-    CHECK_STR(l[0].loss.what, GOLDEN_LOSS);
+    CHECK_STR(loss_what(&l[0].loss, (char[ENTITY_LEN]){0}), GOLDEN_LOSS);
     CHECK_STR(l[0].loss.why, GOLDEN_LOSS_WHY);
     CHECK_INT(l[1].loss.id, LOSS_TORN);
     CHECK_INT(l[2].loss.id, LOSS_NODE_DIED);

@@ -284,8 +284,8 @@ TEST(names_longer_than_their_room_are_cut_not_overflowed)
     CHECK_INT(strlen(g.name), GROUP_NAME_LEN - 1);
     const slot_id s = group_add(&g, M_NET_RX, text);
     CHECK_INT(strlen(g.slots[s].entity), ENTITY_LEN - 1);
-    sink_loss(&m.sink, LOSS_DENIED, text, "%s", text);
-    CHECK_INT(strlen(m.loss.what), ENTITY_LEN - 1);
+    sink_loss(&m.sink, LOSS_DENIED, LOST_PART(text), "%s", text);
+    CHECK_INT(strlen(m.loss.part), ENTITY_LEN - 1);
     CHECK_INT(strlen(m.loss.why), TEXT_LEN - 1);
     CHECK_INT(m.loss.count, 1);
     CHECK(m.loss.at.ns > 0);
@@ -308,7 +308,7 @@ TEST(a_sentence_longer_than_its_room_ends_with_a_whole_word)
     for (size_t i = 0; i < COUNT_OF(v); i++) {
         sink_mark(&m.sink, MARK_RULE, 1, "%0*d MHz of 1980", v[i].digits, 7);
         CHECK_STR(m.mark.text + v[i].digits, v[i].end);
-        sink_loss(&m.sink, LOSS_WRITE, "disk", "%0*d MHz of 1980", v[i].digits, 7);
+        sink_loss(&m.sink, LOSS_WRITE, LOST_PART("disk"), "%0*d MHz of 1980", v[i].digits, 7);
         CHECK_STR(m.loss.why, m.mark.text);
     }
 }

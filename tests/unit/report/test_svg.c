@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Charts: what is drawn stands where the numbers say, and nothing breaks on odd numbers. */
-#include "base/percents.h"
+#include "base/stat.h"
 #include "report/svg.h"
 #include "report/svg_internal.h"
 #include "test.h"

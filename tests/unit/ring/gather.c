@@ -27,6 +27,8 @@ static void on_events(void *arg, struct ring_reader *r, const struct ring_event 
         };
         CHECK(strlen(v[i].name) < sizeof to->name);
         snprintf(to->name, sizeof to->name, "%s", v[i].name);
+        if (v[i].kind == RING_LOSS)
+            snprintf(to->reason, sizeof to->reason, "%s", v[i].reason);
     }
 }
 

@@ -12,6 +12,7 @@ struct gathered {
     uint8_t mode;
     uint64_t value;
     char name[64];
+    char reason[64]; /* of RING_LOSS */
 };
 
 struct gather {

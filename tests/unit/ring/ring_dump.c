@@ -18,6 +18,7 @@ static const char *const kinds[RING_KIND_END] = {
     [RING_COUNT_REAL] = "real",
     [RING_PAST_BEGIN] = "past_begin",
     [RING_PAST_END] = "past_end",
+    [RING_LOSS] = "loss",
 };
 
 static void put_event(struct buf *out, uint32_t pid, const struct ring_event *v)
@@ -32,6 +33,8 @@ static void put_event(struct buf *out, uint32_t pid, const struct ring_event *v)
     jw_str(&j, "name", v->name);
     if (v->kind == RING_COUNT_REAL)
         jw_num(&j, "value", v->real);
+    else if (v->kind == RING_LOSS)
+        jw_str(&j, "reason", v->reason);
     else
         jw_int(&j, "value", v->number);
     jw_end(&j);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "gather.h"
 #include "ring/ring_write.h"
 #include "test.h"
@@ -370,6 +371,24 @@ TEST(events_that_make_no_sense_are_counted_and_the_others_delivered)
     CHECK_INT(read_file(file_path(), &g), 0);
     CHECK_INT(g.n, 2);
     CHECK_INT(g.lost.bad, 3);
+    gather_free(&g);
+}
+
+TEST(a_loss_comes_with_its_reason_and_without_one_when_that_makes_no_sense)
+{
+    static const uint64_t wrong[] = {0, RING_NAMES, UINT64_MAX, (uint64_t)1 << 32 | 1};
+    struct gather g = {0};
+    start();
+    const uint32_t what = ring_intern(&writer, "keras data"), why = ring_intern(&writer, "no");
+    ring_put(&writer, &thread, ring_payload_of(RING_LOSS, what, why));
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        ring_put(&writer, &thread, ring_payload_of(RING_LOSS, what, wrong[i]));
+    CHECK_INT(read_file(file_path(), &g), 0);
+    CHECK_INT(g.n, 1 + COUNT_OF(wrong));
+    for (size_t i = 0; i < g.n; i++) {
+        CHECK_STR(g.v[i].name, "keras data");
+        CHECK_STR(g.v[i].reason, i ? "" : "no");
+    }
     gather_free(&g);
 }
 

@@ -98,7 +98,8 @@ static inline size_t captured_losses(const struct capture *c, enum loss_id id, c
 {
     size_t n = 0;
     for (size_t i = 0; i < c->n_losses; i++)
-        n += c->losses[i].id == id && strcmp(c->losses[i].what, what) == 0;
+        n += c->losses[i].id == id &&
+             strcmp(loss_what(&c->losses[i], (char[ENTITY_LEN]){0}), what) == 0;
     return n;
 }
 

@@ -147,7 +147,8 @@ unsigned losses_with(const struct bench *b, enum loss_id id, const char *what, c
 {
     unsigned n = 0;
     for (unsigned i = 0; i < b->losses; i++)
-        n += b->loss[i].id == id && strstr(b->loss[i].what, what) && strstr(b->loss[i].why, why);
+        n += b->loss[i].id == id && strstr(loss_what(&b->loss[i], (char[ENTITY_LEN]){0}), what) &&
+             strstr(b->loss[i].why, why);
     return n;
 }
 

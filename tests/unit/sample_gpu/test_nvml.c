@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "gpu_bench.h"
 #include "sample/hostinfo.h"
-#include "sample/nvml_dev.h"
+#include "sample/nvml_internal.h"
 #include "test.h"
 
 #define TWO_GPUS FP_TEST_DATA "/nvml/two_gpus.play"
@@ -299,11 +299,11 @@ TEST(a_new_interval_is_kept_within_what_the_driver_can_do)
 {
     two_gpus(&probe_nvml);
     CHECK(probe_nvml.min_period_ns == 100 * NS_PER_MS && probe_nvml.lane == LANE_GPU);
-    b.probe->set_period(b.state, 10 * NS_PER_MS);
+    probe_set_period(b.probe, b.state, 10 * NS_PER_MS);
     bench_read(&b);
     CHECK_INT(period_ms_of(M_GPU_POWER), 100);
     CHECK_INT(period_ms_of(M_GPU_POWER_LIMIT), 10000);
-    b.probe->set_period(b.state, 60 * NS_PER_S);
+    probe_set_period(b.probe, b.state, 60 * NS_PER_S);
     clock_add_ms(60000);
     bench_read(&b);
     CHECK_INT(period_ms_of(M_GPU_POWER), 60000);
@@ -508,7 +508,7 @@ TEST(gpm_is_sampled_at_most_twice_a_second_however_short_the_interval)
 {
     two_gpus(&probe_nvml_gpm);
     CHECK(probe_nvml_gpm.min_period_ns >= 100 * NS_PER_MS);
-    b.probe->set_period(b.state, 10 * NS_PER_MS);
+    probe_set_period(b.probe, b.state, 10 * NS_PER_MS);
     for (int i = 0; i < 100; i++) {
         bench_read(&b);
         clock_add_ms(10);

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "gpu_bench.h"
-#include "sample/nvml_dev.h"
+#include "sample/nvml_internal.h"
 #include "test.h"
 
 #define TWO_GPUS FP_TEST_DATA "/nvml/two_gpus.play"

@@ -35,7 +35,8 @@ static void open_small(struct writer **w, struct group *g)
     group_open(g, "gpu", 100 * NS_PER_MS);
     group_add(g, M_GPU_UTIL, "gpu0");
     group_add(g, M_GPU_POWER, "gpu0");
-    sink_loss(writer_sink(*w), LOSS_UNSUPPORTED, "gpu0 gpu.energy", "not supported");
+    sink_loss(writer_sink(*w), LOSS_UNSUPPORTED,
+              (struct loss_subject){.entity = "gpu0", .metric = M_GPU_ENERGY}, "not supported");
     sink_mark(writer_sink(*w), MARK_JOB_START, 1, "train");
 }
 

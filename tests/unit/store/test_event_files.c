@@ -414,7 +414,7 @@ TEST(times_that_no_clock_shows_are_refused_counted_and_harm_nothing)
     CHECK_INT(s->n_events, 1);
     CHECK_INT(s->n_losses, 1);
     CHECK_INT(kit_count_loss(s, LOSS_MALFORMED), COUNT_OF(bad));
-    CHECK_STR(s->losses[0].what, "events");
+    CHECK_STR(loss_what(&s->losses[0], (char[ENTITY_LEN]){0}), "events");
     store_close(s);
 }
 
@@ -447,7 +447,7 @@ TEST(events_faster_than_the_flushes_are_dropped_and_counted_not_hoarded)
         rows += s->events[i].rows;
     CHECK_INT(rows, st.events);
     CHECK_INT(kit_count_loss(s, LOSS_WRITE), st.events_dropped);
-    CHECK_STR(s->losses[0].what, "events");
+    CHECK_STR(loss_what(&s->losses[0], (char[ENTITY_LEN]){0}), "events");
     store_close(s);
 }
 

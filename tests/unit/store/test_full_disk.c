@@ -284,7 +284,7 @@ static void check_events(const struct job *j, const struct writer_stats *st)
         CHECK(got.v[i].event.at.ns > got.v[i - 1].event.at.ns);
     CHECK_INT(got.v[got.n - 1].event.at.ns, j->row * NS_PER_MS); /* recording went on */
     CHECK_INT(kit_count_loss(s, LOSS_DISK_FULL), st->events_dropped);
-    CHECK_STR(s->losses[0].what, "events");
+    CHECK_STR(loss_what(&s->losses[0], (char[ENTITY_LEN]){0}), "events");
     CHECK_INT(store_verify(s), 0);
     kit_events_free(&got);
     store_close(s);

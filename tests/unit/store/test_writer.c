@@ -305,11 +305,13 @@ TEST(losses_are_counted_together_and_marks_kept_in_order)
     model_open(&m);
     struct sink *sink = writer_sink(m.w);
     for (int i = 0; i < 1000; i++) {
-        sink_loss(sink, LOSS_UNSUPPORTED, "gpu0 gpu.energy", "not supported");
+        sink_loss(sink, LOSS_UNSUPPORTED,
+                  (struct loss_subject){.entity = "gpu0", .metric = M_GPU_ENERGY}, "not supported");
         if (i % 100 == 0)
             model_flush(&m);
     }
-    sink_loss(sink, LOSS_DENIED, "gpu0 gpu.energy", "not supported");
+    sink_loss(sink, LOSS_DENIED, (struct loss_subject){.entity = "gpu0", .metric = M_GPU_ENERGY},
+              "not supported");
     sink_mark(sink, MARK_JOB_START, 4242, "python train.py");
     sink_mark(sink, MARK_SIGNAL, 15, "SIGTERM");
     OK(writer_close(m.w, &e));
@@ -317,7 +319,7 @@ TEST(losses_are_counted_together_and_marks_kept_in_order)
     CHECK_INT(s->n_losses, 2);
     CHECK_INT(kit_count_loss(s, LOSS_UNSUPPORTED), 1000);
     CHECK_INT(kit_count_loss(s, LOSS_DENIED), 1);
-    CHECK_STR(s->losses[0].what, "gpu0 gpu.energy");
+    CHECK_STR(loss_what(&s->losses[0], (char[ENTITY_LEN]){0}), "gpu0 gpu.energy");
     CHECK_STR(s->losses[0].why, "not supported");
     CHECK_INT(s->n_marks, 2);
     CHECK_INT(s->marks[0].id, MARK_JOB_START);
@@ -336,7 +338,7 @@ TEST(more_kinds_of_loss_than_are_kept_apart_are_still_counted)
     struct err e;
     model_open(&m);
     for (int i = 0; i < 5000; i++)
-        sink_loss(writer_sink(m.w), LOSS_READ, "x", "reason %d", i);
+        sink_loss(writer_sink(m.w), LOSS_READ, LOST_PART("x"), "reason %d", i);
     OK(writer_close(m.w, &e));
     OK(store_open(&s, kit_path("node-a/metrics.fp"), &e));
     uint64_t all = 0;
@@ -525,7 +527,7 @@ static void *add_rows(void *arg)
         g.cells[s] = i % 100;
         group_commit(&g, writer_sink(w), (mono_ns){i * NS_PER_MS});
         if (i % 100 == 0)
-            sink_loss(writer_sink(w), LOSS_LATE, "sampling", "busy");
+            sink_loss(writer_sink(w), LOSS_LATE, LOST_PART("sampling"), "busy");
         if (i % 500 == 0)
             sink_mark(writer_sink(w), MARK_EXEC, i, "x");
     }

@@ -91,23 +91,26 @@ TEST(the_interval_of_a_run_is_the_shortest_of_its_nodes)
 
 /* ---- losses ---- */
 
-static struct run_loss loss_of(const char *node, const char *what, const char *why)
+static struct run_loss run_loss_of(const char *node, const char *what, const char *why)
 {
-    struct run_loss l = {.node = node, .loss = {.id = LOSS_UNSUPPORTED, .count = 1}};
-    snprintf(l.loss.what, sizeof l.loss.what, "%s", what);
-    snprintf(l.loss.why, sizeof l.loss.why, "%s", why);
-    return l;
+    return (struct run_loss){.node = node, .loss = loss_from_text(LOSS_UNSUPPORTED, what, why)};
+}
+
+static const char *words_of(const char *what)
+{
+    const struct loss l = loss_from_text(LOSS_UNSUPPORTED, what, "");
+    return loss_what_words(&l, &arena);
 }
 
 TEST(a_missing_metric_has_the_reason_of_its_own_loss_then_of_its_probe)
 {
     struct node_info node = {.id = "a", .gpus_known = true, .gpu_absent = "no driver"};
     const struct run_info info = run_of(&node, 1, RUN_FINISHED);
-    struct run_loss v[] = {loss_of("b", "gpu0 gpu.energy", "of another node"),
-                           loss_of("a", "gpu0 gpu.energy", "too old"),
-                           loss_of("a", "nvml_gpm", "needs Hopper"),
-                           loss_of("a", "cpu", "no /proc")};
-    const struct loss_list l = {v, 4, &info};
+    struct run_loss v[] = {run_loss_of("b", "gpu0 gpu.energy", "of another node"),
+                           run_loss_of("a", "gpu0 gpu.energy", "too old"),
+                           run_loss_of("a", "nvml_gpm", "needs Hopper"),
+                           run_loss_of("a", "cpu", "no /proc")};
+    const struct loss_list l = {v, 4, &info, &arena};
     const char *what;
     CHECK_STR(loss_list_why(&l, "a", "gpu.energy", &what), "too old");
     CHECK_STR(what, "gpu0 gpu.energy");
@@ -122,7 +125,7 @@ TEST(dropped_events_are_the_larger_of_counter_and_losses_of_each_node)
     struct node_info nodes[] = {{.id = "a", .events_dropped = 5},
                                 {.id = "b", .events_dropped = -1}};
     const struct run_info info = run_of(nodes, 2, RUN_FINISHED);
-    struct run_loss v[] = {loss_of("a", "x", ""), loss_of("b", "x", "")};
+    struct run_loss v[] = {run_loss_of("a", "x", ""), run_loss_of("b", "x", "")};
     v[0].loss.id = v[1].loss.id = LOSS_EVENTS;
     v[0].loss.count = 3;
     v[1].loss.count = 7;
@@ -133,19 +136,17 @@ TEST(a_loss_is_named_by_the_title_of_its_metric_or_probe)
 {
     CHECK_STR(probe_words("disk"), "disk metrics");
     CHECK(probe_words("nothing") == NULL);
-    CHECK_STR(loss_what_words("disk", &arena), "disk metrics");
-    CHECK_STR(loss_what_words("file x.json", &arena), "file x.json");
-    CHECK(strncmp(loss_what_words("gpu0 gpu.energy", &arena), "gpu0: ", 6) == 0);
+    CHECK_STR(words_of("disk"), "disk metrics");
+    CHECK_STR(words_of("file x.json"), "file x.json");
+    CHECK(strncmp(words_of("gpu0 gpu.energy"), "gpu0: ", 6) == 0);
 }
 
 TEST(a_machine_without_swap_lacks_nothing)
 {
-    struct loss l = {.id = LOSS_ABSENT};
-    snprintf(l.what, sizeof l.what, "%s", metrics[M_SWAP_USED].name);
+    struct loss l = loss_of(LOSS_ABSENT, LOST_METRIC(M_SWAP_USED), "no swap");
     CHECK(loss_is_no_news(&l));
     l.id = LOSS_UNSUPPORTED;
     CHECK(!loss_is_no_news(&l));
-    l.id = LOSS_ABSENT;
-    snprintf(l.what, sizeof l.what, "cpu.util");
+    l = loss_of(LOSS_ABSENT, LOST_METRIC(M_CPU_UTIL), "no /proc");
     CHECK(!loss_is_no_news(&l));
 }

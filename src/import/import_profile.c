@@ -1,0 +1,661 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_profile.c - function profiles: of a training process as the hooks write it, and of
+ * pyinstrument.
+ *
+ * A profile is no timeline. It becomes a track of its own, one for the whole and one for each
+ * phase, with one span per function: all begin where the window begins, the duration is the
+ * function's own time, the value its calls; the rest is in the arguments. Around them is one span
+ * "python profile" for the window itself. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "import/import_out.h"
+#include "import/importer.h"
+#include "json/json.h"
+
+enum { PROFILE_WORD_LEN = 32 };
+
+/* What both formats are read with, and where the profile goes. */
+struct profile_io {
+    const struct import_ask *ask;
+    struct import_result *result;
+    struct import_out out;
+    struct json_scan scan;
+    struct json_keys keys;
+    /* The window. */
+    char profiler[PROFILE_WORD_LEN], timer[PROFILE_WORD_LEN]; /* "": not given */
+    int64_t start_step, end_step;                             /* -1: not given */
+    int64_t start_ns, end_ns;                                 /* monotonic */
+    uint32_t pid;
+    uint32_t track, n_tracks;
+};
+
+struct profile_function {
+    const char *file, *name;
+    int64_t line;
+    int64_t calls, primitive; /* primitive -1: not given */
+    double self_s, total_s;   /* NAN: not given */
+};
+
+/* Ids of such tracks: far from any thread's. */
+#define PROFILE_TRACK ((uint64_t)1 << 62)
+
+static const char *profile_keep(struct profile_io *p, const char *text, int n, size_t room)
+{
+    return texts_keep(&p->out.texts, text, MIN_OF((size_t)n, room - 1))->p;
+}
+
+static int64_t to_ns(double seconds)
+{
+    const bool fits = seconds > 0 && seconds < 1e9;
+    return fits ? (int64_t)llround(seconds * 1e9) : 0;
+}
+
+/* `file` is shown by its last two parts; the whole path is among the arguments. */
+static const char *short_file(const char *file)
+{
+    const char *at = strrchr(file, '/');
+    while (at && at > file && *--at != '/')
+        ;
+    return at && *at == '/' ? at + 1 : file;
+}
+
+static const char *function_name(struct profile_io *p, const struct profile_function *f)
+{
+    char text[EVENT_NAME_MOST];
+    const int n = *f->file && strcmp(f->file, "~") != 0
+                      ? snprintf(text, sizeof text, "%s (%s:%lld)", f->name, short_file(f->file),
+                                 (long long)f->line)
+                      : snprintf(text, sizeof text, "%s", f->name);
+    return profile_keep(p, text, n, sizeof text);
+}
+
+static const char *function_args(struct profile_io *p, const struct profile_function *f)
+{
+    char text[EVENT_NAME_MOST];
+    const int n = snprintf(
+        text, sizeof text, "file=%.2000s\nline=%lld\ntotal_s=%.9g\ncalls=%lld%s%.0lld", f->file,
+        (long long)f->line, isnan(f->total_s) ? 0.0 : f->total_s, (long long)f->calls,
+        f->primitive >= 0 ? "\nprimitive_calls=" : "", (long long)MAX_OF(f->primitive, 0));
+    return profile_keep(p, text, n, sizeof text);
+}
+
+static void profile_put(struct profile_io *p, const struct profile_function *f)
+{
+    if (isnan(f->self_s) || !*f->name) {
+        p->result->count[!*f->name ? IMPORTED_NO_NAME : IMPORTED_NO_TIME]++;
+        return;
+    }
+    const struct event v = {
+        .at = {p->start_ns},
+        .dur_ns = to_ns(f->self_s),
+        .value = f->calls,
+        .kind = EVENT_SPAN,
+        .category = CAT_PYTHON,
+        .name = function_name(p, f),
+        .args = function_args(p, f),
+    };
+    out_event(&p->out, p->track, &v);
+}
+
+static void profile_put_window(struct profile_io *p)
+{
+    static const char name[] = "python profile";
+    char args[256];
+    const int n =
+        snprintf(args, sizeof args, "profiler=%s\ntimer=%s\nstart_step=%lld\nend_step=%lld",
+                 p->profiler, p->timer, (long long)p->start_step, (long long)p->end_step);
+    const struct event v = {
+        .at = {p->start_ns},
+        .dur_ns = MAX_OF(p->end_ns - p->start_ns, 0),
+        .kind = EVENT_SPAN,
+        .category = CAT_OTHER,
+        .name = texts_keep(&p->out.texts, name, sizeof name - 1)->p,
+        .args = profile_keep(p, args, n, sizeof args),
+    };
+    out_event(&p->out, p->track, &v);
+}
+
+static void profile_open(struct profile_io *p, const struct import_ask *ask,
+                         struct import_result *out, const char *const *keys, size_t n_keys)
+{
+    *out = (struct import_result){.rank = -1, .world_size = -1};
+    p->ask = ask;
+    p->result = out;
+    p->start_step = p->end_step = -1;
+    out_open(&p->out, ask->sink, out);
+    json_keys_init(&p->keys, keys, n_keys);
+    json_open(&p->scan, ask->in, &(struct json_options){.keys = &p->keys});
+}
+
+static void profile_close(struct profile_io *p)
+{
+    out_close(&p->out);
+    p->result->faults = p->scan.faults;
+    p->result->bytes = json_position(&p->scan);
+    json_close(&p->scan);
+}
+
+/* Begins a track; what follows belongs to it. `phase`: "" for the whole. */
+static void profile_begin(struct profile_io *p, const char *phase)
+{
+    char name[TRACK_NAME_LEN];
+    snprintf(name, sizeof name, "python profile%s%.40s", *phase ? ": " : "", phase);
+    p->track = out_track(&p->out, TRACK_THREAD, p->pid, PROFILE_TRACK | p->n_tracks++);
+    out_name(&p->out, p->track, "", name);
+    profile_put_window(p);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Profile of some steps, as the hooks write it:
+ *
+ *     {"version":1, "profiler", "timer", "pid", "rank", "start_step", "end_step",
+ *      "start_ns", "end_ns" (monotonic),
+ *      "functions":[{"file","line","name","calls","primitive_calls","self_s","total_s"}],
+ *      "phases":{"forward":[...the same...]}} */
+
+#define KEYS(X)                                                                                    \
+    X(VERSION, "version")                                                                          \
+    X(PROFILER, "profiler")                                                                        \
+    X(TIMER, "timer")                                                                              \
+    X(PID, "pid")                                                                                  \
+    X(START_STEP, "start_step")                                                                    \
+    X(END_STEP, "end_step")                                                                        \
+    X(START, "start_ns")                                                                           \
+    X(END, "end_ns")                                                                               \
+    X(FUNCTIONS, "functions")                                                                      \
+    X(PHASES, "phases")                                                                            \
+    X(FILE, "file")                                                                                \
+    X(LINE, "line")                                                                                \
+    X(NAME, "name")                                                                                \
+    X(CALLS, "calls")                                                                              \
+    X(PRIMITIVE, "primitive_calls")                                                                \
+    X(SELF, "self_s")                                                                              \
+    X(TOTAL, "total_s")
+
+#define X(id, text) P_##id,
+enum python_profile_key { P_NONE, KEYS(X) P_N };
+#undef X
+
+#define X(id, text) text,
+static const char *const python_profile_keys[] = {KEYS(X)};
+#undef X
+#undef KEYS
+
+enum { PHASES_MOST = 64 };
+
+struct python_profile {
+    struct profile_io io;
+    int64_t pid;
+};
+
+static int64_t profile_whole(const struct json_item *it, int64_t otherwise)
+{
+    int64_t v;
+    return json_int(it, &v) ? v : otherwise;
+}
+
+static double real(const struct json_item *it)
+{
+    double v;
+    return json_double(it, &v) ? v : NAN;
+}
+
+/* ---- output ---- */
+
+/* Its texts are not decoded until all members are read: of a key that comes twice the last counts.
+ */
+static void profile_put_function(struct python_profile *p, struct profile_function f,
+                                 const struct json_text *file, const struct json_text *name)
+{
+    char file_text[2048], name_text[1024];
+    json_decode(file, file_text, sizeof file_text, &p->io.scan.faults);
+    json_decode(name, name_text, sizeof name_text, &p->io.scan.faults);
+    f.file = file_text;
+    f.name = name_text;
+    profile_put(&p->io, &f);
+}
+
+static void begin_track(struct python_profile *p, const char *phase)
+{
+    p->io.pid = (uint32_t)(p->pid > 0 ? p->pid : p->io.ask->pid);
+    profile_begin(&p->io, phase);
+}
+
+/* ---- reading ---- */
+
+static void profile_take_field(struct profile_function *f, const struct json_item *it)
+{
+    switch (it->id) {
+    case P_LINE:
+        f->line = profile_whole(it, 0);
+        break;
+    case P_CALLS:
+        f->calls = profile_whole(it, 0);
+        break;
+    case P_PRIMITIVE:
+        f->primitive = profile_whole(it, -1);
+        break;
+    case P_SELF:
+        f->self_s = real(it);
+        break;
+    case P_TOTAL:
+        f->total_s = real(it);
+        break;
+    default:
+        break;
+    }
+}
+
+static enum json_kind read_function(struct python_profile *p)
+{
+    struct profile_function f = {.primitive = -1, .self_s = NAN, .total_s = NAN};
+    struct json_text file = {0}, name = {0};
+    struct json_item it;
+    for (;;) {
+        enum json_kind kind = json_next(&p->io.scan, &it);
+        if (kind == JS_OBJECT || kind == JS_ARRAY)
+            kind = json_skip(&p->io.scan, NULL);
+        else if (kind == JS_END)
+            profile_put_function(p, f, &file, &name);
+        else if (kind < JS_LOST && it.id == P_FILE)
+            file = it.text;
+        else if (kind < JS_LOST && it.id == P_NAME)
+            name = it.text;
+        else if (kind < JS_LOST)
+            profile_take_field(&f, &it);
+        if (kind == JS_END && it.kind == JS_END)
+            return kind;
+        if (kind >= JS_LOST)
+            return kind;
+    }
+}
+
+static enum json_kind read_functions(struct python_profile *p)
+{
+    struct json_item it;
+    for (;;) {
+        json_hold(&p->io.scan);
+        enum json_kind kind = json_next(&p->io.scan, &it);
+        if (kind == JS_OBJECT)
+            kind = read_function(p);
+        else if (kind == JS_ARRAY)
+            kind = json_skip(&p->io.scan, NULL);
+        if (it.kind == JS_END || json_is_over(kind) || kind == JS_LOST) {
+            json_release(&p->io.scan);
+            return kind;
+        }
+    }
+}
+
+static enum json_kind read_phases(struct python_profile *p)
+{
+    struct json_item it;
+    for (;;) {
+        enum json_kind kind = json_next(&p->io.scan, &it);
+        if (kind == JS_ARRAY) {
+            char phase[TRACK_NAME_LEN];
+            json_decode(&it.key, phase, sizeof phase, NULL);
+            if (p->io.n_tracks < PHASES_MOST)
+                begin_track(p, phase);
+            kind = read_functions(p);
+        } else if (kind == JS_OBJECT) {
+            kind = json_skip(&p->io.scan, NULL);
+        } else if (kind == JS_END) {
+            return kind;
+        }
+        if (kind >= JS_LOST)
+            return kind;
+    }
+}
+
+static void python_profile_take_top(struct python_profile *p, const struct json_item *it)
+{
+    switch (it->id) {
+    case P_PROFILER:
+        json_decode(&it->text, p->io.profiler, sizeof p->io.profiler, NULL);
+        break;
+    case P_TIMER:
+        json_decode(&it->text, p->io.timer, sizeof p->io.timer, NULL);
+        break;
+    case P_PID:
+        p->pid = profile_whole(it, 0);
+        break;
+    case P_START_STEP:
+        p->io.start_step = profile_whole(it, -1);
+        break;
+    case P_END_STEP:
+        p->io.end_step = profile_whole(it, -1);
+        break;
+    case P_START:
+        p->io.start_ns = profile_whole(it, 0);
+        break;
+    case P_END:
+        p->io.end_ns = profile_whole(it, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+static enum json_kind python_profile_read_top(struct python_profile *p, bool *functions)
+{
+    struct json_item it;
+    enum json_kind kind = json_next(&p->io.scan, &it);
+    if (kind != JS_OBJECT)
+        return kind;
+    for (;;) {
+        kind = json_next(&p->io.scan, &it);
+        if (kind == JS_ARRAY && it.id == P_FUNCTIONS) {
+            *functions = true;
+            begin_track(p, "");
+            kind = read_functions(p);
+        } else if (kind == JS_OBJECT && it.id == P_PHASES) {
+            kind = read_phases(p);
+        } else if (kind == JS_OBJECT || kind == JS_ARRAY) {
+            kind = json_skip(&p->io.scan, NULL);
+        } else if (kind == JS_END) {
+            return kind;
+        } else if (kind < JS_LOST) {
+            python_profile_take_top(p, &it);
+        }
+        if (json_is_over(kind))
+            return kind;
+    }
+}
+
+static int python_profile_run(const struct import_ask *ask, struct import_result *out,
+                              struct err *e)
+{
+    struct python_profile *p = xcalloc(1, sizeof *p);
+    bool functions = false;
+    int rc = 0;
+    profile_open(&p->io, ask, out, python_profile_keys, COUNT_OF(python_profile_keys));
+    const enum json_kind kind = python_profile_read_top(p, &functions);
+    if (kind == JS_FAILED)
+        rc = err_set(e, p->io.scan.err.code, "%s", p->io.scan.err.msg);
+    else if (!functions)
+        rc = err_set(e, ERR_FORMAT, "not a function profile: it contains no functions");
+    profile_close(&p->io);
+    free(p);
+    return rc;
+}
+
+static int python_profile_sniff(const char *head, size_t n)
+{
+    const bool mine = n && *head == '{' && memmem(head, n, "\"profiler\"", 10) &&
+                      memmem(head, n, "\"functions\"", 11);
+    return mine ? 95 : 0;
+}
+
+const struct importer importer_python_profile = {
+    .name = "python_profile",
+    .help = "function profile of a training process",
+    .sniff = python_profile_sniff,
+    .run = python_profile_run,
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * pyinstrument writes a tree of frames:
+ *
+ *     {"start_time", "duration" (s), "root_frame":{"function", "file_path", "line_no", "time" (s),
+ *      "children":[...the same...]}}
+ *
+ * Frames of a function are added up: its own time is what its children did not take, its total that
+ * of its outermost frames. It is a sampling profiler, so calls are not known. */
+
+#define KEYS(X)                                                                                    \
+    X(START, "start_time")                                                                         \
+    X(DURATION, "duration")                                                                        \
+    X(ROOT, "root_frame")                                                                          \
+    X(FUNCTION, "function")                                                                        \
+    X(FILE, "file_path")                                                                           \
+    X(SHORT_FILE, "file_path_short")                                                               \
+    X(LINE, "line_no")                                                                             \
+    X(TIME, "time")                                                                                \
+    X(CHILDREN, "children")
+
+#define X(id, text) I_##id,
+enum pyinstrument_key { I_NONE, KEYS(X) I_N };
+#undef X
+
+#define X(id, text) text,
+static const char *const pyinstrument_keys[] = {KEYS(X)};
+#undef X
+#undef KEYS
+
+enum { FUNCTIONS_MOST = 1 << 16, NAME_MOST = 512, NONE = -1 };
+
+struct pyinstrument_frame {
+    char file[NAME_MOST], name[NAME_MOST];
+    int64_t line;
+    double time_s, children_s;
+    int64_t function; /* index, once it is known; NONE */
+    bool in_children; /* its children are being read */
+};
+
+struct pyinstrument {
+    struct profile_io io;
+    double start_s, duration_s;
+    bool has_root;
+    struct texts names;                 /* a text's number is 1 + the index of the function */
+    struct profile_function *functions; /* their texts are in `names` */
+    uint32_t n_functions, cap_functions;
+    struct pyinstrument_frame *stack;
+    uint32_t depth, cap_stack;
+};
+
+static double pyinstrument_seconds(const struct json_item *it)
+{
+    double v;
+    return json_double(it, &v) && v >= 0 && v < 9e9 ? v : 0;
+}
+
+/* ---- functions ---- */
+
+static int64_t find_function(struct pyinstrument *p, const struct pyinstrument_frame *f)
+{
+    char key[2 * NAME_MOST + 32];
+    const int n = snprintf(key, sizeof key, "%s\n%lld\n%s", f->file, (long long)f->line, f->name);
+    struct kept_text *t = texts_keep(&p->names, key, (size_t)n);
+    if (t->number)
+        return t->number - 1;
+    if (p->n_functions == FUNCTIONS_MOST) {
+        p->io.result->count[IMPORTED_TRACKS]++;
+        return NONE;
+    }
+    *VEC_ADD(p->functions, p->n_functions, p->cap_functions) = (struct profile_function){
+        .file = texts_keep(&p->names, f->file, strlen(f->file))->p,
+        .name = texts_keep(&p->names, f->name, strlen(f->name))->p,
+        .line = f->line,
+        .primitive = -1,
+    };
+    t->number = p->n_functions;
+    return t->number - 1;
+}
+
+static bool is_further_out(const struct pyinstrument *p, int64_t function)
+{
+    for (uint32_t i = 0; i + 1 < p->depth; i++)
+        if (p->stack[i].function == function)
+            return true;
+    return false;
+}
+
+/* ---- frames ---- */
+
+static void push_frame(struct pyinstrument *p)
+{
+    struct pyinstrument_frame *f = VEC_ADD(p->stack, p->depth, p->cap_stack);
+    f->file[0] = f->name[0] = '\0';
+    f->line = 0;
+    f->time_s = f->children_s = 0;
+    f->function = NONE;
+    f->in_children = false;
+}
+
+/* A frame called "[self]" represents the own time of the one around it. */
+static void pop_frame(struct pyinstrument *p)
+{
+    struct pyinstrument_frame *f = &p->stack[p->depth - 1];
+    const bool self = strcmp(f->name, "[self]") == 0;
+    if (f->function == NONE && !self)
+        f->function = find_function(p, f);
+    if (f->function != NONE) {
+        struct profile_function *x = &p->functions[f->function];
+        x->self_s += MAX_OF(f->time_s - f->children_s, 0);
+        x->total_s += is_further_out(p, f->function) ? 0 : f->time_s;
+    }
+    p->depth--;
+    if (p->depth && !self)
+        p->stack[p->depth - 1].children_s += f->time_s;
+}
+
+static void pyinstrument_take_field(struct pyinstrument *p, const struct json_item *it)
+{
+    struct pyinstrument_frame *f = &p->stack[p->depth - 1];
+    switch (it->id) {
+    case I_FUNCTION:
+        json_decode(&it->text, f->name, sizeof f->name, &p->io.scan.faults);
+        break;
+    case I_FILE:
+        json_decode(&it->text, f->file, sizeof f->file, &p->io.scan.faults);
+        break;
+    case I_SHORT_FILE:
+        if (!*f->file)
+            json_decode(&it->text, f->file, sizeof f->file, &p->io.scan.faults);
+        break;
+    case I_LINE:
+        if (!json_int(it, &f->line))
+            f->line = 0;
+        break;
+    case I_TIME:
+        f->time_s = pyinstrument_seconds(it);
+        break;
+    default:
+        break;
+    }
+}
+
+/* One item inside of the tree. JS_END: go on, until the stack is empty. */
+static enum json_kind read_item(struct pyinstrument *p)
+{
+    struct json_item it;
+    struct pyinstrument_frame *f = &p->stack[p->depth - 1];
+    const enum json_kind kind = json_next(&p->io.scan, &it);
+    if (kind >= JS_LOST)
+        return kind;
+    if (kind == JS_END && f->in_children) {
+        f->in_children = false;
+    } else if (kind == JS_END) {
+        pop_frame(p);
+    } else if (kind == JS_ARRAY && it.id == I_CHILDREN && !f->in_children) {
+        f->in_children = true;
+        f->function = find_function(p, f);
+    } else if (kind == JS_OBJECT && f->in_children) {
+        push_frame(p);
+    } else if (kind == JS_OBJECT || kind == JS_ARRAY) {
+        return json_skip(&p->io.scan, NULL);
+    } else {
+        pyinstrument_take_field(p, &it);
+    }
+    return JS_END;
+}
+
+static enum json_kind pyinstrument_read_root(struct pyinstrument *p)
+{
+    enum json_kind kind = JS_END;
+    p->has_root = true;
+    push_frame(p);
+    while (p->depth && kind == JS_END)
+        kind = read_item(p);
+    while (p->depth) /* it is cut: what is known so far counts */
+        pop_frame(p);
+    return kind;
+}
+
+static enum json_kind pyinstrument_read_top(struct pyinstrument *p)
+{
+    struct json_item it;
+    enum json_kind kind = json_next(&p->io.scan, &it);
+    if (kind != JS_OBJECT)
+        return kind;
+    for (;;) {
+        kind = json_next(&p->io.scan, &it);
+        if (kind == JS_END || json_is_over(kind))
+            return kind;
+        if (kind == JS_OBJECT && it.id == I_ROOT && !p->has_root)
+            kind = pyinstrument_read_root(p);
+        else if (kind == JS_OBJECT || kind == JS_ARRAY)
+            kind = json_skip(&p->io.scan, NULL);
+        else if (it.id == I_START)
+            p->start_s = pyinstrument_seconds(&it);
+        else if (it.id == I_DURATION)
+            p->duration_s = pyinstrument_seconds(&it);
+        if (json_is_over(kind))
+            return kind;
+    }
+}
+
+/* ---- the file ---- */
+
+static void pyinstrument_put_all(struct pyinstrument *p)
+{
+    const struct import_hint *h = &p->io.ask->hint;
+    const int64_t wall = h->has_base ? h->base.ns : (int64_t)(p->start_s * 1e9);
+    if (__builtin_sub_overflow(wall, p->io.ask->wall_minus_mono_ns, &p->io.start_ns)) {
+        p->io.result->count[IMPORTED_BAD_TIME]++;
+        return;
+    }
+    p->io.result->count[IMPORTED_NO_BASE] += wall == 0;
+    p->io.end_ns = p->io.start_ns + MIN_OF((int64_t)(p->duration_s * 1e9), INT64_MAX / 8);
+    profile_begin(&p->io, "");
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        profile_put(&p->io, &p->functions[i]);
+}
+
+static int pyinstrument_judge(const struct pyinstrument *p, enum json_kind kind, struct err *e)
+{
+    if (kind == JS_FAILED)
+        return err_set(e, p->io.scan.err.code, "%s", p->io.scan.err.msg);
+    if (!p->has_root || p->n_functions == 0)
+        return err_set(e, ERR_FORMAT, "the profile contains no frames");
+    return 0;
+}
+
+static int pyinstrument_run(const struct import_ask *ask, struct import_result *out, struct err *e)
+{
+    struct pyinstrument *p = xcalloc(1, sizeof *p);
+    profile_open(&p->io, ask, out, pyinstrument_keys, COUNT_OF(pyinstrument_keys));
+    p->io.pid = import_pid(ask);
+    snprintf(p->io.profiler, sizeof p->io.profiler, "pyinstrument");
+    const enum json_kind kind = pyinstrument_read_top(p);
+    int rc = pyinstrument_judge(p, kind, e);
+    if (rc == 0)
+        pyinstrument_put_all(p);
+    if (rc == 0 && out->count[IMPORTED_KEPT] == 0)
+        rc = err_set(e, ERR_FORMAT, "the profile has an invalid time");
+    profile_close(&p->io);
+    texts_clear(&p->names);
+    free(p->functions);
+    free(p->stack);
+    free(p);
+    return rc;
+}
+
+static int pyinstrument_sniff(const char *head, size_t n)
+{
+    static const char mark[] = "\"root_frame\"";
+    return n && *head == '{' && memmem(head, n, mark, sizeof mark - 1) ? 95 : 0;
+}
+
+const struct importer importer_pyinstrument = {
+    .name = "pyinstrument",
+    .help = "pyinstrument profile (JSON)",
+    .sniff = pyinstrument_sniff,
+    .run = pyinstrument_run,
+};

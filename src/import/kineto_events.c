@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kineto_events.c - what an event of a trace becomes.
+ *
+ * Other formats mark a collective, a wait for data or a step by its name (name_sense.h). Each
+ * name is looked at once and remembered with its text. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "import/kineto_internal.h"
+#include "json/json.h"
+#include "record/name_sense.h"
+
+/* ------------------------------------------------------------------------------------------------
+ * Tracks: threads, streams of devices, and their names */
+
+/* Ids of tracks that no number names: texts, and what belongs to a device as a whole. */
+#define TEXT_TRACK ((uint64_t)1 << 63)
+#define TEXT_PID   ((uint32_t)1 << 31)
+
+/* below 2^31 */
+static uint32_t kineto_text_hash(const struct json_text *t)
+{
+    uint32_t h = 2166136261u;
+    for (uint32_t i = 0; i < t->len; i++)
+        h = (h ^ (uint8_t)t->p[i]) * 16777619u;
+    return h & ~TEXT_PID;
+}
+
+static uint32_t kineto_pid(const struct kineto_who *w)
+{
+    return w->is_text ? TEXT_PID | kineto_text_hash(&w->text) : (uint32_t)w->number;
+}
+
+static uint64_t kineto_tid(const struct kineto_who *w)
+{
+    return w->is_text ? TEXT_TRACK | kineto_text_hash(&w->text) : (uint64_t)w->number;
+}
+
+/* NULL: there is none, or no room for it. */
+static struct kineto_process *kineto_process_of(struct kineto *k, uint32_t pid, bool make)
+{
+    for (uint32_t i = 0; i < k->n_processes; i++)
+        if (k->processes[i].pid == pid)
+            return &k->processes[i];
+    if (!make || k->n_processes == KINETO_PROCESSES_MOST)
+        return NULL;
+    k->processes[k->n_processes] = (struct kineto_process){.pid = pid};
+    return &k->processes[k->n_processes++];
+}
+
+/* "": none */
+static const char *kineto_process_name(struct kineto *k, uint32_t pid)
+{
+    const struct kineto_process *p = kineto_process_of(k, pid, false);
+    return p ? p->name : "";
+}
+
+static void kineto_name_thread(struct kineto *k, uint32_t track)
+{
+    const struct kineto_event *v = &k->event;
+    char name[TRACK_NAME_LEN] = "";
+    if (v->tid.is_text && v->tid.text.len)
+        json_decode(&v->tid.text, name, sizeof name, NULL);
+    if (v->pid.is_text && v->pid.text.len) {
+        struct kineto_process *p = kineto_process_of(k, kineto_pid(&v->pid), true);
+        if (p && !*p->name)
+            json_decode(&v->pid.text, p->name, sizeof p->name, NULL);
+    }
+    const bool named = track != OUT_NO_TRACK && *k->out.tracks[track].track.name;
+    out_name(&k->out, track, kineto_process_name(k, kineto_pid(&v->pid)), named ? "" : name);
+}
+
+/* The track of k->event; OUT_NO_TRACK: there are too many. */
+static uint32_t kineto_thread_track(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    const bool plain = !v->pid.is_text && !v->tid.is_text;
+    if (plain && k->near[NEAR_THREAD].good && k->near[NEAR_THREAD].pid == v->pid.number &&
+        k->near[NEAR_THREAD].tid == v->tid.number)
+        return k->near[NEAR_THREAD].track;
+    const uint32_t track =
+        out_track(&k->out, TRACK_THREAD, kineto_pid(&v->pid), kineto_tid(&v->tid));
+    kineto_name_thread(k, track);
+    if (plain) {
+        k->near[NEAR_THREAD].pid = v->pid.number;
+        k->near[NEAR_THREAD].tid = v->tid.number;
+        k->near[NEAR_THREAD].track = track;
+        k->near[NEAR_THREAD].good = true;
+    }
+    return track;
+}
+
+/* Streams belong to the process that was traced, whose pid their events do not have. */
+static uint32_t owner_pid(const struct kineto *k, int64_t device)
+{
+    return k->ask->pid ? k->ask->pid : k->host_pid ? k->host_pid : (uint32_t)device;
+}
+
+static uint32_t kineto_stream_track(struct kineto *k, int64_t device, uint32_t stream)
+{
+    char name[TRACK_NAME_LEN];
+    const uint32_t pid = owner_pid(k, device);
+    const uint64_t id = (uint64_t)device << 32 | stream;
+    const uint32_t track = out_track(&k->out, TRACK_DEVICE, pid, id);
+    if (track == OUT_NO_TRACK || *k->out.tracks[track].track.name)
+        return track;
+    if (stream == KINETO_NO_STREAM)
+        snprintf(name, sizeof name, "gpu%lld", (long long)device);
+    else
+        snprintf(name, sizeof name, "gpu%lld stream %u", (long long)device, stream);
+    out_name(&k->out, track, kineto_process_name(k, pid), name);
+    return track;
+}
+
+static uint32_t kineto_device_track(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    const int64_t device = v->device != INT64_MIN ? v->device : v->pid.number;
+    const int64_t stream = v->stream != INT64_MIN ? v->stream : v->tid.number;
+    if (k->near[NEAR_STREAM].good && k->near[NEAR_STREAM].pid == device &&
+        k->near[NEAR_STREAM].tid == stream)
+        return k->near[NEAR_STREAM].track;
+    k->near[NEAR_STREAM].pid = device;
+    k->near[NEAR_STREAM].tid = stream;
+    k->near[NEAR_STREAM].track = kineto_stream_track(k, device, (uint32_t)stream);
+    k->near[NEAR_STREAM].good = true;
+    return k->near[NEAR_STREAM].track;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Spans that belong to no thread: a request, a transfer.
+ *
+ * Events of one category and id nest; those of different ids overlap freely. So each id that is
+ * open has a lane of its category to itself, and the next one takes the lowest lane that is free:
+ * there are as many tracks as were ever open at once. */
+
+/* Set in the ids of their tracks; no thread has it. */
+#define ASYNC_TRACK ((uint64_t)1 << 62)
+
+static bool kineto_async_same_group(const struct kineto_async *a, const struct kineto_async *b)
+{
+    return a->pid == b->pid && a->cat == b->cat;
+}
+
+static struct kineto_async *kineto_async_find(struct kineto *k, const struct kineto_async *like)
+{
+    for (uint32_t i = 0; i < k->n_async; i++)
+        if (k->async[i].id == like->id && kineto_async_same_group(&k->async[i], like))
+            return &k->async[i];
+    return NULL;
+}
+
+static uint32_t free_lane(const struct kineto *k, const struct kineto_async *like)
+{
+    bool taken[KINETO_ASYNC_MOST] = {false};
+    uint32_t lane = 0;
+    for (uint32_t i = 0; i < k->n_async; i++)
+        if (kineto_async_same_group(&k->async[i], like))
+            taken[k->async[i].lane] = true;
+    while (taken[lane])
+        lane++;
+    return lane;
+}
+
+static uint32_t kineto_async_lane_track(struct kineto *k, const struct kineto_async *o)
+{
+    char cat[TRACK_NAME_LEN / 2], name[TRACK_NAME_LEN];
+    const uint64_t id = ASYNC_TRACK | (uint64_t)o->cat << 16 | o->lane;
+    const uint32_t track = out_track(&k->out, TRACK_THREAD, o->pid, id);
+    json_decode(&k->event.cat, cat, sizeof cat, NULL);
+    if (o->lane == 0)
+        snprintf(name, sizeof name, "%s (async)", cat);
+    else
+        snprintf(name, sizeof name, "%s (async %u)", cat, o->lane + 1);
+    out_name(&k->out, track, "", name);
+    return track;
+}
+
+/* NULL: too many are open. */
+static struct kineto_async *kineto_async_open_one(struct kineto *k, const struct kineto_async *like)
+{
+    if (k->n_async == KINETO_ASYNC_MOST)
+        return NULL;
+    struct kineto_async *o = &k->async[k->n_async];
+    *o = *like;
+    o->lane = free_lane(k, like);
+    k->n_async++;
+    o->track = kineto_async_lane_track(k, o);
+    return o;
+}
+
+static void kineto_async_begin(struct kineto *k, const struct kineto_async *like,
+                               const struct event *v)
+{
+    struct kineto_async *o = kineto_async_find(k, like);
+    if (!o)
+        o = kineto_async_open_one(k, like);
+    if (o)
+        o->depth++;
+    out_begin(&k->out, o ? o->track : OUT_NO_TRACK, v);
+}
+
+static void kineto_async_end(struct kineto *k, const struct kineto_async *like,
+                             const struct event *v)
+{
+    struct kineto_async *o = kineto_async_find(k, like);
+    if (!o) {
+        k->result->count[IMPORTED_UNBEGUN]++;
+        return;
+    }
+    out_end(&k->out, o->track, v->at);
+    if (--o->depth == 0)
+        *o = k->async[--k->n_async];
+}
+
+static void mark(struct kineto *k, const struct kineto_async *like, const struct event *v)
+{
+    const struct kineto_async *o = kineto_async_find(k, like);
+    out_event(&k->out, o ? o->track : kineto_async_lane_track(k, like), v);
+}
+
+/* An event that belongs to no thread; `v` is what it becomes. */
+static void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, uint32_t cat,
+                         const struct event *v)
+{
+    static void (*const take[])(struct kineto *, const struct kineto_async *,
+                                const struct event *) = {
+        [ASYNC_BEGIN] = kineto_async_begin, [ASYNC_END] = kineto_async_end, [ASYNC_MARK] = mark};
+    const struct kineto_async like = {.pid = pid, .cat = cat, .id = k->event.id};
+    take[what](k, &like, v);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Events */
+
+enum kineto_where { HOST, DEVICE, MARKER, LAUNCH };
+
+#define KINETO(name, category, where) {CAT_##category, where},
+static const struct {
+    enum event_category category;
+    enum kineto_where where;
+} cats[] = {
+    {CAT_OTHER, HOST}, /* any other */
+#include "import/kineto_cats.def"
+};
+#undef KINETO
+
+#define KINETO(name, category, where) name,
+static const char *const cat_names[] = {
+#include "import/kineto_cats.def"
+};
+#undef KINETO
+
+static_assert(COUNT_OF(cats) == COUNT_OF(cat_names) + 1, "one for each");
+
+void kineto_cats_init(struct json_keys *keys)
+{
+    json_keys_init(keys, cat_names, COUNT_OF(cat_names));
+}
+
+/* ---- names ---- */
+
+#define NAME_SEEN ((uint32_t)1 << 31) /* beside enum name_sense, so that no tag is 0 */
+
+static bool step_number(const char *name, int64_t *out)
+{
+    const char *digits = name_of_step(name);
+    *out = 0;
+    if (digits == name || !*digits || strlen(digits) > 18)
+        return false;
+    for (const char *p = digits; *p; p++) {
+        if (*p < '0' || *p > '9')
+            return false;
+        *out = *out * 10 + (*p - '0');
+    }
+    return true;
+}
+
+static void look_at_name(struct kept_text *t)
+{
+    t->tag = NAME_SEEN | name_sense(t->p);
+    if (t->tag & NAME_STEP && !step_number(t->p, &t->number))
+        t->tag &= ~(uint32_t)NAME_STEP;
+}
+
+static struct kept_text *kineto_put_name_of(struct kineto *k)
+{
+    const struct json_text *t = &k->event.name;
+    struct kept_text *name;
+    k->result->count[IMPORTED_NO_NAME] += !(k->event.seen & 1u << (K_NAME - K_PH));
+    if (!t->escaped && !t->high && t->len < EVENT_NAME_MOST) {
+        name = texts_keep(&k->out.texts, t->p ? t->p : "", t->len);
+    } else {
+        k->result->count[IMPORTED_LONG_TEXTS] += t->len >= EVENT_NAME_MOST;
+        const size_t n = json_decode(t, k->text, sizeof k->text, &k->scan.faults);
+        name = texts_keep(&k->out.texts, k->text, strnlen(k->text, n));
+    }
+    if (!name->tag)
+        look_at_name(name);
+    return name;
+}
+
+/* A collective's annotation on a device lies around its kernel, which counts already. */
+static enum event_category kineto_put_refine(enum event_category c, uint32_t tag, bool device)
+{
+    if (c == CAT_KERNEL)
+        return tag & NAME_COMM_KERNEL ? CAT_COMM : c;
+    if (device)
+        return c;
+    if (tag & NAME_MODULE) /* a range of our own detail windows; Kineto's are CAT_PYTHON already */
+        return CAT_PYTHON;
+    if (c == CAT_OP || c == CAT_USER)
+        return tag & NAME_COMM_OP ? CAT_COMM : tag & NAME_LOADER ? CAT_LOADER : c;
+    return c;
+}
+
+/* ---- time ---- */
+
+/* Times below are relative: as wall time they would be from before 1973. */
+#define RELATIVE_BELOW_NS ((int64_t)100000000 * NS_PER_S)
+
+void kineto_set_base(struct kineto *k, int64_t base_ns)
+{
+    k->base_known = true;
+    out_base(&k->out, base_ns);
+}
+
+static void ask_base(struct kineto *k)
+{
+    const struct import_ask *ask = k->ask;
+    int64_t ns;
+    const bool known = ask->late_number && ask->late_number(ask->ctx, "baseTimeNanoseconds", &ns);
+    kineto_set_base(k, known ? ns : 0);
+}
+
+/* With the first event that has a time. PyTorch writes the base time after the events. */
+static void kineto_find_base(struct kineto *k)
+{
+    if (k->event.ts_ns >= RELATIVE_BELOW_NS)
+        kineto_set_base(k, 0);
+    else if (k->ask->late_is_slow)
+        out_hold(&k->out);
+    else
+        ask_base(k);
+}
+
+/* Relative to the base time, which out_base adds. */
+static bool kineto_put_time_of(struct kineto *k, mono_ns *out)
+{
+    if (!k->event.has_ts) {
+        k->result->count[IMPORTED_NO_TIME]++;
+        return false;
+    }
+    if (!k->base_known)
+        kineto_find_base(k);
+    if (__builtin_sub_overflow(k->event.ts_ns, k->ask->wall_minus_mono_ns, &out->ns)) {
+        k->result->count[IMPORTED_BAD_TIME]++;
+        return false;
+    }
+    return true;
+}
+
+/* ---- kinds of events ---- */
+
+static const char *kineto_put_args_of(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    return v->args_len ? texts_keep(&k->out.texts, v->args, v->args_len)->p : NULL;
+}
+
+/* The first thread that runs operators is the process that was traced. */
+static void kineto_note_host(struct kineto *k, const struct event *v, uint32_t track)
+{
+    if (k->event.pid.is_text || k->event.pid.number <= 0 ||
+        (v->category != CAT_OP && v->category != CAT_USER && v->category != CAT_RUNTIME &&
+         v->category != CAT_COMM && v->category != CAT_LOADER))
+        return;
+    k->host_pid = (uint32_t)k->event.pid.number;
+    k->host_track = track;
+    k->first_host = v->at;
+    k->near[NEAR_STREAM].good = false;
+}
+
+static void kineto_put_span(struct kineto *k, unsigned cat, bool begins)
+{
+    const bool device = cats[cat].where == DEVICE;
+    struct event v = {.kind = EVENT_SPAN};
+    if (!kineto_put_time_of(k, &v.at))
+        return;
+    const struct kept_text *name = kineto_put_name_of(k);
+    v.name = name->p;
+    v.category = kineto_put_refine(cats[cat].category, name->tag, device);
+    v.dur_ns = k->event.dur_ns;
+    v.link = k->event.link;
+    v.parent = k->event.parent;
+    v.args = kineto_put_args_of(k);
+    if (k->event.bytes != INT64_MIN)
+        v.value = k->event.bytes;
+    if (v.dur_ns < 0) {
+        k->result->count[IMPORTED_NEGATIVE]++;
+        v.dur_ns = 0;
+    }
+    if (!device && name->tag & NAME_STEP) {
+        v.kind = EVENT_STEP;
+        v.value = name->number;
+    }
+    const uint32_t track = device ? kineto_device_track(k) : kineto_thread_track(k);
+    if (!k->host_pid && !device)
+        kineto_note_host(k, &v, track);
+    if (begins)
+        out_begin(&k->out, track, &v);
+    else
+        out_event(&k->out, track, &v);
+}
+
+static void kineto_put_whole(struct kineto *k, unsigned cat)
+{
+    kineto_put_span(k, cat, false);
+}
+
+static void kineto_put_begin(struct kineto *k, unsigned cat)
+{
+    kineto_put_span(k, cat, true);
+}
+
+static void kineto_put_end(struct kineto *k, unsigned cat)
+{
+    mono_ns at;
+    (void)cat;
+    if (kineto_put_time_of(k, &at))
+        out_end(&k->out, kineto_thread_track(k), at);
+}
+
+static void kineto_put_total(struct kineto *k, mono_ns at, int64_t total, const char *cpu_name,
+                             enum event_id gpu_name)
+{
+    const bool gpu = k->event.mem_device_type > 0;
+    if (total == INT64_MIN || (!gpu && !cpu_name))
+        return;
+    const char *name = gpu ? event_words[gpu_name].name : cpu_name;
+    const struct event v = {
+        .at = at,
+        .kind = EVENT_COUNT,
+        .value = total,
+        .category = CAT_MEMORY,
+        .name = texts_keep(&k->out.texts, name, strlen(name))->p,
+    };
+    out_event(&k->out,
+              gpu ? kineto_stream_track(k, MAX_OF(k->event.mem_device, 0), KINETO_NO_STREAM)
+                  : kineto_thread_track(k),
+              &v);
+}
+
+/* An allocation, or with negative bytes a release; the address ties the two. */
+static void kineto_put_memory(struct kineto *k)
+{
+    char args[64];
+    struct event v = {.kind = EVENT_MARK, .category = CAT_MEMORY, .link = k->event.mem_address};
+    if (!kineto_put_time_of(k, &v.at))
+        return;
+    const int n = k->event.mem_device_type > 0 ? snprintf(args, sizeof args, "device=gpu%lld",
+                                                          (long long)k->event.mem_device)
+                                               : snprintf(args, sizeof args, "device=cpu");
+    v.value = k->event.mem_bytes;
+    v.name = kineto_put_name_of(k)->p;
+    v.args = texts_keep(&k->out.texts, args, (size_t)n)->p;
+    out_event(&k->out, kineto_thread_track(k), &v);
+    kineto_put_total(k, v.at, k->event.mem_allocated, "cpu.allocated", EV_CUDA_ALLOCATED);
+    kineto_put_total(k, v.at, k->event.mem_reserved, NULL, EV_CUDA_RESERVED);
+}
+
+static bool kineto_is_profilers_own(const struct kineto_who *pid)
+{
+    return pid->is_text &&
+           (pid->text.len == 0 || json_is(&pid->text, "Traces") || json_is(&pid->text, "Spans"));
+}
+
+static void kineto_put_instant(struct kineto *k, unsigned cat)
+{
+    struct event v = {.kind = EVENT_MARK, .category = cats[cat].category};
+    if (kineto_is_profilers_own(&k->event.pid)) {
+        k->result->count[IMPORTED_MARKERS]++;
+        return;
+    }
+    if (k->event.mem_bytes != INT64_MIN) {
+        kineto_put_memory(k);
+        return;
+    }
+    if (!kineto_put_time_of(k, &v.at))
+        return;
+    v.name = kineto_put_name_of(k)->p;
+    v.args = kineto_put_args_of(k);
+    v.link = k->event.link;
+    v.parent = k->event.parent;
+    out_event(&k->out, kineto_thread_track(k), &v);
+}
+
+/* "GPU 3 Counters" */
+static bool counters_of_device(const struct kineto_who *pid, int64_t *device)
+{
+    const struct json_text *t = &pid->text;
+    if (!pid->is_text || t->len < 5 || memcmp(t->p, "GPU ", 4) != 0)
+        return false;
+    *device = 0;
+    for (uint32_t i = 4; i < t->len && t->p[i] >= '0' && t->p[i] <= '9' && i < 10; i++)
+        *device = *device * 10 + (t->p[i] - '0');
+    return true;
+}
+
+/* Each number is a series of its own. */
+static void kineto_put_counter(struct kineto *k, unsigned cat)
+{
+    struct event v = {.kind = EVENT_REAL, .category = cats[cat].category};
+    int64_t device;
+    char series[EVENT_NAME_MOST];
+    if (!kineto_put_time_of(k, &v.at))
+        return;
+    const uint32_t track = counters_of_device(&k->event.pid, &device)
+                               ? kineto_stream_track(k, device, KINETO_NO_STREAM)
+                               : kineto_thread_track(k);
+    for (uint32_t i = 0; i < k->event.n_series; i++) {
+        size_t n = json_decode(&k->event.name, series, sizeof series - 1, &k->scan.faults);
+        if (n)
+            series[n++] = '.';
+        n += json_decode(&k->event.series[i].key, series + n, sizeof series - n, NULL);
+        v.name = texts_keep(&k->out.texts, series, strnlen(series, n))->p;
+        memcpy(&v.value, &k->event.series[i].value, sizeof v.value);
+        out_event(&k->out, track, &v);
+    }
+}
+
+/* Arrows other than from a launch: a moment at each end, tied by the link. */
+static void kineto_put_flow(struct kineto *k, unsigned cat)
+{
+    struct event v = {.kind = EVENT_MARK, .category = cats[cat].category, .link = k->event.id};
+    if (cats[cat].where == LAUNCH) {
+        k->result->count[IMPORTED_FLOWS]++;
+        return;
+    }
+    if (!kineto_put_time_of(k, &v.at))
+        return;
+    v.name = kineto_put_name_of(k)->p;
+    v.value = k->event.ph == 's' ? 1 : k->event.ph == 't' ? 2 : 3;
+    out_event(&k->out, kineto_thread_track(k), &v);
+}
+
+static void kineto_put_async(struct kineto *k, unsigned cat, enum kineto_async_what what)
+{
+    struct event v = {.kind = what == ASYNC_MARK ? EVENT_MARK : EVENT_SPAN,
+                      .category = cats[cat].category};
+    if (!kineto_put_time_of(k, &v.at))
+        return;
+    v.name = kineto_put_name_of(k)->p;
+    v.args = kineto_put_args_of(k);
+    kineto_async(k, what, kineto_pid(&k->event.pid), kineto_text_hash(&k->event.cat), &v);
+}
+
+static void kineto_put_async_begin(struct kineto *k, unsigned cat)
+{
+    kineto_put_async(k, cat, ASYNC_BEGIN);
+}
+
+static void kineto_put_async_end(struct kineto *k, unsigned cat)
+{
+    kineto_put_async(k, cat, ASYNC_END);
+}
+
+static void kineto_put_async_mark(struct kineto *k, unsigned cat)
+{
+    kineto_put_async(k, cat, ASYNC_MARK);
+}
+
+static void kineto_put_metadata(struct kineto *k, unsigned cat)
+{
+    (void)cat;
+    const struct kineto_event *v = &k->event;
+    const bool process = json_is(&v->name, "process_name");
+    if (!v->arg_name.len || (!process && !json_is(&v->name, "thread_name")))
+        return;
+    if (process) {
+        struct kineto_process *p = kineto_process_of(k, kineto_pid(&v->pid), true);
+        if (p)
+            json_decode(&v->arg_name, p->name, sizeof p->name, NULL);
+        return;
+    }
+    char name[TRACK_NAME_LEN];
+    json_decode(&v->arg_name, name, sizeof name, NULL);
+    out_name(&k->out, out_track(&k->out, TRACK_THREAD, kineto_pid(&v->pid), kineto_tid(&v->tid)),
+             "", name);
+}
+
+/* By what the format calls the phase of an event. */
+static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
+    ['X'] = kineto_put_whole,       ['B'] = kineto_put_begin,      ['E'] = kineto_put_end,
+    ['i'] = kineto_put_instant,     ['I'] = kineto_put_instant,    ['R'] = kineto_put_instant,
+    ['C'] = kineto_put_counter,     ['s'] = kineto_put_flow,       ['t'] = kineto_put_flow,
+    ['f'] = kineto_put_flow,        ['M'] = kineto_put_metadata,   ['b'] = kineto_put_async_begin,
+    ['S'] = kineto_put_async_begin, ['e'] = kineto_put_async_end,  ['F'] = kineto_put_async_end,
+    ['n'] = kineto_put_async_mark,  ['T'] = kineto_put_async_mark, ['p'] = kineto_put_async_mark,
+};
+
+/* The first n bytes, as a number. */
+static inline uint64_t low_bytes(uint64_t v, uint32_t n)
+{
+    return n < 8 ? v & (((uint64_t)1 << 8 * n) - 1) : v;
+}
+
+/* Its bytes as two numbers, which say all of a text of at most 16. After a text of the window
+ * is its pad. */
+static inline void first_16(const struct json_text *t, uint64_t out[2])
+{
+    uint64_t low, high;
+    memcpy(&low, t->p, sizeof low);
+    memcpy(&high, t->p + sizeof low, sizeof high);
+    out[0] = low_bytes(low, t->len);
+    out[1] = t->len > 8 ? low_bytes(high, t->len - 8) : 0;
+}
+
+static unsigned cat_of(struct kineto *k)
+{
+    const struct json_text *t = &k->event.cat;
+    uint64_t text[2];
+    if (t->len == 0 || t->len > 16)
+        return json_key_number(&k->cats, t);
+    first_16(t, text);
+    struct kineto_cat *near = &k->near_cats[(text[0] ^ t->len) % COUNT_OF(k->near_cats)];
+    if (near->text[0] != text[0] || near->text[1] != text[1] || near->len != t->len)
+        *near = (struct kineto_cat){{text[0], text[1]}, t->len, json_key_number(&k->cats, t)};
+    return near->number;
+}
+
+void kineto_put(void *kineto)
+{
+    struct kineto *k = kineto;
+    const struct kineto_event *v = &k->event;
+    if (__builtin_expect(out_held_enough(&k->out), 0))
+        ask_base(k);
+    const unsigned cat = cat_of(k);
+    if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events
+                     */
+        k->result->count[IMPORTED_PHASES] += v->others;
+        return;
+    }
+    k->result->count[IMPORTED_LONG_TEXTS] += v->long_texts;
+    k->result->count[IMPORTED_DUPLICATES] += v->duplicates;
+    k->scan.faults.escapes += v->bad_escapes;
+    k->scan.faults.utf8 += v->bad_utf8;
+    if (cats[cat].where == MARKER) {
+        k->result->count[IMPORTED_MARKERS]++;
+        return;
+    }
+    void (*tell)(struct kineto *, unsigned) = tellers[v->ph & 127];
+    if (tell)
+        tell(k, cat);
+    else
+        k->result->count[IMPORTED_PHASES]++;
+}
+
+/* ---- at the end ---- */
+
+static void kineto_put_fact(struct kineto *k, enum event_id id, int64_t value)
+{
+    const struct event v = {
+        .at = k->first_host,
+        .kind = EVENT_COUNT,
+        .value = value,
+        .category = event_words[id].category,
+        .name = event_words[id].name,
+    };
+    if (k->host_pid && value >= 0)
+        out_event(&k->out, k->host_track, &v);
+}
+
+void kineto_put_rest(struct kineto *k)
+{
+    for (uint32_t i = 0; i < k->out.n_tracks; i++)
+        out_name(&k->out, i, kineto_process_name(k, k->out.tracks[i].track.pid), "");
+    kineto_put_fact(k, EV_RANK, k->result->rank);
+    kineto_put_fact(k, EV_WORLD_SIZE, k->result->world_size);
+}
