@@ -24,23 +24,24 @@ bool aside_read(int fd, void *p, size_t n)
     return true;
 }
 
-/* Nothing of the terminal, nothing of who started us. */
+/* Nothing of the terminal. */
 static void detach(void)
 {
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    setsid();
     for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
         dup2(null, fd);
 }
 
-int aside_start(int *out, void (*body)(int fd, void *ctx), void *ctx, struct err *e)
+int aside_start(struct aside *out, int type, void (*body)(int fd, void *ctx), void *ctx,
+                struct err *e)
 {
     int fd[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0)
+    if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fd) < 0)
         return err_sys(e, "socketpair");
     const pid_t first = fork();
     if (first == 0) {
         close(fd[0]);
+        setsid();
         if (fork() != 0)
             _exit(0);
         detach();
@@ -58,6 +59,6 @@ int aside_start(int *out, void (*body)(int fd, void *ctx), void *ctx, struct err
     }
     while (waitpid(first, NULL, 0) < 0 && errno == EINTR)
         ;
-    *out = fd[0];
+    *out = (struct aside){fd[0], first};
     return 0;
 }

@@ -5,7 +5,8 @@
 #define AGENT_CONTROL_RUN_H
 
 #include "agent/control.h"
-#include "query/run.h"
+#include "base/arena.h"
+#include "run/run_info.h"
 
 struct control_said {
     const char *node;

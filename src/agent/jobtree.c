@@ -117,7 +117,7 @@ static void jobtree_add(struct jobtree *t, const struct proc_stat_line *s, pid_t
     snprintf(p->name, sizeof p->name, "%s", s->name);
 }
 
-void jobtree_scan(struct jobtree *out, pid_t self, pid_t session)
+void jobtree_scan(struct jobtree *out, pid_t self, pid_t session, pid_t helper)
 {
     size_t n;
     *out = (struct jobtree){0};
@@ -125,7 +125,8 @@ void jobtree_scan(struct jobtree *out, pid_t self, pid_t session)
         return;
     struct proc_stat_line *all = jobtree_read_all(&n);
     for (size_t i = 0; i < n; i++)
-        if (all[i].state != 'Z' && all[i].state != 'X' && is_below(all, n, all[i].pid, self))
+        if (all[i].state != 'Z' && all[i].state != 'X' && (!helper || all[i].session != helper) &&
+            is_below(all, n, all[i].pid, self))
             jobtree_add(out, &all[i], session);
     free(all);
 }

@@ -23,9 +23,9 @@ struct jobtree {
     struct job_process list[JOBTREE_MOST];
 };
 
-/* The living descendants of `self`; those in its session `session` are members of the job. None
- * where /proc does not show them. */
-void jobtree_scan(struct jobtree *out, pid_t self, pid_t session);
+/* The living descendants of `self`; those in its session `session` are members of the job, those of
+ * the session `helper` (0: none) are not counted. None where /proc does not show them. */
+void jobtree_scan(struct jobtree *out, pid_t self, pid_t session, pid_t helper);
 
 /* Whether other processes are in our process group: neighbours in a pipe, the script that started
  * us. */

@@ -77,7 +77,7 @@ static void wait_for_anything(struct recorder *r)
         {.fd = r->signals.fd, .events = POLLIN},
         {.fd = r->gpus_done ? -1 : r->ready_fd, .events = POLLIN},
         {.fd = r->job.pidfd, .events = POLLIN},
-        {.fd = r->rule_fd, .events = POLLIN},
+        {.fd = helper_fd(r->helper), .events = POLLIN},
     };
     const size_t n = POLL_FIXED + control_poll(&r->control, p + POLL_FIXED);
     const mono_ns next = next_deadline(r);
@@ -93,7 +93,7 @@ static void wait_for_anything(struct recorder *r)
     if (p[1].revents)
         recorder_take_gpus(r, NS_PER_S);
     if (p[3].revents)
-        recorder_take_rules(r);
+        recorder_take_helper(r);
     for (size_t i = POLL_FIXED; i < n; i++)
         if (p[i].revents) {
             control_serve(&r->control);
@@ -130,7 +130,6 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     mallopt(M_ARENA_MAX, 1);
     struct recorder *r = xcalloc(1, sizeof *r);
     r->ask = ask;
-    r->rule_fd = -1;
     r->starter = pthread_self();
     *out = (struct record_result){.exit_status = 1};
     int rc = recorder_start(r, out, e);

@@ -152,7 +152,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     const unsigned session = writer_session(r->writer);
     flusher_stop(&r->flusher);
     close_events(r, &events);
-    recorder_end_rules(r, out);
+    recorder_end_helper(r);
     if (writer_flush(r->writer, false, &e))
         recorder_warn(r, "could not write the end of the recording: %s", e.msg);
     writer_get_stats(r->writer, &st);

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "agent/control.h"
-#include "agent/curl.h"
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
 #include "query/run.h"
 #include "run/run_info.h"
+#include "watch/curl.h"
 
 enum { O_JSON, O_ALL, O_DIR };
 

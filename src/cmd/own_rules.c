@@ -4,10 +4,9 @@
 
 #include <string.h>
 
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "config/settings.h"
-#include "rules/verdict_json.h"
+#include "rules/custom.h"
 
 void own_rules_files(struct own_rules *o, const struct settings *s, struct arena *a)
 {
@@ -68,41 +67,4 @@ int own_rules_check(const struct own_rules *o, struct run *r, struct arena *a, s
     for (size_t i = 0; i < n_python; i++)
         (*out)[(*n)++] = python[i];
     return rc;
-}
-
-static void put_verdicts(struct buf *b, const struct hosted *v, size_t n)
-{
-    struct jw j = {.out = b};
-    jw_object(&j, NULL);
-    jw_array(&j, "verdicts");
-    for (size_t i = 0; i < n; i++)
-        verdict_json(&j, NULL, &v[i].v, v[i].p);
-    jw_end(&j);
-    jw_end(&j);
-}
-
-static void put_error(struct buf *b, const char *why)
-{
-    struct jw j = {.out = b};
-    jw_object(&j, NULL);
-    jw_str(&j, "error", why);
-    jw_end(&j);
-}
-
-void own_rules_judge(void *ctx, const char *folder, struct buf *out)
-{
-    struct arena a = {0};
-    struct run *r = NULL;
-    struct hosted *v;
-    struct err e;
-    size_t n;
-    int rc = run_open(&r, folder, &e);
-    if (rc == 0)
-        rc = own_rules_check(ctx, r, &a, &v, &n, &e);
-    if (rc == 0)
-        put_verdicts(out, v, n);
-    else
-        put_error(out, e.msg);
-    run_close(r);
-    arena_free(&a);
 }

@@ -3,7 +3,6 @@
 #ifndef CMD_OWN_RULES_H
 #define CMD_OWN_RULES_H
 
-#include "base/buf.h"
 #include "cmd/custom_rules.h"
 #include "cmd/rules_host.h"
 #include "query/run.h"
@@ -30,7 +29,5 @@ bool own_rules_any(const struct own_rules *o);
 /* Evaluates all. What is wrong with one rule is its verdict. */
 MUST_CHECK int own_rules_check(const struct own_rules *o, struct run *r, struct arena *a,
                                struct hosted **out, size_t *n, struct err *e);
-/* The same for a folder, as agent/ownrules.h wants it; ctx is a struct own_rules. */
-void own_rules_judge(void *ctx, const char *folder, struct buf *out);
 
 #endif

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/action.h"
 #include "agent/keeper.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
@@ -18,6 +17,7 @@
 #include "config/script.h"
 #include "rules/machines.h"
 #include "run/run_info.h"
+#include "watch/watch.h"
 
 /* The line goes out in one write, so that the job's own output cannot come between. */
 static void recording_tell(void *ctx, const char *line)
@@ -149,8 +149,6 @@ static void take_settings(struct record_ask *ask, const struct settings *s, stru
     ask->run_id = s->run_id;
     ask->node_id = s->node_id;
     ask->no_hooks = !s->hooks;
-    ask->no_rules = !s->rules;
-    ask->scan_ns = s->scan_ns;
     take_labels(ask, s, a);
     take_price(ask, s, a);
 }
@@ -164,7 +162,7 @@ static void end_with_verdict(const struct record_ask *ask, const struct rule_wis
                                       .quiet = ask->quiet,
                                       .report = ask->settings->report,
                                       .tell = recording_tell};
-    if (!ask->no_rules)
+    if (ask->settings->rules)
         run_verdict(&v);
 }
 
@@ -255,8 +253,30 @@ static bool is_given(const struct cmd_args *args, const char *name)
     return false;
 }
 
-/* *keep: something still uses what is in the arena. */
-static int record(const struct cmd_args *args, struct record_ask *ask, struct arena *a, bool *keep,
+static int check_user_rules(const void *ctx, struct run *r, struct arena *a, struct hosted **out,
+                            size_t *n, struct err *e)
+{
+    return own_rules_check(ctx, r, a, out, n, e);
+}
+
+/* What the helper process is to do. */
+static void take_wishes(struct record_ask *ask, const struct settings *s,
+                        const struct rule_wishes *wishes, struct arena *a)
+{
+    struct watch_ask *watch = arena_new(a, struct watch_ask);
+    *watch = (struct watch_ask){
+        .no_rules = !s->rules,
+        .params = wishes->params,
+        .scan_ns = s->scan_ns,
+        .actions = wishes->actions,
+        .n_actions = wishes->n_actions,
+        .check_user_rules = own_rules_any(&wishes->own) ? check_user_rules : NULL,
+        .user_rules = &wishes->own,
+    };
+    ask->helper = (struct helper_program){watch_main, watch};
+}
+
+static int record(const struct cmd_args *args, struct record_ask *ask, struct arena *a,
                   struct err *e)
 {
     if (ask->argv)
@@ -270,11 +290,7 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
         keeper_start(ask->argv, s->require_recording);
     tell_problems(s, a);
     take_settings(ask, s, a);
-    ask->rules = &wishes->params;
-    ask->actions = wishes->actions;
-    ask->n_actions = wishes->n_actions;
-    if (own_rules_any(&wishes->own))
-        ask->own = (struct ownrules_way){own_rules_judge, &wishes->own};
+    take_wishes(ask, s, wishes, a);
     ask->quiet = args->opt[R_QUIET].given;
     ask->tell = recording_tell;
     struct record_result result;
@@ -283,7 +299,6 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
         recording_serve(&serving, runs_folder(s->dir), ask->quiet, a);
     if (recorder_run(ask, &result, e) == 0) {
         end_with_verdict(ask, wishes, &result);
-        *keep = result.actions_hang;
         if (result.interrupted)
             end_as_the_job();
         if (result.exit_status < EXIT_BY_SIGNAL) /* else Ctrl-C has been pressed already */
@@ -302,9 +317,7 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
 int recording_run(const struct cmd_args *args, struct record_ask *ask, struct err *e)
 {
     struct arena a = {0};
-    bool keep = false;
-    const int rc = record(args, ask, &a, &keep, e);
-    if (!keep)
-        arena_free(&a);
+    const int rc = record(args, ask, &a, e);
+    arena_free(&a);
     return rc;
 }

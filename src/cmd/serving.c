@@ -63,12 +63,14 @@ static void serve_beside(int fd, void *ctx)
 int serving_start(struct serving *out, const char *folder, struct err *e)
 {
     struct serving_word w;
+    struct aside aside;
     out->fd = -1;
     int rc = serving_check_page(e);
     if (rc == 0)
-        rc = aside_start(&out->fd, serve_beside, (void *)(uintptr_t)folder, e);
+        rc = aside_start(&aside, SOCK_STREAM, serve_beside, (void *)(uintptr_t)folder, e);
     if (rc)
         return rc;
+    out->fd = aside.fd;
     if (!aside_read(out->fd, &w, sizeof w))
         w.err = (struct err){.code = ERR_SYS, .msg = "its process ended"};
     if (w.err.code == 0) {

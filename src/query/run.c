@@ -166,10 +166,26 @@ static void settle_ends(struct run *r)
         r->info.end.ns = MAX_OF(r->info.end.ns, r->info.nodes[i].end.ns);
 }
 
+static void keep_node(struct run_info *info, const char *node)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (strcmp(info->nodes[i].id, node) == 0)
+            info->nodes[n++] = info->nodes[i];
+    info->n_nodes = n;
+}
+
 int run_open(struct run **out, const char *path, struct err *e)
+{
+    return run_open_node(out, path, NULL, e);
+}
+
+int run_open_node(struct run **out, const char *path, const char *node, struct err *e)
 {
     struct run *r = xcalloc(1, sizeof *r);
     int rc = run_info_read(&r->info, path, &r->arena, e);
+    if (rc == 0 && node)
+        keep_node(&r->info, node);
     if (rc == 0)
         rc = open_stores(r, e);
     if (rc) {

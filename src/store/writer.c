@@ -483,20 +483,32 @@ int writer_open_bulk(struct writer **out, const char *dir, unsigned session, str
     return open_first(out, dir, session, &tie, e);
 }
 
+static int open_second(struct writer **out, struct writer *w, const char *dir, unsigned session,
+                       const char *name, struct err *e)
+{
+    w->seal_bytes = EVENTS_SEAL_BYTES;
+    w->beside = true;
+    int rc = path_join(w->dir, e, "%s", dir);
+    if (rc == 0)
+        rc = create_files(w, name, session, e);
+    if (rc == 0)
+        rc = write_file_header(w, e);
+    return opened(out, w, rc);
+}
+
 int writer_open_beside(struct writer **out, const struct writer *first, const char *name,
                        struct err *e)
 {
     struct writer *w = writer_new(EVENTS_PENDING_MOST);
     if (first->bulk)
         go_bulk(w, first->tie);
-    w->seal_bytes = EVENTS_SEAL_BYTES;
-    w->beside = true;
-    int rc = path_join(w->dir, e, "%s", first->dir);
-    if (rc == 0)
-        rc = create_files(w, name, first->session, e);
-    if (rc == 0)
-        rc = write_file_header(w, e);
-    return opened(out, w, rc);
+    return open_second(out, w, first->dir, first->session, name, e);
+}
+
+int writer_open_session(struct writer **out, const char *dir, unsigned session, const char *name,
+                        struct err *e)
+{
+    return open_second(out, writer_new(EVENTS_PENDING_MOST), dir, session, name, e);
 }
 
 struct sink *writer_sink(struct writer *w)

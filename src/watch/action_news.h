@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action_news.h - a change of a rule's answer, put into words once for all actions that tell of it.
  * Several may hold it; the last one to let go frees it. */
-#ifndef AGENT_ACTION_NEWS_H
-#define AGENT_ACTION_NEWS_H
+#ifndef WATCH_ACTION_NEWS_H
+#define WATCH_ACTION_NEWS_H
 
 #include <stdatomic.h>
 
-#include "agent/action.h"
 #include "rules/params.h"
+#include "watch/action.h"
 
 struct news_text {
     struct action_news told;

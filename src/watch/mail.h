@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mail.h - the text of a mail, and where it goes. curl.h delivers it. */
-#ifndef AGENT_MAIL_H
-#define AGENT_MAIL_H
+#ifndef WATCH_MAIL_H
+#define WATCH_MAIL_H
 
 #include <stdbool.h>
 #include <stddef.h>

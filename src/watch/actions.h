@@ -7,12 +7,12 @@
  * reached, the news is dropped and counted as a loss. A try is bounded in time, tries are bounded
  * in number. An action that fails is told once as a line and counted as a loss each time; one that
  * works is a mark. */
-#ifndef AGENT_ACTIONS_H
-#define AGENT_ACTIONS_H
+#ifndef WATCH_ACTIONS_H
+#define WATCH_ACTIONS_H
 
-#include "agent/action.h"
 #include "record/record.h"
 #include "rules/params.h"
+#include "watch/action.h"
 
 struct actions;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* curl.c - see curl.h. The numbers are those of libcurl's stable ABI: a build needs no headers of a
  * library that is optional when the program runs. */
-#include "agent/curl.h"
+#include "watch/curl.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/mail.h"
 #include "base/mem.h"
+#include "watch/mail.h"
 
 enum {
     OPT_USE_SSL = 119,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* actions.c - see actions.h. */
-#include "agent/actions.h"
+#include "watch/actions.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/action_news.h"
-#include "agent/runner.h"
 #include "agent/thread.h"
 #include "base/mem.h"
+#include "watch/action_news.h"
+#include "watch/runner.h"
 
 enum { QUEUE = 64, TRIES = 3, STACK = 512 * 1024 };
 

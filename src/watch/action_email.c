@@ -2,11 +2,11 @@
 /* action_email.c - a mail with what the rule found. */
 #include <string.h>
 
-#include "agent/action.h"
-#include "agent/curl.h"
-#include "agent/mail.h"
 #include "agent/net.h"
 #include "base/mem.h"
+#include "watch/action.h"
+#include "watch/curl.h"
+#include "watch/mail.h"
 
 enum { PORT = 25, PORT_STARTTLS = 587, PORT_TLS = 465 };
 

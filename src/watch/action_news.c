@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action_news.c - see action_news.h. */
-#include "agent/action_news.h"
+#include "watch/action_news.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action_stop.c - ends the job. */
-#include "agent/action.h"
 #include "base/duration.h"
+#include "watch/action.h"
 
 #define GRACE_NS     (10 * NS_PER_S)
 #define GRACE_MIN_NS NS_PER_S

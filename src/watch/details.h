@@ -5,20 +5,22 @@
  * python-PID-K.json (a profile of functions) in the folder of the rings. A thread of the lowest
  * priority turns each into trace-PID-K.fp or trace-PID-python-K.fp and removes it. One that cannot
  * be read is a loss, and goes too: nothing is left lying about. */
-#ifndef AGENT_DETAILS_H
-#define AGENT_DETAILS_H
-
-#include <stdbool.h>
+#ifndef WATCH_DETAILS_H
+#define WATCH_DETAILS_H
 
 #include "store/writer.h"
 
 struct details;
 
-/* Whether a file in the folder of the rings is one to keep. */
-bool details_is_one(const char *name);
-/* `folder` is that folder, `w` the node's writer: files lie beside its own, losses go to its sink.
- * Both outlive it. The thread starts with the first file. */
-struct details *details_open(const char *folder, struct writer *w);
+struct details_ask {
+    const char *rings;   /* the folder that the windows come to */
+    const char *node;    /* the folder of the node, which the files go to */
+    unsigned session;    /* of the node's writer */
+    struct sink *losses; /* gets what could not be converted */
+};
+
+/* What the request points to stays the caller's. The thread starts with the first file. */
+struct details *details_open(const struct details_ask *ask);
 /* Something new lies in the folder. From any one thread. */
 void details_look(struct details *d);
 /* Takes what is there still, waits for the thread and frees. NULL is fine. */

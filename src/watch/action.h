@@ -3,8 +3,8 @@
  * what the user asked of it.
  *
  * An action that fails is reported and nothing else happens. Who performs one is in actions.h. */
-#ifndef AGENT_ACTION_H
-#define AGENT_ACTION_H
+#ifndef WATCH_ACTION_H
+#define WATCH_ACTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ struct action_kind {
 };
 
 #define ACTION(name) extern const struct action_kind action_##name;
-#include "agent/actions.def"
+#include "watch/actions.def"
 #undef ACTION
 
 /* In the order of actions.def; ends with NULL. */

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/action.h"
 #include "base/duration.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "rules/rule.h"
+#include "watch/action.h"
 
 #define TIMEOUT_NS     (10 * NS_PER_S)
 #define TIMEOUT_MIN_NS (100 * NS_PER_MS)
@@ -18,7 +18,7 @@ enum { LIMIT_MOST = 100000, LIMIT_OTHERWISE = 20 };
 
 #define ACTION(name) &action_##name,
 const struct action_kind *const action_kinds[] = {
-#include "agent/actions.def"
+#include "watch/actions.def"
     NULL,
 };
 #undef ACTION

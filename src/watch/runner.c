@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runner.c - see runner.h. Over a pair of sockets: a question (which task, how long, how many
  * bytes, the bytes), then an answer (struct runner_result). */
-#include "agent/runner.h"
+#include "watch/runner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,12 +196,12 @@ static void runner_serve(int fd, void *ctx)
 int runner_start(struct runner **out, const struct runner_task *tasks, size_t n, struct err *e)
 {
     struct offer offer = {tasks, n};
-    int fd;
-    const int rc = aside_start(&fd, runner_serve, &offer, e);
+    struct aside aside;
+    const int rc = aside_start(&aside, SOCK_STREAM, runner_serve, &offer, e);
     if (rc != 0)
         return rc;
     *out = xcalloc(1, sizeof **out);
-    (*out)->fd = fd;
+    (*out)->fd = aside.fd;
     return 0;
 }
 

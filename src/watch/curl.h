@@ -5,8 +5,8 @@
  *
  * curl_post and curl_mail load it into the calling process and wait without limit, so they belong
  * in a child of the runner (runner.h). */
-#ifndef AGENT_CURL_H
-#define AGENT_CURL_H
+#ifndef WATCH_CURL_H
+#define WATCH_CURL_H
 
 #include <stddef.h>
 

@@ -2,10 +2,10 @@
 /* action_exec.c - runs a command with the verdict on its stdin. */
 #include <string.h>
 
-#include "agent/action.h"
-#include "agent/runner.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "watch/action.h"
+#include "watch/runner.h"
 
 enum { LINES_MOST = 5 };
 

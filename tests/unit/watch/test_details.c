@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "agent/details.h"
 #include "base/file.h"
 #include "store/reader.h"
 #include "test.h"
+#include "watch/details.h"
 
 #define TRACE                                                                                      \
     "{\"schemaVersion\": 1, \"traceEvents\": [\n"                                                  \
@@ -35,7 +35,8 @@ static void open_place(struct place *p)
     OK(dir_make(p->folder, &e));
     OK(dir_make(p->node, &e));
     OK(writer_open(&p->w, p->node, &e));
-    p->d = details_open(p->folder, p->w);
+    p->d = details_open(
+        &(struct details_ask){p->folder, p->node, writer_session(p->w), writer_sink(p->w)});
 }
 
 static void leave(const struct place *p, const char *name, const char *text)

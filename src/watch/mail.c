@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mail.c - see mail.h. Bodies are base64, so no line of theirs is too long or begins with a dot. */
-#include "agent/mail.h"
+#include "watch/mail.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* details.c - see details.h. */
-#include "agent/details.h"
+#include "watch/details.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/helper.h"
 #include "agent/thread.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -26,9 +27,7 @@ enum {
 };
 
 struct details {
-    char folder[PATH_LEN];
-    struct writer *node;
-    struct sink *losses;
+    struct details_ask ask;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -37,29 +36,6 @@ struct details {
 };
 
 /* ---- one file ---- */
-
-struct window_file {
-    const char *name;
-    char kind[16];
-    unsigned pid, k;
-};
-
-static bool details_parse_name(struct window_file *f, const char *name)
-{
-    int end = 0;
-    f->name = name;
-    if (sscanf(name, "%15[a-z]-%9u-%9u.json%n", f->kind, &f->pid, &f->k, &end) != 3 || end == 0)
-        return false;
-    if (name[end] != '\0' && strcmp(name + end, ".gz") != 0)
-        return false;
-    return strcmp(f->kind, "detail") == 0 || strcmp(f->kind, "python") == 0;
-}
-
-bool details_is_one(const char *name)
-{
-    struct window_file unused;
-    return details_parse_name(&unused, name);
-}
 
 /* Numbers that tie a kernel to its launch, or an operator to what runs backward for it, may begin
  * anew with every window; in the run they are those of the process. So each window has numbers of
@@ -146,7 +122,7 @@ static int keep_file(struct details *d, const char *path, const struct window_fi
     char name[64];
     struct writer *w;
     run_window_stem(name, sizeof name, f->pid, strcmp(f->kind, "python") == 0, f->k);
-    int rc = writer_open_beside(&w, d->node, name, e);
+    int rc = writer_open_session(&w, d->ask.node, d->ask.session, name, e);
     if (rc)
         return rc;
     rc = import_into(w, path, f, e);
@@ -160,10 +136,10 @@ static void take_file(struct details *d, const struct window_file *f)
 {
     char path[PATH_LEN];
     struct err e;
-    if (path_join(path, &e, "%s/%s", d->folder, f->name))
+    if (path_join(path, &e, "%s/%s", d->ask.rings, f->name))
         return;
     if (keep_file(d, path, f, &e))
-        sink_loss(d->losses, LOSS_DETAIL, f->name, "%s", e.msg);
+        sink_loss(d->ask.losses, LOSS_DETAIL, f->name, "%s", e.msg);
     unlink(path);
 }
 
@@ -171,12 +147,12 @@ static void take_file(struct details *d, const struct window_file *f)
 
 static void take_all(struct details *d)
 {
-    DIR *dir = opendir(d->folder);
+    DIR *dir = opendir(d->ask.rings);
     if (!dir)
         return;
     for (struct dirent *entry; (entry = readdir(dir));) {
         struct window_file f;
-        if (details_parse_name(&f, entry->d_name))
+        if (window_file_parse(&f, entry->d_name))
             take_file(d, &f);
     }
     closedir(dir);
@@ -204,12 +180,10 @@ static void *details_main(void *arg)
 
 /* ---- opening and closing ---- */
 
-struct details *details_open(const char *folder, struct writer *w)
+struct details *details_open(const struct details_ask *ask)
 {
     struct details *d = xcalloc(1, sizeof *d);
-    snprintf(d->folder, sizeof d->folder, "%s", folder);
-    d->node = w;
-    d->losses = writer_sink(w);
+    d->ask = *ask;
     pthread_mutex_init(&d->lock, NULL);
     thread_cond_init(&d->changed);
     return d;
@@ -219,7 +193,7 @@ static bool details_start(struct details *d)
 {
     struct err e;
     if (!d->started && thread_start(&d->thread, STACK, details_main, d, "fp-detail", &e))
-        sink_loss(d->losses, LOSS_DETAIL, "detail", "%s", e.msg);
+        sink_loss(d->ask.losses, LOSS_DETAIL, "detail", "%s", e.msg);
     else
         d->started = true;
     return d->started;

@@ -4,13 +4,13 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "agent/actions.h"
 #include "agent/http.h"
-#include "agent/mail.h"
-#include "agent/runner.h"
 #include "base/mem.h"
 #include "rules/rule.h"
 #include "test.h"
+#include "watch/actions.h"
+#include "watch/mail.h"
+#include "watch/runner.h"
 
 /* ---- as written ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action_webhook.c - posts the verdict as JSON, with a "text" as chat programs want it. */
-#include "agent/action.h"
-#include "agent/curl.h"
 #include "agent/http.h"
+#include "watch/action.h"
+#include "watch/curl.h"
 
 static const struct action_key keys[] = {
     {"url", "URL to post to, http:// or https://", false},

@@ -3,8 +3,8 @@
  * child of its own. The recorder itself never loads libcurl. aside.h describes the process.
  *
  *     runner_start (single-threaded, before the job), runner_run any number, runner_stop. */
-#ifndef AGENT_RUNNER_H
-#define AGENT_RUNNER_H
+#ifndef WATCH_RUNNER_H
+#define WATCH_RUNNER_H
 
 #include <stdbool.h>
 #include <stddef.h>

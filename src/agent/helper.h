@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* helper.h - the recorder's helper process, and the messages between the two.
+ *
+ * The helper reads the files of the run: it evaluates the rules, performs actions and converts
+ * detail windows. The recorder knows nothing of that. It starts a program, forwards requests and
+ * carries out what the helper reports: lines for the user, marks, losses, and the end of the job.
+ *
+ *     helper_start (single-threaded, before the job), helper_begin once the run folder exists,
+ *     helper_take whenever its descriptor is readable, helper_wait at the end, helper_stop.
+ *
+ * A supervisor process starts the helper again when it crashes, HELPER_RESTARTS times. After that,
+ * or without a helper at all, the recording goes on. The job never waits for it. */
+#ifndef AGENT_HELPER_H
+#define AGENT_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "record/record.h"
+#include "run/rundir.h"
+
+enum { HELPER_TEXT = 1024, HELPER_RESTARTS = 3, HELPER_MEMORY = 1 << 14 };
+
+enum helper_kind {
+    /* to the helper */
+    HELPER_LOOK,    /* a detail window is in the folder of the rings */
+    HELPER_CONVERT, /* convert all that are left, then answer HELPER_CONVERTED */
+    HELPER_END,     /* the job has ended: evaluate once more, then answer HELPER_DONE */
+    /* to the recorder */
+    HELPER_SAY,  /* a line for the user, unless quiet */
+    HELPER_WARN, /* a line for the user */
+    HELPER_MARK,
+    HELPER_LOSS,
+    HELPER_STOP,  /* end the job */
+    HELPER_AGAIN, /* it crashed and was started again: send unanswered requests again */
+    HELPER_CONVERTED,
+    HELPER_DONE,
+};
+
+struct helper_stop_job {
+    char rule[ENTITY_LEN];
+    int64_t grace_ns;
+};
+
+struct helper_message {
+    enum helper_kind kind;
+    union {
+        char text[HELPER_TEXT];
+        struct mark mark;
+        struct loss loss;
+        struct helper_stop_job stop;
+    };
+};
+
+/* Where the run is. */
+struct helper_begin {
+    struct rundir dir;
+    char name[RUN_NAME_LEN];
+    unsigned session;     /* of the node's writer */
+    char rings[PATH_LEN]; /* folder of the rings; "": there is none */
+};
+
+/* What the program of the helper gets. */
+struct helper_task {
+    int fd; /* SOCK_SEQPACKET, one struct helper_message each; closed: the recorder has ended */
+    struct helper_begin begin;
+    void *memory; /* HELPER_MEMORY bytes, zero at first, which survive a crash */
+    bool again;   /* it has crashed before */
+};
+
+struct helper_program {
+    void (*main)(const struct helper_task *t, void *ctx); /* NULL: no helper is needed */
+    void *ctx;
+};
+
+struct helper;
+
+/* `on_message` is called by helper_take and helper_wait. */
+MUST_CHECK int helper_start(struct helper **out, const struct helper_program *p,
+                            void (*on_message)(void *ctx, const struct helper_message *m),
+                            void *ctx, struct err *e);
+void helper_begin(struct helper *h, const struct helper_begin *b);
+/* Sends a request without waiting. From any thread. NULL is fine. */
+void helper_request(struct helper *h, enum helper_kind kind);
+/* For poll; -1: it is gone. */
+int helper_fd(const struct helper *h);
+/* Its processes have it, and no others; 0: there is no helper. */
+pid_t helper_session(const struct helper *h);
+/* Handles what has come. False: the helper is gone; said once. */
+bool helper_take(struct helper *h);
+/* Sends the request and handles messages until `answer` has come. False: the helper is gone, or
+ * `wait_ns` are over (below 0: no limit). NULL is fine: false. */
+bool helper_wait(struct helper *h, enum helper_kind request, enum helper_kind answer,
+                 int64_t wait_ns);
+void helper_stop(struct helper *h); /* NULL is fine */
+
+/* ---- for the program of the helper ---- */
+
+/* False: the recorder is gone. */
+bool helper_report(const struct helper_task *t, const struct helper_message *m);
+bool helper_next(const struct helper_task *t, struct helper_message *out);
+
+/* A file that a hook leaves in the folder of the rings when a detail window ends. */
+struct window_file {
+    const char *name;
+    char kind[16]; /* "detail": a trace; "python": a profile of functions */
+    unsigned pid, k;
+};
+
+/* "detail-42-0.json" or "python-42-0.json", with or without ".gz". */
+bool window_file_parse(struct window_file *out, const char *name);
+
+#endif
