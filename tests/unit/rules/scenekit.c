@@ -305,19 +305,13 @@ static void feed_sweeps(const struct played_node *d, struct engine *g, size_t no
     engine_sweeps(g, node, &s);
 }
 
-/* When a step is told: while the run lives when it is over. */
-static int64_t told_at(const struct step *s, bool live)
-{
-    return s->start.ns + (live ? s->dur_ns : 0);
-}
-
 static void feed_steps(const struct played_rank *r, struct engine *g, size_t node, int64_t from,
-                       int64_t to, bool live)
+                       int64_t to)
 {
     size_t a = 0, n = 0;
-    while (a < r->n && told_at(&r->steps[a], live) < from)
+    while (a < r->n && r->steps[a].start.ns < from)
         a++;
-    while (a + n < r->n && told_at(&r->steps[a + n], live) < to)
+    while (a + n < r->n && r->steps[a + n].start.ns < to)
         n++;
     engine_steps(g, node, &r->who, r->steps + a, n);
 }
@@ -360,7 +354,7 @@ void play_leave_out(const struct played *p, struct engine *g)
     }
 }
 
-void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns, bool live)
+void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns)
 {
     for (size_t i = 0; i < p->n_nodes; i++) {
         const struct played_node *d = &p->nodes[i];
@@ -368,7 +362,7 @@ void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_
         feed_sweeps(d, g, node, from_ns, to_ns);
         for (size_t k = 0; k < p->n_ranks; k++)
             if (p->ranks[k].node == i)
-                feed_steps(&p->ranks[k], g, node, from_ns, to_ns, live);
+                feed_steps(&p->ranks[k], g, node, from_ns, to_ns);
         feed_told(d, g, node, from_ns, to_ns);
     }
 }

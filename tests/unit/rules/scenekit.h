@@ -42,8 +42,8 @@ void play(struct played *p, const char *path);
 void play_free(struct played *p);
 /* To a finished run's engine, before it is fed: when detail windows were recorded. */
 void play_leave_out(const struct played *p, struct engine *g);
-/* What happened from..to, told to an engine: steps by when they begin, or end when it is live. */
-void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns, bool live);
+/* What happened from..to, fed to an engine: steps by when they begin. */
+void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns);
 /* All verdicts as JSON, in the arena of p. */
 const char *play_json(struct played *p, struct engine *g);
 

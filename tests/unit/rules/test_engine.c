@@ -305,116 +305,13 @@ TEST(engines_that_saw_other_nodes_and_times_merge_in_any_order)
     }
 }
 
-/* ---- while the run lives ---- */
-
-struct cursor {
-    size_t sweep, told, step[RANKS];
-};
-
-/* All that has happened before t; a step is told when it has ended. */
-static void show_until(const struct story *s, struct engine *g, struct cursor *c, int64_t t)
-{
-    for (size_t i = 0; i < NODES; i++) {
-        const struct camera *n = &s->node[i];
-        const struct node_facts facts = facts_of(n);
-        const size_t node = engine_node(g, &facts), from = c[i].sweep;
-        while (c[i].sweep < SWEEPS && n->at[c[i].sweep].ns < t)
-            c[i].sweep++;
-        show(g, node, n, from, c[i].sweep);
-        for (; c[i].told < n->n_told && n->told[c[i].told].at.ns < t; c[i].told++)
-            engine_told(g, node, &n->told[c[i].told], 1);
-        for (size_t r = 0; r < RANKS; r++) {
-            const struct rank_sight sight = sight_of(s, n, r);
-            const struct step *v = n->steps[r];
-            for (; c[i].step[r] < n->n_steps[r]; c[i].step[r]++) {
-                const struct step *x = &v[c[i].step[r]];
-                if (x->start.ns + x->dur_ns >= t)
-                    break;
-                engine_steps(g, node, &sight, x, 1);
-            }
-        }
-    }
-}
-
-static const char *lived(struct story *s, uint32_t pieces_s)
-{
-    struct engine *g = engine_open(&s->params);
-    struct cursor c[NODES] = {0};
-    const struct run_facts end = s->run;
-    for (int64_t t = START_NS; t < end.job_end.ns; t += (1 + dice(s, pieces_s)) * NS_PER_S) {
-        show_until(s, g, c, t);
-        engine_sure(g, (wall_ns){t - dice(s, 3) * NS_PER_S});
-        if (dice(s, 20) == 0) { /* looked at on the way */
-            s->run.ended = false;
-            s->run.job_end.ns = t;
-            judged(s, g);
-            s->run = end;
-        }
-    }
-    show_until(s, g, c, INT64_MAX);
-    engine_sure(g, (wall_ns){INT64_MAX});
-    const char *text = judged(s, g);
-    engine_close(g);
-    return text;
-}
-
-TEST(a_run_that_was_seen_living_has_the_verdicts_of_its_files)
-{
-    for (uint32_t seed = 1; seed <= 5; seed++) {
-        struct story *s = make_story(seed, seed == 5);
-        const char *want = whole(s);
-        same_text(want, lived(s, seed % 2 ? 70 : 5));
-        free(s);
-    }
-}
-
 TEST(patience_that_the_user_asked_for_counts_with_steps_too)
 {
     struct story *s = make_story(1, false);
     struct err e;
     const char *without = whole(s);
     OK(rule_params_set(&s->params, "LowGPUUtilization.patience=20min", &e));
-    const char *want = whole(s);
-    CHECK(strcmp(without, want) != 0);
-    same_text(want, lived(s, 30));
-    free(s);
-}
-
-/* ---- what is held is bounded ---- */
-
-TEST(what_is_held_for_a_first_step_is_bounded)
-{
-    struct story *s = make_story(1, true);
-    struct engine *g = engine_open(&s->params);
-    const struct node_facts facts = facts_of(&s->node[0]);
-    const size_t node = engine_node(g, &facts);
-    size_t most = 0;
-    for (int round = 0; round < 12; round++) {
-        show(g, node, &s->node[0], 0, SWEEPS);
-        most = MAX_OF(most, g->nodes[node].hold.n);
-        for (size_t i = 0; i < SWEEPS; i++)
-            s->node[0].at[i].ns += 3600 * NS_PER_S;
-    }
-    CHECK(most > 1000 && most < 3 * SWEEPS + 10000);
-    const size_t each = sizeof(int64_t) * 2 + sizeof(float) * (NODE_SIGNAL_N + GPUS * GPU_SIGNAL_N);
-    CHECK(g->nodes[node].hold.n * each <= 1 << 20);
-    engine_close(g);
-    free(s);
-}
-
-TEST(told_events_and_steps_are_not_held_once_the_loop_is_under_way)
-{
-    struct story *s = make_story(2, false);
-    struct engine *g = engine_open(&s->params);
-    struct cursor c[NODES] = {0};
-    show_until(s, g, c, s->run.loop_start.ns + 200 * NS_PER_S);
-    engine_sure(g, (wall_ns){s->run.loop_start.ns + 190 * NS_PER_S});
-    for (size_t i = 0; i < NODES; i++) {
-        CHECK_INT(g->nodes[i].early.n_steps, 0);
-        CHECK_INT(g->nodes[i].early.n_told, 0);
-        CHECK(g->nodes[i].hold.n < 60);
-    }
-    engine_close(g);
+    CHECK(strcmp(without, whole(s)) != 0);
     free(s);
 }
 
@@ -453,37 +350,27 @@ static void show_seconds(struct engine *g, size_t node, int64_t from_s, int64_t 
     }
 }
 
-static struct step step_at(int64_t second, int64_t seconds, bool warmup)
-{
-    return (struct step){.mode = MODE_TRAIN,
-                         .warmup = warmup,
-                         .start = {START_NS + second * NS_PER_S},
-                         .dur_ns = seconds * NS_PER_S,
-                         .batch = -1};
-}
-
 static uint64_t counted(const struct engine *g)
 {
     return g->nodes[0].stretches[0].part[RULE_low_gpu_utilization].sweeps;
 }
 
-TEST(while_a_run_lives_nothing_counts_before_its_warm_up_is_over)
+TEST(nothing_counts_before_the_warm_up_is_over_nor_after_the_last_step)
 {
-    struct engine *g = engine_open(NULL);
-    const struct rank_sight rank = {.rank = 0, .device = 0, .pid = 7};
     const struct node_facts facts = {.id = "n", .first = {START_NS}, .period_ns = NS_PER_S};
-    const size_t node = engine_node(g, &facts);
-    const struct step warm[] = {step_at(10, 30, true), step_at(40, 5, true)};
-    const struct step steady[] = {step_at(45, 1, false), step_at(46, 4, false)};
-    show_seconds(g, node, 0, 45);
-    engine_steps(g, node, &rank, warm, 2);
-    engine_sure(g, (wall_ns){START_NS + 45 * NS_PER_S});
-    CHECK_INT(counted(g), 0);
-    show_seconds(g, node, 45, 60);
-    engine_steps(g, node, &rank, steady, 2);
-    engine_sure(g, (wall_ns){START_NS + 60 * NS_PER_S});
-    CHECK_INT(counted(g), 5); /* from 45 s to the end of the last step */
-    engine_close(g);
+    static const struct {
+        int64_t steady_s, end_s;
+        uint64_t counted;
+    } rows[] = {{45, 50, 5}, {45, 45, 0} /* all steps are warm-up */};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct engine *g = engine_open(NULL);
+        const size_t node = engine_node(g, &facts);
+        engine_window(g, (wall_ns){START_NS + rows[i].steady_s * NS_PER_S},
+                      (wall_ns){START_NS + rows[i].end_s * NS_PER_S});
+        show_seconds(g, node, 0, 60);
+        CHECK_INT(counted(g), rows[i].counted);
+        engine_close(g);
+    }
 }
 
 TEST(sweeps_of_our_own_detail_windows_do_not_count)
