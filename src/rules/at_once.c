@@ -53,16 +53,6 @@ void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns)
     }
 }
 
-void at_once_join(struct at_once *x, struct at_once *other)
-{
-    for (uint32_t i = 0; i < other->n; i++) {
-        struct at_once_chunk *c = chunk_of(x, other->v[i].index);
-        for (size_t k = 0; c && k < AT_ONCE_CHUNK; k++)
-            c->busy[k] += other->v[i].busy[k];
-    }
-    at_once_free(other);
-}
-
 void at_once_free(struct at_once *x)
 {
     free(x->v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* at_once.h - how many of several workers were at work at once, from spans that come in any order.
  * Time is cut into pieces of ten seconds; in each the work of all of them is summed, so a day takes
- * 35 kB and sums join in any order. */
+ * 35 kB. */
 #ifndef RULES_AT_ONCE_H
 #define RULES_AT_ONCE_H
 
@@ -26,7 +26,6 @@ struct at_once {
 
 void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns);
 /* `other` is empty afterwards. */
-void at_once_join(struct at_once *x, struct at_once *other);
 void at_once_free(struct at_once *x);
 /* The median over the pieces from the first work to the last; 0 when there was none. */
 double at_once_median(const struct at_once *x);

@@ -154,15 +154,6 @@ void gaps_add(struct gaps *g, const struct sweeps *s)
     }
 }
 
-void gaps_join(struct gaps *g, const struct gaps *other)
-{
-    balance_fit(g, other->n);
-    for (size_t i = 0; i < other->n; i++) {
-        g->v[i].n += other->v[i].n;
-        g->v[i].sum += other->v[i].sum;
-    }
-}
-
 void gaps_free(struct gaps *g)
 {
     free(g->v);

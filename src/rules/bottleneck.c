@@ -220,26 +220,6 @@ void bottleneck_sweeps(void *state, const struct rule_view *c, const struct swee
     }
 }
 
-static void bottleneck_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    (void)c;
-    ((struct bottleneck_gpu *)own)->waited_ns += ((struct bottleneck_gpu *)its)->waited_ns;
-}
-
-void bottleneck_join(void *state, const struct rule_view *c, void *its)
-{
-    struct bottleneck *b = state, *later = its;
-    per_gpu_join(&b->gpus, &later->gpus, c, bottleneck_join_gpu);
-    const uint64_t used = used_of(&b->gpus);
-    bottleneck_settle(b, used);
-    bottleneck_settle(later, used);
-    for (size_t i = 0; i < later->n_rows; i++) {
-        struct bottleneck_row *r = &later->row[i];
-        row_add(bottleneck_row_of(b, r->low, r->gpus), r);
-    }
-    later->n_rows = 0;
-}
-
 void bottleneck_free(void *state)
 {
     struct bottleneck *b = state;

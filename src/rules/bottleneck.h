@@ -52,7 +52,6 @@ struct bottleneck {
 /* The functions of a rule whose state is a struct bottleneck and whose spec is a bottleneck_spec.
  */
 void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s);
-void bottleneck_join(void *state, const struct rule_view *c, void *later);
 void bottleneck_free(void *state);
 void bottleneck_judge(const struct judge *j, struct verdict *out);
 

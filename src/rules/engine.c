@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.c - see engine.h. From top to bottom: the parts of rules, nodes, what is fed, merging, and
- * the evaluation. engine_size.c completes the verdicts. */
+/* engine.c - see engine.h. From top to bottom: the parts of rules, nodes, what is fed, and the
+ * evaluation. engine_size.c completes the verdicts. */
 #include "rules/engine.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,43 +66,6 @@ static void part_free(const struct rule *r, struct rule_part *p)
     *p = (struct rule_part){0};
 }
 
-static void part_join(const struct engine *g, const struct engine_node *n, size_t rule,
-                      struct rule_part *p, struct rule_part *later)
-{
-    const struct rule_view c = part_view(g, n, rule);
-    p->sweeps += later->sweeps;
-    p->before += later->before;
-    if (!p->state) {
-        p->state = later->state;
-        later->state = NULL;
-    } else if (later->state) {
-        rules[rule]->join(p->state, &c, later->state);
-    }
-    part_free(rules[rule], later);
-}
-
-/* ---- spans of time ---- */
-
-static void stretch_room(struct engine_node *n, size_t more)
-{
-    n->stretches = xrealloc(n->stretches, n->n_stretches + more, sizeof *n->stretches);
-}
-
-static struct stretch *stretch_now(struct engine_node *n)
-{
-    if (n->n_stretches == 0) {
-        stretch_room(n, 1);
-        n->stretches[n->n_stretches++] = (struct stretch){.first_ns = INT64_MAX};
-    }
-    return &n->stretches[n->n_stretches - 1];
-}
-
-static void saw(struct engine_node *n, wall_ns t)
-{
-    struct stretch *s = stretch_now(n);
-    s->first_ns = MIN_OF(s->first_ns, t.ns);
-}
-
 /* ---- nodes ---- */
 
 static void engine_take_facts(struct engine_node *n, const struct node_facts *facts)
@@ -147,10 +111,8 @@ size_t engine_node(struct engine *g, const struct node_facts *facts)
 
 static void engine_node_free(struct engine_node *n)
 {
-    for (size_t i = 0; i < n->n_stretches; i++)
-        for (size_t k = 0; k < RULE_N; k++)
-            part_free(rules[k], &n->stretches[i].part[k]);
-    free(n->stretches);
+    for (size_t k = 0; k < RULE_N; k++)
+        part_free(rules[k], &n->part[k]);
     free(n->left_out.v);
 }
 
@@ -226,18 +188,18 @@ static void left_out_add(struct left_out *l, struct time_range x)
     }
 }
 
-static void feed_rules(const struct engine *g, const struct engine_node *n, struct rule_part *parts,
-                       const struct sweeps *s, bool whole_job)
+static void feed_rules(const struct engine *g, struct engine_node *n, const struct sweeps *s,
+                       bool whole_job)
 {
     struct sweeps all = *s;
     all.shared = shared_begin(g->shared, s->n);
     for (size_t k = 0; k < RULE_N && s->n; k++)
         if (rules[k]->whole_job == whole_job)
-            feed_rule(g, n, k, &parts[k], &all);
+            feed_rule(g, n, k, &n->part[k], &all);
 }
 
-static void feed_sweeps(const struct engine *g, const struct engine_node *n,
-                        struct rule_part *parts, const struct sweeps *s, bool whole_job)
+static void feed_sweeps(const struct engine *g, struct engine_node *n, const struct sweeps *s,
+                        bool whole_job)
 {
     struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
     const struct left_out *l = &n->left_out;
@@ -248,34 +210,33 @@ static void feed_sweeps(const struct engine *g, const struct engine_node *n,
         if (next == from)
             continue;
         const struct sweeps piece = sweeps_cut(s, from, to, gpus);
-        feed_rules(g, n, parts, &piece, whole_job);
+        feed_rules(g, n, &piece, whole_job);
         from = next;
     }
     const struct sweeps rest = sweeps_cut(s, from, s->n, gpus);
-    feed_rules(g, n, parts, &rest, whole_job);
+    feed_rules(g, n, &rest, whole_job);
 }
 
 /* ---- steps and events ---- */
 
-static void feed_steps(const struct engine *g, const struct engine_node *n, size_t rule,
-                       struct rule_part *p, const struct rank_sight *r, const struct step *v,
-                       size_t n_v)
+static void feed_steps(const struct engine *g, struct engine_node *n, size_t rule,
+                       const struct rank_sight *r, const struct step *v, size_t n_v)
 {
     const struct rule_view c = part_view(g, n, rule);
     if (!rules[rule]->steps)
         return;
-    part_fit(rules[rule], p);
-    rules[rule]->steps(p->state, &c, r, v, n_v);
+    part_fit(rules[rule], &n->part[rule]);
+    rules[rule]->steps(n->part[rule].state, &c, r, v, n_v);
 }
 
-static void feed_told(const struct engine *g, const struct engine_node *n, size_t rule,
-                      struct rule_part *p, const struct told *v, size_t n_v)
+static void feed_told(const struct engine *g, struct engine_node *n, size_t rule,
+                      const struct told *v, size_t n_v)
 {
     const struct rule_view c = part_view(g, n, rule);
     if (!rules[rule]->told)
         return;
-    part_fit(rules[rule], p);
-    rules[rule]->told(p->state, &c, v, n_v);
+    part_fit(rules[rule], &n->part[rule]);
+    rules[rule]->told(n->part[rule].state, &c, v, n_v);
 }
 
 /* ---- what is handed in ---- */
@@ -302,76 +263,33 @@ void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s)
     n->has_sweeps = true;
     for (size_t i = 0; i < s->n_gpus; i++)
         n->has_gpu |= s->gpus[i].v[GPU_SIG_UTIL] != NULL;
-    saw(n, s->at[0]);
-    struct rule_part *parts = stretch_now(n)->part;
-    feed_sweeps(g, n, parts, s, true);
+    feed_sweeps(g, n, s, true);
     const size_t to = g->has_steps ? sweeps_from(s->at, s->n, g->loop_end.ns) : s->n;
     const struct sweeps seen = sweeps_cut(s, 0, to, gpus);
-    feed_sweeps(g, n, parts, &seen, false);
+    feed_sweeps(g, n, &seen, false);
 }
 
 void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
                   size_t n)
 {
-    struct engine_node *d = &g->nodes[node];
-    if (n == 0)
-        return;
-    saw(d, v[0].start);
-    for (size_t k = 0; k < RULE_N; k++)
-        feed_steps(g, d, k, &stretch_now(d)->part[k], r, v, n);
+    for (size_t k = 0; n && k < RULE_N; k++)
+        feed_steps(g, &g->nodes[node], k, r, v, n);
 }
 
 void engine_told(struct engine *g, size_t node, const struct told *v, size_t n)
 {
-    struct engine_node *d = &g->nodes[node];
-    if (n == 0)
-        return;
-    saw(d, v[0].at);
-    for (size_t k = 0; k < RULE_N; k++)
-        feed_told(g, d, k, &stretch_now(d)->part[k], v, n);
-}
-
-/* ---- merging ---- */
-
-/* Own stretches stay last, so that feeding goes on where it was. */
-static void node_merge(struct engine_node *n, struct engine_node *from)
-{
-    n->has_gpu |= from->has_gpu;
-    n->has_sweeps |= from->has_sweeps;
-    if (from->n_stretches == 0)
-        return;
-    stretch_now(n);
-    stretch_room(n, from->n_stretches);
-    memmove(n->stretches + from->n_stretches, n->stretches, n->n_stretches * sizeof *n->stretches);
-    memcpy(n->stretches, from->stretches, from->n_stretches * sizeof *n->stretches);
-    n->n_stretches += from->n_stretches;
-    free(from->stretches);
-    from->stretches = NULL;
-    from->n_stretches = 0;
+    for (size_t k = 0; n && k < RULE_N; k++)
+        feed_told(g, &g->nodes[node], k, v, n);
 }
 
 void engine_merge(struct engine *g, struct engine *from)
 {
     for (size_t i = 0; i < from->n_nodes; i++) {
-        const size_t k = engine_node(g, &from->nodes[i].facts); /* may move the list */
-        node_merge(&g->nodes[k], &from->nodes[i]);
+        assert(engine_node_find(g, from->nodes[i].id) == g->n_nodes);
+        *engine_node_add(g) = from->nodes[i];
     }
-}
-
-static int engine_by_time(const void *a, const void *b)
-{
-    const struct stretch *x = a, *y = b;
-    return (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
-}
-
-static void node_fold(struct engine *g, struct engine_node *n)
-{
-    stretch_now(n);
-    qsort(n->stretches, n->n_stretches, sizeof *n->stretches, engine_by_time);
-    for (size_t i = 1; i < n->n_stretches; i++)
-        for (size_t k = 0; k < RULE_N; k++)
-            part_join(g, n, k, &n->stretches[0].part[k], &n->stretches[i].part[k]);
-    n->n_stretches = 1;
+    engine_tie_texts(g);
+    from->n_nodes = 0;
 }
 
 /* ---- evaluation ---- */
@@ -402,7 +320,7 @@ static struct judged_node *judged_nodes(struct engine *g, size_t rule, struct ar
     struct judged_node *v = arena_array(a, struct judged_node, MAX_OF(g->n_nodes, 1));
     for (size_t i = 0; i < g->n_nodes; i++) {
         const struct engine_node *n = &g->nodes[i];
-        const struct rule_part *p = &n->stretches[0].part[rule];
+        const struct rule_part *p = &n->part[rule];
         v[i] = (struct judged_node){
             .facts = &n->facts,
             .state =
@@ -447,8 +365,6 @@ static void judge_rule(struct engine *g, size_t rule, const struct run_facts *ru
 void engine_judge(struct engine *g, const struct run_facts *run, struct arena *a,
                   struct verdicts *out)
 {
-    for (size_t i = 0; i < g->n_nodes; i++)
-        node_fold(g, &g->nodes[i]);
     for (size_t k = 0; k < RULE_N; k++)
         if (!rules[k]->summary)
             judge_rule(g, k, run, NULL, a, &out->v[k]);

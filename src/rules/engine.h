@@ -9,9 +9,7 @@
  * Sweeps before the first step that is no warm-up, and after the last, do not count. Where the loop
  * begins and ends is known before anything is fed, from the steps in the files (feed_run.c).
  *
- * Two engines with the same parameters and the same window that saw different nodes, or different
- * stretches of time of one node, can be merged in any order; the result is that of one which saw
- * all. The facts of a node must be the same in both. */
+ * Engines with the same parameters and the same window that saw different nodes can be merged. */
 #ifndef RULES_ENGINE_H
 #define RULES_ENGINE_H
 
@@ -36,7 +34,7 @@ void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s);
 void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
                   size_t n);
 void engine_told(struct engine *g, size_t node, const struct told *v, size_t n);
-/* Both know the window. `from` is empty afterwards. */
+/* Takes the nodes of `from`, which this one has not; `from` is empty afterwards. */
 void engine_merge(struct engine *g, struct engine *from);
 
 struct verdicts {

@@ -6,16 +6,10 @@
 #include "rules/engine.h"
 #include "rules/shared.h"
 
-/* What a rule has of one stretch of time. */
+/* What a rule has of one node. */
 struct rule_part {
     void *state;
     uint64_t sweeps, before; /* that reached it; that came too early */
-};
-
-/* One stretch of time of one node. Several only after engines were merged. */
-struct stretch {
-    int64_t first_ns; /* of anything seen in it; INT64_MAX: nothing yet */
-    struct rule_part part[RULE_N];
 };
 
 /* Times whose sweeps do not count, in order and apart from each other. */
@@ -29,8 +23,7 @@ struct engine_node {
     struct left_out left_out;
     char id[ENTITY_LEN], machine[ENTITY_LEN];
     bool has_gpu, has_sweeps;
-    struct stretch *stretches; /* what is fed goes to the last one */
-    size_t n_stretches;
+    struct rule_part part[RULE_N];
 };
 
 struct engine {

@@ -28,13 +28,6 @@ void episodes_add(struct episodes *e, wall_ns at, int64_t held_ns)
     episodes_put(e, &x);
 }
 
-void episodes_join(struct episodes *e, struct episodes *later)
-{
-    for (uint32_t i = 0; i < later->n; i++)
-        episodes_put(e, &later->v[i]);
-    episodes_free(later);
-}
-
 void episodes_free(struct episodes *e)
 {
     free(e->v);

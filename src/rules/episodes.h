@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* episodes.h - stretches of time in which something held, told moment by moment and in pieces.
  * Moments that are no further apart than the gap belong to one episode, so a day has a bounded
- * number of them; lists of different stretches of time join. */
+ * number of them. */
 #ifndef RULES_EPISODES_H
 #define RULES_EPISODES_H
 
@@ -25,7 +25,6 @@ void episodes_add(struct episodes *e, wall_ns at, int64_t held_ns);
 /* A whole one that follows all others. */
 void episodes_put(struct episodes *e, const struct episode *x);
 /* `later` follows `e` and is empty afterwards. */
-void episodes_join(struct episodes *e, struct episodes *later);
 void episodes_free(struct episodes *e);
 int64_t episodes_held_ns(const struct episodes *e);
 /* As ranges of a finding, in the arena. */

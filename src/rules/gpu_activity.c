@@ -53,29 +53,6 @@ void gpu_activity_see(struct per_gpu *g, const struct sweeps *s)
     }
 }
 
-static void level_join(struct gpu_level *l, const struct gpu_level *later)
-{
-    l->n += later->n;
-    l->tenths += later->tenths;
-}
-
-static void activity_join(void *own, const struct rule_view *c, void *its)
-{
-    struct gpu_activity *a = own, *b = its;
-    (void)c;
-    level_join(&a->util, &b->util);
-    level_join(&a->sm, &b->sm);
-    level_join(&a->tensor, &b->tensor);
-    level_join(&a->dram, &b->dram);
-    a->first_ns = a->first_ns ? a->first_ns : b->first_ns;
-    a->end_ns = MAX_OF(a->end_ns, b->end_ns);
-}
-
-void gpu_activity_join(struct per_gpu *g, const struct rule_view *c, struct per_gpu *later)
-{
-    per_gpu_join(g, later, c, activity_join);
-}
-
 /* ---- judging ---- */
 
 double gpu_level_mean(const struct gpu_level *l)

@@ -23,7 +23,6 @@ struct gpu_activity {
 };
 
 void gpu_activity_see(struct per_gpu *g, const struct sweeps *s);
-void gpu_activity_join(struct per_gpu *g, const struct rule_view *c, struct per_gpu *later);
 /* NAN: too few readings. */
 double gpu_level_mean(const struct gpu_level *l);
 /* The time that was looked at. */

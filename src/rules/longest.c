@@ -73,13 +73,6 @@ void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t
     longest_put(l, most, &x);
 }
 
-void longest_join(struct longest *l, uint32_t most, struct longest *other)
-{
-    for (uint32_t i = 0; i < other->n; i++)
-        longest_put(l, most, &other->v[i]);
-    longest_free(other);
-}
-
 static int longest_by_start(const void *a, const void *b)
 {
     const struct long_step *x = a, *y = b;

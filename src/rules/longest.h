@@ -19,8 +19,6 @@ struct longest {
 
 /* At most `most` are kept; of equal ones the earlier. `dur_ns` is how long it counts for. */
 void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t dur_ns);
-/* `other` is empty afterwards. */
-void longest_join(struct longest *l, uint32_t most, struct longest *other);
 /* Those that took more than `over_ns`, in order of time. */
 struct long_step *longest_over(const struct longest *l, double over_ns, struct arena *a, size_t *n);
 void longest_free(struct longest *l);

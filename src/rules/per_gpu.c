@@ -40,21 +40,6 @@ void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s)
     }
 }
 
-void per_gpu_join(struct per_gpu *g, struct per_gpu *later, const struct rule_view *c,
-                  void (*join)(void *own, const struct rule_view *c, void *its))
-{
-    per_gpu_fit(g, later->n, later->size);
-    for (size_t i = 0; i < later->n; i++) {
-        struct gpu_head *own = per_gpu_at(g, i), *its = per_gpu_at(later, i);
-        memcpy(own->entity, its->entity, sizeof own->entity);
-        own->most_util = MAX_OF(own->most_util, its->most_util);
-        own->most_processes = MAX_OF(own->most_processes, its->most_processes);
-        join(own, c, its);
-    }
-    free(later->v);
-    *later = (struct per_gpu){0};
-}
-
 void per_gpu_free(struct per_gpu *g, void (*free_one)(void *own))
 {
     for (size_t i = 0; free_one && i < g->n; i++)

@@ -22,10 +22,6 @@ struct per_gpu {
  * struct, which begins with a gpu_head. */
 void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s);
 void *per_gpu_at(const struct per_gpu *g, size_t i);
-/* For every GPU of `later`: room in g, the use joined, then join(own, its). `later` is empty
- * afterwards. */
-void per_gpu_join(struct per_gpu *g, struct per_gpu *later, const struct rule_view *c,
-                  void (*join)(void *own, const struct rule_view *c, void *its));
 /* free_one may be NULL. */
 void per_gpu_free(struct per_gpu *g, void (*free_one)(void *own));
 

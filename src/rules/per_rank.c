@@ -50,16 +50,6 @@ void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who
     return per_rank_settle(r, r->n - 1);
 }
 
-void per_rank_join(struct per_rank *r, size_t size, struct per_rank *later,
-                   void (*join)(void *own, void *its), void (*free_one)(void *own))
-{
-    for (size_t i = 0; i < later->n; i++) {
-        const struct rank_head *h = later->v[i];
-        join(per_rank_see(r, size, &h->who), later->v[i]);
-    }
-    per_rank_free(later, free_one);
-}
-
 void per_rank_free(struct per_rank *r, void (*free_one)(void *own))
 {
     for (size_t i = 0; i < r->n; i++) {

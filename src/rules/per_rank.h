@@ -18,10 +18,7 @@ struct per_rank {
 /* The state of that rank, made when it is new. `size` is that of the rule's struct, which begins
  * with a rank_head. A process that says its rank late keeps what it has. */
 void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who);
-/* For every rank of `later`: room in r, then join(own, its). `later` is empty afterwards;
- * free_one, which may be NULL, is called for each of its own. */
-void per_rank_join(struct per_rank *r, size_t size, struct per_rank *later,
-                   void (*join)(void *own, void *its), void (*free_one)(void *own));
+/* free_one may be NULL. */
 void per_rank_free(struct per_rank *r, void (*free_one)(void *own));
 
 #endif

@@ -28,16 +28,6 @@ void rank_time_add(struct rank_time *t, wall_ns from, const struct step *v, size
             rank_time_add_step(t, &v[i]);
 }
 
-void rank_time_join(struct rank_time *t, const struct rank_time *later)
-{
-    t->steps += later->steps;
-    t->iteration_ns += later->iteration_ns;
-    t->step_ns += later->step_ns;
-    t->between_sync_ns += later->between_sync_ns;
-    for (size_t k = 0; k < STEP_PARTS_MOST; k++)
-        t->part_ns[k] += later->part_ns[k];
-}
-
 /* ---- seconds ---- */
 
 double rank_time_iterations_s(const struct rank_time *t)

@@ -17,7 +17,6 @@ struct rank_time {
 
 /* Steps that begin before `from` do not count. */
 void rank_time_add(struct rank_time *t, wall_ns from, const struct step *v, size_t n);
-void rank_time_join(struct rank_time *t, const struct rank_time *later);
 
 double rank_time_iterations_s(const struct rank_time *t);
 /* Of the part with that name in all steps. */

@@ -62,18 +62,16 @@ static void rises_compare(struct rises *r, const struct rises_spec *spec, const 
         compare_any(r, spec, c, a, b);
 }
 
-/* A window that follows all others: the one before it has nothing to come. The first may yet grow
- * at its front, so its pair waits. */
+/* A window that follows all others: the one before it has nothing to come. */
 static void rises_append(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
                          const struct rise_window *x)
 {
-    const uint32_t n = r->n_windows;
-    if (n >= 3)
-        rises_compare(r, spec, c, &r->w[n - 2], &r->w[n - 1]);
-    if (n == RISE_WINDOWS)
-        r->w[RISE_WINDOWS - 2] = r->w[RISE_WINDOWS - 1];
-    else
+    if (r->n_windows == RISE_WINDOWS) {
+        rises_compare(r, spec, c, &r->w[0], &r->w[1]);
+        r->w[0] = r->w[1];
+    } else {
         r->n_windows++;
+    }
     r->w[r->n_windows - 1] = *x;
 }
 
@@ -123,20 +121,6 @@ void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule
     }
 }
 
-static void join_first(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
-                       const struct rise_window *x)
-{
-    struct rise_window *last = r->n_windows ? &r->w[r->n_windows - 1] : NULL;
-    if (last && last->index == x->index) {
-        last->n += x->n;
-        last->sum += x->sum;
-        last->length_ns = x->length_ns;
-        last->period_ns = x->period_ns;
-    } else {
-        rises_append(r, spec, c, x);
-    }
-}
-
 static void rises_put_all(struct rises *r, const struct rises *from)
 {
     r->compared += from->compared;
@@ -144,44 +128,16 @@ static void rises_put_all(struct rises *r, const struct rises *from)
         rises_put(r, &from->v[i]);
 }
 
-/* `later` has compared what lies between its second window and its last but one. */
-static void join_middle(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
-                        const struct rises *later)
-{
-    if (r->n_windows >= 3)
-        rises_compare(r, spec, c, &r->w[r->n_windows - 2], &r->w[r->n_windows - 1]);
-    rises_put_all(r, later);
-    r->w[2] = later->w[2];
-    r->w[3] = later->w[3];
-    r->n_windows = RISE_WINDOWS;
-}
-
-void rises_join(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
-                struct rises *later)
-{
-    if (later->n_windows > 0)
-        join_first(r, spec, c, &later->w[0]);
-    if (later->n_windows > 1)
-        rises_append(r, spec, c, &later->w[1]);
-    if (later->n_windows == 3)
-        rises_append(r, spec, c, &later->w[2]);
-    if (later->n_windows == RISE_WINDOWS)
-        join_middle(r, spec, c, later);
-    rises_free(later);
-}
-
 struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
                          const struct rule_view *c, bool short_ok)
 {
     struct rises out = {0};
-    const uint32_t n = r->n_windows;
-    if (n >= 2)
-        rises_compare(&out, spec, c, &r->w[0], &r->w[1]);
     rises_put_all(&out, r);
-    if (n >= 3)
-        rises_compare(&out, spec, c, &r->w[n - 2], &r->w[n - 1]);
-    if (short_ok && out.compared == 0 && n >= 2 && r->w[n - 2].n && r->w[n - 1].n)
-        compare_any(&out, spec, c, &r->w[n - 2], &r->w[n - 1]);
+    if (r->n_windows < RISE_WINDOWS)
+        return out;
+    rises_compare(&out, spec, c, &r->w[0], &r->w[1]);
+    if (short_ok && out.compared == 0 && r->w[0].n && r->w[1].n)
+        compare_any(&out, spec, c, &r->w[0], &r->w[1]);
     return out;
 }
 

@@ -2,9 +2,9 @@
 /* rises.h - where the mean of a window lies above that of the window before it by more than a given
  * number of percentage points.
  *
- * Windows lie side by side from where the rule begins to count. The two at each end are kept as
- * sums, because another stretch of time may add to the outermost; what lies between is compared as
- * it comes. Rises that follow each other closely are one. */
+ * Windows lie side by side from where the rule begins to count. The last two are kept as
+ * sums; a pair is compared when the next window begins. Rises that follow each other closely are
+ * one. */
 #ifndef RULES_RISES_H
 #define RULES_RISES_H
 
@@ -23,10 +23,10 @@ struct rise_window {
     int64_t sum; /* tenths of a percent */
 };
 
-enum { RISE_WINDOWS = 4 };
+enum { RISE_WINDOWS = 2 };
 
 struct rises {
-    struct rise_window w[RISE_WINDOWS]; /* first, second, last but one, last; or all there are */
+    struct rise_window w[RISE_WINDOWS]; /* the last but one and the last; or the only one */
     uint32_t n_windows;
     uint64_t compared; /* pairs next to each other that were full */
     struct rise *v;    /* in order of time */
@@ -39,10 +39,7 @@ struct rises_spec {
 
 void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
                const struct sweeps *s, const float *v);
-/* `later` follows `r` and is empty afterwards. */
-void rises_join(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
-                struct rises *later);
-/* The same, with the pairs at both ends compared too. Of a run that ended before two windows next
+/* The same, with the last pair compared too. Of a run that ended before two windows next
  * to each other were full, the last two are compared as they are: `short_ok`. The copy is the
  * caller's to free. */
 struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,

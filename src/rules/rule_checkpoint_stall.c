@@ -70,31 +70,9 @@ static void rule_checkpoint_stall_told(void *state, const struct rule_view *c, c
     }
 }
 
-static void rule_checkpoint_stall_join_rank(void *own, void *its)
-{
-    struct rule_checkpoint_stall_rank *a = own, *b = its;
-    for (uint64_t i = 0; i < MIN_OF(b->n, (uint64_t)FIRST_KEPT); i++)
-        keep_first(a, a->n + i, &b->first[i]);
-    a->n += b->n;
-    a->sum_ns += b->sum_ns;
-    a->longest_ns = MAX_OF(a->longest_ns, b->longest_ns);
-    if (b->last.at_ns >= a->last.at_ns)
-        a->last = b->last;
-    episodes_join(&a->when, &b->when);
-}
-
 static void rule_checkpoint_stall_free_rank(void *own)
 {
     episodes_free(&((struct rule_checkpoint_stall_rank *)own)->when);
-}
-
-static void rule_checkpoint_stall_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    per_rank_join(&((struct rule_checkpoint_stall_state *)state)->ranks,
-                  sizeof(struct rule_checkpoint_stall_rank),
-                  &((struct rule_checkpoint_stall_state *)later)->ranks,
-                  rule_checkpoint_stall_join_rank, rule_checkpoint_stall_free_rank);
 }
 
 static void rule_checkpoint_stall_free_state(void *state)
@@ -207,7 +185,6 @@ const struct rule rule_checkpoint_stall = {
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct rule_checkpoint_stall_state),
     .told = rule_checkpoint_stall_told,
-    .join = rule_checkpoint_stall_join,
     .free_state = rule_checkpoint_stall_free_state,
     .judge = rule_checkpoint_stall_judge,
 };

@@ -60,23 +60,9 @@ static void compile_told(void *state, const struct rule_view *c, const struct to
     }
 }
 
-static void compile_join_rank(void *own, void *its)
-{
-    struct compile_rank *b = its;
-    for (size_t i = 0; i < b->n; i++)
-        compilations_add(own, &b->v[i]);
-}
-
 static void compile_free_rank(void *own)
 {
     free(((struct compile_rank *)own)->v);
-}
-
-static void compile_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    per_rank_join(&((struct compile_state *)state)->ranks, sizeof(struct compile_rank),
-                  &((struct compile_state *)later)->ranks, compile_join_rank, compile_free_rank);
 }
 
 static void compile_free(void *state)
@@ -190,7 +176,6 @@ const struct rule rule_compile_time = {
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct compile_state),
     .told = compile_told,
-    .join = compile_join,
     .free_state = compile_free,
     .judge = compile_judge,
 };

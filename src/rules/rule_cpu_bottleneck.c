@@ -58,7 +58,6 @@ const struct rule rule_cpu_bottleneck = {
     .spec = &spec,
     .state_size = sizeof(struct bottleneck),
     .sweeps = bottleneck_sweeps,
-    .join = bottleneck_join,
     .free_state = bottleneck_free,
     .judge = bottleneck_judge,
 };

@@ -91,13 +91,6 @@ static void rule_dataloader_sweeps(void *state, const struct rule_view *c, const
                     &((struct rule_dataloader_gpu *)per_gpu_at(&t->gpus, i))->util);
 }
 
-static void rule_dataloader_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    (void)c;
-    hist_join(&((struct rule_dataloader_gpu *)own)->util,
-              &((struct rule_dataloader_gpu *)its)->util);
-}
-
 /* Of an iteration, or of the step where it has no end. */
 static int64_t length_of(const struct step *s)
 {
@@ -168,16 +161,6 @@ static void rule_dataloader_told(void *state, const struct rule_view *c, const s
         see_told(state, &v[i]);
 }
 
-static void rule_dataloader_join_rank(void *own, void *its)
-{
-    struct rule_dataloader_rank *a = own, *b = its;
-    a->steps += b->steps;
-    a->step_ns += b->step_ns;
-    a->wait_ns += b->wait_ns;
-    a->told_data |= b->told_data;
-    episodes_join(&a->when, &b->when);
-}
-
 static void rule_dataloader_free_rank(void *own)
 {
     episodes_free(&((struct rule_dataloader_rank *)own)->when);
@@ -190,24 +173,6 @@ static void rule_dataloader_free_state(void *state)
     per_gpu_free(&t->gpus, NULL);
     at_once_free(&t->at_once);
     free(t->pids);
-}
-
-static void rule_dataloader_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_dataloader_state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, rule_dataloader_join_gpu);
-    per_rank_join(&a->ranks, sizeof(struct rule_dataloader_rank), &b->ranks,
-                  rule_dataloader_join_rank, rule_dataloader_free_rank);
-    for (size_t k = 0; k < FACT_N; k++)
-        see_fact(&a->facts[k], &b->facts[k]);
-    a->starts += b->starts;
-    a->asked += b->asked;
-    a->empty += b->empty;
-    a->fetches += b->fetches;
-    a->fetch_ns += b->fetch_ns;
-    at_once_join(&a->at_once, &b->at_once);
-    for (size_t i = 0; i < b->n_pids; i++)
-        see_pid(a, b->pids[i]);
 }
 
 /* ---- judging ---- */
@@ -488,7 +453,6 @@ const struct rule rule_dataloader = {
     .sweeps = rule_dataloader_sweeps,
     .steps = rule_dataloader_steps,
     .told = rule_dataloader_told,
-    .join = rule_dataloader_join,
     .free_state = rule_dataloader_free_state,
     .judge = rule_dataloader_judge,
 };

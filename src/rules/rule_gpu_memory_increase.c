@@ -139,36 +139,6 @@ static void rule_gpu_memory_increase_told(void *state, const struct rule_view *c
     }
 }
 
-static void rule_gpu_memory_increase_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    struct rule_gpu_memory_increase_gpu *a = own, *b = its;
-    a->total = MAX_OF(a->total, b->total);
-    for (size_t k = 0; k < GPU_MEMORY_N; k++) {
-        rises_join(&a->course[k].rises, &spec, c, &b->course[k].rises);
-        trend_join(&a->course[k].trend, &b->course[k].trend);
-        hist_join(&a->course[k].mem, &b->course[k].mem);
-    }
-}
-
-static void rule_gpu_memory_increase_join_rank(void *own, void *its)
-{
-    struct rule_gpu_memory_increase_rank *a = own, *b = its;
-    add_last(a);
-    trend_join(&a->mib, &b->mib);
-    a->n += b->n;
-    a->last = b->last;
-    a->last_mib = b->last_mib;
-    a->has_last = b->has_last;
-}
-
-static void rule_gpu_memory_increase_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_gpu_memory_increase_state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, rule_gpu_memory_increase_join_gpu);
-    per_rank_join(&a->ranks, sizeof(struct rule_gpu_memory_increase_rank), &b->ranks,
-                  rule_gpu_memory_increase_join_rank, NULL);
-}
-
 static void rule_gpu_memory_increase_free(void *own)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
@@ -533,7 +503,6 @@ const struct rule rule_gpu_memory_increase = {
     .state_size = sizeof(struct rule_gpu_memory_increase_state),
     .sweeps = rule_gpu_memory_increase_sweeps,
     .told = rule_gpu_memory_increase_told,
-    .join = rule_gpu_memory_increase_join,
     .free_state = rule_gpu_memory_increase_free_state,
     .judge = rule_gpu_memory_increase_judge,
 };

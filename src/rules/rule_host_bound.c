@@ -103,29 +103,6 @@ static void host_told(void *state, const struct rule_view *c, const struct told 
     }
 }
 
-static void host_join_rank(void *own, void *its)
-{
-    struct host_rank *a = own, *b = its;
-    const uint64_t n = b->cpu.n, kept = MIN_OF(n, (uint64_t)LAST_KEPT);
-    rank_time_join(&a->time, &b->time);
-    if (a->cpu.n == 0) {
-        a->cpu = b->cpu;
-        return;
-    }
-    a->cpu.n += n - kept;
-    for (uint64_t i = n - kept; i < n; i++)
-        cpu_time_add(&a->cpu, &b->cpu.last[i % LAST_KEPT]);
-}
-
-static void host_join(void *state, const struct rule_view *c, void *later)
-{
-    struct host_state *a = state, *b = later;
-    per_rank_join(&a->ranks, sizeof(struct host_rank), &b->ranks, host_join_rank, NULL);
-    gpu_activity_join(&a->gpus, c, &b->gpus);
-    a->job_cpus += b->job_cpus;
-    a->job_cpu_sum += b->job_cpu_sum;
-}
-
 static void host_free(void *state)
 {
     per_rank_free(&((struct host_state *)state)->ranks, NULL);
@@ -314,7 +291,6 @@ const struct rule rule_host_bound = {
     .sweeps = host_sweeps,
     .steps = host_steps,
     .told = host_told,
-    .join = host_join,
     .free_state = host_free,
     .judge = host_judge,
 };

@@ -63,7 +63,6 @@ const struct rule rule_io_bottleneck = {
     .spec = &spec,
     .state_size = sizeof(struct bottleneck),
     .sweeps = bottleneck_sweeps,
-    .join = bottleneck_join,
     .free_state = bottleneck_free,
     .judge = bottleneck_judge,
 };

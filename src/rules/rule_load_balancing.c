@@ -55,24 +55,6 @@ static void rule_load_balancing_sweeps(void *state, const struct rule_view *c,
     t->period_ns = s->period_ns;
 }
 
-static void rule_load_balancing_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    (void)c;
-    hist_join(&((struct rule_load_balancing_gpu *)own)->util,
-              &((struct rule_load_balancing_gpu *)its)->util);
-}
-
-static void rule_load_balancing_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_load_balancing_state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, rule_load_balancing_join_gpu);
-    gaps_join(&a->gaps, &b->gaps);
-    if (b->period_ns) {
-        a->last_ns = b->last_ns;
-        a->period_ns = b->period_ns;
-    }
-}
-
 static void rule_load_balancing_free_state(void *state)
 {
     struct rule_load_balancing_state *t = state;
@@ -339,7 +321,6 @@ const struct rule rule_load_balancing = {
     .explained_by = explained_by,
     .state_size = sizeof(struct rule_load_balancing_state),
     .sweeps = rule_load_balancing_sweeps,
-    .join = rule_load_balancing_join,
     .free_state = rule_load_balancing_free_state,
     .judge = rule_load_balancing_judge,
 };

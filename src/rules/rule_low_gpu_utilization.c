@@ -63,21 +63,6 @@ static void rule_low_gpu_utilization_sweeps(void *state, const struct rule_view 
     }
 }
 
-static void rule_low_gpu_utilization_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    struct rule_low_gpu_utilization_gpu *a = own, *b = its;
-    windows_join(&a->windows, &spec, c, &b->windows);
-    hist_join(&a->all, &b->all);
-    a->period_ns = b->period_ns;
-}
-
-static void rule_low_gpu_utilization_join(void *state, const struct rule_view *c, void *later)
-{
-    per_gpu_join(&((struct rule_low_gpu_utilization_state *)state)->gpus,
-                 &((struct rule_low_gpu_utilization_state *)later)->gpus, c,
-                 rule_low_gpu_utilization_join_gpu);
-}
-
 static void rule_low_gpu_utilization_free(void *own)
 {
     windows_free(&((struct rule_low_gpu_utilization_gpu *)own)->windows);
@@ -205,7 +190,6 @@ const struct rule rule_low_gpu_utilization = {
     .explained_by = explained_by,
     .state_size = sizeof(struct rule_low_gpu_utilization_state),
     .sweeps = rule_low_gpu_utilization_sweeps,
-    .join = rule_low_gpu_utilization_join,
     .free_state = rule_low_gpu_utilization_free_state,
     .judge = rule_low_gpu_utilization_judge,
 };

@@ -26,13 +26,6 @@ static void rule_max_initialization_time_told(void *state, const struct rule_vie
     ((struct rule_max_initialization_time_state *)state)->heard |= n > 0;
 }
 
-static void rule_max_initialization_time_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    ((struct rule_max_initialization_time_state *)state)->heard |=
-        ((struct rule_max_initialization_time_state *)later)->heard;
-}
-
 /* ---- judging ---- */
 
 static bool was_heard(const struct judge *j)
@@ -111,6 +104,5 @@ const struct rule rule_max_initialization_time = {
     .whole_job = true,
     .state_size = sizeof(struct rule_max_initialization_time_state),
     .told = rule_max_initialization_time_told,
-    .join = rule_max_initialization_time_join,
     .judge = rule_max_initialization_time_judge,
 };

@@ -113,27 +113,10 @@ static void rule_step_outlier_told(void *state, const struct rule_view *c, const
             seconds_mark(&t->when[BY_CHECKPOINT], v[i].at, v[i].dur_ns);
 }
 
-static void rule_step_outlier_join_rank(void *own, void *its)
-{
-    for (size_t m = 0; m < MODE_N; m++)
-        step_spread_join(&((struct rule_step_outlier_rank *)own)->mode[m],
-                         &((struct rule_step_outlier_rank *)its)->mode[m]);
-}
-
 static void rule_step_outlier_free_rank(void *own)
 {
     for (size_t m = 0; m < MODE_N; m++)
         step_spread_free(&((struct rule_step_outlier_rank *)own)->mode[m]);
-}
-
-static void rule_step_outlier_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_step_outlier_state *a = state, *b = later;
-    (void)c;
-    per_rank_join(&a->ranks, sizeof(struct rule_step_outlier_rank), &b->ranks,
-                  rule_step_outlier_join_rank, rule_step_outlier_free_rank);
-    for (size_t k = 0; k < BY_N; k++)
-        seconds_join(&a->when[k], &b->when[k]);
 }
 
 static void rule_step_outlier_free_state(void *state)
@@ -502,7 +485,6 @@ const struct rule rule_step_outlier = {
     .sweeps = rule_step_outlier_sweeps,
     .steps = rule_step_outlier_steps,
     .told = rule_step_outlier_told,
-    .join = rule_step_outlier_join,
     .free_state = rule_step_outlier_free_state,
     .judge = rule_step_outlier_judge,
 };

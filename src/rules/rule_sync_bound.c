@@ -73,20 +73,6 @@ static void sync_told(void *state, const struct rule_view *c, const struct told 
     }
 }
 
-static void sync_join_rank(void *own, void *its)
-{
-    struct sync_rank *a = own, *b = its;
-    rank_time_join(&a->time, &b->time);
-    a->hooks_measure |= b->hooks_measure;
-}
-
-static void sync_join(void *state, const struct rule_view *c, void *later)
-{
-    struct sync_state *a = state, *b = later;
-    per_rank_join(&a->ranks, sizeof(struct sync_rank), &b->ranks, sync_join_rank, NULL);
-    gpu_activity_join(&a->gpus, c, &b->gpus);
-}
-
 static void sync_free(void *state)
 {
     per_rank_free(&((struct sync_state *)state)->ranks, NULL);
@@ -230,7 +216,6 @@ const struct rule rule_sync_bound = {
     .sweeps = sync_sweeps,
     .steps = sync_steps,
     .told = sync_told,
-    .join = sync_join,
     .free_state = sync_free,
     .judge = sync_judge,
 };

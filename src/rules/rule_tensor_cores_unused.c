@@ -43,12 +43,6 @@ static void tensor_sweeps(void *state, const struct rule_view *c, const struct s
     gpu_activity_see(&((struct tensor_state *)state)->gpus, s);
 }
 
-static void tensor_join(void *state, const struct rule_view *c, void *later)
-{
-    gpu_activity_join(&((struct tensor_state *)state)->gpus, c,
-                      &((struct tensor_state *)later)->gpus);
-}
-
 static void tensor_free(void *state)
 {
     per_gpu_free(&((struct tensor_state *)state)->gpus, NULL);
@@ -149,7 +143,6 @@ const struct rule rule_tensor_cores_unused = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct tensor_state),
     .sweeps = tensor_sweeps,
-    .join = tensor_join,
     .free_state = tensor_free,
     .judge = tensor_judge,
 };

@@ -140,12 +140,6 @@ void seconds_add_all(struct seconds *s, const struct seconds *other)
     }
 }
 
-void seconds_join(struct seconds *s, struct seconds *other)
-{
-    seconds_add_all(s, other);
-    seconds_free(other);
-}
-
 void seconds_free(struct seconds *s)
 {
     free(s->v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seconds.h - a set of seconds of wall time: when something held, or was heard of. A day takes at
- * most 11 kB, and sets join in any order. */
+ * most 11 kB. */
 #ifndef RULES_SECONDS_H
 #define RULES_SECONDS_H
 
@@ -34,7 +34,6 @@ int64_t seconds_next(const struct seconds *s, int64_t second);
 /* The first one from `second` on that is not in the set: cheap where many stand side by side. */
 int64_t seconds_pause(const struct seconds *s, int64_t second);
 /* `other` is empty afterwards. */
-void seconds_join(struct seconds *s, struct seconds *other);
 void seconds_add_all(struct seconds *s, const struct seconds *other);
 void seconds_free(struct seconds *s);
 

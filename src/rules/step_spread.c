@@ -44,26 +44,6 @@ void step_spread_add(struct step_spread *x, const struct step *s)
     x->first = *s;
 }
 
-void step_spread_join(struct step_spread *x, struct step_spread *other)
-{
-    x->n += other->n;
-    x->sum_us += other->sum_us;
-    x->sum_us2 += other->sum_us2;
-    for (size_t i = 0; i < STEP_PARTS_MOST; i++)
-        x->part_us[i] += other->part_us[i];
-    x->between_us += other->between_us;
-    longest_join(&x->longest, LONGEST_KEPT, &other->longest);
-    if (!x->quantiles) {
-        x->quantiles = other->quantiles;
-        other->quantiles = NULL;
-    } else if (other->quantiles) {
-        loghist_join(x->quantiles, other->quantiles);
-    }
-    if (other->some)
-        step_spread_add(x, &other->first);
-    step_spread_free(other);
-}
-
 void step_spread_free(struct step_spread *x)
 {
     longest_free(&x->longest);

@@ -29,7 +29,6 @@ struct step_spread {
 /* A step that was not cut. */
 void step_spread_add(struct step_spread *x, const struct step *s);
 /* `other` is empty afterwards. */
-void step_spread_join(struct step_spread *x, struct step_spread *other);
 void step_spread_free(struct step_spread *x);
 
 /* Seconds; NAN when there are none. */

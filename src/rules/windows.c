@@ -73,11 +73,15 @@ static struct rule_window *latest(struct windows *w)
     return w->last ? w->last : w->first;
 }
 
-/* The last one has nothing to come. */
-static void end_last(struct windows *w, const struct windows_spec *spec, const struct rule_view *c)
+/* The latest one has nothing to come. */
+static void windows_end_latest(struct windows *w, const struct windows_spec *spec,
+                               const struct rule_view *c)
 {
     if (w->last)
         judge_if_full(w, spec, c, w->last);
+    else if (w->first && !w->first_ended)
+        judge_if_full(w, spec, c, w->first);
+    w->first_ended = w->first != NULL;
     free(w->last);
     w->last = NULL;
 }
@@ -86,12 +90,8 @@ static void end_last(struct windows *w, const struct windows_spec *spec, const s
 static void windows_append(struct windows *w, const struct windows_spec *spec,
                            const struct rule_view *c, struct rule_window *x)
 {
-    if (!w->first) {
-        w->first = x;
-        return;
-    }
-    end_last(w, spec, c);
-    w->last = x;
+    windows_end_latest(w, spec, c);
+    *(w->first ? &w->last : &w->first) = x;
 }
 
 static bool same_window(const struct windows_extent *a, const struct windows_extent *b)
@@ -142,7 +142,7 @@ static bool find_tenths(const struct windows_spec *spec, const struct sweeps *s,
     return true;
 }
 
-/* No other stretch of time can add to it. */
+/* It begins and ends in the batch. */
 static bool is_between(struct windows *w, const struct windows_piece *p, const struct sweeps *s)
 {
     return w->first && !same_window(&latest(w)->is, &p->window) && p->to < s->n;
@@ -153,7 +153,7 @@ static void judge_between(struct windows *w, const struct windows_spec *spec,
                           const struct readings *all)
 {
     struct readings cols[WINDOW_COLUMNS_MOST];
-    end_last(w, spec, c);
+    windows_end_latest(w, spec, c);
     p->window.n = p->to - p->from;
     if (!windows_is_full(&p->window))
         return;
@@ -191,43 +191,6 @@ void windows_add(struct windows *w, const struct windows_spec *spec, const struc
     }
 }
 
-static void windows_add_counts(struct windows *w, struct windows *later)
-{
-    w->judged += later->judged;
-    for (size_t k = 0; k < WINDOW_CLASSES; k++) {
-        w->in_class[k] += later->in_class[k];
-        episodes_join(&w->episodes[k], &later->episodes[k]);
-    }
-}
-
-static void join_window(struct rule_window *x, const struct rule_window *other, size_t columns)
-{
-    x->is.n += other->is.n;
-    for (size_t k = 0; k < columns; k++)
-        hist_join(&x->h[k], &other->h[k]);
-}
-
-void windows_join(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
-                  struct windows *later)
-{
-    struct rule_window *x = later->first;
-    if (!x)
-        return;
-    struct rule_window *end = latest(w);
-    if (end && same_window(&end->is, &x->is)) {
-        join_window(end, x, spec->columns);
-        free(x);
-    } else {
-        windows_append(w, spec, c, x);
-    }
-    if (later->last && w->last) /* what lies between goes before what `later` has judged */
-        end_last(w, spec, c);
-    windows_add_counts(w, later);
-    if (later->last)
-        windows_append(w, spec, c, later->last);
-    *later = (struct windows){0};
-}
-
 static void copy_counts(struct windows *to, const struct windows *from)
 {
     to->judged = from->judged;
@@ -240,27 +203,30 @@ static void copy_counts(struct windows *to, const struct windows *from)
     }
 }
 
+/* Of a short run: all that there is, as if it were one window. */
+static void windows_judge_short(struct windows *out, const struct windows *w,
+                                const struct windows_spec *spec, const struct rule_view *c)
+{
+    struct rule_window *all = window_copy(w->first, spec->columns);
+    for (size_t k = 0; w->last && k < spec->columns; k++)
+        hist_join(&all->h[k], &w->last->h[k]);
+    all->is.n += w->last ? w->last->is.n : 0;
+    if ((int64_t)all->is.n * all->is.period_ns >= all->is.length_ns / 10)
+        judge_window(out, spec, c, all);
+    free(all);
+}
+
 struct windows windows_ended(const struct windows *w, const struct windows_spec *spec,
                              const struct param_value *p, wall_ns from, bool short_ok)
 {
     struct windows out = {0};
     const struct rule_view c = {.p = p, .from = from};
-    if (w->first)
-        judge_if_full(&out, spec, &c, w->first);
-    struct windows middle = {0};
-    copy_counts(&middle, w);
-    windows_add_counts(&out, &middle);
-    if (w->last)
-        judge_if_full(&out, spec, &c, w->last);
-    if (out.judged == 0 && short_ok && w->first) {
-        struct rule_window *all = window_copy(w->first, spec->columns);
-        if (w->last)
-            join_window(all, w->last, spec->columns);
-        if ((int64_t)all->is.n * all->is.period_ns >= all->is.length_ns / 10)
-            judge_window(&out, spec, &c, all);
-        free(all);
-    }
-    windows_free(&middle);
+    const struct rule_window *x = w->last ? w->last : w->first_ended ? NULL : w->first;
+    copy_counts(&out, w);
+    if (x)
+        judge_if_full(&out, spec, &c, x);
+    if (out.judged == 0 && short_ok && w->first)
+        windows_judge_short(&out, w, spec, &c);
     return out;
 }
 
@@ -268,11 +234,6 @@ uint64_t windows_needed(const struct param_value *window, int64_t period_ns, boo
 {
     const int64_t points = param_points(window, MAX_OF(period_ns, 1));
     return (uint64_t)(ended ? MAX_OF((points + 9) / 10, 1) : points);
-}
-
-uint64_t windows_held(const struct windows *w)
-{
-    return (w->first ? w->first->is.n : 0) + (w->last ? w->last->is.n : 0);
 }
 
 void windows_free(struct windows *w)
