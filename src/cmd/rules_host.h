@@ -3,7 +3,7 @@
 #ifndef CMD_RULES_HOST_H
 #define CMD_RULES_HOST_H
 
-#include "rules/verdict_read.h"
+#include "rules/verdict_json.h"
 
 struct rules_host_ask {
     const char *const *files; /* of the rules, one at least */

@@ -15,7 +15,7 @@
 #include "cmd/own_rules.h"
 #include "query/run.h"
 #include "report/report.h"
-#include "rules/findings_file.h"
+#include "rules/verdict_json.h"
 #include "rules/rightsize.h"
 #include "tables/stepview.h"
 #include "tables/verdict_words.h"

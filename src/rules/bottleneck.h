@@ -8,10 +8,15 @@
 #ifndef RULES_BOTTLENECK_H
 #define RULES_BOTTLENECK_H
 
-#include "rules/episodes.h"
-#include "rules/per_gpu.h"
+#include "rules/per_entity.h"
+#include "rules/windows.h"
 
 enum { BOTTLENECK_HOTS = 3 };
+
+struct bottleneck_gpu {
+    struct gpu_head head;
+    int64_t waited_ns; /* it was low while the node was hot */
+};
 
 /* One way to be hot. */
 struct bottleneck_hot {

@@ -4,7 +4,7 @@
 #define RULES_ENGINE_INTERNAL_H
 
 #include "rules/engine.h"
-#include "rules/shared.h"
+#include "rules/values.h"
 
 /* What a rule has of one node. */
 struct rule_part {

@@ -5,11 +5,11 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/boxes.h"
-#include "rules/enough.h"
-#include "rules/gpu_memory.h"
-#include "rules/per_gpu.h"
-#include "rules/shared.h"
+#include "rules/gpu_activity.h"
+#include "rules/hist.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
+#include "rules/values.h"
 #include "rules/windows.h"
 
 enum { CPU_P95, GPU_P95, MEM_P95, PATIENCE, WINDOW };

@@ -10,8 +10,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
 #include "rules/gpu_activity.h"
+#include "rules/judging.h"
 
 enum { TENSOR, DRAM };
 

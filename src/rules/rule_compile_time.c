@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 
 enum { THRESHOLD, LEAST_S };
 

@@ -10,12 +10,11 @@
 
 #include "base/mem.h"
 #include "query/steps.h"
-#include "rules/at_once.h"
-#include "rules/episodes.h"
 #include "rules/judging.h"
-#include "rules/per_gpu.h"
-#include "rules/per_rank.h"
-#include "rules/shared.h"
+#include "rules/per_entity.h"
+#include "rules/seconds.h"
+#include "rules/values.h"
+#include "rules/windows.h"
 
 enum { MIN_SHARE, MAX_SHARE, WAIT };
 

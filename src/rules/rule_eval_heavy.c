@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/episodes.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
+#include "rules/windows.h"
 
 enum { THRESHOLD };
 

@@ -8,16 +8,13 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "rules/boxes.h"
-#include "rules/enough.h"
-#include "rules/gpu_memory.h"
+#include "rules/gpu_activity.h"
+#include "rules/hist.h"
 #include "rules/judging.h"
-#include "rules/per_gpu.h"
-#include "rules/per_rank.h"
-#include "rules/rises.h"
-#include "rules/shared.h"
+#include "rules/per_entity.h"
 #include "rules/trend.h"
 #include "rules/values.h"
+#include "rules/windows.h"
 
 enum { INCREASE, PATIENCE, WINDOW };
 

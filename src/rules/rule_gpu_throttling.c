@@ -5,10 +5,10 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/enough.h"
-#include "rules/episodes.h"
-#include "rules/per_gpu.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
 #include "rules/values.h"
+#include "rules/windows.h"
 
 enum { THRESHOLD };
 

@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"
-#include "rules/rank_time.h"
 
 enum { CPU, GPU, SM, WAIT, DATA };
 

@@ -4,7 +4,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/enough.h"
+#include "rules/judging.h"
 #include "rules/trend.h"
 #include "rules/values.h"
 

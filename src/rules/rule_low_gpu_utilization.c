@@ -3,10 +3,10 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/boxes.h"
-#include "rules/enough.h"
-#include "rules/per_gpu.h"
-#include "rules/shared.h"
+#include "rules/hist.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
+#include "rules/values.h"
 #include "rules/windows.h"
 
 enum { P95, P5, WINDOW, PATIENCE };

@@ -11,7 +11,7 @@
 #include "base/percents.h"
 #include "query/steps.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 
 /* Shares from which a sentence is worth it. */
 static const double OTHERS_HIGH = 0.25, PASS_HIGH = 0.7;

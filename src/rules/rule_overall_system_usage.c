@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
 #include "rules/hist.h"
 #include "rules/judging.h"
-#include "rules/loghist.h"
-#include "rules/per_gpu.h"
-#include "rules/shared.h"
+#include "rules/per_entity.h"
+#include "rules/values.h"
 
 enum { LEAST = 2 };
 

@@ -7,11 +7,11 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "rules/hist.h"
 #include "rules/judging.h"
-#include "rules/loghist.h"
-#include "rules/longest.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 #include "rules/seconds.h"
+#include "rules/step_spread.h"
 
 enum { THRESHOLD, FACTOR };
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "query/steps.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 #include "rules/seconds.h"
 #include "rules/step_spread.h"
 #include "rules/values.h"

@@ -15,10 +15,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"
-#include "rules/rank_time.h"
 
 enum { THRESHOLD, GPU };
 

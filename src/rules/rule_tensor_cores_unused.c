@@ -8,10 +8,8 @@
 
 #include "base/mem.h"
 #include "query/gpu_peaks.h"
-#include "rules/enough.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"
-#include "rules/rank_time.h"
 
 enum { SM, TENSOR, DRAM };
 

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
-#include "rules/per_gpu.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
 #include "rules/values.h"
 
 enum { PATIENCE };

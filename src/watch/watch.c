@@ -17,7 +17,7 @@
 #include "agent/thread.h"
 #include "base/mem.h"
 #include "rules/feed_run.h"
-#include "rules/findings_file.h"
+#include "rules/verdict_json.h"
 #include "run/rundir.h"
 #include "watch/actions.h"
 #include "watch/details.h"

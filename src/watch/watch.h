@@ -11,7 +11,7 @@
 #include "agent/helper.h"
 #include "query/run.h"
 #include "rules/params.h"
-#include "rules/verdict_read.h"
+#include "rules/verdict_json.h"
 #include "watch/action.h"
 
 struct watch_ask {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rules/episodes.h"
+#include "rules/windows.h"
 #include "test.h"
 
 static wall_ns s(int64_t seconds)

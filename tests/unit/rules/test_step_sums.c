@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rules on steps and events keep: sums, sets and the longest. */
 #include "base/mem.h"
-#include "rules/at_once.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 #include "rules/seconds.h"
 #include "rules/step_spread.h"
 #include "test.h"
