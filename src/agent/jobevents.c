@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "agent/helper.h"
-#include "agent/proclabel.h"
+#include "agent/jobinfo.h"
 #include "agent/spans.h"
 #include "agent/thread.h"
 #include "base/mem.h"

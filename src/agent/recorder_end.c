@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/jobinfo.h"
 #include "agent/keeper.h"
-#include "agent/proclabel.h"
 #include "agent/recorder_internal.h"
 #include "base/human.h"
 #include "base/mem.h"

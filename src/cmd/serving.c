@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/aside.h"
+#include "agent/helper.h"
 
 int serving_check_page(struct err *e)
 {

@@ -217,7 +217,7 @@ struct verdict custom_verdict(const char *name, const char *description, const c
 
 /* ==== evaluation ==== */
 
-/* a custom rule over a run. See custom.h. */
+/* A custom rule over a run. */
 
 /* One series in windows. */
 struct custom_check_judging {

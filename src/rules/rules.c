@@ -25,7 +25,7 @@ const char *rule_title(const char *name)
     return r ? r->title : name;
 }
 
-/* which events reach rules as `struct told`. */
+/* Which events reach rules as `struct told`. */
 
 bool rules_are_told(enum event_id id)
 {

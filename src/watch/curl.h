@@ -8,8 +8,11 @@
 #ifndef WATCH_CURL_H
 #define WATCH_CURL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 struct mail;
@@ -22,5 +25,26 @@ MUST_CHECK int curl_post(const char *url, const char *ca, const void *json, size
 /* Delivers the message of mail_message to the mail's server, with TLS as the mail says. */
 MUST_CHECK int curl_mail(const struct mail *m, const char *ca, const void *message, size_t n,
                          struct err *e);
+
+/* ---- the text of a mail ---- */
+
+/* The text of a mail, and where it goes. curl.h delivers it. */
+
+struct mail {
+    const char *host;
+    int port;
+    bool starttls, tls;
+    const char *user, *password; /* user NULL: none */
+    const char *from;
+    const char *const *to;
+    size_t n_to;
+};
+
+/* Whether it is an address that may stand between < and >: no spaces, no control characters. */
+bool mail_is_address(const char *text);
+/* Header and text with the ends of lines that mail has; `json` becomes an attachment. The caller
+ * frees it. */
+struct buf mail_message(const struct mail *m, const char *subject, const char *text,
+                        const char *json, wall_ns now);
 
 #endif

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/aside.h"
-#include "agent/net.h"
+#include "agent/helper.h"
+#include "agent/http.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"

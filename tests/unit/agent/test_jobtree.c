@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/jobtree.h"
+#include "agent/job.h"
 #include "test.h"
 
 TEST(a_stat_line_is_read_whatever_the_name_is)

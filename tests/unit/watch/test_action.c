@@ -9,7 +9,7 @@
 #include "rules/rule.h"
 #include "test.h"
 #include "watch/actions.h"
-#include "watch/mail.h"
+#include "watch/curl.h"
 #include "watch/runner.h"
 
 /* ---- as written ---- */

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launcher.c - see launcher.h. One row per launcher, innermost first: the program that started the
- * process knows its rank, the scheduler around it only knows its own tasks. */
-#include "agent/launcher.h"
+/* jobinfo.c - see jobinfo.h. */
+#include "agent/jobinfo.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/arena.h"
+#include "base/file.h"
 #include "base/mem.h"
+#include "config/script.h"
+#include "run/run_names.h"
+
+/* ==== launchers ==== */
 
 #define UNKNOWN                                                                                    \
     ((struct launcher){.rank = -1,                                                                 \
@@ -278,4 +286,241 @@ void launcher_find(struct launcher *out, launcher_env env, void *ctx)
     for (size_t i = 0; i < COUNT_OF(schedulers); i++)
         if (launcher_first_of(&a, schedulers[i].job_id, NULL, 0))
             take_scheduler(out, &schedulers[i], &a);
+}
+
+/* ==== names of runs and nodes ==== */
+
+/* Programs that say little about what runs: their script does. */
+static bool runname_is_interpreter(const char *name)
+{
+    static const char *const words[] = {"python", "torchrun", "bash",       "sh",       "dash",
+                                        "perl",   "ruby",     "accelerate", "deepspeed"};
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        const size_t n = strlen(words[i]);
+        /* "python3.11" too, but not "shuffle". */
+        if (strncmp(name, words[i], n) == 0 && strspn(name + n, "0123456789.") == strlen(name + n))
+            return true;
+    }
+    return false;
+}
+
+void run_name_of(char out[RUN_NAME_LEN], const char *const command[])
+{
+    const char *name = command[0] ? path_base(command[0]) : "";
+    if (runname_is_interpreter(name)) {
+        const struct script script = script_find(command + 1);
+        name = script.name ? path_base(script.name) : name;
+    }
+    name_sanitize(out, RUN_NAME_LEN, name);
+    char *dot = strrchr(out, '.');
+    if (dot && dot != out && strlen(dot) == 3 && isalpha((unsigned char)dot[1]))
+        *dot = 0;
+    if (!*out)
+        snprintf(out, RUN_NAME_LEN, "run");
+}
+
+bool run_id_of_launcher(char out[RUN_ID_LEN], const struct launcher *l, const char *name)
+{
+    char text[RUN_ID_LEN + 2 * LAUNCHER_TEXT];
+    /* A batch script's job id is that of all its starts, so it needs the step to be one start. */
+    const bool several =
+        l->world_size > 1 ||
+        (l->nodes > 1 && (*l->step || l->rank >= 0 || strcmp(l->name, "sagemaker") == 0));
+    if (!several || !*l->job_id)
+        return false;
+    snprintf(text, sizeof text, "%s-%s%s%s", name, l->job_id, *l->step ? "." : "", l->step);
+    name_sanitize(out, RUN_ID_LEN, text);
+    return *out != 0;
+}
+
+void node_id_default(char out[NODE_ID_LEN], const char *host, const struct launcher *l)
+{
+    char text[NODE_ID_LEN * 2];
+    if (l->local_rank > 0 || (l->local_rank == 0 && l->local_size > 1))
+        snprintf(text, sizeof text, "%.*s-%lld", NODE_ID_LEN - 8, host, (long long)l->local_rank);
+    else
+        snprintf(text, sizeof text, "%.*s", NODE_ID_LEN - 1, host);
+    name_sanitize(out, NODE_ID_LEN, text);
+    if (!*out)
+        snprintf(out, NODE_ID_LEN, "node");
+}
+
+/* ==== the commit ==== */
+
+/* HEAD is a commit or "ref: <name>"; the name is a file under the common
+ * folder, or a line of packed-refs there. */
+
+enum { SMALL_FILE = 64 * 1024, PACKED_REFS = 64 * 1024 * 1024, REF_HOPS = 5 };
+
+struct repo {
+    char folder[PATH_LEN]; /* HEAD of this worktree */
+    char common[PATH_LEN]; /* refs of the repository */
+};
+
+static bool is_commit(const char *s)
+{
+    size_t n = 0;
+    while (isxdigit((unsigned char)s[n]))
+        n++;
+    return s[n] == 0 && (n == 40 || n == 64);
+}
+
+/* First line of a small file, without the newline; NULL when it cannot be read. */
+static const char *first_line(const char *path, struct arena *a)
+{
+    struct err e;
+    char *text;
+    size_t len;
+    if (file_read(path, SMALL_FILE, a, &text, &len, &e))
+        return NULL;
+    text[strcspn(text, "\r\n")] = 0;
+    return text;
+}
+
+/* `name` as it is when absolute, else under `folder`. */
+static int below(char *out, const char *folder, const char *name)
+{
+    struct err e;
+    return name[0] == '/' ? path_join(out, &e, "%s", name)
+                          : path_join(out, &e, "%s/%s", folder, name);
+}
+
+static bool open_git(struct repo *r, const char *folder, const char *git, struct arena *a)
+{
+    struct stat st;
+    if (stat(git, &st) < 0)
+        return false;
+    const char *line = S_ISREG(st.st_mode) ? first_line(git, a) : NULL;
+    if (line && strncmp(line, "gitdir: ", 8) != 0)
+        return false;
+    if (below(r->folder, folder, line ? line + 8 : git))
+        return false;
+    char path[PATH_LEN];
+    struct err e;
+    if (path_join(path, &e, "%s/commondir", r->folder))
+        return false;
+    const char *common = first_line(path, a);
+    return below(r->common, r->folder, common ? common : r->folder) == 0;
+}
+
+static bool find_repo(struct repo *r, const char *folder, struct arena *a)
+{
+    char dir[PATH_LEN], git[PATH_LEN];
+    struct err e;
+    if (path_join(dir, &e, "%s", folder))
+        return false;
+    for (;;) {
+        if (path_join(git, &e, "%s/.git", dir) == 0 && open_git(r, dir, git, a))
+            return true;
+        char *slash = strrchr(dir, '/');
+        if (!slash)
+            return false;
+        *slash = 0;
+    }
+}
+
+static bool packed_ref(const struct repo *r, const char *name, char *out, struct arena *a)
+{
+    char path[PATH_LEN];
+    struct err e;
+    char *text, *save = NULL;
+    size_t len;
+    if (path_join(path, &e, "%s/packed-refs", r->common) ||
+        file_read(path, PACKED_REFS, a, &text, &len, &e))
+        return false;
+    for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+        char *space = strchr(l, ' ');
+        if (!space || strcmp(space + 1, name) != 0)
+            continue;
+        *space = 0;
+        if (!is_commit(l))
+            return false;
+        snprintf(out, GIT_COMMIT_LEN, "%s", l);
+        return true;
+    }
+    return false;
+}
+
+static void gitinfo_resolve(const struct repo *r, const char *name, char *out, struct arena *a)
+{
+    char path[PATH_LEN];
+    struct err e;
+    /* HEAD belongs to the worktree; what it names belongs to the repository. */
+    const char *where = r->folder;
+    for (int hop = 0; hop < REF_HOPS; hop++) {
+        if (strstr(name, "..") || path_join(path, &e, "%s/%s", where, name))
+            return;
+        const char *line = first_line(path, a);
+        if (line && is_commit(line)) {
+            snprintf(out, GIT_COMMIT_LEN, "%s", line);
+            return;
+        }
+        if (!line || strncmp(line, "ref: ", 5) != 0) {
+            packed_ref(r, name, out, a);
+            return;
+        }
+        name = line + 5;
+        where = r->common;
+    }
+}
+
+void git_commit_of(const char *folder, char out[GIT_COMMIT_LEN])
+{
+    struct arena a = {0};
+    struct repo r;
+    out[0] = 0;
+    if (find_repo(&r, folder, &a))
+        gitinfo_resolve(&r, "HEAD", out, &a);
+    arena_free(&a);
+}
+
+/* ==== names of processes ==== */
+
+enum { ARGS_MOST = 64 * 1024 };
+
+static bool proclabel_is_interpreter(const char *program)
+{
+    return strncmp(program, "python", 6) == 0;
+}
+
+/* Of `python -u -m pkg.train --lr 1`: "python -m pkg.train". Options before the script are left
+ * out; -m and -c show how the program was found. */
+static void add_script(char *out, size_t size, const char *p, const char *end)
+{
+    for (; p < end; p += strlen(p) + 1) {
+        const size_t used = strlen(out);
+        if (strcmp(p, "-c") == 0) {
+            snprintf(out + used, size - used, " -c");
+            return;
+        }
+        if (strcmp(p, "-m") == 0 && p + 3 < end) {
+            snprintf(out + used, size - used, " -m %s", p + 3);
+            return;
+        }
+        if (*p == '-')
+            continue;
+        snprintf(out + used, size - used, " %s", path_base(p));
+        return;
+    }
+}
+
+void command_label(char *out, size_t size, const char *args, size_t len)
+{
+    const char *end = args + len;
+    snprintf(out, size, "%s", path_base(args));
+    if (proclabel_is_interpreter(out))
+        add_script(out, size, args + strlen(args) + 1, end);
+}
+
+void process_label(char *out, size_t size, const char *proc, uint32_t pid)
+{
+    char path[PATH_LEN], *text;
+    struct arena a = {0};
+    struct err ignored;
+    size_t len;
+    snprintf(out, size, "process %" PRIu32, pid);
+    if (proc && path_join(path, &ignored, "%s/%" PRIu32 "/cmdline", proc, pid) == 0 &&
+        file_read(path, ARGS_MOST, &a, &text, &len, &ignored) == 0 && len > 0 && *text)
+        command_label(out, size, text, len);
+    arena_free(&a);
 }
