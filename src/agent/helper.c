@@ -194,15 +194,15 @@ bool helper_wait(struct helper *h, enum helper_kind request, enum helper_kind an
     while (h && !h->gone) {
         const int got = helper_receive(h, &m);
         const int64_t left_ns = mono_diff(until, clock_mono());
-        if (got > 0 && m.kind == answer)
-            return true;
         if (got > 0 && m.kind == HELPER_AGAIN)
             helper_request(h, request);
         else if (got > 0)
             h->on_message(h->ctx, &m);
-        else if (wait_ns >= 0 && left_ns <= 0)
+        if (got > 0 && m.kind == answer)
+            return true;
+        if (got == 0 && wait_ns >= 0 && left_ns <= 0)
             return false;
-        else if (got == 0)
+        if (got == 0)
             helper_poll(h, wait_ns < 0 ? -1 : left_ns);
     }
     return false;

@@ -46,6 +46,12 @@ struct helper_stop_job {
     int64_t grace_ns;
 };
 
+/* CPU time of all processes of the helper. */
+struct helper_cost {
+    double run_s; /* while the job ran */
+    double all_s;
+};
+
 struct helper_message {
     enum helper_kind kind;
     union {
@@ -53,6 +59,7 @@ struct helper_message {
         struct mark mark;
         struct loss loss;
         struct helper_stop_job stop;
+        struct helper_cost cost; /* of HELPER_DONE */
     };
 };
 

@@ -19,17 +19,10 @@
 #include "record/record.h"
 #include "store/writer.h"
 
-/* gives back memory that is not needed for a while. */
-
-/* For after the start, and after work that is done once a minute: its code would lie in memory for
- * good otherwise, a megabyte of it in a recorder of four. What is needed again comes back from the
- * page cache, a few pages at a time. */
-void shed_idle_code(void);
-
 /* ==== memory ==== */
 
 /* Code is never written to, so all of it is as the file has it. */
-static void shed_line(const char *line)
+static void recorder_unmap_line(const char *line)
 {
     uintptr_t from, to;
     char may[5], path[2];
@@ -38,20 +31,21 @@ static void shed_line(const char *line)
         madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
-void shed_idle_code(void)
+/* For after the start: its code would stay in memory for good otherwise, a megabyte of it in a
+ * recorder of four. What is needed again comes back from the page cache, a few pages at a time. */
+static void recorder_unmap_code(void)
 {
     char line[512];
     FILE *f = fopen("/proc/self/maps", "re");
     while (f && fgets(line, sizeof line, f))
-        shed_line(line);
+        recorder_unmap_line(line);
     if (f)
         fclose(f);
 }
 
 /* ==== the helper process ==== */
 
-/* the recorder's side of the helper process: what that reports is written, said
- * or done here, in the recorder's main thread. */
+/* What it reports is written, printed or done here, in the recorder's main thread. */
 
 /* For a last evaluation, and for actions that are still at work. */
 #define END_NS (25 * NS_PER_S)
@@ -88,6 +82,9 @@ static void recorder_on_message(void *ctx, const struct helper_message *m)
     case HELPER_STOP:
         recorder_stop_by_rule(r, &m->stop);
         break;
+    case HELPER_DONE:
+        r->helper_cost = m->cost;
+        break;
     default:
         break;
     }
@@ -115,8 +112,8 @@ void recorder_begin_helper(struct recorder *r)
 static void recorder_lose_helper(struct recorder *r)
 {
     if (!r->helper_lost)
-        recorder_warn(r, "rules are no longer evaluated during the run: the process that evaluates "
-                         "them has ended");
+        recorder_warn(r, "rules are no longer evaluated during the run, and detail windows are "
+                         "lost: the helper process has ended");
     r->helper_lost = true;
 }
 
@@ -260,7 +257,7 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     int rc = recorder_start(r, out, e);
     bool unused = true;
     if (rc == 0) {
-        shed_idle_code();
+        recorder_unmap_code();
         recorder_loop(r);
         unused = recorder_end(r, out);
     }

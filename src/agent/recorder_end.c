@@ -101,7 +101,7 @@ static int write_node(struct recorder *r, const struct writer_stats *st, struct 
     about->exit_status = r->job.status;
     about->end = end_time(r);
     about->stats = *st;
-    about->cpu_s = recorder_cost_now().cpu_s;
+    about->cpu_s = recorder_cost_now().cpu_s + r->helper_cost.all_s;
     nodefile_unlock(&r->node);
     return nodefile_write(&r->node, e);
 }
@@ -184,7 +184,7 @@ static void own_cost_text(const struct recorder *r, const struct record_result *
                           const struct own_cost *job_end, char *text, size_t size)
 {
     const double job_s = (double)mono_diff(job_end->at, r->settled.at) / 1e9;
-    const double job_cpu_s = job_end->cpu_s - r->settled.cpu_s;
+    const double job_cpu_s = job_end->cpu_s - r->settled.cpu_s + r->helper_cost.run_s;
     if (r->settled.at.ns && job_s >= SETTLED_LEAST_S)
         snprintf(text, size, "overhead %.2f %% of a core, and %.2f s for start and end",
                  100 * job_cpu_s / job_s, out->cpu_s - job_cpu_s);

@@ -54,6 +54,7 @@ struct recorder {
     struct flusher flusher;
     struct helper *helper; /* NULL: there is none */
     bool helper_lost;      /* that it is gone was said */
+    struct helper_cost helper_cost;
     /* What is read. */
     const char *proc, *sys;
     struct probe_env env;

@@ -17,9 +17,10 @@
 #include "watch/action.h"
 #include "watch/runner.h"
 
-/* a change of a rule's answer, put into words once for all actions that tell of it.
- * Several may hold it; the last one to let go frees it. */
+/* ==== what an action tells of ==== */
 
+/* A change of a rule's result, put into words once for all actions that tell of it. Several may
+ * hold it; the last one to let go frees it. */
 struct news_text {
     struct action_news told;
     struct arena arena;
@@ -29,13 +30,6 @@ struct news_text {
 struct news_from {
     const char *run, *run_id, *node;
 };
-
-struct news_text *news_make(const struct news_from *from, const struct verdict *v,
-                            const struct param_value *p, bool clear);
-struct news_text *news_share(struct news_text *n);
-void news_free(struct news_text *n); /* NULL is fine */
-
-/* ==== what an action tells of ==== */
 
 static const char *stop_of(const char *sentence)
 {
@@ -86,8 +80,8 @@ static void put_json(struct buf *b, const struct news_from *from, const struct n
     buf_u8(b, 0);
 }
 
-struct news_text *news_make(const struct news_from *from, const struct verdict *v,
-                            const struct param_value *p, bool clear)
+static struct news_text *news_make(const struct news_from *from, const struct verdict *v,
+                                   const struct param_value *p, bool clear)
 {
     struct buf json = {0};
     struct news_text *n = xcalloc(1, sizeof *n);
@@ -105,13 +99,13 @@ struct news_text *news_make(const struct news_from *from, const struct verdict *
     return n;
 }
 
-struct news_text *news_share(struct news_text *n)
+static struct news_text *news_share(struct news_text *n)
 {
     atomic_fetch_add(&n->holders, 1);
     return n;
 }
 
-void news_free(struct news_text *n)
+static void news_free(struct news_text *n)
 {
     if (!n || atomic_fetch_sub(&n->holders, 1) > 1)
         return;

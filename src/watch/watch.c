@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/thread.h"
@@ -28,7 +27,7 @@ enum { STACK = 1 << 20, PRIORITY = 10, USER_RULES_MOST = 256 };
 /* For what the actions still have to do when the run is over. */
 #define ACTIONS_END_NS (10 * NS_PER_S)
 /* CPU time that an evaluation may take at the usual interval. */
-#define CPU_NS (60 * NS_PER_MS)
+static const double CPU_S = 0.06;
 
 /* The last result of a rule. */
 struct rule_seen {
@@ -58,6 +57,7 @@ struct watch {
     struct runner *runner;   /* the same */
     bool last;               /* the job has ended: the final result is printed by somebody else */
     bool failed;             /* that an evaluation failed was reported */
+    bool user_failed;        /* the same of the user rules */
     pthread_t thread;        /* evaluates */
     bool started;
     pthread_mutex_t lock;
@@ -207,23 +207,30 @@ struct watch_results {
     size_t n_user;
 };
 
-static int watch_check_user_rules(const struct watch *w, struct run *r, bool alone, struct arena *a,
-                                  struct watch_results *out, struct err *e)
+/* A failure costs the results of the user rules only, and is reported once. */
+static void watch_check_user_rules(struct watch *w, struct run *r, bool alone, struct arena *a,
+                                   struct watch_results *out)
 {
     struct run *all = NULL;
+    struct err e;
     if (!w->ask->check_user_rules)
-        return 0;
-    int rc = alone ? 0 : run_open(&all, w->task->begin.dir.path, e);
+        return;
+    int rc = alone ? 0 : run_open(&all, w->task->begin.dir.path, &e);
     if (rc == 0)
         rc = w->ask->check_user_rules(w->ask->user_rules, alone ? r : all, a, &out->user,
-                                      &out->n_user, e);
+                                      &out->n_user, &e);
     run_close(all);
-    return rc;
+    if (rc == 0)
+        return;
+    out->n_user = 0;
+    if (!w->user_failed)
+        watch_line(w, HELPER_WARN, "custom rules could not be evaluated during the run: %s", e.msg);
+    w->user_failed = true;
 }
 
 /* Built-in rules see this node, rules of the user see all nodes. */
-static int watch_check(const struct watch *w, bool alone, struct arena *a,
-                       struct watch_results *out, struct err *e)
+static int watch_check(struct watch *w, bool alone, struct arena *a, struct watch_results *out,
+                       struct err *e)
 {
     const struct rundir *dir = &w->task->begin.dir;
     struct run *r = NULL;
@@ -231,7 +238,7 @@ static int watch_check(const struct watch *w, bool alone, struct arena *a,
     if (rc == 0)
         rc = rules_check_run(r, &w->ask->params, a, &out->checked, e);
     if (rc == 0)
-        rc = watch_check_user_rules(w, r, alone, a, out, e);
+        watch_check_user_rules(w, r, alone, a, out);
     run_close(r);
     return rc;
 }
@@ -271,16 +278,22 @@ static void watch_evaluate(struct watch *w)
 
 /* ---- the thread that evaluates ---- */
 
-int64_t watch_interval(int64_t scan_ns, int64_t cpu_ns)
+int64_t watch_interval(int64_t scan_ns, double cpu_s)
 {
-    return cpu_ns <= CPU_NS ? scan_ns : (int64_t)((double)scan_ns * (double)cpu_ns / CPU_NS);
+    return (int64_t)((double)scan_ns * MAX_OF(cpu_s / CPU_S, 1.0));
 }
 
-static int64_t watch_cpu_ns(void)
+/* Of this process, and of those that evaluated rules in Python and have ended. */
+static double watch_cpu_s(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
+    struct rusage own, children;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &children);
+    return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec + children.ru_utime.tv_sec +
+                    children.ru_stime.tv_sec) +
+           (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec + children.ru_utime.tv_usec +
+                    children.ru_stime.tv_usec) /
+               1e6;
 }
 
 /* False: it is time to stop. */
@@ -302,9 +315,9 @@ static void *watch_rules_main(void *arg)
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), PRIORITY); /* this thread's alone */
     while (watch_sleep(w, next)) {
         const mono_ns began = clock_mono();
-        const int64_t before = watch_cpu_ns();
+        const double before = watch_cpu_s();
         watch_evaluate(w);
-        next = mono_add(began, watch_interval(scan_ns, watch_cpu_ns() - before));
+        next = mono_add(began, watch_interval(scan_ns, watch_cpu_s() - before));
     }
     return NULL;
 }
@@ -355,13 +368,15 @@ static void watch_convert(struct watch *w)
 /* What is still at work after ACTIONS_END_NS ends with this process. */
 static void watch_end(struct watch *w)
 {
+    struct helper_message m = {.kind = HELPER_DONE, .cost = {.run_s = watch_cpu_s()}};
     watch_stop_rules(w);
     w->last = true;
     if (!w->ask->no_rules)
         watch_evaluate(w);
     if (actions_stop(w->actions, ACTIONS_END_NS))
         runner_stop(w->runner);
-    (void)!helper_report(w->task, &(struct helper_message){.kind = HELPER_DONE});
+    m.cost.all_s = watch_cpu_s();
+    (void)!helper_report(w->task, &m);
 }
 
 void watch_main(const struct helper_task *t, void *ctx)

@@ -34,6 +34,6 @@ void watch_main(const struct helper_task *t, void *ctx);
 
 /* When the next evaluation is due, in ns after the last one began. An evaluation may take a
  * thousandth of a core at the usual interval: when it needs more, the interval grows with it. */
-int64_t watch_interval(int64_t scan_ns, int64_t cpu_ns);
+int64_t watch_interval(int64_t scan_ns, double cpu_s);
 
 #endif
