@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "sample/proctree.h"
 
 /* ==== the tree of processes ==== */
@@ -85,10 +86,7 @@ static struct proc_stat_line *jobtree_read_all(size_t *n)
     for (const struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
         if (!isdigit((unsigned char)f->d_name[0]))
             continue;
-        if (*n == cap) {
-            cap = cap ? cap * 2 : 256;
-            all = xrealloc(all, cap, sizeof *all);
-        }
+        VEC_ROOM(all, cap, *n + 1);
         *n += read_stat(dirfd(d), f->d_name, &all[*n]);
     }
     if (d)

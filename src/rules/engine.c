@@ -229,14 +229,14 @@ static void feed_steps(const struct engine *g, struct engine_node *n, size_t rul
     rules[rule]->steps(n->part[rule].state, &c, r, v, n_v);
 }
 
-static void feed_told(const struct engine *g, struct engine_node *n, size_t rule,
-                      const struct told *v, size_t n_v)
+static void feed_events(const struct engine *g, struct engine_node *n, size_t rule,
+                        const struct rule_event *v, size_t n_v)
 {
     const struct rule_view c = part_view(g, n, rule);
-    if (!rules[rule]->told)
+    if (!rules[rule]->events)
         return;
     part_fit(rules[rule], &n->part[rule]);
-    rules[rule]->told(n->part[rule].state, &c, v, n_v);
+    rules[rule]->events(n->part[rule].state, &c, v, n_v);
 }
 
 /* ---- what is handed in ---- */
@@ -276,10 +276,10 @@ void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, con
         feed_steps(g, &g->nodes[node], k, r, v, n);
 }
 
-void engine_told(struct engine *g, size_t node, const struct told *v, size_t n)
+void engine_events(struct engine *g, size_t node, const struct rule_event *v, size_t n)
 {
     for (size_t k = 0; n && k < RULE_N; k++)
-        feed_told(g, &g->nodes[node], k, v, n);
+        feed_events(g, &g->nodes[node], k, v, n);
 }
 
 void engine_merge(struct engine *g, struct engine *from)

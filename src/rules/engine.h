@@ -3,7 +3,7 @@
  *
  *     struct engine *g = engine_open(&params);
  *     size_t node = engine_node(g, &facts);
- *     engine_sweeps(g, node, &batch); engine_steps(...); engine_told(...);   as they come
+ *     engine_sweeps(g, node, &batch); engine_steps(...); engine_events(...);   as they come
  *     engine_judge(g, &run, &arena, &verdicts);                              any time, any number
  *
  * Sweeps before the first step that is no warm-up, and after the last, do not count. Where the loop
@@ -33,7 +33,7 @@ void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s);
 /* Whole steps of one rank, in order. */
 void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
                   size_t n);
-void engine_told(struct engine *g, size_t node, const struct told *v, size_t n);
+void engine_events(struct engine *g, size_t node, const struct rule_event *v, size_t n);
 /* Takes the nodes of `from`, which this one has not; `from` is empty afterwards. */
 void engine_merge(struct engine *g, struct engine *from);
 

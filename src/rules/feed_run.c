@@ -23,7 +23,7 @@ struct feed {
     size_t n_series;
     const struct run_process *processes;
     size_t n_processes;
-    const struct run_steps *steps; /* of all nodes, with the events that rules are told */
+    const struct run_steps *steps; /* of all nodes, with the events that rules want */
     bool alone;                    /* there is one node: its samples are decoded ahead */
 };
 
@@ -130,11 +130,11 @@ static int find_times(struct run *r, const struct feed *f, struct arena *a, stru
     for (size_t i = 0; i < n; i++)
         few[i] = outermost(&f->steps->ranks[i], a);
     struct run_phases phases;
-    struct run_mark *told;
-    const int rc = run_marks(r, a, &told, &from.n_marks, e);
+    struct run_mark *run_mark_list;
+    const int rc = run_marks(r, a, &run_mark_list, &from.n_marks, e);
     if (rc)
         return rc;
-    from.marks = told;
+    from.marks = run_mark_list;
     phases_of(&from, a, &phases);
     *out = (struct run_facts){
         .ended = from.info->status != RUN_RUNNING,
@@ -399,10 +399,11 @@ static int64_t feed_node_rank_of(const struct feed *f, const struct run_process 
     return p->rank;
 }
 
-static struct told told_of(const struct feed *f, const struct named_event *v, const int64_t *ranks)
+static struct rule_event rule_event_of(const struct feed *f, const struct named_event *v,
+                                       const int64_t *ranks)
 {
     const struct run_process *p = &f->processes[v->process];
-    return (struct told){
+    return (struct rule_event){
         .id = v->id,
         .at = v->at,
         .dur_ns = v->dur_ns,
@@ -417,16 +418,16 @@ static void feed_node_tell(struct engine *g, const struct feed *f, size_t node,
                            const int64_t *ranks, const struct node_events *x)
 {
     struct named_event some[KEPT_ROWS];
-    struct told told[KEPT_ROWS];
+    struct rule_event events[KEPT_ROWS];
     for (size_t i = 0, n; i < x->n; i += n) {
         n = node_events_read(x, i, some);
         for (size_t k = 0; k < n; k++)
-            told[k] = told_of(f, &some[k], ranks);
-        engine_told(g, node, told, n);
+            events[k] = rule_event_of(f, &some[k], ranks);
+        engine_events(g, node, events, n);
     }
 }
 
-static void feed_node_told(struct engine *g, const struct feed *f, size_t node, const char *id)
+static void feed_node_events(struct engine *g, const struct feed *f, size_t node, const char *id)
 {
     int64_t *ranks = xcalloc(f->n_processes + 1, sizeof *ranks);
     for (size_t i = 0; i < f->n_processes; i++)
@@ -460,7 +461,7 @@ static int feed_node(struct engine *g, const struct feed *f, struct node_facts *
     const size_t node = engine_node(g, facts);
     rc = feed_node_sweeps(g, f, node, facts, e);
     feed_node_steps(g, f, node, facts);
-    feed_node_told(g, f, node, facts->id);
+    feed_node_events(g, f, node, facts->id);
     return rc;
 }
 
@@ -509,7 +510,7 @@ static int feed_run_judge(const struct feed *f, struct arena *a, struct checked 
 
 int rules_read_steps(struct run *r, struct arena *a, struct run_steps *out, struct err *e)
 {
-    return steps_read_named(r, &(struct steps_want){.wanted = rules_are_told}, a, out, e);
+    return steps_read_named(r, &(struct steps_want){.wanted = rules_want_event}, a, out, e);
 }
 
 int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
@@ -523,7 +524,7 @@ int rules_check_priced(struct run *r, const struct rule_params *p, const struct 
 {
     struct run_steps steps;
     struct arena scratch = {0};
-    const struct steps_want read = {.wanted = rules_are_told, .kept = true};
+    const struct steps_want read = {.wanted = rules_want_event, .kept = true};
     int rc = steps_read_named(r, &read, &scratch, &steps, e);
     if (rc == 0)
         rc = rules_check_steps(r, &(struct check_ask){p, pricing, &steps}, a, out, e);

@@ -43,7 +43,7 @@ static int bottleneck_by_start(const void *a, const void *b)
     return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
-/* Episodes of the same stretch of time: in order they close up as if they had been told so. */
+/* Episodes of the same time: in order they merge as if they had been added so. */
 static void episodes_mix(struct episodes *e, struct episodes *other)
 {
     const uint32_t n = e->n + other->n;

@@ -46,7 +46,8 @@ static void keep_first(struct rule_checkpoint_stall_rank *r, uint64_t n, const s
         r->first[n] = *s;
 }
 
-static void rule_checkpoint_stall_take(struct rule_checkpoint_stall_rank *r, const struct told *v)
+static void rule_checkpoint_stall_take(struct rule_checkpoint_stall_rank *r,
+                                       const struct rule_event *v)
 {
     keep_first(r, r->n, &(struct save){v->at.ns, v->dur_ns});
     r->n++;
@@ -57,8 +58,8 @@ static void rule_checkpoint_stall_take(struct rule_checkpoint_stall_rank *r, con
     episodes_add(&r->when, v->at, v->dur_ns);
 }
 
-static void rule_checkpoint_stall_told(void *state, const struct rule_view *c, const struct told *v,
-                                       size_t n)
+static void rule_checkpoint_stall_events(void *state, const struct rule_view *c,
+                                         const struct rule_event *v, size_t n)
 {
     struct rule_checkpoint_stall_state *t = state;
     (void)c;
@@ -184,7 +185,7 @@ const struct rule rule_checkpoint_stall = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct rule_checkpoint_stall_state),
-    .told = rule_checkpoint_stall_told,
+    .events = rule_checkpoint_stall_events,
     .free_state = rule_checkpoint_stall_free_state,
     .judge = rule_checkpoint_stall_judge,
 };

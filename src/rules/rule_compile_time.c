@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/judging.h"
 #include "rules/per_entity.h"
 
@@ -41,14 +42,11 @@ static void compilations_add(struct compile_rank *r, const struct compilation *x
         r->v[r->n - 1].to_ns = MAX_OF(r->v[r->n - 1].to_ns, x->to_ns);
         return;
     }
-    if (r->n == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 8;
-        r->v = xrealloc(r->v, r->cap, sizeof *r->v);
-    }
-    r->v[r->n++] = *x;
+    *VEC_ADD(r->v, r->n, r->cap) = *x;
 }
 
-static void compile_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void compile_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                           size_t n)
 {
     struct compile_state *t = state;
     (void)c;
@@ -175,7 +173,7 @@ const struct rule rule_compile_time = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct compile_state),
-    .told = compile_told,
+    .events = compile_events,
     .free_state = compile_free,
     .judge = compile_judge,
 };

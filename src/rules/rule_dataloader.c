@@ -33,7 +33,7 @@ static const double BUSY = 90;
 
 enum { STEPS_LEAST = 10, PIDS_MOST = 1024 };
 
-/* What loaders were told to do: the smallest and largest value. */
+/* Settings of the loaders: the smallest and largest value. */
 enum { F_WORKERS, F_PREFETCH, F_PIN, F_PERSISTENT, FACT_N };
 
 static const enum event_id fact_ids[FACT_N] = {EV_LOADER_WORKERS, EV_LOADER_PREFETCH, EV_LOADER_PIN,
@@ -48,7 +48,7 @@ struct rule_dataloader_rank {
     struct rank_head head;
     uint64_t steps;
     int64_t step_ns, wait_ns; /* of training iterations */
-    bool told_data;           /* anybody told of waiting at all */
+    bool saw_data;            /* any waiting was recorded at all */
     struct episodes when;
 };
 
@@ -108,7 +108,7 @@ static void rule_dataloader_steps(void *state, const struct rule_view *c,
         own->steps++;
         own->step_ns += length_of(&v[i]);
         own->wait_ns += v[i].part_ns[data];
-        own->told_data |= v[i].part_ns[data] > 0;
+        own->saw_data |= v[i].part_ns[data] > 0;
         if ((double)v[i].part_ns[data] * 100 > c->p[WAIT].v * (double)length_of(&v[i]))
             episodes_add(&own->when, v[i].start, length_of(&v[i]));
     }
@@ -136,7 +136,7 @@ static void see_pid(struct rule_dataloader_state *t, uint32_t pid)
     t->n_pids++;
 }
 
-static void see_told(struct rule_dataloader_state *t, const struct told *v)
+static void dataloader_see_event(struct rule_dataloader_state *t, const struct rule_event *v)
 {
     for (size_t k = 0; k < FACT_N; k++)
         if (v->id == fact_ids[k])
@@ -152,12 +152,12 @@ static void see_told(struct rule_dataloader_state *t, const struct told *v)
     see_pid(t, v->pid);
 }
 
-static void rule_dataloader_told(void *state, const struct rule_view *c, const struct told *v,
-                                 size_t n)
+static void rule_dataloader_events(void *state, const struct rule_view *c,
+                                   const struct rule_event *v, size_t n)
 {
     (void)c;
     for (size_t i = 0; i < n; i++)
-        see_told(state, &v[i]);
+        dataloader_see_event(state, &v[i]);
 }
 
 static void rule_dataloader_free_rank(void *own)
@@ -190,7 +190,7 @@ struct rule_dataloader_seen {
 
 static double wait_of(const struct rule_dataloader_rank *r)
 {
-    return r->told_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
+    return r->saw_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
 }
 
 static double gpu_use(const struct rule_dataloader_state *t)
@@ -451,7 +451,7 @@ const struct rule rule_dataloader = {
     .state_size = sizeof(struct rule_dataloader_state),
     .sweeps = rule_dataloader_sweeps,
     .steps = rule_dataloader_steps,
-    .told = rule_dataloader_told,
+    .events = rule_dataloader_events,
     .free_state = rule_dataloader_free_state,
     .judge = rule_dataloader_judge,
 };

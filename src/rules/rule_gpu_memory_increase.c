@@ -30,7 +30,7 @@ static const struct param params[] = {
 
 static const struct rises_spec spec = {.window = WINDOW, .increase = INCREASE};
 
-/* Findings of one GPU; what is more is told in one sentence. */
+/* Findings of one GPU; the rest is one sentence. */
 enum { FINDINGS_MOST = 10 };
 
 #define SCALE      10.0f /* of trends: tenths of a percent */
@@ -120,8 +120,8 @@ static void add_last(struct rule_gpu_memory_increase_rank *r)
     r->has_last = false;
 }
 
-static void rule_gpu_memory_increase_told(void *state, const struct rule_view *c,
-                                          const struct told *v, size_t n)
+static void rule_gpu_memory_increase_events(void *state, const struct rule_view *c,
+                                            const struct rule_event *v, size_t n)
 {
     struct rule_gpu_memory_increase_state *t = state;
     for (size_t i = 0; i < n; i++) {
@@ -368,7 +368,7 @@ static double rule_gpu_memory_increase_total_of(const struct judged_node *node)
     return total;
 }
 
-/* Whether the driver told what the job holds on any GPU of the node. */
+/* Whether the driver reported what the job holds on any GPU of the node. */
 static bool job_is_known(const struct rule_gpu_memory_increase_state *t)
 {
     for (size_t k = 0; k < t->gpus.n; k++)
@@ -499,7 +499,7 @@ const struct rule rule_gpu_memory_increase = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct rule_gpu_memory_increase_state),
     .sweeps = rule_gpu_memory_increase_sweeps,
-    .told = rule_gpu_memory_increase_told,
+    .events = rule_gpu_memory_increase_events,
     .free_state = rule_gpu_memory_increase_free_state,
     .judge = rule_gpu_memory_increase_judge,
 };

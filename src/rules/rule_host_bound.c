@@ -89,7 +89,8 @@ static void cpu_time_add(struct cpu_time *c, const struct cpu_reading *x)
     c->last[c->n++ % LAST_KEPT] = *x;
 }
 
-static void host_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void host_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                        size_t n)
 {
     struct host_state *t = state;
     for (size_t i = 0; i < n; i++) {
@@ -288,7 +289,7 @@ const struct rule rule_host_bound = {
     .state_size = sizeof(struct host_state),
     .sweeps = host_sweeps,
     .steps = host_steps,
-    .told = host_told,
+    .events = host_events,
     .free_state = host_free,
     .judge = host_judge,
 };

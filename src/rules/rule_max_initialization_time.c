@@ -18,8 +18,8 @@ struct rule_max_initialization_time_state {
     bool heard;
 };
 
-static void rule_max_initialization_time_told(void *state, const struct rule_view *c,
-                                              const struct told *v, size_t n)
+static void rule_max_initialization_time_events(void *state, const struct rule_view *c,
+                                                const struct rule_event *v, size_t n)
 {
     (void)c;
     (void)v;
@@ -103,6 +103,6 @@ const struct rule rule_max_initialization_time = {
     .patience = -1,
     .whole_job = true,
     .state_size = sizeof(struct rule_max_initialization_time_state),
-    .told = rule_max_initialization_time_told,
+    .events = rule_max_initialization_time_events,
     .judge = rule_max_initialization_time_judge,
 };

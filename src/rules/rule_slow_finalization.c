@@ -56,7 +56,8 @@ static void final_sweeps(void *state, const struct rule_view *c, const struct sw
     }
 }
 
-static void final_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void final_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                         size_t n)
 {
     (void)c;
     for (size_t i = 0; i < n; i++)
@@ -190,7 +191,7 @@ const struct rule rule_slow_finalization = {
     .whole_job = true,
     .state_size = sizeof(struct final_state),
     .sweeps = final_sweeps,
-    .told = final_told,
+    .events = final_events,
     .free_state = final_free,
     .judge = final_judge,
 };

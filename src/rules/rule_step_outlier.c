@@ -103,8 +103,8 @@ static void rule_step_outlier_steps(void *state, const struct rule_view *c,
             step_spread_add(&own->mode[v[i].mode], &v[i]);
 }
 
-static void rule_step_outlier_told(void *state, const struct rule_view *c, const struct told *v,
-                                   size_t n)
+static void rule_step_outlier_events(void *state, const struct rule_view *c,
+                                     const struct rule_event *v, size_t n)
 {
     struct rule_step_outlier_state *t = state;
     (void)c;
@@ -484,7 +484,7 @@ const struct rule rule_step_outlier = {
     .state_size = sizeof(struct rule_step_outlier_state),
     .sweeps = rule_step_outlier_sweeps,
     .steps = rule_step_outlier_steps,
-    .told = rule_step_outlier_told,
+    .events = rule_step_outlier_events,
     .free_state = rule_step_outlier_free_state,
     .judge = rule_step_outlier_judge,
 };

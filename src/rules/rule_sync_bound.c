@@ -58,7 +58,8 @@ static void sync_steps(void *state, const struct rule_view *c, const struct rank
 }
 
 /* Hooks that record the CPU time of the process measure waits, too. */
-static void sync_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void sync_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                        size_t n)
 {
     struct sync_state *t = state;
     (void)c;
@@ -213,7 +214,7 @@ const struct rule rule_sync_bound = {
     .state_size = sizeof(struct sync_state),
     .sweeps = sync_sweeps,
     .steps = sync_steps,
-    .told = sync_told,
+    .events = sync_events,
     .free_state = sync_free,
     .judge = sync_judge,
 };

@@ -25,9 +25,9 @@ const char *rule_title(const char *name)
     return r ? r->title : name;
 }
 
-/* Which events reach rules as `struct told`. */
+/* Which events reach rules as `struct rule_event`. */
 
-bool rules_are_told(enum event_id id)
+bool rules_want_event(enum event_id id)
 {
     switch (id) {
     case EV_HOOKED:

@@ -15,7 +15,7 @@
 
 /* ---- the longest steps ---- */
 
-/* The k longest steps of those that were told, whatever the order they came in. */
+/* The k longest steps, in whatever order they come. */
 
 struct long_step {
     int64_t start_ns, dur_ns, number;

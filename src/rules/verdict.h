@@ -80,7 +80,7 @@ struct finding {
     const char *refute;  /* the evidence that would refute it; NULL: none said */
     struct finding_number *numbers;
     size_t n_numbers, cap_numbers;
-    double lost_s, lost_gpu_s; /* NAN: cannot be told */
+    double lost_s, lost_gpu_s; /* NAN: not known */
     struct share *shares;
     size_t n_shares;
     const char **explained_by; /* names of rules */

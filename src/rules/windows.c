@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/hist.h"
 #include "rules/values.h"
 
@@ -21,11 +22,7 @@ void episodes_put(struct episodes *e, const struct episode *x)
         last->held_ns += x->held_ns;
         return;
     }
-    if (e->n == e->cap) {
-        e->cap = e->cap ? 2 * e->cap : 4;
-        e->v = xrealloc(e->v, e->cap, sizeof *e->v);
-    }
-    e->v[e->n++] = *x;
+    *VEC_ADD(e->v, e->n, e->cap) = *x;
 }
 
 void episodes_add(struct episodes *e, wall_ns at, int64_t held_ns)
@@ -305,11 +302,7 @@ static void rises_put(struct rises *r, const struct rise *x)
         last->after = x->after;
         return;
     }
-    if (r->n == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 4;
-        r->v = xrealloc(r->v, r->cap, sizeof *r->v);
-    }
-    r->v[r->n++] = *x;
+    *VEC_ADD(r->v, r->n, r->cap) = *x;
 }
 
 /* Half of the readings say enough about a mean. */

@@ -10,7 +10,7 @@
 
 /* ---- episodes ---- */
 
-/* Stretches of time in which something held, told moment by moment and in pieces.
+/* Times in which something held, added moment by moment.
  * Moments that are no further apart than the gap belong to one episode, so a day has a bounded
  * number of them. */
 

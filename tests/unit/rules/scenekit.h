@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenekit.h - a scene as rules see it, without files between: sweeps, steps and told events, to be
+/* scenekit.h - a scene as rules see it, without files between: sweeps, steps and events, to be
  * fed to engines in any pieces. */
 #ifndef RULES_SCENEKIT_H
 #define RULES_SCENEKIT_H
@@ -15,8 +15,8 @@ struct played_node {
     const char *entity[SIGHT_GPUS_MOST];
     float *gpu[SIGHT_GPUS_MOST][GPU_SIGNAL_N];
     size_t n_gpus;
-    struct told *told;
-    size_t n_told, cap_told;
+    struct rule_event *events;
+    size_t n_events, cap_events;
 };
 
 struct played_rank {

@@ -18,8 +18,8 @@ struct camera {
     float gpu[GPUS][GPU_SIGNAL_N][SWEEPS];
     struct step steps[RANKS][STEPS];
     size_t n_steps[RANKS];
-    struct told told[2 * STEPS];
-    size_t n_told;
+    struct rule_event events[2 * STEPS];
+    size_t n_events;
 };
 
 struct story {
@@ -58,9 +58,9 @@ static void make_sweeps(struct story *s, struct camera *n)
     }
 }
 
-static void add_told(struct camera *n, enum event_id id, int64_t at, int64_t dur, int64_t value)
+static void add_event(struct camera *n, enum event_id id, int64_t at, int64_t dur, int64_t value)
 {
-    n->told[n->n_told++] = (struct told){
+    n->events[n->n_events++] = (struct rule_event){
         .id = id, .at = {at}, .dur_ns = dur, .value = value, .rank = 0, .worker = -1, .pid = 7};
 }
 
@@ -82,8 +82,8 @@ static void make_steps(struct story *s, struct camera *n, size_t rank)
         x->part_ns[step_parts() - 1] = x->dur_ns - x->dur_ns / 3;
         t += x->dur_ns;
         if (rank == 0)
-            add_told(n, i % 90 == 89 ? EV_CHECKPOINT : EV_LOADER_QUEUE, x->start.ns,
-                     i % 90 == 89 ? x->dur_ns / 2 : 0, dice(s, 3));
+            add_event(n, i % 90 == 89 ? EV_CHECKPOINT : EV_LOADER_QUEUE, x->start.ns,
+                      i % 90 == 89 ? x->dur_ns / 2 : 0, dice(s, 3));
     }
     n->n_steps[rank] = STEPS;
 }
@@ -110,7 +110,7 @@ static struct story *make_story(uint32_t seed, bool no_steps)
         struct camera *n = &s->node[i];
         snprintf(n->id, sizeof n->id, "n%zu", i + 9);
         make_sweeps(s, n);
-        add_told(n, EV_LOADER_WORKERS, START_NS + NS_PER_S, 0, 2);
+        add_event(n, EV_LOADER_WORKERS, START_NS + NS_PER_S, 0, 2);
         for (size_t r = 0; !no_steps && r < RANKS; r++) {
             make_steps(s, n, r);
             see_loop(s, n->steps[r], n->n_steps[r]);
@@ -217,7 +217,7 @@ static const char *whole(const struct story *s)
             const struct rank_sight sight = sight_of(s, n, r);
             engine_steps(g, node, &sight, n->steps[r], n->n_steps[r]);
         }
-        engine_told(g, node, n->told, n->n_told);
+        engine_events(g, node, n->events, n->n_events);
     }
     const char *text = judged(s, g);
     engine_close(g);
@@ -250,8 +250,8 @@ static void show_pieces(struct story *s, struct engine *g, struct camera *n)
         end = MIN_OF(i + more, (size_t)SWEEPS);
         show(g, node, n, i, end);
     }
-    for (size_t i = 0; i < n->n_told; i++)
-        engine_told(g, node, &n->told[i], 1);
+    for (size_t i = 0; i < n->n_events; i++)
+        engine_events(g, node, &n->events[i], 1);
 }
 
 TEST(where_a_run_is_cut_does_not_matter)
