@@ -4,7 +4,8 @@
  *
  * Usage: bench_rules day FOLDER HOURS STEPS      makes a run of one node
  *        bench_rules nodes FOLDER FROM N         a run of N nodes with the files of the one in FROM
- *        bench_rules check FOLDER                all rules, from the medium
+ *        bench_rules check FOLDER [NODE]         all rules, from the medium; of a node, as the
+ * helper process of a recorder opens it
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -288,7 +289,7 @@ static int check(int argc, char **argv)
     unsigned n[RULE_STATE_N] = {0};
     forget_pages(argv[2]);
     const double t0 = bench_seconds(CLOCK_MONOTONIC);
-    if (run_open(&r, argv[2], &e))
+    if (run_open_node(&r, argv[2], argc > 3 ? argv[3] : NULL, &e))
         bench_die(&e);
     const double t1 = bench_seconds(CLOCK_MONOTONIC);
     rule_params_init(&params, &a);
@@ -320,6 +321,6 @@ int main(int argc, char **argv)
             rc = parts[i].run(argc, argv);
     if (rc == 2)
         fprintf(stderr, "usage: bench_rules day FOLDER HOURS STEPS | nodes FOLDER FROM N | check "
-                        "FOLDER\n");
+                        "FOLDER [NODE]\n");
     return rc;
 }

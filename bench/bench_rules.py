@@ -68,9 +68,11 @@ def many_nodes(context: Context, result: Result, day: pathlib.Path, hours: float
     return curve
 
 
-def living(result: Result, node: dict, hours: float) -> None:
+def living(context: Context, result: Result, day: pathlib.Path, hours: float) -> dict:
     """The helper process evaluates a living run as it evaluates any run: over all of its files. It
     waits longer between two evaluations when they take longer."""
+    rounds = [tool(context, "check", day, "n1") for _ in range(3)]
+    node = min(rounds, key=lambda r: r["cpu_s"])
     ms = node["cpu_s"] * 1e3
     result.lines.append(
         Line(
@@ -83,6 +85,7 @@ def living(result: Result, node: dict, hours: float) -> None:
             "is 0.1 % of a core",
         )
     )
+    return node
 
 
 def run(context: Context, result: Result) -> None:
@@ -91,7 +94,7 @@ def run(context: Context, result: Result) -> None:
     tool(context, "day", day, str(hours), str(steps))
     node = one_node(context, result, day, hours)
     nodes = many_nodes(context, result, day, hours)
-    living(result, node, hours)
+    live = living(context, result, day, hours)
     try:
         theirs = pandas_s(context, hours, steps)
         ours = node["total_s"]
@@ -114,4 +117,4 @@ def run(context: Context, result: Result) -> None:
         )
     except Skipped as why:
         result.notes.append(f"SKIPPED pandas: {why}")
-    result.detail = {"node": node, "nodes": nodes}
+    result.detail = {"node": node, "nodes": nodes, "live": live}

@@ -82,11 +82,6 @@ static void merge_series(struct run *r)
 /* Sessions from which on only what is in use is held of each. */
 enum { LARGE = 5 };
 
-static bool run_is_large(const struct run *r)
-{
-    return r->info.n_nodes >= LARGE;
-}
-
 struct opening {
     struct run *run;
     int *rc; /* by session */
@@ -99,7 +94,7 @@ static void open_some(struct crew *c, struct arena *results)
     (void)results;
     for (size_t i; crew_next(c, &i);) {
         x->rc[i] = run_open_metrics(&x->run->stores[i], &x->run->info, i, &x->e[i]);
-        if (x->rc[i] == 0 && run_is_large(x->run))
+        if (x->rc[i] == 0 && x->run->lean)
             store_forget(x->run->stores[i]);
     }
 }
@@ -138,7 +133,7 @@ static int open_stores(struct run *r, struct err *e)
 
 void run_forget(struct run *r, const char *node)
 {
-    for (size_t i = 0; run_is_large(r) && i < r->info.n_nodes; i++)
+    for (size_t i = 0; r->lean && i < r->info.n_nodes; i++)
         if (r->stores[i] && strcmp(r->info.nodes[i].id, node) == 0)
             store_forget(r->stores[i]);
 }
@@ -186,6 +181,7 @@ int run_open_node(struct run **out, const char *path, const char *node, struct e
     int rc = run_info_read(&r->info, path, &r->arena, e);
     if (rc == 0 && node)
         keep_node(&r->info, node);
+    r->lean = node || r->info.n_nodes >= LARGE;
     if (rc == 0)
         rc = open_stores(r, e);
     if (rc) {
