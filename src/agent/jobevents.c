@@ -37,7 +37,7 @@ enum {
 };
 
 struct job_events {
-    /* What spans are told, in front of the node's writer; first, so that it is the whole. */
+    /* The sink of spans, before the node's writer; first, so that it is the whole. */
     struct sink_pass pass;
     struct ring_folder *folder;
     struct job_events_ask ask;     /* from job_events_start on */
@@ -51,7 +51,7 @@ struct job_events {
     int inotify, wake; /* descriptors */
     atomic_bool stop;
     _Atomic uint64_t generation;
-    uint64_t asked; /* of it, what the processes were told */
+    uint64_t asked; /* of it, what the processes know */
 };
 
 /* ---- from spans to the store ---- */

@@ -19,7 +19,7 @@ struct job_events;
 MUST_CHECK int job_events_make(struct job_events **out, const char *otherwise, struct err *e);
 const char *job_events_folder(const struct job_events *j);
 /* Settings for the hooks, as the text of config.json in that folder; from any thread. `generation`
- * larger than before: processes that run are told to look. */
+ * larger than before: running processes are notified. */
 MUST_CHECK int job_events_configure(struct job_events *j, const struct buf *json,
                                     uint64_t generation, struct err *e);
 struct job_events_ask {

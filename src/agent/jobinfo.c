@@ -201,7 +201,7 @@ static void take_text(char *out, size_t size, const struct launcher_asked *a, co
         snprintf(out, size, "%s", v);
 }
 
-/* "none" is what torchrun calls a run that was given no id: it does not tell runs apart. */
+/* "none" is what torchrun calls a run that was given no id: it does not identify a run. */
 static void torchrun_job(struct launcher *l, const struct launcher_asked *a)
 {
     const char *id = a->env(a->ctx, "TORCHELASTIC_RUN_ID");

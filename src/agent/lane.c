@@ -113,7 +113,7 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
                     int64_t interval_ns, mono_ns first, struct sink *sink)
 {
     struct err e, before = {0};
-    *p = (struct probe_set){.env = env, .sink = sink, .told = first};
+    *p = (struct probe_set){.env = env, .sink = sink, .reported = first};
     schedule_init(&p->schedule, interval_ns);
     for (const struct probe *const *it = probes; *it && p->schedule.n < SCHEDULE_MOST; it++) {
         const struct probe *probe = *it;
@@ -137,7 +137,7 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
 static void note_missed(struct probe_set *p, const struct schedule_due *due, mono_ns now)
 {
     p->missed += due->missed;
-    if (p->missed && mono_diff(now, p->told) >= NS_PER_S)
+    if (p->missed && mono_diff(now, p->reported) >= NS_PER_S)
         probe_set_tell_missed(p, now);
 }
 
@@ -220,7 +220,7 @@ void probe_set_tell_missed(struct probe_set *p, mono_ns now)
              "the recorder was not scheduled in time, so readings were skipped");
     p->sink->ops->loss(p->sink, &l);
     p->missed = 0;
-    p->told = now;
+    p->reported = now;
 }
 
 void probe_set_close(struct probe_set *p)

@@ -51,7 +51,7 @@ unsigned schedule_add(struct schedule *s, int64_t min_ns, mono_ns first);
 int64_t schedule_period(int64_t interval_ns, int64_t min_ns);
 /* The next deadline; SCHEDULE_NEVER when there is no item. */
 mono_ns schedule_next(const struct schedule *s);
-/* The items due at `now`; their next deadlines are set behind it. */
+/* The items due at `now`; their next deadlines are after it. */
 struct schedule_due schedule_take(struct schedule *s, mono_ns now);
 /* A new grid that begins now; everything is due one period of its own later. */
 void schedule_set_interval(struct schedule *s, mono_ns now, int64_t interval_ns);
@@ -71,8 +71,8 @@ struct probe_set {
     void *state[SCHEDULE_MOST];               /* NULL: could not be opened again */
     int64_t late_ns;                          /* of the latest reading */
     mono_ns last_read;
-    uint64_t missed; /* points skipped and not yet told */
-    mono_ns told;    /* when that was last told */
+    uint64_t missed;  /* points skipped and not yet reported */
+    mono_ns reported; /* when that was last reported */
 };
 
 /* Opens what there is of a lane; a probe that finds nothing becomes a loss. First due at `first`.

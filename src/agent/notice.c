@@ -160,7 +160,7 @@ struct watch_state {
     char token[TOKEN_LEN];
     unsigned failures;
     bool complained;
-    char said[NOTICE_QUESTIONS][TEXT_LEN]; /* so that each notice is told once */
+    char said[NOTICE_QUESTIONS][TEXT_LEN]; /* so that each notice is reported once */
     char buf[HTTP_MOST];
 };
 

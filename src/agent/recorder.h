@@ -20,16 +20,16 @@ struct settings;
 struct record_ask {
     const char *const *argv; /* the command, ends with NULL; NULL: attach */
     int attach_pid;
-    const char *dir;     /* the folder that runs are kept in */
+    const char *dir;     /* the folder of the runs */
     const char *name;    /* NULL: from the command */
     const char *run_id;  /* NULL: a run of its own, or the launcher's job where nodes share one */
     const char *node_id; /* NULL: from the host's name */
     int64_t interval_ns; /* INTERVAL_MIN_NS .. INTERVAL_MAX_NS */
     const struct run_label *labels;
     size_t n_labels;
-    const struct settings *settings; /* what the hooks are told comes from here; NULL: no windows */
+    const struct settings *settings; /* for the hooks; NULL: no detail windows */
     bool no_hooks; /* the job's Python is left as it is; what it says by itself is still taken */
-    bool quiet;    /* only errors are told */
+    bool quiet;    /* only errors are printed */
     const char *machine;          /* what kind it is; NULL: not set */
     double price_per_hour;        /* of this machine; 0: not known */
     const char *currency;         /* of the price; NULL: not set */
@@ -47,7 +47,7 @@ struct record_result {
     double seconds;
     double cpu_s; /* the recorder's own */
     uint64_t samples, rows_dropped, file_bytes;
-    uint64_t events, events_dropped; /* that the job told */
+    uint64_t events, events_dropped; /* of the job */
 };
 
 /* Fails only while the job has not started: then nothing runs, no run folder is left behind and

@@ -161,7 +161,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     st.bytes_written += events.bytes_written;
     st.file_bytes += events.file_bytes;
     /* Closing gives the node's lock back, and a node that runs without a lock counts as dead: so
-     * the end is told before, and once more behind it with what closing cost. */
+     * the end is written before closing, and once more after it with what closing cost. */
     (void)!write_node(r, &st, &e);
     if (writer_close(r->writer, &e))
         recorder_warn(r, "could not close the recording: %s", e.msg);

@@ -72,7 +72,7 @@ struct recorder {
     const char *hooks_lack;    /* a file without which they cannot; NULL: none */
     struct settings *settings; /* of the hooks, ours to change; NULL: they have none */
     struct clock_tie job_start;
-    uint64_t generation; /* of what the hooks were told */
+    uint64_t generation; /* of the settings of the hooks */
     struct control control;
     int ready_fd; /* eventfd of the GPU finder */
     /* Warnings of parts that cannot be recorded, until it is known that the rest can. */

@@ -302,7 +302,8 @@ static bool is_disabled(void)
     return v && *v && strcmp(v, "0") != 0;
 }
 
-/* What the job will be told: where to say what it does. It runs without when that cannot be had. */
+/* The environment of the job, with the folder for its events. It runs without when there is none.
+ */
 static char **make_environment(struct recorder *r)
 {
     struct err e;

@@ -100,7 +100,7 @@ static int op_windows_open(struct op_windows *w, const struct correlate_ask *ask
 
 /* ---- processes ---- */
 
-/* Tracks of a process stand side by side. */
+/* Tracks of a process are adjacent. */
 static size_t correlate_ops_process_end(const struct op_windows *w, size_t i)
 {
     const struct run_process *p = w->tracks[i].process;
@@ -354,11 +354,11 @@ static int sync_name_places(const struct correlate_ask *ask, struct verdict *v, 
 enum { RANGES_MOST = 64, STEPS_MOST = 2000, RANKS_MOST = 16 };
 
 /* Outside of steps it is one of the last three. */
-enum { IN_BEFORE = MODE_N, IN_BEHIND, IN_BETWEEN, IN_N };
+enum { IN_BEFORE = MODE_N, IN_AFTER, IN_BETWEEN, IN_N };
 
 static const char *const in_names[IN_N] = {
-    [MODE_TRAIN] = "train",         [MODE_EVAL] = "eval",         [MODE_PREDICT] = "predict",
-    [IN_BEFORE] = "initialization", [IN_BEHIND] = "finalization", [IN_BETWEEN] = "between steps",
+    [MODE_TRAIN] = "train",         [MODE_EVAL] = "eval",        [MODE_PREDICT] = "predict",
+    [IN_BEFORE] = "initialization", [IN_AFTER] = "finalization", [IN_BETWEEN] = "between steps",
 };
 
 struct spent {
@@ -376,7 +376,7 @@ static int64_t correlate_end_of(const struct step *s)
     return s->start.ns + s->dur_ns;
 }
 
-/* The first step that ends behind t; steps of a rank do not overlap. */
+/* The first step that ends after t; steps of a rank do not overlap. */
 static size_t first_behind(const struct rank_steps *r, int64_t t)
 {
     size_t lo = 0, hi = r->n;
@@ -391,7 +391,7 @@ static size_t first_behind(const struct rank_steps *r, int64_t t)
     return lo;
 }
 
-/* Steps from..to of the rank; every `stride`-th stands for as many. What they cover is scaled to
+/* Steps from..to of the rank; every `stride`-th represents as many. What they cover is scaled to
  * the time from the first to the last of them. */
 static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
                                 const struct time_range *g, size_t stride)
@@ -402,9 +402,9 @@ static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
         to += stride;
     for (size_t i = from; i < r->n && i < to; i += stride) {
         const struct step s = rank_step(r, i);
-        const size_t stands = MIN_OF(stride, to - i);
+        const size_t weight = MIN_OF(stride, to - i);
         const double in =
-            overlap_s(s.start.ns, correlate_end_of(&s), g->start.ns, g->end.ns) * (double)stands;
+            overlap_s(s.start.ns, correlate_end_of(&s), g->start.ns, g->end.ns) * (double)weight;
         const double share = s.dur_ns > 0 ? in * 1e9 / (double)s.dur_ns : 0;
         x->in_s[s.mode < MODE_N ? s.mode : MODE_TRAIN] += in;
         for (size_t k = 0; k < parts; k++)
@@ -421,20 +421,20 @@ static size_t correlate_count_steps(const struct rank_steps *r, const struct tim
     return steps;
 }
 
-/* What is left of the range when steps are taken off: before the loop, behind it, or between. While
- * the run lives nothing is behind it. */
+/* What is left of the range when steps are taken off: before the loop, after it, or between. While
+ * the run lives nothing is after it. */
 static void add_rest(struct spent *x, const struct time_range *g, const struct run_facts *f,
                      double in_steps)
 {
     const double all = (double)(g->end.ns - g->start.ns) / 1e9;
     const double before =
         f->has_steps ? overlap_s(g->start.ns, g->end.ns, INT64_MIN / 2, f->loop_start.ns) : all;
-    const double behind = f->has_steps && f->ended
-                              ? overlap_s(g->start.ns, g->end.ns, f->loop_end.ns, INT64_MAX / 2)
-                              : 0;
+    const double after = f->has_steps && f->ended
+                             ? overlap_s(g->start.ns, g->end.ns, f->loop_end.ns, INT64_MAX / 2)
+                             : 0;
     x->in_s[IN_BEFORE] += before;
-    x->in_s[IN_BEHIND] += behind;
-    x->in_s[IN_BETWEEN] += MAX_OF(all - before - behind - in_steps, 0);
+    x->in_s[IN_AFTER] += after;
+    x->in_s[IN_BETWEEN] += MAX_OF(all - before - after - in_steps, 0);
     x->all_s += all;
 }
 

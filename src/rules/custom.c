@@ -306,8 +306,8 @@ static void take_window(struct custom_check_judging *j, int64_t start, size_t fr
     j->passed++;
 }
 
-/* `period`: what the last sample stands for. The window that the run ended in is left out when it
- * is not whole. */
+/* `period`: the time that the last sample covers. The window that the run ended in is left out when
+ * it is not whole. */
 static void judge_series(struct custom_check_judging *j, int64_t period)
 {
     const struct series *s = j->s;

@@ -209,8 +209,8 @@ static void feed_sweeps(const struct engine *g, struct engine_node *n, const str
         const size_t next = from + sweeps_from(s->at + from, s->n - from, l->v[i].end.ns);
         if (next == from)
             continue;
-        const struct sweeps piece = sweeps_cut(s, from, to, gpus);
-        feed_rules(g, n, &piece, whole_job);
+        const struct sweeps part = sweeps_cut(s, from, to, gpus);
+        feed_rules(g, n, &part, whole_job);
         from = next;
     }
     const struct sweeps rest = sweeps_cut(s, from, s->n, gpus);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.h - all rules over what is seen of a run, piece by piece.
+/* engine.h - all rules over what is seen of a run, part by part.
  *
  *     struct engine *g = engine_open(&params);
  *     size_t node = engine_node(g, &facts);

@@ -41,7 +41,7 @@ static void add_session(struct node_facts *n, const struct node_info *s, struct 
     }
 }
 
-/* Sessions of a node stand one behind the other. */
+/* Sessions of a node follow each other. */
 static void find_nodes(const struct run_info *info, const struct pricing *pricing, struct arena *a,
                        struct checked *out)
 {

@@ -54,13 +54,13 @@ void loghist_add(struct loghist *h, const float *v, size_t n);
 void loghist_join(struct loghist *h, const struct loghist *other);
 /* Linear interpolation between neighbours, q in 0..1; NAN when it is empty. */
 double loghist_quantile(const struct loghist *h, double q);
-/* Adds to out[n] how many lie in each of n equal stretches from lo to hi; what is outside counts to
+/* Adds to out[n] how many lie in each of n equal bins from lo to hi; what is outside counts to
  * the nearest. */
 void loghist_counts(const struct loghist *h, double lo, double hi, double *out, size_t n);
 
 /* ---- quantiles without a histogram ---- */
 
-/* Percentages of a stretch of time, as a histogram or as they came, and on which side
+/* Percentages of a span of time, as a histogram or as they came, and on which side
  * of a limit a quantile of them lies. Both ways give the same answer; to count values that are at
  * hand is much less work than to make a histogram of them. */
 

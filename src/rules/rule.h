@@ -2,7 +2,7 @@
 /* rule.h - a rule: one file with one const record, and one line in rules.def.
  *
  * A rule keeps one state per node. The engine feeds it that node's sweeps, steps and events,
- * each in order of time and in pieces of any size. A state depends on what was seen alone, not on
+ * each in order of time and in parts of any size. A state depends on what was seen alone, not on
  * how it was cut or on which of the three came first: counts and whole numbers, no floating sums.
  * When somebody asks, the rule judges all its states together.
  *

@@ -21,7 +21,7 @@ struct save {
     int64_t at_ns, dur_ns;
 };
 
-/* Those that begin before the loop or behind it delay nobody, but where it begins and ends is known
+/* Those that begin before or after the loop delay nobody, but where it begins and ends is known
  * only in the end: so some of either end are kept. */
 enum { FIRST_KEPT = 8 };
 
@@ -100,9 +100,9 @@ static struct rule_checkpoint_stall_saved saved_by(const struct judge *j,
     while (early < MIN_OF(r->n, (uint64_t)FIRST_KEPT) &&
            r->first[early].at_ns < judge_loop_start(j).ns)
         ns -= r->first[early++].dur_ns;
-    const bool behind = r->n > early && r->last.at_ns >= j->run->loop_end.ns;
-    x.n -= early + behind;
-    x.s = (double)(ns - (behind ? r->last.dur_ns : 0)) / 1e9;
+    const bool after = r->n > early && r->last.at_ns >= j->run->loop_end.ns;
+    x.n -= early + after;
+    x.s = (double)(ns - (after ? r->last.dur_ns : 0)) / 1e9;
     x.share = loop_s > 0 ? x.s / loop_s : 0;
     return x;
 }

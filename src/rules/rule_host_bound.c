@@ -119,7 +119,7 @@ struct host_use {
     double wait, data; /* percent of its iterations */
 };
 
-/* The last reading in the loop, or the first one behind it. */
+/* The last reading in the loop, or the first one after it. */
 static const struct cpu_reading *cpu_last(const struct cpu_time *c, int64_t loop_end_ns)
 {
     const uint64_t first = c->n - MIN_OF(c->n, (uint64_t)LAST_KEPT);

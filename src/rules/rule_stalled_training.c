@@ -186,7 +186,7 @@ static size_t main_part(const int64_t *ns)
     return best;
 }
 
-/* The long step that reaches over the stretch; NULL: none does. */
+/* The long step that covers the pause; NULL: none does. */
 static const struct long_step *step_over(const struct rule_stalled_training_rank *r,
                                          const struct time_range *g)
 {

@@ -20,7 +20,7 @@ enum { LEAST = 10 };
 struct rule_unused_gpu_gpu {
     struct gpu_head head;
     uint64_t readings; /* of its utilization */
-    int64_t held_ns;   /* that they stand for */
+    int64_t held_ns;   /* that they cover */
     int64_t first_ns, last_ns;
 };
 

@@ -175,11 +175,11 @@ static struct at_once_chunk *chunk_of(struct at_once *x, int64_t index)
     return &x->v[lo];
 }
 
-static void at_once_add_piece(struct at_once *x, int64_t piece, int64_t ns)
+static void at_once_add_slot(struct at_once *x, int64_t slot, int64_t ns)
 {
-    struct at_once_chunk *c = chunk_of(x, piece / AT_ONCE_CHUNK);
+    struct at_once_chunk *c = chunk_of(x, slot / AT_ONCE_CHUNK);
     if (c)
-        c->busy[piece % AT_ONCE_CHUNK] += (uint32_t)(ns / UNIT_NS);
+        c->busy[slot % AT_ONCE_CHUNK] += (uint32_t)(ns / UNIT_NS);
 }
 
 void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns)
@@ -189,7 +189,7 @@ void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns)
         return;
     for (int64_t at = from.ns; at < end;) {
         const int64_t stop = MIN_OF(end, (at / PIECE_NS + 1) * PIECE_NS);
-        at_once_add_piece(x, at / PIECE_NS, stop - at);
+        at_once_add_slot(x, at / PIECE_NS, stop - at);
         at = stop;
     }
 }

@@ -31,7 +31,7 @@ uint64_t seconds_touched(const struct seconds *s, wall_ns from, int64_t dur_ns, 
 bool seconds_has(const struct seconds *s, int64_t second);
 /* The first one in the set that is not before `second`; INT64_MAX: there is none. */
 int64_t seconds_next(const struct seconds *s, int64_t second);
-/* The first one from `second` on that is not in the set: cheap where many stand side by side. */
+/* The first one from `second` on that is not in the set: cheap where many are adjacent. */
 int64_t seconds_pause(const struct seconds *s, int64_t second);
 void seconds_add_all(struct seconds *s, const struct seconds *other);
 void seconds_free(struct seconds *s);
@@ -39,7 +39,7 @@ void seconds_free(struct seconds *s);
 /* ---- how many at once ---- */
 
 /* How many of several workers were at work at once, from spans that come in any order.
- * Time is cut into pieces of ten seconds; in each the work of all of them is summed, so a day takes
+ * Time is cut into slots of ten seconds; in each the work of all of them is summed, so a day takes
  * 35 kB. */
 
 /* CHUNKS_MOST: about a year. */
@@ -58,7 +58,7 @@ struct at_once {
 
 void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns);
 void at_once_free(struct at_once *x);
-/* The median over the pieces from the first work to the last; 0 when there was none. */
+/* The median over the slots from the first work to the last; 0 when there was none. */
 double at_once_median(const struct at_once *x);
 
 #endif

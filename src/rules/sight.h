@@ -33,7 +33,7 @@ struct gpu_sweeps {
 struct sweeps {
     size_t n;
     const wall_ns *at;
-    int64_t period_ns; /* that each of them stands for */
+    int64_t period_ns; /* that each of them covers */
     const float *v[NODE_SIGNAL_N];
     const struct gpu_sweeps *gpus; /* the same ones in the same order in all batches of a node */
     size_t n_gpus;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_spread.h - how long the iterations of one rank and mode took: mean and standard deviation,
  * the quantiles, the longest of them. All in whole microseconds, so that it does not matter how the
- * steps were cut into pieces. An iteration is evened out where the host ran ahead of the GPU (see
+ * steps were split. An iteration is evened out where the host ran ahead of the GPU (see
  * query/step_async.h); a step without an end of its iteration counts with its duration.
  *
  * The first step is kept apart: it compiles, tunes and fills caches, which says nothing about the
@@ -60,7 +60,7 @@ double step_spread_sigma(const struct step_spread *x); /* population */
 double step_spread_quantile(const struct step_spread *x, double q);
 double step_spread_part(const struct step_spread *x, size_t part); /* mean */
 double step_spread_between(const struct step_spread *x);           /* mean */
-/* How many of them lie in each of n equal stretches from lo to hi, both included. */
+/* How many of them lie in each of n equal bins from lo to hi, both included. */
 void step_spread_counts(const struct step_spread *x, double lo, double hi, double *out, size_t n);
 
 #endif

@@ -65,7 +65,7 @@ struct shared_entry {
 };
 
 struct shared {
-    struct shared_entry **v; /* those behind n were of batches before */
+    struct shared_entry **v; /* those after n were of earlier batches */
     size_t n, cap;
 };
 

@@ -144,7 +144,7 @@ bool verdict_is_cause(const struct verdict *v);
 /* The rule that explains it, when all of its findings are explained; NULL: it is a cause. */
 const char *verdict_explained_by(const struct verdict *v);
 /* In the order in which to read them: causes, the severest first and of those what cost most; then
- * what they explain. Else they stay as they stand. */
+ * what they explain. Else they stay as they are. */
 void verdicts_worst_first(const struct verdict **v, size_t n);
 /* All n of them in the order in which to read them: issues as above; what is clear; what could not
  * be evaluated. */

@@ -390,7 +390,7 @@ void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule
     const uint16_t *known = shared_tenths(s, v);
     int64_t index = 0, end = 0;
     for (size_t i = 0; i < s->n;) {
-        const int64_t at = s->at[i].ns; /* most often in the window behind the one before */
+        const int64_t at = s->at[i].ns; /* most often in the window after the one before */
         index = i && at < end + length ? index + 1 : (at - c->from.ns) / length;
         end = c->from.ns + (index + 1) * length;
         struct rise_window *w = rises_window_at(r, spec, c, index);

@@ -17,7 +17,7 @@
 struct episode {
     int64_t from_ns, to_ns; /* wall time */
     uint64_t count;         /* moments in it */
-    int64_t held_ns;        /* that they stand for */
+    int64_t held_ns;        /* that they cover */
 };
 
 struct episodes {

@@ -19,7 +19,7 @@
 struct action;
 struct runner;
 
-/* What an action tells of. Texts have no newline; `json` is one object and ends with a NUL. */
+/* What an action reports. Texts have no newline; `json` is one object and ends with a NUL. */
 struct action_news {
     const char *rule;    /* its name */
     const char *subject; /* a few words */
@@ -39,7 +39,7 @@ struct action_means {
     struct runner *runner; /* runs commands and outbound requests; NULL: no action needs it */
 };
 
-/* A word that may stand in an action's map. */
+/* A key of an action's map. */
 struct action_key {
     const char *name; /* NULL ends the table */
     const char *help;
@@ -50,7 +50,7 @@ struct action_kind {
     const char *name;
     const char *help; /* one sentence */
     const struct action_key *keys;
-    bool urgent; /* never kept back by a limit */
+    bool urgent; /* no rate limit applies */
     bool retry;  /* doing it twice does no harm */
     /* Takes the kind's own keys. Nothing is connected to; secrets are fetched. */
     int (*make)(struct action *a, const struct action_setting *s, struct arena *arena,
@@ -94,11 +94,11 @@ struct action {
     int64_t grace_ns;
 };
 
-/* `all`: the settings it stands in, which may have rules of their own. ERR_USAGE says what is
+/* `all`: the settings that it is part of, which may define rules. ERR_USAGE says what is
  * wrong, and never a value that may be secret. */
 MUST_CHECK int action_make(struct action *out, const struct settings *all,
                            const struct action_setting *s, struct arena *a, struct err *e);
-/* All that the settings ask for, in the arena; a wrong one is left out and stands among the
+/* All that the settings ask for, in the arena; a wrong one is left out and added to the
  * problems, unless it came from an option: that is ERR_USAGE. */
 MUST_CHECK int action_make_all(struct settings *s, struct arena *a, struct action **out, size_t *n,
                                struct err *e);
@@ -108,7 +108,7 @@ bool action_is_for(const struct action *a, const struct verdict *v, enum rule_st
 
 /* -- for the kinds -- */
 
-/* A text that stands in the map, or in the environment variable that "<key>-env" names. NULL: it is
+/* A value of the map, or of the environment variable that "<key>-env" names. NULL: it is
  * not given. */
 MUST_CHECK int action_secret(const struct action_setting *s, const char *key, struct arena *a,
                              const char **out, struct err *e);

@@ -17,12 +17,12 @@
 #include "watch/action.h"
 #include "watch/runner.h"
 
-/* ==== what an action tells of ==== */
+/* ==== what an action reports ==== */
 
-/* A change of a rule's result, put into words once for all actions that tell of it. Several may
+/* A change of a rule's result, put into words once for all actions that report it. Several may
  * hold it; the last one to let go frees it. */
 struct news_text {
-    struct action_news told;
+    struct action_news text;
     struct arena arena;
     atomic_uint holders;
 };
@@ -66,10 +66,10 @@ static void put_json(struct buf *b, const struct news_from *from, const struct n
 {
     struct jw j = {.out = b};
     jw_object(&j, NULL);
-    jw_str(&j, "text", n->told.text);
-    jw_str(&j, "event", n->told.clear ? "clear" : "issue");
+    jw_str(&j, "text", n->text.text);
+    jw_str(&j, "event", n->text.clear ? "clear" : "issue");
     jw_str(&j, "rule", v->rule->name);
-    jw_str(&j, "severity", n->told.clear ? NULL : severity_names[v->severity]);
+    jw_str(&j, "severity", n->text.clear ? NULL : severity_names[v->severity]);
     jw_str(&j, "run", from->run);
     jw_str(&j, "run_id", from->run_id);
     jw_str(&j, "node", from->node);
@@ -87,14 +87,14 @@ static struct news_text *news_make(const struct news_from *from, const struct ve
     struct news_text *n = xcalloc(1, sizeof *n);
     struct arena *a = &n->arena;
     atomic_init(&n->holders, 1);
-    n->told.clear = clear;
-    n->told.rule = v->rule->name;
-    n->told.subject = arena_printf(a, "Footplate: %s: %s%s", from->run, name_it(v, clear, a),
+    n->text.clear = clear;
+    n->text.rule = v->rule->name;
+    n->text.subject = arena_printf(a, "Footplate: %s: %s%s", from->run, name_it(v, clear, a),
                                    clear ? " resolved" : "");
-    n->told.text = say_it(from, v, clear, a);
+    n->text.text = say_it(from, v, clear, a);
     put_json(&json, from, n, v, p);
-    n->told.json_len = json.len - 1;
-    n->told.json = arena_strndup(a, (const char *)json.p, n->told.json_len);
+    n->text.json_len = json.len - 1;
+    n->text.json = arena_strndup(a, (const char *)json.p, n->text.json_len);
     buf_free(&json);
     return n;
 }
@@ -120,7 +120,7 @@ enum { QUEUE = 64, TRIES = 3, STACK = 512 * 1024 };
 /* Between two tries; stopping does not wait for it. */
 static const int64_t pauses[TRIES - 1] = {NS_PER_S, 3 * NS_PER_S};
 
-/* One action and one piece of news. */
+/* One action and what it reports. */
 struct item {
     const struct action *action;
     struct news_text *news; /* counted: several actions may share it */
@@ -130,8 +130,8 @@ struct item {
 struct memory {
     mono_ns since; /* of the time that `used` counts; 0: none yet */
     int64_t used;
-    bool told_limit;   /* under the lock */
-    bool failed, told; /* the thread's own: the last try failed; it was told that one did */
+    bool limit_reported;   /* under the lock */
+    bool failed, reported; /* of the thread: the last try failed; a failure was reported */
 };
 
 struct actions {
@@ -150,7 +150,7 @@ struct actions {
 
 /* ---- reporting ---- */
 
-/* While the lock is held nobody takes the sink away. */
+/* The sink stays as long as the lock is held. */
 static void report(struct actions *a, const struct item *i, const struct err *failure)
 {
     const struct news_text *n = i->news;
@@ -158,8 +158,8 @@ static void report(struct actions *a, const struct item *i, const struct err *fa
     if (!a->abandoned && failure)
         sink_loss(a->ask.sink, LOSS_ACTION, i->action->label, "%s", failure->msg);
     else if (!a->abandoned)
-        sink_mark(a->ask.sink, MARK_ACTION, !n->told.clear, "%s: %s %s", i->action->label,
-                  n->told.rule, n->told.clear ? "clear" : "issue");
+        sink_mark(a->ask.sink, MARK_ACTION, !n->text.clear, "%s: %s %s", i->action->label,
+                  n->text.rule, n->text.clear ? "clear" : "issue");
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -176,9 +176,9 @@ static void tell_failure(struct actions *a, const struct item *i, struct memory 
 {
     char line[768];
     report(a, i, e);
-    if (m->told)
+    if (m->reported)
         return;
-    m->told = true;
+    m->reported = true;
     snprintf(line, sizeof line,
              "action '%s' failed: %s; the run continues, further failures are not reported",
              i->action->label, e->msg);
@@ -238,9 +238,9 @@ static void actions_perform(struct actions *a, const struct item *i)
     struct memory *m = &a->memory[i->action - a->ask.v];
     /* One that failed before gets no second try, so that a dead one does not hold up the others. */
     const int tries = i->action->kind->retry && !m->failed ? TRIES : 1;
-    int rc = i->action->kind->perform(i->action, &i->news->told, &a->means, &e);
+    int rc = i->action->kind->perform(i->action, &i->news->text, &a->means, &e);
     for (int k = 1; rc != 0 && k < tries && pause_for(a, pauses[k - 1]); k++)
-        rc = i->action->kind->perform(i->action, &i->news->told, &a->means, &e);
+        rc = i->action->kind->perform(i->action, &i->news->text, &a->means, &e);
     m->failed = rc != 0;
     if (rc != 0)
         tell_failure(a, i, m, &e);
@@ -308,8 +308,8 @@ static void actions_enqueue(struct actions *a, const struct action *act, struct 
     struct memory *m = &a->memory[act - a->ask.v];
     pthread_mutex_lock(&a->lock);
     const char *why = actions_put(a, act, news);
-    const bool tell = why && !m->told_limit;
-    m->told_limit |= tell;
+    const bool tell = why && !m->limit_reported;
+    m->limit_reported |= tell;
     pthread_mutex_unlock(&a->lock);
     pthread_cond_signal(&a->changed);
     if (why)

@@ -5,8 +5,8 @@
  *
  * Nobody waits for an action: news are queued, and when the queue is full, or an action's limit is
  * reached, the news is dropped and counted as a loss. A try is bounded in time, tries are bounded
- * in number. An action that fails is told once as a line and counted as a loss each time; one that
- * works is a mark. */
+ * in number. An action that fails is reported once as a line and counted as a loss each time; one
+ * that works is a mark. */
 #ifndef WATCH_ACTIONS_H
 #define WATCH_ACTIONS_H
 
@@ -21,7 +21,7 @@ struct actions_ask {
     size_t n;
     const char *run, *run_id, *node;
     struct sink *sink;
-    struct action_means means; /* told from the thread */
+    struct action_means means; /* called by the thread */
     /* A line that the user must hear: that an action failed. From the thread. */
     void (*warn)(void *ctx, const char *line);
 };

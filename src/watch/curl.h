@@ -40,7 +40,7 @@ struct mail {
     size_t n_to;
 };
 
-/* Whether it is an address that may stand between < and >: no spaces, no control characters. */
+/* Whether it is an address that is valid between < and >: no spaces, no control characters. */
 bool mail_is_address(const char *text);
 /* Header and text with the ends of lines that mail has; `json` becomes an attachment. The caller
  * frees it. */

@@ -102,7 +102,7 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* A command need not read what it is told. */
+/* A command need not read its input. */
 static void feed(struct running *c)
 {
     const ssize_t n = c->left ? write(c->in, c->text, c->left) : 0;
