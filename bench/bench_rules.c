@@ -4,8 +4,8 @@
  *
  * Usage: bench_rules day FOLDER HOURS STEPS      makes a run of one node
  *        bench_rules nodes FOLDER FROM N         a run of N nodes with the files of the one in FROM
- *        bench_rules check FOLDER                all rules, from the medium
- *        bench_rules live HOURS                  an engine fed a minute at a time, as in a recorder
+ *        bench_rules check FOLDER [NODE]         all rules, from the medium; of a node, as the
+ * helper process of a recorder opens it
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -289,7 +289,7 @@ static int check(int argc, char **argv)
     unsigned n[RULE_STATE_N] = {0};
     forget_pages(argv[2]);
     const double t0 = bench_seconds(CLOCK_MONOTONIC);
-    if (run_open(&r, argv[2], &e))
+    if (run_open_node(&r, argv[2], argc > 3 ? argv[3] : NULL, &e))
         bench_die(&e);
     const double t1 = bench_seconds(CLOCK_MONOTONIC);
     rule_params_init(&params, &a);
@@ -308,149 +308,10 @@ static int check(int argc, char **argv)
     return 0;
 }
 
-/* ---- while a run lives ---- */
-
-enum { COLUMNS = NODE_SIGNAL_N + SYNTH_GPUS * GPU_SIGNAL_N, STEPS_A_MINUTE = 139 };
-
-struct minute {
-    struct synth synth;
-    wall_ns at[ROWS_A_MINUTE];
-    float v[COLUMNS][ROWS_A_MINUTE];
-    struct gpu_sweeps gpus[SYNTH_GPUS];
-    char entity[SYNTH_GPUS][16];
-    struct step steps[STEPS_A_MINUTE];
-    struct told told[STEPS_A_MINUTE];
-};
-
-static void make_sweeps(struct minute *m, int64_t start)
-{
-    int64_t cells[SYNTH_SERIES];
-    for (int i = 0; i < ROWS_A_MINUTE; i++) {
-        int64_t sum = 0, most = 0;
-        synth_row(&m->synth, cells);
-        for (int k = 0; k < SYNTH_CORES; k++) {
-            sum += cells[k];
-            most = MAX_OF(most, cells[k]);
-        }
-        m->at[i].ns = start + i * PERIOD_MS * NS_PER_MS + synth_late_ns(&m->synth);
-        for (int k = 0; k < NODE_SIGNAL_N; k++)
-            m->v[k][i] = 20;
-        m->v[SIG_CPU][i] = (float)sum * 10 / SYNTH_CORES;
-        m->v[SIG_CPU_PEAK][i] = (float)most * 10;
-        for (int g = 0; g < SYNTH_GPUS; g++)
-            for (int k = 0; k < GPU_SIGNAL_N; k++)
-                m->v[NODE_SIGNAL_N + g * GPU_SIGNAL_N + k][i] =
-                    k == GPU_SIG_UTIL ? (float)cells[SYNTH_CORES + g] : 1;
-    }
-}
-
-static struct sweeps sweeps_of(struct minute *m)
-{
-    struct sweeps s = {.n = ROWS_A_MINUTE,
-                       .at = m->at,
-                       .period_ns = PERIOD_MS * NS_PER_MS,
-                       .gpus = m->gpus,
-                       .n_gpus = SYNTH_GPUS};
-    for (int k = 0; k < NODE_SIGNAL_N; k++)
-        s.v[k] = m->v[k];
-    for (int g = 0; g < SYNTH_GPUS; g++) {
-        snprintf(m->entity[g], sizeof m->entity[g], "gpu%d", g);
-        m->gpus[g].entity = m->entity[g];
-        for (int k = 0; k < GPU_SIGNAL_N; k++)
-            m->gpus[g].v[k] = m->v[NODE_SIGNAL_N + g * GPU_SIGNAL_N + k];
-    }
-    return s;
-}
-
-static void make_steps(struct minute *m, int64_t start, int64_t number)
-{
-    const int64_t dur = 60 * NS_PER_S / STEPS_A_MINUTE;
-    for (int i = 0; i < STEPS_A_MINUTE; i++) {
-        m->steps[i] = (struct step){.number = number + i,
-                                    .start = {start + i * dur},
-                                    .dur_ns = dur,
-                                    .part_ns = {dur / 10, dur / 2},
-                                    .batch = 32};
-        m->told[i] = (struct told){
-            .id = EV_LOADER_QUEUE, .at = {start + i * dur}, .value = 2, .worker = -1, .pid = 77};
-    }
-}
-
-/* Milliseconds of CPU time, since one thread does it, for what a minute brought and all verdicts.
- */
-static double live_minute(struct engine *g, size_t node, struct minute *m, int64_t minute,
-                          int64_t begin)
-{
-    const struct rank_sight rank = {.rank = 0, .device = 0, .pid = 77};
-    const int64_t start = begin + minute * 60 * NS_PER_S;
-    struct verdicts *out = xmalloc(sizeof *out);
-    struct arena a = {0};
-    make_sweeps(m, start);
-    make_steps(m, start, minute * STEPS_A_MINUTE);
-    const struct sweeps s = sweeps_of(m);
-    const struct run_facts run = {.has_steps = true,
-                                  .job_start = {begin},
-                                  .job_end = {start + 60 * NS_PER_S},
-                                  .loop_start = {begin},
-                                  .loop_end = {start + 60 * NS_PER_S}};
-    const double t0 = bench_seconds(CLOCK_THREAD_CPUTIME_ID);
-    engine_sweeps(g, node, &s);
-    engine_told(g, node, m->told, STEPS_A_MINUTE);
-    engine_steps(g, node, &rank, m->steps, STEPS_A_MINUTE);
-    engine_sure(g, (wall_ns){start + 60 * NS_PER_S});
-    engine_judge(g, &run, &a, out);
-    const double ms = (bench_seconds(CLOCK_THREAD_CPUTIME_ID) - t0) * 1e3;
-    arena_free(&a);
-    free(out);
-    return ms;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static int live(int argc, char **argv)
-{
-    if (argc < 3)
-        return 2;
-    const int64_t minutes = (int64_t)(strtod(argv[2], NULL) * 60);
-    const int64_t begin = 1700000000 * NS_PER_S, each = MAX_OF(minutes / 24, 1);
-    struct minute *m = xcalloc(1, sizeof *m);
-    double *ms = xcalloc((size_t)each, sizeof *ms), worst = 0;
-    struct engine *g = engine_open(NULL);
-    const struct node_facts facts = {.id = "n1",
-                                     .cores = SYNTH_CORES,
-                                     .n_gpus = SYNTH_GPUS,
-                                     .memory_bytes = 1LL << 40,
-                                     .price_per_hour = NAN,
-                                     .machine = "",
-                                     .first = {begin},
-                                     .period_ns = PERIOD_MS * NS_PER_MS};
-    const size_t node = engine_node(g, &facts);
-    synth_open(&m->synth, SEED);
-    printf("{\"curve\":[");
-    for (int64_t i = 0; i < minutes / each * each; i++) {
-        ms[i % each] = live_minute(g, node, m, i, begin);
-        worst = MAX_OF(worst, ms[i % each]);
-        if (i % each + 1 < each)
-            continue;
-        qsort(ms, (size_t)each, sizeof *ms, by_value);
-        printf("%s{\"hour\":%.2f,\"ms\":%.4f,\"p99_ms\":%.4f}", i >= each ? "," : "",
-               (double)(i + 1) / 60, ms[each / 2], ms[(each - 1) * 99 / 100]);
-    }
-    printf("],\"worst_ms\":%.4f}\n", worst);
-    engine_close(g);
-    free(ms);
-    free(m);
-    return 0;
-}
-
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} parts[] = {{"day", make_day}, {"nodes", make_nodes}, {"check", check}, {"live", live}};
+} parts[] = {{"day", make_day}, {"nodes", make_nodes}, {"check", check}};
 
 int main(int argc, char **argv)
 {
@@ -460,6 +321,6 @@ int main(int argc, char **argv)
             rc = parts[i].run(argc, argv);
     if (rc == 2)
         fprintf(stderr, "usage: bench_rules day FOLDER HOURS STEPS | nodes FOLDER FROM N | check "
-                        "FOLDER | live HOURS\n");
+                        "FOLDER [NODE]\n");
     return rc;
 }

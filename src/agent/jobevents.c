@@ -13,9 +13,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "agent/details.h"
-#include "agent/insight.h"
-#include "agent/proclabel.h"
+#include "agent/helper.h"
+#include "agent/jobinfo.h"
 #include "agent/spans.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -38,17 +37,13 @@ enum {
 };
 
 struct job_events {
-    /* What spans are told, in front of the node's writer; first, so that it is the whole. */
+    /* The sink of spans, before the node's writer; first, so that it is the whole. */
     struct sink_pass pass;
     struct ring_folder *folder;
-    const char *proc;
-    struct writer *beside;         /* the node's */
+    struct job_events_ask ask;     /* from job_events_start on */
     struct writer *_Atomic writer; /* of the events; NULL: it could not be made yet */
-    struct insight *insight;       /* NULL: nobody else wants to see events */
-    struct flusher *flusher;
-    struct details *details;
-    mono_ns retry; /* do not try to make events.fp before */
-    uint64_t tail; /* of the writer, as last seen */
+    mono_ns retry;                 /* do not try to make events.fp before */
+    uint64_t tail;                 /* of the writer, as last seen */
     uint64_t processes, lost;
     mono_ns heard, begun; /* an event; a process */
     bool running;
@@ -56,7 +51,7 @@ struct job_events {
     int inotify, wake; /* descriptors */
     atomic_bool stop;
     _Atomic uint64_t generation;
-    uint64_t asked; /* of it, what the processes were told */
+    uint64_t asked; /* of it, what the processes know */
 };
 
 /* ---- from spans to the store ---- */
@@ -70,14 +65,14 @@ static bool have_writer(struct job_events *j)
     if (mono_diff(now, j->retry) < 0)
         return false;
     struct writer *w;
-    if (writer_open_beside(&w, j->beside, STORE_EVENTS, &e)) {
+    if (writer_open_beside(&w, j->ask.node, STORE_EVENTS, &e)) {
         sink_loss(j->pass.behind, LOSS_WRITE, LOST_PART("events"), "%s", e.msg);
         j->retry = mono_add(now, RETRY_NS);
         return false;
     }
     j->tail = writer_tail(w);
     j->writer = w;
-    flusher_add(j->flusher, w);
+    flusher_add(j->ask.flusher, w);
     return true;
 }
 
@@ -90,8 +85,6 @@ static void keep_events(struct sink *s, const struct track *t, const struct even
     }
     struct sink *to = writer_sink(j->writer);
     to->ops->events(to, t, v, n);
-    if (j->insight)
-        insight_events(j->insight, t, v, n);
 }
 
 static const struct sink_ops ops = {
@@ -106,7 +99,7 @@ static void jobevents_on_events(void *arg, struct ring_reader *r, const struct r
                                 size_t n)
 {
     struct job_events *j = arg;
-    spans_feed(*ring_reader_user(r), v, n, ring_reader_process(r)->same_ns ? j->proc : NULL,
+    spans_feed(*ring_reader_user(r), v, n, ring_reader_process(r)->same_ns ? j->ask.proc : NULL,
                &j->pass.sink);
 }
 
@@ -140,7 +133,7 @@ static void on_begun(void *arg, struct ring_reader *r)
     char name[TRACK_NAME_LEN];
     struct err ignored;
     const struct ring_process *p = ring_reader_process(r);
-    process_label(name, sizeof name, p->same_ns ? j->proc : NULL, p->pid);
+    process_label(name, sizeof name, p->same_ns ? j->ask.proc : NULL, p->pid);
     *ring_reader_user(r) = spans_open(p->pid, name);
     (void)!ring_reader_ask(r, atomic_load(&j->generation), &ignored);
     j->processes++;
@@ -197,9 +190,9 @@ static void jobevents_drain(struct job_events *j, size_t *events)
 static void poke(struct job_events *j, mono_ns now)
 {
     if (j->writer && writer_pending(j->writer) > PENDING_LARGE)
-        flusher_poke_now(j->flusher, now);
+        flusher_poke_now(j->ask.flusher, now);
     else
-        flusher_poke(j->flusher, now);
+        flusher_poke(j->ask.flusher, now);
 }
 
 /* Until a file appears when nobody speaks, else for as long as rings have room. -1: for good. */
@@ -222,8 +215,9 @@ static void read_news(struct job_events *j)
     const ssize_t n = read(j->inotify, news, sizeof news);
     for (ssize_t at = 0; at < n; at += (ssize_t)(sizeof *v + v->len)) {
         v = (const struct inotify_event *)(const void *)(news + at);
-        if (v->len && details_is_one(v->name))
-            details_look(j->details);
+        struct window_file f;
+        if (v->len && window_file_parse(&f, v->name))
+            helper_request(j->ask.helper, HELPER_LOOK);
     }
 }
 
@@ -318,19 +312,10 @@ int job_events_configure(struct job_events *j, const struct buf *json, uint64_t 
     return rc;
 }
 
-void job_events_watch(struct job_events *j, struct insight *i)
+int job_events_start(struct job_events *j, const struct job_events_ask *ask, struct err *e)
 {
-    j->insight = i;
-}
-
-int job_events_start(struct job_events *j, struct writer *w, struct flusher *f, const char *proc,
-                     struct err *e)
-{
-    j->beside = w;
-    j->pass.behind = writer_sink(w);
-    j->flusher = f;
-    j->proc = proc;
-    j->details = details_open(ring_folder_path(j->folder), w);
+    j->ask = *ask;
+    j->pass.behind = writer_sink(ask->node);
     have_writer(j);
     int rc = thread_start(&j->thread, STACK, events_main, j, "fp-events", e);
     j->running = rc == 0;
@@ -359,7 +344,7 @@ static void close_writer(struct job_events *j, struct job_events_result *out)
 {
     struct err e;
     struct writer_stats st;
-    flusher_add(j->flusher, NULL);
+    flusher_add(j->ask.flusher, NULL);
     writer_get_stats(j->writer, &st);
     if (st.events + st.events_dropped == 0) {
         writer_discard(j->writer);
@@ -391,6 +376,19 @@ static void find_too_old(const struct job_events *j, struct job_events_result *o
         closedir(d);
 }
 
+/* There is no helper, or none any more. */
+static void jobevents_lose_windows(struct job_events *j)
+{
+    DIR *d = opendir(ring_folder_path(j->folder));
+    struct window_file f;
+    for (const struct dirent *x; d && (x = readdir(d));)
+        if (window_file_parse(&f, x->d_name))
+            sink_loss(j->pass.behind, LOSS_DETAIL, LOST_PART(x->d_name),
+                      "there was no helper process");
+    if (d)
+        closedir(d);
+}
+
 void job_events_stop(struct job_events *j, struct job_events_result *out)
 {
     struct err e;
@@ -402,7 +400,9 @@ void job_events_stop(struct job_events *j, struct job_events_result *out)
     find_too_old(j, out);
     if (j->running && ring_folder_finish(j->folder, &n, &e))
         sink_loss(j->pass.behind, LOSS_EVENTS, LOST_PART("rings"), "%s", e.msg);
-    details_close(j->details);
+    /* Windows lie in the folder that is removed below. */
+    if (j->running && !helper_wait(j->ask.helper, HELPER_CONVERT, HELPER_CONVERTED, -1))
+        jobevents_lose_windows(j);
     out->processes = j->processes;
     out->dropped = j->lost;
     if (j->writer)

@@ -12,21 +12,25 @@
 #include "agent/flusher.h"
 #include "base/buf.h"
 
-struct insight;
+struct helper;
 struct job_events;
 
 /* A folder in memory, else in `otherwise`. */
 MUST_CHECK int job_events_make(struct job_events **out, const char *otherwise, struct err *e);
 const char *job_events_folder(const struct job_events *j);
 /* Settings for the hooks, as the text of config.json in that folder; from any thread. `generation`
- * larger than before: processes that run are told to look. */
+ * larger than before: running processes are notified. */
 MUST_CHECK int job_events_configure(struct job_events *j, const struct buf *json,
                                     uint64_t generation, struct err *e);
-/* Shows it every event, too; before job_events_start. It is used until job_events_stop. */
-void job_events_watch(struct job_events *j, struct insight *i);
-/* `w` is the node's writer, whose sink gets the losses. */
-MUST_CHECK int job_events_start(struct job_events *j, struct writer *w, struct flusher *f,
-                                const char *proc, struct err *e);
+struct job_events_ask {
+    struct writer *node; /* the node's, whose sink gets the losses */
+    struct flusher *flusher;
+    const char *proc;
+    struct helper *helper; /* converts detail windows; NULL: they are lost */
+};
+
+MUST_CHECK int job_events_start(struct job_events *j, const struct job_events_ask *ask,
+                                struct err *e);
 
 /* Bytes written so far for events; from any thread, until it is stopped. NULL: none. */
 uint64_t job_events_bytes(const struct job_events *j);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/launcher.h"
+#include "agent/jobinfo.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "run/rundir.h"

@@ -4,16 +4,138 @@
 #include "agent/recorder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/recorder_internal.h"
-#include "agent/shed.h"
+#include "base/clock.h"
 #include "base/mem.h"
+#include "record/record.h"
+#include "store/writer.h"
+
+/* ==== memory ==== */
+
+/* Code is never written to, so all of it is as the file has it. */
+static void recorder_unmap_line(const char *line)
+{
+    uintptr_t from, to;
+    char may[5], path[2];
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %*s %1s", &from, &to, may, path) == 4 &&
+        may[0] == 'r' && may[1] == '-' && may[2] == 'x' && path[0] == '/')
+        madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+/* For after the start: its code would stay in memory for good otherwise, a megabyte of it in a
+ * recorder of four. What is needed again comes back from the page cache, a few pages at a time. */
+static void recorder_unmap_code(void)
+{
+    char line[512];
+    FILE *f = fopen("/proc/self/maps", "re");
+    while (f && fgets(line, sizeof line, f))
+        recorder_unmap_line(line);
+    if (f)
+        fclose(f);
+}
+
+/* ==== the helper process ==== */
+
+/* What it reports is written, printed or done here, in the recorder's main thread. */
+
+/* For a last evaluation, and for actions that are still at work. */
+#define END_NS (25 * NS_PER_S)
+
+static void recorder_stop_by_rule(struct recorder *r, const struct helper_stop_job *stop)
+{
+    char why[TEXT_LEN];
+    if (r->ending.stop_asked || r->ended)
+        return;
+    snprintf(why, sizeof why, "stopped by rule %s", stop->rule);
+    recorder_warn(r, "%s: SIGTERM sent; SIGKILL follows after %g s", why,
+                  (double)stop->grace_ns / 1e9);
+    recorder_stop_job(r, why, stop->grace_ns);
+    flusher_poke_now(&r->flusher, clock_mono());
+}
+
+static void recorder_on_message(void *ctx, const struct helper_message *m)
+{
+    struct recorder *r = ctx;
+    struct sink *s = writer_sink(r->writer);
+    switch (m->kind) {
+    case HELPER_SAY:
+        recorder_say(r, "%s", m->text);
+        break;
+    case HELPER_WARN:
+        recorder_warn(r, "%s", m->text);
+        break;
+    case HELPER_MARK:
+        s->ops->mark(s, &m->mark);
+        break;
+    case HELPER_LOSS:
+        s->ops->loss(s, &m->loss);
+        break;
+    case HELPER_STOP:
+        recorder_stop_by_rule(r, &m->stop);
+        break;
+    case HELPER_DONE:
+        r->helper_cost = m->cost;
+        break;
+    default:
+        break;
+    }
+}
+
+void recorder_start_helper(struct recorder *r)
+{
+    struct err e;
+    if (r->ask->helper.main &&
+        helper_start(&r->helper, &r->ask->helper, recorder_on_message, r, &e) != 0)
+        recorder_warn(r, "rules are evaluated only at the end: %s", e.msg);
+}
+
+void recorder_begin_helper(struct recorder *r)
+{
+    struct helper_begin b = {.dir = r->dir, .session = writer_session(r->writer)};
+    if (!r->helper)
+        return;
+    snprintf(b.name, sizeof b.name, "%s", r->name);
+    if (r->events)
+        snprintf(b.rings, sizeof b.rings, "%s", job_events_folder(r->events));
+    helper_begin(r->helper, &b);
+}
+
+static void recorder_lose_helper(struct recorder *r)
+{
+    if (!r->helper_lost)
+        recorder_warn(r, "rules are no longer evaluated during the run, and detail windows are "
+                         "lost: the helper process has ended");
+    r->helper_lost = true;
+}
+
+void recorder_take_helper(struct recorder *r)
+{
+    if (!helper_take(r->helper))
+        recorder_lose_helper(r);
+}
+
+void recorder_end_helper(struct recorder *r)
+{
+    struct err e;
+    (void)!writer_flush(r->writer, false, &e); /* a failure is said when the file is closed */
+    (void)helper_wait(r->helper, HELPER_END, HELPER_DONE, END_NS);
+    helper_stop(r->helper);
+    r->helper = NULL;
+}
+
+/* ==== the loop ==== */
+
+/* the loop. It waits in one place and for everything at once, since a wake-up costs
+ * more than what is read in it; the disk and slow drivers have threads of their own. */
 
 #define SETTLE_NS (2 * NS_PER_S) /* by then what the start has set off is done */
 
@@ -77,7 +199,7 @@ static void wait_for_anything(struct recorder *r)
         {.fd = r->signals.fd, .events = POLLIN},
         {.fd = r->gpus_done ? -1 : r->ready_fd, .events = POLLIN},
         {.fd = r->job.pidfd, .events = POLLIN},
-        {.fd = r->rule_fd, .events = POLLIN},
+        {.fd = helper_fd(r->helper), .events = POLLIN},
     };
     const size_t n = POLL_FIXED + control_poll(&r->control, p + POLL_FIXED);
     const mono_ns next = next_deadline(r);
@@ -93,7 +215,7 @@ static void wait_for_anything(struct recorder *r)
     if (p[1].revents)
         recorder_take_gpus(r, NS_PER_S);
     if (p[3].revents)
-        recorder_take_rules(r);
+        recorder_take_helper(r);
     for (size_t i = POLL_FIXED; i < n; i++)
         if (p[i].revents) {
             control_serve(&r->control);
@@ -130,13 +252,12 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     mallopt(M_ARENA_MAX, 1);
     struct recorder *r = xcalloc(1, sizeof *r);
     r->ask = ask;
-    r->rule_fd = -1;
     r->starter = pthread_self();
     *out = (struct record_result){.exit_status = 1};
     int rc = recorder_start(r, out, e);
     bool unused = true;
     if (rc == 0) {
-        shed_idle_code();
+        recorder_unmap_code();
         recorder_loop(r);
         unused = recorder_end(r, out);
     }

@@ -10,39 +10,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/ownrules.h"
+#include "agent/helper.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "run/rundir.h"
 
-struct action;
-struct rule_params;
 struct settings;
-struct verdict;
 
 struct record_ask {
     const char *const *argv; /* the command, ends with NULL; NULL: attach */
     int attach_pid;
-    const char *dir;     /* the folder that runs are kept in */
+    const char *dir;     /* the folder of the runs */
     const char *name;    /* NULL: from the command */
     const char *run_id;  /* NULL: a run of its own, or the launcher's job where nodes share one */
     const char *node_id; /* NULL: from the host's name */
     int64_t interval_ns; /* INTERVAL_MIN_NS .. INTERVAL_MAX_NS */
     const struct run_label *labels;
     size_t n_labels;
-    const struct settings *settings; /* what the hooks are told comes from here; NULL: no windows */
+    const struct settings *settings; /* for the hooks; NULL: no detail windows */
     bool no_hooks; /* the job's Python is left as it is; what it says by itself is still taken */
-    bool quiet;    /* only errors are told */
-    /* Rules while the run lives. */
-    bool no_rules;
-    const struct rule_params *rules; /* NULL: defaults */
-    int64_t scan_ns;                 /* between two judgements; 0: SCAN_NS */
-    const char *machine;             /* what kind it is; NULL: not set */
-    double price_per_hour;           /* of this machine; 0: not known */
-    const char *currency;            /* of the price; NULL: not set */
-    const struct action *actions;    /* when a rule's answer changes */
-    size_t n_actions;
-    struct ownrules_way own; /* rules of the user's own; judge NULL: none */
+    bool quiet;    /* only errors are printed */
+    const char *machine;          /* what kind it is; NULL: not set */
+    double price_per_hour;        /* of this machine; 0: not known */
+    const char *currency;         /* of the price; NULL: not set */
+    struct helper_program helper; /* evaluates rules, performs actions, converts detail windows */
     /* Gets each line for the user, without prefix and newline. From any thread. */
     void (*tell)(void *ctx, const char *line);
     void *tell_ctx;
@@ -56,11 +47,8 @@ struct record_result {
     double seconds;
     double cpu_s; /* the recorder's own */
     uint64_t samples, rows_dropped, file_bytes;
-    uint64_t events, events_dropped; /* that the job told */
-    bool actions_hang; /* one is still at work: what ask->actions points to must stay */
+    uint64_t events, events_dropped; /* of the job */
 };
-
-#define SCAN_NS (60 * NS_PER_S)
 
 /* Fails only while the job has not started: then nothing runs, no run folder is left behind and
  * out->exit_status is 1, or 126 or 127 when the program cannot be run. */

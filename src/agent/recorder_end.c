@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/jobinfo.h"
 #include "agent/keeper.h"
-#include "agent/proclabel.h"
 #include "agent/recorder_internal.h"
 #include "base/human.h"
 #include "base/mem.h"
@@ -101,7 +101,7 @@ static int write_node(struct recorder *r, const struct writer_stats *st, struct 
     about->exit_status = r->job.status;
     about->end = end_time(r);
     about->stats = *st;
-    about->cpu_s = recorder_cost_now().cpu_s;
+    about->cpu_s = recorder_cost_now().cpu_s + r->helper_cost.all_s;
     nodefile_unlock(&r->node);
     return nodefile_write(&r->node, e);
 }
@@ -152,7 +152,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     const unsigned session = writer_session(r->writer);
     flusher_stop(&r->flusher);
     close_events(r, &events);
-    recorder_end_rules(r, out);
+    recorder_end_helper(r);
     if (writer_flush(r->writer, false, &e))
         recorder_warn(r, "could not write the end of the recording: %s", e.msg);
     writer_get_stats(r->writer, &st);
@@ -161,7 +161,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     st.bytes_written += events.bytes_written;
     st.file_bytes += events.file_bytes;
     /* Closing gives the node's lock back, and a node that runs without a lock counts as dead: so
-     * the end is told before, and once more behind it with what closing cost. */
+     * the end is written before closing, and once more after it with what closing cost. */
     (void)!write_node(r, &st, &e);
     if (writer_close(r->writer, &e))
         recorder_warn(r, "could not close the recording: %s", e.msg);
@@ -184,7 +184,7 @@ static void own_cost_text(const struct recorder *r, const struct record_result *
                           const struct own_cost *job_end, char *text, size_t size)
 {
     const double job_s = (double)mono_diff(job_end->at, r->settled.at) / 1e9;
-    const double job_cpu_s = job_end->cpu_s - r->settled.cpu_s;
+    const double job_cpu_s = job_end->cpu_s - r->settled.cpu_s + r->helper_cost.run_s;
     if (r->settled.at.ns && job_s >= SETTLED_LEAST_S)
         snprintf(text, size, "overhead %.2f %% of a core, and %.2f s for start and end",
                  100 * job_cpu_s / job_s, out->cpu_s - job_cpu_s);

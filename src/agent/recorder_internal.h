@@ -3,21 +3,16 @@
 #ifndef AGENT_RECORDER_INTERNAL_H
 #define AGENT_RECORDER_INTERNAL_H
 
-#include "agent/actions.h"
 #include "agent/control.h"
 #include "agent/flusher.h"
-#include "agent/gitinfo.h"
-#include "agent/gpus.h"
-#include "agent/insight.h"
+#include "agent/helper.h"
 #include "agent/job.h"
 #include "agent/jobevents.h"
+#include "agent/jobinfo.h"
 #include "agent/lane.h"
 #include "agent/nodefile.h"
 #include "agent/notice.h"
-#include "agent/probeset.h"
 #include "agent/recorder.h"
-#include "agent/runname.h"
-#include "agent/runner.h"
 #include "agent/signals.h"
 #include "config/settings.h"
 #include "sample/pidset.h"
@@ -30,8 +25,6 @@ struct ending {
     bool detached; /* an attached job that we leave */
     pthread_mutex_t lock;
     char notice[TEXT_LEN]; /* under the lock: that the machine goes away; "": none */
-    const char *rule;      /* the same: wants the job to end; NULL: none */
-    int64_t rule_grace_ns;
 };
 
 enum { HELD_MOST = 16 };
@@ -59,13 +52,9 @@ struct recorder {
     struct writer *writer;
     struct sink *sink;
     struct flusher flusher;
-    struct insight *insight; /* NULL: rules are not followed */
-    struct rule_params rules;
-    struct actions *actions; /* NULL: there are none */
-    struct runner *runner;   /* the same */
-    struct ownrules *own;    /* the same */
-    int rule_fd;             /* eventfd: a rule wants something of the loop; -1: none */
-    bool judging_last;       /* the run is over; what rules say now is told by somebody else */
+    struct helper *helper; /* NULL: there is none */
+    bool helper_lost;      /* that it is gone was said */
+    struct helper_cost helper_cost;
     /* What is read. */
     const char *proc, *sys;
     struct probe_env env;
@@ -83,7 +72,7 @@ struct recorder {
     const char *hooks_lack;    /* a file without which they cannot; NULL: none */
     struct settings *settings; /* of the hooks, ours to change; NULL: they have none */
     struct clock_tie job_start;
-    uint64_t generation; /* of what the hooks were told */
+    uint64_t generation; /* of the settings of the hooks */
     struct control control;
     int ready_fd; /* eventfd of the GPU finder */
     /* Warnings of parts that cannot be recorded, until it is known that the rest can. */
@@ -120,18 +109,15 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
 /* The GPU finder is done, or `wait_ns` has passed: the lanes start. */
 void recorder_take_gpus(struct recorder *r, int64_t wait_ns);
 
-/* recorder_rules.c: rules and actions while the run lives. */
-/* First of all, while there is one thread and no job; a runner is made when an action needs it. */
-void recorder_start_runner(struct recorder *r);
-/* From here on rows go by the rules on their way to the store. */
-void recorder_start_rules(struct recorder *r, const struct hostinfo *host);
-/* The loop's side of r->rule_fd. */
-void recorder_take_rules(struct recorder *r);
-/* Judges once more over all there was, and lets the actions finish. Everything that was read and
- * told has reached the sink; r->sink is the writer's afterwards. */
-void recorder_end_rules(struct recorder *r, struct record_result *out);
-/* The same for a run that never was. */
-void recorder_forget_rules(struct recorder *r);
+/* recorder_helper.c: the helper process. */
+/* First of all, while there is one thread and no job. */
+void recorder_start_helper(struct recorder *r);
+/* The run folder exists. */
+void recorder_begin_helper(struct recorder *r);
+/* It has sent something, or is gone. */
+void recorder_take_helper(struct recorder *r);
+/* Everything that was read has reached the files: lets it evaluate once more and end. */
+void recorder_end_helper(struct recorder *r);
 
 /* Tells the hooks their settings, again when those have changed. */
 int recorder_tell_hooks(struct recorder *r, struct err *e);

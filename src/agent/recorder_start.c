@@ -160,10 +160,7 @@ static int recorder_start_open_run(struct recorder *r, struct err *e)
     about.id = r->dir.node_id;
     about.session = writer_session(r->writer);
     nodefile_init(&r->node, &r->dir, &about);
-    rc = nodefile_write(&r->node, e);
-    if (rc == 0)
-        recorder_start_rules(r, &about.host);
-    return rc;
+    return nodefile_write(&r->node, e);
 }
 
 static void forget_events(struct recorder *r)
@@ -178,7 +175,6 @@ static void forget_run(struct recorder *r)
 {
     struct err ignored;
     const unsigned session = r->writer ? writer_session(r->writer) : 0;
-    recorder_forget_rules(r);
     if (r->writer)
         (void)!writer_close(r->writer, &ignored);
     r->writer = NULL;
@@ -206,6 +202,7 @@ static void open_probes(struct recorder *r)
         .sys = r->sys,
         .root_pid = r->job.pid,
         .self_pid = r->job.attached ? 0 : getpid(),
+        .helper_session = helper_session(r->helper),
         .pids = &r->pids,
         .bytes_written = bytes_written,
         .late_ns = late_ns,
@@ -305,7 +302,8 @@ static bool is_disabled(void)
     return v && *v && strcmp(v, "0") != 0;
 }
 
-/* What the job will be told: where to say what it does. It runs without when that cannot be had. */
+/* The environment of the job, with the folder for its events. It runs without when there is none.
+ */
 static char **make_environment(struct recorder *r)
 {
     struct err e;
@@ -353,10 +351,10 @@ static void prepare_hooks(struct recorder *r)
 static void start_events(struct recorder *r)
 {
     struct err e;
-    if (r->events)
-        job_events_watch(r->events, r->insight);
     const char *proc = proc_check(r->proc, &e) == 0 ? r->proc : NULL;
-    if (r->events && job_events_start(r->events, r->writer, &r->flusher, proc, &e))
+    if (r->events &&
+        job_events_start(r->events,
+                         &(struct job_events_ask){r->writer, &r->flusher, proc, r->helper}, &e))
         recorder_warn(r, "events of the job are not recorded: %s", e.msg);
 }
 
@@ -370,6 +368,7 @@ static int recorder_start_let_go(struct recorder *r, struct err *e)
     sink_mark(r->sink, MARK_RECORDER_START, getpid(), "%s", FP_VERSION);
     open_probes(r);
     prepare_hooks(r);
+    recorder_begin_helper(r);
     start_events(r);
     rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
     if (rc == 0) {
@@ -425,14 +424,14 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
     r->monitoring = true;
     r->kill_at = r->look_at = (mono_ns){SCHEDULE_NEVER};
     pthread_mutex_init(&r->ending.lock, NULL);
-    recorder_start_runner(r);
+    recorder_start_helper(r);
     int rc = signals_open(&r->signals, e);
     if (rc)
         return rc;
     keeper_signals(&r->signals);
     rc = start_job_and_run(r, out, e);
     if (rc) {
-        recorder_forget_rules(r);
+        helper_stop(r->helper);
         signals_close(&r->signals);
         signals_restore_in_child(&r->signals);
         keeper_signals(NULL);

@@ -95,7 +95,7 @@ static void look_for_rest(struct recorder *r, bool alone, mono_ns now)
 {
     r->left = (struct jobtree){0};
     if (!alone) /* without a /proc of ours nothing is known of the rest, and nothing waited for */
-        jobtree_scan(&r->left, getpid(), getsid(0));
+        jobtree_scan(&r->left, getpid(), getsid(0), helper_session(r->helper));
     if (r->left.members == 0) {
         recorder_watch_note_end(r);
         return;
@@ -140,7 +140,7 @@ static void signal_all(struct recorder *r, int sig)
 {
     const bool each = r->job.exited || r->job.shares_group;
     if (r->job.shares_group)
-        jobtree_scan(&r->left, getpid(), getsid(0));
+        jobtree_scan(&r->left, getpid(), getsid(0), helper_session(r->helper));
     job_signal(&r->job, sig, each ? &r->left : NULL);
 }
 
@@ -178,8 +178,6 @@ static bool set_interval(struct recorder *r, const struct control_request *q, ch
     r->interval_ns = ns;
     probe_set_interval(&r->fast, now, ns);
     tell_lanes(r, now);
-    if (r->insight)
-        insight_interval(r->insight, ns);
     sink_mark(r->sink, MARK_INTERVAL, ns, "%s", text);
     atomic_store(&r->flusher.interval_ns, ns);
     nodefile_lock(&r->node)->interval_ns = ns;

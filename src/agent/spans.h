@@ -2,7 +2,7 @@
 /* spans.h - what the threads of one process say becomes events: begin and end are paired here.
  *
  * Ends that match nothing are counted and left out; a span whose end was skipped (an exception went
- * through it) ends with the one around it and says so. What is still open is told as such after
+ * through it) ends with the one around it and says so. What is still open is reported as open after
  * each batch, so that it survives the recorder, and cut off when the process is gone. One thread.
  */
 #ifndef AGENT_SPANS_H

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/action.h"
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
@@ -11,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "session/session.h"
+#include "watch/action.h"
 
 enum { O_JSON = SETTING_N, O_MARKDOWN, O_ACTION_KEYS };
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "agent/control.h"
-#include "agent/curl.h"
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/human.h"
@@ -27,6 +26,7 @@
 #include "sample/nvml.h"
 #include "sample/pidset.h"
 #include "sample/probe.h"
+#include "watch/curl.h"
 
 struct trial_series {
     enum metric_id metric;

@@ -82,11 +82,6 @@ static void merge_series(struct run *r)
 /* Sessions from which on only what is in use is held of each. */
 enum { LARGE = 5 };
 
-static bool run_is_large(const struct run *r)
-{
-    return r->info.n_nodes >= LARGE;
-}
-
 struct opening {
     struct run *run;
     int *rc; /* by session */
@@ -99,7 +94,7 @@ static void open_some(struct parallel *c, struct arena *results)
     (void)results;
     for (size_t i; parallel_next(c, &i);) {
         x->rc[i] = run_open_metrics(&x->run->stores[i], &x->run->info, i, &x->e[i]);
-        if (x->rc[i] == 0 && run_is_large(x->run))
+        if (x->rc[i] == 0 && x->run->lean)
             store_forget(x->run->stores[i]);
     }
 }
@@ -136,7 +131,7 @@ static int open_stores(struct run *r, struct err *e)
 
 void run_forget(struct run *r, const char *node)
 {
-    for (size_t i = 0; run_is_large(r) && i < r->info.n_nodes; i++)
+    for (size_t i = 0; r->lean && i < r->info.n_nodes; i++)
         if (r->stores[i] && strcmp(r->info.nodes[i].id, node) == 0)
             store_forget(r->stores[i]);
 }
@@ -164,10 +159,27 @@ static void settle_ends(struct run *r)
         r->info.end.ns = MAX_OF(r->info.end.ns, r->info.nodes[i].end.ns);
 }
 
+static void keep_node(struct run_info *info, const char *node)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (strcmp(info->nodes[i].id, node) == 0)
+            info->nodes[n++] = info->nodes[i];
+    info->n_nodes = n;
+}
+
 int run_open(struct run **out, const char *path, struct err *e)
+{
+    return run_open_node(out, path, NULL, e);
+}
+
+int run_open_node(struct run **out, const char *path, const char *node, struct err *e)
 {
     struct run *r = xcalloc(1, sizeof *r);
     int rc = run_info_read(&r->info, path, &r->arena, e);
+    if (rc == 0 && node)
+        keep_node(&r->info, node);
+    r->lean = node || r->info.n_nodes >= LARGE;
     if (rc == 0)
         rc = open_stores(r, e);
     if (rc) {

@@ -20,6 +20,9 @@
 struct run;
 
 MUST_CHECK int run_open(struct run **out, const char *path, struct err *e);
+/* The same with one node of it only, as if the run had no others, and with less memory; NULL: all.
+ */
+MUST_CHECK int run_open_node(struct run **out, const char *path, const char *node, struct err *e);
 const struct run_info *run_get_info(const struct run *r); /* lives as long as the run */
 void run_close(struct run *r);                            /* NULL is fine */
 /* After the samples of a node were read: in a run of many nodes their memory is

@@ -49,6 +49,7 @@ struct event_index {
 struct run {
     struct arena arena;
     struct run_info info;
+    bool lean;                 /* only what is in use is held in memory */
     struct store **stores;     /* one per node_info; NULL when its file cannot be read */
     struct loss *file_loss;    /* why, for those that cannot */
     struct run_series *series; /* sorted */

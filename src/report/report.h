@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "rules/feed_run.h"
 #include "rules/rightsize_advise.h"
-#include "rules/verdict_read.h"
+#include "rules/verdict_json.h"
 
 struct report;
 

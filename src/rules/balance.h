@@ -45,7 +45,6 @@ struct gaps {
 };
 
 void gaps_add(struct gaps *g, const struct sweeps *s);
-void gaps_join(struct gaps *g, const struct gaps *other);
 void gaps_free(struct gaps *g);
 /* The mean difference in percentage points; NAN when they were never read together. */
 double gaps_mean(const struct gaps *g, size_t a, size_t b);

@@ -8,10 +8,15 @@
 #ifndef RULES_BOTTLENECK_H
 #define RULES_BOTTLENECK_H
 
-#include "rules/episodes.h"
-#include "rules/per_gpu.h"
+#include "rules/per_entity.h"
+#include "rules/windows.h"
 
 enum { BOTTLENECK_HOTS = 3 };
+
+struct bottleneck_gpu {
+    struct gpu_head head;
+    int64_t waited_ns; /* it was low while the node was hot */
+};
 
 /* One way to be hot. */
 struct bottleneck_hot {
@@ -52,7 +57,6 @@ struct bottleneck {
 /* The functions of a rule whose state is a struct bottleneck and whose spec is a bottleneck_spec.
  */
 void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s);
-void bottleneck_join(void *state, const struct rule_view *c, void *later);
 void bottleneck_free(void *state);
 void bottleneck_judge(const struct judge *j, struct verdict *out);
 

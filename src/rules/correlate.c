@@ -1,21 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* correlate.c - see correlate.h. Here: steps and their parts. */
+/* correlate.c - see correlate.h. From top to bottom: lists of shares, operators, places in the code
+ * that wait for the GPU, steps and their parts. */
 #include "rules/correlate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/mem.h"
-#include "rules/correlate_internal.h"
-#include "rules/sync_words.h"
-
-/* Of each finding, and of each rank in it. */
-enum { RANGES_MOST = 64, STEPS_MOST = 2000, RANKS_MOST = 16 };
+#include "query/event_flow.h"
+#include "query/ops.h"
+#include "query/sync_places.h"
 
 /* ---- lists of shares ---- */
 
-void share_add(struct share_list *l, struct share s)
+/* Shares of a kind and rank that are kept, and what is too little to keep. */
+enum { SHARES_KEPT = 6 };
+#define SHARE_LEAST 0.01
+
+struct share_list {
+    struct arena *arena;
+    struct share *v;
+    size_t n, cap;
+};
+
+static void correlate_share_add(struct share_list *l, struct share s)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 16;
@@ -35,7 +46,8 @@ static int by_share(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-void share_settle(struct share_list *l, size_t first)
+/* Those from `first` on are of one kind and rank: largest first, the smallest left out. */
+static void correlate_share_settle(struct share_list *l, size_t first)
 {
     if (l->n > first)
         qsort(l->v + first, l->n - first, sizeof *l->v, by_share);
@@ -44,7 +56,8 @@ void share_settle(struct share_list *l, size_t first)
         l->n--;
 }
 
-bool is_about(const struct finding *f, const char *node, int64_t rank)
+/* Whether the finding is about this rank. */
+static bool correlate_is_about(const struct finding *f, const char *node, int64_t rank)
 {
     long long own;
     if (*f->node && strcmp(f->node, node) != 0)
@@ -52,14 +65,300 @@ bool is_about(const struct finding *f, const char *node, int64_t rank)
     return sscanf(f->entity, "rank %lld", &own) != 1 || own == rank;
 }
 
+/* ==== operators ==== */
+
+/* Operators of detail windows, read once however many findings want them. */
+struct op_window {
+    const struct run_process *process;
+    int64_t rank;
+    wall_ns from, to;
+    struct op_row *rows;
+    size_t n;
+};
+
+struct op_windows {
+    const struct correlate_ask *ask;
+    struct arena *arena;
+    struct run_track *tracks;
+    size_t n_tracks;
+    struct op_window *v;
+    size_t n;
+};
+
+/* Operators in the time of findings, where detail windows show them. */
+
+/* A window of detail has some hundred thousand events; nobody waits for more than a few of them. */
+enum { WINDOWS_MOST = 32, PER_FINDING = 8, EVENTS_MOST = 1 << 20, PLOTTED = 10 };
+
+static int op_windows_open(struct op_windows *w, const struct correlate_ask *ask, struct arena *a,
+                           struct err *e)
+{
+    *w = (struct op_windows){.ask = ask, .arena = a};
+    w->v = arena_array(a, struct op_window, WINDOWS_MOST);
+    return events_tracks(ask->run, a, &w->tracks, &w->n_tracks, e);
+}
+
+/* ---- processes ---- */
+
+/* Tracks of a process are adjacent. */
+static size_t correlate_ops_process_end(const struct op_windows *w, size_t i)
+{
+    const struct run_process *p = w->tracks[i].process;
+    while (i < w->n_tracks && w->tracks[i].process == p)
+        i++;
+    return i;
+}
+
+/* The time of its detail; false: it has none, or far too much. */
+static bool detail_span(const struct op_windows *w, size_t from, size_t to, wall_ns *first,
+                        wall_ns *last)
+{
+    uint64_t events = 0;
+    *first = (wall_ns){INT64_MAX};
+    *last = (wall_ns){INT64_MIN};
+    for (size_t i = from; i < to; i++) {
+        const struct run_track *t = &w->tracks[i];
+        if (!t->detail)
+            continue;
+        events += t->events;
+        first->ns = MIN_OF(first->ns, t->first.ns);
+        last->ns = MAX_OF(last->ns, t->last.ns);
+    }
+    return events > 0 && events <= EVENTS_MOST && last->ns > first->ns;
+}
+
+/* One that has steps has a number even if it did not say so. */
+static int64_t correlate_ops_rank_of(const struct correlate_ask *ask, const struct run_process *p)
+{
+    for (size_t i = 0; i < ask->n_ranks; i++) {
+        const struct run_process *q = ask->ranks[i].process;
+        if (q->pid == p->pid && q->session == p->session && strcmp(q->node, p->node) == 0)
+            return ask->ranks[i].rank;
+    }
+    return p->rank;
+}
+
+/* ---- windows ---- */
+
+static int correlate_ops_read_window(struct op_windows *w, size_t from, size_t to,
+                                     struct op_window *out, struct err *e)
+{
+    struct ops *o = ops_open(OPS_BY_NAME);
+    int rc = 0;
+    ops_process(o);
+    for (size_t i = from; i < to && rc == 0; i++) {
+        struct arena texts = {0};
+        struct run_event *v;
+        size_t n;
+        if (!w->tracks[i].detail)
+            continue;
+        rc = events_read(w->ask->run, &w->tracks[i], out->from, out->to, &texts, &v, &n, e);
+        if (rc == 0)
+            ops_track(o, &w->tracks[i], v, n);
+        arena_free(&texts);
+    }
+    ops_process_end(o);
+    if (rc == 0)
+        ops_rows(o, w->arena, &out->rows, &out->n);
+    ops_close(o);
+    return rc;
+}
+
+/* *out NULL: there have been enough already. */
+static int correlate_ops_window_of(struct op_windows *w, size_t from, size_t to, wall_ns first,
+                                   wall_ns last, const struct op_window **out, struct err *e)
+{
+    const struct run_process *p = w->tracks[from].process;
+    *out = NULL;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i].process == p && w->v[i].from.ns == first.ns && w->v[i].to.ns == last.ns) {
+            *out = &w->v[i];
+            return 0;
+        }
+    if (w->n == WINDOWS_MOST)
+        return 0;
+    struct op_window *x = &w->v[w->n];
+    *x = (struct op_window){
+        .process = p, .rank = correlate_ops_rank_of(w->ask, p), .from = first, .to = last};
+    const int rc = correlate_ops_read_window(w, from, to, x, e);
+    w->n += rc == 0;
+    *out = rc == 0 ? x : NULL;
+    return rc;
+}
+
+static void correlate_ops_add_rows(const struct op_window *x, struct share_list *out)
+{
+    const double window_s = (double)(x->to.ns - x->from.ns) / 1e9;
+    const size_t first = out->n;
+    for (size_t i = 0; i < x->n; i++) {
+        const double s = (double)x->rows[i].self_ns / 1e9;
+        correlate_share_add(out, (struct share){.what = "operator",
+                                                .name = arena_strdup(out->arena, x->rows[i].name),
+                                                .rank = x->rank,
+                                                .seconds = s,
+                                                .share = MIN_OF(s / window_s, 1)});
+        if (out->n - first == 64) /* they come longest first */
+            break;
+    }
+    correlate_share_settle(out, first);
+}
+
+/* Shares of operators in the time of the finding, of all its ranks. */
+static int correlate_ops(struct op_windows *w, const struct finding *f, struct share_list *out,
+                         struct err *e)
+{
+    size_t looked = 0;
+    for (size_t i = 0, end; i < w->n_tracks && looked < PER_FINDING; i = end) {
+        const struct op_window *x;
+        wall_ns first, last;
+        end = correlate_ops_process_end(w, i);
+        if (!detail_span(w, i, end, &first, &last) ||
+            !correlate_is_about(f, w->tracks[i].process->node,
+                                correlate_ops_rank_of(w->ask, w->tracks[i].process)))
+            continue;
+        first.ns = MAX_OF(first.ns, f->start.ns);
+        last.ns = MIN_OF(last.ns, f->end.ns);
+        if (first.ns >= last.ns)
+            continue;
+        const int rc = correlate_ops_window_of(w, i, end, first, last, &x, e);
+        if (rc != 0)
+            return rc;
+        if (x)
+            correlate_ops_add_rows(x, out);
+        looked++;
+    }
+    return 0;
+}
+
+/* ---- the summary ---- */
+
+static void plot_device(struct verdict *v, const struct op_window *x, enum op_device device,
+                        const char *title)
+{
+    size_t shown = 0;
+    struct plot *p = NULL;
+    for (size_t i = 0; i < x->n && shown < PLOTTED; i++) {
+        const double s = (double)x->rows[i].self_ns / 1e9;
+        if (x->rows[i].device != device)
+            continue;
+        if (!p)
+            p = verdict_plot(v, PLOT_BARS,
+                             arena_printf(v->arena, "%s, rank %lld", title, (long long)x->rank),
+                             "s");
+        plot_row(v, p, x->rows[i].name, &s, 1);
+        shown++;
+    }
+}
+
+/* Of the first rank that has any: ranks do the same. */
+/* Operators of all detail, as plots of the framework's summary. */
+static int summarize_ops(struct op_windows *w, struct verdict *v, struct err *e)
+{
+    for (size_t i = 0, end; i < w->n_tracks; i = end) {
+        const struct op_window *x;
+        wall_ns first, last;
+        end = correlate_ops_process_end(w, i);
+        if (!detail_span(w, i, end, &first, &last))
+            continue;
+        const int rc = correlate_ops_window_of(w, i, end, first, last, &x, e);
+        if (rc == 0 && x) {
+            plot_device(v, x, OP_CPU, "Operators on the CPU");
+            plot_device(v, x, OP_GPU, "Operators on the GPU");
+        }
+        return rc;
+    }
+    return 0;
+}
+
+/* ==== places in the code that wait for the GPU ==== */
+
+/* That a message names. */
+enum { PLACES_NAMED = 3 };
+
+static const struct run_process *sync_words_process_of(const struct correlate_ask *ask,
+                                                       const struct finding *f)
+{
+    for (size_t i = 0; i < ask->n_ranks; i++)
+        if (correlate_is_about(f, ask->ranks[i].node, ask->ranks[i].rank))
+            return ask->ranks[i].process;
+    return NULL;
+}
+
+static bool is_same_process(const struct run_process *a, const struct run_process *b)
+{
+    return a->pid == b->pid && a->session == b->session && strcmp(a->node, b->node) == 0;
+}
+
+/* "item() at train.py:31 (205 per step, 4.1 s)" */
+static const char *place_words(const struct sync_place *x, double steps, struct arena *a)
+{
+    char seconds[HUMAN_LEN];
+    const double each = (double)x->count / steps;
+    const char *often = each >= 1 ? arena_printf(a, "%.3g per step", each)
+                                  : arena_printf(a, "%llu times", (unsigned long long)x->count);
+    return arena_printf(a, "%s%s%s (%s%s%s)", x->op, *x->op ? " at " : "", x->where, often,
+                        isnan(x->seconds) ? "" : ", ",
+                        isnan(x->seconds) ? ""
+                                          : duration_text(x->seconds, seconds, sizeof seconds));
+}
+
+static double sync_words_number_of(const struct finding *f, const char *name)
+{
+    for (size_t i = 0; i < f->n_numbers; i++)
+        if (strcmp(f->numbers[i].name, name) == 0)
+            return f->numbers[i].v;
+    return NAN;
+}
+
+static void name_places(const struct correlate_ask *ask, struct verdict *v, struct finding *f,
+                        const struct sync_place *places, size_t n)
+{
+    const struct run_process *process = sync_words_process_of(ask, f);
+    const double steps = fmax(sync_words_number_of(f, "steps"), 1); /* 1: not known */
+    const char *words = "";
+    size_t named = 0;
+    double calls = 0;
+    for (size_t i = 0; process && i < n; i++) {
+        if (!is_same_process(places[i].process, process))
+            continue;
+        calls += (double)places[i].count;
+        if (named++ < PLACES_NAMED)
+            words = arena_printf(v->arena, "%s%s%s", words, *words ? ", " : "",
+                                 place_words(&places[i], steps, v->arena));
+    }
+    if (!named)
+        return;
+    f->message = arena_printf(v->arena, "%s; mostly in %s%s", f->message, words,
+                              named > PLACES_NAMED ? " and others" : "");
+    finding_number(v, f, "waits_per_step", calls / steps, "");
+}
+
+/* Adds the places to the messages and numbers of the findings of SyncBound. Nothing is read when
+ * there are none. Texts live in the arena. */
+static int sync_name_places(const struct correlate_ask *ask, struct verdict *v, struct arena *a,
+                            struct err *e)
+{
+    struct sync_place *places;
+    size_t n;
+    if (v->n_findings == 0)
+        return 0;
+    const int rc = sync_places_read(ask->run, a, &places, &n, e);
+    for (size_t i = 0; rc == 0 && i < v->n_findings; i++)
+        name_places(ask, v, &v->findings[i], places, n);
+    return rc;
+}
+
 /* ---- time of steps in the ranges ---- */
 
+/* Of each finding, and of each rank in it. */
+enum { RANGES_MOST = 64, STEPS_MOST = 2000, RANKS_MOST = 16 };
+
 /* Outside of steps it is one of the last three. */
-enum { IN_BEFORE = MODE_N, IN_BEHIND, IN_BETWEEN, IN_N };
+enum { IN_BEFORE = MODE_N, IN_AFTER, IN_BETWEEN, IN_N };
 
 static const char *const in_names[IN_N] = {
-    [MODE_TRAIN] = "train",         [MODE_EVAL] = "eval",         [MODE_PREDICT] = "predict",
-    [IN_BEFORE] = "initialization", [IN_BEHIND] = "finalization", [IN_BETWEEN] = "between steps",
+    [MODE_TRAIN] = "train",         [MODE_EVAL] = "eval",        [MODE_PREDICT] = "predict",
+    [IN_BEFORE] = "initialization", [IN_AFTER] = "finalization", [IN_BETWEEN] = "between steps",
 };
 
 struct spent {
@@ -77,7 +376,7 @@ static int64_t correlate_end_of(const struct step *s)
     return s->start.ns + s->dur_ns;
 }
 
-/* The first step that ends behind t; steps of a rank do not overlap. */
+/* The first step that ends after t; steps of a rank do not overlap. */
 static size_t first_behind(const struct rank_steps *r, int64_t t)
 {
     size_t lo = 0, hi = r->n;
@@ -92,7 +391,7 @@ static size_t first_behind(const struct rank_steps *r, int64_t t)
     return lo;
 }
 
-/* Steps from..to of the rank; every `stride`-th stands for as many. What they cover is scaled to
+/* Steps from..to of the rank; every `stride`-th represents as many. What they cover is scaled to
  * the time from the first to the last of them. */
 static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
                                 const struct time_range *g, size_t stride)
@@ -103,9 +402,9 @@ static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
         to += stride;
     for (size_t i = from; i < r->n && i < to; i += stride) {
         const struct step s = rank_step(r, i);
-        const size_t stands = MIN_OF(stride, to - i);
+        const size_t weight = MIN_OF(stride, to - i);
         const double in =
-            overlap_s(s.start.ns, correlate_end_of(&s), g->start.ns, g->end.ns) * (double)stands;
+            overlap_s(s.start.ns, correlate_end_of(&s), g->start.ns, g->end.ns) * (double)weight;
         const double share = s.dur_ns > 0 ? in * 1e9 / (double)s.dur_ns : 0;
         x->in_s[s.mode < MODE_N ? s.mode : MODE_TRAIN] += in;
         for (size_t k = 0; k < parts; k++)
@@ -122,20 +421,20 @@ static size_t correlate_count_steps(const struct rank_steps *r, const struct tim
     return steps;
 }
 
-/* What is left of the range when steps are taken off: before the loop, behind it, or between. While
- * the run lives nothing is behind it. */
+/* What is left of the range when steps are taken off: before the loop, after it, or between. While
+ * the run lives nothing is after it. */
 static void add_rest(struct spent *x, const struct time_range *g, const struct run_facts *f,
                      double in_steps)
 {
     const double all = (double)(g->end.ns - g->start.ns) / 1e9;
     const double before =
         f->has_steps ? overlap_s(g->start.ns, g->end.ns, INT64_MIN / 2, f->loop_start.ns) : all;
-    const double behind = f->has_steps && f->ended
-                              ? overlap_s(g->start.ns, g->end.ns, f->loop_end.ns, INT64_MAX / 2)
-                              : 0;
+    const double after = f->has_steps && f->ended
+                             ? overlap_s(g->start.ns, g->end.ns, f->loop_end.ns, INT64_MAX / 2)
+                             : 0;
     x->in_s[IN_BEFORE] += before;
-    x->in_s[IN_BEHIND] += behind;
-    x->in_s[IN_BETWEEN] += MAX_OF(all - before - behind - in_steps, 0);
+    x->in_s[IN_AFTER] += after;
+    x->in_s[IN_BETWEEN] += MAX_OF(all - before - after - in_steps, 0);
     x->all_s += all;
 }
 
@@ -179,20 +478,20 @@ static void correlate_add_rank(const struct correlate_ask *ask, const struct ran
         return;
     size_t first = out->n;
     for (size_t k = 0; k < IN_N; k++)
-        share_add(out, (struct share){.what = "phase",
-                                      .name = in_names[k],
-                                      .rank = r->rank,
-                                      .seconds = x.in_s[k] / x.all_s * all_s,
-                                      .share = MIN_OF(x.in_s[k] / x.all_s, 1)});
-    share_settle(out, first);
+        correlate_share_add(out, (struct share){.what = "phase",
+                                                .name = in_names[k],
+                                                .rank = r->rank,
+                                                .seconds = x.in_s[k] / x.all_s * all_s,
+                                                .share = MIN_OF(x.in_s[k] / x.all_s, 1)});
+    correlate_share_settle(out, first);
     first = out->n;
     for (size_t k = 0; k < step_parts(); k++)
-        share_add(out, (struct share){.what = "event",
-                                      .name = step_part_name(k),
-                                      .rank = r->rank,
-                                      .seconds = x.part_s[k] / x.all_s * all_s,
-                                      .share = MIN_OF(x.part_s[k] / x.all_s, 1)});
-    share_settle(out, first);
+        correlate_share_add(out, (struct share){.what = "event",
+                                                .name = step_part_name(k),
+                                                .rank = r->rank,
+                                                .seconds = x.part_s[k] / x.all_s * all_s,
+                                                .share = MIN_OF(x.part_s[k] / x.all_s, 1)});
+    correlate_share_settle(out, first);
 }
 
 static int correlate(const struct correlate_ask *ask, struct op_windows *ops, struct finding *f,
@@ -206,7 +505,7 @@ static int correlate(const struct correlate_ask *ask, struct op_windows *ops, st
     for (size_t i = 0; i < f->n_ranges; i++)
         all_s += (double)(f->ranges[i].end.ns - f->ranges[i].start.ns) / 1e9;
     for (size_t i = 0; n && i < ask->n_ranks && ranks < RANKS_MOST; i++)
-        if (is_about(f, ask->ranks[i].node, ask->ranks[i].rank)) {
+        if (correlate_is_about(f, ask->ranks[i].node, ask->ranks[i].rank)) {
             correlate_add_rank(ask, &ask->ranks[i], ranges, n, all_s, &list);
             ranks++;
         }

@@ -4,7 +4,7 @@
  *
  *     name: GpuIdle, metric: gpu.util, aggregate: mean, window: 60s, below: 20, for: 5min
  *
- * They are evaluated over a recorded run: each series by itself, in windows one behind the other
+ * They are evaluated over a recorded run: each series by itself, in consecutive windows
  * from its first sample. Windows that pass the limit without a break for long enough are a finding.
  */
 #ifndef RULES_CUSTOM_H

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.c - see engine.h. Here: nodes, what is handed in, and merging. */
+/* engine.c - see engine.h. From top to bottom: the parts of rules, nodes, what is fed, and the
+ * evaluation. engine_size.c completes the verdicts. */
 #include "rules/engine.h"
 
+#include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
+#include "base/vec.h"
 #include "rules/engine_internal.h"
 #include "rules/values.h"
 
@@ -14,37 +19,56 @@ struct engine *engine_open(const struct rule_params *params)
 {
     struct engine *g = xcalloc(1, sizeof *g);
     g->shared = shared_open();
+    g->loop_end.ns = INT64_MAX;
     rule_params_init(&g->params, &g->arena);
     if (params)
         memcpy(g->params.v, params->v, RULE_N * sizeof *params->v);
     return g;
 }
 
-/* ---- stretches ---- */
+/* ---- parts ---- */
 
-static void stretch_room(struct engine_node *n, size_t more)
+/* Where the rule's sweeps begin to count. Steps say when the loop began; patience is for runs
+ * without them, and for users who ask for it. */
+static wall_ns engine_counts_from(const struct engine *g, const struct engine_node *n, size_t rule)
 {
-    n->stretches = xrealloc(n->stretches, n->n_stretches + more, sizeof *n->stretches);
+    const struct rule *r = rules[rule];
+    int64_t from = n->facts.first.ns;
+    if (r->whole_job)
+        return n->facts.first;
+    const struct param_value *patience = r->patience >= 0 ? &g->params.v[rule][r->patience] : NULL;
+    if (patience && patience->v > 0 && (!g->has_steps || patience->set))
+        from += param_ns(patience, n->facts.period_ns);
+    return (wall_ns){g->has_steps ? MAX_OF(from, g->loop_start.ns) : from};
 }
 
-struct stretch *stretch_now(struct engine_node *n)
+static struct rule_view part_view(const struct engine *g, const struct engine_node *n, size_t rule)
 {
-    if (n->n_stretches == 0) {
-        stretch_room(n, 1);
-        n->stretches[n->n_stretches++] = (struct stretch){.first_ns = INT64_MAX};
-    }
-    return &n->stretches[n->n_stretches - 1];
+    return (struct rule_view){
+        .p = g->params.v[rule],
+        .spec = rules[rule]->spec,
+        .node = &n->facts,
+        .from = engine_counts_from(g, n, rule),
+    };
 }
 
-static void saw(struct engine_node *n, wall_ns t)
+static void part_fit(const struct rule *r, struct rule_part *p)
 {
-    struct stretch *s = stretch_now(n);
-    s->first_ns = MIN_OF(s->first_ns, t.ns);
+    if (!p->state)
+        p->state = xcalloc(1, MAX_OF(r->state_size, (size_t)1));
+}
+
+static void part_free(const struct rule *r, struct rule_part *p)
+{
+    if (p->state && r->free_state)
+        r->free_state(p->state);
+    free(p->state);
+    *p = (struct rule_part){0};
 }
 
 /* ---- nodes ---- */
 
-static void take_facts(struct engine_node *n, const struct node_facts *facts)
+static void engine_take_facts(struct engine_node *n, const struct node_facts *facts)
 {
     n->facts = *facts;
     snprintf(n->id, sizeof n->id, "%s", facts->id);
@@ -52,7 +76,7 @@ static void take_facts(struct engine_node *n, const struct node_facts *facts)
 }
 
 /* The list of nodes may have moved. */
-static void tie_texts(struct engine *g)
+static void engine_tie_texts(struct engine *g)
 {
     for (size_t i = 0; i < g->n_nodes; i++) {
         g->nodes[i].facts.id = g->nodes[i].id;
@@ -60,18 +84,14 @@ static void tie_texts(struct engine *g)
     }
 }
 
-static struct engine_node *node_add(struct engine *g)
+static struct engine_node *engine_node_add(struct engine *g)
 {
-    if (g->n_nodes == g->cap_nodes) {
-        g->cap_nodes = g->cap_nodes ? 2 * g->cap_nodes : 4;
-        g->nodes = xrealloc(g->nodes, g->cap_nodes, sizeof *g->nodes);
-    }
-    struct engine_node *n = &g->nodes[g->n_nodes++];
-    *n = (struct engine_node){.after_ns = INT64_MIN};
+    struct engine_node *n = VEC_ADD(g->nodes, g->n_nodes, g->cap_nodes);
+    *n = (struct engine_node){0};
     return n;
 }
 
-static size_t node_find(const struct engine *g, const char *id)
+static size_t engine_node_find(const struct engine *g, const char *id)
 {
     size_t i = 0;
     while (i < g->n_nodes && strcmp(g->nodes[i].id, id) != 0)
@@ -81,25 +101,19 @@ static size_t node_find(const struct engine *g, const char *id)
 
 size_t engine_node(struct engine *g, const struct node_facts *facts)
 {
-    const size_t i = node_find(g, facts->id);
+    const size_t i = engine_node_find(g, facts->id);
     if (i == g->n_nodes) {
-        take_facts(node_add(g), facts);
-        tie_texts(g);
+        engine_take_facts(engine_node_add(g), facts);
+        engine_tie_texts(g);
     }
     return i;
 }
 
-static void node_free(struct engine_node *n)
+static void engine_node_free(struct engine_node *n)
 {
-    for (size_t i = 0; i < n->n_stretches; i++)
-        for (size_t k = 0; k < RULE_N; k++)
-            part_free(rules[k], &n->stretches[i].part[k]);
     for (size_t k = 0; k < RULE_N; k++)
-        part_free(rules[k], &n->after[k]);
-    free(n->stretches);
+        part_free(rules[k], &n->part[k]);
     free(n->left_out.v);
-    early_free(&n->early);
-    hold_free(&n->hold);
 }
 
 void engine_close(struct engine *g)
@@ -107,18 +121,128 @@ void engine_close(struct engine *g)
     if (!g)
         return;
     for (size_t i = 0; i < g->n_nodes; i++)
-        node_free(&g->nodes[i]);
+        engine_node_free(&g->nodes[i]);
     free(g->nodes);
     shared_close(g->shared);
     arena_free(&g->arena);
     free(g);
 }
 
+/* ---- sweeps ---- */
+
+static struct sweeps sweeps_cut(const struct sweeps *s, size_t from, size_t to,
+                                struct gpu_sweeps *gpus)
+{
+    struct sweeps out = *s;
+    out.n = to - from;
+    out.at += from;
+    out.gpus = gpus;
+    for (size_t k = 0; k < NODE_SIGNAL_N; k++)
+        out.v[k] = s->v[k] ? s->v[k] + from : NULL;
+    for (size_t g = 0; g < s->n_gpus; g++) {
+        gpus[g] = s->gpus[g];
+        for (size_t k = 0; k < GPU_SIGNAL_N; k++)
+            gpus[g].v[k] = s->gpus[g].v[k] ? s->gpus[g].v[k] + from : NULL;
+    }
+    return out;
+}
+
+static void feed_rule(const struct engine *g, const struct engine_node *n, size_t rule,
+                      struct rule_part *p, const struct sweeps *s)
+{
+    const struct rule *r = rules[rule];
+    const struct rule_view c = part_view(g, n, rule);
+    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    const size_t from = sweeps_from(s->at, s->n, c.from.ns);
+    p->before += from;
+    if (from == s->n)
+        return;
+    const struct sweeps seen = sweeps_cut(s, from, s->n, gpus);
+    p->sweeps += seen.n;
+    if (r->sweeps) {
+        part_fit(r, p);
+        r->sweeps(p->state, &c, &seen);
+    }
+}
+
+/* ---- times that do not count ---- */
+
+enum { LEFT_OUT_MOST = 1024 };
+
+static void left_out_add(struct left_out *l, struct time_range x)
+{
+    size_t at = l->n, end;
+    while (at > 0 && l->v[at - 1].end.ns >= x.start.ns)
+        at--;
+    for (end = at; end < l->n && l->v[end].start.ns <= x.end.ns; end++) {
+        x.start.ns = MIN_OF(x.start.ns, l->v[end].start.ns);
+        x.end.ns = MAX_OF(x.end.ns, l->v[end].end.ns);
+    }
+    VEC_ROOM(l->v, l->cap, l->n + 1);
+    memmove(&l->v[at + 1], &l->v[end], (l->n - end) * sizeof *l->v);
+    l->n = l->n - (end - at) + 1;
+    l->v[at] = x;
+    if (l->n > LEFT_OUT_MOST) { /* nobody looks at so many windows: the oldest is forgotten */
+        l->n--;
+        memmove(l->v, l->v + 1, l->n * sizeof *l->v);
+    }
+}
+
+static void feed_rules(const struct engine *g, struct engine_node *n, const struct sweeps *s,
+                       bool whole_job)
+{
+    struct sweeps all = *s;
+    all.shared = shared_begin(g->shared, s->n);
+    for (size_t k = 0; k < RULE_N && s->n; k++)
+        if (rules[k]->whole_job == whole_job)
+            feed_rule(g, n, k, &n->part[k], &all);
+}
+
+static void feed_sweeps(const struct engine *g, struct engine_node *n, const struct sweeps *s,
+                        bool whole_job)
+{
+    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    const struct left_out *l = &n->left_out;
+    size_t from = 0;
+    for (size_t i = 0; i < l->n && !whole_job && from < s->n; i++) {
+        const size_t to = from + sweeps_from(s->at + from, s->n - from, l->v[i].start.ns);
+        const size_t next = from + sweeps_from(s->at + from, s->n - from, l->v[i].end.ns);
+        if (next == from)
+            continue;
+        const struct sweeps part = sweeps_cut(s, from, to, gpus);
+        feed_rules(g, n, &part, whole_job);
+        from = next;
+    }
+    const struct sweeps rest = sweeps_cut(s, from, s->n, gpus);
+    feed_rules(g, n, &rest, whole_job);
+}
+
+/* ---- steps and events ---- */
+
+static void feed_steps(const struct engine *g, struct engine_node *n, size_t rule,
+                       const struct rank_sight *r, const struct step *v, size_t n_v)
+{
+    const struct rule_view c = part_view(g, n, rule);
+    if (!rules[rule]->steps)
+        return;
+    part_fit(rules[rule], &n->part[rule]);
+    rules[rule]->steps(n->part[rule].state, &c, r, v, n_v);
+}
+
+static void feed_events(const struct engine *g, struct engine_node *n, size_t rule,
+                        const struct rule_event *v, size_t n_v)
+{
+    const struct rule_view c = part_view(g, n, rule);
+    if (!rules[rule]->events)
+        return;
+    part_fit(rules[rule], &n->part[rule]);
+    rules[rule]->events(n->part[rule].state, &c, v, n_v);
+}
+
 /* ---- what is handed in ---- */
 
 void engine_window(struct engine *g, wall_ns steady_start, wall_ns loop_end)
 {
-    g->finished = true;
     g->has_steps = steady_start.ns != 0;
     g->loop_start = steady_start;
     g->loop_end = (wall_ns){loop_end.ns ? loop_end.ns : INT64_MAX};
@@ -130,123 +254,122 @@ void engine_leave_out(struct engine *g, size_t node, const struct time_range *v,
         left_out_add(&g->nodes[node].left_out, v[i]);
 }
 
-static void window_sweeps(const struct engine *g, struct engine_node *n, const struct sweeps *s)
-{
-    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
-    const size_t to = g->has_steps ? sweeps_from(s->at, s->n, g->loop_end.ns) : s->n;
-    const struct sweeps seen = sweeps_cut(s, 0, to, gpus);
-    feed_sweeps(g, n, stretch_now(n)->part, &seen, false);
-}
-
 void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s)
 {
     struct engine_node *n = &g->nodes[node];
+    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
     if (s->n == 0)
         return;
     n->has_sweeps = true;
-    n->seen += s->n;
     for (size_t i = 0; i < s->n_gpus; i++)
         n->has_gpu |= s->gpus[i].v[GPU_SIG_UTIL] != NULL;
-    saw(n, s->at[0]);
-    feed_sweeps(g, n, stretch_now(n)->part, s, true);
-    if (g->finished)
-        window_sweeps(g, n, s);
-    else
-        live_sweeps(g, n, s);
-}
-
-static void leave_out_disturbed(struct engine_node *d, const struct step *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (v[i].disturbed)
-            left_out_add(&d->left_out, step_time(&v[i]));
-}
-
-static void engine_leave_out_windows(struct engine_node *d, const struct told *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (v[i].id == EV_DETAIL)
-            left_out_add(&d->left_out, (struct time_range){v[i].at, {v[i].at.ns + v[i].dur_ns}});
+    feed_sweeps(g, n, s, true);
+    const size_t to = g->has_steps ? sweeps_from(s->at, s->n, g->loop_end.ns) : s->n;
+    const struct sweeps seen = sweeps_cut(s, 0, to, gpus);
+    feed_sweeps(g, n, &seen, false);
 }
 
 void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
                   size_t n)
 {
-    struct engine_node *d = &g->nodes[node];
-    if (n == 0)
-        return;
-    if (!g->finished) {
-        leave_out_disturbed(d, v, n);
-        live_steps(g, v, n);
-    }
-    saw(d, v[0].start);
-    for (size_t k = 0; k < RULE_N; k++)
-        feed_steps(g, d, k, &stretch_now(d)->part[k], r, v, n);
-    if (!g->finished && !g->settled)
-        live_keep(g, early_add_steps(&d->early, r, v, n));
+    for (size_t k = 0; n && k < RULE_N; k++)
+        feed_steps(g, &g->nodes[node], k, r, v, n);
 }
 
-void engine_told(struct engine *g, size_t node, const struct told *v, size_t n)
+void engine_events(struct engine *g, size_t node, const struct rule_event *v, size_t n)
 {
-    struct engine_node *d = &g->nodes[node];
-    if (n == 0)
-        return;
-    if (!g->finished)
-        engine_leave_out_windows(d, v, n);
-    saw(d, v[0].at);
-    for (size_t k = 0; k < RULE_N; k++)
-        feed_told(g, d, k, &stretch_now(d)->part[k], v, n);
-    if (!g->finished && !g->settled)
-        live_keep(g, early_add_told(&d->early, v, n));
-}
-
-void engine_sure(struct engine *g, wall_ns t)
-{
-    g->sure.ns = MAX_OF(g->sure.ns, t.ns);
-    if (g->has_steps && !g->finished)
-        live_sure(g);
-}
-
-/* ---- merging ---- */
-
-/* Own stretches stay last, so that feeding goes on where it was. */
-static void node_merge(struct engine_node *n, struct engine_node *from)
-{
-    n->has_gpu |= from->has_gpu;
-    n->has_sweeps |= from->has_sweeps;
-    n->seen += from->seen;
-    if (from->n_stretches == 0)
-        return;
-    stretch_now(n);
-    stretch_room(n, from->n_stretches);
-    memmove(n->stretches + from->n_stretches, n->stretches, n->n_stretches * sizeof *n->stretches);
-    memcpy(n->stretches, from->stretches, from->n_stretches * sizeof *n->stretches);
-    n->n_stretches += from->n_stretches;
-    free(from->stretches);
-    from->stretches = NULL;
-    from->n_stretches = 0;
+    for (size_t k = 0; n && k < RULE_N; k++)
+        feed_events(g, &g->nodes[node], k, v, n);
 }
 
 void engine_merge(struct engine *g, struct engine *from)
 {
     for (size_t i = 0; i < from->n_nodes; i++) {
-        const size_t k = engine_node(g, &from->nodes[i].facts); /* may move the list */
-        node_merge(&g->nodes[k], &from->nodes[i]);
+        assert(engine_node_find(g, from->nodes[i].id) == g->n_nodes);
+        *engine_node_add(g) = from->nodes[i];
     }
+    engine_tie_texts(g);
+    from->n_nodes = 0;
 }
 
-static int engine_by_time(const void *a, const void *b)
+/* ---- evaluation ---- */
+
+static bool engine_lacks(const struct engine *g, const struct rule *r, const struct run_facts *run,
+                         const char **what)
 {
-    const struct stretch *x = a, *y = b;
-    return (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
+    bool sweeps = false, gpu = false;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        sweeps |= g->nodes[i].has_sweeps;
+        gpu |= g->nodes[i].has_gpu;
+    }
+    *what = r->needs & NEEDS_SWEEPS && !sweeps          ? "no system metrics were recorded"
+            : r->needs & NEEDS_GPU && !gpu              ? "no GPU was recorded"
+            : r->needs & NEEDS_STEPS && !run->has_steps ? "no training steps were detected"
+                                                        : NULL;
+    return *what != NULL;
 }
 
-void node_fold(struct engine *g, struct engine_node *n)
+static int engine_judge_by_id(const void *a, const void *b)
 {
-    stretch_now(n);
-    qsort(n->stretches, n->n_stretches, sizeof *n->stretches, engine_by_time);
-    for (size_t i = 1; i < n->n_stretches; i++)
-        for (size_t k = 0; k < RULE_N; k++)
-            part_join(g, n, k, &n->stretches[0].part[k], &n->stretches[i].part[k]);
-    n->n_stretches = 1;
+    const struct judged_node *x = a, *y = b;
+    return name_compare(x->facts->id, y->facts->id);
+}
+
+static struct judged_node *judged_nodes(struct engine *g, size_t rule, struct arena *a)
+{
+    struct judged_node *v = arena_array(a, struct judged_node, MAX_OF(g->n_nodes, 1));
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const struct engine_node *n = &g->nodes[i];
+        const struct rule_part *p = &n->part[rule];
+        v[i] = (struct judged_node){
+            .facts = &n->facts,
+            .state =
+                p->state ? p->state : arena_alloc(a, MAX_OF(rules[rule]->state_size, (size_t)1), 1),
+            .from = part_view(g, n, rule).from,
+            .sweeps = p->sweeps,
+            .before = p->before,
+        };
+    }
+    qsort(v, g->n_nodes, sizeof *v, engine_judge_by_id);
+    return v;
+}
+
+static void judge_rule(struct engine *g, size_t rule, const struct run_facts *run,
+                       const struct verdicts *others, struct arena *a, struct verdict *out)
+{
+    const char *what;
+    *out = (struct verdict){.rule = rules[rule],
+                            .why = "",
+                            .lost_s = NAN,
+                            .lost_share = NAN,
+                            .lost_gpu_s = NAN,
+                            .lost_cost = NAN,
+                            .arena = a};
+    if (engine_lacks(g, rules[rule], run, &what)) {
+        verdict_not_evaluated(out, "%s", what);
+        return;
+    }
+    const struct judge j = {
+        .rule = rules[rule],
+        .p = g->params.v[rule],
+        .run = run,
+        .nodes = judged_nodes(g, rule, a),
+        .n_nodes = g->n_nodes,
+        .others = others ? others->v : NULL,
+        .arena = a,
+    };
+    rules[rule]->judge(&j, out);
+}
+
+/* Rules that only sum up see what the others found. */
+void engine_judge(struct engine *g, const struct run_facts *run, struct arena *a,
+                  struct verdicts *out)
+{
+    for (size_t k = 0; k < RULE_N; k++)
+        if (!rules[k]->summary)
+            judge_rule(g, k, run, NULL, a, &out->v[k]);
+    verdicts_complete(out, g, run);
+    for (size_t k = 0; k < RULE_N; k++)
+        if (rules[k]->summary)
+            judge_rule(g, k, run, out, a, &out->v[k]);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine.h - all rules over what is seen of a run, piece by piece.
+/* engine.h - all rules over what is seen of a run, part by part.
  *
  *     struct engine *g = engine_open(&params);
  *     size_t node = engine_node(g, &facts);
- *     engine_sweeps(g, node, &batch); engine_steps(...); engine_told(...);   as they come
+ *     engine_sweeps(g, node, &batch); engine_steps(...); engine_events(...);   as they come
  *     engine_judge(g, &run, &arena, &verdicts);                              any time, any number
  *
- * Sweeps before the first step that is no warm-up, and after the last, do not count, but which
- * those are is known only later. So the engine holds sweeps back until engine_sure says up to when
- * all steps have been told; what came after the last step stays apart until another step shows that
- * the loop goes on. What it holds is bounded: a run without steps counts after the patience of each
- * rule, and a first step that began before what is held counts from there.
+ * Sweeps before the first step that is no warm-up, and after the last, do not count. Where the loop
+ * begins and ends is known before anything is fed, from the steps in the files (feed_run.c).
  *
- * Two engines with the same parameters and the same window that saw different nodes, or different
- * stretches of time of one node, can be merged in any order; the result is that of one which saw
- * all. The facts of a node must be the same in both. */
+ * Engines with the same parameters and the same window that saw different nodes can be merged. */
 #ifndef RULES_ENGINE_H
 #define RULES_ENGINE_H
 
@@ -28,21 +23,18 @@ void engine_close(struct engine *g); /* NULL is fine */
 
 /* The number of the node with that id, made when it is new. Texts are copied. */
 size_t engine_node(struct engine *g, const struct node_facts *facts);
-/* When the loop had its usual pace and when it ended, where that is known before anything is fed (a
- * finished run): then nothing is held back. Sweeps count from there. 0: no steps; an open end. */
+/* When the loop had its usual pace and when it ended; before anything is fed. Sweeps count from
+ * there. 0: no steps; an open end. */
 void engine_window(struct engine *g, wall_ns steady_start, wall_ns loop_end);
 /* Sweeps of the node in these times do not count, except for rules about the whole job: our own
- * detail windows slow the program down. Of a finished run before sweeps are fed; while a run lives
- * the engine learns them from the steps and events that it is told. */
+ * detail windows slow the program down. Before sweeps are fed. */
 void engine_leave_out(struct engine *g, size_t node, const struct time_range *v, size_t n);
 void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s);
 /* Whole steps of one rank, in order. */
 void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
                   size_t n);
-void engine_told(struct engine *g, size_t node, const struct told *v, size_t n);
-/* All steps of all ranks that ended before `t` have been told. */
-void engine_sure(struct engine *g, wall_ns t);
-/* Both know the window. `from` is empty afterwards. */
+void engine_events(struct engine *g, size_t node, const struct rule_event *v, size_t n);
+/* Takes the nodes of `from`, which this one has not; `from` is empty afterwards. */
 void engine_merge(struct engine *g, struct engine *from);
 
 struct verdicts {

@@ -60,7 +60,7 @@ static void take_more(double *most, double v)
         *most = isnan(*most) ? v : fmax(*most, v);
 }
 
-/* Findings stand by node and entity. Those of one entity follow each other in time, several
+/* Findings are ordered by node and entity. Those of one entity follow each other in time, several
  * entities lose the same time: a node loses what its worst one does. */
 static double lost_on(const struct verdict *v, size_t from, size_t to)
 {
@@ -158,7 +158,7 @@ static void shrink(struct verdict *v, double by)
 }
 
 /* The cause that lost most of those not looked at yet; NULL: there is none. What is lost before or
- * behind the loop, or on a GPU that nobody uses, is no time of the loop. */
+ * after the loop, or on a GPU that nobody uses, is no time of the loop. */
 static struct verdict *next_cause(struct verdicts *all, const struct run_facts *run, bool *done)
 {
     size_t best = RULE_N;

@@ -31,7 +31,7 @@ struct check_ask {
     const struct run_steps *steps; /* of rules_read_steps */
 };
 
-/* Steps, and the events that rules are told. */
+/* Steps, and the events that rules want. */
 MUST_CHECK int rules_read_steps(struct run *r, struct arena *a, struct run_steps *out,
                                 struct err *e);
 

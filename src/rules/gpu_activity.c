@@ -3,9 +3,11 @@
 #include "rules/gpu_activity.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
-#include "rules/shared.h"
+#include "query/steps.h"
+#include "rules/values.h"
 
 /* ---- seeing ---- */
 
@@ -51,29 +53,6 @@ void gpu_activity_see(struct per_gpu *g, const struct sweeps *s)
         a->first_ns = a->first_ns ? a->first_ns : s->at[0].ns;
         a->end_ns = s->at[s->n - 1].ns + s->period_ns;
     }
-}
-
-static void level_join(struct gpu_level *l, const struct gpu_level *later)
-{
-    l->n += later->n;
-    l->tenths += later->tenths;
-}
-
-static void activity_join(void *own, const struct rule_view *c, void *its)
-{
-    struct gpu_activity *a = own, *b = its;
-    (void)c;
-    level_join(&a->util, &b->util);
-    level_join(&a->sm, &b->sm);
-    level_join(&a->tensor, &b->tensor);
-    level_join(&a->dram, &b->dram);
-    a->first_ns = a->first_ns ? a->first_ns : b->first_ns;
-    a->end_ns = MAX_OF(a->end_ns, b->end_ns);
-}
-
-void gpu_activity_join(struct per_gpu *g, const struct rule_view *c, struct per_gpu *later)
-{
-    per_gpu_join(g, later, c, activity_join);
 }
 
 /* ---- judging ---- */
@@ -125,4 +104,97 @@ const char *gpu_activity_missing(const struct judge *j)
         j->arena,
         "SM activity was not recorded on %s; it needs a Hopper (H100) or newer GPU without MIG",
         gpu ? gpu : "this GPU");
+}
+
+/* ==== the time of ranks ==== */
+
+/* ---- sums ---- */
+
+static void rank_time_add_step(struct rank_time *t, const struct step *s)
+{
+    const int64_t iteration_ns = step_iteration_ns(s);
+    t->steps++;
+    t->step_ns += s->dur_ns;
+    t->iteration_ns += iteration_ns < 0 ? s->dur_ns : iteration_ns;
+    t->between_sync_ns += iteration_ns < 0 ? 0 : s->between_sync_ns;
+    for (size_t k = 0; k < STEP_PARTS_MOST; k++)
+        t->part_ns[k] += s->part_ns[k];
+}
+
+void rank_time_add(struct rank_time *t, wall_ns from, const struct step *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].mode == MODE_TRAIN && step_is_steady(&v[i]) && v[i].start.ns >= from.ns)
+            rank_time_add_step(t, &v[i]);
+}
+
+/* ---- seconds ---- */
+
+double rank_time_iterations_s(const struct rank_time *t)
+{
+    return (double)t->iteration_ns / 1e9;
+}
+
+double rank_time_part_s(const struct rank_time *t, const char *part)
+{
+    for (size_t k = 0; k < step_parts(); k++)
+        if (strcmp(step_part_name(k), part) == 0)
+            return (double)t->part_ns[k] / 1e9;
+    return 0;
+}
+
+double rank_time_waits_s(const struct rank_time *t)
+{
+    return rank_time_part_s(t, event_words[EV_SYNC].part) + (double)t->between_sync_ns / 1e9;
+}
+
+double rank_time_launch_s(const struct rank_time *t)
+{
+    static const enum event_id others[] = {EV_DATA, EV_SYNC, EV_COMM, EV_COMPILE, EV_CHECKPOINT};
+    double s = (double)t->step_ns / 1e9;
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        s -= rank_time_part_s(t, event_words[others[i]].part);
+    return fmax(s, 0);
+}
+
+/* ---- the loop ---- */
+
+double judge_steady_s(const struct judge *j)
+{
+    const int64_t from = MAX_OF(j->run->steady_start.ns, j->run->loop_start.ns);
+    return (double)(j->run->loop_end.ns - from) / 1e9;
+}
+
+double rank_time_gpu_use(const struct judge *j, const struct rank_time *t, double mean)
+{
+    const double launch_s = rank_time_launch_s(t);
+    if (isnan(mean) || launch_s <= 0)
+        return NAN;
+    return fmin(mean * judge_steady_s(j) / launch_s, 100);
+}
+
+/* ==== memory ==== */
+
+static const float *of_job(const struct gpu_sweeps *g, size_t n, const struct node_facts *node,
+                           float *room)
+{
+    const float *bytes = g->v[GPU_SIG_JOB_MEM], *totals = g->v[GPU_SIG_MEM_TOTAL];
+    const float known = (float)node->gpu_memory_bytes;
+    bool any = false;
+    for (size_t i = 0; bytes && i < n; i++) {
+        const float total = totals && totals[i] > 0 ? totals[i] : known;
+        room[i] = bytes[i] > 0 && total > 0 ? 100 * (bytes[i] / total) : NAN;
+        any |= !isnan(room[i]);
+    }
+    return any ? room : NULL;
+}
+
+const float *gpu_memory_column(enum gpu_memory which, const struct sweeps *s, size_t gpu,
+                               const struct node_facts *node, float *room)
+{
+    const struct gpu_sweeps *g = &s->gpus[gpu];
+    if (which == MEMORY_OF_JOB)
+        return of_job(g, s->n, node, room);
+    const float *v = g->v[which == MEMORY_OF_DEVICE ? GPU_SIG_MEM : GPU_SIG_MEM_CTRL];
+    return v && values_read(v, s->n) ? v : NULL;
 }

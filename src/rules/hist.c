@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "base/mem.h"
+
 #define PER_PERCENT 10.0f
 
 /* Values whose bins are found together, by a loop that the compiler vectorizes. */
@@ -157,4 +159,158 @@ uint64_t hist_above(const struct hist *h, double limit)
     for (uint32_t i = HIST_BINS; i-- > 0 && hist_value_of(i) > limit;)
         n += h->bin[i];
     return n;
+}
+
+/* ==== values of any size ==== */
+
+static uint32_t loghist_bin_of(float v)
+{
+    int power;
+    if (!(v >= 1))
+        return 0;
+    const float part = frexpf(v, &power); /* 0.5 <= part < 1, v = part * 2^power, power >= 1 */
+    const uint32_t at = (uint32_t)((part - 0.5f) * 2 * LOGHIST_PER_POWER);
+    return power > LOGHIST_POWERS ? LOGHIST_BINS - 1
+                                  : 1 + (uint32_t)(power - 1) * LOGHIST_PER_POWER + at;
+}
+
+/* The middle of a bin. */
+static double loghist_value_of(uint32_t bin)
+{
+    if (bin == 0)
+        return 0;
+    const uint32_t power = (bin - 1) / LOGHIST_PER_POWER, at = (bin - 1) % LOGHIST_PER_POWER;
+    return ldexp(1 + (at + 0.5) / LOGHIST_PER_POWER, (int)power);
+}
+
+void loghist_add(struct loghist *h, const float *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(v[i]))
+            continue;
+        h->lo = h->n ? MIN_OF(h->lo, v[i]) : v[i];
+        h->hi = h->n ? MAX_OF(h->hi, v[i]) : v[i];
+        h->bin[loghist_bin_of(v[i])]++;
+        h->n++;
+    }
+}
+
+void loghist_join(struct loghist *h, const struct loghist *other)
+{
+    if (other->n == 0)
+        return;
+    h->lo = h->n ? MIN_OF(h->lo, other->lo) : other->lo;
+    h->hi = h->n ? MAX_OF(h->hi, other->hi) : other->hi;
+    h->n += other->n;
+    for (size_t i = 0; i < LOGHIST_BINS; i++)
+        h->bin[i] += other->bin[i];
+}
+
+/* The k-th smallest value, k from 0. */
+static double value_of_rank(const struct loghist *h, uint64_t k)
+{
+    uint64_t seen = 0;
+    if (k == 0)
+        return (double)h->lo;
+    if (k >= h->n - 1)
+        return (double)h->hi;
+    for (uint32_t i = 0; i < LOGHIST_BINS; i++) {
+        seen += h->bin[i];
+        if (seen > k)
+            return fmin(fmax(loghist_value_of(i), (double)h->lo), (double)h->hi);
+    }
+    return (double)h->hi;
+}
+
+double loghist_quantile(const struct loghist *h, double q)
+{
+    if (h->n == 0)
+        return NAN;
+    const double at = q * (double)(h->n - 1), low = floor(at);
+    const double a = value_of_rank(h, (uint64_t)low), b = value_of_rank(h, (uint64_t)ceil(at));
+    return a + (b - a) * (at - low);
+}
+
+void loghist_counts(const struct loghist *h, double lo, double hi, double *out, size_t n)
+{
+    const double wide = (hi - lo) / (double)n;
+    for (uint32_t i = 0; i < LOGHIST_BINS; i++) {
+        if (h->bin[i] == 0)
+            continue;
+        const double v = fmin(fmax(loghist_value_of(i), (double)h->lo), (double)h->hi);
+        const double at = wide > 0 ? fmax(floor((v - lo) / wide), 0) : 0;
+        out[(size_t)fmin(at, (double)(n - 1))] += h->bin[i];
+    }
+}
+
+/* ==== quantiles without a histogram ==== */
+
+enum { COUNT_MOST = 4096 };
+
+/* Counts of 16 bits, so that a vector has room for many. */
+static uint16_t count_some(const uint16_t *v, size_t n, uint16_t most)
+{
+    uint16_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count = (uint16_t)(count + (v[i] <= most));
+    return count;
+}
+
+/* Values of at most so many tenths; NAN is none. */
+static size_t count_to(const struct readings *x, double most)
+{
+    size_t count = 0;
+    if (most < 0)
+        return 0;
+    for (size_t i = 0; i < x->n; i += COUNT_MOST)
+        count += count_some(x->tenths + i, MIN_OF(x->n - i, (size_t)COUNT_MOST),
+                            (uint16_t)fmin(most, TENTHS_MOST));
+    return count;
+}
+
+bool readings_are_empty(const struct readings *x)
+{
+    return x->hist ? x->hist->n == 0 : count_to(x, TENTHS_MOST) == 0;
+}
+
+static int side_of(const struct hist *h, double q, double limit)
+{
+    const double at = hist_quantile(h, q);
+    return (at > limit) - (at < limit);
+}
+
+static int side_exactly(const struct readings *x, double q, double limit)
+{
+    struct hist h = {0};
+    hist_add_tenths(&h, x->tenths, x->n);
+    return side_of(&h, q, limit);
+}
+
+/* A quantile lies between two neighbours in order. Where both are on one side by half a tenth or
+ * more, so is it, however it is rounded. */
+int readings_side(const struct readings *x, double q, double limit)
+{
+    if (x->hist)
+        return side_of(x->hist, q, limit);
+    const size_t n = count_to(x, TENTHS_MOST);
+    if (n == 0)
+        return 0;
+    const double at = q * (double)(n - 1), tenths = 10 * limit;
+    if (count_to(x, ceil(tenths - 0.5) - 1) > (size_t)ceil(at))
+        return -1;
+    if (count_to(x, floor(tenths + 0.5)) <= (size_t)floor(at))
+        return 1;
+    return side_exactly(x, q, limit);
+}
+
+/* ==== plots ==== */
+
+static const double quantiles[] = {0.05, 0.25, 0.5, 0.75, 0.95};
+
+void plot_box(struct verdict *v, struct plot *p, const char *label, const struct hist *h)
+{
+    double box[COUNT_OF(quantiles)];
+    for (size_t i = 0; i < COUNT_OF(quantiles); i++)
+        box[i] = hist_quantile(h, quantiles[i]);
+    plot_row(v, p, label, box, COUNT_OF(box));
 }

@@ -3,8 +3,11 @@
 #ifndef RULES_HIST_H
 #define RULES_HIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "rules/verdict.h"
 
 enum { HIST_BINS = 1001 };
 
@@ -29,5 +32,68 @@ double hist_max(const struct hist *h);
 /* How many lie below / above. */
 uint64_t hist_below(const struct hist *h, double limit);
 uint64_t hist_above(const struct hist *h, double limit);
+
+/* ---- values of any size ---- */
+
+/* How often values of any size occurred, to 1 % of the value: bytes per second, times.
+ * Each power of two is cut into 64 equal bins, so a bin is at most 1/64 of its values wide and its
+ * middle at most 0.8 % off. Merges by addition. */
+
+/* From 1 to 2^48; below 1 is bin 0, the rest above counts as the highest. */
+enum { LOGHIST_PER_POWER = 64, LOGHIST_POWERS = 48 };
+enum { LOGHIST_BINS = 1 + LOGHIST_PER_POWER * LOGHIST_POWERS };
+
+struct loghist {
+    uint64_t n;
+    float lo, hi; /* exactly */
+    uint32_t bin[LOGHIST_BINS];
+};
+
+/* NAN is left out; nothing is below 0. */
+void loghist_add(struct loghist *h, const float *v, size_t n);
+void loghist_join(struct loghist *h, const struct loghist *other);
+/* Linear interpolation between neighbours, q in 0..1; NAN when it is empty. */
+double loghist_quantile(const struct loghist *h, double q);
+/* Adds to out[n] how many lie in each of n equal bins from lo to hi; what is outside counts to
+ * the nearest. */
+void loghist_counts(const struct loghist *h, double lo, double hi, double *out, size_t n);
+
+/* ---- quantiles without a histogram ---- */
+
+/* Percentages of a span of time, as a histogram or as they came, and on which side
+ * of a limit a quantile of them lies. Both ways give the same answer; to count values that are at
+ * hand is much less work than to make a histogram of them. */
+
+struct readings {
+    const struct hist *hist; /* NULL: `tenths` has them */
+    const uint16_t *tenths;  /* as of hist_tenths */
+    size_t n;
+};
+
+/* Whether nothing was read in it. */
+bool readings_are_empty(const struct readings *x);
+/* Below 0: hist_quantile(q) is below the limit, above 0: it is above; 0: it is the limit, or there
+ * is none. */
+int readings_side(const struct readings *x, double q, double limit);
+
+/* ---- plots ---- */
+
+/* Rows of a PLOT_BOX. */
+
+/* p5, p25, p50, p75, p95 of the values. */
+void plot_box(struct verdict *v, struct plot *p, const char *label, const struct hist *h);
+
+/* ---- tenths ---- */
+
+/* Percentages as whole numbers of tenths: sums of them do not depend on their order. */
+
+enum { TENTHS_MOST = 1000 };
+
+/* NAN has none; the caller asks first. Below 0 and above 100 count as those. */
+static inline int32_t tenths_of(float percent)
+{
+    const float at = percent * 10.0f + 0.5f;
+    return at < 1 ? 0 : at >= TENTHS_MOST ? TENTHS_MOST : (int32_t)at;
+}
 
 #endif

@@ -5,6 +5,8 @@
 
 #include "rules/rule.h"
 
+/* What several rules ask when they judge. */
+
 /* GPUs of all nodes. */
 size_t judge_gpus(const struct judge *j);
 /* Where the loop begins that rules are about: after its warm-up, or with its first step where all
@@ -23,5 +25,16 @@ const char *held_back_by(const struct verdict *v);
 
 /* "47.5 ms", in the judge's arena. */
 const char *judge_time(const struct judge *j, double seconds);
+
+/* ---- enough readings ---- */
+
+/* Whether there is enough to judge, and the sentence that says that there is not. */
+
+/* Whether no node has `least` sweeps that count; then the verdict is "needs 1000 readings (500 s),
+ * has 312", patience included where it applied, or "needs 20 readings of the training loop (10 s),
+ * has 7" where what came before the loop does not count. */
+bool judge_is_short(const struct judge *j, uint64_t least, struct verdict *out);
+/* " (50 s of training)": how long taking so many readings lasts; "" where that is not known. */
+const char *judge_time_of(const struct judge *j, uint64_t readings, bool training);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule.h - a rule: one file with one const record, and one line in rules.def.
  *
- * A rule keeps one state per node. The engine hands it that node's sweeps, steps and told events in
- * order of time and in pieces of any size; two states of one node that cover different stretches of
- * time can be joined. A state depends on what was seen alone, not on how it was cut: counts and
- * whole numbers, no floating sums. When somebody asks, the rule judges all its states together.
+ * A rule keeps one state per node. The engine feeds it that node's sweeps, steps and events,
+ * each in order of time and in parts of any size. A state depends on what was seen alone, not on
+ * how it was cut or on which of the three came first: counts and whole numbers, no floating sums.
+ * When somebody asks, the rule judges all its states together.
  *
  * Sweeps before the training loop has its usual pace, or while the rule is still patient, those
  * after the loop and those of our own detail windows do not reach a rule, unless it says
@@ -83,9 +83,7 @@ struct rule {
     void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
     void (*steps)(void *state, const struct rule_view *c, const struct rank_sight *r,
                   const struct step *v, size_t n);
-    void (*told)(void *state, const struct rule_view *c, const struct told *v, size_t n);
-    /* `later` follows `state` in time. It is left such that `free_state` may be called. */
-    void (*join)(void *state, const struct rule_view *c, void *later);
+    void (*events)(void *state, const struct rule_view *c, const struct rule_event *v, size_t n);
     void (*free_state)(void *state); /* NULL: it holds nothing */
     /* Fills the verdict: nothing found means RULE_CLEAR. */
     void (*judge)(const struct judge *j, struct verdict *out);

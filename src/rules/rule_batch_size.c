@@ -5,11 +5,11 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/boxes.h"
-#include "rules/enough.h"
-#include "rules/gpu_memory.h"
-#include "rules/per_gpu.h"
-#include "rules/shared.h"
+#include "rules/gpu_activity.h"
+#include "rules/hist.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
+#include "rules/values.h"
 #include "rules/windows.h"
 
 enum { CPU_P95, GPU_P95, MEM_P95, PATIENCE, WINDOW };
@@ -103,24 +103,6 @@ static void rule_batch_size_steps(void *state, const struct rule_view *c,
     for (size_t i = 0; i < n; i++)
         if (v[i].mode == MODE_TRAIN && step_is_steady(&v[i]))
             t->batch = MAX_OF(t->batch, v[i].batch);
-}
-
-static void rule_batch_size_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    struct rule_batch_size_gpu *a = own, *b = its;
-    hist_join(&a->util, &b->util);
-    for (size_t k = 0; k < GPU_MEMORY_N; k++) {
-        windows_join(&a->use[k].windows, &spec, c, &b->use[k].windows);
-        hist_join(&a->use[k].mem, &b->use[k].mem);
-    }
-}
-
-static void rule_batch_size_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_batch_size_state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, rule_batch_size_join_gpu);
-    hist_join(&a->cpu, &b->cpu);
-    a->batch = MAX_OF(a->batch, b->batch);
 }
 
 static void rule_batch_size_free_gpu(void *own)
@@ -306,7 +288,6 @@ const struct rule rule_batch_size = {
     .state_size = sizeof(struct rule_batch_size_state),
     .sweeps = rule_batch_size_sweeps,
     .steps = rule_batch_size_steps,
-    .join = rule_batch_size_join,
     .free_state = rule_batch_size_free_state,
     .judge = rule_batch_size_judge,
 };

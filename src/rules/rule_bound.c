@@ -10,8 +10,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
 #include "rules/gpu_activity.h"
+#include "rules/judging.h"
 
 enum { TENSOR, DRAM };
 
@@ -67,12 +67,6 @@ static void bound_sweeps(void *state, const struct rule_view *c, const struct sw
     gpu_activity_see(&((struct bound_state *)state)->gpus, s);
 }
 
-static void bound_join(void *state, const struct rule_view *c, void *later)
-{
-    gpu_activity_join(&((struct bound_state *)state)->gpus, c,
-                      &((struct bound_state *)later)->gpus);
-}
-
 static void bound_free(void *state)
 {
     per_gpu_free(&((struct bound_state *)state)->gpus, NULL);
@@ -117,7 +111,6 @@ const struct rule rule_compute_bound = {
     .spec = &compute_bound,
     .state_size = sizeof(struct bound_state),
     .sweeps = bound_sweeps,
-    .join = bound_join,
     .free_state = bound_free,
     .judge = bound_judge,
 };
@@ -135,7 +128,6 @@ const struct rule rule_memory_bound = {
     .spec = &memory_bound,
     .state_size = sizeof(struct bound_state),
     .sweeps = bound_sweeps,
-    .join = bound_join,
     .free_state = bound_free,
     .judge = bound_judge,
 };

@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/episodes.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
+#include "rules/windows.h"
 
 enum { THRESHOLD };
 
@@ -21,7 +21,7 @@ struct save {
     int64_t at_ns, dur_ns;
 };
 
-/* Those that begin before the loop or behind it delay nobody, but where it begins and ends is known
+/* Those that begin before or after the loop delay nobody, but where it begins and ends is known
  * only in the end: so some of either end are kept. */
 enum { FIRST_KEPT = 8 };
 
@@ -46,7 +46,8 @@ static void keep_first(struct rule_checkpoint_stall_rank *r, uint64_t n, const s
         r->first[n] = *s;
 }
 
-static void rule_checkpoint_stall_take(struct rule_checkpoint_stall_rank *r, const struct told *v)
+static void rule_checkpoint_stall_take(struct rule_checkpoint_stall_rank *r,
+                                       const struct rule_event *v)
 {
     keep_first(r, r->n, &(struct save){v->at.ns, v->dur_ns});
     r->n++;
@@ -57,8 +58,8 @@ static void rule_checkpoint_stall_take(struct rule_checkpoint_stall_rank *r, con
     episodes_add(&r->when, v->at, v->dur_ns);
 }
 
-static void rule_checkpoint_stall_told(void *state, const struct rule_view *c, const struct told *v,
-                                       size_t n)
+static void rule_checkpoint_stall_events(void *state, const struct rule_view *c,
+                                         const struct rule_event *v, size_t n)
 {
     struct rule_checkpoint_stall_state *t = state;
     (void)c;
@@ -70,31 +71,9 @@ static void rule_checkpoint_stall_told(void *state, const struct rule_view *c, c
     }
 }
 
-static void rule_checkpoint_stall_join_rank(void *own, void *its)
-{
-    struct rule_checkpoint_stall_rank *a = own, *b = its;
-    for (uint64_t i = 0; i < MIN_OF(b->n, (uint64_t)FIRST_KEPT); i++)
-        keep_first(a, a->n + i, &b->first[i]);
-    a->n += b->n;
-    a->sum_ns += b->sum_ns;
-    a->longest_ns = MAX_OF(a->longest_ns, b->longest_ns);
-    if (b->last.at_ns >= a->last.at_ns)
-        a->last = b->last;
-    episodes_join(&a->when, &b->when);
-}
-
 static void rule_checkpoint_stall_free_rank(void *own)
 {
     episodes_free(&((struct rule_checkpoint_stall_rank *)own)->when);
-}
-
-static void rule_checkpoint_stall_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    per_rank_join(&((struct rule_checkpoint_stall_state *)state)->ranks,
-                  sizeof(struct rule_checkpoint_stall_rank),
-                  &((struct rule_checkpoint_stall_state *)later)->ranks,
-                  rule_checkpoint_stall_join_rank, rule_checkpoint_stall_free_rank);
 }
 
 static void rule_checkpoint_stall_free_state(void *state)
@@ -121,9 +100,9 @@ static struct rule_checkpoint_stall_saved saved_by(const struct judge *j,
     while (early < MIN_OF(r->n, (uint64_t)FIRST_KEPT) &&
            r->first[early].at_ns < judge_loop_start(j).ns)
         ns -= r->first[early++].dur_ns;
-    const bool behind = r->n > early && r->last.at_ns >= j->run->loop_end.ns;
-    x.n -= early + behind;
-    x.s = (double)(ns - (behind ? r->last.dur_ns : 0)) / 1e9;
+    const bool after = r->n > early && r->last.at_ns >= j->run->loop_end.ns;
+    x.n -= early + after;
+    x.s = (double)(ns - (after ? r->last.dur_ns : 0)) / 1e9;
     x.share = loop_s > 0 ? x.s / loop_s : 0;
     return x;
 }
@@ -206,8 +185,7 @@ const struct rule rule_checkpoint_stall = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct rule_checkpoint_stall_state),
-    .told = rule_checkpoint_stall_told,
-    .join = rule_checkpoint_stall_join,
+    .events = rule_checkpoint_stall_events,
     .free_state = rule_checkpoint_stall_free_state,
     .judge = rule_checkpoint_stall_judge,
 };

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 
 enum { THRESHOLD, LEAST_S };
 
@@ -41,14 +42,11 @@ static void compilations_add(struct compile_rank *r, const struct compilation *x
         r->v[r->n - 1].to_ns = MAX_OF(r->v[r->n - 1].to_ns, x->to_ns);
         return;
     }
-    if (r->n == r->cap) {
-        r->cap = r->cap ? 2 * r->cap : 8;
-        r->v = xrealloc(r->v, r->cap, sizeof *r->v);
-    }
-    r->v[r->n++] = *x;
+    *VEC_ADD(r->v, r->n, r->cap) = *x;
 }
 
-static void compile_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void compile_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                           size_t n)
 {
     struct compile_state *t = state;
     (void)c;
@@ -60,23 +58,9 @@ static void compile_told(void *state, const struct rule_view *c, const struct to
     }
 }
 
-static void compile_join_rank(void *own, void *its)
-{
-    struct compile_rank *b = its;
-    for (size_t i = 0; i < b->n; i++)
-        compilations_add(own, &b->v[i]);
-}
-
 static void compile_free_rank(void *own)
 {
     free(((struct compile_rank *)own)->v);
-}
-
-static void compile_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    per_rank_join(&((struct compile_state *)state)->ranks, sizeof(struct compile_rank),
-                  &((struct compile_state *)later)->ranks, compile_join_rank, compile_free_rank);
 }
 
 static void compile_free(void *state)
@@ -189,8 +173,7 @@ const struct rule rule_compile_time = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct compile_state),
-    .told = compile_told,
-    .join = compile_join,
+    .events = compile_events,
     .free_state = compile_free,
     .judge = compile_judge,
 };

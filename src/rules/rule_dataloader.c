@@ -10,12 +10,11 @@
 
 #include "base/mem.h"
 #include "query/steps.h"
-#include "rules/at_once.h"
-#include "rules/episodes.h"
 #include "rules/judging.h"
-#include "rules/per_gpu.h"
-#include "rules/per_rank.h"
-#include "rules/shared.h"
+#include "rules/per_entity.h"
+#include "rules/seconds.h"
+#include "rules/values.h"
+#include "rules/windows.h"
 
 enum { MIN_SHARE, MAX_SHARE, WAIT };
 
@@ -34,7 +33,7 @@ static const double BUSY = 90;
 
 enum { STEPS_LEAST = 10, PIDS_MOST = 1024 };
 
-/* What loaders were told to do: the smallest and largest value. */
+/* Settings of the loaders: the smallest and largest value. */
 enum { F_WORKERS, F_PREFETCH, F_PIN, F_PERSISTENT, FACT_N };
 
 static const enum event_id fact_ids[FACT_N] = {EV_LOADER_WORKERS, EV_LOADER_PREFETCH, EV_LOADER_PIN,
@@ -49,7 +48,7 @@ struct rule_dataloader_rank {
     struct rank_head head;
     uint64_t steps;
     int64_t step_ns, wait_ns; /* of training iterations */
-    bool told_data;           /* anybody told of waiting at all */
+    bool saw_data;            /* any waiting was recorded at all */
     struct episodes when;
 };
 
@@ -91,13 +90,6 @@ static void rule_dataloader_sweeps(void *state, const struct rule_view *c, const
                     &((struct rule_dataloader_gpu *)per_gpu_at(&t->gpus, i))->util);
 }
 
-static void rule_dataloader_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    (void)c;
-    hist_join(&((struct rule_dataloader_gpu *)own)->util,
-              &((struct rule_dataloader_gpu *)its)->util);
-}
-
 /* Of an iteration, or of the step where it has no end. */
 static int64_t length_of(const struct step *s)
 {
@@ -116,7 +108,7 @@ static void rule_dataloader_steps(void *state, const struct rule_view *c,
         own->steps++;
         own->step_ns += length_of(&v[i]);
         own->wait_ns += v[i].part_ns[data];
-        own->told_data |= v[i].part_ns[data] > 0;
+        own->saw_data |= v[i].part_ns[data] > 0;
         if ((double)v[i].part_ns[data] * 100 > c->p[WAIT].v * (double)length_of(&v[i]))
             episodes_add(&own->when, v[i].start, length_of(&v[i]));
     }
@@ -144,7 +136,7 @@ static void see_pid(struct rule_dataloader_state *t, uint32_t pid)
     t->n_pids++;
 }
 
-static void see_told(struct rule_dataloader_state *t, const struct told *v)
+static void dataloader_see_event(struct rule_dataloader_state *t, const struct rule_event *v)
 {
     for (size_t k = 0; k < FACT_N; k++)
         if (v->id == fact_ids[k])
@@ -160,22 +152,12 @@ static void see_told(struct rule_dataloader_state *t, const struct told *v)
     see_pid(t, v->pid);
 }
 
-static void rule_dataloader_told(void *state, const struct rule_view *c, const struct told *v,
-                                 size_t n)
+static void rule_dataloader_events(void *state, const struct rule_view *c,
+                                   const struct rule_event *v, size_t n)
 {
     (void)c;
     for (size_t i = 0; i < n; i++)
-        see_told(state, &v[i]);
-}
-
-static void rule_dataloader_join_rank(void *own, void *its)
-{
-    struct rule_dataloader_rank *a = own, *b = its;
-    a->steps += b->steps;
-    a->step_ns += b->step_ns;
-    a->wait_ns += b->wait_ns;
-    a->told_data |= b->told_data;
-    episodes_join(&a->when, &b->when);
+        dataloader_see_event(state, &v[i]);
 }
 
 static void rule_dataloader_free_rank(void *own)
@@ -190,24 +172,6 @@ static void rule_dataloader_free_state(void *state)
     per_gpu_free(&t->gpus, NULL);
     at_once_free(&t->at_once);
     free(t->pids);
-}
-
-static void rule_dataloader_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_dataloader_state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, rule_dataloader_join_gpu);
-    per_rank_join(&a->ranks, sizeof(struct rule_dataloader_rank), &b->ranks,
-                  rule_dataloader_join_rank, rule_dataloader_free_rank);
-    for (size_t k = 0; k < FACT_N; k++)
-        see_fact(&a->facts[k], &b->facts[k]);
-    a->starts += b->starts;
-    a->asked += b->asked;
-    a->empty += b->empty;
-    a->fetches += b->fetches;
-    a->fetch_ns += b->fetch_ns;
-    at_once_join(&a->at_once, &b->at_once);
-    for (size_t i = 0; i < b->n_pids; i++)
-        see_pid(a, b->pids[i]);
 }
 
 /* ---- judging ---- */
@@ -226,7 +190,7 @@ struct rule_dataloader_seen {
 
 static double wait_of(const struct rule_dataloader_rank *r)
 {
-    return r->told_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
+    return r->saw_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
 }
 
 static double gpu_use(const struct rule_dataloader_state *t)
@@ -487,8 +451,7 @@ const struct rule rule_dataloader = {
     .state_size = sizeof(struct rule_dataloader_state),
     .sweeps = rule_dataloader_sweeps,
     .steps = rule_dataloader_steps,
-    .told = rule_dataloader_told,
-    .join = rule_dataloader_join,
+    .events = rule_dataloader_events,
     .free_state = rule_dataloader_free_state,
     .judge = rule_dataloader_judge,
 };

@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/episodes.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
+#include "rules/windows.h"
 
 enum { THRESHOLD };
 
@@ -53,36 +53,11 @@ static void rule_eval_heavy_steps(void *state, const struct rule_view *c,
     }
 }
 
-static void join_evals(struct evals *a, struct evals *later)
-{
-    a->n += later->n;
-    a->ns += later->ns;
-    episodes_join(&a->when, &later->when);
-}
-
-static void rule_eval_heavy_join_rank(void *own, void *its)
-{
-    struct rule_eval_heavy_rank *a = own, *b = its;
-    a->steps += b->steps;
-    join_evals(a->trains ? &a->evals : &a->before, &b->before);
-    join_evals(&a->evals, &b->evals);
-    a->trains |= b->trains;
-}
-
 static void rule_eval_heavy_free_rank(void *own)
 {
     struct rule_eval_heavy_rank *r = own;
     episodes_free(&r->before.when);
     episodes_free(&r->evals.when);
-}
-
-static void rule_eval_heavy_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    per_rank_join(&((struct rule_eval_heavy_state *)state)->ranks,
-                  sizeof(struct rule_eval_heavy_rank),
-                  &((struct rule_eval_heavy_state *)later)->ranks, rule_eval_heavy_join_rank,
-                  rule_eval_heavy_free_rank);
 }
 
 static void rule_eval_heavy_free_state(void *state)
@@ -171,7 +146,6 @@ const struct rule rule_eval_heavy = {
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct rule_eval_heavy_state),
     .steps = rule_eval_heavy_steps,
-    .join = rule_eval_heavy_join,
     .free_state = rule_eval_heavy_free_state,
     .judge = rule_eval_heavy_judge,
 };

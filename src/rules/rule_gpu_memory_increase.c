@@ -8,16 +8,13 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "rules/boxes.h"
-#include "rules/enough.h"
-#include "rules/gpu_memory.h"
+#include "rules/gpu_activity.h"
+#include "rules/hist.h"
 #include "rules/judging.h"
-#include "rules/per_gpu.h"
-#include "rules/per_rank.h"
-#include "rules/rises.h"
-#include "rules/shared.h"
+#include "rules/per_entity.h"
 #include "rules/trend.h"
 #include "rules/values.h"
+#include "rules/windows.h"
 
 enum { INCREASE, PATIENCE, WINDOW };
 
@@ -33,7 +30,7 @@ static const struct param params[] = {
 
 static const struct rises_spec spec = {.window = WINDOW, .increase = INCREASE};
 
-/* Findings of one GPU; what is more is told in one sentence. */
+/* Findings of one GPU; the rest is one sentence. */
 enum { FINDINGS_MOST = 10 };
 
 #define SCALE      10.0f /* of trends: tenths of a percent */
@@ -123,8 +120,8 @@ static void add_last(struct rule_gpu_memory_increase_rank *r)
     r->has_last = false;
 }
 
-static void rule_gpu_memory_increase_told(void *state, const struct rule_view *c,
-                                          const struct told *v, size_t n)
+static void rule_gpu_memory_increase_events(void *state, const struct rule_view *c,
+                                            const struct rule_event *v, size_t n)
 {
     struct rule_gpu_memory_increase_state *t = state;
     for (size_t i = 0; i < n; i++) {
@@ -137,36 +134,6 @@ static void rule_gpu_memory_increase_told(void *state, const struct rule_view *c
         r->last_mib = (float)((double)v[i].value / MIB);
         r->has_last = true;
     }
-}
-
-static void rule_gpu_memory_increase_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    struct rule_gpu_memory_increase_gpu *a = own, *b = its;
-    a->total = MAX_OF(a->total, b->total);
-    for (size_t k = 0; k < GPU_MEMORY_N; k++) {
-        rises_join(&a->course[k].rises, &spec, c, &b->course[k].rises);
-        trend_join(&a->course[k].trend, &b->course[k].trend);
-        hist_join(&a->course[k].mem, &b->course[k].mem);
-    }
-}
-
-static void rule_gpu_memory_increase_join_rank(void *own, void *its)
-{
-    struct rule_gpu_memory_increase_rank *a = own, *b = its;
-    add_last(a);
-    trend_join(&a->mib, &b->mib);
-    a->n += b->n;
-    a->last = b->last;
-    a->last_mib = b->last_mib;
-    a->has_last = b->has_last;
-}
-
-static void rule_gpu_memory_increase_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_gpu_memory_increase_state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, rule_gpu_memory_increase_join_gpu);
-    per_rank_join(&a->ranks, sizeof(struct rule_gpu_memory_increase_rank), &b->ranks,
-                  rule_gpu_memory_increase_join_rank, NULL);
 }
 
 static void rule_gpu_memory_increase_free(void *own)
@@ -401,7 +368,7 @@ static double rule_gpu_memory_increase_total_of(const struct judged_node *node)
     return total;
 }
 
-/* Whether the driver told what the job holds on any GPU of the node. */
+/* Whether the driver reported what the job holds on any GPU of the node. */
 static bool job_is_known(const struct rule_gpu_memory_increase_state *t)
 {
     for (size_t k = 0; k < t->gpus.n; k++)
@@ -532,8 +499,7 @@ const struct rule rule_gpu_memory_increase = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct rule_gpu_memory_increase_state),
     .sweeps = rule_gpu_memory_increase_sweeps,
-    .told = rule_gpu_memory_increase_told,
-    .join = rule_gpu_memory_increase_join,
+    .events = rule_gpu_memory_increase_events,
     .free_state = rule_gpu_memory_increase_free_state,
     .judge = rule_gpu_memory_increase_judge,
 };

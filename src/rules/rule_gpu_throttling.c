@@ -5,10 +5,10 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/enough.h"
-#include "rules/episodes.h"
-#include "rules/per_gpu.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
 #include "rules/values.h"
+#include "rules/windows.h"
 
 enum { THRESHOLD };
 
@@ -122,32 +122,6 @@ static void rule_gpu_throttling_sweeps(void *state, const struct rule_view *c,
     for (size_t i = 0; i < s->n_gpus; i++)
         if (s->gpus[i].v[GPU_SIG_THROTTLE])
             rule_gpu_throttling_see(per_gpu_at(&t->gpus, i), s, &s->gpus[i]);
-}
-
-static void rule_gpu_throttling_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    struct rule_gpu_throttling_gpu *a = own, *b = its;
-    (void)c;
-    a->readings += b->readings;
-    for (size_t k = 0; k < REASONS; k++)
-        a->by[k] += b->by[k];
-    for (size_t k = 0; k < KINDS; k++) {
-        a->held[k].n += b->held[k].n;
-        a->held[k].clocks += b->held[k].clocks;
-        a->held[k].clock_sum += b->held[k].clock_sum;
-        episodes_join(&a->held[k].episodes, &b->held[k].episodes);
-    }
-    episodes_join(&a->any, &b->any);
-    a->most_clock = MAX_OF(a->most_clock, b->most_clock);
-    a->lowest_limit = lower_of(b->lowest_limit, a->lowest_limit);
-    a->default_limit = MAX_OF(a->default_limit, b->default_limit);
-}
-
-static void rule_gpu_throttling_join(void *state, const struct rule_view *c, void *later)
-{
-    per_gpu_join(&((struct rule_gpu_throttling_state *)state)->gpus,
-                 &((struct rule_gpu_throttling_state *)later)->gpus, c,
-                 rule_gpu_throttling_join_gpu);
 }
 
 static void rule_gpu_throttling_free(void *own)
@@ -390,7 +364,6 @@ const struct rule rule_gpu_throttling = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct rule_gpu_throttling_state),
     .sweeps = rule_gpu_throttling_sweeps,
-    .join = rule_gpu_throttling_join,
     .free_state = rule_gpu_throttling_free_state,
     .judge = rule_gpu_throttling_judge,
 };

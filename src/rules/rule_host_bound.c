@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"
-#include "rules/rank_time.h"
 
 enum { CPU, GPU, SM, WAIT, DATA };
 
@@ -91,7 +89,8 @@ static void cpu_time_add(struct cpu_time *c, const struct cpu_reading *x)
     c->last[c->n++ % LAST_KEPT] = *x;
 }
 
-static void host_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void host_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                        size_t n)
 {
     struct host_state *t = state;
     for (size_t i = 0; i < n; i++) {
@@ -101,29 +100,6 @@ static void host_told(void *state, const struct rule_view *c, const struct told 
         struct host_rank *own = per_rank_see(&t->ranks, sizeof *own, &who);
         cpu_time_add(&own->cpu, &(struct cpu_reading){v[i].at.ns, v[i].value});
     }
-}
-
-static void host_join_rank(void *own, void *its)
-{
-    struct host_rank *a = own, *b = its;
-    const uint64_t n = b->cpu.n, kept = MIN_OF(n, (uint64_t)LAST_KEPT);
-    rank_time_join(&a->time, &b->time);
-    if (a->cpu.n == 0) {
-        a->cpu = b->cpu;
-        return;
-    }
-    a->cpu.n += n - kept;
-    for (uint64_t i = n - kept; i < n; i++)
-        cpu_time_add(&a->cpu, &b->cpu.last[i % LAST_KEPT]);
-}
-
-static void host_join(void *state, const struct rule_view *c, void *later)
-{
-    struct host_state *a = state, *b = later;
-    per_rank_join(&a->ranks, sizeof(struct host_rank), &b->ranks, host_join_rank, NULL);
-    gpu_activity_join(&a->gpus, c, &b->gpus);
-    a->job_cpus += b->job_cpus;
-    a->job_cpu_sum += b->job_cpu_sum;
 }
 
 static void host_free(void *state)
@@ -143,7 +119,7 @@ struct host_use {
     double wait, data; /* percent of its iterations */
 };
 
-/* The last reading in the loop, or the first one behind it. */
+/* The last reading in the loop, or the first one after it. */
 static const struct cpu_reading *cpu_last(const struct cpu_time *c, int64_t loop_end_ns)
 {
     const uint64_t first = c->n - MIN_OF(c->n, (uint64_t)LAST_KEPT);
@@ -313,8 +289,7 @@ const struct rule rule_host_bound = {
     .state_size = sizeof(struct host_state),
     .sweeps = host_sweeps,
     .steps = host_steps,
-    .told = host_told,
-    .join = host_join,
+    .events = host_events,
     .free_state = host_free,
     .judge = host_judge,
 };

@@ -4,7 +4,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/enough.h"
+#include "rules/judging.h"
 #include "rules/trend.h"
 #include "rules/values.h"
 
@@ -58,23 +58,6 @@ static void rule_host_memory_increase_sweeps(void *state, const struct rule_view
     see_last(&t->rss_now, s, SIG_JOB_RSS);
     see_last(&t->mem_now, s, SIG_MEM);
     see_last(&t->limit, s, SIG_CGROUP_MEM_LIMIT);
-}
-
-static void join_last(struct last *a, const struct last *later)
-{
-    if (later->at.ns)
-        *a = *later;
-}
-
-static void rule_host_memory_increase_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_host_memory_increase_state *a = state, *b = later;
-    (void)c;
-    trend_join(&a->rss, &b->rss);
-    a->readings += b->readings;
-    join_last(&a->rss_now, &b->rss_now);
-    join_last(&a->mem_now, &b->mem_now);
-    join_last(&a->limit, &b->limit);
 }
 
 /* ---- judging ---- */
@@ -216,6 +199,5 @@ const struct rule rule_host_memory_increase = {
     .needs = NEEDS_SWEEPS,
     .state_size = sizeof(struct rule_host_memory_increase_state),
     .sweeps = rule_host_memory_increase_sweeps,
-    .join = rule_host_memory_increase_join,
     .judge = rule_host_memory_increase_judge,
 };

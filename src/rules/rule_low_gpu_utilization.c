@@ -3,10 +3,10 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/boxes.h"
-#include "rules/enough.h"
-#include "rules/per_gpu.h"
-#include "rules/shared.h"
+#include "rules/hist.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
+#include "rules/values.h"
 #include "rules/windows.h"
 
 enum { P95, P5, WINDOW, PATIENCE };
@@ -61,21 +61,6 @@ static void rule_low_gpu_utilization_sweeps(void *state, const struct rule_view 
         shared_hist(s, util, &g->all);
         g->period_ns = s->period_ns;
     }
-}
-
-static void rule_low_gpu_utilization_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    struct rule_low_gpu_utilization_gpu *a = own, *b = its;
-    windows_join(&a->windows, &spec, c, &b->windows);
-    hist_join(&a->all, &b->all);
-    a->period_ns = b->period_ns;
-}
-
-static void rule_low_gpu_utilization_join(void *state, const struct rule_view *c, void *later)
-{
-    per_gpu_join(&((struct rule_low_gpu_utilization_state *)state)->gpus,
-                 &((struct rule_low_gpu_utilization_state *)later)->gpus, c,
-                 rule_low_gpu_utilization_join_gpu);
 }
 
 static void rule_low_gpu_utilization_free(void *own)
@@ -205,7 +190,6 @@ const struct rule rule_low_gpu_utilization = {
     .explained_by = explained_by,
     .state_size = sizeof(struct rule_low_gpu_utilization_state),
     .sweeps = rule_low_gpu_utilization_sweeps,
-    .join = rule_low_gpu_utilization_join,
     .free_state = rule_low_gpu_utilization_free_state,
     .judge = rule_low_gpu_utilization_judge,
 };

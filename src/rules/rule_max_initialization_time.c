@@ -18,19 +18,12 @@ struct rule_max_initialization_time_state {
     bool heard;
 };
 
-static void rule_max_initialization_time_told(void *state, const struct rule_view *c,
-                                              const struct told *v, size_t n)
+static void rule_max_initialization_time_events(void *state, const struct rule_view *c,
+                                                const struct rule_event *v, size_t n)
 {
     (void)c;
     (void)v;
     ((struct rule_max_initialization_time_state *)state)->heard |= n > 0;
-}
-
-static void rule_max_initialization_time_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    ((struct rule_max_initialization_time_state *)state)->heard |=
-        ((struct rule_max_initialization_time_state *)later)->heard;
 }
 
 /* ---- judging ---- */
@@ -110,7 +103,6 @@ const struct rule rule_max_initialization_time = {
     .patience = -1,
     .whole_job = true,
     .state_size = sizeof(struct rule_max_initialization_time_state),
-    .told = rule_max_initialization_time_told,
-    .join = rule_max_initialization_time_join,
+    .events = rule_max_initialization_time_events,
     .judge = rule_max_initialization_time_judge,
 };

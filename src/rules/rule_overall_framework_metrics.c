@@ -11,7 +11,7 @@
 #include "base/stat.h"
 #include "query/steps.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 
 /* Shares from which a sentence is worth it. */
 static const double OTHERS_HIGH = 0.25, PASS_HIGH = 0.7;
@@ -111,26 +111,6 @@ rule_overall_framework_metrics_add_gpu(struct rule_overall_framework_metrics_ran
         a->gpu_n[k] += b->gpu_n[k];
         a->gpu_ns[k] += b->gpu_ns[k];
     }
-}
-
-/* Two states of a rank were shown the same GPU times. */
-static void rule_overall_framework_metrics_join_rank(void *own, void *its)
-{
-    struct rule_overall_framework_metrics_rank *a = own, *b = its;
-    rule_overall_framework_metrics_add_rank(a, b);
-    for (size_t k = 0; k < GPU_PHASES; k++) {
-        a->gpu_n[k] = MAX_OF(a->gpu_n[k], b->gpu_n[k]);
-        a->gpu_ns[k] = MAX_OF(a->gpu_ns[k], b->gpu_ns[k]);
-    }
-}
-
-static void rule_overall_framework_metrics_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    per_rank_join(&((struct rule_overall_framework_metrics_state *)state)->ranks,
-                  sizeof(struct rule_overall_framework_metrics_rank),
-                  &((struct rule_overall_framework_metrics_state *)later)->ranks,
-                  rule_overall_framework_metrics_join_rank, NULL);
 }
 
 static void rule_overall_framework_metrics_free_state(void *state)
@@ -308,7 +288,6 @@ const struct rule rule_overall_framework_metrics = {
     .summary = true,
     .state_size = sizeof(struct rule_overall_framework_metrics_state),
     .steps = rule_overall_framework_metrics_steps,
-    .join = rule_overall_framework_metrics_join,
     .free_state = rule_overall_framework_metrics_free_state,
     .judge = rule_overall_framework_metrics_judge,
 };

@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
 #include "rules/hist.h"
 #include "rules/judging.h"
-#include "rules/loghist.h"
-#include "rules/per_gpu.h"
-#include "rules/shared.h"
+#include "rules/per_entity.h"
+#include "rules/values.h"
 
 enum { LEAST = 2 };
 
@@ -50,25 +48,6 @@ static void rule_overall_system_usage_sweeps(void *state, const struct rule_view
     shared_hist(s, s->v[SIG_IOWAIT], &t->io_wait);
     add_log(&t->net_in, s->v[SIG_NET_RX], s->n);
     add_log(&t->net_out, s->v[SIG_NET_TX], s->n);
-}
-
-static void rule_overall_system_usage_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    struct rule_overall_system_usage_gpu *a = own, *b = its;
-    (void)c;
-    hist_join(&a->util, &b->util);
-    hist_join(&a->mem, &b->mem);
-}
-
-static void rule_overall_system_usage_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_overall_system_usage_state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, rule_overall_system_usage_join_gpu);
-    hist_join(&a->cpu, &b->cpu);
-    hist_join(&a->mem, &b->mem);
-    hist_join(&a->io_wait, &b->io_wait);
-    loghist_join(&a->net_in, &b->net_in);
-    loghist_join(&a->net_out, &b->net_out);
 }
 
 static void rule_overall_system_usage_free_state(void *state)
@@ -259,7 +238,6 @@ const struct rule rule_overall_system_usage = {
     .summary = true,
     .state_size = sizeof(struct rule_overall_system_usage_state),
     .sweeps = rule_overall_system_usage_sweeps,
-    .join = rule_overall_system_usage_join,
     .free_state = rule_overall_system_usage_free_state,
     .judge = rule_overall_system_usage_judge,
 };

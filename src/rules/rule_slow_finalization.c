@@ -56,23 +56,13 @@ static void final_sweeps(void *state, const struct rule_view *c, const struct sw
     }
 }
 
-static void final_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void final_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                         size_t n)
 {
     (void)c;
     for (size_t i = 0; i < n; i++)
         if (v[i].id == EV_CHECKPOINT)
             saved_add(state, &(struct rule_slow_finalization_saved){v[i].at.ns, v[i].dur_ns});
-}
-
-static void final_join(void *state, const struct rule_view *c, void *later)
-{
-    struct final_state *a = state, *b = later;
-    const uint64_t kept = MIN_OF(b->n, (uint64_t)LAST_KEPT);
-    (void)c;
-    a->n += b->n - kept;
-    for (uint64_t i = b->n - kept; i < b->n; i++)
-        saved_add(a, &b->last[i % LAST_KEPT]);
-    seconds_join(&a->busy, &b->busy);
 }
 
 static void final_free(void *state)
@@ -201,8 +191,7 @@ const struct rule rule_slow_finalization = {
     .whole_job = true,
     .state_size = sizeof(struct final_state),
     .sweeps = final_sweeps,
-    .told = final_told,
-    .join = final_join,
+    .events = final_events,
     .free_state = final_free,
     .judge = final_judge,
 };

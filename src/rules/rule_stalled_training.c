@@ -7,11 +7,11 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "rules/hist.h"
 #include "rules/judging.h"
-#include "rules/loghist.h"
-#include "rules/longest.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 #include "rules/seconds.h"
+#include "rules/step_spread.h"
 
 enum { THRESHOLD, FACTOR };
 
@@ -76,36 +76,11 @@ static void rule_stalled_training_steps(void *state, const struct rule_view *c,
         rule_stalled_training_take_step(own, &v[i], c->p[THRESHOLD].v);
 }
 
-static void rule_stalled_training_join_rank(void *own, void *its)
-{
-    struct rule_stalled_training_rank *a = own, *b = its;
-    a->n += b->n;
-    seconds_join(&a->ends, &b->ends);
-    longest_join(&a->longest, LONG_KEPT, &b->longest);
-    loghist_join(&a->durations, &b->durations);
-    if (b->has_last && (!a->has_last || rule_stalled_training_end_of(&b->last) >=
-                                            rule_stalled_training_end_of(&a->last)))
-        a->last = b->last;
-    if (b->has_running && (!a->has_running || b->running.start.ns >= a->running.start.ns))
-        a->running = b->running;
-    a->has_last |= b->has_last;
-    a->has_running |= b->has_running;
-}
-
 static void rule_stalled_training_free_rank(void *own)
 {
     struct rule_stalled_training_rank *r = own;
     seconds_free(&r->ends);
     longest_free(&r->longest);
-}
-
-static void rule_stalled_training_join(void *state, const struct rule_view *c, void *later)
-{
-    (void)c;
-    per_rank_join(&((struct rule_stalled_training_state *)state)->ranks,
-                  sizeof(struct rule_stalled_training_rank),
-                  &((struct rule_stalled_training_state *)later)->ranks,
-                  rule_stalled_training_join_rank, rule_stalled_training_free_rank);
 }
 
 static void rule_stalled_training_free_state(void *state)
@@ -211,7 +186,7 @@ static size_t main_part(const int64_t *ns)
     return best;
 }
 
-/* The long step that reaches over the stretch; NULL: none does. */
+/* The long step that covers the pause; NULL: none does. */
 static const struct long_step *step_over(const struct rule_stalled_training_rank *r,
                                          const struct time_range *g)
 {
@@ -335,7 +310,6 @@ const struct rule rule_stalled_training = {
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct rule_stalled_training_state),
     .steps = rule_stalled_training_steps,
-    .join = rule_stalled_training_join,
     .free_state = rule_stalled_training_free_state,
     .judge = rule_stalled_training_judge,
 };

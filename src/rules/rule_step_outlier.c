@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "query/steps.h"
 #include "rules/judging.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 #include "rules/seconds.h"
 #include "rules/step_spread.h"
 #include "rules/values.h"
@@ -103,8 +103,8 @@ static void rule_step_outlier_steps(void *state, const struct rule_view *c,
             step_spread_add(&own->mode[v[i].mode], &v[i]);
 }
 
-static void rule_step_outlier_told(void *state, const struct rule_view *c, const struct told *v,
-                                   size_t n)
+static void rule_step_outlier_events(void *state, const struct rule_view *c,
+                                     const struct rule_event *v, size_t n)
 {
     struct rule_step_outlier_state *t = state;
     (void)c;
@@ -113,27 +113,10 @@ static void rule_step_outlier_told(void *state, const struct rule_view *c, const
             seconds_mark(&t->when[BY_CHECKPOINT], v[i].at, v[i].dur_ns);
 }
 
-static void rule_step_outlier_join_rank(void *own, void *its)
-{
-    for (size_t m = 0; m < MODE_N; m++)
-        step_spread_join(&((struct rule_step_outlier_rank *)own)->mode[m],
-                         &((struct rule_step_outlier_rank *)its)->mode[m]);
-}
-
 static void rule_step_outlier_free_rank(void *own)
 {
     for (size_t m = 0; m < MODE_N; m++)
         step_spread_free(&((struct rule_step_outlier_rank *)own)->mode[m]);
-}
-
-static void rule_step_outlier_join(void *state, const struct rule_view *c, void *later)
-{
-    struct rule_step_outlier_state *a = state, *b = later;
-    (void)c;
-    per_rank_join(&a->ranks, sizeof(struct rule_step_outlier_rank), &b->ranks,
-                  rule_step_outlier_join_rank, rule_step_outlier_free_rank);
-    for (size_t k = 0; k < BY_N; k++)
-        seconds_join(&a->when[k], &b->when[k]);
 }
 
 static void rule_step_outlier_free_state(void *state)
@@ -501,8 +484,7 @@ const struct rule rule_step_outlier = {
     .state_size = sizeof(struct rule_step_outlier_state),
     .sweeps = rule_step_outlier_sweeps,
     .steps = rule_step_outlier_steps,
-    .told = rule_step_outlier_told,
-    .join = rule_step_outlier_join,
+    .events = rule_step_outlier_events,
     .free_state = rule_step_outlier_free_state,
     .judge = rule_step_outlier_judge,
 };

@@ -15,10 +15,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"
-#include "rules/rank_time.h"
 
 enum { THRESHOLD, GPU };
 
@@ -60,7 +58,8 @@ static void sync_steps(void *state, const struct rule_view *c, const struct rank
 }
 
 /* Hooks that record the CPU time of the process measure waits, too. */
-static void sync_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void sync_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                        size_t n)
 {
     struct sync_state *t = state;
     (void)c;
@@ -71,20 +70,6 @@ static void sync_told(void *state, const struct rule_view *c, const struct told 
         struct sync_rank *own = per_rank_see(&t->ranks, sizeof *own, &who);
         own->hooks_measure = true;
     }
-}
-
-static void sync_join_rank(void *own, void *its)
-{
-    struct sync_rank *a = own, *b = its;
-    rank_time_join(&a->time, &b->time);
-    a->hooks_measure |= b->hooks_measure;
-}
-
-static void sync_join(void *state, const struct rule_view *c, void *later)
-{
-    struct sync_state *a = state, *b = later;
-    per_rank_join(&a->ranks, sizeof(struct sync_rank), &b->ranks, sync_join_rank, NULL);
-    gpu_activity_join(&a->gpus, c, &b->gpus);
 }
 
 static void sync_free(void *state)
@@ -229,8 +214,7 @@ const struct rule rule_sync_bound = {
     .state_size = sizeof(struct sync_state),
     .sweeps = sync_sweeps,
     .steps = sync_steps,
-    .told = sync_told,
-    .join = sync_join,
+    .events = sync_events,
     .free_state = sync_free,
     .judge = sync_judge,
 };

@@ -8,10 +8,8 @@
 
 #include "base/mem.h"
 #include "query/efficiency.h"
-#include "rules/enough.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"
-#include "rules/rank_time.h"
 
 enum { SM, TENSOR, DRAM };
 
@@ -41,12 +39,6 @@ static void tensor_sweeps(void *state, const struct rule_view *c, const struct s
 {
     (void)c;
     gpu_activity_see(&((struct tensor_state *)state)->gpus, s);
-}
-
-static void tensor_join(void *state, const struct rule_view *c, void *later)
-{
-    gpu_activity_join(&((struct tensor_state *)state)->gpus, c,
-                      &((struct tensor_state *)later)->gpus);
 }
 
 static void tensor_free(void *state)
@@ -149,7 +141,6 @@ const struct rule rule_tensor_cores_unused = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct tensor_state),
     .sweeps = tensor_sweeps,
-    .join = tensor_join,
     .free_state = tensor_free,
     .judge = tensor_judge,
 };

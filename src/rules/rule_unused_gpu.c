@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/enough.h"
-#include "rules/per_gpu.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
 #include "rules/values.h"
 
 enum { PATIENCE };
@@ -20,7 +20,7 @@ enum { LEAST = 10 };
 struct rule_unused_gpu_gpu {
     struct gpu_head head;
     uint64_t readings; /* of its utilization */
-    int64_t held_ns;   /* that they stand for */
+    int64_t held_ns;   /* that they cover */
     int64_t first_ns, last_ns;
 };
 
@@ -54,25 +54,6 @@ static void rule_unused_gpu_sweeps(void *state, const struct rule_view *c, const
     for (size_t i = 0; i < s->n_gpus; i++)
         if (s->gpus[i].v[GPU_SIG_UTIL])
             rule_unused_gpu_see(per_gpu_at(&t->gpus, i), s, s->gpus[i].v[GPU_SIG_UTIL]);
-}
-
-static void rule_unused_gpu_join_gpu(void *own, const struct rule_view *c, void *its)
-{
-    struct rule_unused_gpu_gpu *a = own, *b = its;
-    (void)c;
-    if (b->readings == 0)
-        return;
-    if (a->readings == 0)
-        a->first_ns = b->first_ns;
-    a->last_ns = b->last_ns;
-    a->readings += b->readings;
-    a->held_ns += b->held_ns;
-}
-
-static void rule_unused_gpu_join(void *state, const struct rule_view *c, void *later)
-{
-    per_gpu_join(&((struct rule_unused_gpu_state *)state)->gpus,
-                 &((struct rule_unused_gpu_state *)later)->gpus, c, rule_unused_gpu_join_gpu);
 }
 
 static void rule_unused_gpu_free_state(void *state)
@@ -198,7 +179,6 @@ const struct rule rule_unused_gpu = {
     .whole_job = true,
     .state_size = sizeof(struct rule_unused_gpu_state),
     .sweeps = rule_unused_gpu_sweeps,
-    .join = rule_unused_gpu_join,
     .free_state = rule_unused_gpu_free_state,
     .judge = rule_unused_gpu_judge,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c - the list of rules. */
+/* rules.c - the list of rules, and the events that they hear of. */
 #include <string.h>
 
 #include "rules/rule.h"
+#include "rules/sight.h"
 
 #define RULE(id) [RULE_##id] = &rule_##id,
 const struct rule *const rules[RULE_N] = {
@@ -22,4 +23,31 @@ const char *rule_title(const char *name)
 {
     const struct rule *r = rule_find(name);
     return r ? r->title : name;
+}
+
+/* Which events reach rules as `struct rule_event`. */
+
+bool rules_want_event(enum event_id id)
+{
+    switch (id) {
+    case EV_HOOKED:
+    case EV_CHECKPOINT:
+    case EV_CUDA_PEAK: /* the report's */
+    case EV_CUDA_RESERVED:
+    case EV_CUDA_ALLOCATED:
+    case EV_DETAIL:
+    case EV_FETCH:
+    case EV_LOADER_START:
+    case EV_LOADER_WORKERS:
+    case EV_LOADER_BATCH:
+    case EV_LOADER_PREFETCH:
+    case EV_LOADER_PIN:
+    case EV_LOADER_PERSISTENT:
+    case EV_LOADER_QUEUE:
+    case EV_COMPILE:
+    case EV_CPU_PROCESS:
+        return true;
+    default:
+        return false;
+    }
 }

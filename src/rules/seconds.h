@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seconds.h - a set of seconds of wall time: when something held, or was heard of. A day takes at
- * most 11 kB, and sets join in any order. */
+ * most 11 kB. */
 #ifndef RULES_SECONDS_H
 #define RULES_SECONDS_H
 
@@ -31,11 +31,34 @@ uint64_t seconds_touched(const struct seconds *s, wall_ns from, int64_t dur_ns, 
 bool seconds_has(const struct seconds *s, int64_t second);
 /* The first one in the set that is not before `second`; INT64_MAX: there is none. */
 int64_t seconds_next(const struct seconds *s, int64_t second);
-/* The first one from `second` on that is not in the set: cheap where many stand side by side. */
+/* The first one from `second` on that is not in the set: cheap where many are adjacent. */
 int64_t seconds_pause(const struct seconds *s, int64_t second);
-/* `other` is empty afterwards. */
-void seconds_join(struct seconds *s, struct seconds *other);
 void seconds_add_all(struct seconds *s, const struct seconds *other);
 void seconds_free(struct seconds *s);
+
+/* ---- how many at once ---- */
+
+/* How many of several workers were at work at once, from spans that come in any order.
+ * Time is cut into slots of ten seconds; in each the work of all of them is summed, so a day takes
+ * 35 kB. */
+
+/* CHUNKS_MOST: about a year. */
+enum { AT_ONCE_CHUNK = 256, AT_ONCE_CHUNKS_MOST = 12288, AT_ONCE_PIECE_S = 10 };
+
+struct at_once_chunk {
+    int64_t index;
+    uint32_t busy[AT_ONCE_CHUNK]; /* in tens of microseconds */
+};
+
+/* Zeroed: empty. */
+struct at_once {
+    struct at_once_chunk *v; /* in order */
+    uint32_t n, cap;
+};
+
+void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns);
+void at_once_free(struct at_once *x);
+/* The median over the slots from the first work to the last; 0 when there was none. */
+double at_once_median(const struct at_once *x);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sight.h - what rules see of a run, in whatever way it comes: from the recorder while the run
- * lives, or afterwards from its files.
+/* sight.h - what rules see of a run.
  *
  * A sweep is one reading of all metrics of one node. Sweeps come in batches of columns; steps come
- * rank by rank; "told" are those events of the framework that rules ask for. All in order of time
- * within a node. Arrays belong to whoever hands them over, for the time of the call. */
+ * rank by rank; events are those of the framework that rules want. All in order of time within a
+ * node. Arrays belong to the caller. */
 #ifndef RULES_SIGHT_H
 #define RULES_SIGHT_H
 
@@ -34,7 +33,7 @@ struct gpu_sweeps {
 struct sweeps {
     size_t n;
     const wall_ns *at;
-    int64_t period_ns; /* that each of them stands for */
+    int64_t period_ns; /* that each of them covers */
     const float *v[NODE_SIGNAL_N];
     const struct gpu_sweeps *gpus; /* the same ones in the same order in all batches of a node */
     size_t n_gpus;
@@ -42,7 +41,7 @@ struct sweeps {
 };
 
 /* An event with one of the ids of event_words, on its own or inside a step. */
-struct told {
+struct rule_event {
     enum event_id id;
     wall_ns at;
     int64_t dur_ns; /* of a span, else 0 */
@@ -52,8 +51,8 @@ struct told {
     uint32_t pid;
 };
 
-/* Whether rules ask for events of this name. */
-bool rules_are_told(enum event_id id);
+/* Whether rules want events of this name. */
+bool rules_want_event(enum event_id id);
 
 struct rank_sight {
     int64_t rank, device; /* -1: not known */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step_spread.h - how long the iterations of one rank and mode took: mean and standard deviation,
  * the quantiles, the longest of them. All in whole microseconds, so that it does not matter how the
- * steps were cut into pieces. An iteration is evened out where the host ran ahead of the GPU (see
+ * steps were split. An iteration is evened out where the host ran ahead of the GPU (see
  * query/step_async.h); a step without an end of its iteration counts with its duration.
  *
  * The first step is kept apart: it compiles, tunes and fills caches, which says nothing about the
@@ -9,8 +9,32 @@
 #ifndef RULES_STEP_SPREAD_H
 #define RULES_STEP_SPREAD_H
 
-#include "rules/loghist.h"
-#include "rules/longest.h"
+#include "base/arena.h"
+#include "query/steps.h"
+#include "rules/hist.h"
+
+/* ---- the longest steps ---- */
+
+/* The k longest steps, in whatever order they come. */
+
+struct long_step {
+    int64_t start_ns, dur_ns, number;
+    uint32_t part_us[STEP_PARTS_MOST], between_us;
+};
+
+/* Zeroed: none yet. */
+struct longest {
+    struct long_step *v; /* a heap, the shortest on top */
+    uint32_t n, cap;
+};
+
+/* At most `most` are kept; of equal ones the earlier. `dur_ns` is how long it counts for. */
+void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t dur_ns);
+/* Those that took more than `over_ns`, in order of time. */
+struct long_step *longest_over(const struct longest *l, double over_ns, struct arena *a, size_t *n);
+void longest_free(struct longest *l);
+
+/* ---- all of them ---- */
 
 enum { LONGEST_KEPT = 4096 };
 
@@ -28,8 +52,6 @@ struct step_spread {
 
 /* A step that was not cut. */
 void step_spread_add(struct step_spread *x, const struct step *s);
-/* `other` is empty afterwards. */
-void step_spread_join(struct step_spread *x, struct step_spread *other);
 void step_spread_free(struct step_spread *x);
 
 /* Seconds; NAN when there are none. */
@@ -38,7 +60,7 @@ double step_spread_sigma(const struct step_spread *x); /* population */
 double step_spread_quantile(const struct step_spread *x, double q);
 double step_spread_part(const struct step_spread *x, size_t part); /* mean */
 double step_spread_between(const struct step_spread *x);           /* mean */
-/* How many of them lie in each of n equal stretches from lo to hi, both included. */
+/* How many of them lie in each of n equal bins from lo to hi, both included. */
 void step_spread_counts(const struct step_spread *x, double lo, double hi, double *out, size_t n);
 
 #endif

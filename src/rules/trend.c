@@ -109,23 +109,6 @@ void trend_add(struct trend *t, const wall_ns *at, const float *v, size_t n, flo
     }
 }
 
-void trend_join(struct trend *t, const struct trend *later)
-{
-    if (later->n == 0)
-        return;
-    if (t->n == 0) {
-        *t = *later;
-        return;
-    }
-    while (t->length_ns < later->length_ns)
-        coarsen(t);
-    for (uint32_t i = 0; i < later->n; i++)
-        if (later->block[i].n) { /* the mesh of t is the same or wider, so a block falls into one */
-            const uint32_t place = trend_place_of(t, (later->first + i) * later->length_ns);
-            add_block(t, place, later->block[i].n, later->block[i].sum);
-        }
-}
-
 /* ---- fits ---- */
 
 struct trend_points {

@@ -3,7 +3,7 @@
  * whether it climbs steadily.
  *
  * Blocks lie on a grid of wall time whose mesh doubles until the loop fits. Mesh and sums depend on
- * what was seen alone, so trends of different stretches of time join without loss. */
+ * what was seen alone. */
 #ifndef RULES_TREND_H
 #define RULES_TREND_H
 
@@ -23,8 +23,6 @@ struct trend {
 
 /* Each reading counts as `scale` times its value, rounded. NAN is left out. In order of time. */
 void trend_add(struct trend *t, const wall_ns *at, const float *v, size_t n, float scale);
-/* `later` follows `t`. */
-void trend_join(struct trend *t, const struct trend *later);
 
 /* Least squares over the means of the blocks, each with the weight of its readings. In the unit of
  * the readings. */

@@ -3,6 +3,11 @@
 #include "rules/values.h"
 
 #include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* ==== at a glance ==== */
 
 size_t values_read(const float *v, size_t n)
 {
@@ -44,4 +49,97 @@ size_t sweeps_from(const wall_ns *at, size_t n, int64_t t)
             hi = mid;
     }
     return lo;
+}
+
+/* ==== made once for all rules ==== */
+
+/* Adding fewer values is cheaper than joining histograms. */
+enum { SHARED_FROM = 1024 };
+
+struct shared_entry {
+    const float *v; /* the column; rules that begin to count later see another one */
+    size_t n, cap;
+    uint16_t *tenths;
+    bool has_hist;
+    struct hist hist;
+};
+
+struct shared {
+    struct shared_entry **v; /* those after n were of earlier batches */
+    size_t n, cap;
+};
+
+struct shared *shared_open(void)
+{
+    return xcalloc(1, sizeof(struct shared));
+}
+
+void shared_close(struct shared *x)
+{
+    for (size_t i = 0; x && i < x->cap; i++) {
+        if (x->v[i])
+            free(x->v[i]->tenths);
+        free(x->v[i]);
+    }
+    if (x)
+        free(x->v);
+    free(x);
+}
+
+struct shared *shared_begin(struct shared *x, size_t n)
+{
+    x->n = 0;
+    return n >= SHARED_FROM ? x : NULL;
+}
+
+static struct shared_entry *shared_add(struct shared *x, const float *v, size_t n)
+{
+    if (x->n == x->cap) {
+        const size_t cap = x->cap ? 2 * x->cap : 32;
+        x->v = xrealloc(x->v, cap, sizeof *x->v);
+        for (size_t i = x->cap; i < cap; i++)
+            x->v[i] = xcalloc(1, sizeof **x->v);
+        x->cap = cap;
+    }
+    struct shared_entry *e = x->v[x->n++];
+    if (n > e->cap) {
+        e->tenths = xrealloc(e->tenths, n, sizeof *e->tenths);
+        e->cap = n;
+    }
+    e->v = v;
+    e->n = n;
+    e->has_hist = false;
+    hist_tenths(v, n, e->tenths);
+    return e;
+}
+
+static struct shared_entry *shared_entry_of(const struct sweeps *s, const float *v)
+{
+    struct shared *x = s->shared;
+    for (size_t i = 0; i < x->n; i++)
+        if (x->v[i]->v == v && x->v[i]->n == s->n)
+            return x->v[i];
+    return shared_add(x, v, s->n);
+}
+
+const uint16_t *shared_tenths(const struct sweeps *s, const float *v)
+{
+    return s->shared ? shared_entry_of(s, v)->tenths : NULL;
+}
+
+void shared_hist(const struct sweeps *s, const float *v, struct hist *to)
+{
+    if (!v)
+        return;
+    if (!s->shared) {
+        hist_add(to, v, s->n);
+        return;
+    }
+    struct shared_entry *e = shared_entry_of(s, v);
+    if (!e->has_hist) {
+        e->hist = (struct hist){0};
+        hist_add_tenths(&e->hist, e->tenths, e->n);
+        e->has_hist = true;
+    }
+    hist_join(to, &e->hist);
 }

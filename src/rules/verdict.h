@@ -80,7 +80,7 @@ struct finding {
     const char *refute;  /* the evidence that would refute it; NULL: none said */
     struct finding_number *numbers;
     size_t n_numbers, cap_numbers;
-    double lost_s, lost_gpu_s; /* NAN: cannot be told */
+    double lost_s, lost_gpu_s; /* NAN: not known */
     struct share *shares;
     size_t n_shares;
     const char **explained_by; /* names of rules */
@@ -144,7 +144,7 @@ bool verdict_is_cause(const struct verdict *v);
 /* The rule that explains it, when all of its findings are explained; NULL: it is a cause. */
 const char *verdict_explained_by(const struct verdict *v);
 /* In the order in which to read them: causes, the severest first and of those what cost most; then
- * what they explain. Else they stay as they stand. */
+ * what they explain. Else they stay as they are. */
 void verdicts_worst_first(const struct verdict **v, size_t n);
 /* All n of them in the order in which to read them: issues as above; what is clear; what could not
  * be evaluated. */

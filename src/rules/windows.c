@@ -2,12 +2,58 @@
 /* windows.c - see windows.h. */
 #include "rules/windows.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/shared.h"
+#include "base/vec.h"
+#include "rules/hist.h"
 #include "rules/values.h"
+
+/* ==== episodes ==== */
+
+void episodes_put(struct episodes *e, const struct episode *x)
+{
+    struct episode *last = e->n ? &e->v[e->n - 1] : NULL;
+    if (last && x->from_ns - last->to_ns <= EPISODE_GAP_NS) {
+        last->to_ns = MAX_OF(last->to_ns, x->to_ns);
+        last->count += x->count;
+        last->held_ns += x->held_ns;
+        return;
+    }
+    *VEC_ADD(e->v, e->n, e->cap) = *x;
+}
+
+void episodes_add(struct episodes *e, wall_ns at, int64_t held_ns)
+{
+    const struct episode x = {at.ns, at.ns + held_ns, 1, held_ns};
+    episodes_put(e, &x);
+}
+
+void episodes_free(struct episodes *e)
+{
+    free(e->v);
+    *e = (struct episodes){0};
+}
+
+int64_t episodes_held_ns(const struct episodes *e)
+{
+    int64_t held = 0;
+    for (uint32_t i = 0; i < e->n; i++)
+        held += e->v[i].held_ns;
+    return held;
+}
+
+struct time_range *episodes_ranges(const struct episodes *e, struct arena *a)
+{
+    struct time_range *r = arena_array(a, struct time_range, e->n);
+    for (uint32_t i = 0; i < e->n; i++)
+        r[i] = (struct time_range){{e->v[i].from_ns}, {e->v[i].to_ns}};
+    return r;
+}
+
+/* ==== windows ==== */
 
 /* Which window it is, and how much was seen of it. */
 struct windows_extent {
@@ -73,11 +119,15 @@ static struct rule_window *latest(struct windows *w)
     return w->last ? w->last : w->first;
 }
 
-/* The last one has nothing to come. */
-static void end_last(struct windows *w, const struct windows_spec *spec, const struct rule_view *c)
+/* The latest one has nothing to come. */
+static void windows_end_latest(struct windows *w, const struct windows_spec *spec,
+                               const struct rule_view *c)
 {
     if (w->last)
         judge_if_full(w, spec, c, w->last);
+    else if (w->first && !w->first_ended)
+        judge_if_full(w, spec, c, w->first);
+    w->first_ended = w->first != NULL;
     free(w->last);
     w->last = NULL;
 }
@@ -86,12 +136,8 @@ static void end_last(struct windows *w, const struct windows_spec *spec, const s
 static void windows_append(struct windows *w, const struct windows_spec *spec,
                            const struct rule_view *c, struct rule_window *x)
 {
-    if (!w->first) {
-        w->first = x;
-        return;
-    }
-    end_last(w, spec, c);
-    w->last = x;
+    windows_end_latest(w, spec, c);
+    *(w->first ? &w->last : &w->first) = x;
 }
 
 static bool same_window(const struct windows_extent *a, const struct windows_extent *b)
@@ -142,7 +188,7 @@ static bool find_tenths(const struct windows_spec *spec, const struct sweeps *s,
     return true;
 }
 
-/* No other stretch of time can add to it. */
+/* It begins and ends in the batch. */
 static bool is_between(struct windows *w, const struct windows_piece *p, const struct sweeps *s)
 {
     return w->first && !same_window(&latest(w)->is, &p->window) && p->to < s->n;
@@ -153,7 +199,7 @@ static void judge_between(struct windows *w, const struct windows_spec *spec,
                           const struct readings *all)
 {
     struct readings cols[WINDOW_COLUMNS_MOST];
-    end_last(w, spec, c);
+    windows_end_latest(w, spec, c);
     p->window.n = p->to - p->from;
     if (!windows_is_full(&p->window))
         return;
@@ -191,43 +237,6 @@ void windows_add(struct windows *w, const struct windows_spec *spec, const struc
     }
 }
 
-static void windows_add_counts(struct windows *w, struct windows *later)
-{
-    w->judged += later->judged;
-    for (size_t k = 0; k < WINDOW_CLASSES; k++) {
-        w->in_class[k] += later->in_class[k];
-        episodes_join(&w->episodes[k], &later->episodes[k]);
-    }
-}
-
-static void join_window(struct rule_window *x, const struct rule_window *other, size_t columns)
-{
-    x->is.n += other->is.n;
-    for (size_t k = 0; k < columns; k++)
-        hist_join(&x->h[k], &other->h[k]);
-}
-
-void windows_join(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
-                  struct windows *later)
-{
-    struct rule_window *x = later->first;
-    if (!x)
-        return;
-    struct rule_window *end = latest(w);
-    if (end && same_window(&end->is, &x->is)) {
-        join_window(end, x, spec->columns);
-        free(x);
-    } else {
-        windows_append(w, spec, c, x);
-    }
-    if (later->last && w->last) /* what lies between goes before what `later` has judged */
-        end_last(w, spec, c);
-    windows_add_counts(w, later);
-    if (later->last)
-        windows_append(w, spec, c, later->last);
-    *later = (struct windows){0};
-}
-
 static void copy_counts(struct windows *to, const struct windows *from)
 {
     to->judged = from->judged;
@@ -240,27 +249,30 @@ static void copy_counts(struct windows *to, const struct windows *from)
     }
 }
 
+/* Of a short run: all that there is, as if it were one window. */
+static void windows_judge_short(struct windows *out, const struct windows *w,
+                                const struct windows_spec *spec, const struct rule_view *c)
+{
+    struct rule_window *all = window_copy(w->first, spec->columns);
+    for (size_t k = 0; w->last && k < spec->columns; k++)
+        hist_join(&all->h[k], &w->last->h[k]);
+    all->is.n += w->last ? w->last->is.n : 0;
+    if ((int64_t)all->is.n * all->is.period_ns >= all->is.length_ns / 10)
+        judge_window(out, spec, c, all);
+    free(all);
+}
+
 struct windows windows_ended(const struct windows *w, const struct windows_spec *spec,
                              const struct param_value *p, wall_ns from, bool short_ok)
 {
     struct windows out = {0};
     const struct rule_view c = {.p = p, .from = from};
-    if (w->first)
-        judge_if_full(&out, spec, &c, w->first);
-    struct windows middle = {0};
-    copy_counts(&middle, w);
-    windows_add_counts(&out, &middle);
-    if (w->last)
-        judge_if_full(&out, spec, &c, w->last);
-    if (out.judged == 0 && short_ok && w->first) {
-        struct rule_window *all = window_copy(w->first, spec->columns);
-        if (w->last)
-            join_window(all, w->last, spec->columns);
-        if ((int64_t)all->is.n * all->is.period_ns >= all->is.length_ns / 10)
-            judge_window(&out, spec, &c, all);
-        free(all);
-    }
-    windows_free(&middle);
+    const struct rule_window *x = w->last ? w->last : w->first_ended ? NULL : w->first;
+    copy_counts(&out, w);
+    if (x)
+        judge_if_full(&out, spec, &c, x);
+    if (out.judged == 0 && short_ok && w->first)
+        windows_judge_short(&out, w, spec, &c);
     return out;
 }
 
@@ -270,11 +282,6 @@ uint64_t windows_needed(const struct param_value *window, int64_t period_ns, boo
     return (uint64_t)(ended ? MAX_OF((points + 9) / 10, 1) : points);
 }
 
-uint64_t windows_held(const struct windows *w)
-{
-    return (w->first ? w->first->is.n : 0) + (w->last ? w->last->is.n : 0);
-}
-
 void windows_free(struct windows *w)
 {
     free(w->first);
@@ -282,4 +289,139 @@ void windows_free(struct windows *w)
     for (size_t k = 0; k < WINDOW_CLASSES; k++)
         episodes_free(&w->episodes[k]);
     *w = (struct windows){0};
+}
+
+/* ==== rises ==== */
+
+static void rises_put(struct rises *r, const struct rise *x)
+{
+    struct rise *last = r->n ? &r->v[r->n - 1] : NULL;
+    if (last && x->from_ns - last->to_ns <= EPISODE_GAP_NS) {
+        last->to_ns = x->to_ns;
+        last->count += x->count;
+        last->after = x->after;
+        return;
+    }
+    *VEC_ADD(r->v, r->n, r->cap) = *x;
+}
+
+/* Half of the readings say enough about a mean. */
+static bool rises_is_full(const struct rise_window *w)
+{
+    return w->n > 0 && (int64_t)w->n * w->period_ns >= w->length_ns / 2;
+}
+
+static double rises_mean_of(const struct rise_window *w)
+{
+    return (double)w->sum / (double)w->n / 10;
+}
+
+static int64_t rises_begin_of(const struct rise_window *w, const struct rule_view *c)
+{
+    return c->from.ns + w->index * w->length_ns;
+}
+
+static void compare_any(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                        const struct rise_window *a, const struct rise_window *b)
+{
+    r->compared++;
+    if (a->n == b->n && a->sum >= b->sum) /* no rise, which is what most are: spares divisions */
+        return;
+    const double before = rises_mean_of(a), after = rises_mean_of(b);
+    if (after - before > c->p[spec->increase].v)
+        rises_put(r, &(struct rise){rises_begin_of(a, c), rises_begin_of(b, c) + b->length_ns, 1,
+                                    before, after});
+}
+
+static void rises_compare(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                          const struct rise_window *a, const struct rise_window *b)
+{
+    if (b->index == a->index + 1 && a->length_ns == b->length_ns && rises_is_full(a) &&
+        rises_is_full(b))
+        compare_any(r, spec, c, a, b);
+}
+
+/* A window that follows all others: the one before it has nothing to come. */
+static void rises_append(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                         const struct rise_window *x)
+{
+    if (r->n_windows == RISE_WINDOWS) {
+        rises_compare(r, spec, c, &r->w[0], &r->w[1]);
+        r->w[0] = r->w[1];
+    } else {
+        r->n_windows++;
+    }
+    r->w[r->n_windows - 1] = *x;
+}
+
+static struct rise_window *rises_window_at(struct rises *r, const struct rises_spec *spec,
+                                           const struct rule_view *c, int64_t index)
+{
+    if (r->n_windows == 0 || r->w[r->n_windows - 1].index != index)
+        rises_append(r, spec, c, &(struct rise_window){.index = index});
+    return &r->w[r->n_windows - 1];
+}
+
+/* What was read of the values from `i` to that of the first sweep that is not before `end_ns`,
+ * whose place is returned. `known`: the same values as tenths, or NULL. */
+static size_t rises_add_values(struct rise_window *w, const struct sweeps *s, const float *v,
+                               const uint16_t *known, size_t i, int64_t end_ns)
+{
+    uint32_t n = 0, sum = 0; /* of a batch */
+    if (known)
+        for (; i < s->n && s->at[i].ns < end_ns; i++) {
+            n += known[i] != TENTHS_NAN;
+            sum += known[i] != TENTHS_NAN ? known[i] : 0;
+        }
+    for (; i < s->n && s->at[i].ns < end_ns; i++)
+        if (!isnan(v[i])) {
+            n++;
+            sum += (uint32_t)tenths_of(v[i]);
+        }
+    w->n += n;
+    w->sum += sum;
+    return i;
+}
+
+void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+               const struct sweeps *s, const float *v)
+{
+    const int64_t length = param_ns(&c->p[spec->window], s->period_ns);
+    const uint16_t *known = shared_tenths(s, v);
+    int64_t index = 0, end = 0;
+    for (size_t i = 0; i < s->n;) {
+        const int64_t at = s->at[i].ns; /* most often in the window after the one before */
+        index = i && at < end + length ? index + 1 : (at - c->from.ns) / length;
+        end = c->from.ns + (index + 1) * length;
+        struct rise_window *w = rises_window_at(r, spec, c, index);
+        w->length_ns = length;
+        w->period_ns = s->period_ns;
+        i = rises_add_values(w, s, v, known, i, end);
+    }
+}
+
+static void rises_put_all(struct rises *r, const struct rises *from)
+{
+    r->compared += from->compared;
+    for (uint32_t i = 0; i < from->n; i++)
+        rises_put(r, &from->v[i]);
+}
+
+struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
+                         const struct rule_view *c, bool short_ok)
+{
+    struct rises out = {0};
+    rises_put_all(&out, r);
+    if (r->n_windows < RISE_WINDOWS)
+        return out;
+    rises_compare(&out, spec, c, &r->w[0], &r->w[1]);
+    if (short_ok && out.compared == 0 && r->w[0].n && r->w[1].n)
+        compare_any(&out, spec, c, &r->w[0], &r->w[1]);
+    return out;
+}
+
+void rises_free(struct rises *r)
+{
+    free(r->v);
+    *r = (struct rises){0};
 }

@@ -700,6 +700,8 @@ static int proc_open(void *state, const struct probe_env *env, int64_t period_ns
     st->cores = cores > 0 ? (double)cores : INFINITY;
     open_self(st);
     TRY(proctree_open(&st->tree, env->proc, env->root_pid, env->self_pid, FOLLOW_MOST, e));
+    if (env->helper_session)
+        proctree_leave_out(st->tree, env->helper_session);
     group_open(&st->cpu, "proc", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->mem, "procmem", mem_period_of(st, period_ns));
     proc_set_period(st, period_ns);

@@ -50,6 +50,7 @@ struct candidate {
 struct proctree {
     char *proc;
     int self_pid;
+    int left_out; /* a session that is not the job's; 0: none */
     unsigned keep_open, open_now;
     struct source loadavg; /* not open: there is none */
     uint64_t last_pid;     /* as of the last scan; 0: not known */
@@ -331,6 +332,8 @@ static void ask_new(struct proctree *t, uint64_t last)
 
 static bool is_ours(const struct proctree *t, const struct pid_stat *s)
 {
+    if (t->left_out && s->session == t->left_out)
+        return false;
     if (t->self_pid && s->ppid == t->self_pid)
         return true;
     const long parent = proctree_find(t, s->ppid);
@@ -483,6 +486,15 @@ int proctree_open(struct proctree **out, const char *proc, int root_pid, int sel
         t->members[i].first = true;
     *out = t;
     return 0;
+}
+
+void proctree_leave_out(struct proctree *t, int session)
+{
+    t->left_out = session;
+    for (size_t i = 0; i < t->places; i++)
+        if (t->members[i].used && t->members[i].stat.session == session)
+            proctree_mark_gone(t, i);
+    proctree_sweep(t);
 }
 
 void proctree_close(struct proctree *t)

@@ -40,6 +40,8 @@ MUST_CHECK int proc_check(const char *proc, struct err *e);
  * recorder whose children could be the job's, and where proc_check does. */
 MUST_CHECK int proctree_open(struct proctree **out, const char *proc, int root_pid, int self_pid,
                              unsigned keep_open, struct err *e);
+/* Processes of this session are not the job's, whoever their parent is: the recorder's helper. */
+void proctree_leave_out(struct proctree *t, int session);
 void proctree_close(struct proctree *t); /* NULL is fine */
 
 /* Looks for new members. Returns how many there are now (that are not gone). A list of the folder

@@ -115,29 +115,9 @@ void picture_unref(struct runs *r, struct runs_picture *p);
 
 /* Reads the small files of a run. Never fails, but `broken` may be set. */
 struct runs_about *about_read(const char *path, uint64_t stamp);
-/* Evaluates the findings of a run and keeps them: work whose `run` does it. Under the lock, and
- * only when `evaluating` is not set. `turns`: it waits for its turn, see heavy.h. */
-struct work_job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns);
 /* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
 const unsigned *judge_issues(const struct runs_item *x);
-/* A run that goes on has data that was not evaluated, and the last evaluation is long enough ago.
- * Under the lock. */
-bool judge_is_due(const struct runs_item *x, uint64_t version);
 /* The job that fills the list, see runs_list_asked. */
 void fill_list(struct work_job *j, bool ends);
-
-/* What findings.json says as text, in the arena; NULL: there is none that can be read, or the data
- * is newer. */
-const char *told_text(const char *path, struct arena *a);
-
-struct told_rules {
-    const char **own; /* verdicts of the user's own rules, as JSON */
-    size_t n_own;
-    unsigned issues[ISSUE_COUNTS]; /* among these */
-};
-
-/* What a newer evaluation needs of it, in the arena: parameters as the user has set them go into
- * `p`. Nothing when there is none. */
-void told_read(struct told_rules *t, const char *path, struct rule_params *p, struct arena *a);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "agent/aside.h"
+#include "agent/helper.h"
 
 int dashboard_check_page(struct err *e)
 {
@@ -63,12 +63,14 @@ static void dashboard_process(int fd, void *ctx)
 int dashboard_start(struct dashboard *out, const char *folder, struct err *e)
 {
     struct dashboard_start w;
+    struct aside aside;
     out->fd = -1;
     int rc = dashboard_check_page(e);
     if (rc == 0)
-        rc = aside_start(&out->fd, dashboard_process, (void *)(uintptr_t)folder, e);
+        rc = aside_start(&aside, SOCK_STREAM, dashboard_process, (void *)(uintptr_t)folder, e);
     if (rc)
         return rc;
+    out->fd = aside.fd;
     if (!aside_read(out->fd, &w, sizeof w))
         w.err = (struct err){.code = ERR_SYS, .msg = "its process ended"};
     if (w.err.code == 0) {

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/action.h"
 #include "agent/keeper.h"
 #include "base/table.h"
 #include "config/script.h"
@@ -17,6 +16,7 @@
 #include "session/dashboard.h"
 #include "session/run_verdict.h"
 #include "userrules/user_rules.h"
+#include "watch/watch.h"
 
 /* One write per line, so that the output of the job cannot split it. */
 static void session_print(void *ctx, const char *line)
@@ -149,8 +149,6 @@ static void session_take_settings(struct record_ask *ask, const struct settings 
     ask->run_id = s->run_id;
     ask->node_id = s->node_id;
     ask->no_hooks = !s->hooks;
-    ask->no_rules = !s->rules;
-    ask->scan_ns = s->scan_ns;
     session_take_labels(ask, s, a);
     session_take_price(ask, s, a);
 }
@@ -164,7 +162,7 @@ static void session_verdict(const struct record_ask *ask, const struct session_r
                                       .quiet = ask->quiet,
                                       .report = ask->settings->report,
                                       .tell = session_print};
-    if (!ask->no_rules)
+    if (ask->settings->rules)
         run_verdict(&v);
 }
 
@@ -256,9 +254,31 @@ static bool session_is_given(const struct session_options *o, const char *name)
     return false;
 }
 
-/* *keep: something still uses what is in the arena. */
+static int session_check_user_rules(const void *ctx, struct run *r, struct arena *a,
+                                    struct hosted **out, size_t *n, struct err *e)
+{
+    return user_rules_check(ctx, r, a, out, n, e);
+}
+
+/* What the helper process is to do. */
+static void session_set_helper(struct record_ask *ask, const struct settings *s,
+                               const struct session_rules *wishes, struct arena *a)
+{
+    struct watch_ask *watch = arena_new(a, struct watch_ask);
+    *watch = (struct watch_ask){
+        .no_rules = !s->rules,
+        .params = wishes->params,
+        .scan_ns = s->scan_ns,
+        .actions = wishes->actions,
+        .n_actions = wishes->n_actions,
+        .check_user_rules = user_rules_any(&wishes->user) ? session_check_user_rules : NULL,
+        .user_rules = &wishes->user,
+    };
+    ask->helper = (struct helper_program){watch_main, watch};
+}
+
 static int session_record(const struct session_options *o, struct record_ask *ask, struct arena *a,
-                          bool *keep, struct err *e)
+                          struct err *e)
 {
     if (ask->argv)
         keeper_start(ask->argv, session_is_given(o, "require-recording"));
@@ -271,11 +291,7 @@ static int session_record(const struct session_options *o, struct record_ask *as
         keeper_start(ask->argv, s->require_recording);
     session_print_problems(s, a);
     session_take_settings(ask, s, a);
-    ask->rules = &wishes->params;
-    ask->actions = wishes->actions;
-    ask->n_actions = wishes->n_actions;
-    if (user_rules_any(&wishes->user))
-        ask->own = (struct ownrules_way){user_rules_judge, &wishes->user};
+    session_set_helper(ask, s, wishes, a);
     ask->quiet = o->quiet;
     ask->tell = session_print;
     struct record_result result;
@@ -284,7 +300,6 @@ static int session_record(const struct session_options *o, struct record_ask *as
         session_serve(&dashboard, runs_folder(s->dir), ask->quiet, a);
     if (recorder_run(ask, &result, e) == 0) {
         session_verdict(ask, wishes, &result);
-        *keep = result.actions_hang;
         if (result.interrupted)
             session_end_by_sigint();
         if (result.exit_status < EXIT_BY_SIGNAL) /* else Ctrl-C has been pressed already */
@@ -303,9 +318,7 @@ static int session_record(const struct session_options *o, struct record_ask *as
 int session_run(const struct session_options *o, struct record_ask *ask, struct err *e)
 {
     struct arena a = {0};
-    bool keep = false;
-    const int rc = session_record(o, ask, &a, &keep, e);
-    if (!keep)
-        arena_free(&a);
+    const int rc = session_record(o, ask, &a, e);
+    arena_free(&a);
     return rc;
 }

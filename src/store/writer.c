@@ -552,21 +552,33 @@ int writer_open_bulk(struct writer **out, const char *dir, unsigned session, str
     return open_first(out, dir, session, &tie, e);
 }
 
+static int writer_open_second(struct writer **out, struct writer *w, const char *dir,
+                              unsigned session, const char *name, struct err *e)
+{
+    assert(session > 0);
+    w->seal_bytes = EVENTS_SEAL_BYTES;
+    w->beside = true;
+    int rc = path_join(w->dir, e, "%s", dir);
+    if (rc == 0)
+        rc = create_files(w, name, session, e);
+    if (rc == 0)
+        rc = write_file_header(w, e);
+    return writer_opened(out, w, rc);
+}
+
 int writer_open_beside(struct writer **out, const struct writer *first, const char *name,
                        struct err *e)
 {
     struct writer *w = writer_new(EVENTS_PENDING_MOST);
     if (first->bulk)
         go_bulk(w, first->tie);
-    w->seal_bytes = EVENTS_SEAL_BYTES;
-    w->beside = true;
-    assert(first->session > 0);
-    int rc = path_join(w->dir, e, "%s", first->dir);
-    if (rc == 0)
-        rc = create_files(w, name, first->session, e);
-    if (rc == 0)
-        rc = write_file_header(w, e);
-    return writer_opened(out, w, rc);
+    return writer_open_second(out, w, first->dir, first->session, name, e);
+}
+
+int writer_open_session(struct writer **out, const char *dir, unsigned session, const char *name,
+                        struct err *e)
+{
+    return writer_open_second(out, writer_new(EVENTS_PENDING_MOST), dir, session, name, e);
 }
 
 struct sink *writer_sink(struct writer *w)

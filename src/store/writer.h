@@ -41,6 +41,9 @@ MUST_CHECK int writer_open_bulk(struct writer **out, const char *dir, unsigned s
  * Fails when the file is there already. Close it before `w`. */
 MUST_CHECK int writer_open_beside(struct writer **out, const struct writer *w, const char *name,
                                   struct err *e);
+/* The same beside a file that another process writes: its folder and its writer_session. */
+MUST_CHECK int writer_open_session(struct writer **out, const char *dir, unsigned session,
+                                   const char *name, struct err *e);
 struct sink *writer_sink(struct writer *w);
 /* Grows when a new tail begins. The caller records events with END_OPEN again then: sealing stores
  * only events that have an end. */

@@ -3,7 +3,7 @@
 #ifndef USERRULES_PYTHON_HOST_H
 #define USERRULES_PYTHON_HOST_H
 
-#include "rules/verdict_read.h"
+#include "rules/verdict_json.h"
 
 struct python_host_ask {
     const char *const *files; /* of the rules, one at least */

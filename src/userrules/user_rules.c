@@ -5,10 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "config/settings.h"
-#include "rules/verdict_json.h"
 #include "userrules/python_host.h"
 
 static_assert((int)CUSTOM_MOST >= (int)CUSTOM_RULES_MOST,
@@ -112,41 +110,4 @@ int user_rules_check(const struct user_rule_set *u, struct run *r, struct arena 
     for (size_t i = 0; i < n_python; i++)
         (*out)[(*n)++] = python[i];
     return rc;
-}
-
-static void user_rules_put_verdicts(struct buf *b, const struct hosted *v, size_t n)
-{
-    struct jw j = {.out = b};
-    jw_object(&j, NULL);
-    jw_array(&j, "verdicts");
-    for (size_t i = 0; i < n; i++)
-        verdict_json(&j, NULL, &v[i].v, v[i].p);
-    jw_end(&j);
-    jw_end(&j);
-}
-
-static void user_rules_put_error(struct buf *b, const char *why)
-{
-    struct jw j = {.out = b};
-    jw_object(&j, NULL);
-    jw_str(&j, "error", why);
-    jw_end(&j);
-}
-
-void user_rules_judge(void *ctx, const char *folder, struct buf *out)
-{
-    struct arena a = {0};
-    struct run *r = NULL;
-    struct hosted *v;
-    struct err e;
-    size_t n;
-    int rc = run_open(&r, folder, &e);
-    if (rc == 0)
-        rc = user_rules_check(ctx, r, &a, &v, &n, &e);
-    if (rc == 0)
-        user_rules_put_verdicts(out, v, n);
-    else
-        user_rules_put_error(out, e.msg);
-    run_close(r);
-    arena_free(&a);
 }

@@ -6,10 +6,9 @@
 #ifndef USERRULES_USER_RULES_H
 #define USERRULES_USER_RULES_H
 
-#include "base/buf.h"
 #include "query/run.h"
 #include "rules/custom.h"
-#include "rules/verdict_read.h"
+#include "rules/verdict_json.h"
 
 struct action_setting;
 struct settings;
@@ -42,7 +41,5 @@ bool user_rules_has(const struct user_rule_set *u, const char *name);
 /* Evaluates all. What is wrong with one rule is its verdict. */
 MUST_CHECK int user_rules_check(const struct user_rule_set *u, struct run *r, struct arena *a,
                                 struct hosted **out, size_t *n, struct err *e);
-/* The same for a folder, as agent/ownrules.h expects it; ctx is a struct user_rule_set. */
-void user_rules_judge(void *ctx, const char *folder, struct buf *out);
 
 #endif

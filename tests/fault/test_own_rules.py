@@ -123,11 +123,49 @@ def test_files_of_rules_may_stand_in_the_settings(python_lab):
     assert findings(python_lab)["Sees"]["state"] == "issue", done.stderr
 
 
-def test_when_their_process_is_killed_that_is_told_once_and_the_run_goes_on(lab):
+def helper_of(recording) -> int:
+    """The helper process: the child of another process of ours beside the recorder."""
+    aside = aside_of(recording)
+    for pid in aside:
+        try:
+            status = Path(f"/proc/{pid}/status").read_text()
+        except OSError:
+            continue
+        parent = next(line for line in status.splitlines() if line.startswith("PPid:"))
+        if int(parent.split()[1]) in aside:
+            return pid
+    return 0
+
+
+def kill_helper(recording) -> int:
+    wait_for(lambda: helper_of(recording) != 0, "the helper")
+    pid = helper_of(recording)
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: helper_of(recording) != pid, "its end")
+    return pid
+
+
+def test_a_helper_that_is_killed_is_started_again_and_repeats_nothing(lab):
     recording = start(lab, "--custom-rule", LIMIT)
     wait_for(lambda: "(Awake)" in recording.stderr, "the line")
-    (aside,) = aside_of(recording)
-    os.kill(aside, signal.SIGKILL)
+    kill_helper(recording)
+    before = next(lab.runs.glob("*/findings.json")).stat().st_mtime_ns
+    wait_for(
+        lambda: next(lab.runs.glob("*/findings.json")).stat().st_mtime_ns > before + 10**9,
+        "an evaluation by the next one",
+    )
+    recording.signal(signal.SIGTERM)
+    assert recording.end() == 128 + signal.SIGTERM
+    assert "no longer evaluated" not in recording.stderr
+    assert recording.stderr.count("(Awake)\n") == 1
+    assert [m["text"].split(":")[0] for m in lab.marks("rule")].count("Awake") == 1
+
+
+def test_when_it_is_killed_again_and_again_that_is_told_once_and_the_run_goes_on(lab):
+    recording = start(lab, "--custom-rule", LIMIT)
+    wait_for(lambda: "(Awake)" in recording.stderr, "the line")
+    for _ in range(4):
+        kill_helper(recording)
     wait_for(lambda: "no longer evaluated" in recording.stderr, "the sentence")
     assert recording.process.poll() is None
     recording.signal(signal.SIGTERM)
@@ -139,7 +177,8 @@ def test_when_their_process_is_killed_that_is_told_once_and_the_run_goes_on(lab)
 def test_no_process_is_left_when_the_recorder_is_killed(lab):
     recording = start(lab, "--custom-rule", LIMIT)
     wait_for(lambda: "(Awake)" in recording.stderr, "the line")
-    (aside,) = aside_of(recording)
+    aside = aside_of(recording)
+    assert aside
     recording.signal(signal.SIGKILL)
     recording.end()
-    wait_for(lambda: not Path(f"/proc/{aside}").exists(), "its end")
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in aside), "their end")

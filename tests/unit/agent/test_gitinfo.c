@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/gitinfo.h"
+#include "agent/jobinfo.h"
 #include "base/file.h"
 #include "test.h"
 

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/jobtree.h"
+#include "agent/job.h"
 #include "test.h"
 
 TEST(a_stat_line_is_read_whatever_the_name_is)
@@ -63,7 +63,7 @@ TEST(descendants_are_found_and_daemons_told_apart)
     pid_t g1, g2;
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     const pid_t member = sleeper(0, &g1), daemon = sleeper(1, &g2);
-    jobtree_scan(&t, getpid(), getsid(0));
+    jobtree_scan(&t, getpid(), getsid(0), 0);
     CHECK_INT(t.members, 2);
     CHECK_INT(t.daemons, 2);
     CHECK_INT(t.n, 4);
@@ -72,13 +72,13 @@ TEST(descendants_are_found_and_daemons_told_apart)
     /* An orphan stays below us; the dead one no longer counts. */
     kill(member, SIGKILL);
     waitpid(member, NULL, 0);
-    jobtree_scan(&t, getpid(), getsid(0));
+    jobtree_scan(&t, getpid(), getsid(0), 0);
     CHECK_INT(t.members, 1);
     kill(g1, SIGKILL);
     kill(daemon, SIGKILL);
     kill(g2, SIGKILL);
     while (wait(NULL) > 0)
         ;
-    jobtree_scan(&t, getpid(), getsid(0));
+    jobtree_scan(&t, getpid(), getsid(0), 0);
     CHECK_INT(t.members + t.daemons, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/launcher.h"
+#include "agent/jobinfo.h"
 #include "base/mem.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
 /* test_proclabel.c - a process in few words. */
 #include <unistd.h>
 
-#include "agent/proclabel.h"
+#include "agent/jobinfo.h"
 #include "test.h"
 
 struct label_row {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/schedule.h"
+#include "agent/lane.h"
 #include "test.h"
 
 static mono_ns ms(int64_t v)

@@ -128,41 +128,30 @@ static struct node_facts facts_of(const struct film *f)
                                .period_ns = f->period_ns};
 }
 
-/* One of `of` engines: its stretch of the time of every node. */
-static struct engine *see_part(struct show *s, size_t part, const size_t *cuts)
+/* One of `of` engines: its share of the nodes. */
+static struct engine *see_part(struct show *s, size_t part, size_t of)
 {
     struct engine *g = engine_open(&s->params);
     engine_window(g, (wall_ns){s->k->no_steps ? 0 : START_NS + s->k->loop_after_ns}, (wall_ns){0});
-    for (size_t i = 0; i < s->k->n_nodes; i++) {
+    for (size_t i = part; i < s->k->n_nodes; i += of) {
         const struct film *f = &s->films[i];
         const struct node_facts facts = facts_of(f);
-        const size_t node = engine_node(g, &facts), all = f->n;
+        const size_t node = engine_node(g, &facts);
         const struct step step = {.start = {START_NS}, .dur_ns = NS_PER_S, .batch = f->node->batch};
-        if (part == 0 && f->node->batch)
+        if (f->node->batch)
             engine_steps(g, node, &(struct rank_sight){0, 0, 1}, &step, 1);
-        feed_pieces(s, g, node, f, all * cuts[part] / 1000, all * cuts[part + 1] / 1000);
+        feed_pieces(s, g, node, f, 0, f->n);
     }
     return g;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const size_t x = *(const size_t *)a, y = *(const size_t *)b;
-    return (x > y) - (x < y);
 }
 
 static struct engine *see_all(struct show *s)
 {
     enum { MOST = 8 };
-    size_t cuts[MOST + 1] = {0};
     const size_t of = MIN_OF(MAX_OF(s->k->engines, 1), (size_t)MOST);
     struct engine *part[MOST];
-    for (size_t i = 1; i < of; i++)
-        cuts[i] = throw(s, 1001);
-    cuts[of] = 1000;
-    qsort(cuts, of + 1, sizeof *cuts, by_size);
     for (size_t i = 0; i < of; i++)
-        part[i] = see_part(s, i, cuts);
+        part[i] = see_part(s, i, of);
     for (size_t n = of; n > 1; n--) { /* two of them become one */
         const size_t a = throw(s, n), b = (a + 1 + throw(s, n - 1)) % n;
         engine_merge(part[a], part[b]);

@@ -33,7 +33,7 @@ struct kit_node {
     int64_t period_ns; /* 0: 500 ms */
     unsigned cores;
     int64_t memory_bytes;
-    int64_t batch; /* of one step at the start; 0: none is told */
+    int64_t batch; /* of one step at the start; 0: there is none */
 };
 
 struct kit {

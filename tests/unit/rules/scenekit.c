@@ -159,22 +159,22 @@ static void take_process(struct played *p, struct process *x)
     p->n_ranks += r->n > 0;
     for (size_t i = 0; i < x->n; i++) {
         const enum event_id id = event_find(x->v[i].event.name);
-        if (id == EV_N || !rules_are_told(id))
+        if (id == EV_N || !rules_want_event(id))
             continue;
-        d->told = more(&p->arena, d->told, d->n_told, &d->cap_told, sizeof *d->told);
-        d->told[d->n_told++] = (struct told){.id = id,
-                                             .at = x->v[i].at,
-                                             .dur_ns = x->v[i].event.dur_ns,
-                                             .value = x->v[i].event.value,
-                                             .rank = x->rank,
-                                             .worker = x->worker,
-                                             .pid = x->track.pid};
+        d->events = more(&p->arena, d->events, d->n_events, &d->cap_events, sizeof *d->events);
+        d->events[d->n_events++] = (struct rule_event){.id = id,
+                                                       .at = x->v[i].at,
+                                                       .dur_ns = x->v[i].event.dur_ns,
+                                                       .value = x->v[i].event.value,
+                                                       .rank = x->rank,
+                                                       .worker = x->worker,
+                                                       .pid = x->track.pid};
     }
 }
 
 static int by_time(const void *a, const void *b)
 {
-    const struct told *x = a, *y = b;
+    const struct rule_event *x = a, *y = b;
     return (x->at.ns > y->at.ns) - (x->at.ns < y->at.ns);
 }
 
@@ -271,8 +271,8 @@ void play(struct played *p, const char *path)
     for (size_t i = 0; i < c.n; i++)
         take_process(p, &c.processes[i]);
     for (size_t i = 0; i < p->n_nodes; i++)
-        if (p->nodes[i].n_told)
-            qsort(p->nodes[i].told, p->nodes[i].n_told, sizeof *p->nodes[i].told, by_time);
+        if (p->nodes[i].n_events)
+            qsort(p->nodes[i].events, p->nodes[i].n_events, sizeof *p->nodes[i].events, by_time);
     find_times(p);
     set_params(p);
 }
@@ -305,33 +305,27 @@ static void feed_sweeps(const struct played_node *d, struct engine *g, size_t no
     engine_sweeps(g, node, &s);
 }
 
-/* When a step is told: while the run lives when it is over. */
-static int64_t told_at(const struct step *s, bool live)
-{
-    return s->start.ns + (live ? s->dur_ns : 0);
-}
-
 static void feed_steps(const struct played_rank *r, struct engine *g, size_t node, int64_t from,
-                       int64_t to, bool live)
+                       int64_t to)
 {
     size_t a = 0, n = 0;
-    while (a < r->n && told_at(&r->steps[a], live) < from)
+    while (a < r->n && r->steps[a].start.ns < from)
         a++;
-    while (a + n < r->n && told_at(&r->steps[a + n], live) < to)
+    while (a + n < r->n && r->steps[a + n].start.ns < to)
         n++;
     engine_steps(g, node, &r->who, r->steps + a, n);
 }
 
-static void feed_told(const struct played_node *d, struct engine *g, size_t node, int64_t from,
-                      int64_t to)
+static void feed_events(const struct played_node *d, struct engine *g, size_t node, int64_t from,
+                        int64_t to)
 {
     size_t a = 0, n = 0;
-    while (a < d->n_told && d->told[a].at.ns < from)
+    while (a < d->n_events && d->events[a].at.ns < from)
         a++;
-    while (a + n < d->n_told && d->told[a + n].at.ns < to)
+    while (a + n < d->n_events && d->events[a + n].at.ns < to)
         n++;
     if (n)
-        engine_told(g, node, d->told + a, n);
+        engine_events(g, node, d->events + a, n);
 }
 
 static void leave_out_steps(const struct played_rank *r, struct engine *g, size_t node)
@@ -351,8 +345,8 @@ void play_leave_out(const struct played *p, struct engine *g)
         for (size_t k = 0; k < p->n_ranks; k++)
             if (p->ranks[k].node == i)
                 leave_out_steps(&p->ranks[k], g, node);
-        for (size_t k = 0; k < d->n_told; k++) {
-            const struct told *x = &d->told[k];
+        for (size_t k = 0; k < d->n_events; k++) {
+            const struct rule_event *x = &d->events[k];
             const struct time_range when = {x->at, {x->at.ns + x->dur_ns}};
             if (x->id == EV_DETAIL)
                 engine_leave_out(g, node, &when, 1);
@@ -360,7 +354,7 @@ void play_leave_out(const struct played *p, struct engine *g)
     }
 }
 
-void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns, bool live)
+void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns)
 {
     for (size_t i = 0; i < p->n_nodes; i++) {
         const struct played_node *d = &p->nodes[i];
@@ -368,8 +362,8 @@ void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_
         feed_sweeps(d, g, node, from_ns, to_ns);
         for (size_t k = 0; k < p->n_ranks; k++)
             if (p->ranks[k].node == i)
-                feed_steps(&p->ranks[k], g, node, from_ns, to_ns, live);
-        feed_told(d, g, node, from_ns, to_ns);
+                feed_steps(&p->ranks[k], g, node, from_ns, to_ns);
+        feed_events(d, g, node, from_ns, to_ns);
     }
 }
 

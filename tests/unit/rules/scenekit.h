@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scenekit.h - a scene as rules see it, without files between: sweeps, steps and told events, to be
+/* scenekit.h - a scene as rules see it, without files between: sweeps, steps and events, to be
  * fed to engines in any pieces. */
 #ifndef RULES_SCENEKIT_H
 #define RULES_SCENEKIT_H
@@ -15,8 +15,8 @@ struct played_node {
     const char *entity[SIGHT_GPUS_MOST];
     float *gpu[SIGHT_GPUS_MOST][GPU_SIGNAL_N];
     size_t n_gpus;
-    struct told *told;
-    size_t n_told, cap_told;
+    struct rule_event *events;
+    size_t n_events, cap_events;
 };
 
 struct played_rank {
@@ -42,8 +42,8 @@ void play(struct played *p, const char *path);
 void play_free(struct played *p);
 /* To a finished run's engine, before it is fed: when detail windows were recorded. */
 void play_leave_out(const struct played *p, struct engine *g);
-/* What happened from..to, told to an engine: steps by when they begin, or end when it is live. */
-void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns, bool live);
+/* What happened from..to, fed to an engine: steps by when they begin. */
+void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns);
 /* All verdicts as JSON, in the arena of p. */
 const char *play_json(struct played *p, struct engine *g);
 

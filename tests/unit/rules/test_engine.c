@@ -18,8 +18,8 @@ struct camera {
     float gpu[GPUS][GPU_SIGNAL_N][SWEEPS];
     struct step steps[RANKS][STEPS];
     size_t n_steps[RANKS];
-    struct told told[2 * STEPS];
-    size_t n_told;
+    struct rule_event events[2 * STEPS];
+    size_t n_events;
 };
 
 struct story {
@@ -58,9 +58,9 @@ static void make_sweeps(struct story *s, struct camera *n)
     }
 }
 
-static void add_told(struct camera *n, enum event_id id, int64_t at, int64_t dur, int64_t value)
+static void add_event(struct camera *n, enum event_id id, int64_t at, int64_t dur, int64_t value)
 {
-    n->told[n->n_told++] = (struct told){
+    n->events[n->n_events++] = (struct rule_event){
         .id = id, .at = {at}, .dur_ns = dur, .value = value, .rank = 0, .worker = -1, .pid = 7};
 }
 
@@ -82,8 +82,8 @@ static void make_steps(struct story *s, struct camera *n, size_t rank)
         x->part_ns[step_parts() - 1] = x->dur_ns - x->dur_ns / 3;
         t += x->dur_ns;
         if (rank == 0)
-            add_told(n, i % 90 == 89 ? EV_CHECKPOINT : EV_LOADER_QUEUE, x->start.ns,
-                     i % 90 == 89 ? x->dur_ns / 2 : 0, dice(s, 3));
+            add_event(n, i % 90 == 89 ? EV_CHECKPOINT : EV_LOADER_QUEUE, x->start.ns,
+                      i % 90 == 89 ? x->dur_ns / 2 : 0, dice(s, 3));
     }
     n->n_steps[rank] = STEPS;
 }
@@ -110,7 +110,7 @@ static struct story *make_story(uint32_t seed, bool no_steps)
         struct camera *n = &s->node[i];
         snprintf(n->id, sizeof n->id, "n%zu", i + 9);
         make_sweeps(s, n);
-        add_told(n, EV_LOADER_WORKERS, START_NS + NS_PER_S, 0, 2);
+        add_event(n, EV_LOADER_WORKERS, START_NS + NS_PER_S, 0, 2);
         for (size_t r = 0; !no_steps && r < RANKS; r++) {
             make_steps(s, n, r);
             see_loop(s, n->steps[r], n->n_steps[r]);
@@ -172,7 +172,7 @@ static void put_counts(struct buf *b, const struct story *s, const struct engine
     for (size_t i = 0; i < NODES; i++)
         for (size_t k = 0; k < g->n_nodes; k++)
             for (size_t r = 0; strcmp(s->node[i].id, g->nodes[k].id) == 0 && r < RULE_N; r++) {
-                const struct rule_part *p = &g->nodes[k].stretches[0].part[r];
+                const struct rule_part *p = &g->nodes[k].part[r];
                 buf_printf(b, "\n%s %s %llu %llu", s->node[i].id, rules[r]->name,
                            (unsigned long long)p->sweeps, (unsigned long long)p->before);
             }
@@ -217,7 +217,7 @@ static const char *whole(const struct story *s)
             const struct rank_sight sight = sight_of(s, n, r);
             engine_steps(g, node, &sight, n->steps[r], n->n_steps[r]);
         }
-        engine_told(g, node, n->told, n->n_told);
+        engine_events(g, node, n->events, n->n_events);
     }
     const char *text = judged(s, g);
     engine_close(g);
@@ -235,31 +235,23 @@ static void same_text(const char *a, const char *b)
     test_fail(__FILE__, __LINE__, "differs:\n%.1800s\n------ and\n%.1800s", a + from, b + from);
 }
 
-/* What of a node lies in [from, to) of time, in pieces of any size. */
-static void show_stretch(struct story *s, struct engine *g, struct camera *n, int64_t from,
-                         int64_t to)
+/* A node in pieces of any size, its steps before its sweeps. */
+static void show_pieces(struct story *s, struct engine *g, struct camera *n)
 {
     const struct node_facts facts = facts_of(n);
     const size_t node = engine_node(g, &facts);
-    for (size_t i = 0, end; i < SWEEPS; i = end) {
-        const size_t more = 1 + dice(s, 400);
-        end = MIN_OF(i + more, (size_t)SWEEPS);
-        while (i < end && n->at[i].ns < from)
-            i++;
-        size_t last = i;
-        while (last < end && n->at[last].ns < to)
-            last++;
-        show(g, node, n, i, last);
-    }
     for (size_t r = 0; r < RANKS; r++) {
         const struct rank_sight sight = sight_of(s, n, r);
         for (size_t i = 0; i < n->n_steps[r]; i++)
-            if (n->steps[r][i].start.ns >= from && n->steps[r][i].start.ns < to)
-                engine_steps(g, node, &sight, &n->steps[r][i], 1);
+            engine_steps(g, node, &sight, &n->steps[r][i], 1);
     }
-    for (size_t i = 0; i < n->n_told; i++)
-        if (n->told[i].at.ns >= from && n->told[i].at.ns < to)
-            engine_told(g, node, &n->told[i], 1);
+    for (size_t i = 0, end; i < SWEEPS; i = end) {
+        const size_t more = 1 + dice(s, 400);
+        end = MIN_OF(i + more, (size_t)SWEEPS);
+        show(g, node, n, i, end);
+    }
+    for (size_t i = 0; i < n->n_events; i++)
+        engine_events(g, node, &n->events[i], 1);
 }
 
 TEST(where_a_run_is_cut_does_not_matter)
@@ -269,7 +261,7 @@ TEST(where_a_run_is_cut_does_not_matter)
         const char *want = whole(s);
         struct engine *g = open_finished(s);
         for (size_t i = 0; i < NODES; i++)
-            show_stretch(s, g, &s->node[NODES - 1 - i], INT64_MIN, INT64_MAX);
+            show_pieces(s, g, &s->node[NODES - 1 - i]);
         same_text(want, judged(s, g));
         same_text(want, judged(s, g)); /* judging changes nothing */
         engine_close(g);
@@ -277,22 +269,16 @@ TEST(where_a_run_is_cut_does_not_matter)
     }
 }
 
-TEST(engines_that_saw_other_nodes_and_times_merge_in_any_order)
+TEST(engines_that_saw_other_nodes_merge_in_any_order)
 {
-    enum { PARTS = 4 };
-    for (uint32_t seed = 1; seed <= 6; seed++) {
-        struct story *s = make_story(seed, seed == 6);
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        struct story *s = make_story(seed, seed == 4);
         const char *want = whole(s);
-        struct engine *part[NODES * PARTS];
-        const int64_t length = s->run.job_end.ns - START_NS;
-        for (size_t i = 0; i < NODES; i++)
-            for (size_t k = 0; k < PARTS; k++) {
-                part[i * PARTS + k] = open_finished(s);
-                show_stretch(s, part[i * PARTS + k], &s->node[i],
-                             k ? START_NS + length * (int64_t)k / PARTS + seed : INT64_MIN,
-                             k + 1 < PARTS ? START_NS + length * (int64_t)(k + 1) / PARTS + seed
-                                           : INT64_MAX);
-            }
+        struct engine *part[NODES];
+        for (size_t i = 0; i < NODES; i++) {
+            part[i] = open_finished(s);
+            show_pieces(s, part[i], &s->node[i]);
+        }
         for (size_t n = COUNT_OF(part); n > 1; n--) {
             const size_t a = dice(s, (uint32_t)n), b = (a + 1 + dice(s, (uint32_t)n - 1)) % n;
             engine_merge(part[a], part[b]);
@@ -305,116 +291,13 @@ TEST(engines_that_saw_other_nodes_and_times_merge_in_any_order)
     }
 }
 
-/* ---- while the run lives ---- */
-
-struct cursor {
-    size_t sweep, told, step[RANKS];
-};
-
-/* All that has happened before t; a step is told when it has ended. */
-static void show_until(const struct story *s, struct engine *g, struct cursor *c, int64_t t)
-{
-    for (size_t i = 0; i < NODES; i++) {
-        const struct camera *n = &s->node[i];
-        const struct node_facts facts = facts_of(n);
-        const size_t node = engine_node(g, &facts), from = c[i].sweep;
-        while (c[i].sweep < SWEEPS && n->at[c[i].sweep].ns < t)
-            c[i].sweep++;
-        show(g, node, n, from, c[i].sweep);
-        for (; c[i].told < n->n_told && n->told[c[i].told].at.ns < t; c[i].told++)
-            engine_told(g, node, &n->told[c[i].told], 1);
-        for (size_t r = 0; r < RANKS; r++) {
-            const struct rank_sight sight = sight_of(s, n, r);
-            const struct step *v = n->steps[r];
-            for (; c[i].step[r] < n->n_steps[r]; c[i].step[r]++) {
-                const struct step *x = &v[c[i].step[r]];
-                if (x->start.ns + x->dur_ns >= t)
-                    break;
-                engine_steps(g, node, &sight, x, 1);
-            }
-        }
-    }
-}
-
-static const char *lived(struct story *s, uint32_t pieces_s)
-{
-    struct engine *g = engine_open(&s->params);
-    struct cursor c[NODES] = {0};
-    const struct run_facts end = s->run;
-    for (int64_t t = START_NS; t < end.job_end.ns; t += (1 + dice(s, pieces_s)) * NS_PER_S) {
-        show_until(s, g, c, t);
-        engine_sure(g, (wall_ns){t - dice(s, 3) * NS_PER_S});
-        if (dice(s, 20) == 0) { /* looked at on the way */
-            s->run.ended = false;
-            s->run.job_end.ns = t;
-            judged(s, g);
-            s->run = end;
-        }
-    }
-    show_until(s, g, c, INT64_MAX);
-    engine_sure(g, (wall_ns){INT64_MAX});
-    const char *text = judged(s, g);
-    engine_close(g);
-    return text;
-}
-
-TEST(a_run_that_was_seen_living_has_the_verdicts_of_its_files)
-{
-    for (uint32_t seed = 1; seed <= 5; seed++) {
-        struct story *s = make_story(seed, seed == 5);
-        const char *want = whole(s);
-        same_text(want, lived(s, seed % 2 ? 70 : 5));
-        free(s);
-    }
-}
-
 TEST(patience_that_the_user_asked_for_counts_with_steps_too)
 {
     struct story *s = make_story(1, false);
     struct err e;
     const char *without = whole(s);
     OK(rule_params_set(&s->params, "LowGPUUtilization.patience=20min", &e));
-    const char *want = whole(s);
-    CHECK(strcmp(without, want) != 0);
-    same_text(want, lived(s, 30));
-    free(s);
-}
-
-/* ---- what is held is bounded ---- */
-
-TEST(what_is_held_for_a_first_step_is_bounded)
-{
-    struct story *s = make_story(1, true);
-    struct engine *g = engine_open(&s->params);
-    const struct node_facts facts = facts_of(&s->node[0]);
-    const size_t node = engine_node(g, &facts);
-    size_t most = 0;
-    for (int round = 0; round < 12; round++) {
-        show(g, node, &s->node[0], 0, SWEEPS);
-        most = MAX_OF(most, g->nodes[node].hold.n);
-        for (size_t i = 0; i < SWEEPS; i++)
-            s->node[0].at[i].ns += 3600 * NS_PER_S;
-    }
-    CHECK(most > 1000 && most < 3 * SWEEPS + 10000);
-    const size_t each = sizeof(int64_t) * 2 + sizeof(float) * (NODE_SIGNAL_N + GPUS * GPU_SIGNAL_N);
-    CHECK(g->nodes[node].hold.n * each <= 1 << 20);
-    engine_close(g);
-    free(s);
-}
-
-TEST(told_events_and_steps_are_not_held_once_the_loop_is_under_way)
-{
-    struct story *s = make_story(2, false);
-    struct engine *g = engine_open(&s->params);
-    struct cursor c[NODES] = {0};
-    show_until(s, g, c, s->run.loop_start.ns + 200 * NS_PER_S);
-    engine_sure(g, (wall_ns){s->run.loop_start.ns + 190 * NS_PER_S});
-    for (size_t i = 0; i < NODES; i++) {
-        CHECK_INT(g->nodes[i].early.n_steps, 0);
-        CHECK_INT(g->nodes[i].early.n_told, 0);
-        CHECK(g->nodes[i].hold.n < 60);
-    }
-    engine_close(g);
+    CHECK(strcmp(without, whole(s)) != 0);
     free(s);
 }
 
@@ -453,37 +336,27 @@ static void show_seconds(struct engine *g, size_t node, int64_t from_s, int64_t 
     }
 }
 
-static struct step step_at(int64_t second, int64_t seconds, bool warmup)
-{
-    return (struct step){.mode = MODE_TRAIN,
-                         .warmup = warmup,
-                         .start = {START_NS + second * NS_PER_S},
-                         .dur_ns = seconds * NS_PER_S,
-                         .batch = -1};
-}
-
 static uint64_t counted(const struct engine *g)
 {
-    return g->nodes[0].stretches[0].part[RULE_low_gpu_utilization].sweeps;
+    return g->nodes[0].part[RULE_low_gpu_utilization].sweeps;
 }
 
-TEST(while_a_run_lives_nothing_counts_before_its_warm_up_is_over)
+TEST(nothing_counts_before_the_warm_up_is_over_nor_after_the_last_step)
 {
-    struct engine *g = engine_open(NULL);
-    const struct rank_sight rank = {.rank = 0, .device = 0, .pid = 7};
     const struct node_facts facts = {.id = "n", .first = {START_NS}, .period_ns = NS_PER_S};
-    const size_t node = engine_node(g, &facts);
-    const struct step warm[] = {step_at(10, 30, true), step_at(40, 5, true)};
-    const struct step steady[] = {step_at(45, 1, false), step_at(46, 4, false)};
-    show_seconds(g, node, 0, 45);
-    engine_steps(g, node, &rank, warm, 2);
-    engine_sure(g, (wall_ns){START_NS + 45 * NS_PER_S});
-    CHECK_INT(counted(g), 0);
-    show_seconds(g, node, 45, 60);
-    engine_steps(g, node, &rank, steady, 2);
-    engine_sure(g, (wall_ns){START_NS + 60 * NS_PER_S});
-    CHECK_INT(counted(g), 5); /* from 45 s to the end of the last step */
-    engine_close(g);
+    static const struct {
+        int64_t steady_s, end_s;
+        uint64_t counted;
+    } rows[] = {{45, 50, 5}, {45, 45, 0} /* all steps are warm-up */};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct engine *g = engine_open(NULL);
+        const size_t node = engine_node(g, &facts);
+        engine_window(g, (wall_ns){START_NS + rows[i].steady_s * NS_PER_S},
+                      (wall_ns){START_NS + rows[i].end_s * NS_PER_S});
+        show_seconds(g, node, 0, 60);
+        CHECK_INT(counted(g), rows[i].counted);
+        engine_close(g);
+    }
 }
 
 TEST(sweeps_of_our_own_detail_windows_do_not_count)
@@ -501,6 +374,6 @@ TEST(sweeps_of_our_own_detail_windows_do_not_count)
                          1);
     show_seconds(g, node, 0, 100);
     CHECK_INT(counted(g), 25); /* 20 to 30 and 35 to 50 */
-    CHECK_INT(g->nodes[0].stretches[0].part[RULE_unused_gpu].sweeps, 100);
+    CHECK_INT(g->nodes[0].part[RULE_unused_gpu].sweeps, 100);
     engine_close(g);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rules/episodes.h"
+#include "rules/windows.h"
 #include "test.h"
 
 static wall_ns s(int64_t seconds)
@@ -20,24 +20,6 @@ TEST(moments_near_each_other_are_one_episode)
     CHECK_INT(e.v[0].held_ns, 2 * NS_PER_S);
     CHECK_INT(episodes_held_ns(&e), 3 * NS_PER_S);
     episodes_free(&e);
-}
-
-TEST(lists_that_are_joined_are_one_list_wherever_it_was_cut)
-{
-    for (int cut = 0; cut <= 40; cut++) {
-        struct episodes all = {0}, a = {0}, b = {0};
-        for (int i = 0; i < 40; i++) {
-            const wall_ns at = s(i * 7 + i / 5 * 40);
-            episodes_add(&all, at, 2 * NS_PER_S);
-            episodes_add(i < cut ? &a : &b, at, 2 * NS_PER_S);
-        }
-        episodes_join(&a, &b);
-        CHECK_INT(b.n, 0);
-        CHECK_INT(a.n, all.n);
-        CHECK(memcmp(a.v, all.v, all.n * sizeof *all.v) == 0);
-        episodes_free(&a);
-        episodes_free(&all);
-    }
 }
 
 TEST(ranges_are_the_episodes)

@@ -19,8 +19,8 @@ struct loop {
     int64_t sync_ms, between_ms, between_sync_ms, data_ms; /* of an iteration */
     size_t warmup;                                         /* so many steps */
     double cpu; /* of the process, percent of a core; 0: not recorded */
-    struct told told[TOLD];
-    size_t n_told;
+    struct rule_event events[TOLD];
+    size_t n_events;
     struct run_facts run;
 };
 
@@ -50,14 +50,14 @@ static struct loop loop_new(void)
 
 static void loop_tell(struct loop *l, enum event_id id, double at_s, double dur_s, int64_t value)
 {
-    CHECK(l->n_told < TOLD);
-    l->told[l->n_told++] = (struct told){.id = id,
-                                         .at = {START_NS + (int64_t)(at_s * 1e9)},
-                                         .dur_ns = (int64_t)(dur_s * 1e9),
-                                         .value = value,
-                                         .rank = 0,
-                                         .worker = -1,
-                                         .pid = 7};
+    CHECK(l->n_events < TOLD);
+    l->events[l->n_events++] = (struct rule_event){.id = id,
+                                                   .at = {START_NS + (int64_t)(at_s * 1e9)},
+                                                   .dur_ns = (int64_t)(dur_s * 1e9),
+                                                   .value = value,
+                                                   .rank = 0,
+                                                   .worker = -1,
+                                                   .pid = 7};
 }
 
 static void feed_gpu(struct engine *g, size_t node, const struct loop *l)
@@ -124,8 +124,8 @@ static const struct verdict *verdict_of(struct loop *l, enum rule_id rule)
         loop_tell(l, EV_CPU_PROCESS, i, 0, (int64_t)(l->cpu / 100 * i * 1e9));
     feed_gpu(g, node, l);
     feed_steps(g, node, l);
-    if (l->n_told)
-        engine_told(g, node, l->told, l->n_told);
+    if (l->n_events)
+        engine_events(g, node, l->events, l->n_events);
     engine_judge(g, &l->run, &life, all);
     engine_close(g);
     return &all->v[rule];
@@ -232,10 +232,10 @@ TEST(low_sm_activity_counts_until_the_gpu_always_runs_a_kernel)
     l.sm = 30;
     l.cpu = 98;
     CHECK_INT(verdict_of(&l, RULE_host_bound)->state, RULE_ISSUE);
-    l.n_told = 0;
+    l.n_events = 0;
     l.util = 90;
     CHECK_INT(verdict_of(&l, RULE_host_bound)->state, RULE_CLEAR);
-    l.n_told = 0;
+    l.n_events = 0;
     l.util = 80;
     l.sm = 60;
     CHECK_INT(verdict_of(&l, RULE_host_bound)->state, RULE_CLEAR);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "rules/loghist.h"
+#include "rules/hist.h"
 #include "test.h"
 
 static struct loghist *new_hist(void)

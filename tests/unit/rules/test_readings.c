@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/readings.h"
+#include "rules/hist.h"
 #include "test.h"
 
 enum { MOST = 9000 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kit.h"
 #include "rules/bottleneck.h"
-#include "rules/bottleneck_internal.h"
 
 #define RULE_NAME "CPUBottleneck"
 

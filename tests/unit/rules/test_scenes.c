@@ -38,47 +38,22 @@ static struct engine *open_for(const struct played *p)
 static const char *whole(struct played *p)
 {
     struct engine *g = open_for(p);
-    play_feed(p, g, 0, INT64_MAX, false);
+    play_feed(p, g, 0, INT64_MAX);
     const char *text = play_json(p, g);
     engine_close(g);
     return text;
 }
 
-/* Each piece in an engine of its own, merged in any order. */
-static const char *merged(struct played *p, uint64_t seed)
-{
-    int64_t at[PIECES_MOST + 1];
-    struct engine *g[PIECES_MOST];
-    size_t n = cut(p, &seed, at);
-    for (size_t i = 0; i < n; i++) {
-        g[i] = open_for(p);
-        play_feed(p, g[i], at[i], at[i + 1], false);
-    }
-    while (n > 1) {
-        const size_t a = roll(&seed) % n;
-        const size_t b = (a + 1 + roll(&seed) % (n - 1)) % n;
-        engine_merge(g[a], g[b]);
-        engine_close(g[b]);
-        g[b] = g[--n];
-    }
-    const char *text = play_json(p, g[0]);
-    engine_close(g[0]);
-    return text;
-}
-
-/* As the recorder feeds it, and judged in between. */
-static const char *live(struct played *p, uint64_t seed)
+/* Piece by piece, and judged in between. */
+static const char *in_pieces(struct played *p, uint64_t seed)
 {
     int64_t at[PIECES_MOST + 1];
     const size_t n = cut(p, &seed, at);
-    struct engine *g = engine_open(&p->params);
-    const struct run_facts ended = p->run;
+    struct engine *g = open_for(p);
     for (size_t i = 0; i < n; i++) {
-        play_feed(p, g, at[i], at[i + 1], true);
-        engine_sure(g, (wall_ns){at[i + 1]});
-        p->run.ended = false;
-        (void)play_json(p, g);
-        p->run = ended;
+        play_feed(p, g, at[i], at[i + 1]);
+        if (i + 1 < n)
+            (void)play_json(p, g);
     }
     const char *text = play_json(p, g);
     engine_close(g);
@@ -116,14 +91,9 @@ static void each_scene(const char *(*other)(struct played *p, uint64_t seed), co
     globfree(&g);
 }
 
-TEST(a_scene_cut_at_random_places_and_merged_in_any_order_is_judged_the_same)
+TEST(a_scene_cut_at_random_places_and_judged_in_between_is_judged_the_same)
 {
-    each_scene(merged, "merged");
-}
-
-TEST(a_scene_that_is_watched_while_it_lives_is_judged_the_same_in_the_end)
-{
-    each_scene(live, "live");
+    each_scene(in_pieces, "in pieces");
 }
 
 /* "expect Rule state ..." of the scene, the first two words; more is looked at by tests/cli. */
@@ -152,7 +122,7 @@ TEST(every_scene_is_judged_as_it_expects)
         struct played p;
         play(&p, g.gl_pathv[i]);
         struct engine *e = open_for(&p);
-        play_feed(&p, e, 0, INT64_MAX, false);
+        play_feed(&p, e, 0, INT64_MAX);
         struct verdicts *v = arena_new(&p.arena, struct verdicts);
         engine_judge(e, &p.run, &p.arena, v);
         check_states(&p, v, g.gl_pathv[i]);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rules on steps and events keep: sums, sets and the longest, which join in any order. */
+/* What rules on steps and events keep: sums, sets and the longest. */
 #include "base/mem.h"
-#include "rules/at_once.h"
-#include "rules/per_rank.h"
+#include "rules/per_entity.h"
 #include "rules/seconds.h"
 #include "rules/step_spread.h"
 #include "test.h"
@@ -51,18 +50,18 @@ TEST(sets_of_seconds_join_to_their_union)
     seconds_mark(&a, (wall_ns){5000 * S}, 10 * S);
     seconds_mark(&b, (wall_ns){5005 * S}, 10 * S);
     seconds_mark(&b, (wall_ns){10 * S}, S);
-    seconds_join(&a, &b);
+    seconds_add_all(&a, &b);
     CHECK_INT(seconds_touched(&a, (wall_ns){0}, 10000 * S, &of), 16);
     CHECK_INT(of, 10000);
-    CHECK_INT(b.n, 0);
     seconds_free(&a);
+    seconds_free(&b);
 }
 
 /* ---- longest ---- */
 
 TEST(the_longest_are_kept_whatever_the_order_they_came_in)
 {
-    struct longest a = {0}, b = {0}, c = {0};
+    struct longest a = {0}, b = {0};
     struct arena arena = {0};
     size_t n;
     for (int64_t i = 0; i < 1000; i++) {
@@ -70,9 +69,8 @@ TEST(the_longest_are_kept_whatever_the_order_they_came_in)
         const struct step down =
             step(999 - i, (999 - i) * S, ((999 - i) * 7919 % 1000) * NS_PER_MS);
         longest_add(&a, 10, &up, up.dur_ns);
-        longest_add(i % 2 ? &b : &c, 10, &down, down.dur_ns);
+        longest_add(&b, 10, &down, down.dur_ns);
     }
-    longest_join(&b, 10, &c);
     struct long_step *x = longest_over(&a, 989e6, &arena, &n), *y;
     CHECK_INT(n, 10);
     for (size_t i = 1; i < n; i++)
@@ -106,14 +104,13 @@ TEST(of_equally_long_steps_the_earlier_are_kept)
 
 TEST(mean_and_deviation_leave_out_the_first_step_even_if_it_comes_last)
 {
-    struct step_spread x = {0}, y = {0};
+    struct step_spread x = {0};
     const struct step first = step(0, 0, 1000 * S);
     for (int64_t i = 1; i <= 4; i++) {
         const struct step s = step(i, i * S, i * NS_PER_MS);
-        step_spread_add(i % 2 ? &x : &y, &s);
+        step_spread_add(&x, &s);
     }
-    step_spread_add(&y, &first);
-    step_spread_join(&x, &y);
+    step_spread_add(&x, &first);
     CHECK_INT(x.n, 4);
     CHECK_INT(x.first.number, 0);
     NEAR(step_spread_mean(&x), 2.5e-3, 1e-12);
@@ -138,13 +135,12 @@ TEST(a_million_equal_steps_have_no_deviation)
 
 TEST(workers_at_work_at_once_are_counted_by_their_median)
 {
-    struct at_once a = {0}, b = {0};
+    struct at_once a = {0};
     for (int64_t t = 0; t < 600; t++) {
         at_once_add(&a, (wall_ns){1000 * S + t * S}, S);
         if (t < 400)
-            at_once_add(&b, (wall_ns){1000 * S + t * S + S / 3}, S / 2);
+            at_once_add(&a, (wall_ns){1000 * S + t * S + S / 3}, S / 2);
     }
-    at_once_join(&a, &b);
     NEAR(at_once_median(&a), 1.5, 1e-6);
     at_once_free(&a);
     CHECK(at_once_median(&a) == 0);
@@ -167,20 +163,14 @@ struct counted {
     int n;
 };
 
-static void add_counts(void *own, void *its)
-{
-    ((struct counted *)own)->n += ((struct counted *)its)->n;
-}
-
 TEST(a_rank_that_tells_its_number_late_keeps_its_state_and_its_place)
 {
-    struct per_rank r = {0}, later = {0};
+    struct per_rank r = {0};
     struct rank_sight a = {-1, -1, 20}, b = {0, 0, 10};
     ((struct counted *)per_rank_see(&r, sizeof(struct counted), &a))->n = 5;
     ((struct counted *)per_rank_see(&r, sizeof(struct counted), &b))->n = 1;
     a.rank = 1;
-    ((struct counted *)per_rank_see(&later, sizeof(struct counted), &a))->n = 2;
-    per_rank_join(&r, sizeof(struct counted), &later, add_counts, NULL);
+    ((struct counted *)per_rank_see(&r, sizeof(struct counted), &a))->n += 2;
     CHECK_INT(r.n, 2);
     const struct counted *first = r.v[0], *second = r.v[1];
     CHECK_INT(first->head.who.rank, 0);

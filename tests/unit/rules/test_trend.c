@@ -94,41 +94,6 @@ TEST(the_mesh_is_the_finest_that_fits)
     CHECK_INT(t.block[t.n - 1].n, 1);
 }
 
-TEST(trends_of_any_stretches_join_to_that_of_the_whole)
-{
-    struct trend whole = {0};
-    add(&whole, 0, 5000, line);
-    for (size_t cut = 1; cut < 5000; cut = cut * 3 + 1) {
-        struct trend a = {0}, b = {0}, c = {0};
-        add(&a, 0, cut, line);
-        add(&b, cut, (5000 + cut) / 2, line);
-        add(&c, (5000 + cut) / 2, 5000, line);
-        trend_join(&b, &c);
-        trend_join(&a, &b);
-        CHECK_INT(a.length_ns, whole.length_ns);
-        CHECK_INT(a.first, whole.first);
-        CHECK_INT(a.n, whole.n);
-        for (uint32_t i = 0; i < a.n; i++) {
-            CHECK_INT(a.block[i].n, whole.block[i].n);
-            CHECK_INT(a.block[i].sum, whole.block[i].sum);
-        }
-    }
-}
-
-TEST(a_trend_of_wider_mesh_joins_into_one_of_finer_mesh)
-{
-    struct trend a = {0}, b = {0}, whole = {0};
-    add_tenth(&a, 1); /* in the odd half of a wider block */
-    add_tenth(&whole, 1);
-    for (int64_t i = 1; i <= TREND_BLOCKS + 1; i++) {
-        add_tenth(&b, i);
-        add_tenth(&whole, i);
-    }
-    CHECK(a.length_ns < b.length_ns);
-    trend_join(&a, &b);
-    CHECK(memcmp(&a, &whole, sizeof a) == 0);
-}
-
 TEST(too_few_blocks_are_no_fit_and_a_gap_is_no_zero)
 {
     const struct trend_fit brief = fit_of(line, 2);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rules/verdict_read.h"
+#include "rules/verdict_json.h"
 #include "test.h"
 
 static int read_text(const char *text, struct arena *a, struct hosted **v, size_t *n, struct err *e)

@@ -100,25 +100,6 @@ TEST(only_the_rules_that_are_named_are_evaluated)
     run_close(r);
 }
 
-static const char *judged(const struct user_rule_set *u, const char *folder)
-{
-    struct buf out = {0};
-    user_rules_judge((void *)(uintptr_t)u, folder, &out);
-    const char *text = arena_strndup(&arena, (const char *)out.p, out.len);
-    buf_free(&out);
-    return text;
-}
-
-TEST(the_answer_for_a_folder_is_verdicts_or_an_error)
-{
-    struct user_rule_set *u = arena_new(&arena, struct user_rule_set);
-    const struct action_setting a = custom("A", "cpu.util");
-    struct err e;
-    OK(user_rules_add(u, &a, &e));
-    CHECK(strncmp(judged(u, make_run()), "{\"verdicts\":[{\"rule\":\"A\"", 24) == 0);
-    CHECK(strncmp(judged(u, "/nonexistent"), "{\"error\":", 9) == 0);
-}
-
 TEST(a_rule_file_that_cannot_be_read_is_an_error)
 {
     struct settings *s = arena_new(&arena, struct settings);

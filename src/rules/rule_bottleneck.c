@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rule_bottleneck.c - GPUs that idle while something else of the node is hot: CPUBottleneck and
+ * IOBottleneck. bottleneck.h says what they have in common. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rules/bottleneck.h"
+#include "rules/judging.h"
+
+/* ==== what is seen ==== */
+
+static uint64_t used_of(const struct per_gpu *g)
+{
+    uint64_t used = 0;
+    for (size_t i = 0; i < MIN_OF(g->n, (size_t)SIGHT_GPUS_MOST); i++)
+        if (gpu_was_used(per_gpu_at(g, i)))
+            used |= UINT64_C(1) << i;
+    return used;
+}
+
+/* ---- rows ---- */
+
+static struct bottleneck_row *bottleneck_row_of(struct bottleneck *b, uint64_t low,
+                                                enum bottleneck_gpus gpus)
+{
+    if (gpus == GPUS_LOW)
+        low = 0;
+    for (size_t i = 0; i < b->n_rows; i++)
+        if (b->row[i].low == low && b->row[i].gpus == gpus)
+            return &b->row[i];
+    if (b->n_rows == BOTTLENECK_ROWS)
+        return &b->row[BOTTLENECK_ROWS - 1];
+    b->row[b->n_rows] = (struct bottleneck_row){.low = low, .gpus = gpus};
+    return &b->row[b->n_rows++];
+}
+
+static int bottleneck_by_start(const void *a, const void *b)
+{
+    const struct episode *x = a, *y = b;
+    return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+/* Episodes of the same time: in order they merge as if they had been added so. */
+static void episodes_mix(struct episodes *e, struct episodes *other)
+{
+    const uint32_t n = e->n + other->n;
+    if (other->n == 0)
+        return;
+    struct episode *all = xmalloc(n * sizeof *all);
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = i < e->n ? e->v[i] : other->v[i - e->n];
+    qsort(all, n, sizeof *all, bottleneck_by_start);
+    e->n = 0;
+    for (uint32_t i = 0; i < n; i++)
+        episodes_put(e, &all[i]);
+    free(all);
+    episodes_free(other);
+}
+
+/* The row's own episodes are gone afterwards. */
+static void row_add(struct bottleneck_row *to, struct bottleneck_row *row)
+{
+    to->cool += row->cool;
+    for (size_t k = 0; k < BOTTLENECK_HOTS; k++)
+        to->hot[k] += row->hot[k];
+    episodes_mix(&to->episodes, &row->episodes);
+}
+
+/* These GPUs are in use after all. */
+static void bottleneck_settle(struct bottleneck *b, uint64_t used)
+{
+    struct bottleneck old = *b;
+    b->n_rows = 0;
+    for (size_t i = 0; i < old.n_rows; i++) {
+        struct bottleneck_row *r = &old.row[i];
+        row_add(bottleneck_row_of(b, r->low, r->low & used ? GPUS_LOW : r->gpus), r);
+    }
+}
+
+/* ---- sweeps ---- */
+
+/* GPUs are bits, half of them in a word: as wide as what they are made of, so that the compiler
+ * vectorizes. */
+enum { PIECE = 256, HALF = 32, HALVES = SIGHT_GPUS_MOST / HALF };
+
+/* Which way it was hot is the first that holds: n_hots for not, NOT_READ when nothing of it was
+ * read. */
+enum { NOT_READ = -1 };
+
+/* Some sweeps, looked at column by column, which is how they lie in memory. */
+struct bottleneck_piece {
+    size_t from, n;
+    int heat[PIECE];
+    uint32_t read[HALVES][PIECE], low[HALVES][PIECE];
+};
+
+/* What a float is above when it is above the limit. */
+static float float_limit(double limit)
+{
+    const float f = (float)limit;
+    return (double)f > limit ? nextafterf(f, -INFINITY) : f;
+}
+
+static void add_heat(int *restrict heat, const float *restrict v, size_t n, float limit, int kind,
+                     int none)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int cool = heat[i] < 0 ? none : heat[i];
+        const int seen = v[i] > limit ? kind : cool;
+        heat[i] = v[i] == v[i] ? seen : heat[i];
+    }
+}
+
+static void see_heat(struct bottleneck_piece *p, const struct bottleneck_spec *spec,
+                     const struct sweeps *s, float limit)
+{
+    for (size_t i = 0; i < p->n; i++)
+        p->heat[i] = NOT_READ;
+    for (size_t k = spec->n_hots; k-- > 0;)
+        if (s->v[spec->hots[k].signal])
+            add_heat(p->heat, s->v[spec->hots[k].signal] + p->from, p->n, limit, (int)k,
+                     (int)spec->n_hots);
+}
+
+static void bottleneck_see_gpu(uint32_t *restrict read, uint32_t *restrict low,
+                               const float *restrict v, size_t n, float limit, uint32_t bit)
+{
+    for (size_t i = 0; i < n; i++) {
+        read[i] |= v[i] == v[i] ? bit : 0;
+        low[i] |= v[i] < limit ? bit : 0;
+    }
+}
+
+static void see_gpus(struct bottleneck_piece *p, const struct sweeps *s, float limit)
+{
+    memset(p->read, 0, sizeof p->read);
+    memset(p->low, 0, sizeof p->low);
+    for (size_t g = 0; g < MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST); g++) {
+        const float *v = s->gpus[g].v[GPU_SIG_UTIL];
+        if (v)
+            bottleneck_see_gpu(p->read[g / HALF], p->low[g / HALF], v + p->from, p->n, limit,
+                               UINT32_C(1) << g % HALF);
+    }
+}
+
+static void take_gpus(struct bottleneck *b, uint64_t low, int64_t held_ns)
+{
+    for (; low; low &= low - 1) {
+        struct bottleneck_gpu *g = per_gpu_at(&b->gpus, (size_t)__builtin_ctzll(low));
+        g->waited_ns += held_ns;
+    }
+}
+
+/* A snapshot in which GPUs were low, whether they are in use or not. */
+static void take_low(struct bottleneck *b, const struct bottleneck_spec *spec,
+                     const struct sweeps *s, const struct bottleneck_piece *p, size_t i,
+                     uint64_t used)
+{
+    const uint64_t read = (uint64_t)p->read[1][i] << HALF | p->read[0][i];
+    const uint64_t low = (uint64_t)p->low[1][i] << HALF | p->low[0][i];
+    struct bottleneck_row *r = bottleneck_row_of(b, low & ~used,
+                                                 low & used    ? GPUS_LOW
+                                                 : read & used ? GPUS_FINE
+                                                               : GPUS_NOT_READ);
+    if ((size_t)p->heat[i] == spec->n_hots) {
+        r->cool++;
+        return;
+    }
+    r->hot[p->heat[i]]++;
+    episodes_add(&r->episodes, s->at[p->from + i], s->period_ns);
+    take_gpus(b, low, s->period_ns);
+}
+
+/* Snapshots in which something was read of both but no GPU was low, by whether one in use was read.
+ */
+static void bottleneck_count_others(const struct bottleneck_piece *p, uint64_t used,
+                                    uint32_t n[BOTTLENECK_GPUS_N])
+{
+    const uint32_t used_0 = (uint32_t)used, used_1 = (uint32_t)(used >> HALF);
+    uint32_t all = 0, fine = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const uint32_t read = p->read[0][i] | p->read[1][i], low = p->low[0][i] | p->low[1][i];
+        const uint32_t in_use = (p->read[0][i] & used_0) | (p->read[1][i] & used_1);
+        const uint32_t counts = (p->heat[i] != NOT_READ) & (read != 0) & (low == 0);
+        all += counts;
+        fine += counts & (in_use != 0);
+    }
+    n[GPUS_FINE] = fine;
+    n[GPUS_NOT_READ] = all - fine;
+}
+
+/* Where no GPU was low none can turn out to have been, so how hot it was is not asked. */
+static void take_piece(struct bottleneck *b, const struct bottleneck_spec *spec,
+                       const struct sweeps *s, const struct bottleneck_piece *p, uint64_t used)
+{
+    uint32_t n[BOTTLENECK_GPUS_N] = {0};
+    bottleneck_count_others(p, used, n);
+    for (unsigned k = 0; k < BOTTLENECK_GPUS_N; k++)
+        if (n[k])
+            bottleneck_row_of(b, 0, k)->cool += n[k];
+    for (size_t i = 0; i < p->n; i++)
+        if (p->low[0][i] | p->low[1][i] && p->heat[i] != NOT_READ)
+            take_low(b, spec, s, p, i, used);
+}
+
+void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct bottleneck *b = state;
+    const struct bottleneck_spec *spec = c->spec;
+    const float hot = float_limit(c->p[spec->hot_threshold].v);
+    struct bottleneck_piece p;
+    per_gpu_see(&b->gpus, sizeof(struct bottleneck_gpu), s);
+    const uint64_t used = used_of(&b->gpus);
+    bottleneck_settle(b, used);
+    for (p.from = 0; p.from < s->n; p.from += PIECE) {
+        p.n = MIN_OF(s->n - p.from, (size_t)PIECE);
+        see_gpus(&p, s, (float)c->p[spec->gpu_threshold].v);
+        see_heat(&p, spec, s, hot);
+        take_piece(b, spec, s, &p, used);
+    }
+}
+
+void bottleneck_free(void *state)
+{
+    struct bottleneck *b = state;
+    for (size_t i = 0; i < b->n_rows; i++)
+        episodes_free(&b->row[i].episodes);
+    per_gpu_free(&b->gpus, NULL);
+    *b = (struct bottleneck){0};
+}
+
+/* ==== the verdict ==== */
+
+/* Here: judging and words. */
+
+/* Below this a share of snapshots says nothing. */
+enum { LEAST = 10 };
+
+struct counts {
+    uint64_t all, low; /* snapshots in which a GPU in use was read; in which one was low */
+    uint64_t hot[BOTTLENECK_HOTS], bottleneck;
+    const struct episodes *episodes; /* NULL: none was low */
+};
+
+static struct counts bottleneck_judge_count(const struct bottleneck *b)
+{
+    struct counts n = {0};
+    for (size_t i = 0; i < b->n_rows; i++) {
+        const struct bottleneck_row *r = &b->row[i];
+        uint64_t hot = 0;
+        for (size_t k = 0; k < BOTTLENECK_HOTS; k++)
+            hot += r->hot[k];
+        if (r->gpus != GPUS_NOT_READ)
+            n.all += r->cool + hot;
+        if (r->gpus != GPUS_LOW)
+            continue;
+        n.low = r->cool + hot;
+        n.bottleneck = hot;
+        n.episodes = &r->episodes;
+        for (size_t k = 0; k < BOTTLENECK_HOTS; k++)
+            n.hot[k] = r->hot[k];
+    }
+    return n;
+}
+
+static double bottleneck_judge_percent(uint64_t n, uint64_t all)
+{
+    return all ? 100 * (double)n / (double)all : NAN;
+}
+
+static size_t main_kind(const struct counts *n, const struct bottleneck_spec *spec)
+{
+    size_t most = 0;
+    for (size_t k = 1; k < spec->n_hots; k++)
+        if (n->hot[k] > n->hot[most])
+            most = k;
+    return most;
+}
+
+static double waited_gpu_s(const struct bottleneck *b)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < b->gpus.n; i++) {
+        const struct bottleneck_gpu *g = per_gpu_at(&b->gpus, i);
+        if (gpu_was_used(&g->head))
+            ns += g->waited_ns;
+    }
+    return (double)ns / 1e9;
+}
+
+static void bottleneck_judge_pie(struct verdict *v, const struct bottleneck_spec *spec,
+                                 const struct judged_node *node, const struct param_value *p,
+                                 const struct counts *n)
+{
+    char label[120];
+    struct plot *plot =
+        verdict_plot(v, PLOT_PIE, arena_printf(v->arena, "Readings of %s", node->facts->id), "%");
+    snprintf(label, sizeof label, "GPUs at %g %% or more", p[spec->gpu_threshold].v);
+    plot_row(v, plot, label, &(double){bottleneck_judge_percent(n->all - n->low, n->all)}, 1);
+    plot_row(v, plot, "GPU low, other reasons",
+             &(double){bottleneck_judge_percent(n->low - n->bottleneck, n->all)}, 1);
+    for (size_t k = 0; k < spec->n_hots; k++) {
+        snprintf(label, sizeof label, "GPU low, %s above %g %%", spec->hots[k].words,
+                 p[spec->hot_threshold].v);
+        plot_row(v, plot, label, &(double){bottleneck_judge_percent(n->hot[k], n->all)}, 1);
+    }
+}
+
+/* "whole node: 20 %, one core: 51 %": the larger first would reorder the
+ * words between runs, so they come in the order of the table. */
+static const char *kinds_text(struct verdict *v, const struct bottleneck_spec *spec,
+                              const struct counts *n)
+{
+    const char *text = "";
+    for (size_t k = 0; k < spec->n_hots; k++)
+        if (n->hot[k])
+            text = arena_printf(v->arena, "%s%s%s: %.0f %%", text, *text ? ", " : "",
+                                spec->hots[k].words, bottleneck_judge_percent(n->hot[k], n->all));
+    return text;
+}
+
+static void bottleneck_judge_find(const struct judge *j, const struct bottleneck_spec *spec,
+                                  const struct judged_node *node, const struct counts *n,
+                                  struct verdict *v)
+{
+    const struct param_value *p = j->p;
+    const struct bottleneck_hot *most = &spec->hots[main_kind(n, spec)];
+    struct finding *f = verdict_find(v, node->facts->id, "");
+    finding_when(v, f, episodes_ranges(n->episodes, j->arena), n->episodes->n);
+    finding_say(v, f,
+                "in %.0f %% of %llu readings (threshold %g %%), a GPU in use was below %g %% while "
+                "%s was above %g %% (%s)",
+                bottleneck_judge_percent(n->bottleneck, n->all), (unsigned long long)n->all,
+                p[spec->threshold].v, p[spec->gpu_threshold].v, spec->resource,
+                p[spec->hot_threshold].v, kinds_text(v, spec, n));
+    f->advice = node->facts->cores ? arena_printf(v->arena, "%s (this node has %u cores).",
+                                                  most->advice, node->facts->cores)
+                                   : arena_printf(v->arena, "%s.", most->advice);
+    f->refute = spec->refute;
+    finding_number(v, f, "bottleneck_pct", bottleneck_judge_percent(n->bottleneck, n->all), "%");
+    finding_number(v, f, "gpu_low_pct", bottleneck_judge_percent(n->low, n->all), "%");
+    for (size_t k = 0; k < spec->n_hots; k++)
+        finding_number(v, f, spec->hots[k].number, bottleneck_judge_percent(n->hot[k], n->all),
+                       "%");
+    finding_number(v, f, "snapshots", (double)n->all, "");
+    f->lost_s = (double)episodes_held_ns(n->episodes) / 1e9;
+    f->lost_gpu_s = waited_gpu_s(node->state);
+    v->triggered += n->episodes->n;
+    v->violations += n->bottleneck;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+static bool any_gpu_used(const struct judge *j)
+{
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct bottleneck *b = j->nodes[i].state;
+        for (size_t k = 0; k < b->gpus.n; k++)
+            if (gpu_was_used(per_gpu_at(&b->gpus, k)))
+                return true;
+    }
+    return false;
+}
+
+/* Nothing to count: says why. */
+static void say_nothing(const struct judge *j, const struct bottleneck_spec *spec, uint64_t most,
+                        struct verdict *out)
+{
+    if (judge_is_short(j, LEAST, out))
+        return;
+    if (!any_gpu_used(j))
+        verdict_not_evaluated(out, "the job did not use a GPU");
+    else
+        verdict_not_evaluated(out, "needs %d readings with a GPU in use and %s%s, has %llu", LEAST,
+                              spec->resource, judge_time_of(j, LEAST, true),
+                              (unsigned long long)most);
+}
+
+void bottleneck_judge(const struct judge *j, struct verdict *out)
+{
+    const struct bottleneck_spec *spec = j->rule->spec;
+    double highest = -1;
+    uint64_t most = 0;
+    const char *where = "";
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct counts n = bottleneck_judge_count(j->nodes[i].state);
+        const double share = bottleneck_judge_percent(n.bottleneck, n.all);
+        out->datapoints += n.all;
+        most = MAX_OF(most, n.all);
+        if (n.all < LEAST)
+            continue;
+        bottleneck_judge_pie(out, spec, &j->nodes[i], j->p, &n);
+        if (share > highest) {
+            highest = share;
+            where = j->nodes[i].facts->id;
+        }
+        if (share > j->p[spec->threshold].v)
+            bottleneck_judge_find(j, spec, &j->nodes[i], &n, out);
+    }
+    if (most < LEAST)
+        say_nothing(j, spec, most, out);
+    else if (out->state == RULE_CLEAR)
+        verdict_why(out, "at most %.0f %% of the readings of a node (%s; threshold %g %%)", highest,
+                    where, j->p[spec->threshold].v);
+}
+
+/* The parameters of both rules. */
+enum { THRESHOLD, GPU, HOT, PATIENCE };
+
+/* ==== CPUBottleneck ==== */
+
+/* CPUBottleneck: GPUs wait while the CPU, or a single core, is busy. */
+
+static const struct param cpu_params[] = {
+    [THRESHOLD] = {"threshold", 50, 0, 100, PARAM_PERCENT,
+                   "maximum share of readings with low GPU utilization and a busy CPU"},
+    [GPU] = {"gpu_threshold", 10, 0, 100, PARAM_PERCENT, "GPU utilization below this is low"},
+    [HOT] = {"cpu_threshold", 90, 0, 100, PARAM_PERCENT,
+             "the CPU is busy when the node average, or one core, is above this"},
+    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                  "readings skipped at the start when no steps are known"},
+    {0},
+};
+
+static const struct bottleneck_spec cpu_spec = {
+    .threshold = THRESHOLD,
+    .gpu_threshold = GPU,
+    .hot_threshold = HOT,
+    .resource = "CPU utilization",
+    .hots = {{SIG_CPU, "hot_node_pct", "whole node",
+              "The whole node is busy: use more cores, make preprocessing cheaper, or preprocess "
+              "the data in advance"},
+             {SIG_CPU_PEAK, "hot_core_pct", "one core",
+              "One core is busy while the others are not: a single Python thread limits the GPUs. "
+              "Use more data loader workers and prefetching; more cores will not help"}},
+    .n_hots = 2,
+    .refute = "the GPUs do not wait for the busy core (loader wait is near zero in those steps)",
+};
+
+static const char *const cpu_explained_by[] = {"Dataloader", NULL};
+
+static const struct number_label cpu_labels[] = {
+    {"bottleneck_pct", "Readings with low GPU and busy CPU"},
+    {"gpu_low_pct", "Readings with low GPU"},
+    {"hot_node_pct", "Readings with low GPU and busy node"},
+    {"hot_core_pct", "Readings with low GPU and one busy core"},
+    {"snapshots", "Readings"},
+    {0},
+};
+
+const struct rule rule_cpu_bottleneck = {
+    .name = "CPUBottleneck",
+    .title = "CPU bottleneck",
+    .description = "Checks how often a GPU in use was nearly idle while the CPU was busy (the node "
+                   "average or a single core).",
+    .recommendation = "Use more data loader workers and prefetching, or move preprocessing off the "
+                      "critical path.",
+    .params = cpu_params,
+    .labels = cpu_labels,
+    .patience = PATIENCE,
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .by_phase = true,
+    .explained_by = cpu_explained_by,
+    .spec = &cpu_spec,
+    .state_size = sizeof(struct bottleneck),
+    .sweeps = bottleneck_sweeps,
+    .free_state = bottleneck_free,
+    .judge = bottleneck_judge,
+};
+
+/* ==== IOBottleneck ==== */
+
+/* IOBottleneck: GPUs wait while the node waits for I/O. */
+
+static const struct param io_params[] = {
+    [THRESHOLD] = {"threshold", 50, 0, 100, PARAM_PERCENT,
+                   "maximum share of readings with low GPU utilization and high I/O wait"},
+    [GPU] = {"gpu_threshold", 10, 0, 100, PARAM_PERCENT, "GPU utilization below this is low"},
+    [HOT] = {"io_threshold", 50, 0, 100, PARAM_PERCENT,
+             "I/O wait of the node or one core, or I/O pressure, above this is high"},
+    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                  "readings skipped at the start when no steps are known"},
+    {0},
+};
+
+static const struct bottleneck_spec io_spec = {
+    .threshold = THRESHOLD,
+    .gpu_threshold = GPU,
+    .hot_threshold = HOT,
+    .resource = "I/O wait or pressure",
+    .hots = {{SIG_IOWAIT, "io_wait_node_pct", "I/O wait of the whole node",
+              "All cores wait for storage: prefetch, store the data in a few large binary files or "
+              "shards, and put them on a local disk"},
+             {SIG_IOWAIT_PEAK, "io_wait_core_pct", "I/O wait of one core",
+              "Only one process reads at a time: read ahead with more loader workers, and store "
+              "the data in a few large binary files or shards"},
+             {SIG_PSI_IO, "io_pressure_pct", "I/O pressure",
+              "Tasks are delayed by I/O that does not show as I/O wait, for example on a network "
+              "file system: copy or cache the data on a local disk, or prefetch"}},
+    .n_hots = 3,
+    .refute = "other processes cause the I/O wait, or the steps at that time show neither loader "
+              "wait nor a checkpoint",
+};
+
+static const char *const io_explained_by[] = {"CheckpointStall", NULL};
+
+static const struct number_label io_labels[] = {
+    {"bottleneck_pct", "Readings with low GPU and high I/O wait"},
+    {"gpu_low_pct", "Readings with low GPU"},
+    {"io_wait_node_pct", "Readings with low GPU and I/O wait of the node"},
+    {"io_wait_core_pct", "Readings with low GPU and I/O wait of one core"},
+    {"io_pressure_pct", "Readings with low GPU and I/O pressure"},
+    {"snapshots", "Readings"},
+    {0},
+};
+
+const struct rule rule_io_bottleneck = {
+    .name = "IOBottleneck",
+    .title = "I/O bottleneck",
+    .description =
+        "Checks how often a GPU in use was nearly idle while the node waited for I/O: I/O wait of "
+        "the node or its worst core, or I/O pressure (PSI) where the kernel reports it.",
+    .recommendation = "Prefetch, use binary or sharded formats, and put the data on a local disk.",
+    .params = io_params,
+    .labels = io_labels,
+    .patience = PATIENCE,
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .by_phase = true,
+    .explained_by = io_explained_by,
+    .spec = &io_spec,
+    .state_size = sizeof(struct bottleneck),
+    .sweeps = bottleneck_sweeps,
+    .free_state = bottleneck_free,
+    .judge = bottleneck_judge,
+};

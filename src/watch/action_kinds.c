@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* action_kinds.c - the kinds of actions: stop, exec, webhook, email. */
+#include <string.h>
+
+#include "agent/http.h"
+#include "base/duration.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "watch/action.h"
+#include "watch/curl.h"
+#include "watch/runner.h"
+
+/* ==== stop ==== */
+
+#define GRACE_NS     (10 * NS_PER_S)
+#define GRACE_MIN_NS NS_PER_S
+#define GRACE_MAX_NS (3600 * NS_PER_S)
+
+static const struct action_key stop_keys[] = {
+    {"grace", "time between SIGTERM and SIGKILL, from 1s to 1h (default: 10s)", false},
+    {0},
+};
+
+static int action_stop_make(struct action *a, const struct action_setting *s, struct arena *arena,
+                            struct err *e)
+{
+    const char *text = action_setting_get(s, "grace");
+    (void)arena;
+    a->label = "stop";
+    a->grace_ns = GRACE_NS;
+    if (a->on_clear)
+        return err_set(e, ERR_USAGE, "'on: clear' cannot be used with stop");
+    if (!text)
+        return 0;
+    return duration_parse_within("'grace'", text, GRACE_MIN_NS, GRACE_MAX_NS, &a->grace_ns, e);
+}
+
+static int action_stop_perform(const struct action *a, const struct action_news *n,
+                               const struct action_means *m, struct err *e)
+{
+    (void)e;
+    m->stop(m->ctx, n->rule, a->grace_ns);
+    return 0;
+}
+
+const struct action_kind action_stop = {
+    .name = "stop",
+    .help = "Stops the job: SIGTERM, then SIGKILL after a grace period.",
+    .keys = stop_keys,
+    .urgent = true,
+    .make = action_stop_make,
+    .perform = action_stop_perform,
+};
+
+/* ==== exec ==== */
+
+/* runs a command with the verdict on its stdin. */
+
+enum { LINES_MOST = 5 };
+
+static const struct action_key exec_keys[] = {
+    {"command", "command to run: a string for the shell, or a list of arguments", true},
+    {0},
+};
+
+static int action_exec_make(struct action *a, const struct action_setting *s, struct arena *arena,
+                            struct err *e)
+{
+    size_t n;
+    const char **words = action_list(s, "command", arena, &n);
+    bool listed = false;
+    for (size_t i = 0; i < s->n; i++)
+        listed |= s->v[i].listed && strcmp(s->v[i].key, "command") == 0;
+    if (n == 0 || !*words[0])
+        return err_set(e, ERR_USAGE, "exec needs 'command'");
+    a->command = words;
+    if (!listed) {
+        a->command = arena_array(arena, const char *, 4);
+        a->command[0] = "sh";
+        a->command[1] = "-c";
+        a->command[2] = words[0];
+    }
+    /* The first word alone: what follows may be a secret. */
+    const size_t first = strcspn(words[0], " \t\n");
+    a->label = arena_printf(arena, "exec %s",
+                            path_base(arena_strndup(arena, words[0], MIN_OF(first, (size_t)60))));
+    return 0;
+}
+
+/* The last lines that the command said. */
+static void tell_output(const struct action *a, const char *output, const struct action_means *m)
+{
+    struct arena arena = {0};
+    const char *end = output + strlen(output), *from = end;
+    for (int lines = 0; from > output; from--)
+        if (from[-1] == '\n' && from != end && ++lines == LINES_MOST)
+            break;
+    while (from < end) {
+        const size_t n = strcspn(from, "\n");
+        if (n > 0)
+            m->tell(m->ctx, arena_printf(&arena, "%s: %.*s", a->label, (int)n, from));
+        from += n + (from[n] == '\n');
+    }
+    arena_free(&arena);
+}
+
+static int action_exec_perform(const struct action *a, const struct action_news *n,
+                               const struct action_means *m, struct err *e)
+{
+    struct runner_result r;
+    if (!m->runner)
+        return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
+    const int rc = runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e);
+    if (rc)
+        return rc;
+    tell_output(a, r.output, m);
+    if (r.timed_out)
+        return err_set(e, ERR_LIMIT, "it took longer than %g s and was killed",
+                       (double)a->timeout_ns / 1e9);
+    return r.status ? err_set(e, ERR_SYS, "it exited with status %d", r.status) : 0;
+}
+
+const struct action_kind action_exec = {
+    .name = "exec",
+    .help = "Runs a command with the result of the rule as JSON on its stdin.",
+    .keys = exec_keys,
+    .make = action_exec_make,
+    .perform = action_exec_perform,
+};
+
+/* ==== webhook ==== */
+
+/* posts the verdict as JSON, with a "text" as chat programs want it. */
+
+static const struct action_key webhook_keys[] = {
+    {"url", "URL to post to, http:// or https://", false},
+    {"url-env", "environment variable that contains the URL, if it is secret", false},
+    {"ca", "file with trusted CA certificates (default: the system's)", false},
+    {0},
+};
+
+static int action_webhook_make(struct action *a, const struct action_setting *s,
+                               struct arena *arena, struct err *e)
+{
+    struct http_url u;
+    int rc = action_secret(s, "url", arena, &a->url, e);
+    if (rc)
+        return rc;
+    if (!a->url)
+        return err_set(e, ERR_USAGE, "webhook needs 'url'");
+    rc = http_url_parse(&u, a->url, e);
+    if (rc)
+        return err_in(e, "'url'");
+    a->ca = action_setting_get(s, "ca");
+    a->label = arena_printf(arena, "webhook %s:%d", u.host, u.port);
+    return curl_is_there(e);
+}
+
+static int action_webhook_perform(const struct action *a, const struct action_news *n,
+                                  const struct action_means *m, struct err *e)
+{
+    return action_send(a, m, n->json, n->json_len, e);
+}
+
+static int webhook_send(const void *ctx, const void *text, size_t n, struct err *e)
+{
+    const struct action *a = ctx;
+    return curl_post(a->url, a->ca, text, n, e);
+}
+
+const struct action_kind action_webhook = {
+    .name = "webhook",
+    .help = "Posts JSON to a URL; Slack and others show its \"text\".",
+    .keys = webhook_keys,
+    .retry = true,
+    .make = action_webhook_make,
+    .perform = action_webhook_perform,
+    .send = webhook_send,
+};
+
+/* ==== email ==== */
+
+/* a mail with what the rule found. */
+
+enum { PORT = 25, PORT_STARTTLS = 587, PORT_TLS = 465 };
+
+static const struct action_key email_keys[] = {
+    {"server", "host or host:port (default port: 25; 587 with starttls, 465 with tls)", false},
+    {"from", "sender address", false},
+    {"to", "recipient addresses", true},
+    {"user", "login name (default: no login)", false},
+    {"password", "login password; password-env is safer", false},
+    {"password-env", "environment variable that contains the password", false},
+    {"tls", "off, starttls or tls (default: starttls with a user, else off)", false},
+    {"ca", "file with trusted CA certificates (default: the system's)", false},
+    {0},
+};
+
+static int take_tls(struct action *a, const struct action_setting *s, struct err *e)
+{
+    static const char *const words[] = {
+        [MAIL_PLAIN] = "off", [MAIL_STARTTLS] = "starttls", [MAIL_TLS] = "tls"};
+    const char *text = action_setting_get(s, "tls");
+    a->tls = a->user ? MAIL_STARTTLS : MAIL_PLAIN;
+    if (!text)
+        return 0;
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (strcmp(words[i], text) == 0) {
+            a->tls = (enum mail_tls)i;
+            return 0;
+        }
+    return err_set(e, ERR_USAGE, "'tls': '%.40s' is not one of off, starttls, tls", text);
+}
+
+static int take_login(struct action *a, const struct action_setting *s, struct arena *arena,
+                      struct err *e)
+{
+    a->user = action_setting_get(s, "user");
+    const int rc = action_secret(s, "password", arena, &a->password, e);
+    if (rc)
+        return rc;
+    if (!a->user != !a->password)
+        return err_set(e, ERR_USAGE, "'user' and 'password' must be set together");
+    return take_tls(a, s, e);
+}
+
+static int take_server(struct action *a, const struct action_setting *s, struct arena *arena,
+                       struct err *e)
+{
+    static const int ports[] = {
+        [MAIL_PLAIN] = PORT, [MAIL_STARTTLS] = PORT_STARTTLS, [MAIL_TLS] = PORT_TLS};
+    char host[NET_HOST];
+    const char *server = action_setting_get(s, "server");
+    if (!server)
+        return err_set(e, ERR_USAGE, "email needs 'server'");
+    if (net_place_parse(server, strlen(server), ports[a->tls], host, &a->port, e) != 0)
+        return err_in(e, "'server'");
+    a->host = arena_strdup(arena, host);
+    return 0;
+}
+
+static int take_addresses(struct action *a, const struct action_setting *s, struct arena *arena,
+                          struct err *e)
+{
+    a->from = action_setting_get(s, "from");
+    a->to = action_list(s, "to", arena, &a->n_to);
+    if (!a->from || a->n_to == 0)
+        return err_set(e, ERR_USAGE, "email needs 'from' and 'to'");
+    if (!mail_is_address(a->from))
+        return err_set(e, ERR_USAGE, "'from': '%.60s' is not an email address", a->from);
+    for (size_t i = 0; i < a->n_to; i++)
+        if (!mail_is_address(a->to[i]))
+            return err_set(e, ERR_USAGE, "'to': '%.60s' is not an email address", a->to[i]);
+    return 0;
+}
+
+static int action_email_make(struct action *a, const struct action_setting *s, struct arena *arena,
+                             struct err *e)
+{
+    int rc = take_login(a, s, arena, e);
+    if (rc == 0)
+        rc = take_server(a, s, arena, e);
+    if (rc == 0)
+        rc = take_addresses(a, s, arena, e);
+    if (rc)
+        return rc;
+    a->ca = action_setting_get(s, "ca");
+    a->label = arena_printf(arena, "email via %s:%d", a->host, a->port);
+    return curl_is_there(e);
+}
+
+static struct mail mail_of(const struct action *a)
+{
+    return (struct mail){
+        .host = a->host,
+        .port = a->port,
+        .starttls = a->tls == MAIL_STARTTLS,
+        .tls = a->tls == MAIL_TLS,
+        .user = a->user,
+        .password = a->password,
+        .from = a->from,
+        .to = a->to,
+        .n_to = a->n_to,
+    };
+}
+
+static int action_email_perform(const struct action *a, const struct action_news *n,
+                                const struct action_means *means, struct err *e)
+{
+    const struct mail m = mail_of(a);
+    struct buf message = mail_message(&m, n->subject, n->text, n->json, clock_wall());
+    const int rc = action_send(a, means, message.p, message.len, e);
+    buf_free(&message);
+    return rc;
+}
+
+static int email_send(const void *ctx, const void *text, size_t n, struct err *e)
+{
+    const struct action *a = ctx;
+    const struct mail m = mail_of(a);
+    return curl_mail(&m, a->ca, text, n, e);
+}
+
+const struct action_kind action_email = {
+    .name = "email",
+    .help = "Sends an email by SMTP.",
+    .keys = email_keys,
+    .retry = true,
+    .make = action_email_make,
+    .perform = action_email_perform,
+    .send = email_send,
+};
