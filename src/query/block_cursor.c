@@ -210,7 +210,8 @@ static uint32_t slice_value_at(const struct column *c, const uint32_t *rows, uin
     return i;
 }
 
-bool slice_cut(struct scan *s, struct slice *sl, const struct block_window *w)
+/* Leaves the values in the window. False: none, or the times are damaged. */
+static bool slice_cut(struct scan *s, struct slice *sl, const struct block_window *w)
 {
     const struct rows_block *b = sl->block;
     if (b->t_first_us >= w->from && b->t_last_us < w->to)

@@ -4,11 +4,11 @@
  *     series_select          which series a question is about
  *     block_cursor_next      which blocks of a series meet a window, in order of time
  *     block_groups           or which blocks belong to the same group, for readers of whole rows
- *     slice_cut              which values of a block are in the window
+ *     slices_of              which values of those blocks are in the window
  *     value_clock_open       when each value was read, with gaps
  *     slice_values           the values, or
  *     level_decode           the summaries of the block
- *     extents_of_values      minimum, maximum and sum of ranges of either
+ *     extents_of             minimum, maximum and sum of ranges of either
  *
  * Values of a column are numbered without gaps; rows of a block are the times at which its group
  * was read. A summary is of `level_unit` values. Times in us are on the clock of the file. */
@@ -88,9 +88,6 @@ struct block_cursor {
 struct block_cursor block_cursor_of(const struct run_series *m, wall_ns from, wall_ns to);
 /* The next block that meets the window, with its whole column; false: there are no more. */
 bool block_cursor_next(struct block_cursor *c, struct slice *out);
-
-/* Leaves the values in the window. False: none, or the times are damaged. */
-bool slice_cut(struct scan *s, struct slice *sl, const struct block_window *w);
 
 struct slices {
     struct slice *v;

@@ -11,10 +11,18 @@
 
 /* ---- one stream: why it was idle, and how it was fed ---- */
 
+struct stream {
+    struct stream_row row;
+    int64_t last_end;
+    int64_t delay_sum, waiting_sum;
+    int64_t *delays, *launched, *begun; /* by operation whose launch is known */
+    size_t cap;
+};
+
 /* The device's own pace from one kernel to the next. */
 enum { KERNEL_WAIT_NS = 30 };
 
-void stream_begin(struct stream *s, const struct breakdown_of *of, const struct track *t)
+static void stream_begin(struct stream *s, const struct breakdown_of *of, const struct track *t)
 {
     s->row = (struct stream_row){
         .of = *of, .device = track_device(t), .stream = track_stream(t), .delay_max_ns = INT64_MIN};
@@ -22,7 +30,7 @@ void stream_begin(struct stream *s, const struct breakdown_of *of, const struct 
     s->delay_sum = s->waiting_sum = 0;
 }
 
-void stream_free(struct stream *s)
+static void stream_free(struct stream *s)
 {
     free(s->delays);
     free(s->launched);
@@ -58,7 +66,8 @@ static void add_launch(struct stream *s, const struct launch *l, int64_t begin, 
     s->row.short_ops += end - begin < l->end - l->begin;
 }
 
-void stream_add(struct stream *s, const struct launch *l, int64_t begin, int64_t end)
+/* In order of their begin. */
+static void stream_add(struct stream *s, const struct launch *l, int64_t begin, int64_t end)
 {
     if (s->row.ops++ && begin > s->last_end)
         add_gap(s, l, begin);
@@ -125,7 +134,8 @@ static uint64_t queue_most(const struct stream *s, size_t n)
     return most;
 }
 
-void stream_end(struct stream *s)
+/* The row is complete now. */
+static void stream_end(struct stream *s)
 {
     const size_t n = s->row.launches;
     if (n == 0) {

@@ -7,7 +7,7 @@
 #include "query/intervals.h"
 #include "query/trace.h"
 
-/* ---- steps of one process (breakdown_steps.c) ---- */
+/* ---- steps of one process (breakdown_run.c) ---- */
 
 struct host_step {
     int64_t number, begin, end;    /* by the clock of the host */
@@ -37,22 +37,6 @@ void host_steps_free(struct host_steps *s);
  * how many rows went to out[s->n]. */
 size_t host_steps_rows(struct host_steps *s, const struct intervals role[ROLE_OTHER],
                        struct step_row *out);
-
-/* ---- one stream (breakdown_stream.c) ---- */
-
-struct stream {
-    struct stream_row row;
-    int64_t last_end;
-    int64_t delay_sum, waiting_sum;
-    int64_t *delays, *launched, *begun; /* by operation whose launch is known */
-    size_t cap;
-};
-
-void stream_begin(struct stream *s, const struct breakdown_of *of, const struct track *t);
-/* In order of their begin. */
-void stream_add(struct stream *s, const struct launch *l, int64_t begin, int64_t end);
-void stream_end(struct stream *s); /* the row is whole now */
-void stream_free(struct stream *s);
 
 /* ---- what hooks of the same run add (breakdown_run.c) ---- */
 

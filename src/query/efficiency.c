@@ -283,11 +283,6 @@ static const struct {
     [GPU_MEAN_CLOCK] = {M_GPU_CLOCK_SM, SAMPLED_POINT},
 };
 
-const char *gpu_mean_metric(enum gpu_mean m)
-{
-    return metrics[means[m].metric].name;
-}
-
 /* Points of a series that an integral is made of: a window with fewer samples is exact, of a longer
  * one the error at its edges is a thousandth. */
 enum { INTEGRAL_POINTS = 2048 };

@@ -64,9 +64,6 @@ enum gpu_mean {
     GPU_MEANS
 };
 
-/* The metric that a mean is made of. */
-const char *gpu_mean_metric(enum gpu_mean m);
-
 /* One GPU, or those of a job, over one window. */
 struct gpu_use {
     double mean[GPU_MEANS];

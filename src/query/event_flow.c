@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "query/run_internal.h"
 
-enum { PIECE = 256 }; /* events; few, so that they are in the cache when they are looked at */
+enum { FLOW_EVENTS = 256 }; /* few, so that they are in the cache when the caller reads them */
 
 /* A decoded block. */
 struct flow_block {
@@ -43,7 +43,7 @@ struct event_flow {
     bool as_stored; /* event_flow_blocks */
     flow_names_fn *wanted;
     void *ctx;
-    struct run_event piece[PIECE];
+    struct run_event events[FLOW_EVENTS];
 };
 
 static const struct events_block *flow_block_of(const struct event_track *t, uint32_t place)
@@ -152,21 +152,23 @@ static struct flow_rows flow_rows_of(const struct event_flow *f, const struct fl
     return (struct flow_rows){&b->columns, from, to, f->track->store, b->steady, b->ahead};
 }
 
+struct flow_moment {
+    const struct flow_rows *rows;
+    int64_t t;
+};
+
+static bool flow_row_is_before(const void *ctx, size_t i)
+{
+    const struct flow_moment *m = ctx;
+    return flow_row_wall(m->rows, (uint32_t)i) < m->t;
+}
+
 /* The first row that does not begin before the end of the window. */
 static uint32_t flow_end_of_rows(const struct event_flow *f, const struct flow_block *b)
 {
     const struct flow_rows rows = flow_rows_of(f, b, 0, b->columns.rows);
-    uint32_t lo = 0, hi = rows.to;
-    if (!f->window.to.ns)
-        return hi;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (flow_row_wall(&rows, mid) < f->window.to.ns)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    const struct flow_moment m = {&rows, f->window.to.ns};
+    return m.t ? (uint32_t)search_first(0, rows.to, flow_row_is_before, &m) : rows.to;
 }
 
 /* Leaves out the rows before the first one in the window, and those that begin after it. False: no
@@ -283,12 +285,12 @@ size_t event_flow_next(struct event_flow *f, const struct run_event **out)
 {
     assert(!f->as_stored);
     arena_free(&f->done);
-    *out = f->piece;
+    *out = f->events;
     for (size_t n = 0; flow_open_blocks(f); n = 0) {
-        while (n < PIECE && flow_open_blocks(f))
-            n += flow_take_events(f, f->piece + n, PIECE - n);
-        flow_set_wall_times(f->track->store, f->piece, n);
-        n = flow_keep_overlapping(&f->window, f->piece, n);
+        while (n < FLOW_EVENTS && flow_open_blocks(f))
+            n += flow_take_events(f, f->events + n, FLOW_EVENTS - n);
+        flow_set_wall_times(f->track->store, f->events, n);
+        n = flow_keep_overlapping(&f->window, f->events, n);
         if (n)
             return n;
     }
@@ -331,7 +333,7 @@ bool event_flow_rows(struct event_flow *f, struct flow_rows *out)
         flow_settle_first(f);
     f->taken = flow_open_blocks(f);
     if (f->taken)
-        *out = flow_take_rows(f, PIECE);
+        *out = flow_take_rows(f, FLOW_EVENTS);
     return f->taken;
 }
 

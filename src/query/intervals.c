@@ -2,6 +2,7 @@
 /* intervals.c - see intervals.h. */
 #include "query/intervals.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +15,12 @@ static void intervals_append(struct intervals *l, int64_t begin, int64_t end)
     *VEC_ADD(l->v, l->n, l->cap) = (struct interval){begin, end};
 }
 
-static void begin_run(struct intervals *l)
-{
-    *VEC_ADD(l->runs, l->n_runs, l->cap_runs) = l->n;
-}
-
 void intervals_add(struct intervals *l, int64_t begin, int64_t end)
 {
     if (end <= begin)
         return;
+    if (l->runs.n == 0)
+        sorted_runs_add(&l->runs, 0);
     if (l->n) {
         struct interval *last = &l->v[l->n - 1];
         if (begin >= last->begin && begin <= last->end) {
@@ -30,7 +28,7 @@ void intervals_add(struct intervals *l, int64_t begin, int64_t end)
             return;
         }
         if (begin < last->begin)
-            begin_run(l);
+            sorted_runs_add(&l->runs, l->n);
     }
     intervals_append(l, begin, end);
 }
@@ -44,62 +42,36 @@ void intervals_add_all(struct intervals *l, const struct intervals *more)
 void intervals_free(struct intervals *l)
 {
     free(l->v);
-    free(l->runs);
+    sorted_runs_free(&l->runs);
     *l = (struct intervals){0};
 }
 
-/* ---- merging sorted runs, neighbours first, so that n intervals in k runs cost n log k ---- */
-
-/* Joins b to the end of what was written since `first`, or appends it. */
-static size_t intervals_join(struct interval *to, size_t first, size_t n, struct interval b)
+/* Joins b to the last of n intervals, or appends it. */
+static size_t intervals_join(struct interval *to, size_t n, struct interval b)
 {
-    if (n > first && b.begin <= to[n - 1].end)
+    if (n && b.begin <= to[n - 1].end)
         to[n - 1].end = MAX_OF(to[n - 1].end, b.end);
     else
         to[n++] = b;
     return n;
 }
 
-static size_t intervals_merge_two(const struct interval *v, const size_t range[3],
-                                  struct interval *to, size_t n)
+static bool intervals_in_order(const void *a, const void *b)
 {
-    const size_t first = n;
-    size_t a = range[0], b = range[1];
-    while (a < range[1] || b < range[2]) {
-        const int left = b == range[2] || (a < range[1] && v[a].begin <= v[b].begin);
-        n = intervals_join(to, first, n, left ? v[a++] : v[b++]);
-    }
-    return n;
-}
-
-/* One round: half as many runs. Returns how many intervals are left. */
-static size_t merge_round(struct intervals *l, struct interval *to)
-{
-    size_t n = 0, kept = 0;
-    for (size_t r = 0; r <= l->n_runs; r += 2) {
-        const size_t end = l->n, begin = r ? l->runs[r - 1] : 0;
-        const size_t middle = r < l->n_runs ? l->runs[r] : end;
-        const size_t range[3] = {begin, middle, r + 1 < l->n_runs ? l->runs[r + 1] : end};
-        if (r)
-            l->runs[kept++] = n;
-        n = intervals_merge_two(l->v, range, to, n);
-    }
-    l->n_runs = kept;
-    return n;
+    const struct interval *x = a, *y = b;
+    return x->begin <= y->begin;
 }
 
 void intervals_finish(struct intervals *l)
 {
-    if (l->n_runs == 0)
+    size_t n = 0;
+    if (l->runs.n < 2)
         return;
-    struct interval *other = xrealloc(NULL, l->cap, sizeof *other);
-    while (l->n_runs) {
-        l->n = merge_round(l, other);
-        struct interval *swap = l->v;
-        l->v = other;
-        other = swap;
-    }
-    free(other);
+    sorted_runs_merge(&l->runs, l->v, l->n, sizeof *l->v, intervals_in_order);
+    for (size_t i = 0; i < l->n; i++)
+        n = intervals_join(l->v, n, l->v[i]);
+    assert(n > 0 && n <= l->n);
+    l->n = n;
 }
 
 /* ---- walks over two lists ---- */
@@ -108,7 +80,7 @@ void intervals_finish(struct intervals *l)
 static void intervals_clear(struct intervals *l, const struct intervals *a,
                             const struct intervals *b)
 {
-    l->n = l->n_runs = 0;
+    l->n = l->runs.n = 0;
     if (a->n + b->n <= l->cap)
         return;
     free(l->v);
@@ -122,7 +94,7 @@ void intervals_either(const struct intervals *a, const struct intervals *b, stru
     intervals_clear(out, a, b);
     while (i < a->n || k < b->n) {
         const bool left = k == b->n || (i < a->n && a->v[i].begin <= b->v[k].begin);
-        out->n = intervals_join(out->v, 0, out->n, left ? a->v[i++] : b->v[k++]);
+        out->n = intervals_join(out->v, out->n, left ? a->v[i++] : b->v[k++]);
     }
 }
 

@@ -3,13 +3,15 @@
  *
  * intervals_add takes them in any order, and is cheap when they come sorted or in few sorted runs
  * (one per track); intervals_finish then makes the list normal: sorted, none empty, a gap between
- * any two. Everything below it asks for normal lists, takes time linear in them, and keeps no
- * state. `struct intervals l = {0};` is the empty set; intervals_free leaves it so. */
+ * any two. Everything below it needs normal lists and takes time linear in
+ * them. `struct intervals l = {0};` is the empty set; intervals_free leaves it so. */
 #ifndef QUERY_INTERVALS_H
 #define QUERY_INTERVALS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "query/sorted_runs.h"
 
 /* ns on one clock; the end is not in it. */
 struct interval {
@@ -19,8 +21,7 @@ struct interval {
 struct intervals {
     struct interval *v;
     size_t n, cap;
-    size_t *runs; /* where sorted runs begin, the first (0) left out; none when normal */
-    size_t n_runs, cap_runs;
+    struct sorted_runs runs; /* by begin; at most one when normal */
 };
 
 /* Nothing is added when the end is not after the begin. */

@@ -42,18 +42,14 @@ struct changes {
     struct sorted_runs runs;
 };
 
-static void add_stretch(struct changes *c, enum what what, int64_t from, int64_t to)
+static void phases_add_span(struct changes *c, enum what what, int64_t from, int64_t to)
 {
     if (to < from)
         return;
-    if (c->n + 2 > c->cap) {
-        c->cap = c->cap ? c->cap * 2 : 256;
-        c->v = xrealloc(c->v, c->cap, sizeof *c->v);
-    }
     if (c->n == 0 || c->v[c->n - 1].at > from)
         sorted_runs_add(&c->runs, c->n);
-    c->v[c->n++] = (struct change){from, what, 1};
-    c->v[c->n++] = (struct change){to, what, -1};
+    *VEC_ADD(c->v, c->n, c->cap) = (struct change){from, what, 1};
+    *VEC_ADD(c->v, c->n, c->cap) = (struct change){to, what, -1};
 }
 
 static bool phases_in_order(const void *a, const void *b)
@@ -73,7 +69,7 @@ static void phases_add_steps(struct changes *c, const struct phases_from *f, str
             const struct step *s = &f->ranks[i].steps[k];
             const bool train = s->mode == MODE_TRAIN;
             const int64_t end = s->start.ns + s->dur_ns;
-            add_stretch(c, train ? IN_TRAIN : IN_EVAL, s->start.ns, end);
+            phases_add_span(c, train ? IN_TRAIN : IN_EVAL, s->start.ns, end);
             first[0] = MIN_OF(first[0], s->start.ns);
             first[1] = train ? MIN_OF(first[1], s->start.ns) : first[1];
             last = MAX_OF(last, end);
@@ -113,7 +109,7 @@ static void job_times(const struct phases_from *f, struct run_phases *out)
 /* ---- interruptions ---- */
 
 /* The number of a notice: whether the machine goes away, or is only likelier to. */
-static bool asks_to_stop(const struct mark *m)
+static bool mark_asks_to_stop(const struct mark *m)
 {
     if (m->id == MARK_INTERRUPTION)
         return m->number != 0;
@@ -140,25 +136,25 @@ static bool is_next_session(const struct node_info *a, const struct node_info *b
     return strcmp(a->id, b->id) == 0;
 }
 
-/* Nodes that a word to stop ended, or may yet end: nobody knows of a living one, nor of one whose
- * machine went away with its recorder. The others took no notice, or ended for another reason. */
-static const bool word_counts[RUN_STATUS_N] = {
+/* Nodes that a request to stop ended, or may yet end: of a running one it is not known, nor of one
+ * whose machine went away with its recorder. The others ignored it, or ended for another reason. */
+static const bool stop_counts[RUN_STATUS_N] = {
     [RUN_RUNNING] = true,
     [RUN_INTERRUPTED] = true,
     [RUN_DIED] = true,
 };
 
-/* The first word to stop; the node's end when there is none that counts. */
-static int64_t told_to_stop(const struct phases_from *f, const struct node_info *n)
+/* The first request to stop; the node's end when there is none that counts. */
+static int64_t phases_stop_time(const struct phases_from *f, const struct node_info *n)
 {
     int64_t at = n->end.ns;
-    for (size_t k = 0; word_counts[n->status] && k < f->n_marks; k++)
-        if (phases_is_of(&f->marks[k], n) && asks_to_stop(&f->marks[k].mark))
+    for (size_t k = 0; stop_counts[n->status] && k < f->n_marks; k++)
+        if (phases_is_of(&f->marks[k], n) && mark_asks_to_stop(&f->marks[k].mark))
             at = MIN_OF(at, f->marks[k].at.ns);
     return at;
 }
 
-/* From the first word of it to the node's end, and on to its next session. A living node's end is
+/* From the first request to the node's end, and on to its next session. A running node's end is
  * that of its samples, which its steps may be ahead of: it is interrupted until now. */
 static void add_interruptions(struct changes *c, const struct phases_from *f, int64_t now)
 {
@@ -166,15 +162,15 @@ static void add_interruptions(struct changes *c, const struct phases_from *f, in
     for (size_t i = 0; i < info->n_nodes; i++) {
         const struct node_info *n = &info->nodes[i];
         const bool again = i + 1 < info->n_nodes && is_next_session(n, &info->nodes[i + 1]);
-        const int64_t from = told_to_stop(f, n);
+        const int64_t from = phases_stop_time(f, n);
         const int64_t end = n->status == RUN_RUNNING && from < n->end.ns ? now : n->end.ns;
         const int64_t to = again ? info->nodes[i + 1].start.ns : end;
         if (from < to)
-            add_stretch(c, IN_INTERRUPTION, from, to);
+            phases_add_span(c, IN_INTERRUPTION, from, to);
     }
 }
 
-/* ---- whether it lives ---- */
+/* ---- whether it is running ---- */
 
 static bool has_exited(const struct phases_from *f, const struct node_info *n)
 {
@@ -209,11 +205,10 @@ static void tile_until(struct tiling *t, int64_t to, enum phase_kind kind)
     to = MIN_OF(to, t->out->job_end.ns);
     if (to <= t->at)
         return;
-    if (t->n && t->v[t->n - 1].kind == kind) {
+    if (t->n && t->v[t->n - 1].kind == kind)
         t->v[t->n - 1].end.ns = to;
-    } else {
+    else
         *VEC_ADD(t->v, t->n, t->cap) = (struct phase){kind, {t->at}, {to}};
-    }
     t->at = to;
 }
 

@@ -217,7 +217,7 @@ void iteration_groups(const int64_t *ns, size_t n, int64_t *out);
 struct step_pace {
     int64_t *ns; /* of each step */
     unsigned char *mode;
-    size_t n, cap;
+    size_t n, cap, cap_mode;
 };
 
 /* Steady steps count; one whose iteration has no end counts with its duration. */

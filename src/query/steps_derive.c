@@ -157,6 +157,17 @@ void points_free(struct points *p)
 
 #define NEVER INT64_MIN
 
+/* Appends it; what would overlap the one before is cut off at its front. */
+static void step_list_add(struct step_list *l, struct bare_step s)
+{
+    if (l->n)
+        s.start = MAX_OF(s.start, l->v[l->n - 1].end);
+    if (s.end < s.start)
+        return;
+    *VEC_ADD(l->v, l->n, l->cap) = s;
+    l->numbers[s.mode]++;
+}
+
 /* Whether a fetch before it cannot belong to a step after it. */
 static bool parts_fetch_from_step(uint8_t what)
 {
@@ -210,7 +221,8 @@ static void steps_said_on_step(struct fetched *f)
     f->first = NEVER;
 }
 
-bool steps_said(const struct points *p, struct step_list *out)
+/* Steps that the program marked. False: it marked none. */
+static bool steps_said(const struct points *p, struct step_list *out)
 {
     struct fetched f = {.first = NEVER};
     int64_t done = INT64_MIN, inner = INT64_MIN;
@@ -738,16 +750,6 @@ void steps_seen(const struct points *points, struct step_list *out)
 }
 
 /* ---- both ---- */
-
-void step_list_add(struct step_list *l, struct bare_step s)
-{
-    if (l->n)
-        s.start = MAX_OF(s.start, l->v[l->n - 1].end);
-    if (s.end < s.start)
-        return;
-    *VEC_ADD(l->v, l->n, l->cap) = s;
-    l->numbers[s.mode]++;
-}
 
 void steps_list(const struct points *p, struct step_list *out)
 {

@@ -77,10 +77,6 @@ struct step_list {
     int64_t numbers[MODE_N]; /* of the next step */
 };
 
-/* Appends it; what would overlap the one before is cut off at its front. */
-void step_list_add(struct step_list *l, struct bare_step s);
-/* Steps that the program marked. False: it marked none. */
-bool steps_said(const struct points *p, struct step_list *out);
 /* Steps as the loop shows them. */
 void steps_seen(const struct points *p, struct step_list *out);
 /* Marked ones, or else those that the loop shows; the list is the caller's to free. */
@@ -120,8 +116,6 @@ enum { WARMUP_LOOKED_AT = 64, WARMUP_MOST = 16 };
 
 /* All steps of a rank, or at least its first PACKED_ROWS; in order. */
 void steps_mark_warmup(struct step *v, size_t n);
-/* The same while steps still come: whether iteration k of the n first ones is slow. */
-bool warmup_is_slow(const int64_t *iteration_ns, size_t n, size_t k);
 
 /* Steps in little room, in the arena: as packed_open and packed_put. */
 void steps_pack_open(struct packed *k, size_t n, struct arena *a);

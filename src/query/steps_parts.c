@@ -307,7 +307,8 @@ static double usual_most(const int64_t *later, size_t n)
     return MAX_OF(SLOW * stat_quantile(sorted, n, 0.5), SLOWEST * stat_quantile(sorted, n, 0.9));
 }
 
-bool warmup_is_slow(const int64_t *iteration_ns, size_t n, size_t k)
+/* The same while steps still come: whether iteration k of the n first ones is slow. */
+static bool warmup_is_slow(const int64_t *iteration_ns, size_t n, size_t k)
 {
     const size_t most = MIN_OF((size_t)WARMUP_MOST, n / 4);
     return k == 0 ||

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
+#include "base/vec.h"
 #include "query/steps.h"
 #include "query/steps_internal.h"
 
@@ -70,18 +71,10 @@ static int64_t step_async_iteration_of(const struct step *s)
     return !step_is_steady(s) ? -1 : ns < 0 ? s->dur_ns : ns;
 }
 
-static void step_async_fit(struct step_pace *p, size_t n)
-{
-    if (n <= p->cap)
-        return;
-    p->cap = MAX_OF(2 * p->cap, n);
-    p->ns = xrealloc(p->ns, p->cap, sizeof *p->ns);
-    p->mode = xrealloc(p->mode, p->cap, sizeof *p->mode);
-}
-
 void step_pace_see(struct step_pace *p, const struct step *v, size_t n)
 {
-    step_async_fit(p, p->n + n);
+    VEC_ROOM(p->ns, p->cap, p->n + n);
+    VEC_ROOM(p->mode, p->cap_mode, p->n + n);
     for (size_t i = 0; i < n; i++, p->n++) {
         p->ns[p->n] = step_async_iteration_of(&v[i]);
         p->mode[p->n] = (unsigned char)v[i].mode;

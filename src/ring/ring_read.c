@@ -539,11 +539,6 @@ const struct ring_process *ring_reader_process(const struct ring_reader *r)
     return &r->process;
 }
 
-const struct ring_losses *ring_reader_losses(const struct ring_reader *r)
-{
-    return &r->losses;
-}
-
 void **ring_reader_user(struct ring_reader *r)
 {
     return &r->user;

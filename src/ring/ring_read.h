@@ -121,8 +121,6 @@ enum ring_check ring_reader_check(struct ring_reader *r);
 MUST_CHECK int ring_reader_ask(struct ring_reader *r, uint64_t generation, struct err *e);
 
 const struct ring_process *ring_reader_process(const struct ring_reader *r);
-const struct ring_losses *
-ring_reader_losses(const struct ring_reader *r); /* since the file began */
 /* A place for what the caller keeps per process. */
 void **ring_reader_user(struct ring_reader *r);
 

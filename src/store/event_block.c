@@ -116,14 +116,15 @@ static void gather_dur(const struct event_rows *r, int64_t *out)
 static void gather_name(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = r->name[r->order[i].row];
+        out[i] = r->v[r->order[i].row].name;
 }
 
 static void gather_what(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++) {
-        const uint32_t row = r->order[i].row;
-        out[i] = (int64_t)r->what[row] - r->texts[r->name[row]]->what;
+        const struct bare_event *v = &r->v[r->order[i].row];
+        assert(v->name < r->n_texts);
+        out[i] = (int64_t)v->what - r->texts[v->name]->what;
     }
 }
 
@@ -131,10 +132,9 @@ static void gather_value(const struct event_rows *r, int64_t *out)
 {
     uint64_t *before = xcalloc(r->n_texts, sizeof *before); /* by name */
     for (uint32_t i = 0; i < r->n; i++) {
-        const uint32_t row = r->order[i].row, name = r->name[row];
-        const uint64_t value = (uint64_t)r->value[row];
-        out[i] = (int64_t)(value - before[name]);
-        before[name] = value;
+        const struct bare_event *v = &r->v[r->order[i].row];
+        out[i] = (int64_t)((uint64_t)v->value - before[v->name]);
+        before[v->name] = (uint64_t)v->value;
     }
     free(before);
 }
@@ -142,19 +142,19 @@ static void gather_value(const struct event_rows *r, int64_t *out)
 static void gather_link(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = (int64_t)r->link[r->order[i].row];
+        out[i] = (int64_t)r->v[r->order[i].row].link;
 }
 
 static void gather_parent(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = (int64_t)r->parent[r->order[i].row];
+        out[i] = (int64_t)r->v[r->order[i].row].parent;
 }
 
 static void gather_args(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = r->args[r->order[i].row];
+        out[i] = r->v[r->order[i].row].args;
 }
 
 static gather *const gathers[EVENT_COLUMN_N] = {

@@ -33,16 +33,13 @@ void event_order(struct order_key *v, struct order_key *spare, size_t n);
 
 /* ---- a block ---- */
 
-/* What a block is made of: fields of events by row, as struct bare_event has them, names and
- * arguments by number in texts. `order` gives their order. */
+/* What a block is made of: events by row, with names and arguments by number in texts. `order`
+ * gives their order, with begin and duration. */
 struct event_rows {
     const struct seg_track *track;
-    uint32_t n;                    /* at least one, ROWS_MOST at most */
-    const struct order_key *order; /* with begin and duration */
-    const int64_t *value;
-    const uint64_t *link, *parent;
-    const uint32_t *name, *args;
-    const uint16_t *what;
+    uint32_t n; /* at least one, ROWS_MOST at most */
+    const struct order_key *order;
+    const struct bare_event *v;
     const struct seg_text **texts;
     uint32_t n_texts;
 };

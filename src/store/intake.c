@@ -385,7 +385,7 @@ static void intake_buffer_events(struct intake *in, const struct track *t, const
  * may have another name. */
 void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n)
 {
-    do {
+    for (;;) {
         size_t done = n;
         pthread_mutex_lock(&in->lock);
         if (intake_pending(in) > in->pending_most)
@@ -398,9 +398,11 @@ void intake_events(struct intake *in, const struct track *t, const struct event 
             done = intake_put_events(in, t, v, n);
         pthread_mutex_unlock(&in->lock);
         assert(done <= n);
+        if (done == n)
+            return;
         v += done;
         n -= done;
-    } while (n);
+    }
 }
 
 /* A new tail begins, without texts and tracks. The buffer stays. */

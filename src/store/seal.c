@@ -187,14 +187,11 @@ struct seal_events_work {
     enum seal_use use;
     const struct seal_out *out;
 
-    struct arena arena; /* of the arrays; those up to `what` have `cap` rows */
+    struct arena arena; /* of the arrays; those up to `rows` have `cap` items */
     uint32_t cap;
     struct open_events open;
     struct order_key *keys, *spare;
-    int64_t *value;
-    uint64_t *link, *parent;
-    uint32_t *name, *args;
-    uint16_t *what;
+    struct bare_event *rows;
     uint32_t n;
     uint32_t *local; /* by text of the segment: 1 + its number in the block; 0: not in it */
     const struct seg_text **texts; /* of the block */
@@ -214,12 +211,7 @@ static void seal_events_open(struct seal_events_work *w)
     w->cap = rows + 1;
     w->keys = arena_alloc_raw(a, w->cap, sizeof *w->keys);
     w->spare = arena_alloc_raw(a, w->cap, sizeof *w->spare);
-    w->value = arena_alloc_raw(a, w->cap, sizeof *w->value);
-    w->link = arena_alloc_raw(a, w->cap, sizeof *w->link);
-    w->parent = arena_alloc_raw(a, w->cap, sizeof *w->parent);
-    w->name = arena_alloc_raw(a, w->cap, sizeof *w->name);
-    w->args = arena_alloc_raw(a, w->cap, sizeof *w->args);
-    w->what = arena_alloc_raw(a, w->cap, sizeof *w->what);
+    w->rows = arena_alloc_raw(a, w->cap, sizeof *w->rows);
     w->local = arena_array(a, uint32_t, w->s->n_texts + 1u);
     w->texts = arena_array(a, const struct seg_text *, w->s->n_texts + 1u);
     if (w->use == SEAL_TO_SHOW)
@@ -254,12 +246,9 @@ static inline void seal_add_event(struct seal_events_work *w, const struct bare_
     const uint32_t n = w->n++;
     assert(n < w->cap);
     w->keys[n] = order_key(v->at, v->dur, n, w->s->buffer != NULL);
-    w->value[n] = v->value;
-    w->link[n] = v->link;
-    w->parent[n] = v->parent;
-    w->name[n] = local_text(w, v->name);
-    w->args[n] = v->args ? 1 + local_text(w, v->args - 1) : 0;
-    w->what[n] = v->what;
+    w->rows[n] = *v;
+    w->rows[n].name = local_text(w, v->name);
+    w->rows[n].args = v->args ? 1 + local_text(w, v->args - 1) : 0;
 }
 
 static bool seal_wants_event(struct seal_events_work *w, struct bare_event *v)
@@ -290,12 +279,7 @@ static int end_block(struct seal_events_work *w, const struct seg_track *t, stru
         .track = t,
         .n = w->n,
         .order = w->keys,
-        .value = w->value,
-        .link = w->link,
-        .parent = w->parent,
-        .name = w->name,
-        .args = w->args,
-        .what = w->what,
+        .v = w->rows,
         .texts = w->texts,
         .n_texts = w->n_texts,
     };

@@ -31,7 +31,7 @@ static void fill(unsigned *seed, struct intervals *l, struct plain *p, unsigned 
 
 static void check_normal(const struct intervals *l)
 {
-    CHECK(l->n_runs == 0);
+    CHECK(l->runs.n <= 1);
     for (size_t i = 0; i < l->n; i++) {
         CHECK(l->v[i].begin < l->v[i].end);
         CHECK(i == 0 || l->v[i - 1].end < l->v[i].begin);
