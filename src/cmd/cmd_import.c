@@ -157,7 +157,7 @@ static void put_files(struct buf *out, const struct run_import *m)
         buf_printf(out, "  and %zu more file%s\n", more, more == 1 ? "" : "s");
 }
 
-/* What nobody misses is only counted. */
+/* Skipped files that are not traces are only counted. */
 static void put_skipped(struct buf *out, const struct run_import *m)
 {
     size_t n = 0, named = 0;
@@ -320,9 +320,9 @@ static int import_folder(const struct cmd_args *a, const struct run_place *p, st
 }
 
 /* Storing takes and frees the same few large blocks again and again. Left alone, the allocator maps
- * them anew each time, and every page of them costs a fault. The heap begins with a stretch that
+ * them anew each time, and every page of them costs a fault. The heap begins with a range that
  * the kernel may back with huge pages, one fault where small ones take 512. What lies before the
- * first of them is held, for the caller to free, so that nobody touches it. */
+ * first of them is allocated until the caller frees it, so it stays untouched. */
 static void *keep_memory(void)
 {
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_FIRST + 2 * LARGE);

@@ -120,7 +120,7 @@ static const char *gpu_text(const struct show *s, const struct node_info *n)
                         human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes));
 }
 
-/* What is known of it: traces of others tell little. */
+/* What is known of it: imported traces have little. */
 static const char *machine_text(const struct show *s, const struct node_info *n)
 {
     char bytes[HUMAN_LEN];

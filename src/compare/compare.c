@@ -46,8 +46,8 @@ static double compare_sides_price_of(const struct side_reading *s)
     return price;
 }
 
-/* As it is shown: to the cent, below 1 to a hundredth of it. What is saved is told of these
- * numbers, so that whoever reads them can work it out. */
+/* As it is shown: to the cent, below 1 to a hundredth of it. The saving is computed from these
+ * numbers, so that readers get the same result. */
 static double as_shown(double cost)
 {
     const double parts = cost < 1 ? 1e4 : 1e2;

@@ -58,7 +58,7 @@ static int compare_read_judge(struct run *r, const struct pricing *pricing,
     return rules_check_steps(r, &ask, a, &out->checked, e);
 }
 
-/* Steps take a lot of memory, those of the job little: all but what is kept goes at once. */
+/* Steps take a lot of memory, those of the job little: the rest is freed at once. */
 static int read_show(struct run *r, const struct pricing *pricing, struct arena *a,
                      struct compare_reading *out, struct err *e)
 {
@@ -90,7 +90,7 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
     return rc;
 }
 
-/* Without them operators would be the spans of hooks, which parts of steps tell already. */
+/* Without them operators would be the spans of hooks, which the parts of steps already have. */
 static int read_detail(struct run *r, struct arena *a, struct compare_reading *out, struct err *e)
 {
     int rc = events_have_operators(r, &out->detail, e);

@@ -22,7 +22,7 @@ struct common {
 
 /* ---- which steps ---- */
 
-/* The steps of a run that the user asked for stand one after the other. */
+/* The requested steps of a run are adjacent. */
 static size_t asked_steps(const struct compare_ask *ask, const struct jobsteps *s, size_t *first)
 {
     size_t from = 0, to = s->n;

@@ -137,7 +137,7 @@ static void fill_use(struct comparing *c, int side, const struct summary_row *ro
 static void fill_uses(struct comparing *c)
 {
     const struct compare_reading *first = &c->side[COMPARE_A].v[0];
-    size_t rows = 0; /* the lines of a node stand together, and each node has all */
+    size_t rows = 0; /* the lines of a node are adjacent, and each node has all */
     while (rows < first->n_lines && first->lines[rows].node == first->lines[0].node)
         rows++;
     c->out->uses = arena_array(c->arena, struct compared_use, rows + 1);

@@ -182,7 +182,7 @@ static size_t fewest(const struct compared_side *s)
     return n;
 }
 
-/* Who has none: a side, of a group a run of it. */
+/* The side without steps; of a group, a run of it. */
 static const char *stepless(const struct compared_side *a, const struct compared_side *b)
 {
     const bool groups = a->n > 1 || b->n > 1;

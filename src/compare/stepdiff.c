@@ -144,7 +144,7 @@ static struct stepdiff_spread spread_of(const struct run_says *v, size_t n)
     return s;
 }
 
-/* How much runs vary is taken to be the same in both groups: of two or three runs nobody can tell
+/* How much runs vary is taken to be the same in both groups: two or three runs cannot show
  * it for each. They cannot lie closer together than their own steps let them, except by luck. */
 struct diff_interval runs_against(const struct run_says *a, size_t n_a, const struct run_says *b,
                                   size_t n_b, double confidence)

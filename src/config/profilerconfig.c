@@ -49,7 +49,7 @@ static bool profilerconfig_number_of(const json_t *v, double *out)
     return isfinite(*out);
 }
 
-/* As Python's int(float(v)): what is behind the point is cut off. */
+/* As Python's int(float(v)): the fraction is cut off. */
 static bool whole_of(const json_t *v, double most, int64_t *out)
 {
     double d;
@@ -167,7 +167,7 @@ struct sm_word {
     int means;
 };
 
-/* Where the file's text is lower-cased first, case says nothing. */
+/* Where the file's text is lower-cased first, case is ignored. */
 static int read_word(json_t *v, const char *name, const struct sm_word *words, int *out,
                      struct err *e)
 {
@@ -191,7 +191,7 @@ static const struct sm_word profilers[] = {
     {0},
 };
 
-/* The short ones are what SageMaker's documentation says. */
+/* The short ones are those of SageMaker's documentation. */
 static const struct sm_word timers[] = {
     {"total_time", TIMER_TOTAL},     {"cpu_time", TIMER_CPU},
     {"off_cpu_time", TIMER_OFF_CPU}, {"default", TIMER_EACH},

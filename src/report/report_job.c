@@ -45,7 +45,7 @@ int phase_color(enum phase_kind k)
     return colors[k];
 }
 
-/* Without steps all that can be told is when a node was interrupted. */
+/* Without steps only the interruptions of nodes are known. */
 static bool report_job_is_told(const struct report *r, enum phase_kind k)
 {
     return r->show.phases.has_steps || k == PHASE_INTERRUPTION;

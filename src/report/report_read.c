@@ -145,7 +145,7 @@ static double report_charts_iteration_s(const struct step *s)
     return ns_to_s(MAX_OF(step_iteration_ns(s), s->dur_ns));
 }
 
-/* The training steps that count, in stretches of `each`. */
+/* The training steps that count, in groups of `each`. */
 static void take_pace(struct report *r, const struct rank_steps *rank, struct report_pace *out)
 {
     size_t all = 0, seen = 0, in = 0;
@@ -264,7 +264,7 @@ static double report_read_cost_of(const struct verdict *v)
     return v->state == RULE_ISSUE && !isnan(v->lost_s) ? v->lost_s : -1;
 }
 
-/* Where a rule stands in the list when it cost nothing. */
+/* The place of a rule in the list when it cost nothing. */
 static int report_read_place_of(const struct verdict *v)
 {
     static const int places[RULE_STATE_N] = {

@@ -136,7 +136,7 @@ static void put_plot_table(const struct report *r, struct doc *d, const struct p
     doc_table_end(d);
 }
 
-/* Charts that stand side by side: pies, which are of one height, before the others. */
+/* Charts side by side: pies, which are of one height, before the others. */
 static bool stands_beside(enum figure_kind k, size_t round)
 {
     return k != FIGURE_LINES && (k == FIGURE_PIE) == (round == 0);

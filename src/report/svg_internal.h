@@ -6,7 +6,7 @@
 #include "report/svg.h"
 
 enum {
-    SVG_HALF = 520,  /* width of a chart that others may stand beside */
+    SVG_HALF = 520,  /* width of a chart with others beside it */
     SVG_FULL = 1000, /* and of one that has the page's width */
     LABEL_MOST = 26, /* characters of a name in a chart; hovering shows all */
 };

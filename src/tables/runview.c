@@ -207,7 +207,7 @@ int loss_list_read(struct loss_list *out, struct run *r, struct arena *a, struct
     return run_losses(r, a, &out->v, &out->n, e);
 }
 
-/* Whether `word` stands in the text as a word of its own: losses are about "gpu0 gpu.energy". */
+/* Whether the text contains `word` as a whole word: losses are about "gpu0 gpu.energy". */
 static bool loss_has_word(const char *text, const char *word, size_t len)
 {
     for (const char *p = text; *p; p += strspn(p, " ")) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runview.h - what all who show a run say about it, said once: its nodes over all their sessions,
- * its cost, its losses. */
+/* runview.h - facts about a run that every command, the report and the server show: its nodes over
+ * all their sessions, its cost, its losses. */
 #ifndef TABLES_RUNVIEW_H
 #define TABLES_RUNVIEW_H
 
@@ -15,7 +15,7 @@ MUST_CHECK int runview_open(struct run **out, const char *dir, const char *ref, 
 /* One node, all its sessions. */
 struct node_view {
     const struct node_info *last;  /* the latest session: what the node is now */
-    const struct node_info *first; /* the sessions stand one behind the other */
+    const struct node_info *first; /* the sessions follow each other in memory */
     size_t sessions;
 };
 
@@ -65,7 +65,8 @@ MUST_CHECK int loss_list_read(struct loss_list *out, struct run *r, struct arena
 const char *loss_list_why(const struct loss_list *l, const char *node, const char *metric,
                           const char **what);
 
-/* Events of the job that were lost: as each recorder counted at its end, else as it said so far. */
+/* Events of the job that were lost: as each recorder counted at its end, otherwise as
+ * reported so far. */
 int64_t runview_events_dropped(const struct run_info *info, const struct loss_list *l);
 
 /* ---- losses as texts: metrics and probes by their titles ---- */
