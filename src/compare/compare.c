@@ -206,7 +206,7 @@ static void fill_hardware(struct comparing *c)
     c->out->same_hardware = c->out->n_hardware == 0;
 }
 
-void compare_sides(struct comparing *c)
+static void compare_sides(struct comparing *c)
 {
     for (int s = 0; s < COMPARE_SIDES; s++)
         fill_side(c, s);

@@ -16,8 +16,10 @@
 
 /* ---- numbers ---- */
 
-void compare_number(struct comparing *c, struct compared_number n,
-                    double (*of)(const struct compare_reading *, size_t), size_t arg)
+/* Adds a row to the table of numbers: the mean over the runs of each side of what `of` says. `n`:
+ * key, title, unit, and as why[COMPARE_A] the reason where a side does not know it. */
+static void compare_number(struct comparing *c, struct compared_number n,
+                           double (*of)(const struct compare_reading *, size_t), size_t arg)
 {
     const char *why = n.why[COMPARE_A];
     bool some = false;

@@ -53,9 +53,6 @@ MUST_CHECK int price_parse(const char *text, double *per_hour, struct err *e);
 
 enum { CURRENCY_LEN = 4 };
 
-/* A code of three letters, like USD; written in capitals. ERR_USAGE otherwise. */
-MUST_CHECK int currency_parse(const char *text, char out[CURRENCY_LEN], struct err *e);
-
 /* ---- the settings ---- */
 
 enum {

@@ -35,7 +35,7 @@ static const char *wall_beside_start(const struct report *r, wall_ns t)
 
 /* ---- phases ---- */
 
-int phase_color(enum phase_kind k)
+static int phase_color(enum phase_kind k)
 {
     static const int colors[PHASE_N] = {[PHASE_INIT] = 6,
                                         [PHASE_TRAIN] = 0,

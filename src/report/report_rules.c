@@ -12,7 +12,8 @@
 
 enum { FINDINGS_MOST = 12, TABLE_ROWS_MOST = 40 };
 
-const char *report_rule_id(const struct report *r, const struct verdict *v)
+/* Section of a rule in the page. */
+static const char *report_rule_id(const struct report *r, const struct verdict *v)
 {
     size_t k = 0; /* names of the user's own rules may be anything */
     while (k < r->n_rules && r->rules[k].v != v)

@@ -102,7 +102,7 @@ double svg_width_of(const char *text)
     return each * (double)MIN_OF(n, (size_t)LABEL_MOST + 1);
 }
 
-int svg_color(int color, size_t place)
+static int svg_color(int color, size_t place)
 {
     return color >= 0 ? color % SVG_COLORS : (int)(place % SVG_COLORS);
 }

@@ -29,8 +29,6 @@ const char *runview_ending(const struct run_info *info, struct arena *a);
 bool runview_attached(const struct run_info *info);
 /* CPU seconds of all recorders; NAN when one of them is not known. */
 double runview_self_cpu_s(const struct run_info *info);
-/* Words for it where it is NAN. */
-const char *runview_why_no_cost(const struct run_info *info);
 /* "1.20 s of CPU (0.09 % of one core)", or why it is not known. */
 const char *runview_cost_text(const struct run_info *info, struct arena *a);
 /* The same of the bytes they wrote. */

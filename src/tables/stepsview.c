@@ -221,7 +221,8 @@ int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
 
 /* ---- parts ---- */
 
-double steps_row_part_s(const struct steps_row *row, size_t part)
+/* Seconds of a part; NAN: not seen. */
+static double steps_row_part_s(const struct steps_row *row, size_t part)
 {
     return row->unseen >> part & 1 ? NAN : row->part_s[part];
 }

@@ -85,8 +85,6 @@ bool steps_has_clock(const struct step_stats *s, enum steps_clock clock);
  * NAN: not known. */
 double steps_iteration_part_s(const struct steps_row *row, enum steps_clock clock, size_t part);
 
-/* Seconds of a part; NAN: not seen. */
-double steps_row_part_s(const struct steps_row *row, size_t part);
 double steps_item_part_s(const struct steps_item *x, size_t part);
 /* What the rows of a rank have as `unseen`. */
 void steps_unseen_modes(const struct steps_view *v, const struct rank_steps *rank,
