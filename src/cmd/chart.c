@@ -69,7 +69,7 @@ static void chart_take(double *column, double v, enum chart_of of)
         *column = v;
 }
 
-/* A point stands until the next one is due, and not a moment longer. */
+/* A point is drawn until the next one is due. */
 static int64_t until_ns(const struct series *s, size_t i, int64_t usual_ns)
 {
     const int64_t at = s->t[i].ns;

@@ -21,7 +21,7 @@ enum arg_kind {
     ARG_WORD,      /* anything else; the help says what */
 };
 
-/* What stands behind the options, in order. */
+/* The arguments after the options, in order. */
 struct cmd_arg {
     const char *name; /* "RUN"; NULL ends the table */
     enum arg_kind kind;

@@ -125,7 +125,7 @@ static const char *cmd_check_name_of(const struct check *c, const struct rule *r
                         : arena_printf(c->arena, "%s (%s)", rule->title, rule->name);
 }
 
-static void cmd_check_put_sentence(const struct check *c, const char *label, const char *text)
+static void check_put_sentence(const struct check *c, const char *label, const char *text)
 {
     const size_t n = strlen(text);
     const bool ends = n && strchr(".!?", text[n - 1]);
@@ -133,10 +133,10 @@ static void cmd_check_put_sentence(const struct check *c, const char *label, con
 }
 
 /* Prints nothing for an empty text. */
-static void cmd_check_put_words(const struct check *c, const char *label, struct buf *words)
+static void check_put_words(const struct check *c, const char *label, struct buf *words)
 {
     if (words->len)
-        cmd_check_put_sentence(
+        check_put_sentence(
             c, label, arena_printf(c->arena, "%.*s.", (int)words->len, (const char *)words->p));
     buf_free(words);
 }
@@ -149,8 +149,8 @@ static const char *cmd_check_place_of(const struct check *c, const struct findin
 }
 
 /* The advice of several findings is printed once, below the last of them. */
-static void cmd_check_put_finding(const struct check *c, const struct verdict *v,
-                                  const struct finding *f, bool advise)
+static void check_put_finding(const struct check *c, const struct verdict *v,
+                              const struct finding *f, bool advise)
 {
     const bool node = c->checked.n_nodes > 1 && *f->node;
     const size_t n = strlen(f->message);
@@ -161,16 +161,16 @@ static void cmd_check_put_finding(const struct check *c, const struct verdict *v
     finding_lost_words(&lost, f);
     finding_explained_words(&explained, f);
     finding_shares_words(&shares, f);
-    cmd_check_put_words(c, "when", &when);
-    cmd_check_put_words(c, "lost", &lost);
-    cmd_check_put_words(c, "explained", &explained);
-    cmd_check_put_words(c, "during", &shares);
+    check_put_words(c, "when", &when);
+    check_put_words(c, "lost", &lost);
+    check_put_words(c, "explained", &explained);
+    check_put_words(c, "during", &shares);
     if (advise && *finding_advice(v, f))
-        cmd_check_put_sentence(c, "fix", finding_advice(v, f));
+        check_put_sentence(c, "fix", finding_advice(v, f));
 }
 
 /* "also n2 gpu0, n2 gpu1 and 7 more." */
-static void cmd_check_put_also(const struct check *c, const struct finding *const *v, size_t n)
+static void check_put_also(const struct check *c, const struct finding *const *v, size_t n)
 {
     const size_t named = MIN_OF(n, (size_t)NAMES_MOST);
     printf("  also ");
@@ -182,7 +182,7 @@ static void cmd_check_put_also(const struct check *c, const struct finding *cons
 }
 
 /* "I/O bottleneck (IOBottleneck): warning, 12.4 s lost, 3.1 % of the training loop" */
-static void cmd_check_put_head(const struct check *c, const struct verdict *v)
+static void check_put_head(const struct check *c, const struct verdict *v)
 {
     struct buf size = {0};
     const bool bold = term_color(stdout);
@@ -221,8 +221,8 @@ static const struct verdict *cmd_check_cause_of(const struct verdict *v,
 }
 
 /* The symptoms of a cause, one line each. */
-static void cmd_check_put_explained(const struct check *c, const struct verdict *cause,
-                                    const struct verdict *const *v, size_t n)
+static void check_put_explained(const struct check *c, const struct verdict *cause,
+                                const struct verdict *const *v, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (cmd_check_cause_of(v[i], v, n) != cause)
@@ -240,21 +240,21 @@ static void cmd_check_put_explained(const struct check *c, const struct verdict 
 }
 
 /* The costliest findings in full, the others by name. */
-static void cmd_check_put_issue(const struct check *c, const struct verdict *v)
+static void check_put_issue(const struct check *c, const struct verdict *v)
 {
     const struct finding **list = arena_array(c->arena, const struct finding *, v->n_findings);
     const size_t shown = MIN_OF(v->n_findings, (size_t)FINDINGS_MOST);
     findings_costliest_first(v, list);
-    cmd_check_put_head(c, v);
+    check_put_head(c, v);
     for (size_t i = 0; i < shown; i++)
-        cmd_check_put_finding(c, v, list[i],
-                              i + 1 == shown || strcmp(finding_advice(v, list[i]),
-                                                       finding_advice(v, list[i + 1])) != 0);
+        check_put_finding(c, v, list[i],
+                          i + 1 == shown || strcmp(finding_advice(v, list[i]),
+                                                   finding_advice(v, list[i + 1])) != 0);
     if (v->n_findings > shown)
-        cmd_check_put_also(c, list + shown, v->n_findings - shown);
+        check_put_also(c, list + shown, v->n_findings - shown);
 }
 
-static void cmd_check_put_summary(const struct check *c, const struct verdict *v)
+static void check_put_summary(const struct check *c, const struct verdict *v)
 {
     const size_t shown = MIN_OF(v->n_remarks, (size_t)REMARKS_MOST);
     printf("\n%s\n", cmd_check_name_of(c, v->rule));
@@ -266,8 +266,8 @@ static void cmd_check_put_summary(const struct check *c, const struct verdict *v
         printf("  %s.\n", text_safe(c->arena, v->why));
 }
 
-static void cmd_check_put_rest(const struct check *c, const char *title, const struct verdict **v,
-                               size_t n)
+static void check_put_rest(const struct check *c, const char *title, const struct verdict **v,
+                           size_t n)
 {
     size_t width = 0;
     if (n)
@@ -284,14 +284,13 @@ static void cmd_check_put_rest(const struct check *c, const char *title, const s
     }
 }
 
-static void cmd_check_put_issues(const struct check *c, const struct verdict *const *issues,
-                                 size_t n)
+static void check_put_issues(const struct check *c, const struct verdict *const *issues, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (cmd_check_cause_of(issues[i], issues, n))
             continue; /* it is listed there */
-        cmd_check_put_issue(c, issues[i]);
-        cmd_check_put_explained(c, issues[i], issues, n);
+        check_put_issue(c, issues[i]);
+        check_put_explained(c, issues[i], issues, n);
     }
 }
 
@@ -306,14 +305,14 @@ static void cmd_check_text(const struct check *c)
         puts(text_safe(c->arena, ending));
     printf("%s: %zu issue%s%s, %zu passed, %zu skipped\n", text_safe(c->arena, c->info->name), n,
            n == 1 ? "" : "s", ending ? " in the recorded part" : "", n_clear, n_not);
-    cmd_check_put_issues(c, issues, n);
+    check_put_issues(c, issues, n);
     for (size_t k = 0; k < c->n_v; k++)
         if (!verdict_counts(&c->v[k]))
-            cmd_check_put_summary(c, &c->v[k]);
+            check_put_summary(c, &c->v[k]);
     if (c->right_size)
         printf("\nRight-sizing\n  %s.\n", text_safe(c->arena, c->right_size->why));
-    cmd_check_put_rest(c, "passed", clear, n_clear);
-    cmd_check_put_rest(c, "skipped", not_evaluated, n_not);
+    check_put_rest(c, "passed", clear, n_clear);
+    check_put_rest(c, "skipped", not_evaluated, n_not);
 }
 
 /* ---- SageMaker: one JSON file per rule. Numbers that Footplate does not have are left out ---- */
@@ -345,7 +344,7 @@ static const struct {
     {"GPUMemoryIncrease", "increase", "increase"},
 };
 
-static const char *cmd_check_sm_key_of(const struct rule *r, const char *number)
+static const char *check_sm_key_of(const struct rule *r, const char *number)
 {
     for (size_t i = 0; i < COUNT_OF(sagemaker_keys); i++)
         if (strcmp(sagemaker_keys[i].rule, r->name) == 0 &&
@@ -354,8 +353,7 @@ static const char *cmd_check_sm_key_of(const struct rule *r, const char *number)
     return number;
 }
 
-static void cmd_check_sm_put_param(struct buf *b, const struct check *c, size_t rule,
-                                   const char *name)
+static void check_sm_put_param(struct buf *b, const struct check *c, size_t rule, const char *name)
 {
     const struct param *p = rules[rule]->params;
     for (size_t k = 0; p && p[k].name; k++) {
@@ -370,7 +368,7 @@ static void cmd_check_sm_put_param(struct buf *b, const struct check *c, size_t 
     }
 }
 
-static const char *const *cmd_check_sm_order_of(const struct rule *r)
+static const char *const *check_sm_order_of(const struct rule *r)
 {
     for (size_t i = 0; i < COUNT_OF(sagemaker_orders); i++)
         if (strcmp(sagemaker_orders[i].rule, r->name) == 0)
@@ -379,46 +377,46 @@ static const char *const *cmd_check_sm_order_of(const struct rule *r)
 }
 
 /* "threshold:50\ncpu_threshold:90\n..." */
-static const char *cmd_check_sm_params_text(const struct check *c, size_t rule)
+static const char *check_sm_params_text(const struct check *c, size_t rule)
 {
     struct buf b = {0};
-    const char *const *order = cmd_check_sm_order_of(rules[rule]);
+    const char *const *order = check_sm_order_of(rules[rule]);
     const struct param *p = rules[rule]->params;
     for (size_t i = 0; order && order[i]; i++)
-        cmd_check_sm_put_param(&b, c, rule, order[i]);
+        check_sm_put_param(&b, c, rule, order[i]);
     for (size_t i = 0; !order && p && p[i].name; i++)
-        cmd_check_sm_put_param(&b, c, rule, p[i].name);
+        check_sm_put_param(&b, c, rule, p[i].name);
     const char *text = b.len ? arena_strndup(c->arena, (const char *)b.p, b.len) : "";
     buf_free(&b);
     return text;
 }
 
-static void cmd_check_sm_put_numbers(struct jw *j, const struct rule *r, const struct finding *f)
+static void check_sm_put_numbers(struct jw *j, const struct rule *r, const struct finding *f)
 {
     for (size_t i = 0; i < f->n_numbers; i++)
         if (!isnan(f->numbers[i].v))
-            jw_num(j, cmd_check_sm_key_of(r, f->numbers[i].name), f->numbers[i].v);
+            jw_num(j, check_sm_key_of(r, f->numbers[i].name), f->numbers[i].v);
 }
 
-static bool cmd_check_sm_same_place(const struct finding *a, const struct finding *b)
+static bool check_sm_same_place(const struct finding *a, const struct finding *b)
 {
     return strcmp(a->node, b->node) == 0 && strcmp(a->entity, b->entity) == 0;
 }
 
 /* {"node": {"gpu0": {numbers}}}; findings are sorted by node and entity; the last of each counts.
  */
-static void cmd_check_sm_put_node(struct jw *j, const struct verdict *v, size_t *i)
+static void check_sm_put_node(struct jw *j, const struct verdict *v, size_t *i)
 {
     const char *node = v->findings[*i].node;
     if (*node)
         jw_object(j, node);
     for (; *i < v->n_findings && strcmp(v->findings[*i].node, node) == 0; ++*i) {
         const struct finding *f = &v->findings[*i];
-        if (*i + 1 < v->n_findings && cmd_check_sm_same_place(f, f + 1))
+        if (*i + 1 < v->n_findings && check_sm_same_place(f, f + 1))
             continue;
         if (*f->entity)
             jw_object(j, f->entity);
-        cmd_check_sm_put_numbers(j, v->rule, f);
+        check_sm_put_numbers(j, v->rule, f);
         if (*f->entity)
             jw_end(j);
     }
@@ -426,17 +424,17 @@ static void cmd_check_sm_put_node(struct jw *j, const struct verdict *v, size_t 
         jw_end(j);
 }
 
-static void cmd_check_sm_put_details(struct jw *j, const struct verdict *v)
+static void check_sm_put_details(struct jw *j, const struct verdict *v)
 {
     jw_object(j, "Details");
     for (size_t i = 0; i < v->n_findings;)
-        cmd_check_sm_put_node(j, v, &i);
+        check_sm_put_node(j, v, &i);
     if (v->last_triggered.ns)
         jw_int(j, "last_timestamp", v->last_triggered.ns / NS_PER_US);
     jw_end(j);
 }
 
-static int cmd_check_sm_write(const struct check *c, size_t rule, const char *folder, struct err *e)
+static int check_sm_write(const struct check *c, size_t rule, const char *folder, struct err *e)
 {
     const struct verdict *v = &c->checked.verdicts.v[rule];
     char path[PATH_LEN];
@@ -445,9 +443,9 @@ static int cmd_check_sm_write(const struct check *c, size_t rule, const char *fo
     jw_object(&j, NULL);
     jw_int(&j, "RuleTriggered", (int64_t)v->triggered);
     jw_int(&j, "Violations", (int64_t)v->violations);
-    cmd_check_sm_put_details(&j, v);
+    check_sm_put_details(&j, v);
     jw_int(&j, "Datapoints", (int64_t)v->datapoints);
-    jw_str(&j, "RuleParameters", cmd_check_sm_params_text(c, rule));
+    jw_str(&j, "RuleParameters", check_sm_params_text(c, rule));
     jw_end(&j);
     buf_u8(&b, '\n');
     int rc = path_join(path, e, "%s/%s.json", folder, v->rule->name);
@@ -463,7 +461,7 @@ static int cmd_check_sagemaker(const struct check *c, const char *folder, struct
     int rc = dir_make(folder, e);
     for (size_t k = 0; rc == 0 && k < RULE_N; k++)
         if (c->shown[k] && c->checked.verdicts.v[k].state != RULE_NOT_EVALUATED)
-            rc = cmd_check_sm_write(c, k, folder, e);
+            rc = check_sm_write(c, k, folder, e);
     return rc;
 }
 

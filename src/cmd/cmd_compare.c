@@ -80,7 +80,7 @@ static const struct cmd_arg positional[] = {
     {0},
 };
 
-/* ---- what was asked for ---- */
+/* ---- options ---- */
 
 struct failing {
     enum gate gate;
@@ -307,7 +307,7 @@ static int write_html(const struct compared *c, const char *file, struct arena *
     return rc;
 }
 
-/* 1: it fails; 0: it does not; -1: it cannot be told. */
+/* 1: it fails; 0: it does not; -1: not known. */
 static int cmd_compare_fails(const struct compared *c, const struct failing *f)
 {
     const double more = -c->saving_share;
@@ -332,7 +332,7 @@ static const char *unsigned_share(double share, char buf[HUMAN_LEN])
 }
 
 /* "B is 7.3 % slower (at least 3.1 %)", or what was found instead. */
-static void tell_times(const struct compared *c)
+static void cmd_compare_print_times(const struct compared *c)
 {
     static const char *const found[COMPARE_VERDICTS] = {[COMPARE_FASTER] = "faster",
                                                         [COMPARE_SLOWER] = "slower",
@@ -347,7 +347,7 @@ static void tell_times(const struct compared *c)
                 found[c->verdict], unsigned_share(slower ? c->diff.low : c->diff.high, least));
 }
 
-static void tell_cost(const struct compared *c)
+static void cmd_compare_print_cost(const struct compared *c)
 {
     char text[HUMAN_LEN];
     if (c->saving == 0)
@@ -358,14 +358,14 @@ static void tell_cost(const struct compared *c)
 }
 
 /* Prints why the exit status is 3, so that a log explains it. */
-static void tell_gate(const struct compared *c, const struct failing *f, bool met)
+static void cmd_compare_print_gate(const struct compared *c, const struct failing *f, bool met)
 {
     fprintf(stderr, "footplate: --fail-on %s:%g%%: %s: ", gates[f->gate], f->share * 100,
             met ? "met" : "not met");
     if (f->gate == GATE_COST)
-        tell_cost(c);
+        cmd_compare_print_cost(c);
     else
-        tell_times(c);
+        cmd_compare_print_times(c);
     fputc('\n', stderr);
 }
 
@@ -382,7 +382,7 @@ static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_
                            asked->fail[i].gate == GATE_COST
                                ? "the machine price is not known; set it with --price"
                                : c->sentence);
-        tell_gate(c, &asked->fail[i], answer > 0);
+        cmd_compare_print_gate(c, &asked->fail[i], answer > 0);
         if (answer > 0)
             rc = EXIT_FINDINGS;
     }

@@ -235,7 +235,7 @@ static const char *const zsh_args[] = {
 
 static void zsh_put_arg(struct buf *out, const struct cmd_arg *a)
 {
-    /* A command to run takes everything behind it, options included. */
+    /* A command to run takes everything after it, options included. */
     const char *start = a->kind == ARG_COMMAND ? "(-)1" : a->repeat ? "*" : "";
     buf_printf(out, "            '%s:%s:", start, a->name);
     if (a->choices)

@@ -343,12 +343,12 @@ static void doctor_json(const struct checkup *c)
 
 /* ---- text ---- */
 
-static void doctor_text_put_title(const char *title)
+static void doctor_put_title(const char *title)
 {
     printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
 }
 
-static void doctor_text_put_gpus(const struct trial *t)
+static void doctor_put_gpus(const struct trial *t)
 {
     char bytes[HUMAN_LEN];
     for (unsigned i = 0; i < t->n_gpus; i++)
@@ -360,7 +360,7 @@ static void doctor_text_put_gpus(const struct trial *t)
 }
 
 /* The latest value of a metric, whatever the entity; NAN: not measured. */
-static double doctor_text_value_of(const struct trial *t, enum metric_id m)
+static double doctor_value_of(const struct trial *t, enum metric_id m)
 {
     for (size_t i = 0; i < t->n_probes; i++)
         for (size_t k = 0; k < t->probes[i].n_series; k++)
@@ -369,11 +369,11 @@ static double doctor_text_value_of(const struct trial *t, enum metric_id m)
     return NAN;
 }
 
-static void doctor_text_put_limits(const struct trial *t)
+static void doctor_put_limits(const struct trial *t)
 {
     char text[HUMAN_LEN];
-    const double cpu = doctor_text_value_of(t, M_CGROUP_CPU_LIMIT),
-                 mem = doctor_text_value_of(t, M_CGROUP_MEM_LIMIT);
+    const double cpu = doctor_value_of(t, M_CGROUP_CPU_LIMIT),
+                 mem = doctor_value_of(t, M_CGROUP_MEM_LIMIT);
     printf("limits    ");
     if (isnan(cpu))
         printf("no CPU limit, ");
@@ -385,7 +385,7 @@ static void doctor_text_put_limits(const struct trial *t)
         printf("%s memory (control group)\n", human_bytes(mem, text, sizeof text));
 }
 
-static void doctor_text_put_place(const char *label, const struct doctor_place *p)
+static void doctor_put_place(const char *label, const struct doctor_place *p)
 {
     char bytes[HUMAN_LEN];
     if (!p->ok)
@@ -397,7 +397,7 @@ static void doctor_text_put_place(const char *label, const struct doctor_place *
                human_bytes(p->free_bytes, bytes, sizeof bytes));
 }
 
-static void doctor_text_put_machine(const struct checkup *c)
+static void doctor_put_machine(const struct checkup *c)
 {
     const struct hostinfo *h = &c->trial.host;
     char bytes[HUMAN_LEN];
@@ -405,12 +405,12 @@ static void doctor_text_put_machine(const struct checkup *c)
     printf("CPU       %u core%s%s%s\n", h->cores, h->cores == 1 ? "" : "s",
            *h->cpu_model ? ", " : "", h->cpu_model);
     printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
-    doctor_text_put_gpus(&c->trial);
-    doctor_text_put_limits(&c->trial);
+    doctor_put_gpus(&c->trial);
+    doctor_put_limits(&c->trial);
     printf("clock     %s, %.0f ns per read\n",
            *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
-    doctor_text_put_place("runs", &c->runs);
-    doctor_text_put_place("control", &c->runtime);
+    doctor_put_place("runs", &c->runs);
+    doctor_put_place("control", &c->runtime);
     if (c->curl.code)
         printf("actions   no webhooks and no email: %s\n", c->curl.msg);
     else
@@ -426,7 +426,7 @@ static const struct table_column probe_columns[] = {
     {0},
 };
 
-static void doctor_text_put_probes(const struct checkup *c)
+static void doctor_put_probes(const struct checkup *c)
 {
     struct table t;
     table_init(&t, c->arena, probe_columns);
@@ -443,7 +443,7 @@ static void doctor_text_put_probes(const struct checkup *c)
         cell_value(&t, p->read_us / 1e6, "s");
         cell_value(&t, every_s, "s");
     }
-    doctor_text_put_title("probes");
+    doctor_put_title("probes");
     table_print(&t, stdout, 0, term_color(stdout));
 }
 
@@ -456,7 +456,7 @@ static const struct table_column value_columns[] = {
     {0},
 };
 
-static size_t doctor_text_count_of(const struct trial_probe *p, enum metric_id m)
+static size_t doctor_count_of(const struct trial_probe *p, enum metric_id m)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n_series; i++)
@@ -464,7 +464,7 @@ static size_t doctor_text_count_of(const struct trial_probe *p, enum metric_id m
     return n;
 }
 
-static bool doctor_text_is_first(const struct trial_probe *p, size_t i)
+static bool doctor_is_first(const struct trial_probe *p, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (p->series[k].metric == p->series[i].metric)
@@ -472,7 +472,7 @@ static bool doctor_text_is_first(const struct trial_probe *p, size_t i)
     return true;
 }
 
-static void doctor_text_put_values(const struct checkup *c, bool all)
+static void doctor_put_values(const struct checkup *c, bool all)
 {
     struct table t;
     table_init(&t, c->arena, value_columns);
@@ -480,20 +480,20 @@ static void doctor_text_put_values(const struct checkup *c, bool all)
         const struct trial_probe *p = &c->trial.probes[i];
         for (size_t k = 0; k < p->n_series; k++) {
             const struct metric *m = &metrics[p->series[k].metric];
-            if (!all && !doctor_text_is_first(p, k))
+            if (!all && !doctor_is_first(p, k))
                 continue;
             table_cell(&t, "%s", m->name);
-            table_cell(&t, "%zu", all ? 1 : doctor_text_count_of(p, p->series[k].metric));
+            table_cell(&t, "%zu", all ? 1 : doctor_count_of(p, p->series[k].metric));
             table_cell(&t, "%s", p->series[k].entity);
             cell_value(&t, p->series[k].value, unit_name(m->unit));
             table_cell(&t, "%s", m->title);
         }
     }
-    doctor_text_put_title("available metrics");
+    doctor_put_title("available metrics");
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
-static void doctor_text_put_losses(const struct checkup *c)
+static void doctor_put_losses(const struct checkup *c)
 {
     bool some = false;
     char what[ENTITY_LEN];
@@ -502,7 +502,7 @@ static void doctor_text_put_losses(const struct checkup *c)
         for (size_t k = 0; k < p->n_losses; k++) {
             const struct loss *l = &p->losses[k];
             if (!some)
-                doctor_text_put_title("not available");
+                doctor_put_title("not available");
             some = true;
             printf("%s: %s\n", text_safe(c->arena, loss_what(l, what)),
                    text_safe(c->arena, loss_why(l)));
@@ -512,10 +512,10 @@ static void doctor_text_put_losses(const struct checkup *c)
 
 static void doctor_text(const struct checkup *c, bool all)
 {
-    doctor_text_put_machine(c);
-    doctor_text_put_probes(c);
-    doctor_text_put_values(c, all);
-    doctor_text_put_losses(c);
+    doctor_put_machine(c);
+    doctor_put_probes(c);
+    doctor_put_values(c, all);
+    doctor_put_losses(c);
 }
 
 /* ---- the command ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_events.c - everything that the job said, summed up by process, track and name. */
+/* cmd_events.c - all recorded events, summed by process, track and name. */
 #include <stdio.h>
 
 #include "base/human.h"

@@ -50,7 +50,7 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-/* ---- what is asked for ---- */
+/* ---- options ---- */
 
 static int choose_what(const struct cmd_args *args, const struct export_format *f,
                        enum export_what *out, struct err *e)

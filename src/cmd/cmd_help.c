@@ -120,7 +120,7 @@ static size_t help_width(FILE *to)
 }
 
 /* Words from `column` on, broken before the right edge; ends with a new line. `at` is where the
- * cursor stands now. */
+ * cursor is now. */
 static void put_wrapped(FILE *to, const char *text, size_t at, size_t column)
 {
     const size_t width = help_width(to);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/json_write.h"
@@ -117,7 +116,7 @@ static void put_amount(struct buf *out, const struct import_result *r)
                    readings == 1 ? "" : "s");
 }
 
-static void import_print_put_losses(struct buf *out, const struct import_result *r)
+static void import_put_losses(struct buf *out, const struct import_result *r)
 {
     for (enum import_count c = 0; c < IMPORTED_N; c++)
         if (c != IMPORTED_KEPT && c != IMPORTED_READINGS && r->count[c])
@@ -157,7 +156,7 @@ static void put_files(struct buf *out, const struct run_import *m)
         buf_printf(out, "  and %zu more file%s\n", more, more == 1 ? "" : "s");
 }
 
-/* What nobody misses is only counted. */
+/* Skipped files that are not traces are only counted. */
 static void put_skipped(struct buf *out, const struct run_import *m)
 {
     size_t n = 0, named = 0;
@@ -202,7 +201,7 @@ static void import_print_text(struct buf *out, const struct run_import *m, const
         put_files(out, m);
         put_skipped(out, m);
     }
-    import_print_put_losses(out, r);
+    import_put_losses(out, r);
     if (m->from->single && m->parts[0].got.garbage)
         buf_printf(out, "  ignored bytes after the gzip data\n");
 }
@@ -211,9 +210,8 @@ static void import_print_text(struct buf *out, const struct run_import *m, const
 
 enum { O_FORMAT, O_OUTPUT, O_DIR, O_JSON };
 enum {
-    LARGE = 2 << 20,       /* bytes of a block that is given back as soon as it is freed */
-    HEAP_FIRST = 12 << 20, /* bytes that the heap begins with */
-    HUGE_PAGE = 2 << 20,
+    LARGE = 2 << 20,      /* bytes of a block that is mapped by itself */
+    HEAP_MOST = 16 << 20, /* free bytes that the heap keeps */
 };
 
 #define IMPORTER(id) #id,
@@ -319,29 +317,20 @@ static int import_folder(const struct cmd_args *a, const struct run_place *p, st
     return rc;
 }
 
-/* Storing takes and frees the same few large blocks again and again. Left alone, the allocator maps
- * them anew each time, and every page of them costs a fault. The heap begins with a stretch that
- * the kernel may back with huge pages, one fault where small ones take 512. What lies before the
- * first of them is held, for the caller to free, so that nobody touches it. */
-static void *keep_memory(void)
+/* Storing allocates and frees the same few large blocks again and again. By default the allocator
+ * maps them anew each time, and every page of them costs a fault. Measured: 3 % of the CPU time of
+ * an import of 150 MB. */
+static void cmd_import_tune_malloc(void)
 {
-    (void)mallopt(M_TRIM_THRESHOLD, HEAP_FIRST + 2 * LARGE);
-    (void)mallopt(M_MMAP_THRESHOLD, 2 * HEAP_FIRST);
-    void *heap = xmalloc(HEAP_FIRST);
-    const uintptr_t from = ((uintptr_t)heap + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
-    const size_t gap = from - (uintptr_t)heap;
-    (void)madvise((void *)from, HEAP_FIRST - HUGE_PAGE, MADV_HUGEPAGE);
-    free(heap);
-    void *before = xmalloc(gap + 1);
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_MOST);
     (void)mallopt(M_MMAP_THRESHOLD, LARGE);
-    return before;
 }
 
 static int cmd_import_run(const struct cmd_args *a, struct err *e)
 {
     struct run_place p;
     struct folder from;
-    void *before = keep_memory();
+    cmd_import_tune_malloc();
     int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
     if (rc == 0)
         rc = folder_open(&from, a->arg[0], format_of(a), e);
@@ -350,7 +339,6 @@ static int cmd_import_run(const struct cmd_args *a, struct err *e)
         rc = import_folder(a, &p, &from, e);
         folder_close(&from);
     }
-    free(before);
     if (rc != 0)
         interrupted_end();
     return rc;

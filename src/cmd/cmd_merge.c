@@ -72,7 +72,7 @@ static int64_t first_number(const struct rank_steps *ranks, size_t n, int64_t at
     return first;
 }
 
-/* The first step that all have, from the one asked for on. */
+/* The first step that all have, from the requested one on. */
 static int align(struct cmd_merge_source *v, size_t n, int64_t from, struct arena *a, struct err *e)
 {
     struct rank_steps **ranks = arena_array(a, struct rank_steps *, n);

@@ -96,7 +96,7 @@ static void row_cells(struct table *t, const struct op_row *r, bool launched, bo
     if (r->calls || !r->phase)
         table_cell(t, "%s", human_count(r->calls, text, sizeof text));
     else
-        table_cell(t, "-"); /* who looks now and then counts none */
+        table_cell(t, "-"); /* a sampling profiler counts no calls */
     duration_cell(t, ns_to_s(r->self_ns));
     table_cell(t, "%.1f %%", 100 * r->share);
     duration_cell(t, ns_to_s(r->total_ns));
@@ -113,7 +113,7 @@ static void row_cells(struct table *t, const struct op_row *r, bool launched, bo
 static const char *cmd_ops_seconds_of(const struct op_row *r)
 {
     if (r->calls == 0 && strcmp(r->timer, "default") == 0)
-        return "sampled"; /* who looks now and then counts no calls */
+        return "sampled"; /* a sampling profiler counts no calls */
     return function_timer_is_clock(r->timer) ? NULL : r->timer;
 }
 

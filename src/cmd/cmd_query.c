@@ -201,7 +201,7 @@ static void query_chart_put_series(struct table *t, const struct query_view *v,
     table_rest(t, "%s", "");
 }
 
-/* What a full column stands for, once per metric; the series are sorted by node first. */
+/* The value of a full column, once per metric; the series are sorted by node first. */
 static void query_chart_print_tops(const struct query_view *v)
 {
     char text[HUMAN_LEN];

@@ -26,7 +26,7 @@ enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
 
 /* "label       value", the values under each other. */
 __attribute__((format(printf, 3, 4))) static void
-show_text_put_line(const struct show *s, const char *label, const char *fmt, ...)
+show_put_line(const struct show *s, const char *label, const char *fmt, ...)
 {
     char text[4096];
     va_list ap;
@@ -36,7 +36,7 @@ show_text_put_line(const struct show *s, const char *label, const char *fmt, ...
     printf("%-*s%s\n", LABEL, label, text_safe(s->arena, text));
 }
 
-static void show_text_put_title(const char *title)
+static void show_put_title(const char *title)
 {
     printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
 }
@@ -51,27 +51,26 @@ static const char *why_of(const struct show *s)
     return "";
 }
 
-static void show_text_put_status(const struct show *s)
+static void show_put_status(const struct show *s)
 {
     const struct run_info *info = s->info;
     const char *exit =
         info->exit_status > 0 ? arena_printf(s->arena, ", exit status %d", info->exit_status) : "";
-    show_text_put_line(s, "status", "%s%s%s", run_status_name(info->status), why_of(s), exit);
+    show_put_line(s, "status", "%s%s%s", run_status_name(info->status), why_of(s), exit);
 }
 
-static void show_text_put_times(const struct show *s)
+static void show_put_times(const struct show *s)
 {
     const struct run_info *info = s->info;
     char start[64], end[64], took[HUMAN_LEN], age[HUMAN_LEN];
     const double ago_s = (double)(clock_wall().ns - info->end.ns) / (double)NS_PER_S;
-    show_text_put_line(s, "started", "%s", wall_text(info->start, start, sizeof start));
+    show_put_line(s, "started", "%s", wall_text(info->start, start, sizeof start));
     if (info->status == RUN_RUNNING)
-        show_text_put_line(s, "updated", "%s", human_age(ago_s, age, sizeof age));
+        show_put_line(s, "updated", "%s", human_age(ago_s, age, sizeof age));
     else
-        show_text_put_line(s, "ended", "%s",
-                           wall_text_beside(info->end, info->start, end, sizeof end));
-    show_text_put_line(s, "duration", "%s",
-                       human_value(runview_duration_s(info), "s", took, sizeof took));
+        show_put_line(s, "ended", "%s", wall_text_beside(info->end, info->start, end, sizeof end));
+    show_put_line(s, "duration", "%s",
+                  human_value(runview_duration_s(info), "s", took, sizeof took));
 }
 
 /* What the machines cost, when that is known. */
@@ -81,26 +80,25 @@ static void put_price(const struct show *s)
     const char *machine = pricing_machine(s->info);
     char money[HUMAN_LEN];
     if (!isnan(cost))
-        show_text_put_line(s, "cost", "%s, at %g %s per hour%s%s",
-                           human_price(cost, pricing_currency(s->info), money, sizeof money),
-                           per_hour, pricing_currency(s->info), *machine ? " for " : "", machine);
+        show_put_line(s, "cost", "%s, at %g %s per hour%s%s",
+                      human_price(cost, pricing_currency(s->info), money, sizeof money), per_hour,
+                      pricing_currency(s->info), *machine ? " for " : "", machine);
 }
 
-static void show_text_put_head(const struct show *s)
+static void show_put_head(const struct show *s)
 {
     const struct run_info *info = s->info;
-    show_text_put_line(s, "run", "%s", info->name);
-    show_text_put_line(s, "folder", "%s", info->path);
-    show_text_put_status(s);
-    show_text_put_line(s, "command", "%s", runview_command(info, s->arena));
+    show_put_line(s, "run", "%s", info->name);
+    show_put_line(s, "folder", "%s", info->path);
+    show_put_status(s);
+    show_put_line(s, "command", "%s", runview_command(info, s->arena));
     if (info->directory && *info->directory)
-        show_text_put_line(s, "in", "%s%s%s", info->directory,
-                           info->git_commit && *info->git_commit ? ", git commit " : "",
-                           info->git_commit ? info->git_commit : "");
+        show_put_line(s, "in", "%s%s%s", info->directory,
+                      info->git_commit && *info->git_commit ? ", git commit " : "",
+                      info->git_commit ? info->git_commit : "");
     for (size_t i = 0; i < info->n_labels; i++)
-        show_text_put_line(s, i ? "" : "labels", "%s=%s", info->labels[i].key,
-                           info->labels[i].value);
-    show_text_put_times(s);
+        show_put_line(s, i ? "" : "labels", "%s=%s", info->labels[i].key, info->labels[i].value);
+    show_put_times(s);
     put_price(s);
 }
 
@@ -120,7 +118,7 @@ static const char *gpu_text(const struct show *s, const struct node_info *n)
                         human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes));
 }
 
-/* What is known of it: traces of others tell little. */
+/* What is known of it: imported traces have little. */
 static const char *machine_text(const struct show *s, const struct node_info *n)
 {
     char bytes[HUMAN_LEN];
@@ -144,28 +142,28 @@ static const char *place_text(const struct show *s, const struct node_info *n)
                : arena_printf(s->arena, ", rank %" PRId64 " of %" PRId64, n->rank, n->world_size);
 }
 
-static void show_text_put_node(const struct show *s, const struct node_view *v)
+static void show_put_node(const struct show *s, const struct node_view *v)
 {
     const struct node_info *n = v->last;
     char text[HUMAN_LEN];
-    show_text_put_line(s, "node", "%s%s", n->id, machine_text(s, n));
+    show_put_line(s, "node", "%s%s", n->id, machine_text(s, n));
     if (n->gpus_known)
-        show_text_put_line(s, "", "%s", gpu_text(s, n));
+        show_put_line(s, "", "%s", gpu_text(s, n));
     if (n->launcher && *n->launcher)
-        show_text_put_line(s, "", "started by %s%s", n->launcher, place_text(s, n));
+        show_put_line(s, "", "started by %s%s", n->launcher, place_text(s, n));
     for (size_t i = 0; v->sessions > 1 && i < v->sessions; i++)
-        show_text_put_line(s, "", "session %u: %s%s%s, began %s", v->first[i].session,
-                           run_status_name(v->first[i].status), *v->first[i].why ? ", " : "",
-                           v->first[i].why,
-                           wall_text_beside(v->first[i].start, s->info->start, text, sizeof text));
+        show_put_line(s, "", "session %u: %s%s%s, began %s", v->first[i].session,
+                      run_status_name(v->first[i].status), *v->first[i].why ? ", " : "",
+                      v->first[i].why,
+                      wall_text_beside(v->first[i].start, s->info->start, text, sizeof text));
 }
 
-static void show_text_put_nodes(const struct show *s)
+static void show_put_nodes(const struct show *s)
 {
     struct node_view *v;
     const size_t n = runview_nodes(s->info, s->arena, &v);
     for (size_t i = 0; i < n; i++)
-        show_text_put_node(s, &v[i]);
+        show_put_node(s, &v[i]);
 }
 
 /* ---- what was recorded and what that cost ---- */
@@ -176,20 +174,20 @@ static void put_recorded(const struct show *s)
     const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
     if (interval_s > 0)
         human_value(interval_s, "s", every, sizeof every);
-    show_text_put_line(
-        s, "recorded", "%s%s%s%s reading%s, %s on disk", interval_s > 0 ? "every " : "",
-        interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
-        human_count(s->size.samples, samples, sizeof samples), s->size.samples == 1 ? "" : "s",
-        human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
+    show_put_line(s, "recorded", "%s%s%s%s reading%s, %s on disk", interval_s > 0 ? "every " : "",
+                  interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
+                  human_count(s->size.samples, samples, sizeof samples),
+                  s->size.samples == 1 ? "" : "s",
+                  human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
 }
 
-static void show_text_put_cost(const struct show *s)
+static void show_put_cost(const struct show *s)
 {
     char bytes[HUMAN_LEN];
     const double written = runview_bytes_written(s->info);
     human_bytes(written, bytes, sizeof bytes);
-    show_text_put_line(s, "overhead", "%s%s%s", runview_cost_text(s->info, s->arena),
-                       isnan(written) ? "" : ", disk writes ", isnan(written) ? "" : bytes);
+    show_put_line(s, "overhead", "%s%s%s", runview_cost_text(s->info, s->arena),
+                  isnan(written) ? "" : ", disk writes ", isnan(written) ? "" : bytes);
 }
 
 /* ---- phases and steps ---- */
@@ -210,7 +208,7 @@ struct mode_steps {
     double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
 };
 
-static struct mode_steps show_text_steps_of(const struct show *s, enum event_mode mode)
+static struct mode_steps show_steps_of(const struct show *s, enum event_mode mode)
 {
     struct mode_steps x = {0};
     for (size_t i = 0; i < s->n_ranks; i++) {
@@ -230,28 +228,28 @@ static struct mode_steps show_text_steps_of(const struct show *s, enum event_mod
 }
 
 /* "1 000 train on each of 2 ranks, p50 12.3 ms, p95 14.1 ms". */
-static void show_text_put_steps(const struct show *s, enum event_mode mode)
+static void show_put_steps(const struct show *s, enum event_mode mode)
 {
-    const struct mode_steps x = show_text_steps_of(s, mode);
+    const struct mode_steps x = show_steps_of(s, mode);
     char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN], rate[HUMAN_LEN];
     if (x.ranks == 0)
         return;
-    show_text_put_line(s, "step duration", "%s %s%s, p50 %s, p95 %s%s",
-                       human_count(x.best.count, count, sizeof count), mode_name(mode),
-                       x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
-                       human_value(x.best.p50_s, "s", p50, sizeof p50),
-                       human_value(x.best.p95_s, "s", p95, sizeof p95),
-                       mode == MODE_TRAIN || isnan(x.steady)
-                           ? ""
-                           : arena_printf(s->arena, ", %s",
-                                          human_value(x.steady, "samples/s", rate, sizeof rate)));
+    show_put_line(s, "step duration", "%s %s%s, p50 %s, p95 %s%s",
+                  human_count(x.best.count, count, sizeof count), mode_name(mode),
+                  x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
+                  human_value(x.best.p50_s, "s", p50, sizeof p50),
+                  human_value(x.best.p95_s, "s", p95, sizeof p95),
+                  mode == MODE_TRAIN || isnan(x.steady)
+                      ? ""
+                      : arena_printf(s->arena, ", %s",
+                                     human_value(x.steady, "samples/s", rate, sizeof rate)));
 }
 
-static void show_text_put_phases(const struct show *s)
+static void show_put_phases(const struct show *s)
 {
     struct table t;
     double pct[PHASE_N];
-    show_text_put_title("phases");
+    show_put_title("phases");
     if (s->no_steps) {
         puts(text_safe(s->arena, steps_none_text(s->info, s->no_steps, s->arena)));
         return;
@@ -267,14 +265,14 @@ static void show_text_put_phases(const struct show *s)
     }
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
     for (enum event_mode m = 0; m < MODE_N; m++)
-        show_text_put_steps(s, m);
+        show_put_steps(s, m);
 }
 
 /* ---- the training loop ---- */
 
 /* What one iteration is spent on, as one clock saw it: "forward 7.69 ms, backward 17.7 ms". */
-static void show_text_put_clock(const struct show *s, const struct step_stats *x, const char *label,
-                                const double *part_s, double between_s)
+static void show_put_clock(const struct show *s, const struct step_stats *x, const char *label,
+                           const double *part_s, double between_s)
 {
     const char *text = "";
     char took[HUMAN_LEN];
@@ -286,10 +284,10 @@ static void show_text_put_clock(const struct show *s, const struct step_stats *x
                                 human_value(v, "s", took, sizeof took));
     }
     if (*text)
-        show_text_put_line(s, "", "%s: %s", label, text);
+        show_put_line(s, "", "%s: %s", label, text);
 }
 
-static void show_text_put_iteration(const struct show *s, const struct mode_steps *x)
+static void show_put_iteration(const struct show *s, const struct mode_steps *x)
 {
     const struct step_stats *b = &x->best;
     char p50[HUMAN_LEN], p95[HUMAN_LEN], n[HUMAN_LEN];
@@ -303,15 +301,14 @@ static void show_text_put_iteration(const struct show *s, const struct mode_step
                                                        b->disturbed)
                                         : "")
             : "";
-    show_text_put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
-                       human_value(b->iteration_p50_s, "s", p50, sizeof p50),
-                       human_value(b->iteration_p95_s, "s", p95, sizeof p95),
-                       human_count(b->iterations, n, sizeof n), left_out);
+    show_put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
+                  human_value(b->iteration_p50_s, "s", p50, sizeof p50),
+                  human_value(b->iteration_p95_s, "s", p95, sizeof p95),
+                  human_count(b->iterations, n, sizeof n), left_out);
     if (steps_has_clock(b, CLOCK_GPU))
-        show_text_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_GPU, s->arena), b->gpu_part_s,
-                            NAN);
-    show_text_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_HOST, s->arena), b->host_part_s,
-                        b->between_s);
+        show_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_GPU, s->arena), b->gpu_part_s, NAN);
+    show_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_HOST, s->arena), b->host_part_s,
+                   b->between_s);
 }
 
 static void put_throughput(const struct show *s, const struct mode_steps *x)
@@ -319,40 +316,40 @@ static void put_throughput(const struct show *s, const struct mode_steps *x)
     char steady[HUMAN_LEN], overall[HUMAN_LEN];
     if (isnan(x->steady))
         return;
-    show_text_put_line(
-        s, "throughput", "%s steady%s%s",
-        human_value(x->steady, "samples/s", steady, sizeof steady),
-        x->overall > 0 ? arena_printf(s->arena, ", %s overall",
-                                      human_value(x->overall, "", overall, sizeof overall))
-                       : "",
-        x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "");
+    show_put_line(s, "throughput", "%s steady%s%s",
+                  human_value(x->steady, "samples/s", steady, sizeof steady),
+                  x->overall > 0
+                      ? arena_printf(s->arena, ", %s overall",
+                                     human_value(x->overall, "", overall, sizeof overall))
+                      : "",
+                  x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "");
 }
 
-static void show_text_put_gpu(const struct show *s)
+static void show_put_gpu(const struct show *s)
 {
     const struct gpu_view *g = &s->gpu;
     if (g->x.n_used == 0)
         return;
-    show_text_put_line(s, "GPU", "%s", gpuview_activity(g, g->use));
-    show_text_put_line(s, "compute", "%s", gpuview_compute(g));
-    show_text_put_line(s, "power", "%s", gpuview_power(g));
-    show_text_put_line(s, "clock", "%s", gpuview_clock(g, g->use));
+    show_put_line(s, "GPU", "%s", gpuview_activity(g, g->use));
+    show_put_line(s, "compute", "%s", gpuview_compute(g));
+    show_put_line(s, "power", "%s", gpuview_power(g));
+    show_put_line(s, "clock", "%s", gpuview_clock(g, g->use));
 }
 
 static void put_loop(const struct show *s)
 {
-    const struct mode_steps x = show_text_steps_of(s, MODE_TRAIN);
+    const struct mode_steps x = show_steps_of(s, MODE_TRAIN);
     if (x.ranks == 0)
         return;
     const struct loop_window *w = &s->gpu.x.window;
     char took[HUMAN_LEN];
-    show_text_put_title(
+    show_put_title(
         arena_printf(s->arena, "training loop (%s%s)",
                      human_value(wall_span_s(w->from, w->to), "s", took, sizeof took),
                      w->steady && s->phases.loop_start.ns < w->from.ns ? " after warm-up" : ""));
-    show_text_put_iteration(s, &x);
+    show_put_iteration(s, &x);
     put_throughput(s, &x);
-    show_text_put_gpu(s);
+    show_put_gpu(s);
 }
 
 /* What the loop says, where there is none; and what only the whole job has. */
@@ -361,14 +358,14 @@ static void put_job(const struct show *s)
     const struct gpu_view *g = &s->gpu;
     if (g->x.n_used == 0)
         return;
-    show_text_put_title("GPUs, whole job");
+    show_put_title("GPUs, whole job");
     if (g->loop)
-        show_text_put_line(s, "GPU", "%s", gpuview_activity(g, &g->x.job));
+        show_put_line(s, "GPU", "%s", gpuview_activity(g, &g->x.job));
     else
-        show_text_put_gpu(s);
+        show_put_gpu(s);
     if (!isnan(g->x.job.energy_j))
-        show_text_put_line(s, "energy", "%s", joules_text(s->arena, g->x.job.energy_j));
-    show_text_put_line(s, "memory", "%s", gpuview_memory(g));
+        show_put_line(s, "energy", "%s", joules_text(s->arena, g->x.job.energy_j));
+    show_put_line(s, "memory", "%s", gpuview_memory(g));
 }
 
 /* ---- utilization ---- */
@@ -423,7 +420,7 @@ static void put_utilization(const struct show *s)
         for (size_t k = 0; k < COUNT_OF(v); k++)
             cell_value(&t, v[k], l->unit);
     }
-    show_text_put_title("utilization, whole job");
+    show_put_title("utilization, whole job");
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
@@ -455,7 +452,7 @@ static const char *mark_text(const struct show *s, const struct mark *m)
                         m->number);
 }
 
-static void show_text_put_marks(const struct show *s)
+static void show_put_marks(const struct show *s)
 {
     size_t news = 0;
     for (size_t i = 0; i < s->n_marks; i++) {
@@ -463,12 +460,11 @@ static void show_text_put_marks(const struct show *s)
         if (!is_news(m->mark.id) || ++news > MARKS_MOST)
             continue;
         if (news == 1)
-            show_text_put_title("events");
+            show_put_title("events");
         const double at_s = (double)(m->at.ns - s->info->start.ns) / (double)NS_PER_S;
         char after[HUMAN_LEN];
-        show_text_put_line(s,
-                           arena_printf(s->arena, "+%s", duration_text(at_s, after, sizeof after)),
-                           "%s  %s", m->node, mark_text(s, &m->mark));
+        show_put_line(s, arena_printf(s->arena, "+%s", duration_text(at_s, after, sizeof after)),
+                      "%s  %s", m->node, mark_text(s, &m->mark));
     }
     if (news > MARKS_MOST)
         printf("and %zu more; use --json to list all\n", news - MARKS_MOST);
@@ -482,7 +478,7 @@ struct loss_group {
 };
 
 /* A missing GPU is printed once, beside the node; a machine without swap has lost nothing. */
-static bool show_text_is_told(const struct show *s, const struct run_loss *l)
+static bool show_is_told(const struct show *s, const struct run_loss *l)
 {
     if (loss_is_no_news(&l->loss))
         return true;
@@ -499,7 +495,7 @@ static size_t group_losses(const struct show *s, struct loss_group *v)
     size_t n = 0;
     for (size_t i = 0; i < s->losses.n; i++) {
         const struct loss *l = &s->losses.v[i].loss;
-        if (show_text_is_told(s, &s->losses.v[i]))
+        if (show_is_told(s, &s->losses.v[i]))
             continue;
         size_t k = 0;
         while (k < n && (v[k].first->id != l->id || strcmp(v[k].first->why, l->why) != 0))
@@ -522,13 +518,13 @@ static void put_loss(const struct show *s, const struct loss_group *g)
            text_safe(s->arena, loss_why(l)), times);
 }
 
-static void show_text_put_losses(const struct show *s)
+static void show_put_losses(const struct show *s)
 {
     struct loss_group *v = arena_array(s->arena, struct loss_group, s->losses.n + 1);
     const size_t n = group_losses(s, v);
     if (n == 0)
         return;
-    show_text_put_title("not measured or lost");
+    show_put_title("not measured or lost");
     for (size_t i = 0; i < n && i < LOSSES_MOST; i++)
         put_loss(s, &v[i]);
     if (n > LOSSES_MOST)
@@ -537,16 +533,16 @@ static void show_text_put_losses(const struct show *s)
 
 static void show_text(const struct show *s)
 {
-    show_text_put_head(s);
-    show_text_put_nodes(s);
+    show_put_head(s);
+    show_put_nodes(s);
     put_recorded(s);
-    show_text_put_cost(s);
+    show_put_cost(s);
     put_loop(s);
-    show_text_put_phases(s);
+    show_put_phases(s);
     put_job(s);
     put_utilization(s);
-    show_text_put_marks(s);
-    show_text_put_losses(s);
+    show_put_marks(s);
+    show_put_losses(s);
 }
 
 /* ---- the command ---- */

@@ -53,7 +53,7 @@ static int cmd_stats_read_window(struct run *r, const struct cmd_args *args, wal
     return rc;
 }
 
-/* Where there are no training steps there is no loop; who asked for nothing else hears why. */
+/* Without training steps there is no loop; if only the loop is requested, that is an error. */
 static int read_loop(struct run *r, const struct cmd_args *args, bool only, struct arena *a,
                      struct stats *out, struct err *e)
 {

@@ -157,7 +157,7 @@ static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a
     return c->on_run ? main_on_run(c, dir, &args, e) : c->run(&args, e);
 }
 
-/* A failed write leaves no errno behind, only the mark on the stream: writing once more brings the
+/* A failed write leaves no errno, only the mark on the stream: writing once more brings the
  * cause back. */
 static int write_errno(void)
 {
@@ -168,7 +168,8 @@ static int write_errno(void)
     return errno;
 }
 
-/* A full disk must not look like success. status: of the command; when it failed, it has said why.
+/* A full disk must not look like success. status: of the command; when it failed, its error was
+ * printed.
  */
 static int close_stdout(int status)
 {

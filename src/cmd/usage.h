@@ -16,7 +16,7 @@ void usage_overview(FILE *to);
 /* One command: usage, arguments, options, paragraphs, examples. */
 void usage_command(FILE *to, const struct cmd *c);
 
-/* The pieces, for the man page too. */
+/* The parts, for the man page too. */
 /* "footplate show [options] RUN" */
 void usage_line(struct buf *out, const struct cmd *c);
 /* "-n, --points N" */

@@ -14,7 +14,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Exactly n digits at *p, moved behind them; -1 when they are not there. */
+/* Exactly n digits at *p, moved past them; -1 when they are not there. */
 static int window_take_digits(const char **p, int n)
 {
     int v = 0;
@@ -34,7 +34,7 @@ static bool take_char(const char **p, const char *any)
     return true;
 }
 
-/* ".125" in ns; digits behind the ninth are dropped. */
+/* ".125" in ns; digits after the ninth are dropped. */
 static bool take_fraction(const char **p, int64_t *ns)
 {
     *ns = 0;

@@ -17,8 +17,8 @@
 /* ---- cost ---- */
 
 /* Every session of every node at the price of its machine. */
-static double compare_sides_cost_of(const struct compare_ask *ask, int side,
-                                    const struct run_info *info, struct arena *a)
+static double sides_cost_of(const struct compare_ask *ask, int side, const struct run_info *info,
+                            struct arena *a)
 {
     const struct pricing p = {.table = ask->table,
                               .price_per_hour = ask->side[side].price_per_hour};
@@ -31,7 +31,7 @@ static double compare_sides_cost_of(const struct compare_ask *ask, int side,
 }
 
 /* Of one machine, when all cost the same. */
-static double compare_sides_price_of(const struct side_reading *s)
+static double sides_price_of(const struct side_reading *s)
 {
     double price = NAN;
     bool some = false;
@@ -46,8 +46,8 @@ static double compare_sides_price_of(const struct side_reading *s)
     return price;
 }
 
-/* As it is shown: to the cent, below 1 to a hundredth of it. What is saved is told of these
- * numbers, so that whoever reads them can work it out. */
+/* As it is shown: to the cent, below 1 to a hundredth of it. The saving is computed from these
+ * numbers, so that readers get the same result. */
 static double as_shown(double cost)
 {
     const double parts = cost < 1 ? 1e4 : 1e2;
@@ -80,7 +80,7 @@ static void fill_run(struct comparing *c, int side, const struct compare_reading
         .status = i->status,
         .start = i->start,
         .duration_s = runview_duration_s(i),
-        .cost = compare_sides_cost_of(c->ask, side, i, c->scratch),
+        .cost = sides_cost_of(c->ask, side, i, c->scratch),
         .machines = r->checked.n_nodes,
         .gpus = runview_gpus(i),
         .ranks = r->steps.ranks,
@@ -116,7 +116,7 @@ static void fill_side(struct comparing *c, int side)
         out->cost += r->cost / (double)in->n;
     }
     out->name = names_of(out, c->arena);
-    out->price_per_hour = compare_sides_price_of(in);
+    out->price_per_hour = sides_price_of(in);
     if (side == COMPARE_A)
         c->out->currency = arena_strdup(c->arena, currency_of(in));
 }
@@ -144,14 +144,14 @@ static const char *cpu_of(const struct node_info *n, struct arena *a)
                         *n->cpu_model ? " of " : "", n->cpu_model);
 }
 
-static const char *compare_sides_memory_of(const struct node_info *n, struct arena *a)
+static const char *sides_memory_of(const struct node_info *n, struct arena *a)
 {
     /* The kernel keeps a part for itself that changes from boot to boot: whole GiB. */
     const double gib = (double)n->memory_bytes / (double)(1 << 30);
     return gib > 0 ? arena_printf(a, "%.0f GiB of memory", gib) : "";
 }
 
-static const char *compare_sides_gpus_of(const struct node_info *n, struct arena *a)
+static const char *sides_gpus_of(const struct node_info *n, struct arena *a)
 {
     if (n->n_gpus == 0)
         return n->cores ? "no GPU" : ""; /* traces of a framework know nothing of the machine */
@@ -161,8 +161,8 @@ static const char *compare_sides_gpus_of(const struct node_info *n, struct arena
 }
 
 /* Where its machines differ, two of the kinds. */
-static const char *compare_sides_of_side(const struct side_reading *s, describe_node *describe,
-                                         struct arena *a)
+static const char *sides_of_side(const struct side_reading *s, describe_node *describe,
+                                 struct arena *a)
 {
     const char *text = NULL;
     for (size_t i = 0; i < s->n; i++)
@@ -191,22 +191,22 @@ static const char *machines_text(double n, struct arena *a)
 
 static void fill_hardware(struct comparing *c)
 {
-    static describe_node *const all[] = {cpu_of, compare_sides_gpus_of, compare_sides_memory_of};
+    static describe_node *const all[] = {cpu_of, sides_gpus_of, sides_memory_of};
     const struct compared_side *a = &c->out->side[COMPARE_A], *b = &c->out->side[COMPARE_B];
     if (a->machines != b->machines)
         differ(c,
                arena_printf(c->arena, "A has %s, B has %s", machines_text(a->machines, c->scratch),
                             machines_text(b->machines, c->scratch)));
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        const char *x = compare_sides_of_side(&c->side[COMPARE_A], all[i], c->scratch),
-                   *y = compare_sides_of_side(&c->side[COMPARE_B], all[i], c->scratch);
+        const char *x = sides_of_side(&c->side[COMPARE_A], all[i], c->scratch),
+                   *y = sides_of_side(&c->side[COMPARE_B], all[i], c->scratch);
         if (*x && *y && strcmp(x, y) != 0)
             differ(c, arena_printf(c->arena, "the nodes of A have %s, those of B %s", x, y));
     }
     c->out->same_hardware = c->out->n_hardware == 0;
 }
 
-void compare_sides(struct comparing *c)
+static void compare_sides(struct comparing *c)
 {
     for (int s = 0; s < COMPARE_SIDES; s++)
         fill_side(c, s);
@@ -245,7 +245,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* All that occur, each once, in order; NULL where one is not known. */
-static const char *compare_changes_together(const char **v, size_t n, struct arena *a)
+static const char *changes_together(const char **v, size_t n, struct arena *a)
 {
     const char *text = NULL;
     for (size_t i = 0; i < n; i++)
@@ -258,17 +258,16 @@ static const char *compare_changes_together(const char **v, size_t n, struct are
     return text;
 }
 
-static const char *compare_changes_machine_of(const struct run_info *info, bool brief,
-                                              struct arena *a)
+static const char *changes_machine_of(const struct run_info *info, bool brief, struct arena *a)
 {
     const char **v = arena_array(a, const char *, info->n_nodes + 1);
     (void)brief;
     for (size_t i = 0; i < info->n_nodes; i++)
         v[i] = info->nodes[i].machine && *info->nodes[i].machine ? info->nodes[i].machine : NULL;
-    return compare_changes_together(v, info->n_nodes, a);
+    return changes_together(v, info->n_nodes, a);
 }
 
-static const char *compare_changes_gpus_of(const struct run_info *info, bool brief, struct arena *a)
+static const char *changes_gpus_of(const struct run_info *info, bool brief, struct arena *a)
 {
     (void)brief;
     for (size_t i = 0; i < info->n_nodes; i++)
@@ -287,14 +286,14 @@ static const char *nodes_of(const struct run_info *info, bool brief, struct aren
     return n ? arena_printf(a, "%zu", n) : NULL;
 }
 
-static const char *compare_changes_of_side(const struct comparing *c, int side,
-                                           describe_run *describe, bool brief)
+static const char *changes_of_side(const struct comparing *c, int side, describe_run *describe,
+                                   bool brief)
 {
     const struct side_reading *s = &c->side[side];
     const char **v = arena_array(c->scratch, const char *, s->n + 1);
     for (size_t i = 0; i < s->n; i++)
         v[i] = describe(s->v[i].info, brief, c->scratch);
-    return compare_changes_together(v, s->n, c->scratch);
+    return changes_together(v, s->n, c->scratch);
 }
 
 static void compare_changes(struct comparing *c)
@@ -306,26 +305,25 @@ static void compare_changes(struct comparing *c)
     } all[] = {
         {"command", command_of, true},
         {"commit", commit_of, false},
-        {"machine type", compare_changes_machine_of, false},
+        {"machine type", changes_machine_of, false},
         {"nodes", nodes_of, false},
-        {"GPUs", compare_changes_gpus_of, false},
+        {"GPUs", changes_gpus_of, false},
     };
     struct compared *o = c->out;
     o->differences = arena_array(c->arena, struct compared_difference, CHANGES_MOST);
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        const char *x = compare_changes_of_side(c, COMPARE_A, all[i].describe, false),
-                   *y = compare_changes_of_side(c, COMPARE_B, all[i].describe, false);
+        const char *x = changes_of_side(c, COMPARE_A, all[i].describe, false),
+                   *y = changes_of_side(c, COMPARE_B, all[i].describe, false);
         if (!x || !y || strcmp(x, y) == 0)
             continue;
         o->differences[o->n_differences++] = (struct compared_difference){
             .what = all[i].what,
             .v = {arena_strdup(c->arena, x), arena_strdup(c->arena, y)},
-            .text =
-                all[i].long_text
-                    ? all[i].what
-                    : arena_printf(c->arena, "%s %s -> %s", all[i].what,
-                                   compare_changes_of_side(c, COMPARE_A, all[i].describe, true),
-                                   compare_changes_of_side(c, COMPARE_B, all[i].describe, true))};
+            .text = all[i].long_text
+                        ? all[i].what
+                        : arena_printf(c->arena, "%s %s -> %s", all[i].what,
+                                       changes_of_side(c, COMPARE_A, all[i].describe, true),
+                                       changes_of_side(c, COMPARE_B, all[i].describe, true))};
     }
 }
 

@@ -3,7 +3,7 @@
  * the data can show that it did.
  *
  * compare_runs reads all runs (A and B at the same time, by two threads, so each must be open once
- * for itself: a run that stands on both sides is opened twice). Everything in struct compared lives
+ * for itself: a run that is on both sides is opened twice). Everything in struct compared lives
  * in the arena and survives run_close. The same runs give the same answer: nothing is drawn by
  * chance that is not seeded. docs/compare.md has the method and what the words mean.
  *
@@ -41,7 +41,7 @@ struct compare_ask {
     const struct machines *table; /* prices of kinds of machines; NULL: none */
 };
 
-/* ---- what is told of each side ---- */
+/* ---- each side ---- */
 
 struct compared_run {
     const char *run; /* its folder's name */

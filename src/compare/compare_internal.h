@@ -55,14 +55,8 @@ struct comparing {
 double side_mean(const struct side_reading *s, double (*of)(const struct compare_reading *, size_t),
                  size_t arg);
 
-/* Adds a row to the table of numbers: the mean over the runs of each side of what `of` says. `n`:
- * key, title, unit, and as why[COMPARE_A] the reason where a side does not know it. */
-void compare_number(struct comparing *c, struct compared_number n,
-                    double (*of)(const struct compare_reading *, size_t), size_t arg);
-
 void compare_lose(struct comparing *c, const char *what, const char *why, int side);
 
-void compare_sides(struct comparing *c);    /* names, machines, durations, cost, hardware */
 void compare_steps(struct comparing *c);    /* iterations, their parts, the histogram */
 void compare_tables(struct comparing *c);   /* throughput, phases, utilization */
 void compare_detail(struct comparing *c);   /* operators, breakdown */

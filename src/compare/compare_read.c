@@ -48,9 +48,8 @@ static void read_rates(const struct show *s, struct arena *a, struct compare_rea
         out->gpu_part_s[k] = timed[k] ? sum[k] / (double)timed[k] : NAN;
 }
 
-static int compare_read_judge(struct run *r, const struct pricing *pricing,
-                              const struct run_steps *steps, struct arena *a,
-                              struct compare_reading *out, struct err *e)
+static int read_judge(struct run *r, const struct pricing *pricing, const struct run_steps *steps,
+                      struct arena *a, struct compare_reading *out, struct err *e)
 {
     struct rule_params params;
     rule_params_init(&params, a);
@@ -58,7 +57,7 @@ static int compare_read_judge(struct run *r, const struct pricing *pricing,
     return rules_check_steps(r, &ask, a, &out->checked, e);
 }
 
-/* Steps take a lot of memory, those of the job little: all but what is kept goes at once. */
+/* Steps take a lot of memory, those of the job little: the rest is freed at once. */
 static int read_show(struct run *r, const struct pricing *pricing, struct arena *a,
                      struct compare_reading *out, struct err *e)
 {
@@ -69,7 +68,7 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
     if (rc == 0)
         rc = show_read_steps(&s, r, steps.ranks, steps.n_ranks, &large, e);
     if (rc == 0)
-        rc = compare_read_judge(r, pricing, &steps, a, out, e);
+        rc = read_judge(r, pricing, &steps, a, out, e);
     if (rc == 0) {
         jobsteps_of(s.ranks, s.n_ranks, a, &out->steps);
         out->unseen = unseen_by_all(&s);
@@ -90,7 +89,7 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
     return rc;
 }
 
-/* Without them operators would be the spans of hooks, which parts of steps tell already. */
+/* Without them operators would be the spans of hooks, which the parts of steps already have. */
 static int read_detail(struct run *r, struct arena *a, struct compare_reading *out, struct err *e)
 {
     int rc = events_have_operators(r, &out->detail, e);
@@ -114,7 +113,7 @@ static int read_run(struct run *r, const struct pricing *pricing, struct arena *
 
 /* ---- both sides at once ---- */
 
-struct compare_read_reader {
+struct read_reader {
     const struct compare_group *group;
     const struct machines *table;
     struct arena *arena;
@@ -125,7 +124,7 @@ struct compare_read_reader {
 
 static void *read_side(void *arg)
 {
-    struct compare_read_reader *r = arg;
+    struct read_reader *r = arg;
     const struct pricing pricing = {.table = r->table, .price_per_hour = r->group->price_per_hour};
     r->out->n = r->group->n;
     r->out->v = arena_array(r->arena, struct compare_reading, r->group->n + 1);
@@ -137,10 +136,10 @@ static void *read_side(void *arg)
 int readings_open(const struct compare_ask *ask, struct arena scratch[COMPARE_SIDES],
                   struct side_reading out[COMPARE_SIDES], struct err *e)
 {
-    struct compare_read_reader r[COMPARE_SIDES];
+    struct read_reader r[COMPARE_SIDES];
     pthread_t other;
     for (int s = 0; s < COMPARE_SIDES; s++)
-        r[s] = (struct compare_read_reader){
+        r[s] = (struct read_reader){
             .group = &ask->side[s], .table = ask->table, .arena = &scratch[s], .out = &out[s]};
     const bool started = pthread_create(&other, NULL, read_side, &r[COMPARE_B]) == 0;
     read_side(&r[COMPARE_A]);

@@ -22,7 +22,7 @@ struct common {
 
 /* ---- which steps ---- */
 
-/* The steps of a run that the user asked for stand one after the other. */
+/* The requested steps of a run are adjacent. */
 static size_t asked_steps(const struct compare_ask *ask, const struct jobsteps *s, size_t *first)
 {
     size_t from = 0, to = s->n;
@@ -83,7 +83,7 @@ static struct common common_steps(struct comparing *c)
 /* What one step of a run is worth. */
 typedef double value_of(const struct jobsteps *s, size_t step, size_t arg);
 
-static double compare_steps_time_of(const struct jobsteps *s, size_t step, size_t arg)
+static double steps_time_of(const struct jobsteps *s, size_t step, size_t arg)
 {
     (void)arg;
     return s->s[step];
@@ -95,13 +95,13 @@ static double time_per_sample(const struct jobsteps *s, size_t step, size_t arg)
     return s->s[step] / s->batch[step];
 }
 
-static double compare_steps_part_of(const struct jobsteps *s, size_t step, size_t part)
+static double steps_part_of(const struct jobsteps *s, size_t step, size_t part)
 {
     return s->part_s[part] ? s->part_s[part][step] : 0;
 }
 
-static struct step_group compare_steps_series_of(struct comparing *c, const struct common *common,
-                                                 int side, value_of *value, size_t arg)
+static struct step_group steps_series_of(struct comparing *c, const struct common *common, int side,
+                                         value_of *value, size_t arg)
 {
     const struct side_reading *in = &c->side[side];
     const double **runs = arena_array(c->scratch, const double *, in->n);
@@ -114,12 +114,12 @@ static struct step_group compare_steps_series_of(struct comparing *c, const stru
     return (struct step_group){runs, in->n, NULL};
 }
 
-static struct stepdiff_ask compare_steps_ask_of(struct comparing *c, const struct common *common,
-                                                value_of *value, size_t arg)
+static struct stepdiff_ask steps_ask_of(struct comparing *c, const struct common *common,
+                                        value_of *value, size_t arg)
 {
     return (struct stepdiff_ask){
-        .a = compare_steps_series_of(c, common, COMPARE_A, value, arg),
-        .b = compare_steps_series_of(c, common, COMPARE_B, value, arg),
+        .a = steps_series_of(c, common, COMPARE_A, value, arg),
+        .b = steps_series_of(c, common, COMPARE_B, value, arg),
         .steps = common->n,
         .confidence = c->out->confidence,
         .seed = SEED,
@@ -180,7 +180,7 @@ static void fill_histogram(struct comparing *c, double *const sorted[COMPARE_SID
 
 /* ---- batches ---- */
 
-static void compare_steps_fill_batches(struct comparing *c, const struct common *common)
+static void steps_fill_batches(struct comparing *c, const struct common *common)
 {
     for (int s = 0; s < COMPARE_SIDES; s++) {
         const struct side_reading *in = &c->side[s];
@@ -225,7 +225,7 @@ static double group_mean(const struct step_group *g, size_t steps)
     return steps ? sum / (double)(g->n * steps) : NAN;
 }
 
-static enum compare_verdict compare_steps_called(const struct diff_interval *v)
+static enum compare_verdict steps_called(const struct diff_interval *v)
 {
     if (isnan(v->low))
         return COMPARE_NOT;
@@ -247,7 +247,7 @@ static void judge_part(const struct comparing *c, struct compared_part *p)
 {
     const double iteration =
         fmax(c->out->side[COMPARE_A].steps.mean_s, c->out->side[COMPARE_B].steps.mean_s);
-    p->verdict = compare_steps_called(&p->diff_s);
+    p->verdict = steps_called(&p->diff_s);
     if (p->verdict == COMPARE_NOT)
         return;
     if (fabs(p->diff_s.at) < PART_LEAST * iteration)
@@ -259,7 +259,7 @@ static void judge_part(const struct comparing *c, struct compared_part *p)
 static void fill_part(struct comparing *c, const struct common *common, size_t part)
 {
     struct compared_part *out = &c->out->parts[c->out->n_parts++];
-    const struct stepdiff_ask ask = compare_steps_ask_of(c, common, compare_steps_part_of, part);
+    const struct stepdiff_ask ask = steps_ask_of(c, common, steps_part_of, part);
     struct stepdiff d;
     bool seen = true;
     out->part = iteration_part_name(part);
@@ -278,7 +278,7 @@ static void fill_part(struct comparing *c, const struct common *common, size_t p
     judge_part(c, out);
 }
 
-static void compare_steps_fill_parts(struct comparing *c, const struct common *common)
+static void steps_fill_parts(struct comparing *c, const struct common *common)
 {
     c->out->parts = arena_array(c->arena, struct compared_part, iteration_parts());
     for (size_t part = 0; part < iteration_parts(); part++)
@@ -378,10 +378,10 @@ static void fill_run_spread(struct comparing *c, const struct stepdiff_ask *by)
     runspread_learn(&ask, &c->out->spread);
 }
 
-static void compare_steps_fill_times(struct comparing *c, const struct common *common)
+static void steps_fill_times(struct comparing *c, const struct common *common)
 {
     struct compared *o = c->out;
-    struct stepdiff_ask steps = compare_steps_ask_of(c, common, compare_steps_time_of, 0);
+    struct stepdiff_ask steps = steps_ask_of(c, common, steps_time_of, 0);
     double *sorted[COMPARE_SIDES];
     struct stepdiff d;
     fill_spread(c, &steps.a, common->n, &o->side[COMPARE_A].steps, &sorted[COMPARE_A]);
@@ -391,9 +391,9 @@ static void compare_steps_fill_times(struct comparing *c, const struct common *c
     if (steps.b.n == 1)
         steps.b.sorted = (const double *const *)&sorted[COMPARE_B];
     fill_histogram(c, sorted);
-    compare_steps_fill_batches(c, common);
+    steps_fill_batches(c, common);
     const struct stepdiff_ask by =
-        o->basis == BASIS_SAMPLE ? compare_steps_ask_of(c, common, time_per_sample, 0) : steps;
+        o->basis == BASIS_SAMPLE ? steps_ask_of(c, common, time_per_sample, 0) : steps;
     stepdiff_means(&by, &d);
     stepdiff_medians(&by, &o->median);
     o->diff = o->steps_diff = d.share;
@@ -415,8 +415,8 @@ static void compare_steps_fill_times(struct comparing *c, const struct common *c
 void compare_steps(struct comparing *c)
 {
     const struct common common = common_steps(c);
-    compare_steps_fill_times(c, &common);
-    compare_steps_fill_parts(c, &common);
+    steps_fill_times(c, &common);
+    steps_fill_parts(c, &common);
     fill_gpu_parts(c);
     lose_steps(c);
 }

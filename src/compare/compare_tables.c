@@ -16,8 +16,10 @@
 
 /* ---- numbers ---- */
 
-void compare_number(struct comparing *c, struct compared_number n,
-                    double (*of)(const struct compare_reading *, size_t), size_t arg)
+/* Adds a row to the table of numbers: the mean over the runs of each side of what `of` says. `n`:
+ * key, title, unit, and as why[COMPARE_A] the reason where a side does not know it. */
+static void compare_number(struct comparing *c, struct compared_number n,
+                           double (*of)(const struct compare_reading *, size_t), size_t arg)
 {
     const char *why = n.why[COMPARE_A];
     bool some = false;
@@ -96,8 +98,7 @@ static void fill_phases(struct comparing *c)
 const char *const compare_quantile_names[COMPARE_QUANTILES] = {"min", "mean", "p50", "p90",
                                                                "p95", "p99",  "max"};
 
-static void compare_tables_add_line(double v[COMPARE_QUANTILES], const struct series_stats *s,
-                                    bool first)
+static void tables_add_line(double v[COMPARE_QUANTILES], const struct series_stats *s, bool first)
 {
     const double of[COMPARE_QUANTILES] = {s->min, s->mean, s->p50, s->p90, s->p95, s->p99, s->max};
     for (size_t q = 0; q < COMPARE_QUANTILES; q++)
@@ -121,7 +122,7 @@ static void fill_use(struct comparing *c, int side, const struct summary_row *ro
                 continue;
             out->unit = l->unit;
             if (l->stats.count)
-                compare_tables_add_line(out->v[side], &l->stats, n++ == 0);
+                tables_add_line(out->v[side], &l->stats, n++ == 0);
             else if (!out->why[side])
                 out->why[side] = arena_strdup(c->arena, l->why);
         }
@@ -137,7 +138,7 @@ static void fill_use(struct comparing *c, int side, const struct summary_row *ro
 static void fill_uses(struct comparing *c)
 {
     const struct compare_reading *first = &c->side[COMPARE_A].v[0];
-    size_t rows = 0; /* the lines of a node stand together, and each node has all */
+    size_t rows = 0; /* the lines of a node are adjacent, and each node has all */
     while (rows < first->n_lines && first->lines[rows].node == first->lines[0].node)
         rows++;
     c->out->uses = arena_array(c->arena, struct compared_use, rows + 1);
@@ -195,7 +196,7 @@ struct op_seen {
     double of; /* steps, or 1 */
 };
 
-static int compare_detail_by_name(const void *a, const void *b)
+static int detail_by_name(const void *a, const void *b)
 {
     const struct op_seen *x = a, *y = b;
     if (x->row->device != y->row->device)
@@ -232,7 +233,7 @@ static size_t collect_ops(const struct comparing *c, struct op_seen **out)
             for (size_t k = 0; k < r->n_ops; k++)
                 (*out)[n++] = (struct op_seen){&r->ops[k], s, of * (double)c->side[s].n};
         }
-    qsort(*out, n, sizeof **out, compare_detail_by_name);
+    qsort(*out, n, sizeof **out, detail_by_name);
     return n;
 }
 
@@ -319,7 +320,7 @@ static void fill_time(struct comparing *c, struct compared_time t,
         c->out->times[c->out->n_times++] = t;
 }
 
-static void compare_detail_fill_times(struct comparing *c)
+static void detail_fill_times(struct comparing *c)
 {
     c->out->times = arena_array(c->arena, struct compared_time, (size_t)ROLE_N + DEV_N);
     for (size_t k = 0; k < ROLE_N; k++)
@@ -344,7 +345,7 @@ void compare_detail(struct comparing *c)
     if (!all)
         return;
     fill_ops(c);
-    compare_detail_fill_times(c);
+    detail_fill_times(c);
 }
 
 /* ---- findings ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_words.c - the verdict, and the sentences that say it. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "compare/compare.h"
@@ -13,7 +14,7 @@ const char *const compare_verdict_names[COMPARE_VERDICTS] = {
     [COMPARE_NOT] = "not_comparable",
 };
 
-static enum compare_verdict compare_words_call(const struct compared *o)
+static enum compare_verdict compare_call(const struct compared *o)
 {
     if (isnan(o->diff.low))
         return COMPARE_NOT;
@@ -71,20 +72,20 @@ const char *step_more_text(double s, char buf[HUMAN_LEN])
 }
 
 /* Without its sign. */
-static const char *compare_words_percent(struct comparing *c, double share)
+static const char *compare_percent(struct comparing *c, double share)
 {
     char text[HUMAN_LEN];
     const char *s = share_text(fabs(share), text);
     return arena_strdup(c->arena, s + (*s == '+'));
 }
 
-static const char *signed_percent(struct comparing *c, double share)
+static const char *compare_signed(struct comparing *c, double share)
 {
     char text[HUMAN_LEN];
     return arena_strdup(c->arena, share_text(share, text));
 }
 
-static const char *compare_words_time_text(struct comparing *c, double s)
+static const char *compare_time(struct comparing *c, double s)
 {
     char text[HUMAN_LEN];
     return arena_strdup(c->arena, step_text(s, text));
@@ -92,27 +93,26 @@ static const char *compare_words_time_text(struct comparing *c, double s)
 
 /* ---- the sentence ---- */
 
-static const char *range_text(struct comparing *c)
+static const char *compare_range(struct comparing *c)
 {
     const struct diff_interval *d = &c->out->diff;
     return arena_printf(c->arena, "%.3g %% confidence interval %s to %s", c->out->confidence * 100,
-                        signed_percent(c, d->low), signed_percent(c, d->high));
+                        compare_signed(c, d->low), compare_signed(c, d->high));
 }
 
-static const char *compare_words_called(struct comparing *c)
+static const char *compare_called_text(struct comparing *c)
 {
     const struct compared *o = c->out;
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
     const bool less = o->verdict == COMPARE_FASTER;
     if (o->basis == BASIS_SAMPLE)
         return arena_printf(c->arena, "B is %s: a sample takes %s %s time (%s).",
-                            compare_verdict_names[o->verdict], compare_words_percent(c, o->diff.at),
-                            less ? "less" : "more", range_text(c));
-    return arena_printf(
-        c->arena, "B is %s: an iteration takes %s instead of %s, %s %s (%s).",
-        compare_verdict_names[o->verdict], compare_words_time_text(c, b->steps.mean_s),
-        compare_words_time_text(c, a->steps.mean_s), compare_words_percent(c, o->diff.at),
-        less ? "less" : "more", range_text(c));
+                            compare_verdict_names[o->verdict], compare_percent(c, o->diff.at),
+                            less ? "less" : "more", compare_range(c));
+    return arena_printf(c->arena, "B is %s: an iteration takes %s instead of %s, %s %s (%s).",
+                        compare_verdict_names[o->verdict], compare_time(c, b->steps.mean_s),
+                        compare_time(c, a->steps.mean_s), compare_percent(c, o->diff.at),
+                        less ? "less" : "more", compare_range(c));
 }
 
 enum { DETECTABLE_MOST = 10 }; /* times as long: to name it would promise something */
@@ -124,9 +124,8 @@ static const char *noise(struct comparing *c)
     return arena_printf(
         c->arena,
         "Possibly noise: %s takes %s %s time in B, but two runs of the same code may differ by %s.",
-        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration",
-        compare_words_percent(c, o->diff.at), o->diff.at < 0 ? "less" : "more",
-        compare_words_percent(c, o->spread.reach));
+        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration", compare_percent(c, o->diff.at),
+        o->diff.at < 0 ? "less" : "more", compare_percent(c, o->spread.reach));
 }
 
 static bool no_time(double share)
@@ -134,13 +133,13 @@ static bool no_time(double share)
     return fabs(share) < 0.00005; /* it would be shown as 0.00 % */
 }
 
-static const char *compare_words_took(struct comparing *c)
+static const char *compare_took(struct comparing *c)
 {
     const struct compared *o = c->out;
     const char *who = o->basis == BASIS_SAMPLE ? "a sample of B" : "B";
     if (no_time(o->diff.at))
         return arena_printf(c->arena, "%s took the same time", who);
-    return arena_printf(c->arena, "%s took %s %s", who, compare_words_percent(c, o->diff.at),
+    return arena_printf(c->arena, "%s took %s %s", who, compare_percent(c, o->diff.at),
                         o->diff.at < 0 ? "less time" : "longer");
 }
 
@@ -166,12 +165,12 @@ static const char *not_called(struct comparing *c)
             c->arena,
             "No measurable difference: %s, but there are too few runs per group, or "
             "they vary too much, to detect a difference.",
-            compare_words_took(c));
+            compare_took(c));
     return arena_printf(c->arena,
                         "No measurable difference: %s%s (%s). A difference of %s would be detected "
                         "with 80 %% probability.",
-                        compare_words_took(c), no_time(o->diff.at) ? "" : but(o), range_text(c),
-                        compare_words_percent(c, o->detectable_share));
+                        compare_took(c), no_time(o->diff.at) ? "" : but(o), compare_range(c),
+                        compare_percent(c, o->detectable_share));
 }
 
 static size_t fewest(const struct compared_side *s)
@@ -182,7 +181,7 @@ static size_t fewest(const struct compared_side *s)
     return n;
 }
 
-/* Who has none: a side, of a group a run of it. */
+/* The side without steps; of a group, a run of it. */
 static const char *stepless(const struct compared_side *a, const struct compared_side *b)
 {
     const bool groups = a->n > 1 || b->n > 1;
@@ -212,9 +211,16 @@ static const char *missing(struct comparing *c)
 
 /* ---- what it rests on ---- */
 
-static void compare_words_add(struct comparing *c, const char **text, const char *more)
+/* Appends a sentence. */
+__attribute__((format(printf, 3, 4))) static void
+compare_add(struct comparing *c, const char **text, const char *fmt, ...)
 {
-    *text = **text ? arena_printf(c->arena, "%s %s", *text, more) : more;
+    char more[4096];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(more, sizeof more, fmt, ap);
+    va_end(ap);
+    *text = **text ? arena_printf(c->arena, "%s %s", *text, more) : arena_strdup(c->arena, more);
 }
 
 /* One run a side. */
@@ -222,20 +228,16 @@ static void why_spread(struct comparing *c, const char **text)
 {
     const struct run_spread *s = &c->out->spread;
     if (s->runs)
-        compare_words_add(
-            c, text,
-            arena_printf(c->arena,
-                         "The variation between runs of the same code was estimated from %zu runs "
-                         "in the same folder: standard deviation %s.",
-                         s->runs, compare_words_percent(c, s->sd)));
+        compare_add(c, text,
+                    "The variation between runs of the same code was estimated from %zu runs "
+                    "in the same folder: standard deviation %s.",
+                    s->runs, compare_percent(c, s->sd));
     else
-        compare_words_add(
+        compare_add(
             c, text,
-            arena_printf(
-                c->arena,
-                "The variation between runs of the same code is not known; up to %s is assumed. "
-                "Three runs per group would measure it: footplate compare A1,A2,A3 B1,B2,B3.",
-                compare_words_percent(c, s->reach)));
+            "The variation between runs of the same code is not known; up to %s is assumed. "
+            "Three runs per group would measure it: footplate compare A1,A2,A3 B1,B2,B3.",
+            compare_percent(c, s->reach));
 }
 
 static void why_steps(struct comparing *c, const char **text)
@@ -244,30 +246,24 @@ static void why_steps(struct comparing *c, const char **text)
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
     char steps[HUMAN_LEN];
     const size_t n = a->steps.count / a->n;
-    compare_words_add(
-        c, text,
-        arena_printf(
-            c->arena, "%s iterations of each run are compared%s; %s.",
-            human_count(n, steps, sizeof steps), o->one_by_one ? ", step by step" : "",
-            a->warmup ? arena_printf(c->arena, "the first %zu are excluded as warm-up", a->warmup)
-                      : "no warm-up is excluded because --steps is set"));
+    compare_add(c, text, "%s iterations of each run are compared%s; %s.",
+                human_count(n, steps, sizeof steps), o->one_by_one ? ", step by step" : "",
+                a->warmup
+                    ? arena_printf(c->arena, "the first %zu are excluded as warm-up", a->warmup)
+                    : "no warm-up is excluded because --steps is set");
     if (a->disturbed)
-        compare_words_add(c, text,
-                          arena_printf(c->arena,
-                                       "%zu more are excluded because a detail window slowed them.",
-                                       a->disturbed));
+        compare_add(c, text, "%zu more are excluded because a detail window slowed them.",
+                    a->disturbed);
     if (!o->one_by_one)
-        compare_words_add(
-            c, text,
-            arena_printf(c->arena,
-                         "The interval is based on the variation between the runs of each group "
-                         "(%zu and %zu runs).",
-                         a->n, b->n));
+        compare_add(c, text,
+                    "The interval is based on the variation between the runs of each group "
+                    "(%zu and %zu runs).",
+                    a->n, b->n);
     else if (!o->same_run)
         why_spread(c, text);
 }
 
-static const char *compare_words_differences(struct comparing *c)
+static const char *compare_hardware_text(struct comparing *c)
 {
     const char *text = "";
     for (size_t i = 0; i < c->out->n_hardware; i++)
@@ -280,30 +276,24 @@ static void why_not_like(struct comparing *c, const char **text)
     const struct compared *o = c->out;
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
     if (o->basis == BASIS_SAMPLE)
-        compare_words_add(
+        compare_add(
             c, text,
-            arena_printf(
-                c->arena,
-                "A step has %.4g samples in A and %.4g in B, so the time per sample is compared.",
-                a->batch, b->batch));
+            "A step has %.4g samples in A and %.4g in B, so the time per sample is compared.",
+            a->batch, b->batch);
     else if (a->runs[0].ranks != b->runs[0].ranks && isnan(a->batch + b->batch))
-        compare_words_add(
-            c, text,
-            arena_printf(c->arena,
-                         "The numbers of ranks differ (%zu and %zu) and the batch sizes are not "
-                         "known: steps may not be comparable.",
-                         a->runs[0].ranks, b->runs[0].ranks));
+        compare_add(c, text,
+                    "The numbers of ranks differ (%zu and %zu) and the batch sizes are not "
+                    "known: steps may not be comparable.",
+                    a->runs[0].ranks, b->runs[0].ranks);
     if (!o->same_hardware)
-        compare_words_add(
-            c, text,
-            arena_printf(c->arena, "The hardware differs: %s.", compare_words_differences(c)));
+        compare_add(c, text, "The hardware differs: %s.", compare_hardware_text(c));
 }
 
 void compare_conclude(struct comparing *c)
 {
     struct compared *o = c->out;
     const char *why = "";
-    o->verdict = compare_words_call(o);
+    o->verdict = compare_call(o);
     o->may_be_noise = o->verdict == COMPARE_SAME && !o->same_run && o->one_by_one &&
                       (o->steps_diff.low > 0 || o->steps_diff.high < 0);
     switch (o->verdict) {
@@ -314,7 +304,7 @@ void compare_conclude(struct comparing *c)
         o->sentence = not_called(c);
         break;
     default:
-        o->sentence = compare_words_called(c);
+        o->sentence = compare_called_text(c);
     }
     if (o->verdict != COMPARE_NOT)
         why_steps(c, &why);

@@ -16,10 +16,10 @@ const char *iteration_part_name(size_t part)
     return part < step_parts() ? step_part_name(part) : "between";
 }
 
-/* Where one rank stands. */
+/* The position in one rank. */
 struct jobsteps_head {
     const struct step *at, *end;
-    int64_t order; /* how many of its steps lie behind it */
+    int64_t order; /* how many of its steps come before */
 };
 
 static bool jobsteps_counts(const struct step *s)

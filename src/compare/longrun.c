@@ -133,7 +133,7 @@ void longrun_of(const double *z, size_t n, struct longrun *out)
 
 /* ---- blocks ---- */
 
-/* The first lag from which on no autocorrelation stands out; twice that is looked at. */
+/* The first lag from which on no autocorrelation is significant; twice that is used. */
 static size_t reach(const double *z, size_t n, double all)
 {
     const size_t run = (size_t)fmax(5, sqrt(log10((double)n))),

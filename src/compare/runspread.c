@@ -11,7 +11,7 @@
 #include "compare/stepdiff_internal.h"
 #include "run/run_info.h"
 
-/* Of runs of the same code nobody knows anything about. On virtual machines with an H200 the same
+/* The default, for runs of the same code without data. On virtual machines with an H200 the same
  * training loop varied by 4 % (bound by its GPU) to 8 % (bound by launching) from process to
  * process; two runs then differ by up to 15 % in 19 of 20 cases. */
 static const double SD_DEFAULT = 0.05;

@@ -29,7 +29,7 @@ void runspread_from(const struct spread_group *groups, size_t n, double confiden
 /* An interval of a change (a share) that holds it for the code, not only for these two runs. */
 struct diff_interval runspread_widen(struct diff_interval v, double reach);
 
-/* Whether two runs are of the same code, as far as anybody can tell: name, command, commit where
+/* Whether two runs are of the same code, as far as is known: name, command, commit where
  * both know it, and kind of machine. */
 bool runspread_same_code(const struct run_info *a, const struct run_info *b);
 

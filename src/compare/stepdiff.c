@@ -17,6 +17,15 @@
 #include "compare/longrun.h"
 #include "compare/stepdiff_internal.h"
 
+enum { CELLS_MOST = 1024 };
+
+/* A series in at most CELLS_MOST cells, so that what follows costs the same for any run. */
+struct cells {
+    size_t n;
+    double mean, variance; /* of the steps */
+    double v[CELLS_MOST];  /* mean of each cell */
+};
+
 /* ---- means ---- */
 
 enum { WARMUP_MOST = 100 };
@@ -40,7 +49,7 @@ double reach_of(double confidence, double df)
 
 /* ---- cells ---- */
 
-void cells_of(const double *v, size_t steps, struct cells *out)
+static void cells_of(const double *v, size_t steps, struct cells *out)
 {
     double sum = 0, squares = 0;
     out->n = MIN_OF(steps, (size_t)CELLS_MOST);
@@ -67,7 +76,8 @@ static void center(double *v, size_t n)
         v[i] -= s / (double)n;
 }
 
-double cells_se(const struct cells *c, double *df)
+/* Standard error of the mean of the steps, and the degrees of freedom that go with it. */
+static double cells_se(const struct cells *c, double *df)
 {
     double z[CELLS_MOST];
     struct longrun l;
@@ -144,7 +154,7 @@ static struct stepdiff_spread spread_of(const struct run_says *v, size_t n)
     return s;
 }
 
-/* How much runs vary is taken to be the same in both groups: of two or three runs nobody can tell
+/* How much runs vary is taken to be the same in both groups: two or three runs cannot show
  * it for each. They cannot lie closer together than their own steps let them, except by luck. */
 struct diff_interval runs_against(const struct run_says *a, size_t n_a, const struct run_says *b,
                                   size_t n_b, double confidence)

@@ -17,7 +17,7 @@ enum { STEPDIFF_LEAST = 10 };
 struct step_diff_spread {
     size_t count;
     double mean_s, min_s, p50_s, p90_s, p95_s, p99_s, max_s, stddev_s; /* stddev: population */
-    double effective_n; /* as many independent steps would tell as much; NAN: not known */
+    double effective_n; /* independent steps with the same information; NAN: not known */
 };
 
 struct diff_interval {

@@ -24,7 +24,7 @@ const char *const python_timer_names[TIMER_N] = {
     [TIMER_EACH] = "default",
 };
 
-/* ---- pieces ---- */
+/* ---- parts of a window ---- */
 
 /* One window's text, cut at its colons. */
 struct detail_window_fields {
@@ -70,7 +70,7 @@ static int detail_window_read_whole(const char *what, const char *s, int64_t lo,
     return 0;
 }
 
-/* A duration that says its unit: "10" could be seconds as well as milliseconds or steps. */
+/* A duration with its unit: "10" could be seconds as well as milliseconds or steps. */
 static int detail_window_read_time(const char *what, const char *s, int64_t lo, int64_t hi,
                                    int64_t *out, struct err *e)
 {

@@ -39,8 +39,8 @@ enum window_start {
 struct window {
     enum window_start start;
     int64_t at;
-    int64_t steps;   /* how many; 0: span_ns says. Always 1 with a start at a time. */
-    int64_t span_ns; /* 0: steps says */
+    int64_t steps;   /* how many; 0: by span_ns. Always 1 with a start at a time. */
+    int64_t span_ns; /* 0: by steps */
 };
 
 enum python_profiler { PROFILER_CPROFILE, PROFILER_SAMPLING, PROFILER_N };
@@ -74,7 +74,7 @@ enum window_kinds {
     WINDOWS_OF_BOTH,
 };
 
-/* Appends to what is there; on failure the list is as it was. ERR_USAGE says what is wrong. */
+/* Appends to what is there; on failure the list is as it was. ERR_USAGE names what is wrong. */
 MUST_CHECK int window_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
                                  struct err *e);
 MUST_CHECK int python_list_parse(struct python_list *l, const char *text, enum window_kinds kinds,

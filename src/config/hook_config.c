@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hook_config.c - what the hooks in the job are told, and how that changes while it runs. See
+/* hook_config.c - the configuration of the hooks in the job, and how it changes during the run. See
  * settings.h.
  *
  *     {"version":1, "generation":1, "job_start_ns":<CLOCK_MONOTONIC>,

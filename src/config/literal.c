@@ -78,7 +78,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* n hex digits behind \x, \u or \U; -1 when they are not there or no character. */
+/* n hex digits after \x, \u or \U; -1 when they are not there or no character. */
 static int64_t hex_escape(struct literal_scan *s, int n)
 {
     int64_t v = 0;
@@ -94,14 +94,14 @@ static int64_t hex_escape(struct literal_scan *s, int n)
 
 static const struct {
     char letter, means;
-    int digits; /* of hex behind it */
+    int digits; /* of hex after it */
 } escapes[] = {
     {'n', '\n', 0}, {'t', '\t', 0}, {'r', '\r', 0}, {'b', '\b', 0},  {'f', '\f', 0},
     {'a', '\a', 0}, {'v', '\v', 0}, {'/', '/', 0},  {'\\', '\\', 0}, {'\'', '\'', 0},
     {'"', '"', 0},  {'x', 0, 2},    {'u', 0, 4},    {'U', 0, 8},
 };
 
-/* Behind a backslash. One that Python does not know stays, with its backslash: "\d" in a regex. */
+/* After a backslash. An unknown escape stays, with its backslash, as in Python: "\d" in a regex. */
 static bool escape(struct literal_scan *s, struct buf *b)
 {
     if (s->p == s->end || *s->p == 0)
@@ -248,7 +248,7 @@ static bool element(struct literal_scan *s, json_t *list)
     return v && json_array_append_new(list, v) == 0;
 }
 
-/* Behind the opening bracket, up to and with the closing one. */
+/* From after the opening bracket to after the closing one. */
 static json_t *many(struct literal_scan *s, json_t *out, char close,
                     bool (*one)(struct literal_scan *, json_t *))
 {

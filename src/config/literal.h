@@ -15,7 +15,7 @@
 
 enum { LITERAL_MOST = 64 << 10, LITERAL_DEPTH = 8 };
 
-/* The caller ends the tree with json_decref. ERR_FORMAT says where it is wrong. */
+/* The caller ends the tree with json_decref. ERR_FORMAT names the place. */
 MUST_CHECK int literal_parse(const char *text, size_t len, json_t **out, struct err *e);
 /* Whether the text is a decimal number and nothing else: no hex, no inf, no nan. */
 bool number_parse(const char *text, size_t len, double *out);

@@ -49,7 +49,7 @@ static bool profilerconfig_number_of(const json_t *v, double *out)
     return isfinite(*out);
 }
 
-/* As Python's int(float(v)): what is behind the point is cut off. */
+/* As Python's int(float(v)): the fraction is cut off. */
 static bool whole_of(const json_t *v, double most, int64_t *out)
 {
     double d;
@@ -167,7 +167,7 @@ struct sm_word {
     int means;
 };
 
-/* Where the file's text is lower-cased first, case says nothing. */
+/* Where the file's text is lower-cased first, case is ignored. */
 static int read_word(json_t *v, const char *name, const struct sm_word *words, int *out,
                      struct err *e)
 {
@@ -191,7 +191,7 @@ static const struct sm_word profilers[] = {
     {0},
 };
 
-/* The short ones are what SageMaker's documentation says. */
+/* The short ones are those of SageMaker's documentation. */
 static const struct sm_word timers[] = {
     {"total_time", TIMER_TOTAL},     {"cpu_time", TIMER_CPU},
     {"off_cpu_time", TIMER_OFF_CPU}, {"default", TIMER_EACH},
@@ -361,8 +361,8 @@ static struct origin profilerconfig_origin(struct settings *s, const char *name,
 }
 
 /* The lowest source but the defaults: no other source has set anything yet. */
-static void profilerconfig_take_interval(struct settings *s, const struct profilerconfig *c,
-                                         const char *name)
+static void config_take_interval(struct settings *s, const struct profilerconfig *c,
+                                 const char *name)
 {
     if (c->interval_ns == 0)
         return;
@@ -370,8 +370,7 @@ static void profilerconfig_take_interval(struct settings *s, const struct profil
     s->from[SETTING_INTERVAL] = profilerconfig_origin(s, name, "ProfilingIntervalInMilliseconds");
 }
 
-static void profilerconfig_take_detail(struct settings *s, const struct sm_range *r,
-                                       const char *name)
+static void config_take_detail(struct settings *s, const struct sm_range *r, const char *name)
 {
     if (!r->fires)
         return;
@@ -379,8 +378,7 @@ static void profilerconfig_take_detail(struct settings *s, const struct sm_range
     s->from[SETTING_DETAIL_STEPS] = profilerconfig_origin(s, name, sm_part_names[SM_DETAIL]);
 }
 
-static void profilerconfig_take_python(struct settings *s, const struct sm_range *r,
-                                       const char *name)
+static void config_take_python(struct settings *s, const struct sm_range *r, const char *name)
 {
     if (!r->fires)
         return;
@@ -414,12 +412,11 @@ static void profilerconfig_note_range(struct settings *s, const struct sm_range 
     buf_free(&b);
 }
 
-static void profilerconfig_take_parts(struct settings *s, const struct profilerconfig *c,
-                                      const char *name)
+static void config_take_parts(struct settings *s, const struct profilerconfig *c, const char *name)
 {
-    profilerconfig_take_interval(s, c, name);
-    profilerconfig_take_detail(s, &c->part[SM_DETAIL], name);
-    profilerconfig_take_python(s, &c->part[SM_PYTHON], name);
+    config_take_interval(s, c, name);
+    config_take_detail(s, &c->part[SM_DETAIL], name);
+    config_take_python(s, &c->part[SM_PYTHON], name);
     for (int i = 0; i < SM_PARTS; i++)
         profilerconfig_note_range(s, &c->part[i], (enum sm_part)i, name);
     if (!c->has_parameters)
@@ -440,7 +437,7 @@ void settings_take_profilerconfig(struct settings *s, const char *text, size_t l
     for (size_t i = 0; i < wrong.n; i++)
         remarks_add(&s->problems, "%s: %s", name, wrong.v[i]);
     if (!c.disabled) {
-        profilerconfig_take_parts(s, &c, name);
+        config_take_parts(s, &c, name);
         return;
     }
     s->hooks = false;

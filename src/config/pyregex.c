@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What stands before: something to repeat, a repeat, or neither. */
+/* The previous element: something to repeat, a repeat, or neither. */
 enum before { NOTHING, ATOM, REPEAT };
 
-/* Behind the '[': returns the place behind the ']', or NULL. A ']' that comes first is a letter. */
+/* From after the '[' to after the ']'; NULL: it has no end. A ']' that comes first is a letter. */
 static const char *skip_class(const char *p)
 {
     if (*p == '^')
@@ -32,7 +32,7 @@ static size_t braces(const char *p)
     return p[n] == '}' && n > 1 ? n + 1 : 0;
 }
 
-/* Behind a '(': over the "?:", "?=", "?P<name>"... that belongs to it. */
+/* After a '(': skips the "?:", "?=", "?P<name>"... that belongs to it. */
 static const char *skip_group_kind(const char *p)
 {
     if (*p != '?')
@@ -65,7 +65,7 @@ static const char *take_atom(struct pyregex_scan *s)
     return NULL;
 }
 
-/* A '?' or '+' behind a repeat only changes its manner. */
+/* A '?' or '+' after a repeat makes it lazy or possessive. */
 static const char *take_repeat(struct pyregex_scan *s, size_t len)
 {
     if (s->before != ATOM)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pyregex.h - whether a text is a regular expression as Python writes them. It is never run here,
- * only kept, so this checks its shape: brackets, repeats and escapes. Pure. */
+/* pyregex.h - whether a string is a regular expression of Python. It is only stored, never run, so
+ * this checks its syntax: brackets, repeats and escapes. Pure. */
 #ifndef CONFIG_PYREGEX_H
 #define CONFIG_PYREGEX_H
 

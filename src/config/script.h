@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* script.h - what a command runs behind its interpreters and launchers. Pure. */
+/* script.h - the script of a command, after its interpreters and launchers. Pure. */
 #ifndef CONFIG_SCRIPT_H
 #define CONFIG_SCRIPT_H
 

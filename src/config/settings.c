@@ -115,7 +115,8 @@ static bool settings_is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-int currency_parse(const char *text, char out[CURRENCY_LEN], struct err *e)
+/* A code of three letters, like USD; written in capitals. ERR_USAGE otherwise. */
+static int currency_parse(const char *text, char out[CURRENCY_LEN], struct err *e)
 {
     if (strlen(text) != CURRENCY_LEN - 1 || !settings_is_letter(text[0]) ||
         !settings_is_letter(text[1]) || !settings_is_letter(text[2]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings.h - what a recording was asked to do, and where each answer came from.
+/* settings.h - the settings of a recording, and the source of each.
  *
  * Sources, the higher one counts: command line, environment (FOOTPLATE_*), footplate.yaml beside
  * the script or in the current folder, SageMaker's profilerconfig.json, default. Lists are taken
@@ -53,9 +53,6 @@ MUST_CHECK int price_parse(const char *text, double *per_hour, struct err *e);
 
 enum { CURRENCY_LEN = 4 };
 
-/* A code of three letters, like USD; written in capitals. ERR_USAGE otherwise. */
-MUST_CHECK int currency_parse(const char *text, char out[CURRENCY_LEN], struct err *e);
-
 /* ---- the settings ---- */
 
 enum {
@@ -104,15 +101,15 @@ struct setting_label {
     const char *key, *value;
 };
 
-/* "Rule.parameter=value" as it was written. Whether there is such a rule is not known here; who
- * knows the rules has to look. */
+/* "Rule.parameter=value" as it was written. Whether there is such a rule is checked by
+ * rules/params.h. */
 struct rule_setting {
     const char *text;
     struct origin from;
 };
 
 /* What to do when a rule's answer changes, as it was written: "do" "webhook", "url" "http://...". A
- * list is several pairs with one key. May hold secrets. Rules of the user's own are kept alike. */
+ * list is several pairs with one key. May hold secrets. Custom rules have the same form. */
 struct action_pair {
     const char *key, *value;
     bool listed; /* an entry of a list */
@@ -126,7 +123,7 @@ struct action_setting {
 
 struct settings {
     const char *name;            /* NULL: from the command */
-    const char *dir;             /* the folder that runs are kept in */
+    const char *dir;             /* the folder of runs */
     const char *run_id;          /* NULL: a run of its own, or the launcher's */
     const char *node_id;         /* NULL: from the host's name */
     const char *machine;         /* what kind this one is; NULL: not set */
@@ -144,7 +141,7 @@ struct settings {
     bool report;     /* write one at its end */
     int64_t scan_ns; /* between two judgements */
     size_t n_rule_settings;
-    struct rule_setting rule_settings[RULE_SETTINGS_MOST]; /* of two for one parameter the later */
+    struct rule_setting rule_settings[RULE_SETTINGS_MOST]; /* the last one of a parameter counts */
     size_t n_actions;
     struct action_setting *actions; /* ACTIONS_MOST of them */
     size_t n_custom;
@@ -207,7 +204,7 @@ void settings_init(struct settings *s, struct arena *a);
 /* One value, as a user would write it; a source lower than the one that the slot has is ignored. */
 MUST_CHECK int settings_apply(struct settings *s, enum setting_id id, const char *text,
                               const struct origin *o, struct err *e);
-/* One pair of an entry of SETTING_ACTIONS or SETTING_CUSTOM; `number` says which, from 0. */
+/* One pair of an entry of SETTING_ACTIONS or SETTING_CUSTOM; `number`: which one, from 0. */
 MUST_CHECK int settings_map_pair(struct settings *s, enum setting_id id, size_t number,
                                  const struct action_pair *pair, const struct origin *o,
                                  struct err *e);
@@ -226,8 +223,8 @@ void settings_take_profilerconfig(struct settings *s, const char *text, size_t l
  * empty list. */
 MUST_CHECK int settings_detail_parse(const char *text, struct window_list *out, struct err *e);
 /* Puts them in force: "+5s" counts from `now`, what is over does not begin again (for a Python
- * profile neither), windows still to come stay, an empty list ends all detail. The hooks must then
- * be told anew. ERR_USAGE, and nothing has changed, when they are too many. */
+ * profile neither), windows still to come stay, an empty list ends all detail. The hooks need a
+ * new configuration then. ERR_USAGE, and nothing has changed, when they are too many. */
 MUST_CHECK int settings_detail_change(struct settings *s, const struct window_list *wanted,
                                       struct clock_tie job_start, mono_ns now, struct err *e);
 

@@ -365,7 +365,7 @@ static const char *settings_option_text(const struct settings_ask *ask, const ch
     return NULL;
 }
 
-/* A file that an option names must be there, as what an option says must be right. */
+/* A file that an option names must exist: an invalid option is an error. */
 static int settings_choose_yaml(struct settings *s, const struct settings_ask *ask, struct err *e)
 {
     const struct setting *row = &settings_table[SETTING_CONFIG];

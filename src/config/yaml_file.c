@@ -14,7 +14,7 @@ struct yaml_file_walk {
     yaml_document_t *doc;
     const struct yaml_handler *h;
     size_t values;
-    bool full; /* and said so */
+    bool full; /* and reported */
 };
 
 static struct yaml_place yaml_file_place_of(const char *path, const yaml_node_t *n)
@@ -33,7 +33,7 @@ static bool is_null(const yaml_node_t *n)
     return false;
 }
 
-/* The text of a scalar; NULL (said) when it is none, or holds a NUL. */
+/* The text of a scalar; NULL, with an error, when it is none or contains a NUL. */
 static const char *yaml_file_text_of(struct yaml_file_walk *w, const struct yaml_place *at,
                                      const yaml_node_t *n, const char *what)
 {
@@ -44,7 +44,7 @@ static const char *yaml_file_text_of(struct yaml_file_walk *w, const struct yaml
     return NULL;
 }
 
-/* Counts what is visited: false (said once) when it is too much. */
+/* Counts visited nodes: false, with one error, when there are too many. */
 static bool may_go_on(struct yaml_file_walk *w, const struct yaml_place *at)
 {
     if (w->values < YAML_VALUES) {
@@ -118,7 +118,7 @@ static bool yaml_file_join(char out[YAML_PATH], const char *path, const char *ke
     return n >= 0 && n < YAML_PATH;
 }
 
-/* Whether the same key stands further up in the map. */
+/* Whether the map has the same key before. */
 static bool is_repeated(struct yaml_file_walk *w, const yaml_node_t *map,
                         const yaml_node_pair_t *pair, const char *key)
 {

@@ -50,7 +50,7 @@ static int machines_wrong(const struct machines_reader *r, const char *what, con
                    *about ? ": " : "", what);
 }
 
-/* The next value of the line, without the spaces around it; NULL behind the last. */
+/* The next value of the line, without the spaces around it; NULL after the last. */
 static const char *next_value(const struct machines_reader *r, const char **rest)
 {
     const char *p = *rest;

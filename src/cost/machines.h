@@ -17,7 +17,7 @@ enum { MACHINES_MOST = 1000 };
 struct machine {
     const char *name;
     double gpus;
-    const char *gpu;       /* a word of the name that its driver gives; "": none, or not said */
+    const char *gpu;       /* a word of the name that its driver gives; "": none, or not given */
     double gpu_memory_gib; /* of each; NAN: not known */
     double gpu_tflops;     /* what one is worth against others; NAN: not known */
     double cores, memory_gib;

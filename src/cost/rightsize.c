@@ -105,7 +105,7 @@ static bool is_under_used(const struct fleet *f)
 
 /* ---- what another machine would be used ---- */
 
-/* Machines of one name are one kind, though nobody may know what is in them. */
+/* Machines with the same name are of one kind, even if their hardware is not known. */
 static bool same_kind(const struct machine *a, const struct machine *b)
 {
     return strcmp(a->name, b->name) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_page.h - a comparison as a document: a page that stands alone, text, or Markdown. */
+/* compare_page.h - a comparison as a document: a self-contained page, text, or Markdown. */
 #ifndef REPORT_COMPARE_PAGE_H
 #define REPORT_COMPARE_PAGE_H
 

@@ -22,7 +22,7 @@ enum { ROWS_MOST = 32, HISTOGRAMS_MOST = 8, LINES_MOST = 8, PARTS_MOST = 16 };
 
 /* ---- drawing ---- */
 
-void figure_svg(struct buf *b, const struct figure *f)
+static void figure_svg(struct buf *b, const struct figure *f)
 {
     switch (f->kind) {
     case FIGURE_PIE:

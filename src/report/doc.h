@@ -43,7 +43,6 @@ struct figure {
     size_t n; /* of parts, boxes, counts or spans */
 };
 
-void figure_svg(struct buf *b, const struct figure *f);
 /* A plot of a verdict; false: it is a table, or there is nothing in it. */
 bool figure_of_plot(const struct plot *p, struct arena *a, struct figure *out);
 

@@ -15,7 +15,7 @@
 enum { HEAD_MOST = 200, CELL_MOST = 600, TEXT_MOST = 4000 };
 
 static const char *const tone_names[TONE_N] = {"none", "good", "info", "warning", "bad"};
-/* Said aloud and printed: what the colour says. */
+/* The meaning of the colour, for screen readers and print. */
 static const char *const tone_signs[TONE_N] = {"", "\u2713", "i", "!", "\u2715"};
 
 /* ---- texts ---- */
@@ -178,7 +178,7 @@ void page_note(struct page *p, enum tone tone, const char *text)
     page_wrap(p->out, "<span>", text, TEXT_MOST, "</span></p>\n");
 }
 
-/* The number as JSON has it, so that who reads the page finds it there. */
+/* The number as JSON has it, for readers of the page and for sorting. */
 static void page_put_value(struct page *p, double v)
 {
     if (!isfinite(v))

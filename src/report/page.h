@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page.h - an HTML page that stands alone: its style sheet and its script are in it, and nothing
- * else can be, because its content security policy says so by their hashes.
+/* page.h - a self-contained HTML page: its style sheet and its script are in it, and its content
+ * security policy allows nothing else, by their hashes.
  *
  * page_open, sections with what is in them, page_close. Everything that is opened is closed by its
  * own function, innermost first. All texts are escaped here; only svg.h writes markup by itself.
@@ -33,7 +33,7 @@ enum tone { TONE_NONE, TONE_GOOD, TONE_INFO, TONE_WARNING, TONE_BAD, TONE_N };
 
 struct page_column {
     const char *title; /* NULL ends the list */
-    bool right;        /* numbers stand at the right */
+    bool right;        /* numbers are aligned right */
     bool wide;         /* prose: takes the room that is left */
 };
 
@@ -97,7 +97,7 @@ void page_figure(struct page *p, const char *title);
 void page_figure_end(struct page *p, const char *caption); /* NULL: none */
 
 /* A text for between tags and within quotes: escaped, control characters and broken UTF-8 as
- * U+FFFD, and no more than `most` bytes of it (0: all) with an ellipsis behind. */
+ * U+FFFD, and no more than `most` bytes of it (0: all) with an ellipsis. */
 void html_text(struct buf *b, const char *s, size_t most);
 
 #endif

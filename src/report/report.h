@@ -2,8 +2,8 @@
 /* report.h - a run and what held it back, as one document that people mail to each other.
  *
  * report_read gathers everything once; the functions below it only write it down, so that HTML,
- * JSON, text and Markdown have the same numbers. The rules are evaluated by the caller, who hands
- * over the verdicts: nothing is judged here. */
+ * JSON, text and Markdown have the same numbers. The caller evaluates the rules and passes
+ * the verdicts. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
@@ -27,7 +27,7 @@ struct report_ask {
     wall_ns now;                         /* when the report is made; 0: by the clock */
 };
 
-/* Everything lives in the arena, and as long as the run and what was asked with. */
+/* Everything lives in the arena, and as long as the run and the request. */
 MUST_CHECK int report_read(struct report **out, struct run *r, const struct report_ask *ask,
                            struct arena *a, struct err *e);
 

@@ -29,7 +29,7 @@ const struct steps_row *report_best_row(const struct report *r)
 /* ---- clocks ---- */
 
 /* Part step_parts() is what lies between steps. */
-static double report_loop_part_of(const struct steps_row *row, enum steps_clock clock, size_t part)
+static double loop_part_of(const struct steps_row *row, enum steps_clock clock, size_t part)
 {
     if (clock == CLOCK_GPU && part == step_parts() - 1)
         return NAN; /* what no timed phase had is no phase */
@@ -37,7 +37,7 @@ static double report_loop_part_of(const struct steps_row *row, enum steps_clock 
 }
 
 /* Parts that any clock of any row has; returns how many. */
-static size_t report_loop_parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 1])
+static size_t loop_parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 1])
 {
     size_t n = 0;
     for (size_t k = 0; k <= step_parts(); k++) {
@@ -45,33 +45,32 @@ static size_t report_loop_parts_seen(const struct report *r, size_t parts[STEP_P
         for (size_t i = 0; i < r->steps.n_rows; i++)
             for (enum steps_clock c = 0; c < CLOCKS; c++)
                 any |= steps_has_clock(&r->steps.rows[i].stats, c) &&
-                       report_loop_part_of(&r->steps.rows[i], c, k) > 0;
+                       loop_part_of(&r->steps.rows[i], c, k) > 0;
         if (any)
             parts[n++] = k;
     }
     return n;
 }
 
-static void report_loop_put_clock(const struct report *r, struct doc *d,
-                                  const struct steps_row *row, enum steps_clock clock,
-                                  const size_t *parts, size_t n)
+static void loop_put_clock(const struct report *r, struct doc *d, const struct steps_row *row,
+                           enum steps_clock clock, const size_t *parts, size_t n)
 {
     char text[HUMAN_LEN];
     doc_cell(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank));
     doc_cell(d, mode_name(row->stats.mode));
     doc_cell(d, steps_clock_text(&row->stats, row->rank, clock, r->arena));
     for (size_t k = 0; k < n; k++) {
-        const double s = report_loop_part_of(row, clock, parts[k]);
+        const double s = loop_part_of(row, clock, parts[k]);
         doc_number(d, s, isnan(s) ? "-" : human_value(s, "s", text, sizeof text));
     }
 }
 
 /* GPU time first: it is the work; the host's is how long its launch took. */
-static void report_loop_put_parts(const struct report *r, struct doc *d)
+static void loop_put_parts(const struct report *r, struct doc *d)
 {
     struct page_column columns[STEP_PARTS_MOST + 5] = {{"Rank"}, {"Mode"}, {"Clock"}};
     size_t parts[STEP_PARTS_MOST + 1];
-    const size_t n = report_loop_parts_seen(r, parts);
+    const size_t n = loop_parts_seen(r, parts);
     if (n == 0)
         return;
     for (size_t k = 0; k < n; k++)
@@ -81,7 +80,7 @@ static void report_loop_put_parts(const struct report *r, struct doc *d)
     for (size_t i = 0; i < r->steps.n_rows; i++)
         for (enum steps_clock c = 0; c < CLOCKS; c++)
             if (steps_has_clock(&r->steps.rows[i].stats, c))
-                report_loop_put_clock(r, d, &r->steps.rows[i], c, parts, n);
+                loop_put_clock(r, d, &r->steps.rows[i], c, parts, n);
     doc_table_end(d);
 }
 
@@ -108,8 +107,7 @@ static void put_rate(const struct report *r, struct doc *d, double v)
     doc_number(d, v, arena_strdup(r->arena, human_value(v, "", text, sizeof text)));
 }
 
-static void report_loop_put_iteration(const struct report *r, struct doc *d,
-                                      const struct steps_row *row)
+static void loop_put_iteration(const struct report *r, struct doc *d, const struct steps_row *row)
 {
     const struct step_stats *s = &row->stats;
     const double v[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
@@ -141,7 +139,7 @@ static void put_iterations(const struct report *r, struct doc *d)
     doc_table(d, "Iterations by rank", iteration_columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
         if (r->steps.rows[i].stats.iterations > 0)
-            report_loop_put_iteration(r, d, &r->steps.rows[i]);
+            loop_put_iteration(r, d, &r->steps.rows[i]);
     doc_table_end(d);
 }
 
@@ -168,8 +166,7 @@ static void put_number(const struct report *r, struct doc *d, double v, const ch
                isnan(v) ? "-" : arena_strdup(r->arena, human_value(v, unit, text, sizeof text)));
 }
 
-static void report_loop_put_gpu(const struct report *r, struct doc *d,
-                                const struct gpu_efficiency *g)
+static void loop_put_gpu(const struct report *r, struct doc *d, const struct gpu_efficiency *g)
 {
     const struct gpu_use *u = r->show.gpu.loop ? &g->loop : &g->job;
     doc_cell(d, g->node);
@@ -186,7 +183,7 @@ static void report_loop_put_gpu(const struct report *r, struct doc *d,
     put_number(r, d, u->mean[GPU_MEAN_CLOCK], "MHz");
 }
 
-static void report_loop_put_gpus(const struct report *r, struct doc *d)
+static void loop_put_gpus(const struct report *r, struct doc *d)
 {
     const struct efficiency *x = &r->show.gpu.x;
     if (x->n_gpus < 2)
@@ -194,7 +191,7 @@ static void report_loop_put_gpus(const struct report *r, struct doc *d)
     doc_table(d, r->show.gpu.loop ? "GPUs in the training loop" : "GPUs in the whole job",
               gpu_columns);
     for (size_t i = 0; i < MIN_OF(x->n_gpus, (size_t)REPORT_GPUS); i++)
-        report_loop_put_gpu(r, d, &x->gpus[i]);
+        loop_put_gpu(r, d, &x->gpus[i]);
     doc_table_end(d);
     if (x->n_gpus > REPORT_GPUS)
         doc_text(d, "The first %d of %zu GPUs.", (int)REPORT_GPUS, x->n_gpus);
@@ -218,7 +215,7 @@ static void put_efficiency(const struct report *r, struct doc *d)
     if (!isnan(g->x.job.energy_j))
         doc_fact(d, "Energy, whole job", NAN, joules_text(r->arena, g->x.job.energy_j));
     doc_facts_end(d);
-    report_loop_put_gpus(r, d);
+    loop_put_gpus(r, d);
 }
 
 void report_put_loop(const struct report *r, struct doc *d)
@@ -228,7 +225,7 @@ void report_put_loop(const struct report *r, struct doc *d)
         doc_note(d, TONE_INFO, "%s",
                  sentence(r->arena, steps_none_text(r->info, r->steps.why, r->arena)));
     put_iterations(r, d);
-    report_loop_put_parts(r, d);
+    loop_put_parts(r, d);
     put_efficiency(r, d);
     doc_section_end(d);
 }
@@ -262,7 +259,7 @@ static void put_bars(const struct report *r, struct doc *d)
     doc_figure(d, &f);
 }
 
-static void report_general_put_row(struct doc *d, const struct general_row *x)
+static void general_put_row(struct doc *d, const struct general_row *x)
 {
     char text[HUMAN_LEN];
     doc_cell(d, x->what);
@@ -278,7 +275,7 @@ static void put_rows(const struct report *r, struct doc *d)
     const struct general *g = &r->general;
     doc_table(d, "General metrics by total time", columns);
     for (size_t i = 0; i < g->n; i++)
-        report_general_put_row(d, &g->rows[i]);
+        general_put_row(d, &g->rows[i]);
     doc_table_end(d);
     if (g->left_out)
         doc_text(d, "%zu more span names took less time each.", g->left_out);
@@ -350,7 +347,7 @@ static void put_steps_row(const struct report *r, struct doc *d, const struct st
         doc_value(d, v[i], "s");
 }
 
-static void report_framework_put_steps(const struct report *r, struct doc *d)
+static void framework_put_steps(const struct report *r, struct doc *d)
 {
     doc_table(d, "Steps by rank", step_columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
@@ -410,7 +407,7 @@ static double host_part_s(const struct step *x, size_t part)
 }
 
 /* The last training steps of the first rank, as a stack of their parts. */
-static void report_framework_put_last(const struct report *r, struct doc *d)
+static void framework_put_last(const struct report *r, struct doc *d)
 {
     const struct steps_view *s = &r->steps;
     const char *names[STEP_PARTS_MOST + 1], *labels[REPORT_LAST_STEPS];
@@ -473,8 +470,8 @@ static void put_op(const struct report *r, struct doc *d, const struct op_row *x
     doc_value(d, mean, "s");
 }
 
-static void report_framework_put_ops(const struct report *r, struct doc *d, enum op_device device,
-                                     const char *caption)
+static void framework_put_ops(const struct report *r, struct doc *d, enum op_device device,
+                              const char *caption)
 {
     if (r->op_s[device] <= 0)
         return;
@@ -497,7 +494,7 @@ static void put_devices(const struct report *r, struct doc *d)
         doc_figure(d, &f);
 }
 
-static void report_framework_put_operators(const struct report *r, struct doc *d)
+static void framework_put_operators(const struct report *r, struct doc *d)
 {
     doc_part(d, "operators", "Most expensive operators");
     if (r->no_ops) {
@@ -508,8 +505,8 @@ static void report_framework_put_operators(const struct report *r, struct doc *d
              "Ranked by self time: the time of an operator without the operators that it calls.");
     for (size_t i = 0; i < r->n_window_costs; i++)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->window_costs[i]));
-    report_framework_put_ops(r, d, OP_CPU, "Most expensive CPU operators");
-    report_framework_put_ops(r, d, OP_GPU, "Most expensive GPU operators");
+    framework_put_ops(r, d, OP_CPU, "Most expensive CPU operators");
+    framework_put_ops(r, d, OP_GPU, "Most expensive GPU operators");
 }
 
 /* Which clock the parts of steps here are by. */
@@ -537,13 +534,13 @@ void report_put_framework(const struct report *r, struct doc *d)
         put_clock_note(r, d);
         if (v)
             report_put_plots(r, d, v);
-        report_framework_put_steps(r, d);
+        framework_put_steps(r, d);
         if (r->n_paces)
             put_pace(r, d);
-        report_framework_put_last(r, d);
+        framework_put_last(r, d);
     }
     put_devices(r, d);
     report_put_general(r, d);
-    report_framework_put_operators(r, d);
+    framework_put_operators(r, d);
     doc_section_end(d);
 }

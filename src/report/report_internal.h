@@ -96,11 +96,8 @@ const struct verdict *report_verdict(const struct report *r, const char *rule);
 double report_since(const struct report *r, wall_ns t);
 /* Phases as spans for charts. */
 size_t report_spans(const struct report *r, struct svg_span **out);
-int phase_color(enum phase_kind k);
 /* Its plots, those that are charts side by side, then its tables. */
 void report_put_plots(const struct report *r, struct doc *d, const struct verdict *v);
-/* Section of a rule in the page. */
-const char *report_rule_id(const struct report *r, const struct verdict *v);
 /* "warning" and so on as a tone. */
 enum tone severity_tone(enum severity s);
 /* A sentence begins with a capital and ends with a stop. */

@@ -35,7 +35,7 @@ static const char *wall_beside_start(const struct report *r, wall_ns t)
 
 /* ---- phases ---- */
 
-int phase_color(enum phase_kind k)
+static int phase_color(enum phase_kind k)
 {
     static const int colors[PHASE_N] = {[PHASE_INIT] = 6,
                                         [PHASE_TRAIN] = 0,
@@ -45,7 +45,7 @@ int phase_color(enum phase_kind k)
     return colors[k];
 }
 
-/* Without steps all that can be told is when a node was interrupted. */
+/* Without steps only the interruptions of nodes are known. */
 static bool report_job_is_told(const struct report *r, enum phase_kind k)
 {
     return r->show.phases.has_steps || k == PHASE_INTERRUPTION;

@@ -31,20 +31,20 @@ static const struct {
     {"Network", {{"received", "net.rx", ENTITY_TOTAL}, {"sent", "net.tx", ENTITY_TOTAL}}},
 };
 
-struct report_charts_column {
+struct charts_column {
     double sum, min, max;
     size_t n;
 };
 
 /* Adds the points of one series to the columns of the line. */
-static void report_charts_add_series(const struct report *r, const struct series *s, double width,
-                                     struct report_charts_column *columns)
+static void charts_add_series(const struct report *r, const struct series *s, double width,
+                              struct charts_column *columns)
 {
     for (size_t i = 0; i < s->n; i++) {
         const double at = report_since(r, s->t[i]) / width;
         if (at < 0 || at >= REPORT_POINTS || isnan(s->v[i]))
             continue;
-        struct report_charts_column *c = &columns[(size_t)at];
+        struct charts_column *c = &columns[(size_t)at];
         c->sum += s->v[i];
         c->min = c->n ? fmin(c->min, s->min[i]) : s->min[i];
         c->max = c->n ? fmax(c->max, s->max[i]) : s->max[i];
@@ -54,9 +54,8 @@ static void report_charts_add_series(const struct report *r, const struct series
 
 /* A run with fewer samples than columns leaves columns empty between them; those are no gaps. A gap
  * is where nothing was read for three times the usual distance. */
-static void report_charts_fill_line(const struct report *r,
-                                    const struct report_charts_column *columns, double width,
-                                    struct report_line *line)
+static void charts_fill_line(const struct report *r, const struct charts_column *columns,
+                             double width, struct report_line *line)
 {
     size_t used = 0, since = 0;
     for (size_t i = 0; i < REPORT_POINTS; i++)
@@ -67,7 +66,7 @@ static void report_charts_fill_line(const struct report *r,
     line->min = arena_array(r->arena, double, 2 * REPORT_POINTS);
     line->max = arena_array(r->arena, double, 2 * REPORT_POINTS);
     for (size_t i = 0; i < REPORT_POINTS; i++) {
-        const struct report_charts_column *c = &columns[i];
+        const struct charts_column *c = &columns[i];
         if (c->n == 0)
             continue;
         if (line->n && i - since > 3 * usual) {
@@ -84,9 +83,8 @@ static void report_charts_fill_line(const struct report *r,
     }
 }
 
-static int report_charts_read_line(struct report *r, struct run *run, const char *node,
-                                   const char *entity, struct report_line *line, const char **unit,
-                                   struct err *e)
+static int charts_read_line(struct report *r, struct run *run, const char *node, const char *entity,
+                            struct report_line *line, const char **unit, struct err *e)
 {
     const double job_s = report_since(r, r->show.phases.job_end), width = job_s / REPORT_POINTS;
     const struct series_ask ask = {.node = node,
@@ -95,16 +93,16 @@ static int report_charts_read_line(struct report *r, struct run *run, const char
                                    .from = r->show.phases.job_start,
                                    .to = {r->show.phases.job_end.ns + 1},
                                    .points = REPORT_POINTS};
-    struct report_charts_column columns[REPORT_POINTS] = {{0}};
+    struct charts_column columns[REPORT_POINTS] = {{0}};
     struct series *s;
     size_t n;
     const int rc = series_read(run, &ask, r->arena, &s, &n, e);
     if (rc != 0 || n == 0 || job_s <= 0)
         return rc;
     for (size_t i = 0; i < n; i++)
-        report_charts_add_series(r, &s[i], width, columns);
+        charts_add_series(r, &s[i], width, columns);
     *unit = s[0].key.unit;
-    report_charts_fill_line(r, columns, width, line);
+    charts_fill_line(r, columns, width, line);
     return 0;
 }
 
@@ -115,7 +113,7 @@ static int read_chart(struct report *r, struct run *run, const char *node, size_
     *c = (struct report_chart){.node = node, .title = charts[k].title};
     for (size_t i = 0; rc == 0 && i < COUNT_OF(charts[k].lines) && charts[k].lines[i].label; i++) {
         struct report_line line = {charts[k].lines[i].label, charts[k].lines[i].metric};
-        rc = report_charts_read_line(r, run, node, charts[k].lines[i].entity, &line, &c->unit, e);
+        rc = charts_read_line(r, run, node, charts[k].lines[i].entity, &line, &c->unit, e);
         if (line.n > 0)
             c->lines[c->n++] = line;
     }
@@ -123,7 +121,7 @@ static int read_chart(struct report *r, struct run *run, const char *node, size_
     return rc;
 }
 
-static int report_charts_read(struct report *r, struct run *run, struct err *e)
+static int charts_read(struct report *r, struct run *run, struct err *e)
 {
     struct node_view *nodes;
     const size_t n = runview_nodes(r->info, r->arena, &nodes);
@@ -140,12 +138,12 @@ static int report_charts_read(struct report *r, struct run *run, struct err *e)
 /* ---- steps ---- */
 
 /* Of a step that nothing follows, its own duration. */
-static double report_charts_iteration_s(const struct step *s)
+static double charts_iteration_s(const struct step *s)
 {
     return ns_to_s(MAX_OF(step_iteration_ns(s), s->dur_ns));
 }
 
-/* The training steps that count, in stretches of `each`. */
+/* The training steps that count, in groups of `each`. */
 static void take_pace(struct report *r, const struct rank_steps *rank, struct report_pace *out)
 {
     size_t all = 0, seen = 0, in = 0;
@@ -162,7 +160,7 @@ static void take_pace(struct report *r, const struct rank_steps *rank, struct re
         const struct step *s = &rank->steps[i];
         if (s->mode != MODE_TRAIN || s->cut)
             continue;
-        const double took = report_charts_iteration_s(s);
+        const double took = charts_iteration_s(s);
         const size_t k = out->n;
         if (in == 0)
             out->step[k] = (double)s->number, out->min[k] = took, out->max[k] = took;
@@ -264,7 +262,7 @@ static double report_read_cost_of(const struct verdict *v)
     return v->state == RULE_ISSUE && !isnan(v->lost_s) ? v->lost_s : -1;
 }
 
-/* Where a rule stands in the list when it cost nothing. */
+/* The place of a rule in the list when it cost nothing. */
 static int report_read_place_of(const struct verdict *v)
 {
     static const int places[RULE_STATE_N] = {
@@ -383,7 +381,7 @@ int report_gather(struct report **out, struct run *run, const struct report_ask 
     show_percents(&r->show, r->phase_pct);
     rc = take_loop_use(r, run, e);
     if (rc == 0)
-        rc = report_charts_read(r, run, e);
+        rc = charts_read(r, run, e);
     if (rc == 0)
         rc = report_steps_read(r, run, e);
     if (rc == 0)

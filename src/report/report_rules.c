@@ -12,7 +12,8 @@
 
 enum { FINDINGS_MOST = 12, TABLE_ROWS_MOST = 40 };
 
-const char *report_rule_id(const struct report *r, const struct verdict *v)
+/* Section of a rule in the page. */
+static const char *report_rule_id(const struct report *r, const struct verdict *v)
 {
     size_t k = 0; /* names of the user's own rules may be anything */
     while (k < r->n_rules && r->rules[k].v != v)
@@ -136,7 +137,7 @@ static void put_plot_table(const struct report *r, struct doc *d, const struct p
     doc_table_end(d);
 }
 
-/* Charts that stand side by side: pies, which are of one height, before the others. */
+/* Charts side by side: pies, which are of one height, before the others. */
 static bool stands_beside(enum figure_kind k, size_t round)
 {
     return k != FIGURE_LINES && (k == FIGURE_PIE) == (round == 0);

@@ -144,12 +144,12 @@ static const struct page_column node_columns[] = {
     {0},
 };
 
-static const char *report_measured_known(const char *text)
+static const char *measured_known(const char *text)
 {
     return text && *text ? text : "-";
 }
 
-static const char *report_measured_gpus_of(const struct report *r, const struct node_info *n)
+static const char *measured_gpus_of(const struct report *r, const struct node_info *n)
 {
     char bytes[HUMAN_LEN];
     if (!n->gpus_known)
@@ -160,10 +160,10 @@ static const char *report_measured_gpus_of(const struct report *r, const struct 
         return arena_printf(r->arena, "%zu", n->n_gpus);
     return arena_printf(r->arena, "%zu x %s, %s each, driver %s", n->n_gpus, n->gpus[0].name,
                         human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes),
-                        report_measured_known(n->gpus[0].driver));
+                        measured_known(n->gpus[0].driver));
 }
 
-static void report_measured_put_nodes(const struct report *r, struct doc *d)
+static void measured_put_nodes(const struct report *r, struct doc *d)
 {
     struct node_view *v;
     const size_t n = runview_nodes(r->info, r->arena, &v);
@@ -172,21 +172,21 @@ static void report_measured_put_nodes(const struct report *r, struct doc *d)
     for (size_t i = 0; i < n; i++) {
         const struct node_info *x = v[i].last;
         doc_cell(d, x->id);
-        doc_cell(d, report_measured_known(x->host));
+        doc_cell(d, measured_known(x->host));
         doc_number(d, x->cores ? (double)x->cores : NAN,
                    x->cores ? arena_printf(r->arena, "%u", x->cores) : "-");
         doc_number(d, x->memory_bytes > 0 ? (double)x->memory_bytes : NAN,
                    x->memory_bytes > 0 ? human_bytes((double)x->memory_bytes, text, sizeof text)
                                        : "-");
-        doc_cell(d, report_measured_gpus_of(r, x));
-        doc_cell(d, report_measured_known(x->kernel));
+        doc_cell(d, measured_gpus_of(r, x));
+        doc_cell(d, measured_known(x->kernel));
     }
     doc_table_end(d);
 }
 
 /* ---- recording ---- */
 
-static void report_measured_put_interval(const struct report *r, struct doc *d)
+static void measured_put_interval(const struct report *r, struct doc *d)
 {
     char text[HUMAN_LEN];
     const double s = (double)runview_interval_ns(r->info) / (double)NS_PER_S;
@@ -217,7 +217,7 @@ static void put_recording(const struct report *r, struct doc *d)
     const int64_t dropped = runview_events_dropped(r->info, &r->show.losses);
     char text[HUMAN_LEN];
     doc_facts(d);
-    report_measured_put_interval(r, d);
+    measured_put_interval(r, d);
     doc_fact(d, "Readings", (double)r->show.size.samples,
              human_count(r->show.size.samples, text, sizeof text));
     doc_fact(d, "Files", (double)r->show.size.file_bytes,
@@ -237,7 +237,7 @@ static void put_recording(const struct report *r, struct doc *d)
 static const struct page_column loss_columns[] = {
     {"Node"}, {"What"}, {"Why", .wide = true}, {"Times", .right = true}, {0}};
 
-static void report_measured_put_losses(const struct report *r, struct doc *d)
+static void measured_put_losses(const struct report *r, struct doc *d)
 {
     const struct loss_list *l = &r->show.losses;
     size_t n = 0;
@@ -264,8 +264,8 @@ void report_put_measured(const struct report *r, struct doc *d)
 {
     doc_section(d, "measured", "Measurement");
     put_recording(r, d);
-    report_measured_put_nodes(r, d);
-    report_measured_put_losses(r, d);
+    measured_put_nodes(r, d);
+    measured_put_losses(r, d);
     doc_text(d, "Percentiles are exact to the stored resolution, with linear interpolation. Lines "
                 "show the mean of each interval, bands the minimum and maximum.");
     doc_section_end(d);

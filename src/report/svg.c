@@ -102,7 +102,7 @@ double svg_width_of(const char *text)
     return each * (double)MIN_OF(n, (size_t)LABEL_MOST + 1);
 }
 
-int svg_color(int color, size_t place)
+static int svg_color(int color, size_t place)
 {
     return color >= 0 ? color % SVG_COLORS : (int)(place % SVG_COLORS);
 }
@@ -207,7 +207,7 @@ static void percents(const struct svg_part *v, size_t n, double *out)
     percents_of(values, n, out);
 }
 
-/* A piece of the ring from one share of the turn to another, clockwise from the top. A whole turn
+/* A part of the ring from one share of the turn to another, clockwise from the top. A whole turn
  * is two halves: an arc to where it began is nothing. */
 static void put_ring(struct buf *b, double from, double to, int color)
 {
@@ -241,7 +241,7 @@ static void put_piece(struct buf *b, const struct svg_part *p, double from, doub
     buf_free(&hint);
 }
 
-/* Values in percent are not said twice. */
+/* Values in percent are not repeated. */
 static void pie_words(double v, double percent, const char *unit, char *out, size_t size)
 {
     char text[HUMAN_LEN];

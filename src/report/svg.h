@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* svg.h - charts as SVG that is part of a page (page.h): drawn here, coloured by its style sheet.
  *
- * Every chart has a title and a description for who does not see it, says its numbers in text or on
- * hover (<title>), and tells its parts apart by more than colour: labels, dashes, order. Lines
+ * Every chart has a title and a description for screen readers, shows its numbers as text or on
+ * hover (<title>), and distinguishes its parts by more than colour: labels, dashes, order. Lines
  * carry their values, so that the page's script can show them under the pointer and zoom. Missing
  * values are NAN and leave a gap. */
 #ifndef REPORT_SVG_H
@@ -59,7 +59,7 @@ struct svg_line {
     size_t n;
 };
 
-/* A stretch of the axis across with a colour and a name, as phases are. */
+/* A range of the x axis with a colour and a name, such as a phase. */
 struct svg_span {
     const char *label;
     double from, to;
@@ -80,7 +80,7 @@ struct svg_lines {
 
 void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines *l);
 
-/* Bars that stand, each of parts one upon the other: v[bar * n_parts + part]. */
+/* Vertical bars, each a stack of parts: v[bar * n_parts + part]. */
 struct svg_stack {
     const char *const *parts;
     size_t n_parts;

@@ -6,7 +6,7 @@
 #include "report/svg.h"
 
 enum {
-    SVG_HALF = 520,  /* width of a chart that others may stand beside */
+    SVG_HALF = 520,  /* width of a chart with others beside it */
     SVG_FULL = 1000, /* and of one that has the page's width */
     LABEL_MOST = 26, /* characters of a name in a chart; hovering shows all */
 };
@@ -28,7 +28,6 @@ void svg_hint(struct buf *b, const char *text); /* <title> of the element around
 void svg_rule(struct buf *b, const char *cls, double x1, double y1, double x2, double y2);
 /* Pixels that a name takes, about. */
 double svg_width_of(const char *text);
-int svg_color(int color, size_t place);
 const char *svg_unit(const struct svg_words *w);
 
 /* Round marks between lo and hi. */

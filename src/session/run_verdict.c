@@ -33,7 +33,7 @@ struct run_verdict_user {
 
 /* ---- the lines ---- */
 
-struct run_verdict_telling {
+struct run_verdict_printing {
     const struct run_verdict_ask *ask;
     const struct checked *checked;
     const struct run_verdict_user *own;
@@ -41,12 +41,12 @@ struct run_verdict_telling {
     const struct run_info *info;
 };
 
-static void run_verdict_tell(const struct run_verdict_telling *t, const char *line)
+static void run_verdict_line(const struct run_verdict_printing *t, const char *line)
 {
     t->ask->tell(NULL, line);
 }
 
-static size_t run_verdict_of_state(const struct run_verdict_telling *t, enum rule_state state,
+static size_t run_verdict_of_state(const struct run_verdict_printing *t, enum rule_state state,
                                    const struct verdict ***out)
 {
     size_t n = 0;
@@ -62,7 +62,7 @@ static size_t run_verdict_of_state(const struct run_verdict_telling *t, enum rul
     return n;
 }
 
-static void tell_issue(const struct run_verdict_telling *t, const struct verdict *v)
+static void run_verdict_print_issue(const struct run_verdict_printing *t, const struct verdict *v)
 {
     struct buf size = {0};
     const struct finding *f = &v->findings[0];
@@ -74,26 +74,27 @@ static void tell_issue(const struct run_verdict_telling *t, const struct verdict
     const char *rule = v->rule->custom
                            ? arena_printf(t->arena, "%s (", v->rule->name)
                            : arena_printf(t->arena, "%s (%s, ", v->rule->title, v->rule->name);
-    run_verdict_tell(t, arena_printf(t->arena, "  %s%.*s): %s%s%s%s", rule, (int)size.len,
+    run_verdict_line(t, arena_printf(t->arena, "  %s%.*s): %s%s%s%s", rule, (int)size.len,
                                      (const char *)size.p, several ? f->node : "",
                                      several ? ": " : "", f->message, more));
     const char *advice = f->advice ? f->advice : v->rule->recommendation;
     const char *cause = verdict_explained_by(v);
     if (cause)
-        run_verdict_tell(t, arena_printf(t->arena, "    explained by %s: fix that first", cause));
+        run_verdict_line(t, arena_printf(t->arena, "    explained by %s: fix that first", cause));
     else if (*advice)
-        run_verdict_tell(t, arena_printf(t->arena, "    fix: %s", advice));
+        run_verdict_line(t, arena_printf(t->arena, "    fix: %s", advice));
     buf_free(&size);
 }
 
-static void tell_issues(const struct run_verdict_telling *t, const struct verdict **v, size_t n)
+static void run_verdict_print_issues(const struct run_verdict_printing *t, const struct verdict **v,
+                                     size_t n)
 {
     verdicts_worst_first(v, n);
-    run_verdict_tell(t, "Issues found:");
+    run_verdict_line(t, "Issues found:");
     for (size_t i = 0; i < MIN_OF(n, (size_t)ISSUES_MOST); i++)
-        tell_issue(t, v[i]);
+        run_verdict_print_issue(t, v[i]);
     if (n > ISSUES_MOST)
-        run_verdict_tell(t, arena_printf(t->arena,
+        run_verdict_line(t, arena_printf(t->arena,
                                          "  and %zu more; run 'footplate check last' to see all",
                                          n - ISSUES_MOST));
 }
@@ -118,7 +119,7 @@ static const char *usual_reason(const struct verdict *const *v, size_t n, const 
 }
 
 /* The two that most of them have. */
-static const char *usual_reasons(const struct run_verdict_telling *t,
+static const char *usual_reasons(const struct run_verdict_printing *t,
                                  const struct verdict *const *v, size_t n)
 {
     const char *first = usual_reason(v, n, NULL);
@@ -126,24 +127,25 @@ static const char *usual_reasons(const struct run_verdict_telling *t,
     return second ? arena_printf(t->arena, "%s; %s", first, second) : first ? first : "";
 }
 
-static void tell_no_issue(const struct run_verdict_telling *t,
-                          const struct verdict *const *not_evaluated, size_t n_not, size_t n_clear)
+static void run_verdict_print_no_issue(const struct run_verdict_printing *t,
+                                       const struct verdict *const *not_evaluated, size_t n_not,
+                                       size_t n_clear)
 {
     const char *why = usual_reasons(t, not_evaluated, n_not);
     const char *none = verdict_none_words(t->info);
     if (n_clear == 0 && !t->checked->run.has_steps)
-        run_verdict_tell(t, arena_printf(t->arena, "No rules ran: %s", steps_none_words(t->info)));
+        run_verdict_line(t, arena_printf(t->arena, "No rules ran: %s", steps_none_words(t->info)));
     else if (n_clear == 0)
-        run_verdict_tell(t, arena_printf(t->arena, "No rules ran: %s", why));
+        run_verdict_line(t, arena_printf(t->arena, "No rules ran: %s", why));
     else if (n_not == 0)
-        run_verdict_tell(t, arena_printf(t->arena, "%s (%zu rule%s passed)", none, n_clear,
+        run_verdict_line(t, arena_printf(t->arena, "%s (%zu rule%s passed)", none, n_clear,
                                          n_clear == 1 ? "" : "s"));
     else
-        run_verdict_tell(t, arena_printf(t->arena, "%s (%zu rule%s passed, %zu skipped: %s)", none,
+        run_verdict_line(t, arena_printf(t->arena, "%s (%zu rule%s passed, %zu skipped: %s)", none,
                                          n_clear, n_clear == 1 ? "" : "s", n_not, why));
 }
 
-static void run_verdict_tell_all(const struct run_verdict_telling *t)
+static void run_verdict_print_all(const struct run_verdict_printing *t)
 {
     const struct verdict **issues, **clear, **not_evaluated;
     const size_t n = run_verdict_of_state(t, RULE_ISSUE, &issues),
@@ -151,30 +153,31 @@ static void run_verdict_tell_all(const struct run_verdict_telling *t)
                  n_not = run_verdict_of_state(t, RULE_NOT_EVALUATED, &not_evaluated);
     const char *ending = runview_ending(t->info, t->arena);
     if (ending)
-        run_verdict_tell(t, ending);
+        run_verdict_line(t, ending);
     if (n > 0)
-        tell_issues(t, issues, n);
+        run_verdict_print_issues(t, issues, n);
     else
-        tell_no_issue(t, not_evaluated, n_not, n_clear);
+        run_verdict_print_no_issue(t, not_evaluated, n_not, n_clear);
     if (t->own->right_size)
-        run_verdict_tell(t, arena_printf(t->arena, "Right-sizing: %s", t->own->right_size->why));
+        run_verdict_line(t, arena_printf(t->arena, "Right-sizing: %s", t->own->right_size->why));
 }
 
 /* ---- the process ---- */
 
-static int judge_own(const struct run_verdict_ask *ask, struct run *r, struct checked *c,
-                     struct arena *a, struct run_verdict_user *out, struct err *e)
+static int run_verdict_judge_user(const struct run_verdict_ask *ask, struct run *r,
+                                  struct checked *c, struct arena *a, struct run_verdict_user *out,
+                                  struct err *e)
 {
     struct machines table;
     const int rc = user_rules_check(ask->own, r, a, &out->v, &out->n, e);
-    /* Who did not say what the machine costs does not want to hear it after every run. */
+    /* Without a price, right-sizing after every run would be noise. */
     if (rc == 0 && c->n_nodes && !isnan(c->nodes[0].price_per_hour) &&
         machines_load(&table, NULL, a, e) == 0)
         out->right_size = rightsize_advise(c, &table, a);
     return rc;
 }
 
-/* From the verdicts there are. What goes wrong with it is told here: the verdicts stand. */
+/* A failure is only reported: the verdicts are valid without the report. */
 static void run_verdict_write_report(const struct run_verdict_ask *ask, struct run *r,
                                      const struct checked *c, const struct run_verdict_user *own,
                                      struct arena *a)
@@ -212,9 +215,9 @@ static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a,
         rc = rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c,
                                e);
     if (rc == 0)
-        rc = judge_own(ask, r, c, a, own, e);
+        rc = run_verdict_judge_user(ask, r, c, a, own, e);
     if (rc == 0 && !ask->quiet)
-        run_verdict_tell_all(&(struct run_verdict_telling){ask, c, own, a, run_get_info(r)});
+        run_verdict_print_all(&(struct run_verdict_printing){ask, c, own, a, run_get_info(r)});
     if (rc == 0)
         rc = findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e);
     if (rc == 0 && ask->report)
@@ -263,8 +266,8 @@ static void run_verdict_wait_for(pid_t pid, int fd, const struct run_verdict_ask
         ask->tell(NULL, "could not evaluate the rules: their process was killed");
 }
 
-static void child_or_wait(const struct run_verdict_ask *ask, int fd[2],
-                          const struct sigaction *before)
+static void run_verdict_fork(const struct run_verdict_ask *ask, int fd[2],
+                             const struct sigaction *before)
 {
     const pid_t pid = fork();
     if (pid == 0) {
@@ -289,7 +292,7 @@ void run_verdict(const struct run_verdict_ask *ask)
     fflush(NULL);
     for (size_t i = 0; i < COUNT_OF(withstood); i++)
         sigaction(withstood[i], &ignore, &before[i]);
-    child_or_wait(ask, fd, before);
+    run_verdict_fork(ask, fd, before);
     for (size_t i = 0; i < COUNT_OF(withstood); i++)
         sigaction(withstood[i], &before[i], NULL);
 }

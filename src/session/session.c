@@ -310,7 +310,7 @@ static int session_record(const struct session_options *o, struct record_ask *as
         return e->code;
     if (ask->argv && result.exit_status == EXIT_NOT_STARTED)
         return session_run_unrecorded(ask, e, a);
-    /* The shell's own codes for a program that cannot be run are kept. */
+    /* As a shell does: 126 and 127 for a program that cannot be run. */
     session_print(NULL, e->msg);
     return result.exit_status;
 }

@@ -25,79 +25,49 @@ int gpuview_read(struct gpu_view *out, struct run *r, const struct efficiency_as
 
 /* ---- numbers ---- */
 
+enum gpu_number_of { OF_USE, OF_EFFICIENCY, OF_BYTES };
+
+#define USE(field)   OF_USE, offsetof(struct gpu_use, field)
+#define WHOLE(field) OF_EFFICIENCY, offsetof(struct efficiency, field)
+#define BYTES(field) OF_BYTES, offsetof(struct efficiency, field)
 static const struct {
     const char *key;
-    const char *metric; /* whose loss explains that it is missing; NULL: gpuview_why knows */
+    const char *metric; /* whose loss explains that it is missing; NULL: see gpuview_why */
+    enum gpu_number_of of;
+    size_t at;
 } numbers[GPU_NUMBERS] = {
-    [GPU_NUMBER_TFLOPS] = {"tflops", NULL},
-    [GPU_NUMBER_PEAK_TFLOPS] = {"peak_tflops", NULL},
-    [GPU_NUMBER_MFU] = {"mfu_pct", NULL},
-    [GPU_NUMBER_UTIL] = {"util_pct", "gpu.util"},
-    [GPU_NUMBER_SM] = {"sm_active_pct", "gpu.sm_active"},
-    [GPU_NUMBER_OCCUPANCY] = {"sm_occupancy_pct", "gpu.sm_occupancy"},
-    [GPU_NUMBER_TENSOR] = {"tensor_active_pct", "gpu.tensor_active"},
-    [GPU_NUMBER_DRAM] = {"dram_active_pct", "gpu.dram_active"},
-    [GPU_NUMBER_DRAM_TB_S] = {"dram_tb_s", NULL},
-    [GPU_NUMBER_POWER] = {"power_w", "gpu.power"},
-    [GPU_NUMBER_CLOCK] = {"clock_mhz", "gpu.clock_sm"},
-    [GPU_NUMBER_ENERGY] = {"energy_j", "gpu.power"},
-    [GPU_NUMBER_LOOP_ENERGY] = {"loop_energy_j", NULL},
-    [GPU_NUMBER_STEP_ENERGY] = {"energy_per_step_j", NULL},
-    [GPU_NUMBER_SAMPLE_ENERGY] = {"energy_per_sample_j", NULL},
-    [GPU_NUMBER_PEAK_MEMORY] = {"peak_memory_bytes", NULL},
-    [GPU_NUMBER_RESERVED_MEMORY] = {"reserved_memory_bytes", NULL},
-    [GPU_NUMBER_USED_MEMORY] = {"used_memory_bytes", "gpu.mem_used"},
+    [GPU_NUMBER_TFLOPS] = {"tflops", NULL, USE(tflops)},
+    [GPU_NUMBER_PEAK_TFLOPS] = {"peak_tflops", NULL, USE(peak_tflops)},
+    [GPU_NUMBER_MFU] = {"mfu_pct", NULL, USE(mfu_pct)},
+    [GPU_NUMBER_UTIL] = {"util_pct", "gpu.util", USE(mean[GPU_MEAN_UTIL])},
+    [GPU_NUMBER_SM] = {"sm_active_pct", "gpu.sm_active", USE(mean[GPU_MEAN_SM])},
+    [GPU_NUMBER_OCCUPANCY] = {"sm_occupancy_pct", "gpu.sm_occupancy",
+                              USE(mean[GPU_MEAN_OCCUPANCY])},
+    [GPU_NUMBER_TENSOR] = {"tensor_active_pct", "gpu.tensor_active", USE(mean[GPU_MEAN_TENSOR])},
+    [GPU_NUMBER_DRAM] = {"dram_active_pct", "gpu.dram_active", USE(mean[GPU_MEAN_DRAM])},
+    [GPU_NUMBER_DRAM_TB_S] = {"dram_tb_s", NULL, USE(dram_tb_s)},
+    [GPU_NUMBER_POWER] = {"power_w", "gpu.power", USE(mean[GPU_MEAN_POWER])},
+    [GPU_NUMBER_CLOCK] = {"clock_mhz", "gpu.clock_sm", USE(mean[GPU_MEAN_CLOCK])},
+    [GPU_NUMBER_ENERGY] = {"energy_j", "gpu.power", WHOLE(job.energy_j)},
+    [GPU_NUMBER_LOOP_ENERGY] = {"loop_energy_j", NULL, WHOLE(loop.energy_j)},
+    [GPU_NUMBER_STEP_ENERGY] = {"energy_per_step_j", NULL, WHOLE(energy_per_step_j)},
+    [GPU_NUMBER_SAMPLE_ENERGY] = {"energy_per_sample_j", NULL, WHOLE(energy_per_sample_j)},
+    [GPU_NUMBER_PEAK_MEMORY] = {"peak_memory_bytes", NULL, BYTES(allocator.allocated_bytes)},
+    [GPU_NUMBER_RESERVED_MEMORY] = {"reserved_memory_bytes", NULL, BYTES(allocator.reserved_bytes)},
+    [GPU_NUMBER_USED_MEMORY] = {"used_memory_bytes", "gpu.mem_used", USE(mem_used_bytes)},
 };
-
-static double gpuview_known(int64_t bytes)
-{
-    return bytes < 0 ? NAN : (double)bytes;
-}
 
 double gpuview_number(const struct gpu_view *v, enum gpu_number n)
 {
-    const struct gpu_use *u = v->use;
-    switch (n) {
-    case GPU_NUMBER_TFLOPS:
-        return u->tflops;
-    case GPU_NUMBER_PEAK_TFLOPS:
-        return u->peak_tflops;
-    case GPU_NUMBER_MFU:
-        return u->mfu_pct;
-    case GPU_NUMBER_UTIL:
-        return u->mean[GPU_MEAN_UTIL];
-    case GPU_NUMBER_SM:
-        return u->mean[GPU_MEAN_SM];
-    case GPU_NUMBER_OCCUPANCY:
-        return u->mean[GPU_MEAN_OCCUPANCY];
-    case GPU_NUMBER_TENSOR:
-        return u->mean[GPU_MEAN_TENSOR];
-    case GPU_NUMBER_DRAM:
-        return u->mean[GPU_MEAN_DRAM];
-    case GPU_NUMBER_DRAM_TB_S:
-        return u->dram_tb_s;
-    case GPU_NUMBER_POWER:
-        return u->mean[GPU_MEAN_POWER];
-    case GPU_NUMBER_CLOCK:
-        return u->mean[GPU_MEAN_CLOCK];
-    case GPU_NUMBER_ENERGY:
-        return v->x.job.energy_j;
-    case GPU_NUMBER_LOOP_ENERGY:
-        return v->x.loop.energy_j;
-    case GPU_NUMBER_STEP_ENERGY:
-        return v->x.energy_per_step_j;
-    case GPU_NUMBER_SAMPLE_ENERGY:
-        return v->x.energy_per_sample_j;
-    case GPU_NUMBER_PEAK_MEMORY:
-        return gpuview_known(v->x.allocator.allocated_bytes);
-    case GPU_NUMBER_RESERVED_MEMORY:
-        return gpuview_known(v->x.allocator.reserved_bytes);
-    case GPU_NUMBER_USED_MEMORY:
-        return u->mem_used_bytes;
-    case GPU_NUMBERS:
-        break;
+    const char *from = numbers[n].of == OF_USE ? (const char *)v->use : (const char *)&v->x;
+    double d;
+    int64_t bytes;
+    if (numbers[n].of != OF_BYTES) {
+        memcpy(&d, from + numbers[n].at, sizeof d);
+        return d;
     }
-    return NAN;
+    memcpy(&bytes, from + numbers[n].at, sizeof bytes);
+    return bytes < 0 ? NAN : (double)bytes;
 }
 
 /* ---- reasons ---- */

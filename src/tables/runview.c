@@ -125,6 +125,15 @@ double runview_self_cpu_s(const struct run_info *info)
     return s;
 }
 
+/* Words for it where it is NAN. */
+static const char *runview_why_no_cost(const struct run_info *info)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].status == RUN_RUNNING || info->nodes[i].status == RUN_DIED)
+            return "available when the run ends (meanwhile see self.cpu)";
+    return "not available: this run was not recorded by Footplate";
+}
+
 /* Of a shorter run the share of a core is that of starting and ending. */
 static const double SHARE_LEAST_S = 5;
 
@@ -136,14 +145,6 @@ const char *runview_cost_text(const struct run_info *info, struct arena *a)
     return took_s >= SHARE_LEAST_S
                ? arena_printf(a, "%.2f s of CPU (%.2f %% of one core)", cpu_s, 100 * cpu_s / took_s)
                : arena_printf(a, "%.2f s of CPU", cpu_s);
-}
-
-const char *runview_why_no_cost(const struct run_info *info)
-{
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (info->nodes[i].status == RUN_RUNNING || info->nodes[i].status == RUN_DIED)
-            return "available when the run ends (meanwhile see self.cpu)";
-    return "not available: this run was not recorded by Footplate";
 }
 
 double runview_bytes_written(const struct run_info *info)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runview.h - what all who show a run say about it, said once: its nodes over all their sessions,
- * its cost, its losses. */
+/* runview.h - facts about a run that every command, the report and the server show: its nodes over
+ * all their sessions, its cost, its losses. */
 #ifndef TABLES_RUNVIEW_H
 #define TABLES_RUNVIEW_H
 
@@ -15,7 +15,7 @@ MUST_CHECK int runview_open(struct run **out, const char *dir, const char *ref, 
 /* One node, all its sessions. */
 struct node_view {
     const struct node_info *last;  /* the latest session: what the node is now */
-    const struct node_info *first; /* the sessions stand one behind the other */
+    const struct node_info *first; /* the sessions follow each other in memory */
     size_t sessions;
 };
 
@@ -29,8 +29,6 @@ const char *runview_ending(const struct run_info *info, struct arena *a);
 bool runview_attached(const struct run_info *info);
 /* CPU seconds of all recorders; NAN when one of them is not known. */
 double runview_self_cpu_s(const struct run_info *info);
-/* Words for it where it is NAN. */
-const char *runview_why_no_cost(const struct run_info *info);
 /* "1.20 s of CPU (0.09 % of one core)", or why it is not known. */
 const char *runview_cost_text(const struct run_info *info, struct arena *a);
 /* The same of the bytes they wrote. */
@@ -66,7 +64,8 @@ MUST_CHECK int loss_list_read(struct loss_list *out, struct run *r, struct arena
 const char *loss_list_why(const struct loss_list *l, const char *node, const char *metric,
                           const char **what);
 
-/* Events of the job that were lost: as each recorder counted at its end, else as it said so far. */
+/* Events of the job that were lost: as each recorder counted at its end, otherwise as
+ * reported so far. */
 int64_t runview_events_dropped(const struct run_info *info, const struct loss_list *l);
 
 /* ---- losses as texts: metrics and probes by their titles ---- */

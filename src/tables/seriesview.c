@@ -92,7 +92,7 @@ static int query_no_metric(struct run *r, const struct series_ask *ask, const st
                    "unknown metric '%.100s'; 'footplate metrics' lists all metrics", ask->metric);
 }
 
-/* The values that the run does have where the asked one is not among them: "cpu0, cpu1, ...". */
+/* The message lists the values that the run has: "cpu0, cpu1, ...". */
 static int query_no_part(const char *kind, const char *asked, const struct series_ask *ask,
                          const struct keys *all, struct err *e)
 {

@@ -6,7 +6,7 @@
 #include "base/json_write.h"
 #include "query/series.h"
 
-/* One object. `full` is called when much stands in the buffer, and may empty it; NULL: nobody. */
+/* One object. `full` is called when the buffer is large, and may empty it; NULL: never. */
 void series_json(struct jw *j, const struct series *s, void (*full)(struct buf *b));
 
 /* ---- which series a query matches, and the error when there are none ---- */
@@ -21,8 +21,8 @@ struct keys {
 };
 
 bool series_matches(const struct series_ask *ask, const struct series_key *k);
-/* ERR_NOT_FOUND when nothing matches; it says which part is wrong, what there is instead, or why
- * it was not measured. */
+/* ERR_NOT_FOUND when nothing matches; the message names the wrong part and what is available, or
+ * why it was not measured. */
 MUST_CHECK int query_check(struct run *r, const struct series_ask *ask, const struct keys *all,
                            struct err *e);
 

@@ -158,7 +158,7 @@ static double loop_pct(const struct show *s)
     return s->phases.has_steps ? show_loop_percent(pct) : NAN;
 }
 
-/* Without steps all that can be told is when a node was interrupted. */
+/* Without steps only the interruptions of nodes are known. */
 static struct row_cell phase_at(const void *x, size_t i, const char **key)
 {
     const struct run_phases *p = x;

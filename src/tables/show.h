@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.h - everything that stands on the first page about a run, read once. */
+/* show.h - the contents of the first page about a run, read once. */
 #ifndef TABLES_SHOW_H
 #define TABLES_SHOW_H
 
@@ -26,7 +26,7 @@ struct show {
 /* Everything lives in the arena and as long as the run. */
 MUST_CHECK int show_read(struct show *out, struct run *r, struct arena *a, struct err *e);
 
-/* The same for who has read the steps. */
+/* The same with steps that were read already. */
 MUST_CHECK int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
                                struct arena *a, struct err *e);
 

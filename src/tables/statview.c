@@ -80,7 +80,7 @@ struct summary_reader {
     size_t n_rows;
 };
 
-/* Row k of every node; the rows of a node stand together. */
+/* Row k of every node; the rows of a node are adjacent. */
 static int summary_read_row(const struct summary_reader *rd, size_t k, struct summary_line *lines,
                             size_t n_nodes, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepdigest.h - what is shown of the steps of a run, small enough to be kept: the rows of `steps`,
+/* stepdigest.h - the steps of a run, small enough for a cache: the rows of `steps`,
  * the last steps in full, all others as marks, the phases of the job, and an overview of what ran
  * when for runs too long to look at each event. */
 #ifndef TABLES_STEPDIGEST_H
@@ -10,7 +10,7 @@
 #include "tables/stepsview.h"
 
 enum {
-    DIGEST_LAST = 2000,       /* steps of each rank and mode that are kept in full */
+    DIGEST_LAST = 2000,       /* steps of each rank and mode in full */
     DIGEST_OVERVIEW = 100000, /* events from which on a track is in the overview */
 };
 

@@ -62,8 +62,6 @@ int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
     return 0;
 }
 
-/* ---- steps ---- */
-
 /* ---- reading ---- */
 
 static bool wants_rank(const struct steps_ask *ask, const struct rank_steps *r)
@@ -182,7 +180,7 @@ int stepsview_read(struct steps_view *out, struct run *r, const struct steps_ask
     return rc ? rc : stepsview_of(out, r, ranks, n, ask, a, e);
 }
 
-/* Items of one rank stand together, in order of time. */
+/* Items of one rank are adjacent, in order of time. */
 static void cut_items(struct steps_view *out, const struct steps_view *whole,
                       const struct steps_ask *ask)
 {
@@ -223,7 +221,8 @@ int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
 
 /* ---- parts ---- */
 
-double steps_row_part_s(const struct steps_row *row, size_t part)
+/* Seconds of a part; NAN: not seen. */
+static double steps_row_part_s(const struct steps_row *row, size_t part)
 {
     return row->unseen >> part & 1 ? NAN : row->part_s[part];
 }

@@ -25,8 +25,8 @@ struct steps_row {
     double part_s[STEP_PARTS_MOST]; /* in all its steps */
     const struct sync_place *sync;  /* where the rank waited for its GPU, most time first */
     size_t n_sync;
-    unsigned unseen; /* parts that nobody told here, as bits: their time is not zero, it is not
-                      * known, and stands in "other" */
+    unsigned unseen; /* parts that no hook reported, as bits: their time is not known and is part
+                      * of "other" */
 };
 
 /* One step in the list. */
@@ -48,7 +48,7 @@ struct steps_view {
     struct arena *arena;
     struct steps_row *rows;
     size_t n_rows;
-    struct steps_item *items; /* of each rank the last ones asked for, in order of time */
+    struct steps_item *items; /* of each rank the last `ask.last`, in order of time */
     size_t n_items;
     const char *why; /* there are no steps; NULL: there are */
     const struct loss_list *lost;
@@ -60,7 +60,7 @@ struct steps_view {
 
 extern const struct row_table row_Step, row_Steps; /* see step_rows.def */
 
-/* ERR_NOT_FOUND when steps of a rank are asked for that has none. */
+/* ERR_NOT_FOUND when the requested rank has no steps. */
 MUST_CHECK int stepsview_read(struct steps_view *out, struct run *r, const struct steps_ask *ask,
                               struct arena *a, struct err *e);
 /* The same of ranks that are read already; they must stay. */
@@ -85,8 +85,6 @@ bool steps_has_clock(const struct step_stats *s, enum steps_clock clock);
  * NAN: not known. */
 double steps_iteration_part_s(const struct steps_row *row, enum steps_clock clock, size_t part);
 
-/* Seconds of a part; NAN: not seen. */
-double steps_row_part_s(const struct steps_row *row, size_t part);
 double steps_item_part_s(const struct steps_item *x, size_t part);
 /* What the rows of a rank have as `unseen`. */
 void steps_unseen_modes(const struct steps_view *v, const struct rank_steps *rank,

@@ -92,7 +92,7 @@ static int by_lost(const void *a, const void *b)
     const struct finding *x = *(const struct finding *const *)a,
                          *y = *(const struct finding *const *)b;
     const double p = isnan(x->lost_s) ? -1 : x->lost_s, q = isnan(y->lost_s) ? -1 : y->lost_s;
-    return p != q ? (p < q) - (p > q) : (x > y) - (x < y); /* both stand in one array */
+    return p != q ? (p < q) - (p > q) : (x > y) - (x < y); /* both are in one array */
 }
 
 void findings_costliest_first(const struct verdict *v, const struct finding **out)

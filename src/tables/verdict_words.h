@@ -24,9 +24,9 @@ void finding_explained_words(struct buf *b, const struct finding *f);
 /* "rank 0: train 98 %, data 61 %": of the first rank; nothing when no events were recorded. Names
  * are as the program gave them. */
 void finding_shares_words(struct buf *b, const struct finding *f);
-/* What to do: said for this finding, else by its rule. */
+/* What to do: the advice of the finding, otherwise that of its rule. */
 const char *finding_advice(const struct verdict *v, const struct finding *f);
-/* Those that cost most first; else they stay as they stand. `out` has room for all of v's. */
+/* Those that cost most first; equal ones keep their order. `out` has room for all of v's. */
 void findings_costliest_first(const struct verdict *v, const struct finding **out);
 
 #endif
