@@ -196,8 +196,8 @@ static struct api_request *api_request_of(struct visit *v, const struct route *r
                                         .may_control = v->right >= RIGHT_CONTROL,
                                         .live = v->server->live,
                                         .exchange = v->x};
-    if (route->method == ROUTE_POST)
-        q->request.body = exchange_body(v->x, &q->request.body_len);
+    q->request.body = v->x->body;
+    q->request.body_len = v->x->body_len;
     q->arena = v->arena; /* with all texts of the request in it */
     v->arena = (struct arena){0};
     return q;
@@ -235,7 +235,7 @@ void serve_api(struct visit *v)
 {
     const char *name;
     bool other = false;
-    const enum http_method m = exchange_method(v->x);
+    const enum http_method m = v->x->method;
     const struct route *route = request_route(
         &v->request, API_STEPS, m == HTTP_POST ? ROUTE_POST : ROUTE_GET, &name, &other);
     struct reply *r =
