@@ -121,6 +121,11 @@ static struct reply *api_reply_of(const struct api_request *q, struct route_answ
     return r;
 }
 
+static struct reply *api_reply_of_err(const struct route_answer *a, const struct err *e)
+{
+    return reply_error(a->status == 200 ? http_status_of(e) : a->status, e->msg);
+}
+
 static struct reply *api_answer_with_run(struct api_request *q, struct route_answer *a,
                                          struct err *e)
 {
@@ -137,7 +142,7 @@ static struct reply *api_answer_with_run(struct api_request *q, struct route_ans
         reply_free(r);
         return reply_error(500, "files of this run were truncated while being read");
     }
-    return r ? r : rc ? reply_of_err(e) : api_reply_of(q, a);
+    return r ? r : rc ? api_reply_of_err(a, e) : api_reply_of(q, a);
 }
 
 static struct reply *api_answer(struct api_request *q)
@@ -148,7 +153,7 @@ static struct reply *api_answer(struct api_request *q)
     if (q->route->flags & (ROUTE_RUN | ROUTE_INFO))
         r = api_answer_with_run(q, &a, &e);
     else if (q->route->answer(&q->request, &a, &e) != 0)
-        r = reply_of_err(&e);
+        r = api_reply_of_err(&a, &e);
     else
         r = api_reply_of(q, &a);
     buf_free(&a.body);
