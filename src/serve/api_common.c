@@ -33,16 +33,6 @@ int answer_fits(const struct buf *body, const char *what, struct err *e)
     return body->len <= ANSWER_MOST ? 0 : answer_too_large(what, e);
 }
 
-void answer_error(struct route_answer *out, int status, const char *text)
-{
-    struct jw j = {.out = &out->body};
-    out->status = status;
-    out->body.len = 0;
-    jw_object(&j, NULL);
-    jw_str(&j, "error", text);
-    jw_end(&j);
-}
-
 void answer_pending(struct route_answer *out)
 {
     struct jw j = {.out = &out->body};

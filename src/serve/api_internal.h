@@ -40,8 +40,6 @@ enum { ANSWER_MOST = 1 << 20 };
 int answer_too_large(const char *what, struct err *e);
 MUST_CHECK int answer_fits(const struct buf *body, const char *what, struct err *e);
 
-/* An answer that is no 200: {"error": text}. */
-void answer_error(struct route_answer *out, int status, const char *text);
 /* 202 {"pending": true}: an async job computes it; the client requests it again. */
 void answer_pending(struct route_answer *out);
 

@@ -146,9 +146,9 @@ int api_control(const struct route_request *q, struct route_answer *out, struct 
         rows_json(&j, "answer", &row_ControlSaid, said, n, NULL);
         jw_end(&j);
     } else if (rc == ERR_NOT_FOUND) {
-        answer_error(out, 409, e->msg);
+        out->status = 409;
     }
-    return rc == ERR_NOT_FOUND ? 0 : rc;
+    return rc;
 }
 
 /* ---- the server itself ---- */

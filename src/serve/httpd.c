@@ -56,14 +56,14 @@ struct reply {
     char etag[HTTP_ETAG_LEN]; /* "": none */
 };
 
-struct exchange {
+struct httpd_exchange {
+    struct exchange x; /* first, so that the caller's pointer is ours */
     struct httpd *httpd;
     struct MHD_Connection *connection;
     struct conn *conn;
-    enum http_method method;
     char *uri;
     struct buf body;
-    bool seen, too_large, complete, waits;
+    bool seen, complete, waits;
     struct reply *reply; /* to be sent */
 };
 
@@ -392,13 +392,25 @@ static void httpd_begin_sending(struct httpd *h, struct conn *x, struct reply *r
 
 /* ---- requests ---- */
 
-static struct exchange *exchange_begin(struct httpd *h, struct MHD_Connection *c, const char *uri)
+const char *exchange_header(const struct exchange *x, const char *name)
 {
-    struct exchange *x = xcalloc(1, sizeof *x);
-    const union MHD_ConnectionInfo *own =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    *x = (struct exchange){.httpd = h, .connection = c, .conn = own->socket_context};
-    x->uri = xstrdup(uri);
+    return MHD_lookup_connection_value(((const struct httpd_exchange *)x)->connection,
+                                       MHD_HEADER_KIND, name);
+}
+
+static struct httpd_exchange *exchange_begin(struct httpd *h, struct MHD_Connection *c,
+                                             const char *uri)
+{
+    struct httpd_exchange *x = xcalloc(1, sizeof *x);
+    struct conn *conn =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    *x = (struct httpd_exchange){.httpd = h, .connection = c, .conn = conn, .uri = xstrdup(uri)};
+    x->x = (struct exchange){.uri = x->uri, .body = ""};
+    if (conn) {
+        x->x.peer = (const struct sockaddr *)&conn->peer;
+        x->x.fd = conn->fd;
+        x->x.note = &conn->note;
+    }
     return x;
 }
 
@@ -410,7 +422,7 @@ static void *httpd_log_uri(void *cls, const char *uri, struct MHD_Connection *c)
 static void httpd_completed(void *cls, struct MHD_Connection *c, void **own,
                             enum MHD_RequestTerminationCode code)
 {
-    struct exchange *x = *own;
+    struct httpd_exchange *x = *own;
     (void)c, (void)code;
     if (!x)
         return;
@@ -432,19 +444,13 @@ static enum http_method httpd_method_of(const char *text)
     return strcmp(text, "POST") == 0 ? HTTP_POST : HTTP_OTHER;
 }
 
-static bool exchange_declared_too_large(struct exchange *x)
+static bool exchange_has_tag(const struct httpd_exchange *x, const struct reply *r)
 {
-    const char *length = exchange_header(x, "Content-Length");
-    return length && strtoull(length, NULL, 10) > HTTP_BODY_MOST;
-}
-
-static bool exchange_has_tag(const struct exchange *x, const struct reply *r)
-{
-    const char *list = r->etag[0] ? exchange_header(x, "If-None-Match") : NULL;
+    const char *list = r->etag[0] ? exchange_header(&x->x, "If-None-Match") : NULL;
     return list && strlen(list) < WORD_MOST && strstr(list, r->etag) != NULL;
 }
 
-static enum MHD_Result exchange_send(struct exchange *x)
+static enum MHD_Result exchange_send(struct httpd_exchange *x)
 {
     struct reply *r = x->reply;
     conn_is(x->conn, r->stream ? CONN_STREAMS : CONN_RECEIVES);
@@ -460,19 +466,24 @@ static enum MHD_Result exchange_send(struct exchange *x)
 }
 
 /* The request is whole, or it is refused before its body came. */
-static enum MHD_Result exchange_serve(struct exchange *x)
+static enum MHD_Result exchange_serve(struct httpd_exchange *x)
 {
     if (!x->complete) {
         x->complete = true;
+        x->x.body_len = x->body.len;
+        if (x->body.len) {
+            buf_u8(&x->body, 0);
+            x->x.body = (const char *)x->body.p;
+        }
         atomic_fetch_add(&x->httpd->requests, 1);
-        x->httpd->options.request(x->httpd->options.ctx, x);
+        x->httpd->options.request(x->httpd->options.ctx, &x->x);
         if (x->waits) /* another thread has it; once that has answered this is called again */
             return MHD_YES;
     }
     return exchange_send(x);
 }
 
-static enum MHD_Result exchange_take_body(struct exchange *x, const char *data, size_t *n)
+static enum MHD_Result exchange_take_body(struct httpd_exchange *x, const char *data, size_t *n)
 {
     if (x->body.len + *n > HTTP_BODY_MOST)
         return MHD_NO;
@@ -485,15 +496,16 @@ static enum MHD_Result httpd_handle(void *cls, struct MHD_Connection *c, const c
                                     const char *method, const char *version, const char *data,
                                     size_t *n, void **own)
 {
-    struct exchange *x = *own;
+    struct httpd_exchange *x = *own;
     (void)version;
     if (!x)
         x = *own = exchange_begin(cls, c, url);
     if (!x->seen) {
+        const char *length = exchange_header(&x->x, "Content-Length");
         x->seen = true;
-        x->method = httpd_method_of(method);
-        x->too_large = exchange_declared_too_large(x);
-        return x->too_large ? exchange_serve(x) : MHD_YES;
+        x->x.method = httpd_method_of(method);
+        x->x.body_too_large = length && strtoull(length, NULL, 10) > HTTP_BODY_MOST;
+        return x->x.body_too_large ? exchange_serve(x) : MHD_YES;
     }
     return *n ? exchange_take_body(x, data, n) : exchange_serve(x);
 }
@@ -572,78 +584,42 @@ uint64_t httpd_requests(struct httpd *h)
     return atomic_load(&h->requests);
 }
 
-/* ---- an exchange ---- */
+/* ---- answering ---- */
 
-enum http_method exchange_method(const struct exchange *x)
+static struct httpd_exchange *exchange_own(const struct exchange *x)
 {
-    return x->method;
-}
-
-const char *exchange_uri(const struct exchange *x)
-{
-    return x->uri;
-}
-
-const char *exchange_header(const struct exchange *x, const char *name)
-{
-    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
-}
-
-const char *exchange_body(const struct exchange *x, size_t *n)
-{
-    struct buf *b = (struct buf *)(uintptr_t)&x->body;
-    buf_reserve(b, 1);
-    b->p[b->len] = 0;
-    *n = b->len;
-    return (const char *)b->p;
-}
-
-bool exchange_body_too_large(const struct exchange *x)
-{
-    return x->too_large;
-}
-
-const struct sockaddr *exchange_peer(const struct exchange *x)
-{
-    return (const struct sockaddr *)&x->conn->peer;
-}
-
-int exchange_fd(const struct exchange *x)
-{
-    return x->conn->fd;
-}
-
-uintptr_t *exchange_note(const struct exchange *x)
-{
-    return &x->conn->note;
+    return (struct httpd_exchange *)(uintptr_t)x;
 }
 
 void exchange_answer(struct exchange *x, struct reply *r)
 {
-    x->reply = r;
-    if (x->waits)
-        MHD_resume_connection(x->connection);
+    struct httpd_exchange *own = exchange_own(x);
+    own->reply = r;
+    if (own->waits)
+        MHD_resume_connection(own->connection);
 }
 
 void exchange_wait(struct exchange *x)
 {
-    x->waits = true;
-    conn_is(x->conn, CONN_WAITS);
-    MHD_suspend_connection(x->connection);
+    struct httpd_exchange *own = exchange_own(x);
+    own->waits = true;
+    conn_is(own->conn, CONN_WAITS);
+    MHD_suspend_connection(own->connection);
 }
 
 void exchange_sleep(struct exchange *x)
 {
-    MHD_suspend_connection(x->connection);
-    atomic_store(&x->conn->sleeper, x->connection);
+    struct httpd_exchange *own = exchange_own(x);
+    MHD_suspend_connection(own->connection);
+    atomic_store(&own->conn->sleeper, own->connection);
 }
 
 void exchange_wake(struct exchange *x)
 {
-    conn_wake(x->conn);
+    conn_wake(exchange_own(x)->conn);
 }
 
 bool exchange_gone(const struct exchange *x)
 {
-    return atomic_load(&x->conn->gone);
+    return atomic_load(&exchange_own(x)->conn->gone);
 }

@@ -54,16 +54,20 @@ uint64_t httpd_requests(struct httpd *h);
 
 /* ---- the request ---- */
 
-enum http_method exchange_method(const struct exchange *x);
-const char *exchange_uri(const struct exchange *x); /* as it came, not decoded */
+struct exchange { /* read only */
+    enum http_method method;
+    const char *uri; /* as it came, not decoded */
+    const char *body;
+    size_t body_len; /* a NUL follows */
+    bool body_too_large;
+    const struct sockaddr *peer;
+    int fd;
+    /* A word for the caller, stored with the connection (0 at first): for facts that are the same
+     * for all of its requests. */
+    uintptr_t *note;
+};
+
 const char *exchange_header(const struct exchange *x, const char *name); /* NULL: absent */
-const char *exchange_body(const struct exchange *x, size_t *n);          /* a NUL follows */
-bool exchange_body_too_large(const struct exchange *x);
-const struct sockaddr *exchange_peer(const struct exchange *x);
-int exchange_fd(const struct exchange *x);
-/* A word for the caller, stored with the connection (0 at first): for facts that are the same for
- * all of its requests. */
-uintptr_t *exchange_note(const struct exchange *x);
 
 /* ---- answering ---- */
 

@@ -70,7 +70,7 @@ struct route_request {
 };
 
 struct route_answer {
-    int status; /* 200 unless the route says otherwise */
+    int status; /* 200 unless the route sets another, also of an error */
     struct buf body;
     struct reply *stream;  /* instead of a body; NULL: none */
     bool noise;            /* mostly bytes that hardly repeat, see answer_gzip.h */

@@ -70,7 +70,7 @@ static bool server_from_elsewhere(const struct visit *v)
     const char *site = exchange_header(v->x, "Sec-Fetch-Site");
     if (!site || server_is_word(site, "same-origin") || server_is_word(site, "none"))
         return false;
-    return exchange_method(v->x) != HTTP_GET ||
+    return v->x->method != HTTP_GET ||
            !server_is_word(exchange_header(v->x, "Sec-Fetch-Mode"), "navigate");
 }
 
@@ -97,11 +97,11 @@ static const char *server_bearer_of(const struct visit *v)
  * too. The user of a connection is looked up once, with its first request. */
 static struct reply *server_check_user(const struct visit *v)
 {
-    enum { NOT_ASKED, ASKED };
-    uintptr_t *note = exchange_note(v->x);
-    if (*note == NOT_ASKED)
-        *note = ASKED + (uintptr_t)peer_of(exchange_fd(v->x));
-    const enum peer peer = (enum peer)(*note - ASKED);
+    enum { NOT_LOOKED_UP, LOOKED_UP };
+    uintptr_t *note = v->x->note;
+    if (*note == NOT_LOOKED_UP)
+        *note = LOOKED_UP + (uintptr_t)peer_of(v->x->fd);
+    const enum peer peer = (enum peer)(*note - LOOKED_UP);
     if (peer == PEER_OURS)
         return NULL;
     if (peer == PEER_UNKNOWN)
@@ -116,8 +116,7 @@ static struct reply *server_check_rights(struct visit *v)
     struct server *s = v->server;
     struct err e;
     const char *session = cookie_find(exchange_header(v->x, "Cookie"), s->cookie, &v->arena);
-    const int rc =
-        rights_of(s->rights, exchange_peer(v->x), server_bearer_of(v), session, &v->right, &e);
+    const int rc = rights_of(s->rights, v->x->peer, server_bearer_of(v), session, &v->right, &e);
     if (rc)
         return reply_error(rc == ERR_BUSY ? 429 : 500, e.msg);
     if (v->right == RIGHT_NONE)
@@ -207,7 +206,7 @@ static struct reply *page_html(int status, const char *text, size_t n, const cha
 
 static struct reply *page_find_asset(const struct visit *v)
 {
-    const char *uri = exchange_uri(v->x);
+    const char *uri = v->x->uri;
     const size_t n = strcspn(uri, "?");
     for (size_t i = 0; i < n_assets; i++) {
         if (strlen(assets[i].path) != n || memcmp(assets[i].path, uri, n) != 0)
@@ -222,7 +221,7 @@ static struct reply *page_find_asset(const struct visit *v)
 static void page_serve(struct visit *v)
 {
     struct reply *r = NULL;
-    if (exchange_method(v->x) != HTTP_GET)
+    if (v->x->method != HTTP_GET)
         r = reply_error(405, "method not allowed: use GET");
     if (!r)
         r = page_find_asset(v);
@@ -236,17 +235,15 @@ static void page_serve(struct visit *v)
 /* {"token": "..."} of a script, or token=... of the form. NULL: neither. */
 static const char *login_token_of(struct visit *v)
 {
-    size_t n;
     struct err e;
-    const char *body = exchange_body(v->x, &n);
     if (has_json_body(v->x)) {
-        json_t *o = json_loadb(body, n, 0, NULL);
+        json_t *o = json_loadb(v->x->body, v->x->body_len, 0, NULL);
         const char *token = json_get_str(o, "token", &v->arena, NULL);
         json_decref(o);
         return token;
     }
     struct request form = {0};
-    if (request_parse_values(&form, body, &v->arena, &e) != 0)
+    if (request_parse_values(&form, v->x->body, &v->arena, &e) != 0)
         return NULL;
     for (size_t i = 0; i < form.n_values; i++)
         if (strcmp(form.value[i].name, "token") == 0)
@@ -277,7 +274,7 @@ static struct reply *login_try(struct visit *v)
     const char *token = login_token_of(v);
     if (!token)
         return reply_error(400, "a token is required: {\"token\": \"...\"}");
-    const int rc = rights_login(v->server->rights, exchange_peer(v->x), token, session, &e);
+    const int rc = rights_login(v->server->rights, v->x->peer, token, session, &e);
     if (rc == 0)
         return login_reply(v, session);
     return reply_error(rc == ERR_BUSY ? 429 : rc == ERR_NOT_FOUND ? 401 : 500, e.msg);
@@ -286,9 +283,9 @@ static struct reply *login_try(struct visit *v)
 static void login_serve(struct visit *v)
 {
     struct reply *r;
-    if (exchange_method(v->x) == HTTP_POST)
+    if (v->x->method == HTTP_POST)
         r = login_try(v);
-    else if (exchange_method(v->x) == HTTP_GET)
+    else if (v->x->method == HTTP_GET)
         r = page_html(200, login_page, sizeof login_page - 1, form_csp);
     else
         r = reply_error(405, "method not allowed: use GET or POST");
@@ -306,12 +303,12 @@ static bool server_is_under(const struct request *q, const char *first, const ch
 static struct reply *server_check(struct visit *v)
 {
     struct err e;
-    if (exchange_body_too_large(v->x))
+    if (v->x->body_too_large)
         return reply_error(413, "the request is too large");
     struct reply *r = server_check_place(v);
     if (r)
         return r;
-    return request_parse(&v->request, exchange_uri(v->x), &v->arena, &e) ? reply_of_err(&e) : NULL;
+    return request_parse(&v->request, v->x->uri, &v->arena, &e) ? reply_of_err(&e) : NULL;
 }
 
 static void server_dispatch(struct visit *v)

@@ -121,6 +121,11 @@ static struct reply *api_reply_of(const struct api_request *q, struct route_answ
     return r;
 }
 
+static struct reply *api_reply_of_err(const struct route_answer *a, const struct err *e)
+{
+    return reply_error(a->status == 200 ? http_status_of(e) : a->status, e->msg);
+}
+
 static struct reply *api_answer_with_run(struct api_request *q, struct route_answer *a,
                                          struct err *e)
 {
@@ -137,7 +142,7 @@ static struct reply *api_answer_with_run(struct api_request *q, struct route_ans
         reply_free(r);
         return reply_error(500, "files of this run were truncated while being read");
     }
-    return r ? r : rc ? reply_of_err(e) : api_reply_of(q, a);
+    return r ? r : rc ? api_reply_of_err(a, e) : api_reply_of(q, a);
 }
 
 static struct reply *api_answer(struct api_request *q)
@@ -148,7 +153,7 @@ static struct reply *api_answer(struct api_request *q)
     if (q->route->flags & (ROUTE_RUN | ROUTE_INFO))
         r = api_answer_with_run(q, &a, &e);
     else if (q->route->answer(&q->request, &a, &e) != 0)
-        r = reply_of_err(&e);
+        r = api_reply_of_err(&a, &e);
     else
         r = api_reply_of(q, &a);
     buf_free(&a.body);
@@ -196,8 +201,8 @@ static struct api_request *api_request_of(struct visit *v, const struct route *r
                                         .may_control = v->right >= RIGHT_CONTROL,
                                         .live = v->server->live,
                                         .exchange = v->x};
-    if (route->method == ROUTE_POST)
-        q->request.body = exchange_body(v->x, &q->request.body_len);
+    q->request.body = v->x->body;
+    q->request.body_len = v->x->body_len;
     q->arena = v->arena; /* with all texts of the request in it */
     v->arena = (struct arena){0};
     return q;
@@ -235,7 +240,7 @@ void serve_api(struct visit *v)
 {
     const char *name;
     bool other = false;
-    const enum http_method m = exchange_method(v->x);
+    const enum http_method m = v->x->method;
     const struct route *route = request_route(
         &v->request, API_STEPS, m == HTTP_POST ? ROUTE_POST : ROUTE_GET, &name, &other);
     struct reply *r =

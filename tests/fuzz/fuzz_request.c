@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "serve/route.h"
 #include "serve/rights.h"
+#include "serve/route.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
