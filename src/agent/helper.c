@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,12 +34,18 @@ bool aside_read(int fd, void *p, size_t n)
     return true;
 }
 
-/* Nothing of the terminal. */
-static void detach(void)
+/* Nothing of the terminal, and no descriptor but the socket: a copy of another process's socket
+ * would hide that its other end was closed. */
+static void aside_detach(int fd)
 {
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
-        dup2(null, fd);
+    for (int i = 0; null >= 0 && i <= STDERR_FILENO; i++)
+        dup2(null, i);
+#ifdef SYS_close_range /* else the kernel is too old to have it */
+    if (fd > STDERR_FILENO + 1)
+        syscall(SYS_close_range, STDERR_FILENO + 1, fd - 1, 0);
+    syscall(SYS_close_range, fd + 1, ~0U, 0);
+#endif
 }
 
 int aside_start(struct aside *out, int type, void (*body)(int fd, void *ctx), void *ctx,
@@ -53,7 +60,7 @@ int aside_start(struct aside *out, int type, void (*body)(int fd, void *ctx), vo
         setsid();
         if (fork() != 0)
             _exit(0);
-        detach();
+        aside_detach(fd[1]);
         signal(SIGPIPE, SIG_IGN);
         signal(SIGCHLD, SIG_DFL);
         body(fd[1], ctx);
@@ -221,6 +228,12 @@ void helper_stop(struct helper *h)
 bool helper_report(const struct helper_task *t, const struct helper_message *m)
 {
     return send(t->fd, m, sizeof *m, MSG_NOSIGNAL) == (ssize_t)sizeof *m;
+}
+
+bool helper_is_alone(const struct helper_task *t)
+{
+    struct pollfd p = {.fd = t->fd};
+    return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
 bool helper_next(const struct helper_task *t, struct helper_message *out)

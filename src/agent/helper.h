@@ -110,6 +110,8 @@ void helper_stop(struct helper *h); /* NULL is fine */
 /* False: the recorder is gone. */
 bool helper_report(const struct helper_task *t, const struct helper_message *m);
 bool helper_next(const struct helper_task *t, struct helper_message *out);
+/* The recorder has ended. */
+bool helper_is_alone(const struct helper_task *t);
 
 /* A file that a hook leaves in the folder of the rings when a detail window ends. */
 struct window_file {

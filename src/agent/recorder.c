@@ -48,7 +48,7 @@ static void recorder_unmap_code(void)
 /* What it reports is written, printed or done here, in the recorder's main thread. */
 
 /* For a last evaluation, and for actions that are still at work. */
-#define END_NS (25 * NS_PER_S)
+#define END_NS (20 * NS_PER_S)
 
 static void recorder_stop_by_rule(struct recorder *r, const struct helper_stop_job *stop)
 {

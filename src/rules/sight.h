@@ -37,7 +37,7 @@ struct sweeps {
     const float *v[NODE_SIGNAL_N];
     const struct gpu_sweeps *gpus; /* the same ones in the same order in all batches of a node */
     size_t n_gpus;
-    struct shared *shared; /* see shared.h; NULL is fine */
+    struct shared *shared; /* see values.h; NULL is fine */
 };
 
 /* An event with one of the ids of event_words, on its own or inside a step. */

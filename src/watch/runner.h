@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runner.h - a small process that runs the commands and the outbound requests of actions, each in a
- * child of its own. The recorder itself never loads libcurl. aside.h describes the process.
+ * child of its own. The helper itself never loads libcurl. agent/helper.h describes the process.
  *
  *     runner_start (single-threaded, before the job), runner_run any number, runner_stop. */
 #ifndef WATCH_RUNNER_H

@@ -243,7 +243,8 @@ static int watch_check(struct watch *w, bool alone, struct arena *a, struct watc
     return rc;
 }
 
-/* Where several nodes share the folder, none of them knows the results of all. */
+/* Where several nodes share the folder, none of them knows the results of all. When the recorder
+ * has ended, the final results have been written already. */
 static void watch_use(struct watch *w, bool alone, const struct watch_results *x)
 {
     const struct verdicts *v = &x->checked.verdicts;
@@ -255,7 +256,7 @@ static void watch_use(struct watch *w, bool alone, const struct watch_results *x
         if (seen)
             watch_compare(w, &x->user[i].v, x->user[i].p, seen);
     }
-    if (alone)
+    if (alone && !helper_is_alone(w->task))
         (void)!findings_write(w->task->begin.dir.path, v, &w->ask->params, x->user, x->n_user,
                               &ignored);
 }
