@@ -16,7 +16,7 @@
 #include "import/import_out.h"
 #include "import/importer.h"
 #include "json/json.h"
-#include "record/name_sense.h"
+#include "record/event.h"
 
 enum { SM_ARGS_MOST = 1024 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops_class.h - what an event is for operators and breakdowns: by its category, and by its name
- * where the category leaves it open (record/name_sense.h). */
+ * where the category leaves it open (record/event.h). */
 #ifndef QUERY_OPS_CLASS_H
 #define QUERY_OPS_CLASS_H
 
 #include "query/events.h"
-#include "record/name_sense.h"
+#include "record/event.h"
 
 /* Roles of time in a step, in order of priority; what is left is ROLE_OTHER. */
 enum role {

@@ -6,7 +6,7 @@
 #include "base/demangle.h"
 #include "base/mem.h"
 #include "query/ops_internal.h"
-#include "record/name_sense.h"
+#include "record/event.h"
 
 static struct op_row cpu_row(const struct ops *o, uint32_t i, struct arena *a)
 {
