@@ -297,7 +297,7 @@ static uint32_t timeline_lane_track(struct sm_timeline *t, int64_t lane)
     return track;
 }
 
-static const struct lane_kind *timeline_kind_of(const char *name)
+static const struct lane_kind *sm_lane_kind_of(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (text_starts(name, kinds[i].beginning))
@@ -309,7 +309,7 @@ static void sm_name_lane(struct sm_timeline *t, uint32_t track, const char *name
 {
     if (track == OUT_NO_TRACK)
         return;
-    const struct lane_kind *kind = timeline_kind_of(name);
+    const struct lane_kind *kind = sm_lane_kind_of(name);
     struct sm_lane *l = &t->lanes[track];
     l->kind = kind ? kind : t->otherwise;
     if (l->kind->where == WHERE_DEVICE)
