@@ -187,9 +187,3 @@ const char **redact_words(const char *const *words, size_t n, struct arena *a)
     out[n] = NULL;
     return out;
 }
-
-const char *redact_text(const char *text, struct arena *a)
-{
-    enum hide next = HIDE_NOTHING;
-    return redact_one(text, a, &next);
-}

@@ -22,7 +22,5 @@
 /* A copy of the n words, with a NULL after the last. Words that were redacted before
  * stay, or more of them is hidden. */
 const char **redact_words(const char *const *words, size_t n, struct arena *a);
-/* The same of one text that is a command line, or a part of one. */
-const char *redact_text(const char *text, struct arena *a);
 
 #endif

@@ -186,18 +186,6 @@ static bool late_number(void *ctx, const char *key, int64_t *out)
 
 /* ---- the file ---- */
 
-static struct sink *import_file_sink_of_node(void *ctx, const char *node)
-{
-    const struct import_file_ask *ask = ctx;
-    return ask->sink_of_node(ask->ctx, node);
-}
-
-static void import_file_machine(void *ctx, const struct import_machine *m)
-{
-    const struct import_file_ask *ask = ctx;
-    ask->machine(ask->ctx, m);
-}
-
 static int run_source(struct import_file_source *s, const struct import_file_ask *ask,
                       struct import_file_result *out, struct err *e)
 {
@@ -211,14 +199,15 @@ static int run_source(struct import_file_source *s, const struct import_file_ask
         .in = &s->in,
         .hint = ask->hint,
         .sink = ask->sink,
-        .sink_of_node = ask->sink_of_node ? import_file_sink_of_node : NULL,
-        .machine = ask->machine ? import_file_machine : NULL,
+        .sink_of_node = ask->sink_of_node,
+        .machine = ask->machine,
         .wall_minus_mono_ns = ask->wall_minus_mono_ns,
         .pid = ask->pid,
         .late_number = late_number,
         .late_is_slow = s->inflate != NULL,
         .remake = ask->remake,
-        .ctx = (void *)(uintptr_t)ask, /* it is only read */
+        .late_ctx = (void *)(uintptr_t)ask, /* it is only read */
+        .ctx = ask->ctx,
     };
     inner.hint.path = ask->path;
     return out->format->run(&inner, &out->result, e);

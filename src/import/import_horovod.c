@@ -49,11 +49,7 @@ struct hvd_event {
 };
 
 struct hvd {
-    const struct import_ask *ask;
-    struct import_result *result;
-    struct import_out out;
-    struct json_scan scan;
-    struct json_keys keys;
+    struct import_json json;
     struct hvd_event event;
     bool has_base, put_base, warned, ranked;
     int64_t base_ns;
@@ -72,18 +68,18 @@ static bool hvd_time_of(struct hvd *h, mono_ns *out)
     const struct hvd_event *v = &h->event;
     int64_t t;
     if (!v->has_ts) {
-        h->result->count[IMPORTED_NO_TIME]++;
+        h->json.result->count[IMPORTED_NO_TIME]++;
         return false;
     }
-    h->result->count[IMPORTED_NO_BASE] += !h->has_base && !h->warned;
+    h->json.result->count[IMPORTED_NO_BASE] += !h->has_base && !h->warned;
     h->warned = true;
     if (!h->has_base) {
         out->ns = v->ts_ns;
         return true;
     }
     if (__builtin_add_overflow(v->ts_ns, h->base_ns, &t) ||
-        __builtin_sub_overflow(t, h->ask->wall_minus_mono_ns, &out->ns)) {
-        h->result->count[IMPORTED_BAD_TIME]++;
+        __builtin_sub_overflow(t, h->json.ask->wall_minus_mono_ns, &out->ns)) {
+        h->json.result->count[IMPORTED_BAD_TIME]++;
         return false;
     }
     return true;
@@ -95,7 +91,7 @@ static void hvd_name_tensor(struct hvd *h)
 {
     const int64_t id = h->event.pid;
     if (id < 0 || id >= OUT_TRACKS_MOST) {
-        h->result->count[IMPORTED_TRACKS]++;
+        h->json.result->count[IMPORTED_TRACKS]++;
         return;
     }
     if ((size_t)id >= h->n_tensors) {
@@ -104,7 +100,7 @@ static void hvd_name_tensor(struct hvd *h)
         memset(h->tensors + h->n_tensors, 0, (n - h->n_tensors) * sizeof *h->tensors);
         h->n_tensors = n;
     }
-    json_decode(&h->event.tensor, h->text, sizeof h->text, &h->scan.faults);
+    json_decode(&h->event.tensor, h->text, sizeof h->text, &h->json.scan.faults);
     free(h->tensors[id]);
     h->tensors[id] = xstrdup(h->text);
 }
@@ -127,8 +123,8 @@ static uint32_t hvd_track_of(struct hvd *h)
 {
     const char *tensor = tensor_of(h);
     const uint32_t track =
-        out_track(&h->out, TRACK_THREAD, h->pid, (uint64_t)MAX_OF(h->event.pid, CYCLES));
-    out_name(&h->out, track, "horovod", tensor ? hvd_shown(tensor) : "");
+        out_track(&h->json.out, TRACK_THREAD, h->pid, (uint64_t)MAX_OF(h->event.pid, CYCLES));
+    out_name(&h->json.out, track, "horovod", tensor ? hvd_shown(tensor) : "");
     return track;
 }
 
@@ -141,16 +137,16 @@ static const char *hvd_args_of(struct hvd *h)
     memcpy(h->text, key, sizeof key - 1);
     const size_t n = strnlen(tensor, sizeof h->text - sizeof key);
     memcpy(h->text + sizeof key - 1, tensor, n);
-    return texts_keep(&h->out.texts, h->text, n + sizeof key - 1)->p;
+    return texts_keep(&h->json.out.texts, h->text, n + sizeof key - 1)->p;
 }
 
 /* ---- events ---- */
 
 static const char *keep_name(struct hvd *h)
 {
-    h->result->count[IMPORTED_LONG_TEXTS] += h->event.name.len >= sizeof h->text;
-    const size_t n = json_decode(&h->event.name, h->text, sizeof h->text, &h->scan.faults);
-    return texts_keep(&h->out.texts, h->text, strnlen(h->text, n))->p;
+    h->json.result->count[IMPORTED_LONG_TEXTS] += h->event.name.len >= sizeof h->text;
+    const size_t n = json_decode(&h->event.name, h->text, sizeof h->text, &h->json.scan.faults);
+    return texts_keep(&h->json.out.texts, h->text, strnlen(h->text, n))->p;
 }
 
 /* "4": rank 4 has the tensor ready. */
@@ -170,9 +166,9 @@ static void hvd_put_mark(struct hvd *h, const char *name, int64_t value)
     struct event v = {.kind = EVENT_MARK, .category = CAT_COMM, .value = value};
     if (!hvd_time_of(h, &v.at))
         return;
-    v.name = name ? texts_keep(&h->out.texts, name, strlen(name))->p : keep_name(h);
+    v.name = name ? texts_keep(&h->json.out.texts, name, strlen(name))->p : keep_name(h);
     v.args = hvd_args_of(h);
-    out_event(&h->out, hvd_track_of(h), &v);
+    out_event(&h->json.out, hvd_track_of(h), &v);
 }
 
 static void hvd_put_span(struct hvd *h, bool begins)
@@ -181,15 +177,15 @@ static void hvd_put_span(struct hvd *h, bool begins)
     if (!hvd_time_of(h, &v.at))
         return;
     if (v.dur_ns < 0) {
-        h->result->count[IMPORTED_NEGATIVE]++;
+        h->json.result->count[IMPORTED_NEGATIVE]++;
         v.dur_ns = 0;
     }
     v.name = keep_name(h);
     v.args = hvd_args_of(h);
     if (begins)
-        out_begin(&h->out, hvd_track_of(h), &v);
+        out_begin(&h->json.out, hvd_track_of(h), &v);
     else
-        out_event(&h->out, hvd_track_of(h), &v);
+        out_event(&h->json.out, hvd_track_of(h), &v);
 }
 
 /* Complete events are ticks of ranks; some writers gave them a duration that is none. */
@@ -200,7 +196,7 @@ static void hvd_put_complete(struct hvd *h)
         hvd_put_span(h, false);
         return;
     }
-    h->result->count[IMPORTED_CAPPED] += h->event.dur_ns > 0;
+    h->json.result->count[IMPORTED_CAPPED] += h->event.dur_ns > 0;
     hvd_put_mark(h, "rank ready", rank);
 }
 
@@ -220,20 +216,20 @@ static void hvd_put_end(struct hvd *h)
 {
     mono_ns at;
     if (hvd_time_of(h, &at))
-        out_end(&h->out, hvd_track_of(h), at);
+        out_end(&h->json.out, hvd_track_of(h), at);
 }
 
 static void hvd_put_rank(struct hvd *h)
 {
     struct event v;
     mono_ns at;
-    if (h->ranked || !h->ask->hint.has_rank || !h->event.has_ts || !hvd_time_of(h, &at))
+    if (h->ranked || !h->json.ask->hint.has_rank || !h->event.has_ts || !hvd_time_of(h, &at))
         return;
     h->ranked = true;
-    h->result->rank = h->ask->hint.rank;
-    v = import_rank_event(h->result->rank, at);
-    v.name = texts_keep(&h->out.texts, v.name, strlen(v.name))->p;
-    out_event(&h->out, hvd_track_of(h), &v);
+    h->json.result->rank = h->json.ask->hint.rank;
+    v = import_rank_event(h->json.result->rank, at);
+    v.name = texts_keep(&h->json.out.texts, v.name, strlen(v.name))->p;
+    out_event(&h->json.out, hvd_track_of(h), &v);
 }
 
 static void hvd_put(void *ctx)
@@ -258,7 +254,7 @@ static void hvd_put(void *ctx)
         hvd_put_mark(h, NULL, 0);
         break;
     default:
-        h->result->count[IMPORTED_PHASES]++;
+        h->json.result->count[IMPORTED_PHASES]++;
     }
 }
 
@@ -302,13 +298,13 @@ static enum json_kind hvd_read_members(struct hvd *h, bool args)
 {
     struct json_item it;
     for (;;) {
-        enum json_kind kind = json_next(&h->scan, &it);
+        enum json_kind kind = json_next(&h->json.scan, &it);
         if (kind == JS_END || kind >= JS_LOST)
             return kind;
         if (kind == JS_OBJECT && it.id == H_ARGS && !args)
             kind = hvd_read_members(h, true);
         else if (kind == JS_OBJECT || kind == JS_ARRAY)
-            kind = json_skip(&h->scan, NULL);
+            kind = json_skip(&h->json.scan, NULL);
         else if (args)
             hvd_take_arg(&h->event, &it);
         else
@@ -328,50 +324,33 @@ static enum json_kind hvd_read_event(void *ctx)
 static enum json_kind hvd_read_top(struct hvd *h, bool *array)
 {
     struct json_item it;
-    enum json_kind kind = json_next(&h->scan, &it);
+    enum json_kind kind = json_next(&h->json.scan, &it);
     if (kind != JS_ARRAY)
         return kind;
     *array = true;
     struct json_elements all = {
-        .scan = &h->scan, .read = hvd_read_event, .tell = hvd_put, .ctx = h};
+        .scan = &h->json.scan, .read = hvd_read_event, .tell = hvd_put, .ctx = h};
     kind = json_elements(&all);
-    h->result->count[IMPORTED_PHASES] += all.others;
+    h->json.result->count[IMPORTED_PHASES] += all.others;
     if (all.unclosed) /* the usual end of such a file */
-        h->scan.faults.cut = h->scan.faults.commas = 0;
-    return kind == JS_END ? json_next(&h->scan, &it) : kind;
-}
-
-static int hvd_judge(const struct hvd *h, enum json_kind kind, bool array, struct err *e)
-{
-    const struct err *why = json_error(&h->scan);
-    if (kind == JS_FAILED)
-        return err_set(e, why->code, "%s", why->msg);
-    if (!array)
-        return err_set(e, ERR_FORMAT, "not a Horovod timeline: the top level is not an array");
-    if (h->result->count[IMPORTED_KEPT] == 0)
-        return err_set(e, ERR_FORMAT, "the timeline contains no events");
-    return 0;
+        h->json.scan.faults.cut = h->json.scan.faults.commas = 0;
+    return kind == JS_END ? json_next(&h->json.scan, &it) : kind;
 }
 
 static int hvd_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
     struct hvd *h = xcalloc(1, sizeof *h);
     bool array = false;
-    *out = (struct import_result){.rank = -1, .world_size = -1};
-    h->ask = ask;
-    h->result = out;
     h->pid = import_pid(ask);
     h->has_base = ask->hint.has_base;
     h->base_ns = ask->hint.base.ns;
-    out_open(&h->out, ask->sink, out);
-    json_keys_init(&h->keys, key_names, COUNT_OF(key_names));
-    json_open(&h->scan, ask->in, &(struct json_options){.keys = &h->keys});
+    import_json_open(&h->json, ask, out, key_names, COUNT_OF(key_names));
     const enum json_kind kind = hvd_read_top(h, &array);
-    out_close(&h->out);
-    out->faults = h->scan.faults;
-    out->bytes = json_position(&h->scan);
-    const int rc = hvd_judge(h, kind, array, e);
-    json_close(&h->scan);
+    int rc = import_json_close(&h->json, kind, e);
+    if (rc == 0 && !array)
+        rc = err_set(e, ERR_FORMAT, "not a Horovod timeline: the top level is not an array");
+    if (rc == 0 && out->count[IMPORTED_KEPT] == 0)
+        rc = err_set(e, ERR_FORMAT, "the timeline contains no events");
     for (size_t i = 0; i < h->n_tensors; i++)
         free(h->tensors[i]);
     free(h->tensors);

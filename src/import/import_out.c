@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "base/mem.h"
+#include "json/json.h"
 #include "record/event.h"
 
 /* ------------------------------------------------------------------------------------------------
@@ -373,4 +374,28 @@ void out_close(struct import_out *o)
     hash_free(&o->index);
     free(o->opens);
     memset(o, 0, offsetof(struct import_out, waiting));
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * JSON */
+
+void import_json_open(struct import_json *j, const struct import_ask *ask,
+                      struct import_result *out, const char *const *keys, size_t n_keys)
+{
+    *out = (struct import_result){.rank = -1, .world_size = -1};
+    j->ask = ask;
+    j->result = out;
+    out_open(&j->out, ask->sink, out);
+    json_keys_init(&j->keys, keys, n_keys);
+    json_open(&j->scan, ask->in, &(struct json_options){.keys = &j->keys});
+}
+
+int import_json_close(struct import_json *j, enum json_kind kind, struct err *e)
+{
+    const struct err why = *json_error(&j->scan);
+    out_close(&j->out);
+    j->result->faults = j->scan.faults;
+    j->result->bytes = json_position(&j->scan);
+    json_close(&j->scan);
+    return kind == JS_FAILED ? err_set(e, why.code, "%s", why.msg) : 0;
 }

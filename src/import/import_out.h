@@ -112,4 +112,20 @@ bool out_held_enough(const struct import_out *o);
 /* Ends what is open, hands over what waits, frees. */
 void out_close(struct import_out *o);
 
+/* ---- what an importer of JSON works with ---- */
+
+struct import_json {
+    const struct import_ask *ask;
+    struct import_result *result;
+    struct import_out out;
+    struct json_scan scan;
+    struct json_keys keys;
+};
+
+void import_json_open(struct import_json *j, const struct import_ask *ask,
+                      struct import_result *out, const char *const *keys, size_t n_keys);
+/* Puts what waits, adds what the scanner counted to the result, and frees. `kind` is what reading
+ * ended with; the error of JS_FAILED is returned. */
+MUST_CHECK int import_json_close(struct import_json *j, enum json_kind kind, struct err *e);
+
 #endif

@@ -21,11 +21,7 @@ enum { PROFILE_WORD_LEN = 32 };
 
 /* What both formats are read with, and where the profile goes. */
 struct profile_io {
-    const struct import_ask *ask;
-    struct import_result *result;
-    struct import_out out;
-    struct json_scan scan;
-    struct json_keys keys;
+    struct import_json json;
     /* The window. */
     char profiler[PROFILE_WORD_LEN], timer[PROFILE_WORD_LEN]; /* "": not given */
     int64_t start_step, end_step;                             /* -1: not given */
@@ -46,7 +42,7 @@ struct profile_function {
 
 static const char *profile_keep(struct profile_io *p, const char *text, int n, size_t room)
 {
-    return texts_keep(&p->out.texts, text, MIN_OF((size_t)n, room - 1))->p;
+    return texts_keep(&p->json.out.texts, text, MIN_OF((size_t)n, room - 1))->p;
 }
 
 static int64_t to_ns(double seconds)
@@ -87,7 +83,7 @@ static const char *function_args(struct profile_io *p, const struct profile_func
 static void profile_put(struct profile_io *p, const struct profile_function *f)
 {
     if (isnan(f->self_s) || !*f->name) {
-        p->result->count[!*f->name ? IMPORTED_NO_NAME : IMPORTED_NO_TIME]++;
+        p->json.result->count[!*f->name ? IMPORTED_NO_NAME : IMPORTED_NO_TIME]++;
         return;
     }
     const struct event v = {
@@ -99,7 +95,7 @@ static void profile_put(struct profile_io *p, const struct profile_function *f)
         .name = function_name(p, f),
         .args = function_args(p, f),
     };
-    out_event(&p->out, p->track, &v);
+    out_event(&p->json.out, p->track, &v);
 }
 
 static void profile_put_window(struct profile_io *p)
@@ -114,30 +110,10 @@ static void profile_put_window(struct profile_io *p)
         .dur_ns = MAX_OF(p->end_ns - p->start_ns, 0),
         .kind = EVENT_SPAN,
         .category = CAT_OTHER,
-        .name = texts_keep(&p->out.texts, name, sizeof name - 1)->p,
+        .name = texts_keep(&p->json.out.texts, name, sizeof name - 1)->p,
         .args = profile_keep(p, args, n, sizeof args),
     };
-    out_event(&p->out, p->track, &v);
-}
-
-static void profile_open(struct profile_io *p, const struct import_ask *ask,
-                         struct import_result *out, const char *const *keys, size_t n_keys)
-{
-    *out = (struct import_result){.rank = -1, .world_size = -1};
-    p->ask = ask;
-    p->result = out;
-    p->start_step = p->end_step = -1;
-    out_open(&p->out, ask->sink, out);
-    json_keys_init(&p->keys, keys, n_keys);
-    json_open(&p->scan, ask->in, &(struct json_options){.keys = &p->keys});
-}
-
-static void profile_close(struct profile_io *p)
-{
-    out_close(&p->out);
-    p->result->faults = p->scan.faults;
-    p->result->bytes = json_position(&p->scan);
-    json_close(&p->scan);
+    out_event(&p->json.out, p->track, &v);
 }
 
 /* Begins a track; what follows belongs to it. `phase`: "" for the whole. */
@@ -145,8 +121,8 @@ static void profile_begin(struct profile_io *p, const char *phase)
 {
     char name[TRACK_NAME_LEN];
     snprintf(name, sizeof name, "python profile%s%.40s", *phase ? ": " : "", phase);
-    p->track = out_track(&p->out, TRACK_THREAD, p->pid, PROFILE_TRACK | p->n_tracks++);
-    out_name(&p->out, p->track, "", name);
+    p->track = out_track(&p->json.out, TRACK_THREAD, p->pid, PROFILE_TRACK | p->n_tracks++);
+    out_name(&p->json.out, p->track, "", name);
     profile_put_window(p);
 }
 
@@ -213,8 +189,8 @@ static void profile_put_function(struct python_profile *p, struct profile_functi
                                  const struct json_text *file, const struct json_text *name)
 {
     char file_text[2048], name_text[1024];
-    json_decode(file, file_text, sizeof file_text, &p->io.scan.faults);
-    json_decode(name, name_text, sizeof name_text, &p->io.scan.faults);
+    json_decode(file, file_text, sizeof file_text, &p->io.json.scan.faults);
+    json_decode(name, name_text, sizeof name_text, &p->io.json.scan.faults);
     f.file = file_text;
     f.name = name_text;
     profile_put(&p->io, &f);
@@ -222,7 +198,7 @@ static void profile_put_function(struct python_profile *p, struct profile_functi
 
 static void begin_track(struct python_profile *p, const char *phase)
 {
-    p->io.pid = (uint32_t)(p->pid > 0 ? p->pid : p->io.ask->pid);
+    p->io.pid = (uint32_t)(p->pid > 0 ? p->pid : p->io.json.ask->pid);
     profile_begin(&p->io, phase);
 }
 
@@ -257,9 +233,9 @@ static enum json_kind read_function(struct python_profile *p)
     struct json_text file = {0}, name = {0};
     struct json_item it;
     for (;;) {
-        enum json_kind kind = json_next(&p->io.scan, &it);
+        enum json_kind kind = json_next(&p->io.json.scan, &it);
         if (kind == JS_OBJECT || kind == JS_ARRAY)
-            kind = json_skip(&p->io.scan, NULL);
+            kind = json_skip(&p->io.json.scan, NULL);
         else if (kind == JS_END)
             profile_put_function(p, f, &file, &name);
         else if (kind < JS_LOST && it.id == P_FILE)
@@ -279,14 +255,14 @@ static enum json_kind read_functions(struct python_profile *p)
 {
     struct json_item it;
     for (;;) {
-        json_hold(&p->io.scan);
-        enum json_kind kind = json_next(&p->io.scan, &it);
+        json_hold(&p->io.json.scan);
+        enum json_kind kind = json_next(&p->io.json.scan, &it);
         if (kind == JS_OBJECT)
             kind = read_function(p);
         else if (kind == JS_ARRAY)
-            kind = json_skip(&p->io.scan, NULL);
+            kind = json_skip(&p->io.json.scan, NULL);
         if (it.kind == JS_END || json_is_over(kind) || kind == JS_LOST) {
-            json_release(&p->io.scan);
+            json_release(&p->io.json.scan);
             return kind;
         }
     }
@@ -296,7 +272,7 @@ static enum json_kind read_phases(struct python_profile *p)
 {
     struct json_item it;
     for (;;) {
-        enum json_kind kind = json_next(&p->io.scan, &it);
+        enum json_kind kind = json_next(&p->io.json.scan, &it);
         if (kind == JS_ARRAY) {
             char phase[TRACK_NAME_LEN];
             json_decode(&it.key, phase, sizeof phase, NULL);
@@ -304,7 +280,7 @@ static enum json_kind read_phases(struct python_profile *p)
                 begin_track(p, phase);
             kind = read_functions(p);
         } else if (kind == JS_OBJECT) {
-            kind = json_skip(&p->io.scan, NULL);
+            kind = json_skip(&p->io.json.scan, NULL);
         } else if (kind == JS_END) {
             return kind;
         }
@@ -345,11 +321,11 @@ static void python_profile_take_top(struct python_profile *p, const struct json_
 static enum json_kind python_profile_read_top(struct python_profile *p, bool *functions)
 {
     struct json_item it;
-    enum json_kind kind = json_next(&p->io.scan, &it);
+    enum json_kind kind = json_next(&p->io.json.scan, &it);
     if (kind != JS_OBJECT)
         return kind;
     for (;;) {
-        kind = json_next(&p->io.scan, &it);
+        kind = json_next(&p->io.json.scan, &it);
         if (kind == JS_ARRAY && it.id == P_FUNCTIONS) {
             *functions = true;
             begin_track(p, "");
@@ -357,7 +333,7 @@ static enum json_kind python_profile_read_top(struct python_profile *p, bool *fu
         } else if (kind == JS_OBJECT && it.id == P_PHASES) {
             kind = read_phases(p);
         } else if (kind == JS_OBJECT || kind == JS_ARRAY) {
-            kind = json_skip(&p->io.scan, NULL);
+            kind = json_skip(&p->io.json.scan, NULL);
         } else if (kind == JS_END) {
             return kind;
         } else if (kind < JS_LOST) {
@@ -373,14 +349,12 @@ static int python_profile_run(const struct import_ask *ask, struct import_result
 {
     struct python_profile *p = xcalloc(1, sizeof *p);
     bool functions = false;
-    int rc = 0;
-    profile_open(&p->io, ask, out, python_profile_keys, COUNT_OF(python_profile_keys));
+    import_json_open(&p->io.json, ask, out, python_profile_keys, COUNT_OF(python_profile_keys));
+    p->io.start_step = p->io.end_step = -1;
     const enum json_kind kind = python_profile_read_top(p, &functions);
-    if (kind == JS_FAILED)
-        rc = err_set(e, p->io.scan.err.code, "%s", p->io.scan.err.msg);
-    else if (!functions)
+    int rc = import_json_close(&p->io.json, kind, e);
+    if (rc == 0 && !functions)
         rc = err_set(e, ERR_FORMAT, "not a function profile: it contains no functions");
-    profile_close(&p->io);
     free(p);
     return rc;
 }
@@ -465,7 +439,7 @@ static int64_t find_function(struct pyinstrument *p, const struct pyinstrument_f
     if (t->number)
         return t->number - 1;
     if (p->n_functions == FUNCTIONS_MOST) {
-        p->io.result->count[IMPORTED_TRACKS]++;
+        p->io.json.result->count[IMPORTED_TRACKS]++;
         return NONE;
     }
     *VEC_ADD(p->functions, p->n_functions, p->cap_functions) = (struct profile_function){
@@ -520,14 +494,14 @@ static void pyinstrument_take_field(struct pyinstrument *p, const struct json_it
     struct pyinstrument_frame *f = &p->stack[p->depth - 1];
     switch (it->id) {
     case I_FUNCTION:
-        json_decode(&it->text, f->name, sizeof f->name, &p->io.scan.faults);
+        json_decode(&it->text, f->name, sizeof f->name, &p->io.json.scan.faults);
         break;
     case I_FILE:
-        json_decode(&it->text, f->file, sizeof f->file, &p->io.scan.faults);
+        json_decode(&it->text, f->file, sizeof f->file, &p->io.json.scan.faults);
         break;
     case I_SHORT_FILE:
         if (!*f->file)
-            json_decode(&it->text, f->file, sizeof f->file, &p->io.scan.faults);
+            json_decode(&it->text, f->file, sizeof f->file, &p->io.json.scan.faults);
         break;
     case I_LINE:
         if (!json_int(it, &f->line))
@@ -546,7 +520,7 @@ static enum json_kind read_item(struct pyinstrument *p)
 {
     struct json_item it;
     struct pyinstrument_frame *f = &p->stack[p->depth - 1];
-    const enum json_kind kind = json_next(&p->io.scan, &it);
+    const enum json_kind kind = json_next(&p->io.json.scan, &it);
     if (kind >= JS_LOST)
         return kind;
     if (kind == JS_END && f->in_children) {
@@ -559,7 +533,7 @@ static enum json_kind read_item(struct pyinstrument *p)
     } else if (kind == JS_OBJECT && f->in_children) {
         push_frame(p);
     } else if (kind == JS_OBJECT || kind == JS_ARRAY) {
-        return json_skip(&p->io.scan, NULL);
+        return json_skip(&p->io.json.scan, NULL);
     } else {
         pyinstrument_take_field(p, &it);
     }
@@ -581,17 +555,17 @@ static enum json_kind pyinstrument_read_root(struct pyinstrument *p)
 static enum json_kind pyinstrument_read_top(struct pyinstrument *p)
 {
     struct json_item it;
-    enum json_kind kind = json_next(&p->io.scan, &it);
+    enum json_kind kind = json_next(&p->io.json.scan, &it);
     if (kind != JS_OBJECT)
         return kind;
     for (;;) {
-        kind = json_next(&p->io.scan, &it);
+        kind = json_next(&p->io.json.scan, &it);
         if (kind == JS_END || json_is_over(kind))
             return kind;
         if (kind == JS_OBJECT && it.id == I_ROOT && !p->has_root)
             kind = pyinstrument_read_root(p);
         else if (kind == JS_OBJECT || kind == JS_ARRAY)
-            kind = json_skip(&p->io.scan, NULL);
+            kind = json_skip(&p->io.json.scan, NULL);
         else if (it.id == I_START)
             p->start_s = pyinstrument_seconds(&it);
         else if (it.id == I_DURATION)
@@ -605,41 +579,34 @@ static enum json_kind pyinstrument_read_top(struct pyinstrument *p)
 
 static void pyinstrument_put_all(struct pyinstrument *p)
 {
-    const struct import_hint *h = &p->io.ask->hint;
+    const struct import_hint *h = &p->io.json.ask->hint;
     const int64_t wall = h->has_base ? h->base.ns : (int64_t)(p->start_s * 1e9);
-    if (__builtin_sub_overflow(wall, p->io.ask->wall_minus_mono_ns, &p->io.start_ns)) {
-        p->io.result->count[IMPORTED_BAD_TIME]++;
+    if (__builtin_sub_overflow(wall, p->io.json.ask->wall_minus_mono_ns, &p->io.start_ns)) {
+        p->io.json.result->count[IMPORTED_BAD_TIME]++;
         return;
     }
-    p->io.result->count[IMPORTED_NO_BASE] += wall == 0;
+    p->io.json.result->count[IMPORTED_NO_BASE] += wall == 0;
     p->io.end_ns = p->io.start_ns + MIN_OF((int64_t)(p->duration_s * 1e9), INT64_MAX / 8);
     profile_begin(&p->io, "");
     for (uint32_t i = 0; i < p->n_functions; i++)
         profile_put(&p->io, &p->functions[i]);
 }
 
-static int pyinstrument_judge(const struct pyinstrument *p, enum json_kind kind, struct err *e)
-{
-    if (kind == JS_FAILED)
-        return err_set(e, p->io.scan.err.code, "%s", p->io.scan.err.msg);
-    if (!p->has_root || p->n_functions == 0)
-        return err_set(e, ERR_FORMAT, "the profile contains no frames");
-    return 0;
-}
-
 static int pyinstrument_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
     struct pyinstrument *p = xcalloc(1, sizeof *p);
-    profile_open(&p->io, ask, out, pyinstrument_keys, COUNT_OF(pyinstrument_keys));
+    import_json_open(&p->io.json, ask, out, pyinstrument_keys, COUNT_OF(pyinstrument_keys));
+    p->io.start_step = p->io.end_step = -1;
     p->io.pid = import_pid(ask);
     snprintf(p->io.profiler, sizeof p->io.profiler, "pyinstrument");
     const enum json_kind kind = pyinstrument_read_top(p);
-    int rc = pyinstrument_judge(p, kind, e);
-    if (rc == 0)
+    if (kind != JS_FAILED && p->n_functions)
         pyinstrument_put_all(p);
+    int rc = import_json_close(&p->io.json, kind, e);
+    if (rc == 0 && p->n_functions == 0)
+        rc = err_set(e, ERR_FORMAT, "the profile contains no frames");
     if (rc == 0 && out->count[IMPORTED_KEPT] == 0)
         rc = err_set(e, ERR_FORMAT, "the profile has an invalid time");
-    profile_close(&p->io);
     texts_clear(&p->names);
     free(p->functions);
     free(p->stack);

@@ -16,7 +16,7 @@
 #include "import/import_out.h"
 #include "import/importer.h"
 #include "json/json.h"
-#include "record/name_sense.h"
+#include "record/event.h"
 
 enum { SM_ARGS_MOST = 1024 };
 
@@ -68,12 +68,6 @@ static const char *const key_names[] = {KEYS(X)};
 #define X(id, key, kept) [S_##id] = (kept),
 static const bool is_kept[S_N] = {[S_NONE] = true, KEYS(X)};
 #undef X
-
-/* The keys that sm_event_read wants. */
-static void sm_event_keys(struct json_keys *keys)
-{
-    json_keys_init(keys, key_names, COUNT_OF(key_names));
-}
 
 /* A number, also when it is written as a text; true and false are 1 and 0. */
 static int64_t timeline_whole(const struct json_item *it)
@@ -265,11 +259,7 @@ struct sm_lane {
 };
 
 struct sm_timeline {
-    const struct import_ask *ask;
-    struct import_result *result;
-    struct import_out out;
-    struct json_scan scan;
-    struct json_keys keys;
+    struct import_json json;
     struct sm_lane *lanes; /* by the number of their track */
     uint32_t n_lanes;
     const struct lane_kind *otherwise; /* lanes that are not known */
@@ -287,7 +277,7 @@ struct sm_timeline {
 static uint32_t timeline_lane_track(struct sm_timeline *t, int64_t lane)
 {
     const uint32_t track =
-        out_track(&t->out, TRACK_THREAD, t->pid, LANE_TRACK | (uint32_t)(lane & UINT32_MAX));
+        out_track(&t->json.out, TRACK_THREAD, t->pid, LANE_TRACK | (uint32_t)(lane & UINT32_MAX));
     if (track == OUT_NO_TRACK || track < t->n_lanes)
         return track;
     const uint32_t n = MAX_OF(track + 1, t->n_lanes * 2);
@@ -297,7 +287,7 @@ static uint32_t timeline_lane_track(struct sm_timeline *t, int64_t lane)
     return track;
 }
 
-static const struct lane_kind *timeline_kind_of(const char *name)
+static const struct lane_kind *sm_lane_kind_of(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (text_starts(name, kinds[i].beginning))
@@ -309,20 +299,20 @@ static void sm_name_lane(struct sm_timeline *t, uint32_t track, const char *name
 {
     if (track == OUT_NO_TRACK)
         return;
-    const struct lane_kind *kind = timeline_kind_of(name);
+    const struct lane_kind *kind = sm_lane_kind_of(name);
     struct sm_lane *l = &t->lanes[track];
     l->kind = kind ? kind : t->otherwise;
     if (l->kind->where == WHERE_DEVICE)
         l->device = strtoll(name + strcspn(name, "0123456789"), NULL, 10) & INT32_MAX;
     t->has_steps = t->has_steps || l->kind->where == WHERE_STEP;
-    out_name(&t->out, track, "", name);
+    out_name(&t->json.out, track, "", name);
 }
 
 static uint32_t sm_thread_of_lane(struct sm_timeline *t)
 {
     const struct sm_event *v = &t->event;
     const uint64_t lane = (uint64_t)v->lane & 0xffffff;
-    return out_track(&t->out, TRACK_THREAD, t->pid,
+    return out_track(&t->json.out, TRACK_THREAD, t->pid,
                      THREAD_TRACK | lane << 32 | (uint32_t)(v->tid & UINT32_MAX));
 }
 
@@ -340,7 +330,7 @@ static void timeline_put_metadata(struct sm_timeline *t)
     if (json_is(&v->name, "process_name"))
         sm_name_lane(t, timeline_lane_track(t, v->lane), name);
     else if (json_is(&v->name, "thread_name") && v->tid != INT64_MIN)
-        out_name(&t->out, sm_thread_of_lane(t), "", name);
+        out_name(&t->json.out, sm_thread_of_lane(t), "", name);
 }
 
 /* ---- where an event belongs ---- */
@@ -354,9 +344,9 @@ static uint32_t pid_of(const struct sm_timeline *t)
 static uint32_t sm_device_track(struct sm_timeline *t, int64_t device)
 {
     char name[TRACK_NAME_LEN];
-    const uint32_t track = out_track(&t->out, TRACK_DEVICE, pid_of(t), (uint64_t)device << 32);
+    const uint32_t track = out_track(&t->json.out, TRACK_DEVICE, pid_of(t), (uint64_t)device << 32);
     snprintf(name, sizeof name, "gpu%lld", (long long)device);
-    out_name(&t->out, track, "", name);
+    out_name(&t->json.out, track, "", name);
     return track;
 }
 
@@ -364,20 +354,20 @@ static uint32_t timeline_own_track(struct sm_timeline *t, uint32_t lane)
 {
     const struct sm_event *v = &t->event;
     if (v->thread > 0)
-        return out_track(&t->out, TRACK_THREAD, pid_of(t), (uint64_t)v->thread);
+        return out_track(&t->json.out, TRACK_THREAD, pid_of(t), (uint64_t)v->thread);
     if (v->tid == INT64_MIN)
         return lane;
     const uint32_t track = sm_thread_of_lane(t);
-    if (track != OUT_NO_TRACK && !*t->out.tracks[track].track.name && lane != OUT_NO_TRACK) {
-        const char *name = t->out.tracks[lane].track.name;
-        out_name(&t->out, track, "", name);
+    if (track != OUT_NO_TRACK && !*t->json.out.tracks[track].track.name && lane != OUT_NO_TRACK) {
+        const char *name = t->json.out.tracks[lane].track.name;
+        out_name(&t->json.out, track, "", name);
     }
     return track;
 }
 
 static uint32_t sm_main_track(struct sm_timeline *t)
 {
-    return out_track(&t->out, TRACK_THREAD, pid_of(t), pid_of(t));
+    return out_track(&t->json.out, TRACK_THREAD, pid_of(t), pid_of(t));
 }
 
 static uint32_t timeline_track_of(struct sm_timeline *t, const struct lane_kind *kind,
@@ -398,18 +388,18 @@ static uint32_t timeline_track_of(struct sm_timeline *t, const struct lane_kind 
 static bool timeline_time_of(struct sm_timeline *t, mono_ns *out)
 {
     int64_t at;
-    uint64_t *count = t->result->count;
+    uint64_t *count = t->json.result->count;
     if (!t->event.has_ts) {
         count[IMPORTED_NO_TIME]++;
         return false;
     }
     if (!t->has_base) {
         t->has_base = true;
-        t->base_ns = t->ask->hint.has_base ? t->ask->hint.base.ns : 0;
-        count[IMPORTED_NO_BASE] += !t->ask->hint.has_base;
+        t->base_ns = t->json.ask->hint.has_base ? t->json.ask->hint.base.ns : 0;
+        count[IMPORTED_NO_BASE] += !t->json.ask->hint.has_base;
     }
     if (__builtin_add_overflow(t->event.ts_ns, t->base_ns, &at) ||
-        __builtin_sub_overflow(at, t->ask->wall_minus_mono_ns, &out->ns)) {
+        __builtin_sub_overflow(at, t->json.ask->wall_minus_mono_ns, &out->ns)) {
         count[IMPORTED_BAD_TIME]++;
         return false;
     }
@@ -418,15 +408,15 @@ static bool timeline_time_of(struct sm_timeline *t, mono_ns *out)
 
 static const char *timeline_keep(struct sm_timeline *t, const char *p, size_t n)
 {
-    return texts_keep(&t->out.texts, p, n)->p;
+    return texts_keep(&t->json.out.texts, p, n)->p;
 }
 
 static const char *timeline_name_of(struct sm_timeline *t)
 {
     const struct json_text *name = &t->event.name;
-    t->result->count[IMPORTED_NO_NAME] += name->len == 0;
-    t->result->count[IMPORTED_LONG_TEXTS] += name->len >= sizeof t->text;
-    json_decode(name, t->text, sizeof t->text, &t->scan.faults);
+    t->json.result->count[IMPORTED_NO_NAME] += name->len == 0;
+    t->json.result->count[IMPORTED_LONG_TEXTS] += name->len >= sizeof t->text;
+    json_decode(name, t->text, sizeof t->text, &t->json.scan.faults);
     return timeline_keep(t, t->text, strlen(t->text));
 }
 
@@ -474,11 +464,11 @@ static const struct lane_kind *kind_at(const struct sm_timeline *t, uint32_t lan
 static void fix_duration(struct sm_timeline *t, struct event *v)
 {
     if (v->dur_ns < 0) {
-        t->result->count[IMPORTED_NEGATIVE]++;
+        t->json.result->count[IMPORTED_NEGATIVE]++;
         v->dur_ns = 0;
     }
     if (t->event.ph == 'X' && sm_is_tick(v->name)) {
-        t->result->count[IMPORTED_CAPPED] += v->dur_ns > 0;
+        t->json.result->count[IMPORTED_CAPPED] += v->dur_ns > 0;
         v->dur_ns = 0;
         v->category = CAT_COMM;
     }
@@ -504,7 +494,7 @@ static void sm_emit_count(struct sm_timeline *t, uint32_t track, mono_ns at, enu
         .name = event_words[id].name,
     };
     if (value != INT64_MIN)
-        out_event(&t->out, track, &v);
+        out_event(&t->json.out, track, &v);
 }
 
 static void sm_put_loader(struct sm_timeline *t, const struct lane_kind *kind, uint32_t track,
@@ -543,9 +533,9 @@ static void timeline_put_span(struct sm_timeline *t)
     /* What ends a span says only the lane. */
     const uint32_t track = begins ? lane : timeline_track_of(t, kind, lane);
     if (begins)
-        out_begin(&t->out, track, &v);
+        out_begin(&t->json.out, track, &v);
     else
-        out_event(&t->out, track, &v);
+        out_event(&t->json.out, track, &v);
     if (kind->category == CAT_LOADER)
         sm_put_loader(t, kind, track, v.at);
 }
@@ -554,7 +544,7 @@ static void timeline_put_end(struct sm_timeline *t)
 {
     mono_ns at;
     if (timeline_time_of(t, &at))
-        out_end(&t->out, timeline_lane_track(t, t->event.lane), at);
+        out_end(&t->json.out, timeline_lane_track(t, t->event.lane), at);
 }
 
 static void sm_put_moment(struct sm_timeline *t)
@@ -567,12 +557,13 @@ static void sm_put_moment(struct sm_timeline *t)
     v.name = timeline_name_of(t);
     v.category = kind->category;
     v.args = t->event.args_len ? timeline_keep(t, t->event.args, t->event.args_len) : NULL;
-    out_event(&t->out, timeline_track_of(t, kind, lane), &v);
+    out_event(&t->json.out, timeline_track_of(t, kind, lane), &v);
 }
 
-static void timeline_put(struct sm_timeline *t)
+static void timeline_put(void *timeline)
 {
-    t->result->count[IMPORTED_LONG_TEXTS] += t->event.long_texts;
+    struct sm_timeline *t = timeline;
+    t->json.result->count[IMPORTED_LONG_TEXTS] += t->event.long_texts;
     switch (t->event.ph) {
     case 'M':
         timeline_put_metadata(t);
@@ -589,48 +580,22 @@ static void timeline_put(struct sm_timeline *t)
         sm_put_moment(t);
         break;
     default:
-        t->result->count[IMPORTED_PHASES]++;
+        t->json.result->count[IMPORTED_PHASES]++;
     }
 }
 
 /* ---- the file ---- */
 
-/* One element of the array. JS_END: go on; JS_NULL: that was the last. */
-static enum json_kind sm_read_element(struct sm_timeline *t)
+static enum json_kind timeline_read(void *timeline)
 {
-    struct json_scan *s = &t->scan;
-    struct json_item it;
-    json_hold(s);
-    enum json_kind kind = json_next(s, &it);
-    if (kind == JS_END)
-        return JS_NULL;
-    if (kind == JS_OBJECT)
-        kind = sm_event_read(s, &t->event);
-    else if (kind == JS_ARRAY)
-        kind = json_skip(s, NULL);
-    if (kind == JS_BAD)
-        return json_recover(s);
-    if (kind == JS_AGAIN)
-        return JS_END;
-    if (kind == JS_LOST) {
-        s->faults.unread++;
-        for (kind = JS_END; kind == JS_END && s->depth > 1;)
-            kind = json_skip(s, NULL);
-        return kind;
-    }
-    if (json_is_over(kind))
-        return kind;
-    if (it.kind == JS_OBJECT)
-        timeline_put(t);
-    else
-        t->result->count[IMPORTED_PHASES]++;
-    return JS_END;
+    struct sm_timeline *t = timeline;
+    return sm_event_read(&t->json.scan, &t->event);
 }
 
 /* Worker "27-host" is rank 27 when its process has another number; 0 is no process at all. */
 static void timeline_put_rank(struct sm_timeline *t)
 {
-    const char *worker = t->ask->hint.worker;
+    const char *worker = t->json.ask->hint.worker;
     const size_t digits = strspn(worker, "0123456789");
     if (!t->trainer || digits == 0 || digits > 9 || (worker[digits] && worker[digits] != '-'))
         return;
@@ -638,34 +603,22 @@ static void timeline_put_rank(struct sm_timeline *t)
     if (number == t->trainer)
         return;
     const struct event v = import_rank_event(number, t->trainer_first);
-    t->result->rank = number;
-    out_event(&t->out, out_track(&t->out, TRACK_THREAD, t->trainer, t->trainer), &v);
+    t->json.result->rank = number;
+    out_event(&t->json.out, out_track(&t->json.out, TRACK_THREAD, t->trainer, t->trainer), &v);
 }
 
 static enum json_kind timeline_read_all(struct sm_timeline *t, bool *array)
 {
+    struct json_elements all = {
+        .scan = &t->json.scan, .read = timeline_read, .tell = timeline_put, .ctx = t};
     struct json_item it;
-    enum json_kind kind = json_next(&t->scan, &it);
+    const enum json_kind kind = json_next(&t->json.scan, &it);
     *array = kind == JS_ARRAY;
-    if (*array)
-        do
-            kind = sm_read_element(t);
-        while (kind == JS_END);
-    json_release(&t->scan);
-    return kind;
-}
-
-static int timeline_judge(const struct sm_timeline *t, enum json_kind kind, bool array,
-                          struct err *e)
-{
-    const struct err *why = json_error(&t->scan);
-    if (kind == JS_FAILED)
-        return err_set(e, why->code, "%s", why->msg);
-    if (!array)
-        return err_set(e, ERR_FORMAT, "not a SageMaker timeline: the top level is not an array");
-    if (t->result->count[IMPORTED_KEPT] == 0)
-        return err_set(e, ERR_FORMAT, "the timeline contains no events");
-    return 0;
+    if (!*array)
+        return kind;
+    const enum json_kind end = json_elements(&all);
+    t->json.result->count[IMPORTED_PHASES] += all.others;
+    return end;
 }
 
 static bool sm_is_of_collectives(const char *path)
@@ -677,21 +630,16 @@ static int timeline_run(const struct import_ask *ask, struct import_result *out,
 {
     struct sm_timeline *t = xcalloc(1, sizeof *t);
     bool array;
-    *out = (struct import_result){.rank = -1, .world_size = -1};
-    t->ask = ask;
-    t->result = out;
     t->pid = import_pid(ask);
     t->otherwise = sm_is_of_collectives(ask->hint.path) ? &collective : &unknown;
-    out_open(&t->out, ask->sink, out);
-    sm_event_keys(&t->keys);
-    json_open(&t->scan, ask->in, &(struct json_options){.keys = &t->keys});
+    import_json_open(&t->json, ask, out, key_names, COUNT_OF(key_names));
     const enum json_kind kind = timeline_read_all(t, &array);
     timeline_put_rank(t);
-    out_close(&t->out);
-    out->faults = t->scan.faults;
-    out->bytes = json_position(&t->scan);
-    const int rc = timeline_judge(t, kind, array, e);
-    json_close(&t->scan);
+    int rc = import_json_close(&t->json, kind, e);
+    if (rc == 0 && !array)
+        rc = err_set(e, ERR_FORMAT, "not a SageMaker timeline: the top level is not an array");
+    if (rc == 0 && out->count[IMPORTED_KEPT] == 0)
+        rc = err_set(e, ERR_FORMAT, "the timeline contains no events");
     free(t->lanes);
     free(t);
     return rc;

@@ -18,7 +18,6 @@
 #include "base/vec.h"
 #include "import/importer.h"
 #include "record/event.h"
-#include "record/name_sense.h"
 
 /* ---- lines ---- */
 
@@ -564,7 +563,7 @@ static int tf_run(const struct import_ask *ask, struct import_result *out, struc
     inner.sink_of_node = NULL;
     inner.late_number = base_of_hint;
     inner.late_is_slow = false;
-    inner.ctx = f;
+    inner.late_ctx = f;
     const int rc = importer_kineto.run(&inner, out, e);
     if (rc == 0) {
         tf_put_line_steps(f);

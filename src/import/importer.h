@@ -59,9 +59,10 @@ struct import_ask {
     uint32_t pid; /* of the process that was traced, where the caller knows it; else 0 */
     /* A number at the top level after everything else in the input, wanted before the reader gets
      * there. NULL, or false: it cannot be had. */
-    bool (*late_number)(void *ctx, const char *key, int64_t *out);
+    bool (*late_number)(void *late_ctx, const char *key, int64_t *out);
+    void *late_ctx;
     bool late_is_slow; /* because all of the input has to be read a second time */
-    void *ctx;
+    void *ctx;         /* of the functions but late_number */
     /* The run is to be made as the input describes: then nothing goes to the sinks above. NULL: the
      * input becomes a run of its own. Only exports of ours look at it. */
     struct remake *remake;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "import/kineto_internal.h"
 #include "json/json.h"
-#include "record/name_sense.h"
+#include "record/event.h"
 
 /* ------------------------------------------------------------------------------------------------
  * Tracks: threads, streams of devices, and their names */
@@ -331,7 +331,8 @@ static void ask_base(struct kineto *k)
 {
     const struct import_ask *ask = k->ask;
     int64_t ns;
-    const bool known = ask->late_number && ask->late_number(ask->ctx, "baseTimeNanoseconds", &ns);
+    const bool known =
+        ask->late_number && ask->late_number(ask->late_ctx, "baseTimeNanoseconds", &ns);
     kineto_set_base(k, known ? ns : 0);
 }
 

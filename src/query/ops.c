@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "query/trace.h"
-#include "record/name_sense.h"
+#include "record/event.h"
 
 /* ---- threads ---- */
 

@@ -13,7 +13,6 @@
 #include "query/events.h"
 #include "query/sorted_runs.h"
 #include "record/event.h"
-#include "record/name_sense.h"
 #include "store/event_columns.h"
 
 /* ---- tracks: process by process, threads before devices ----
@@ -71,7 +70,7 @@ enum role device_role(const struct event *v, unsigned sense);
 uint32_t track_device(const struct track *t);
 uint32_t track_stream(const struct track *t);
 
-/* ---- names of events as small numbers, with their meaning (record/name_sense.h) ----
+/* ---- names of events as small numbers, with their meaning (record/event.h) ----
  *
  * Events of a block share their texts, so a text is looked up by its address first and compared
  * only the first time. op_names_turn forgets addresses; call it before texts of other memory come.

@@ -40,14 +40,6 @@ const char *unit_name(enum unit u)
     return unit_names[u];
 }
 
-enum unit unit_find(const char *name)
-{
-    enum unit u = 0;
-    while (u < UNIT_N && strcmp(unit_names[u], name) != 0)
-        u++;
-    return u;
-}
-
 enum metric_id metric_find(const char *name)
 {
     enum metric_id m = 0;

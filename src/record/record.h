@@ -90,8 +90,6 @@ extern const struct word losses[LOSS_N];
 extern const struct mark_word marks[MARK_N];
 
 const char *unit_name(enum unit u); /* "%", "B", "B/s", ... */
-/* UNIT_N when there is no such unit. */
-enum unit unit_find(const char *name);
 /* METRIC_N when there is no such metric. */
 enum metric_id metric_find(const char *name);
 

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
                                    .wall_minus_mono_ns = base / 2,
                                    .late_number = late,
                                    .late_is_slow = p[1] % 2,
-                                   .ctx = &base};
+                                   .late_ctx = &base};
     const int rc = importer_kineto.run(&ask, &r, &e);
     check(c.events == r.count[IMPORTED_KEPT]);
     check(rc == 0 ? c.events > 0 : e.msg[0] != 0);

@@ -97,3 +97,16 @@ TEST(a_size_that_overflows_ends_the_program_instead_of_returning_too_little)
     CHECK(waitpid(pid, &status, 0) == pid);
     CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
 }
+
+TEST(an_array_in_an_arena_grows_and_keeps_what_it_has)
+{
+    struct arena a = {0};
+    int *v = NULL;
+    size_t n = 0, cap = 0;
+    for (int i = 0; i < 1000; i++)
+        *ARENA_ADD(&a, v, n, cap) = i;
+    CHECK_INT(n, 1000);
+    for (int i = 0; i < 1000; i++)
+        CHECK_INT(v[i], i);
+    arena_free(&a);
+}

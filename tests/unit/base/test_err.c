@@ -44,3 +44,20 @@ TEST(a_sentence_that_is_too_long_is_cut_not_overflowed)
     CHECK_INT(err_in(&e, "%s", text), ERR_SYS);
     CHECK_INT(strlen(e.msg), sizeof e.msg - 1);
 }
+
+static int try_all(const int *codes, size_t n, size_t *called)
+{
+    for (size_t i = 0; i < n; i++) {
+        ++*called;
+        TRY(codes[i]);
+    }
+    return 0;
+}
+
+TEST(try_returns_the_first_error_and_does_no_more)
+{
+    size_t called = 0;
+    CHECK_INT(try_all((const int[]){0, ERR_LIMIT, ERR_SYS}, 3, &called), ERR_LIMIT);
+    CHECK_INT(called, 2);
+    CHECK_INT(try_all((const int[]){0, 0}, 2, &called), 0);
+}

@@ -125,8 +125,8 @@ TEST(a_base_time_behind_the_events_is_asked_for_once)
 {
     int asked = 0;
     static const char json[] = TRACE(X("cpu_op", "a", ""), X("cpu_op", "b", ""));
-    struct import m = import_ask(json, strlen(json),
-                                 (struct import_ask){.late_number = tell_base, .ctx = &asked}, 0);
+    struct import m = import_ask(
+        json, strlen(json), (struct import_ask){.late_number = tell_base, .late_ctx = &asked}, 0);
     CHECK_INT(asked, 1);
     CHECK_INT(event_of(&m, "a")->at.ns, 1700000000001000000);
     catch_close(&m.got);
@@ -140,8 +140,10 @@ TEST(a_base_time_that_is_slow_to_find_is_waited_for)
         "{\"ph\": \"X\", \"pid\": 1, \"tid\": 2, \"ts\": 2, \"dur\": 5, \"name\": \"a\"}], "
         "\"baseTimeNanoseconds\": 1700000000000000001}";
     int asked = 0;
-    const struct import_ask ask = {
-        .late_number = tell_base, .late_is_slow = true, .ctx = &asked, .wall_minus_mono_ns = 1000};
+    const struct import_ask ask = {.late_number = tell_base,
+                                   .late_is_slow = true,
+                                   .late_ctx = &asked,
+                                   .wall_minus_mono_ns = 1000};
     struct import m = import_ask(json, strlen(json), ask, 0);
     CHECK_INT(asked, 0);
     CHECK_INT(event_of(&m, "a")->at.ns, 1700000000000001001);
@@ -156,7 +158,8 @@ TEST(a_base_time_that_never_comes_is_none)
 {
     static const char json[] = TRACE(X("cpu_op", "a", ""));
     int asked = 0;
-    const struct import_ask ask = {.late_number = tell_base, .late_is_slow = true, .ctx = &asked};
+    const struct import_ask ask = {
+        .late_number = tell_base, .late_is_slow = true, .late_ctx = &asked};
     struct import m = import_ask(json, strlen(json), ask, 0);
     CHECK_INT(asked, 0);
     CHECK_INT(event_of(&m, "a")->at.ns, 1000000);
@@ -179,7 +182,7 @@ TEST(events_that_a_base_time_moves_out_of_range_are_counted)
 TEST(a_base_time_is_not_asked_for_when_times_are_absolute_or_it_was_told)
 {
     int asked = 0;
-    const struct import_ask ask = {.late_number = tell_base, .ctx = &asked};
+    const struct import_ask ask = {.late_number = tell_base, .late_ctx = &asked};
     static const char absolute[] =
         TRACE("{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1623142623460111}");
     static const char told[] = "{\"baseTimeNanoseconds\": 5, \"traceEvents\": [{\"ph\": \"X\", "

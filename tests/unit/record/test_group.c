@@ -318,8 +318,7 @@ TEST(every_metric_has_a_name_of_its_own_that_finds_it)
     for (enum metric_id m = 0; m < METRIC_N; m++) {
         CHECK_INT(metric_find(metrics[m].name), m);
         CHECK(metrics[m].count > 0 && metrics[m].step >= 0 && metrics[m].title[0]);
-        CHECK_INT(unit_find(unit_name(metrics[m].unit)), metrics[m].unit);
+        CHECK(unit_name(metrics[m].unit));
     }
     CHECK_INT(metric_find("no.such"), METRIC_N);
-    CHECK_INT(unit_find("furlong"), UNIT_N);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_inflate.c - gzip as a source of bytes, by both engines. */
+/* test_gzip.c - gzip as a source of bytes, by both engines. */
 #include <zlib.h>
 
 #include "base/buf.h"
