@@ -295,8 +295,8 @@ static int chart_dots(struct buf *b, const struct chart_panel *p)
         const char *hint;
         if (!PyArg_ParseTuple(PyList_GetItem(dots, i), "idds", &kind, &x, &y, &hint))
             return -1;
-        buf_printf(b, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\">", svg_color(kind, 0),
-                   frame_x(&f, x), f.bottom - y / most * DOTS_HEIGHT);
+        buf_printf(b, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\">",
+                   abs(kind) % SVG_COLORS, frame_x(&f, x), f.bottom - y / most * DOTS_HEIGHT);
         svg_hint(b, hint);
         svg_put(b, "</circle>\n");
     }
@@ -334,8 +334,8 @@ static int chart_lanes(struct buf *b, const struct chart_panel *p)
         buf_printf(b,
                    "<rect class=\"c%d\" fill-opacity=\"0.6\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
                    "height=\"%d\">",
-                   svg_color(kind, 0), x, f.top + LANE * row + 2, fmax(frame_x(&f, to) - x, 0.6),
-                   LANE - 4);
+                   abs(kind) % SVG_COLORS, x, f.top + LANE * row + 2,
+                   fmax(frame_x(&f, to) - x, 0.6), LANE - 4);
         svg_hint(b, hint);
         svg_put(b, "</rect>\n");
     }

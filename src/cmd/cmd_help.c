@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/progress.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 

@@ -116,7 +116,7 @@ static void put_amount(struct buf *out, const struct import_result *r)
                    readings == 1 ? "" : "s");
 }
 
-static void import_put_losses(struct buf *out, const struct import_result *r)
+static void cmd_import_put_losses(struct buf *out, const struct import_result *r)
 {
     for (enum import_count c = 0; c < IMPORTED_N; c++)
         if (c != IMPORTED_KEPT && c != IMPORTED_READINGS && r->count[c])
@@ -201,7 +201,7 @@ static void import_print_text(struct buf *out, const struct run_import *m, const
         put_files(out, m);
         put_skipped(out, m);
     }
-    import_put_losses(out, r);
+    cmd_import_put_losses(out, r);
     if (m->from->single && m->parts[0].got.garbage)
         buf_printf(out, "  ignored bytes after the gzip data\n");
 }

@@ -6,6 +6,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "record/record.h"
 #include "report/report_internal.h"
 #include "tables/runview.h"
 

@@ -18,7 +18,6 @@
 #include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/vec.h"

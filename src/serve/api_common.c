@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/control_client.h"
 #include "base/mem.h"
+#include "control/control_client.h"
 #include "query/events.h"
 #include "query/eventsum.h"
 #include "rules/verdict_json.h"

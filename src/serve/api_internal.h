@@ -6,8 +6,8 @@
 
 #include "base/json_write.h"
 #include "base/row_table.h"
-#include "query/series.h"
 #include "query/eventsum.h"
+#include "query/series.h"
 #include "query/stepmarks.h"
 #include "query/timeline.h"
 #include "serve/route.h"

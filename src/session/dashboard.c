@@ -47,10 +47,10 @@ static void dashboard_process(int fd, void *ctx)
 {
     const char *folder = ctx;
     const struct server_options ask = {.folders = &folder,
-                                   .n_folders = 1,
-                                   .port = SERVER_PORT,
-                                   .port_is_wish = true,
-                                   .control = true};
+                                       .n_folders = 1,
+                                       .port = SERVER_PORT,
+                                       .port_is_wish = true,
+                                       .control = true};
     struct dashboard_start w = {0};
     struct server *s = NULL;
     char never;
