@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "import/import_folder.h"
 
 /* ------------------------------------------------------------------------------------------------
  * What the name and the folder of a file tell about it. Pure but for TensorFlow traces, whose base

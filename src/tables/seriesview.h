@@ -20,7 +20,6 @@ struct keys {
     size_t n;
 };
 
-bool series_matches(const struct series_ask *ask, const struct series_key *k);
 /* ERR_NOT_FOUND when nothing matches; the message names the wrong part and what is available, or
  * why it was not measured. */
 MUST_CHECK int query_check(struct run *r, const struct series_ask *ask, const struct keys *all,

@@ -213,7 +213,6 @@ static struct row_cell show_losses(const struct show *s, struct arena *a)
 
 #define ROWS_FILE "tables/run_rows.def"
 #include "base/row_expand.h"
-#include "query/efficiency.h"
 
 void runview_json(struct jw *j, const struct run_info *info, struct arena *a)
 {
