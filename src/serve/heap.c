@@ -4,6 +4,16 @@
 
 #include <malloc.h>
 
+/* The address sanitizer has a heap of its own. glibc's is then not set up, and malloc_trim in two
+ * threads at once would set it up twice. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HEAP_OF_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HEAP_OF_SANITIZER 1
+#endif
+#endif
+
 enum {
     HEAPS = 4,
     LARGE = 256 << 10, /* bytes; a block of its own, given back when it is freed */
@@ -19,5 +29,7 @@ void heap_set_up(void)
 
 void heap_give_back(void)
 {
+#ifndef HEAP_OF_SANITIZER
     (void)malloc_trim(0);
+#endif
 }

@@ -53,7 +53,7 @@ static void *work(void *arg)
 static void run_all(struct shared *s, unsigned n_large)
 {
     struct worker w[THREADS];
-    heap_set_up(); /* also sets up glibc's heap, which is unused below a sanitizer */
+    heap_set_up();
     s->heavy = heavy_open();
     for (unsigned i = 0; i < THREADS; i++) {
         w[i] = (struct worker){.shared = s, .bytes = i < n_large ? LARGE : SMALL};
