@@ -168,9 +168,12 @@ const char *tick_time_text(double s, const struct ticks *t, char *buf, size_t si
         const char *unit;
     } units[] = {{86400, 86400, "d"}, {1800, 3600, "h"},  {60, 60, "min"},
                  {1, 1, "s"},         {1e-3, 1e-3, "ms"}, {0, 1e-6, "µs"}};
+    const double last = t->first + t->step * (double)t->n;
     size_t i = 0;
     while (t->step < units[i].least)
         i++;
+    while (i > 0 && last >= 1e4 * units[i].one) /* "17.5 s", not "1.75e+04 ms" */
+        i--;
     snprintf(buf, size, "%.4g %s", s / units[i].one, units[i].unit);
     return buf;
 }

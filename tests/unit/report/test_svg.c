@@ -175,3 +175,11 @@ TEST(marks_of_time_are_round)
     t = ticks_of_time(0, 0.5, 5);
     CHECK_STR(tick_time_text(0.1, &t, text, sizeof text), "100 ms");
 }
+
+TEST(marks_of_a_short_time_late_in_a_run_have_no_exponent)
+{
+    char text[48];
+    const struct ticks t = ticks_of_time(16.4, 20.0, 8);
+    NEAR(t.step, 0.5, 1e-9);
+    CHECK_STR(tick_time_text(17.5, &t, text, sizeof text), "17.5 s");
+}
