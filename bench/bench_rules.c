@@ -89,6 +89,8 @@ struct day {
     struct synth synth;
     struct group cpu, mem, gpu;
     mono_ns t0;
+    int64_t rows, row; /* that it has at its end; so far */
+    int64_t step_ns, step;
 };
 
 static const enum metric_id gpu_metrics[] = {M_GPU_UTIL,     M_GPU_MEM,      M_GPU_MEM_CTRL,
@@ -187,41 +189,59 @@ static void flush(struct day *d)
         bench_die(&e);
 }
 
-static int make_day(int argc, char **argv)
+/* A day of so many hours and steps begins in the folder. */
+static void day_open(struct day *d, char **argv)
 {
-    if (argc < 5)
-        return 2;
     struct err e;
-    struct day d = {.t0 = clock_mono()};
     char path[PATH_LEN];
     const double hours = strtod(argv[3], NULL);
-    const int64_t steps = strtoll(argv[4], NULL, 10);
-    const int64_t rows = (int64_t)(hours * ROWS_PER_HOUR), start = clock_wall().ns;
-    const int64_t dur = steps ? rows * PERIOD_MS * NS_PER_MS / steps : 0;
+    const int64_t steps = strtoll(argv[4], NULL, 10), start = clock_wall().ns;
+    *d = (struct day){.t0 = clock_mono(), .rows = (int64_t)(hours * ROWS_PER_HOUR)};
+    d->step_ns = steps ? d->rows * PERIOD_MS * NS_PER_MS / steps : INT64_MAX;
     put_run(argv[2], start);
-    put_node(argv[2], "n1", start, start + rows * PERIOD_MS * NS_PER_MS);
+    put_node(argv[2], "n1", start, start + d->rows * PERIOD_MS * NS_PER_MS);
     if (path_join(path, &e, "%s/node-n1", argv[2]) ||
-        writer_open_bulk(&d.metrics, path, 0, clock_tie_now(), &e) ||
-        writer_open_beside(&d.events, d.metrics, "events", &e))
+        writer_open_bulk(&d->metrics, path, 0, clock_tie_now(), &e) ||
+        writer_open_beside(&d->events, d->metrics, "events", &e))
         bench_die(&e);
-    synth_open(&d.synth, SEED);
-    open_groups(&d);
-    for (int64_t row = 0, step = 0; row < rows; row++) {
-        put_rows(&d, row);
-        for (; step < steps && step * dur < row * PERIOD_MS * NS_PER_MS; step++) {
-            const int64_t late = 100 * synth_late_ns(&d.synth);
-            put_step(&d, mono_add(d.t0, step * dur), dur - late);
+    synth_open(&d->synth, SEED);
+    open_groups(d);
+}
+
+/* Records until it has so many rows. */
+static void day_go_on(struct day *d, int64_t rows)
+{
+    for (; d->row < rows; d->row++) {
+        put_rows(d, d->row);
+        for (; d->step * d->step_ns < d->row * PERIOD_MS * NS_PER_MS; d->step++) {
+            const int64_t late = 100 * synth_late_ns(&d->synth);
+            put_step(d, mono_add(d->t0, d->step * d->step_ns), d->step_ns - late);
         }
-        if (row % FLUSH_ROWS == 0)
-            flush(&d);
+        if (d->row % FLUSH_ROWS == 0)
+            flush(d);
     }
-    if (writer_close(d.events, &e) || writer_close(d.metrics, &e))
+}
+
+static void day_close(struct day *d)
+{
+    struct err e;
+    if (writer_close(d->events, &e) || writer_close(d->metrics, &e))
         bench_die(&e);
-    printf("{\"rows\":%" PRId64 ",\"steps\":%" PRId64 ",\"series\":%u}\n", rows, steps,
+    group_close(&d->cpu);
+    group_close(&d->mem);
+    group_close(&d->gpu);
+}
+
+static int make_day(int argc, char **argv)
+{
+    struct day d;
+    if (argc < 5)
+        return 2;
+    day_open(&d, argv);
+    day_go_on(&d, d.rows);
+    printf("{\"rows\":%" PRId64 ",\"steps\":%" PRId64 ",\"series\":%u}\n", d.rows, d.step,
            d.cpu.n + d.mem.n + d.gpu.n);
-    group_close(&d.cpu);
-    group_close(&d.mem);
-    group_close(&d.gpu);
+    day_close(&d);
     return 0;
 }
 
@@ -308,10 +328,49 @@ static int check(int argc, char **argv)
     return 0;
 }
 
+/* ---- a run that grows ---- */
+
+static int live(int argc, char **argv)
+{
+    enum { MINUTES = 20 };
+    struct day d;
+    struct rule_params params;
+    struct arena keep = {0};
+    struct err e;
+    if (argc < 5)
+        return 2;
+    day_open(&d, argv);
+    day_go_on(&d, d.rows);
+    rule_params_init(&params, &keep);
+    struct evaluation *v = evaluation_open();
+    for (int i = 0; i < MINUTES; i++) {
+        struct arena a = {0};
+        struct checked *out = arena_new(&a, struct checked);
+        struct run *r;
+        day_go_on(&d, d.row + ROWS_A_MINUTE);
+        const double t0 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
+        if (run_open_node(&r, argv[2], "n1", &e))
+            bench_die(&e);
+        const double t1 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
+        const struct pricing unpriced = {0};
+        if (evaluation_run(v, r, &(struct check_ask){.params = &params, .pricing = &unpriced}, &a,
+                           out, &e))
+            bench_die(&e);
+        const double t2 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
+        run_close(r);
+        arena_free(&a);
+        printf("%.4f %.4f\n", t1 - t0, t2 - t1);
+    }
+    evaluation_close(v);
+    day_close(&d);
+    arena_free(&keep);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} parts[] = {{"day", make_day}, {"nodes", make_nodes}, {"check", check}};
+} parts[] = {{"day", make_day}, {"nodes", make_nodes}, {"check", check}, {"live", live}};
 
 int main(int argc, char **argv)
 {

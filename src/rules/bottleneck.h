@@ -57,7 +57,7 @@ struct bottleneck {
 /* The functions of a rule whose state is a struct bottleneck and whose spec is a bottleneck_spec.
  */
 void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s);
-void bottleneck_free(void *state);
+void bottleneck_memory(void *state, enum state_op op);
 void bottleneck_judge(const struct judge *j, struct verdict *out);
 
 #endif

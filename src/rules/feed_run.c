@@ -3,12 +3,14 @@
  * sweeps count; then every node is read into an engine of its own. */
 #include "rules/feed_run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ahead.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "query/columns.h"
 #include "query/parallel.h"
 #include "query/series.h"
@@ -25,6 +27,7 @@ struct feed {
     size_t n_processes;
     const struct run_steps *steps; /* of all nodes, with the events that rules want */
     bool alone;                    /* there is one node: its samples are decoded ahead */
+    wall_ns loop_end;              /* 0: there are no steps */
 };
 
 /* ---- what is known of the run ---- */
@@ -259,7 +262,7 @@ static int feed_facts(const struct feed *f, struct node_facts *facts, struct err
     struct column_batch b;
     const int rc = open_columns(f, facts->id, a, &c, e);
     facts->n_gpus = MAX_OF(facts->n_gpus, a->n_gpus);
-    if (rc == 0 && columns_next(c, &b)) {
+    if (rc == 0 && columns_first(c, &b)) {
         facts->first = b.at[0];
         facts->period_ns = b.period_ns;
     }
@@ -325,26 +328,130 @@ static bool feed_make_batch(void *ctx, size_t slot)
     return columns_next(b->columns, &b->v[slot]);
 }
 
-static int feed_node_sweeps(struct engine *g, const struct feed *f, size_t node,
-                            const struct node_facts *facts, struct err *e)
+/* ---- sweeps, from where they were not final before ----
+ *
+ * An evaluation remembers for every node an engine that was fed all final sweeps (columns.h), and
+ * the place after them. When the run is evaluated again, the engine is fed those that have become
+ * final, and a copy of its states is fed the rest, all steps and all events. So the result is that
+ * of an evaluation that remembers nothing:
+ *
+ * - A state depends on what was fed and not on how it was cut (rule.h), and columns_next returns
+ *   the same sweeps whether it begins at the place or at the begin of the run.
+ * - Whether and how a sweep counts depends on the window, the facts and the times left out. When
+ *   one of these is not what it was for the sweeps that were fed (engine_agrees), or when the files
+ *   do not fit the place (columns_follow), what is remembered is dropped and all is read again. */
+
+struct fed_before {
+    char id[ENTITY_LEN];
+    struct engine *engine; /* NULL: nothing is remembered */
+    struct columns_place *place;
+    wall_ns until; /* all of its sweeps are before */
+};
+
+struct evaluation {
+    struct fed_before *nodes;
+    size_t n, cap;
+};
+
+static void fed_before_drop(struct fed_before *m)
 {
-    const char *id = facts->id;
-    struct asks *a = xmalloc(sizeof *a);
+    engine_close(m->engine);
+    free(m->place);
+    m->engine = NULL;
+    m->place = NULL;
+    m->until = (wall_ns){0};
+}
+
+/* Of a node that is evaluated now; it need not be remembered yet. The list may move. */
+static struct fed_before *fed_before_of(struct evaluation *v, const char *id)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (strcmp(v->nodes[i].id, id) == 0)
+            return &v->nodes[i];
+    struct fed_before *m = VEC_ADD(v->nodes, v->n, v->cap);
+    *m = (struct fed_before){0};
+    snprintf(m->id, sizeof m->id, "%s", id);
+    return m;
+}
+
+struct evaluation *evaluation_open(void)
+{
+    return xcalloc(1, sizeof(struct evaluation));
+}
+
+void evaluation_close(struct evaluation *v)
+{
+    for (size_t i = 0; v && i < v->n; i++)
+        fed_before_drop(&v->nodes[i]);
+    if (v)
+        free(v->nodes);
+    free(v);
+}
+
+/* The sweeps from where `c` is on. `m` NULL: nothing is remembered. */
+static void feed_batches(struct engine *g, struct fed_before *m, const struct asks *a,
+                         struct columns *c, bool ahead_pays)
+{
     struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
-    struct feed_batches b = {0};
-    leave_out(g, f, node, id);
-    const int rc = open_columns(f, id, a, &b.columns, e);
+    struct feed_batches b = {.columns = c};
+    struct engine *to = m ? m->engine : g;
     /* Of a single node a thread decodes ahead, which saves a fifth of the time of `check`. Several
      * nodes have a thread each. */
-    struct ahead *ahead = rc == 0 ? ahead_open(feed_make_batch, &b, COUNT_OF(b.v), f->alone) : NULL;
-    for (size_t slot; rc == 0 && ahead_next(ahead, &slot);) {
-        const struct sweeps s = sweeps_of(a, &b.v[slot], gpus);
-        engine_sweeps(g, node, &s);
+    struct ahead *ahead = ahead_open(feed_make_batch, &b, COUNT_OF(b.v), ahead_pays);
+    for (size_t slot; ahead_next(ahead, &slot);) {
+        const struct column_batch *batch = &b.v[slot];
+        const struct sweeps s = sweeps_of(a, batch, gpus);
+        if (to != g && !batch->final) {
+            engine_copy_states(g, to);
+            to = g;
+        }
+        engine_sweeps(to, 0, &s);
+        if (to != g)
+            m->until = (wall_ns){batch->at[batch->n - 1].ns + 1};
     }
     ahead_close(ahead);
-    columns_close(b.columns);
+    if (to != g)
+        engine_copy_states(g, to);
+}
+
+/* False: what is remembered does not fit. */
+static bool feed_node_go_on(struct engine *g, struct fed_before *m, struct columns *c,
+                            wall_ns loop_end)
+{
+    if (m->engine && !engine_agrees(m->engine, g, m->until))
+        return false;
+    return columns_follow(c, m->place, loop_end);
+}
+
+static void feed_node_remember(struct fed_before *m, const struct columns *c)
+{
+    free(m->place);
+    m->place = columns_place(c);
+    if (!m->place || !m->until.ns)
+        fed_before_drop(m);
+}
+
+static int feed_node_sweeps(struct engine *g, const struct feed *f, struct fed_before *m,
+                            const struct node_facts *facts, struct err *e)
+{
+    struct asks *a = xmalloc(sizeof *a);
+    struct columns *c = NULL;
+    const int rc = open_columns(f, facts->id, a, &c, e);
+    if (rc == 0 && m && !feed_node_go_on(g, m, c, f->loop_end)) {
+        fed_before_drop(m);
+        (void)!columns_follow(c, NULL, f->loop_end);
+    }
+    if (rc == 0 && m) {
+        m->engine = m->engine ? m->engine : engine_open(f->params);
+        engine_align(m->engine, g);
+    }
+    if (rc == 0)
+        feed_batches(g, m, a, c, f->alone && !(m && m->place));
+    if (rc == 0 && m)
+        feed_node_remember(m, c);
+    columns_close(c);
     free(a);
-    run_forget(f->run, id);
+    run_forget(f->run, facts->id);
     return rc;
 }
 
@@ -449,6 +556,7 @@ static void feed_node_events(struct engine *g, const struct feed *f, size_t node
 
 struct fed_node {
     struct engine *engine;
+    struct fed_before *before; /* NULL: nothing is remembered */
     int rc;
     struct err e;
 };
@@ -459,14 +567,15 @@ struct fed {
     struct fed_node *nodes;
 };
 
-static int feed_node(struct engine *g, const struct feed *f, struct node_facts *facts,
-                     struct err *e)
+static int feed_node(struct engine *g, const struct feed *f, struct fed_before *m,
+                     struct node_facts *facts, struct err *e)
 {
     int rc = feed_facts(f, facts, e);
     if (rc)
         return rc;
     const size_t node = engine_node(g, facts);
-    rc = feed_node_sweeps(g, f, node, facts, e);
+    leave_out(g, f, node, facts->id);
+    rc = feed_node_sweeps(g, f, m, facts, e);
     feed_node_steps(g, f, node, facts);
     feed_node_events(g, f, node, facts->id);
     return rc;
@@ -481,7 +590,7 @@ static void feed_run_work(struct parallel *c, struct arena *results)
         struct fed_node *p = &x->nodes[i];
         p->engine = engine_open(x->feed->params);
         engine_window(p->engine, run->steady_start, run->loop_end);
-        p->rc = feed_node(p->engine, x->feed, &x->checked->nodes[i], &p->e);
+        p->rc = feed_node(p->engine, x->feed, p->before, &x->checked->nodes[i], &p->e);
     }
 }
 
@@ -500,12 +609,23 @@ static int feed_run_join(struct engine *all, struct fed_node *v, size_t n, struc
     return rc;
 }
 
-static int feed_run_judge(const struct feed *f, struct arena *a, struct checked *out, struct err *e)
+static void feed_run_find_before(struct evaluation *v, const struct checked *c, struct fed_node *to)
+{
+    for (size_t i = 0; i < c->n_nodes; i++)
+        fed_before_of(v, c->nodes[i].id);
+    for (size_t i = 0; i < c->n_nodes; i++) /* the list does not move any more */
+        to[i].before = fed_before_of(v, c->nodes[i].id);
+}
+
+static int feed_run_judge(const struct feed *f, struct evaluation *before, struct arena *a,
+                          struct checked *out, struct err *e)
 {
     struct fed x = {f, out, xcalloc(out->n_nodes + 1, sizeof(struct fed_node))};
     struct parallel job = {.n = out->n_nodes, .each = 1, .work = feed_run_work, .ctx = &x};
     struct engine *all = engine_open(f->params);
     engine_window(all, out->run.steady_start, out->run.loop_end);
+    if (before)
+        feed_run_find_before(before, out, x.nodes);
     parallel_run(&job, a);
     const int rc = feed_run_join(all, x.nodes, out->n_nodes, e);
     if (rc == 0)
@@ -523,18 +643,26 @@ int rules_read_steps(struct run *r, struct arena *a, struct run_steps *out, stru
 int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
                     struct checked *out, struct err *e)
 {
-    return rules_check_priced(r, p, &(struct pricing){0}, a, out, e);
+    return evaluation_run(
+        NULL, r, &(struct check_ask){.params = p, .pricing = &(struct pricing){0}}, a, out, e);
 }
 
 int rules_check_priced(struct run *r, const struct rule_params *p, const struct pricing *pricing,
                        struct arena *a, struct checked *out, struct err *e)
+{
+    return evaluation_run(NULL, r, &(struct check_ask){.params = p, .pricing = pricing}, a, out, e);
+}
+
+int evaluation_run(struct evaluation *v, struct run *r, const struct check_ask *ask,
+                   struct arena *a, struct checked *out, struct err *e)
 {
     struct run_steps steps;
     struct arena scratch = {0};
     const struct steps_want read = {.wanted = rules_want_event, .packed = true};
     int rc = steps_read_named(r, &read, &scratch, &steps, e);
     if (rc == 0)
-        rc = rules_check_steps(r, &(struct check_ask){p, pricing, &steps}, a, out, e);
+        rc = rules_check_steps(r, &(struct check_ask){ask->params, ask->pricing, &steps, v}, a, out,
+                               e);
     arena_free(&scratch);
     return rc;
 }
@@ -556,9 +684,10 @@ int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *
         f.processes = processes;
         f.series = series;
         rc = find_times(r, &f, &scratch, &out->run, e);
+        f.loop_end = out->run.has_steps ? out->run.loop_end : (wall_ns){0};
     }
     if (rc == 0)
-        rc = feed_run_judge(&f, a, out, e);
+        rc = feed_run_judge(&f, ask->evaluation, a, out, e);
     if (rc == 0)
         rc = rules_correlate(
             &(struct correlate_ask){r, ask->steps->ranks, ask->steps->n_ranks, &out->run},

@@ -42,12 +42,14 @@ void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s)
     }
 }
 
-void per_gpu_free(struct per_gpu *g, void (*free_one)(void *own))
+void per_gpu_memory(struct per_gpu *g, void (*one)(void *own, enum state_op op), enum state_op op)
 {
-    for (size_t i = 0; free_one && i < g->n; i++)
-        free_one(per_gpu_at(g, i));
-    free(g->v);
-    *g = (struct per_gpu){0};
+    if (op == STATE_COPY)
+        state_memory(op, &g->v, g->n * g->size);
+    for (size_t i = 0; one && i < g->n; i++)
+        one(per_gpu_at(g, i), op);
+    if (op == STATE_FREE)
+        state_memory(op, &g->v, 0);
 }
 
 bool gpu_was_used(const struct gpu_head *h)
@@ -94,19 +96,25 @@ void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who
         return settled ? h : per_rank_settle(r, i);
     }
     r->v = xrealloc(r->v, r->n + 1, sizeof(void *));
+    r->size = size;
     struct rank_head *h = r->v[r->n++] = xcalloc(1, size);
     h->who = *who;
     h->who.gpu = NULL; /* it is not there for long */
     return per_rank_settle(r, r->n - 1);
 }
 
-void per_rank_free(struct per_rank *r, void (*free_one)(void *own))
+void per_rank_memory(struct per_rank *r, void (*one)(void *own, enum state_op op), enum state_op op)
 {
+    if (op == STATE_COPY)
+        state_memory(op, &r->v, r->n * sizeof *r->v);
     for (size_t i = 0; i < r->n; i++) {
-        if (free_one)
-            free_one(r->v[i]);
-        free(r->v[i]);
+        if (op == STATE_COPY)
+            state_memory(op, &r->v[i], r->size);
+        if (one)
+            one(r->v[i], op);
+        if (op == STATE_FREE)
+            free(r->v[i]);
     }
-    free(r->v);
-    *r = (struct per_rank){0};
+    if (op == STATE_FREE)
+        state_memory(op, &r->v, 0);
 }

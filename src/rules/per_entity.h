@@ -26,8 +26,8 @@ struct per_gpu {
  * struct, which begins with a gpu_head. */
 void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s);
 void *per_gpu_at(const struct per_gpu *g, size_t i);
-/* free_one may be NULL. */
-void per_gpu_free(struct per_gpu *g, void (*free_one)(void *own));
+/* `one` may be NULL. */
+void per_gpu_memory(struct per_gpu *g, void (*one)(void *own, enum state_op op), enum state_op op);
 
 bool gpu_was_used(const struct gpu_head *h);
 
@@ -41,14 +41,15 @@ struct rank_head {
 };
 
 struct per_rank {
-    void **v;
-    size_t n;
+    void **v; /* n of `size` bytes each */
+    size_t n, size;
 };
 
 /* The state of that rank, made when it is new. `size` is that of the rule's struct, which begins
  * with a rank_head. A process that says its rank late keeps what it has. */
 void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who);
-/* free_one may be NULL. */
-void per_rank_free(struct per_rank *r, void (*free_one)(void *own));
+/* `one` may be NULL. */
+void per_rank_memory(struct per_rank *r, void (*one)(void *own, enum state_op op),
+                     enum state_op op);
 
 #endif

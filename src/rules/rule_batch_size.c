@@ -105,15 +105,15 @@ static void rule_batch_size_steps(void *state, const struct rule_view *c,
             t->batch = MAX_OF(t->batch, v[i].batch);
 }
 
-static void rule_batch_size_free_gpu(void *own)
+static void rule_batch_size_gpu_memory(void *own, enum state_op op)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
-        windows_free(&((struct rule_batch_size_gpu *)own)->use[k].windows);
+        windows_memory(&((struct rule_batch_size_gpu *)own)->use[k].windows, op);
 }
 
-static void rule_batch_size_free_state(void *state)
+static void rule_batch_size_memory(void *state, enum state_op op)
 {
-    per_gpu_free(&((struct rule_batch_size_state *)state)->gpus, rule_batch_size_free_gpu);
+    per_gpu_memory(&((struct rule_batch_size_state *)state)->gpus, rule_batch_size_gpu_memory, op);
 }
 
 /* ---- judging ---- */
@@ -208,7 +208,7 @@ static uint64_t rule_batch_size_judge_gpu(const struct judge *j, const struct ju
     const uint64_t judged = w.judged - w.in_class[NOT_READ];
     if (w.episodes[ROOM].n)
         rule_batch_size_find(j, node, g, &w, out);
-    windows_free(&w);
+    windows_memory(&w, STATE_FREE);
     return judged;
 }
 
@@ -288,6 +288,6 @@ const struct rule rule_batch_size = {
     .state_size = sizeof(struct rule_batch_size_state),
     .sweeps = rule_batch_size_sweeps,
     .steps = rule_batch_size_steps,
-    .free_state = rule_batch_size_free_state,
+    .memory = rule_batch_size_memory,
     .judge = rule_batch_size_judge,
 };

@@ -57,7 +57,7 @@ static void episodes_mix(struct episodes *e, struct episodes *other)
     for (uint32_t i = 0; i < n; i++)
         episodes_put(e, &all[i]);
     free(all);
-    episodes_free(other);
+    episodes_memory(other, STATE_FREE);
 }
 
 /* The row's own episodes are gone afterwards. */
@@ -223,13 +223,12 @@ void bottleneck_sweeps(void *state, const struct rule_view *c, const struct swee
     }
 }
 
-void bottleneck_free(void *state)
+void bottleneck_memory(void *state, enum state_op op)
 {
     struct bottleneck *b = state;
     for (size_t i = 0; i < b->n_rows; i++)
-        episodes_free(&b->row[i].episodes);
-    per_gpu_free(&b->gpus, NULL);
-    *b = (struct bottleneck){0};
+        episodes_memory(&b->row[i].episodes, op);
+    per_gpu_memory(&b->gpus, NULL, op);
 }
 
 /* ==== the verdict ==== */
@@ -466,7 +465,7 @@ const struct rule rule_cpu_bottleneck = {
     .spec = &cpu_spec,
     .state_size = sizeof(struct bottleneck),
     .sweeps = bottleneck_sweeps,
-    .free_state = bottleneck_free,
+    .memory = bottleneck_memory,
     .judge = bottleneck_judge,
 };
 
@@ -532,6 +531,6 @@ const struct rule rule_io_bottleneck = {
     .spec = &io_spec,
     .state_size = sizeof(struct bottleneck),
     .sweeps = bottleneck_sweeps,
-    .free_state = bottleneck_free,
+    .memory = bottleneck_memory,
     .judge = bottleneck_judge,
 };

@@ -67,9 +67,9 @@ static void bound_sweeps(void *state, const struct rule_view *c, const struct sw
     gpu_activity_see(&((struct bound_state *)state)->gpus, s);
 }
 
-static void bound_free(void *state)
+static void bound_memory(void *state, enum state_op op)
 {
-    per_gpu_free(&((struct bound_state *)state)->gpus, NULL);
+    per_gpu_memory(&((struct bound_state *)state)->gpus, NULL, op);
 }
 
 static void bound_judge(const struct judge *j, struct verdict *out)
@@ -111,7 +111,7 @@ const struct rule rule_compute_bound = {
     .spec = &compute_bound,
     .state_size = sizeof(struct bound_state),
     .sweeps = bound_sweeps,
-    .free_state = bound_free,
+    .memory = bound_memory,
     .judge = bound_judge,
 };
 
@@ -128,6 +128,6 @@ const struct rule rule_memory_bound = {
     .spec = &memory_bound,
     .state_size = sizeof(struct bound_state),
     .sweeps = bound_sweeps,
-    .free_state = bound_free,
+    .memory = bound_memory,
     .judge = bound_judge,
 };

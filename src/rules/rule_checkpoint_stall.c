@@ -71,15 +71,15 @@ static void rule_checkpoint_stall_events(void *state, const struct rule_view *c,
     }
 }
 
-static void rule_checkpoint_stall_free_rank(void *own)
+static void rule_checkpoint_stall_rank_memory(void *own, enum state_op op)
 {
-    episodes_free(&((struct rule_checkpoint_stall_rank *)own)->when);
+    episodes_memory(&((struct rule_checkpoint_stall_rank *)own)->when, op);
 }
 
-static void rule_checkpoint_stall_free_state(void *state)
+static void rule_checkpoint_stall_memory(void *state, enum state_op op)
 {
-    per_rank_free(&((struct rule_checkpoint_stall_state *)state)->ranks,
-                  rule_checkpoint_stall_free_rank);
+    per_rank_memory(&((struct rule_checkpoint_stall_state *)state)->ranks,
+                    rule_checkpoint_stall_rank_memory, op);
 }
 
 /* ---- judging ---- */
@@ -186,6 +186,6 @@ const struct rule rule_checkpoint_stall = {
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct rule_checkpoint_stall_state),
     .events = rule_checkpoint_stall_events,
-    .free_state = rule_checkpoint_stall_free_state,
+    .memory = rule_checkpoint_stall_memory,
     .judge = rule_checkpoint_stall_judge,
 };

@@ -58,14 +58,15 @@ static void compile_events(void *state, const struct rule_view *c, const struct 
     }
 }
 
-static void compile_free_rank(void *own)
+static void compile_rank_memory(void *own, enum state_op op)
 {
-    free(((struct compile_rank *)own)->v);
+    struct compile_rank *r = own;
+    STATE_VEC(op, r);
 }
 
-static void compile_free(void *state)
+static void compile_memory(void *state, enum state_op op)
 {
-    per_rank_free(&((struct compile_state *)state)->ranks, compile_free_rank);
+    per_rank_memory(&((struct compile_state *)state)->ranks, compile_rank_memory, op);
 }
 
 /* ---- judging ---- */
@@ -174,6 +175,6 @@ const struct rule rule_compile_time = {
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct compile_state),
     .events = compile_events,
-    .free_state = compile_free,
+    .memory = compile_memory,
     .judge = compile_judge,
 };

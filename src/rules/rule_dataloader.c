@@ -160,18 +160,18 @@ static void rule_dataloader_events(void *state, const struct rule_view *c,
         dataloader_see_event(state, &v[i]);
 }
 
-static void rule_dataloader_free_rank(void *own)
+static void rule_dataloader_rank_memory(void *own, enum state_op op)
 {
-    episodes_free(&((struct rule_dataloader_rank *)own)->when);
+    episodes_memory(&((struct rule_dataloader_rank *)own)->when, op);
 }
 
-static void rule_dataloader_free_state(void *state)
+static void rule_dataloader_memory(void *state, enum state_op op)
 {
     struct rule_dataloader_state *t = state;
-    per_rank_free(&t->ranks, rule_dataloader_free_rank);
-    per_gpu_free(&t->gpus, NULL);
-    at_once_free(&t->at_once);
-    free(t->pids);
+    per_rank_memory(&t->ranks, rule_dataloader_rank_memory, op);
+    per_gpu_memory(&t->gpus, NULL, op);
+    at_once_memory(&t->at_once, op);
+    state_memory(op, &t->pids, t->n_pids * sizeof *t->pids);
 }
 
 /* ---- judging ---- */
@@ -452,6 +452,6 @@ const struct rule rule_dataloader = {
     .sweeps = rule_dataloader_sweeps,
     .steps = rule_dataloader_steps,
     .events = rule_dataloader_events,
-    .free_state = rule_dataloader_free_state,
+    .memory = rule_dataloader_memory,
     .judge = rule_dataloader_judge,
 };

@@ -53,16 +53,17 @@ static void rule_eval_heavy_steps(void *state, const struct rule_view *c,
     }
 }
 
-static void rule_eval_heavy_free_rank(void *own)
+static void rule_eval_heavy_rank_memory(void *own, enum state_op op)
 {
     struct rule_eval_heavy_rank *r = own;
-    episodes_free(&r->before.when);
-    episodes_free(&r->evals.when);
+    episodes_memory(&r->before.when, op);
+    episodes_memory(&r->evals.when, op);
 }
 
-static void rule_eval_heavy_free_state(void *state)
+static void rule_eval_heavy_memory(void *state, enum state_op op)
 {
-    per_rank_free(&((struct rule_eval_heavy_state *)state)->ranks, rule_eval_heavy_free_rank);
+    per_rank_memory(&((struct rule_eval_heavy_state *)state)->ranks, rule_eval_heavy_rank_memory,
+                    op);
 }
 
 /* ---- judging ---- */
@@ -146,6 +147,6 @@ const struct rule rule_eval_heavy = {
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct rule_eval_heavy_state),
     .steps = rule_eval_heavy_steps,
-    .free_state = rule_eval_heavy_free_state,
+    .memory = rule_eval_heavy_memory,
     .judge = rule_eval_heavy_judge,
 };

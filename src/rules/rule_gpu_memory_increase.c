@@ -136,17 +136,17 @@ static void rule_gpu_memory_increase_events(void *state, const struct rule_view 
     }
 }
 
-static void rule_gpu_memory_increase_free(void *own)
+static void rule_gpu_memory_increase_one_memory(void *own, enum state_op op)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
-        rises_free(&((struct rule_gpu_memory_increase_gpu *)own)->course[k].rises);
+        rises_memory(&((struct rule_gpu_memory_increase_gpu *)own)->course[k].rises, op);
 }
 
-static void rule_gpu_memory_increase_free_state(void *state)
+static void rule_gpu_memory_increase_memory(void *state, enum state_op op)
 {
-    per_gpu_free(&((struct rule_gpu_memory_increase_state *)state)->gpus,
-                 rule_gpu_memory_increase_free);
-    per_rank_free(&((struct rule_gpu_memory_increase_state *)state)->ranks, NULL);
+    per_gpu_memory(&((struct rule_gpu_memory_increase_state *)state)->gpus,
+                   rule_gpu_memory_increase_one_memory, op);
+    per_rank_memory(&((struct rule_gpu_memory_increase_state *)state)->ranks, NULL, op);
 }
 
 /* ---- judging ---- */
@@ -321,7 +321,7 @@ static bool find_rises(const struct judge *j, const struct judged_node *node,
     struct rises r = rises_ended(&g->course[k].rises, &spec, &c, false);
     if (r.compared == 0) {
         k = best == MEMORY_OF_JOB ? MEMORY_OF_DEVICE : best;
-        rises_free(&r);
+        rises_memory(&r, STATE_FREE);
         r = rises_ended(&g->course[k].rises, &spec, &c, j->run->ended);
     }
     const bool judged = r.compared > 0 ||
@@ -329,7 +329,7 @@ static bool find_rises(const struct judge *j, const struct judged_node *node,
     if (k == best || rule_gpu_memory_increase_grown(&g->course[best].trend) > j->p[INCREASE].v)
         find_steps(out, &(struct rule_gpu_memory_increase_seen){j, node, g, &g->course[k],
                                                                 memory_words[k], &r, fit});
-    rises_free(&r);
+    rises_memory(&r, STATE_FREE);
     return judged;
 }
 
@@ -350,7 +350,7 @@ static bool rule_gpu_memory_increase_judge_gpu(const struct judge *j,
                &(struct climb){node, g->head.entity, memory_words[k], &course->trend, fit,
                                hist_max(&course->mem)},
                MAX_OF(rises_count(&r), (uint64_t)1));
-    rises_free(&r);
+    rises_memory(&r, STATE_FREE);
     return true;
 }
 
@@ -500,6 +500,6 @@ const struct rule rule_gpu_memory_increase = {
     .state_size = sizeof(struct rule_gpu_memory_increase_state),
     .sweeps = rule_gpu_memory_increase_sweeps,
     .events = rule_gpu_memory_increase_events,
-    .free_state = rule_gpu_memory_increase_free_state,
+    .memory = rule_gpu_memory_increase_memory,
     .judge = rule_gpu_memory_increase_judge,
 };

@@ -124,17 +124,18 @@ static void rule_gpu_throttling_sweeps(void *state, const struct rule_view *c,
             rule_gpu_throttling_see(per_gpu_at(&t->gpus, i), s, &s->gpus[i]);
 }
 
-static void rule_gpu_throttling_free(void *own)
+static void rule_gpu_throttling_one_memory(void *own, enum state_op op)
 {
     struct rule_gpu_throttling_gpu *g = own;
     for (size_t k = 0; k < KINDS; k++)
-        episodes_free(&g->held[k].episodes);
-    episodes_free(&g->any);
+        episodes_memory(&g->held[k].episodes, op);
+    episodes_memory(&g->any, op);
 }
 
-static void rule_gpu_throttling_free_state(void *state)
+static void rule_gpu_throttling_memory(void *state, enum state_op op)
 {
-    per_gpu_free(&((struct rule_gpu_throttling_state *)state)->gpus, rule_gpu_throttling_free);
+    per_gpu_memory(&((struct rule_gpu_throttling_state *)state)->gpus,
+                   rule_gpu_throttling_one_memory, op);
 }
 
 /* ---- judging ---- */
@@ -364,6 +365,6 @@ const struct rule rule_gpu_throttling = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct rule_gpu_throttling_state),
     .sweeps = rule_gpu_throttling_sweeps,
-    .free_state = rule_gpu_throttling_free_state,
+    .memory = rule_gpu_throttling_memory,
     .judge = rule_gpu_throttling_judge,
 };

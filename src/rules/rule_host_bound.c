@@ -102,10 +102,10 @@ static void host_events(void *state, const struct rule_view *c, const struct rul
     }
 }
 
-static void host_free(void *state)
+static void host_memory(void *state, enum state_op op)
 {
-    per_rank_free(&((struct host_state *)state)->ranks, NULL);
-    per_gpu_free(&((struct host_state *)state)->gpus, NULL);
+    per_rank_memory(&((struct host_state *)state)->ranks, NULL, op);
+    per_gpu_memory(&((struct host_state *)state)->gpus, NULL, op);
 }
 
 /* ---- judging ---- */
@@ -290,6 +290,6 @@ const struct rule rule_host_bound = {
     .sweeps = host_sweeps,
     .steps = host_steps,
     .events = host_events,
-    .free_state = host_free,
+    .memory = host_memory,
     .judge = host_judge,
 };

@@ -157,10 +157,9 @@ void gaps_add(struct gaps *g, const struct sweeps *s)
     }
 }
 
-void gaps_free(struct gaps *g)
+void gaps_memory(struct gaps *g, enum state_op op)
 {
-    free(g->v);
-    *g = (struct gaps){0};
+    state_memory(op, &g->v, g->n * sizeof *g->v);
 }
 
 double gaps_mean(const struct gaps *g, size_t a, size_t b)
@@ -221,11 +220,11 @@ static void rule_load_balancing_sweeps(void *state, const struct rule_view *c,
     t->period_ns = s->period_ns;
 }
 
-static void rule_load_balancing_free_state(void *state)
+static void rule_load_balancing_memory(void *state, enum state_op op)
 {
     struct rule_load_balancing_state *t = state;
-    per_gpu_free(&t->gpus, NULL);
-    gaps_free(&t->gaps);
+    per_gpu_memory(&t->gpus, NULL, op);
+    gaps_memory(&t->gaps, op);
 }
 
 /* ---- judging ---- */
@@ -487,6 +486,6 @@ const struct rule rule_load_balancing = {
     .explained_by = explained_by,
     .state_size = sizeof(struct rule_load_balancing_state),
     .sweeps = rule_load_balancing_sweeps,
-    .free_state = rule_load_balancing_free_state,
+    .memory = rule_load_balancing_memory,
     .judge = rule_load_balancing_judge,
 };

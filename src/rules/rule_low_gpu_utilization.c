@@ -63,15 +63,15 @@ static void rule_low_gpu_utilization_sweeps(void *state, const struct rule_view 
     }
 }
 
-static void rule_low_gpu_utilization_free(void *own)
+static void rule_low_gpu_utilization_one_memory(void *own, enum state_op op)
 {
-    windows_free(&((struct rule_low_gpu_utilization_gpu *)own)->windows);
+    windows_memory(&((struct rule_low_gpu_utilization_gpu *)own)->windows, op);
 }
 
-static void rule_low_gpu_utilization_free_state(void *state)
+static void rule_low_gpu_utilization_memory(void *state, enum state_op op)
 {
-    per_gpu_free(&((struct rule_low_gpu_utilization_state *)state)->gpus,
-                 rule_low_gpu_utilization_free);
+    per_gpu_memory(&((struct rule_low_gpu_utilization_state *)state)->gpus,
+                   rule_low_gpu_utilization_one_memory, op);
 }
 
 /* ---- judging ---- */
@@ -135,7 +135,7 @@ static uint64_t rule_low_gpu_utilization_judge_gpu(const struct judge *j,
     const uint64_t judged = w.judged;
     for (unsigned kind = UNDER_USED; kind <= FLUCTUATING; kind++)
         rule_low_gpu_utilization_find(out, j, node, g, &w, kind);
-    windows_free(&w);
+    windows_memory(&w, STATE_FREE);
     return judged;
 }
 
@@ -190,6 +190,6 @@ const struct rule rule_low_gpu_utilization = {
     .explained_by = explained_by,
     .state_size = sizeof(struct rule_low_gpu_utilization_state),
     .sweeps = rule_low_gpu_utilization_sweeps,
-    .free_state = rule_low_gpu_utilization_free_state,
+    .memory = rule_low_gpu_utilization_memory,
     .judge = rule_low_gpu_utilization_judge,
 };

@@ -113,9 +113,9 @@ rule_overall_framework_metrics_add_gpu(struct rule_overall_framework_metrics_ran
     }
 }
 
-static void rule_overall_framework_metrics_free_state(void *state)
+static void rule_overall_framework_metrics_memory(void *state, enum state_op op)
 {
-    per_rank_free(&((struct rule_overall_framework_metrics_state *)state)->ranks, NULL);
+    per_rank_memory(&((struct rule_overall_framework_metrics_state *)state)->ranks, NULL, op);
 }
 
 /* ---- judging ---- */
@@ -288,6 +288,6 @@ const struct rule rule_overall_framework_metrics = {
     .summary = true,
     .state_size = sizeof(struct rule_overall_framework_metrics_state),
     .steps = rule_overall_framework_metrics_steps,
-    .free_state = rule_overall_framework_metrics_free_state,
+    .memory = rule_overall_framework_metrics_memory,
     .judge = rule_overall_framework_metrics_judge,
 };

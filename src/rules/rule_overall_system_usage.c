@@ -50,9 +50,9 @@ static void rule_overall_system_usage_sweeps(void *state, const struct rule_view
     add_log(&t->net_out, s->v[SIG_NET_TX], s->n);
 }
 
-static void rule_overall_system_usage_free_state(void *state)
+static void rule_overall_system_usage_memory(void *state, enum state_op op)
 {
-    per_gpu_free(&((struct rule_overall_system_usage_state *)state)->gpus, NULL);
+    per_gpu_memory(&((struct rule_overall_system_usage_state *)state)->gpus, NULL, op);
 }
 
 /* ---- judging ---- */
@@ -238,6 +238,6 @@ const struct rule rule_overall_system_usage = {
     .summary = true,
     .state_size = sizeof(struct rule_overall_system_usage_state),
     .sweeps = rule_overall_system_usage_sweeps,
-    .free_state = rule_overall_system_usage_free_state,
+    .memory = rule_overall_system_usage_memory,
     .judge = rule_overall_system_usage_judge,
 };

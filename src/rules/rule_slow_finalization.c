@@ -65,9 +65,9 @@ static void final_events(void *state, const struct rule_view *c, const struct ru
             saved_add(state, &(struct rule_slow_finalization_saved){v[i].at.ns, v[i].dur_ns});
 }
 
-static void final_free(void *state)
+static void final_memory(void *state, enum state_op op)
 {
-    seconds_free(&((struct final_state *)state)->busy);
+    seconds_memory(&((struct final_state *)state)->busy, op);
 }
 
 /* ---- judging ---- */
@@ -192,6 +192,6 @@ const struct rule rule_slow_finalization = {
     .state_size = sizeof(struct final_state),
     .sweeps = final_sweeps,
     .events = final_events,
-    .free_state = final_free,
+    .memory = final_memory,
     .judge = final_judge,
 };

@@ -76,17 +76,17 @@ static void rule_stalled_training_steps(void *state, const struct rule_view *c,
         rule_stalled_training_take_step(own, &v[i], c->p[THRESHOLD].v);
 }
 
-static void rule_stalled_training_free_rank(void *own)
+static void rule_stalled_training_rank_memory(void *own, enum state_op op)
 {
     struct rule_stalled_training_rank *r = own;
-    seconds_free(&r->ends);
-    longest_free(&r->longest);
+    seconds_memory(&r->ends, op);
+    longest_memory(&r->longest, op);
 }
 
-static void rule_stalled_training_free_state(void *state)
+static void rule_stalled_training_memory(void *state, enum state_op op)
 {
-    per_rank_free(&((struct rule_stalled_training_state *)state)->ranks,
-                  rule_stalled_training_free_rank);
+    per_rank_memory(&((struct rule_stalled_training_state *)state)->ranks,
+                    rule_stalled_training_rank_memory, op);
 }
 
 /* ---- judging ---- */
@@ -288,7 +288,7 @@ static void rule_stalled_training_judge(const struct judge *j, struct verdict *o
         rule_stalled_training_find(j, out, &o, gaps, n, limit_s);
     else
         say_clear(j, &o, out);
-    seconds_free(&o.ends);
+    seconds_memory(&o.ends, STATE_FREE);
 }
 
 static const struct number_label labels[] = {
@@ -310,6 +310,6 @@ const struct rule rule_stalled_training = {
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct rule_stalled_training_state),
     .steps = rule_stalled_training_steps,
-    .free_state = rule_stalled_training_free_state,
+    .memory = rule_stalled_training_memory,
     .judge = rule_stalled_training_judge,
 };

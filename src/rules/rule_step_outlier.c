@@ -113,18 +113,18 @@ static void rule_step_outlier_events(void *state, const struct rule_view *c,
             seconds_mark(&t->when[BY_CHECKPOINT], v[i].at, v[i].dur_ns);
 }
 
-static void rule_step_outlier_free_rank(void *own)
+static void rule_step_outlier_rank_memory(void *own, enum state_op op)
 {
     for (size_t m = 0; m < MODE_N; m++)
-        step_spread_free(&((struct rule_step_outlier_rank *)own)->mode[m]);
+        step_spread_memory(&((struct rule_step_outlier_rank *)own)->mode[m], op);
 }
 
-static void rule_step_outlier_free_state(void *state)
+static void rule_step_outlier_memory(void *state, enum state_op op)
 {
     struct rule_step_outlier_state *t = state;
-    per_rank_free(&t->ranks, rule_step_outlier_free_rank);
+    per_rank_memory(&t->ranks, rule_step_outlier_rank_memory, op);
     for (size_t k = 0; k < BY_N; k++)
-        seconds_free(&t->when[k]);
+        seconds_memory(&t->when[k], op);
 }
 
 /* ---- judging ---- */
@@ -282,7 +282,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
     }
     mark_others(all, n_all, o, &others);
     c.other_ranks = share_within(o, &others) >= 0.5;
-    seconds_free(&others);
+    seconds_memory(&others, STATE_FREE);
     return c;
 }
 
@@ -485,6 +485,6 @@ const struct rule rule_step_outlier = {
     .sweeps = rule_step_outlier_sweeps,
     .steps = rule_step_outlier_steps,
     .events = rule_step_outlier_events,
-    .free_state = rule_step_outlier_free_state,
+    .memory = rule_step_outlier_memory,
     .judge = rule_step_outlier_judge,
 };

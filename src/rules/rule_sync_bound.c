@@ -72,10 +72,10 @@ static void sync_events(void *state, const struct rule_view *c, const struct rul
     }
 }
 
-static void sync_free(void *state)
+static void sync_memory(void *state, enum state_op op)
 {
-    per_rank_free(&((struct sync_state *)state)->ranks, NULL);
-    per_gpu_free(&((struct sync_state *)state)->gpus, NULL);
+    per_rank_memory(&((struct sync_state *)state)->ranks, NULL, op);
+    per_gpu_memory(&((struct sync_state *)state)->gpus, NULL, op);
 }
 
 /* ---- judging ---- */
@@ -215,6 +215,6 @@ const struct rule rule_sync_bound = {
     .sweeps = sync_sweeps,
     .steps = sync_steps,
     .events = sync_events,
-    .free_state = sync_free,
+    .memory = sync_memory,
     .judge = sync_judge,
 };

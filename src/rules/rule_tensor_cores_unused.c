@@ -41,9 +41,9 @@ static void tensor_sweeps(void *state, const struct rule_view *c, const struct s
     gpu_activity_see(&((struct tensor_state *)state)->gpus, s);
 }
 
-static void tensor_free(void *state)
+static void tensor_memory(void *state, enum state_op op)
 {
-    per_gpu_free(&((struct tensor_state *)state)->gpus, NULL);
+    per_gpu_memory(&((struct tensor_state *)state)->gpus, NULL, op);
 }
 
 /* ---- judging ---- */
@@ -141,6 +141,6 @@ const struct rule rule_tensor_cores_unused = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct tensor_state),
     .sweeps = tensor_sweeps,
-    .free_state = tensor_free,
+    .memory = tensor_memory,
     .judge = tensor_judge,
 };

@@ -56,9 +56,9 @@ static void rule_unused_gpu_sweeps(void *state, const struct rule_view *c, const
             rule_unused_gpu_see(per_gpu_at(&t->gpus, i), s, s->gpus[i].v[GPU_SIG_UTIL]);
 }
 
-static void rule_unused_gpu_free_state(void *state)
+static void rule_unused_gpu_memory(void *state, enum state_op op)
 {
-    per_gpu_free(&((struct rule_unused_gpu_state *)state)->gpus, NULL);
+    per_gpu_memory(&((struct rule_unused_gpu_state *)state)->gpus, NULL, op);
 }
 
 /* ---- judging ---- */
@@ -179,6 +179,6 @@ const struct rule rule_unused_gpu = {
     .whole_job = true,
     .state_size = sizeof(struct rule_unused_gpu_state),
     .sweeps = rule_unused_gpu_sweeps,
-    .free_state = rule_unused_gpu_free_state,
+    .memory = rule_unused_gpu_memory,
     .judge = rule_unused_gpu_judge,
 };

@@ -140,10 +140,9 @@ void seconds_add_all(struct seconds *s, const struct seconds *other)
     }
 }
 
-void seconds_free(struct seconds *s)
+void seconds_memory(struct seconds *s, enum state_op op)
 {
-    free(s->v);
-    *s = (struct seconds){0};
+    STATE_VEC(op, s);
 }
 
 /* ==== how many at once ==== */
@@ -194,10 +193,9 @@ void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns)
     }
 }
 
-void at_once_free(struct at_once *x)
+void at_once_memory(struct at_once *x, enum state_op op)
 {
-    free(x->v);
-    *x = (struct at_once){0};
+    STATE_VEC(op, x);
 }
 
 static int at_once_by_value(const void *a, const void *b)

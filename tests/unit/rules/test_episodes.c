@@ -19,7 +19,7 @@ TEST(moments_near_each_other_are_one_episode)
     CHECK_INT(e.v[0].count, 2);
     CHECK_INT(e.v[0].held_ns, 2 * NS_PER_S);
     CHECK_INT(episodes_held_ns(&e), 3 * NS_PER_S);
-    episodes_free(&e);
+    episodes_memory(&e, STATE_FREE);
 }
 
 TEST(ranges_are_the_episodes)
@@ -31,6 +31,6 @@ TEST(ranges_are_the_episodes)
     const struct time_range *r = episodes_ranges(&e, &a);
     CHECK_INT(r[1].start.ns, s(100).ns);
     CHECK_INT(r[1].end.ns, s(105).ns);
-    episodes_free(&e);
+    episodes_memory(&e, STATE_FREE);
     arena_free(&a);
 }

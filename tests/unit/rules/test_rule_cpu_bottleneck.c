@@ -263,5 +263,5 @@ TEST(every_one_of_64_gpus_is_told_apart)
     for (size_t g = 0; g < MANY_GPUS; g++)
         CHECK_INT(((const struct bottleneck_gpu *)per_gpu_at(&b.gpus, g))->waited_ns,
                   g % 2 ? (MANY_SWEEPS - g + MANY_GPUS - 1) / MANY_GPUS * NS_PER_S : 0);
-    bottleneck_free(&b);
+    bottleneck_memory(&b, STATE_FREE);
 }
