@@ -332,7 +332,7 @@ static int check(int argc, char **argv)
 
 static int live(int argc, char **argv)
 {
-    enum { MINUTES = 20 };
+    enum { MINUTES = 60 };
     struct day d;
     struct rule_params params;
     struct arena keep = {0};

@@ -3,6 +3,7 @@
  * sweeps count; then every node is read into an engine of its own. */
 #include "rules/feed_run.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -457,48 +458,65 @@ static int feed_node_sweeps(struct engine *g, const struct feed *f, struct fed_b
 
 /* ---- its steps and events ---- */
 
+/* Some steps of a rank from `i`, a multiple of PACKED_ROWS; returns how many. */
+static size_t feed_read_steps(const struct rank_steps *r, size_t i, struct step *out)
+{
+    const size_t n = MIN_OF(r->n - i, (size_t)PACKED_ROWS);
+    if (!r->steps)
+        return rank_steps_read(r, i, out);
+    memcpy(out, r->steps + i, n * sizeof *out);
+    return n;
+}
+
 /* Of a rank that works on a GPU: how long its iterations take, evened out. */
-static void find_pace(struct step_pace *p, const struct rank_steps *r)
+static void find_pace(struct step_pace *p, const struct rank_steps *r, size_t from, size_t to)
 {
     struct step some[PACKED_ROWS];
-    for (size_t i = 0, n; i < r->n; i += n) {
-        n = r->steps ? MIN_OF(r->n - i, (size_t)PACKED_ROWS) : rank_steps_read(r, i, some);
-        step_pace_see(p, r->steps ? r->steps + i : some, n);
+    for (size_t i = from, n; i < to; i += n) {
+        n = feed_read_steps(r, i, some);
+        step_pace_see(p, some, n);
     }
     step_pace_done(p);
 }
 
-static void feed_rank(struct engine *g, size_t node, const struct rank_sight *sight,
-                      const struct rank_steps *r, bool on_gpu)
+/* Steps from..to are a window of the rank. */
+static void feed_window(struct engine *g, const struct rank_steps *r, size_t from, size_t to,
+                        bool on_gpu)
 {
+    const struct rank_sight sight = {r->rank, r->process->device, r->process->pid, &r->gpu};
     struct step some[PACKED_ROWS];
     struct step_pace pace = {0};
+    assert(from % PACKED_ROWS == 0 && (to % PACKED_ROWS == 0 || to == r->n));
     if (on_gpu)
-        find_pace(&pace, r);
-    for (size_t i = 0, n; i < r->n; i += n) {
-        if (r->steps) {
-            n = MIN_OF(r->n - i, (size_t)PACKED_ROWS);
-            memcpy(some, r->steps + i, n * sizeof *some);
-        } else {
-            n = rank_steps_read(r, i, some);
-        }
+        find_pace(&pace, r, from, to);
+    for (size_t i = from, n; i < to; i += n) {
+        n = feed_read_steps(r, i, some);
         for (size_t k = 0; k < n; k++)
             some[k].paced_ns = 0;
         if (on_gpu)
-            step_pace_give(&pace, i, some, n);
-        engine_steps(g, node, sight, some, n);
+            step_pace_give(&pace, i - from, some, n);
+        engine_steps(g, 0, &sight, some, n);
     }
     step_pace_free(&pace);
 }
 
-static void feed_node_steps(struct engine *g, const struct feed *f, size_t node,
-                            const struct node_facts *facts)
+/* Steps before `end`, where a window ends, from where `from` has one; near a GPU with their pace.
+ */
+static void feed_rank(struct engine *g, const struct rank_steps *r, size_t from, size_t end,
+                      bool on_gpu)
+{
+    for (size_t to; from < end; from = to) {
+        to = pace_window_end(from, r->n);
+        feed_window(g, r, from, to, on_gpu);
+    }
+}
+
+static void feed_node_steps(struct engine *g, const struct feed *f, const struct node_facts *facts)
 {
     for (size_t i = 0; i < f->steps->n_ranks; i++) {
         const struct rank_steps *r = &f->steps->ranks[i];
-        const struct rank_sight sight = {r->rank, r->process->device, r->process->pid, &r->gpu};
         if (strcmp(r->node, facts->id) == 0)
-            feed_rank(g, node, &sight, r, facts->n_gpus > 0);
+            feed_rank(g, r, 0, r->n, facts->n_gpus > 0);
     }
 }
 
@@ -576,7 +594,7 @@ static int feed_node(struct engine *g, const struct feed *f, struct fed_before *
     const size_t node = engine_node(g, facts);
     leave_out(g, f, node, facts->id);
     rc = feed_node_sweeps(g, f, m, facts, e);
-    feed_node_steps(g, f, node, facts);
+    feed_node_steps(g, f, facts);
     feed_node_events(g, f, node, facts->id);
     return rc;
 }

@@ -2,7 +2,7 @@
 /* step_spread.h - how long the iterations of one rank and mode took: mean and standard deviation,
  * the quantiles, the longest of them. All in whole microseconds, so that it does not matter how the
  * steps were split. An iteration is evened out where the host ran ahead of the GPU (see
- * query/step_async.h); a step without an end of its iteration counts with its duration.
+ * query/steps.h); a step without an end of its iteration counts with its duration.
  *
  * The first step is kept apart: it compiles, tunes and fills caches, which says nothing about the
  * others. */
