@@ -6,10 +6,12 @@
  *        bench_rules nodes FOLDER FROM N         a run of N nodes with the files of the one in FROM
  *        bench_rules check FOLDER [NODE]         all rules, from the medium; of a node, as the
  * helper process of a recorder opens it
+ *        bench_rules live FOLDER HOURS STEPS     a run of one node that grows by some minutes
  */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -330,37 +332,52 @@ static int check(int argc, char **argv)
 
 /* ---- a run that grows ---- */
 
+/* CPU time of an evaluation, of the opening alone in *open_s; as the helper process does it. */
+static double evaluate(struct evaluation *v, const char *folder, const struct rule_params *params,
+                       double *open_s)
+{
+    struct arena a = {0};
+    struct checked *out = arena_new(&a, struct checked);
+    const struct pricing unpriced = {0};
+    const struct check_ask ask = {.params = params, .pricing = &unpriced};
+    struct run *r;
+    struct err e;
+    const double t0 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    if (run_open_node(&r, folder, "n1", &e))
+        bench_die(&e);
+    *open_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - t0;
+    if (evaluation_run(v, r, &ask, &a, out, &e))
+        bench_die(&e);
+    run_close(r);
+    arena_free(&a);
+    malloc_trim(0);
+    return bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - t0;
+}
+
 static int live(int argc, char **argv)
 {
-    enum { MINUTES = 60 };
+    enum { MINUTES = 15 };
     struct day d;
     struct rule_params params;
     struct arena keep = {0};
-    struct err e;
+    struct rusage use;
+    double open_s, first_s, sum_s = 0, opening_s = 0;
     if (argc < 5)
         return 2;
     day_open(&d, argv);
     day_go_on(&d, d.rows);
     rule_params_init(&params, &keep);
     struct evaluation *v = evaluation_open();
+    first_s = evaluate(v, argv[2], &params, &open_s);
     for (int i = 0; i < MINUTES; i++) {
-        struct arena a = {0};
-        struct checked *out = arena_new(&a, struct checked);
-        struct run *r;
         day_go_on(&d, d.row + ROWS_A_MINUTE);
-        const double t0 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
-        if (run_open_node(&r, argv[2], "n1", &e))
-            bench_die(&e);
-        const double t1 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
-        const struct pricing unpriced = {0};
-        if (evaluation_run(v, r, &(struct check_ask){.params = &params, .pricing = &unpriced}, &a,
-                           out, &e))
-            bench_die(&e);
-        const double t2 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
-        run_close(r);
-        arena_free(&a);
-        printf("%.4f %.4f\n", t1 - t0, t2 - t1);
+        sum_s += evaluate(v, argv[2], &params, &open_s);
+        opening_s += open_s;
     }
+    getrusage(RUSAGE_SELF, &use);
+    printf("{\"first_ms\":%.2f,\"minute_ms\":%.2f,\"open_ms\":%.2f,\"peak_mb\":%.1f}\n",
+           first_s * 1e3, sum_s / MINUTES * 1e3, opening_s / MINUTES * 1e3,
+           (double)use.ru_maxrss / 1024);
     evaluation_close(v);
     day_close(&d);
     arena_free(&keep);
@@ -380,6 +397,6 @@ int main(int argc, char **argv)
             rc = parts[i].run(argc, argv);
     if (rc == 2)
         fprintf(stderr, "usage: bench_rules day FOLDER HOURS STEPS | nodes FOLDER FROM N | check "
-                        "FOLDER [NODE]\n");
+                        "FOLDER [NODE] | live FOLDER HOURS STEPS\n");
     return rc;
 }
