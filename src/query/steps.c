@@ -7,6 +7,7 @@
  * The events of a process are decoded once, and only what steps are made of stays in memory. */
 #include "query/steps.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,7 +313,7 @@ static void hook_pass_read(struct hook_pass *p, size_t begin, size_t end)
 }
 
 /* All points of n parts of one track, in order of time; they lie in the pass. Once for each. */
-static const struct points *hook_pass_points(struct hook_part *v, size_t n)
+static struct points *hook_pass_points(struct hook_part *v, size_t n)
 {
     struct points *all = &v[0].points;
     for (size_t i = 1; i < n; i++) {
@@ -515,14 +516,17 @@ static void steps_of_process(const struct process_parts *p, const struct steps_b
     const struct process_parts m = find_main(p);
     const struct run_process *process = p->v[0].track->track.process;
     struct quiet_times quiet = {.steady_from = INT64_MAX};
-    struct step_list l;
     struct steps_fill fill;
     *out = (struct rank_steps){.rank = process->rank};
     if (m.n == 0)
         return;
     struct windows_seen windows = windows_of(b->index, process);
-    const struct points *points = hook_pass_points(m.v, m.n);
-    steps_list(points, &l);
+    struct points *points = hook_pass_points(m.v, m.n);
+    struct steps_walker *w = steps_walker_open();
+    const bool good = steps_walker_end(w, points, points->n, NULL);
+    assert(good);
+    (void)good;
+    const struct step_list l = *steps_walker_list(w);
     steps_fill_open(&fill, points);
     const size_t most = b->packed ? PACKED_ROWS : MAX_OF(l.n, (size_t)1);
     struct step *some =
@@ -546,7 +550,7 @@ static void steps_of_process(const struct process_parts *p, const struct steps_b
         free(some);
     else
         out->steps = some;
-    free(l.v);
+    steps_walker_close(w);
 }
 
 /* ---- ranks ---- */
