@@ -191,8 +191,9 @@ static void flush(struct day *d)
         bench_die(&e);
 }
 
-/* A day of so many hours and steps begins in the folder. */
-static void day_open(struct day *d, char **argv)
+/* A day of so many hours and steps begins in the folder. `lives`: it is flushed as a recorder does.
+ */
+static void day_open(struct day *d, char **argv, bool lives)
 {
     struct err e;
     char path[PATH_LEN];
@@ -203,7 +204,8 @@ static void day_open(struct day *d, char **argv)
     put_run(argv[2], start);
     put_node(argv[2], "n1", start, start + d->rows * PERIOD_MS * NS_PER_MS);
     if (path_join(path, &e, "%s/node-n1", argv[2]) ||
-        writer_open_bulk(&d->metrics, path, 0, clock_tie_now(), &e) ||
+        (lives ? writer_open(&d->metrics, path, &e)
+               : writer_open_bulk(&d->metrics, path, 0, clock_tie_now(), &e)) ||
         writer_open_beside(&d->events, d->metrics, "events", &e))
         bench_die(&e);
     synth_open(&d->synth, SEED);
@@ -239,7 +241,7 @@ static int make_day(int argc, char **argv)
     struct day d;
     if (argc < 5)
         return 2;
-    day_open(&d, argv);
+    day_open(&d, argv, false);
     day_go_on(&d, d.rows);
     printf("{\"rows\":%" PRId64 ",\"steps\":%" PRId64 ",\"series\":%u}\n", d.rows, d.step,
            d.cpu.n + d.mem.n + d.gpu.n);
@@ -364,7 +366,7 @@ static int live(int argc, char **argv)
     double open_s, first_s, sum_s = 0, opening_s = 0;
     if (argc < 5)
         return 2;
-    day_open(&d, argv);
+    day_open(&d, argv, true);
     day_go_on(&d, d.rows);
     rule_params_init(&params, &keep);
     struct evaluation *v = evaluation_open();

@@ -66,6 +66,7 @@ struct rank_steps {
     int64_t rank;       /* its own number when the program did not say: 0, 1, ... in order of pid */
     struct step *steps; /* NULL: they are in `packed` */
     size_t n;
+    size_t final; /* of them, with steps_want.memory: as they are in all reads to come */
     struct packed packed;
     struct gpu_phases gpu;
     bool near_gpu; /* its node has GPUs: steps may be launched ahead of the work */
@@ -84,6 +85,7 @@ struct named_event {
 /* Of one node, in order of time. */
 struct node_events {
     const char *node;
+    wall_ns final; /* with steps_want.memory: those before it do not come in later reads */
     size_t n;
     struct packed packed;
 };
@@ -102,7 +104,18 @@ MUST_CHECK int steps_read(struct run *r, struct arena *a, struct rank_steps **ou
 struct steps_want {
     bool (*wanted)(enum event_id id); /* NULL: none is */
     bool packed; /* a quarter of the memory: of a day of many nodes that is a gigabyte */
+    struct steps_memory *memory; /* of earlier reads; with `packed` only. NULL: none */
 };
+
+/* For a run that is read again and again while it grows: what was made of its events, so that only
+ * new ones are decoded. All steps are returned each time, with parts of the packed tables in the
+ * memory. Named events are returned until they are final. */
+struct steps_memory *steps_memory_open(void);
+void steps_memory_close(struct steps_memory *m); /* NULL is fine */
+/* Begins anew: all is read by the next read. */
+void steps_memory_reset(struct steps_memory *m);
+/* Grows when it began anew: events that were final come again. */
+uint64_t steps_memory_age(const struct steps_memory *m);
 
 struct run_steps {
     struct rank_steps *ranks;
@@ -216,7 +229,7 @@ void iteration_groups(const int64_t *ns, size_t n, int64_t *out);
 /* Iterations are compared with those around them: the steps of a rank are cut into windows of
  * PACE_STEPS, the last of which is up to twice as long. So what is known of old steps does not
  * change as new ones come. */
-enum { PACE_STEPS = 1 << 14 };
+enum { PACE_STEPS = 1 << 13 };
 
 /* The end of the window that begins at step `from` of n; another one begins there. */
 size_t pace_window_end(size_t from, size_t n);

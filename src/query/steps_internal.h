@@ -53,6 +53,8 @@ struct point_name names_seen_find(struct names_seen *s, const char *name);
 /* Keeps the event if steps are made of such. */
 void points_add(struct points *p, const struct event *e, struct point_name name);
 void points_push(struct points *p, const struct point *x);
+/* It decides which thread of a process trains. */
+bool point_is_mark(uint8_t what);
 /* In order of time, the longer one first. */
 void points_sort(struct points *p);
 void points_free(struct points *p);

@@ -23,7 +23,7 @@ enum {
     SESSION_S = 1000,   /* the recorder is killed, another one goes on */
     EVAL_EVERY_S = 130, /* an evaluation instead of training */
     CHECKPOINT_S = 97,  /* how often one is saved */
-    STEP_MS = 200,
+    STEP_MS = 50,
 };
 
 struct story {
@@ -93,16 +93,16 @@ static void story_steps(struct story *s, int rank)
         const int64_t at = s->rank_ms[rank] * NS_PER_MS, sec = s->rank_ms[rank] / 1000;
         const bool first = s->rank_ms[rank] % 1000 < STEP_MS;
         if (first && sec % EVAL_EVERY_S < 10)
-            recordkit_thread(w, pid, pid, at, "D40000000 E100000000");
+            recordkit_thread(w, pid, pid, at, "D10000000 E30000000");
         else if (first && sec % CHECKPOINT_S == 0)
-            recordkit_thread(w, pid, pid, at, "D20000000 F30000000 B40000000 O10000000 K90000000");
+            recordkit_thread(w, pid, pid, at, "D5000000 F8000000 B10000000 O2000000 K20000000");
         else if (first && sec == DETAIL_S + 10)
             recordkit_thread(w, pid, pid, at - 10 * NS_PER_S, "W10000000000");
         else if (story_random(s) % 40 == 0)
-            recordkit_thread(w, pid, pid, at, "D120000000 F30000000 B40000000 O1000000");
+            recordkit_thread(w, pid, pid, at, "D28000000 F8000000 B10000000 O1000000");
         else
-            recordkit_thread(w, pid, pid, at, "D20000000 N32 F30000000 B40000000 O10000000");
-        recordkit_device(w, pid, (unsigned)rank, at + 20 * NS_PER_MS, "F35000000 B45000000");
+            recordkit_thread(w, pid, pid, at, "D5000000 N32 F8000000 B10000000 O2000000");
+        recordkit_device(w, pid, (unsigned)rank, at + 5 * NS_PER_MS, "F9000000 B11000000");
         s->rank_ms[rank] += STEP_MS;
     }
 }
