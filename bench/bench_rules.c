@@ -356,6 +356,18 @@ static double evaluate(struct evaluation *v, const char *folder, const struct ru
     return bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - t0;
 }
 
+/* MB of memory in use now. */
+static double resident_mb(void)
+{
+    unsigned long all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
 static int live(int argc, char **argv)
 {
     enum { MINUTES = 15 };
@@ -370,6 +382,7 @@ static int live(int argc, char **argv)
     day_go_on(&d, d.rows);
     rule_params_init(&params, &keep);
     struct evaluation *v = evaluation_open();
+    const double before_mb = resident_mb();
     first_s = evaluate(v, argv[2], &params, &open_s);
     for (int i = 0; i < MINUTES; i++) {
         day_go_on(&d, d.row + ROWS_A_MINUTE);
@@ -377,9 +390,10 @@ static int live(int argc, char **argv)
         opening_s += open_s;
     }
     getrusage(RUSAGE_SELF, &use);
-    printf("{\"first_ms\":%.2f,\"minute_ms\":%.2f,\"open_ms\":%.2f,\"peak_mb\":%.1f}\n",
+    printf("{\"first_ms\":%.2f,\"minute_ms\":%.2f,\"open_ms\":%.2f,\"kept_mb\":%.1f,"
+           "\"peak_mb\":%.1f}\n",
            first_s * 1e3, sum_s / MINUTES * 1e3, opening_s / MINUTES * 1e3,
-           (double)use.ru_maxrss / 1024);
+           resident_mb() - before_mb, (double)use.ru_maxrss / 1024);
     evaluation_close(v);
     day_close(&d);
     arena_free(&keep);

@@ -648,7 +648,8 @@ static void steps_walker_copy_steps(struct steps_walker *to, const struct steps_
     to->loop.stepped.v =
         steps_walker_dup(w->loop.stepped.v, w->loop.stepped.cap, sizeof *w->loop.stepped.v);
     to->list = w->list;
-    to->list.v = steps_walker_dup(w->list.v, w->list.cap, sizeof *w->list.v);
+    to->list.v = steps_walker_dup(w->list.v, w->list.n, sizeof *w->list.v);
+    to->list.cap = w->list.n; /* it may have been much longer */
 }
 
 struct steps_walker *steps_walker_copy(const struct steps_walker *w)
@@ -677,8 +678,11 @@ void steps_walker_drop(struct steps_walker *w, size_t points, size_t steps)
     w->taken -= points;
     w->dropped = steps;
     w->list.n -= n;
-    if (n)
+    if (n) {
         memmove(w->list.v, w->list.v + n, w->list.n * sizeof *w->list.v);
+        w->list.v = xrealloc(w->list.v, w->list.n, sizeof *w->list.v);
+        w->list.cap = w->list.n;
+    }
     w->marks.before -= w->said ? n : 0;
 }
 
