@@ -229,7 +229,7 @@ class PhaseTimer:
 
     def _is_new(self, kind: int) -> bool:
         """Whether a step begins with this phase; boundary.py has seen it before us."""
-        now = boundary._now
+        now = boundary.loop
         if not self.began_ns:
             return True
         only_evaluates = not self.trained and not self.stepped
@@ -247,7 +247,7 @@ class PhaseTimer:
     def _begin_unit(self) -> None:
         self.close_unit()
         self.resolve()
-        began, now = self.began_ns, boundary._now
+        began, now = self.began_ns, boundary.loop
         self.began_ns = time_ns = _core.now_ns()
         if self.units > 1 and not self.disturbed:  # the first step's length says nothing
             self.sampler.learn(time_ns - began, self.passed, self.spent_ns, self.was_timed)
@@ -266,12 +266,12 @@ class PhaseTimer:
 
     def _begin_rest(self) -> None:
         self.rest, self.sampler.skip = self.sampler.skip, 0
-        self.rest_from, self.rest_evals = boundary._now.ended, 0
+        self.rest_from, self.rest_evals = boundary.loop.ended, 0
         _core.Gate.rest(self.rest + 1)  # this step is not timed either
 
     def _end_rest(self) -> bool:
         """Whether it is over: after a step's last phase, or at the begin of an evaluation pass."""
-        now = boundary._now
+        now = boundary.loop
         self.rest_evals += _core.Gate.rest(0)
         passed = now.ended - self.rest_from + self.rest_evals
         if passed < self.rest:  # a step has several optimizers, or a second has passed
@@ -289,7 +289,7 @@ class PhaseTimer:
         unit, self.unit = self.unit, None
         if unit is None:
             return
-        half = self.trained and not self.stepped and not boundary._now.explicit
+        half = self.trained and not self.stepped and not boundary.loop.explicit
         if half or self.open:
             unit.broken = True  # the program ends in the middle of it
         if unit.broken or not unit.spans:
@@ -331,7 +331,7 @@ class PhaseTimer:
         name, began, inner_end = self.open.pop()
         if kind == STEPS:
             self.stepped = self.trained = True
-            self.ended = boundary._now.ended
+            self.ended = boundary.loop.ended
         unit = self.unit
         if unit is None or name == self.left_out:
             return
