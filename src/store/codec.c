@@ -326,6 +326,8 @@ static inline void unpack_whole(const uint8_t *restrict p, size_t bytes, unsigne
 /* The counterpart of pack_bytes, as bytes over the base. */
 static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
 {
+    if (n == 0) /* p may be NULL */
+        return;
     if (b == 8) {
         memcpy(out, p, n);
         return;
