@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "query.h"
-#include "report/page.h"
+#include "report/doc.h"
 #include "report/page_internal.h"
 #include "report/svg_internal.h"
 

@@ -12,11 +12,15 @@
 
 enum { GAP = 2, GIVES_LEAST = 12 };
 
-void table_init(struct table *t, struct arena *a, const struct table_column *columns)
+void table_init(struct table *t, struct arena *a, const char *columns)
 {
-    *t = (struct table){.arena = a, .columns = columns};
-    while (columns[t->n_columns].title)
-        t->n_columns++;
+    size_t cap = 0;
+    *t = (struct table){.arena = a};
+    for (char *rest = arena_strdup(a, columns), *title; (title = strsep(&rest, "|"));) {
+        const bool right = *title == '>', gives = *title == '~';
+        *ARENA_ADD(a, t->columns, t->n_columns, cap) =
+            (struct table_column){title + (right || gives), right, gives};
+    }
 }
 
 static void add_cell(struct table *t, const char *text)

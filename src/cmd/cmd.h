@@ -42,13 +42,26 @@ struct arena;
 struct cmd;
 struct run;
 
+struct cmd_runs {
+    struct run **v;
+    size_t n, cap;
+};
+
 struct cmd_args {
     const struct cmd *cmd;
     const struct opt_value *opt; /* by the index of the command's option table */
     const char **arg;            /* the positional words, counted and checked; ends with NULL */
     size_t n_args;
     enum output output; /* by --json and --csv, where the command has them */
+    const char *dir;    /* --dir */
+    struct arena *arena;
+    struct cmd_runs *runs; /* that are open */
 };
+
+/* Opens a run by its folder, the start of its name, or "last". It is closed when the command ends.
+ */
+MUST_CHECK int cmd_open_run(const struct cmd_args *args, const char *ref, struct run **out,
+                            struct err *e);
 
 struct cmd {
     const char *name;
@@ -59,7 +72,8 @@ struct cmd {
     const struct cmd_example *examples; /* NULL: none */
     const char *exit_codes;             /* NULL: the usual ones */
     int (*run)(const struct cmd_args *a, struct err *e);
-    /* Instead of `run`, for a command whose first argument is a run: main opens and closes it. */
+    /* Instead of `run`, for a command whose first argument is a run: it is open. `a` is the arena
+     * of the arguments. */
     int (*on_run)(struct run *r, const struct cmd_args *args, struct arena *a, struct err *e);
 };
 

@@ -78,14 +78,13 @@ enum { FINDINGS_MOST = 3, NAMES_MOST = 12, REMARKS_MOST = 8 };
 
 static void cmd_check_json(const struct check *c)
 {
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_array(&j, NULL);
+    struct output_json o;
+    struct jw *j = output_begin(&o);
+    jw_array(j, NULL);
     for (size_t k = 0; k < c->n_v; k++)
-        verdict_json(&j, NULL, &c->v[k], c->p[k]);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
+        verdict_json(j, NULL, &c->v[k], c->p[k]);
+    jw_end(j);
+    output_end(&o);
 }
 
 /* A line for each finding, and one for each rule without. */
@@ -458,11 +457,11 @@ static int check_sm_write(const struct check *c, size_t rule, const char *folder
 /* Rules that could not be evaluated have no file, as in SageMaker. */
 static int cmd_check_sagemaker(const struct check *c, const char *folder, struct err *e)
 {
-    int rc = dir_make(folder, e);
-    for (size_t k = 0; rc == 0 && k < RULE_N; k++)
+    TRY(dir_make(folder, e));
+    for (size_t k = 0; k < RULE_N; k++)
         if (c->shown[k] && c->checked.verdicts.v[k].state != RULE_NOT_EVALUATED)
-            rc = check_sm_write(c, k, folder, e);
-    return rc;
+            TRY(check_sm_write(c, k, folder, e));
+    return 0;
 }
 
 /* ---- the command ---- */
@@ -499,64 +498,34 @@ static bool cmd_check_fails(const struct check *c, const struct opt_value *limit
     return n > 0;
 }
 
-static int cmd_check_print(const struct check *c, enum cmd_check_format format, const char *folder,
-                           struct err *e)
-{
-    switch (format) {
-    case FORMAT_SAGEMAKER:
-        return cmd_check_sagemaker(c, folder, e);
-    case FORMAT_JSON:
-        cmd_check_json(c);
-        break;
-    case FORMAT_CSV:
-        cmd_check_csv(c);
-        break;
-    default:
-        cmd_check_text(c);
-    }
-    return 0;
-}
-
-static int cmd_check_evaluate(struct run *r, struct check *c, const struct cmd_args *args,
-                              enum cmd_check_format format, struct err *e)
-{
-    const struct opt_value *limit = &args->opt[O_FAIL_ON];
-    c->info = run_get_info(r);
-    int rc = rules_check_priced(r, &c->params, &c->pricing, c->arena, &c->checked, e);
-    if (rc == 0)
-        c->right_size = rightsize_advise(&c->checked, c->pricing.table, c->arena);
-    if (rc == 0)
-        rc = check_collect(c, r, e);
-    if (rc == 0)
-        rc = cmd_check_print(c, format, args->opt[O_OUT].text, e);
-    if (rc != 0)
-        return rc;
-    return limit->given && cmd_check_fails(c, limit) ? EXIT_FINDINGS : EXIT_FINE;
-}
-
 static int cmd_check_run(const struct cmd_args *args, struct err *e)
 {
-    struct arena a = {0};
-    struct check *c = arena_new(&a, struct check);
+    struct arena *a = args->arena;
+    const struct opt_value *limit = &args->opt[O_FAIL_ON];
+    struct check *c = arena_new(a, struct check);
     struct run *r = NULL;
     enum cmd_check_format format = FORMAT_TEXT;
-    c->arena = &a;
-    rule_params_init(&c->params, &a);
-    int rc = cmd_check_choose_format(args, &format, e);
-    if (rc == 0)
-        rc = check_take_settings(c, args, e);
+    c->arena = a;
+    rule_params_init(&c->params, a);
+    TRY(cmd_check_choose_format(args, &format, e));
+    TRY(check_take_settings(c, args, e));
     c->user.limit_ns = args->opt[O_RULE_LIMIT].number;
-    if (rc == 0)
-        rc = check_choose_rules(c, &args->opt[O_RULE], e);
-    if (rc == 0)
-        rc = check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e);
-    if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = cmd_check_evaluate(r, c, args, format, e);
-    run_close(r);
-    arena_free(&a);
-    return rc;
+    TRY(check_choose_rules(c, &args->opt[O_RULE], e));
+    TRY(check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e));
+    TRY(cmd_open_run(args, args->arg[0], &r, e));
+    c->info = run_get_info(r);
+    TRY(rules_check_priced(r, &c->params, &c->pricing, a, &c->checked, e));
+    c->right_size = rightsize_advise(&c->checked, c->pricing.table, a);
+    TRY(check_collect(c, r, e));
+    if (format == FORMAT_SAGEMAKER)
+        TRY(cmd_check_sagemaker(c, args->opt[O_OUT].text, e));
+    else if (format == FORMAT_JSON)
+        cmd_check_json(c);
+    else if (format == FORMAT_CSV)
+        cmd_check_csv(c);
+    else
+        cmd_check_text(c);
+    return limit->given && cmd_check_fails(c, limit) ? EXIT_FINDINGS : EXIT_FINE;
 }
 
 static const char *const help[] = {

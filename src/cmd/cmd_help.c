@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
+#include "tables/runview.h"
 
 #define CMD(id) &cmd_##id,
 const struct cmd *const cmds[] = {
@@ -42,6 +43,13 @@ int cmd_unknown(const char *name, struct err *e)
     if (n.best)
         return err_set(e, ERR_USAGE, "unknown command '%.200s' (did you mean '%s'?)", name, n.best);
     return err_set(e, ERR_USAGE, "unknown command '%.200s'; run 'footplate help' for a list", name);
+}
+
+int cmd_open_run(const struct cmd_args *args, const char *ref, struct run **out, struct err *e)
+{
+    TRY(runview_open(out, args->dir, ref, e));
+    *ARENA_ADD(args->arena, args->runs->v, args->runs->n, args->runs->cap) = *out;
+    return 0;
 }
 
 /* ---- the parts of a help text ---- */

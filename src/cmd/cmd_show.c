@@ -192,13 +192,6 @@ static void show_put_cost(const struct show *s)
 
 /* ---- phases and steps ---- */
 
-static const struct table_column phase_columns[] = {
-    {"PHASE"},
-    {"TIME", .right = true},
-    {"SHARE", .right = true},
-    {0},
-};
-
 /* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
  * all. */
 struct mode_steps {
@@ -255,7 +248,7 @@ static void show_put_phases(const struct show *s)
         return;
     }
     show_percents(s, pct);
-    table_init(&t, s->arena, phase_columns);
+    table_init(&t, s->arena, "PHASE|>TIME|>SHARE");
     for (enum phase_kind k = 0; k < PHASE_N; k++) {
         if (s->phases.seconds[k] <= 0)
             continue;
@@ -263,7 +256,7 @@ static void show_put_phases(const struct show *s)
         cell_value(&t, s->phases.seconds[k], "s");
         table_cell(&t, "%.1f %%", pct[k]);
     }
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
     for (enum event_mode m = 0; m < MODE_N; m++)
         show_put_steps(s, m);
 }
@@ -370,16 +363,6 @@ static void put_job(const struct show *s)
 
 /* ---- utilization ---- */
 
-static const struct table_column columns[] = {
-    {"NODE"},
-    {"RESOURCE"},
-    {"MIN", .right = true},
-    {"P50", .right = true},
-    {"P95", .right = true},
-    {"MAX", .right = true},
-    {0},
-};
-
 static bool is_gpu(const char *metric)
 {
     const enum metric_id m = metric_find(metric);
@@ -403,7 +386,7 @@ static bool lacks_gpu(const struct run_info *info, const char *node)
 static void put_utilization(const struct show *s)
 {
     struct table t;
-    table_init(&t, s->arena, columns);
+    table_init(&t, s->arena, "NODE|RESOURCE|>MIN|>P50|>P95|>MAX");
     for (size_t i = 0; i < s->n_lines; i++) {
         const struct summary_line *l = &s->lines[i];
         table_cell(&t, "%s", l->node);
@@ -421,7 +404,7 @@ static void put_utilization(const struct show *s)
             cell_value(&t, v[k], l->unit);
     }
     show_put_title("utilization, whole job");
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
 }
 
 /* ---- marks and losses ---- */

@@ -57,23 +57,18 @@ static int cmd_stats_read_window(struct run *r, const struct cmd_args *args, wal
 static int read_loop(struct run *r, const struct cmd_args *args, bool only, struct arena *a,
                      struct stats *out, struct err *e)
 {
-    struct arena scratch = {0};
     struct rank_steps *ranks;
     struct loop_window w = {0};
     size_t n;
-    int rc = steps_read(r, &scratch, &ranks, &n, e);
-    if (rc == 0)
-        loop_window_of(ranks, n, &w);
-    arena_free(&scratch);
-    if (rc == 0 && !w.known)
+    TRY(steps_read(r, a, &ranks, &n, e));
+    loop_window_of(ranks, n, &w);
+    if (!w.known)
         return only ? err_set(e, ERR_NOT_FOUND, "run '%s' has no training steps",
                               run_get_info(r)->name)
                     : 0;
-    if (rc == 0)
-        rc = cmd_stats_read_window(r, args, w.from, w.to, a, out, e);
-    if (rc == 0)
-        out->v[out->n - 1].window = "loop";
-    return rc;
+    TRY(cmd_stats_read_window(r, args, w.from, w.to, a, out, e));
+    out->v[out->n - 1].window = "loop";
+    return 0;
 }
 
 static int read_stats(struct run *r, const struct cmd_args *args, struct arena *a,
@@ -87,27 +82,15 @@ static int read_stats(struct run *r, const struct cmd_args *args, struct arena *
         return err_set(e, ERR_USAGE, "--window cannot be combined with --from or --to");
     if (args->opt[O_WINDOW].given)
         which = (enum cmd_stats_window)args->opt[O_WINDOW].number;
-    int rc = window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
-    if (rc == 0 && which != WINDOW_JOB)
-        rc = read_loop(r, args, which == WINDOW_LOOP, a, out, e);
-    if (rc == 0 && which != WINDOW_LOOP)
-        rc = cmd_stats_read_window(r, args, window[0], window[1], a, out, e);
-    return rc;
+    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e));
+    if (which != WINDOW_JOB)
+        TRY(read_loop(r, args, which == WINDOW_LOOP, a, out, e));
+    if (which == WINDOW_LOOP)
+        return 0;
+    return cmd_stats_read_window(r, args, window[0], window[1], a, out, e);
 }
 
 /* ---- printing ---- */
-
-static void cmd_stats_print_json(const struct stats *s)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_array(&j, NULL);
-    for (size_t i = 0; i < s->n; i++)
-        statview_lines_json(&j, &s->v[i]);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
-}
 
 /* New columns come after these. */
 static const char csv_columns[] = "node,metric,unit,min,p50,p90,p95,p99,max,count,window,-entity";
@@ -128,22 +111,13 @@ static void cmd_stats_print_csv(const struct stats *s, struct arena *a)
     output_csv(&row_Stat, s->v[0].all ? csv_all_columns : csv_columns, rows, n, a);
 }
 
-#define NUMBER_COLUMNS                                                                             \
-    {"MIN", .right = true}, {"P50", .right = true}, {"P90", .right = true},                        \
-        {"P95", .right = true}, {"P99", .right = true}, {"MAX", .right = true},                    \
-        {"SAMPLES", .right = true},                                                                \
-    {                                                                                              \
-        0                                                                                          \
-    }
-static const struct table_column summary_columns[] = {{"NODE"}, {"RESOURCE"}, NUMBER_COLUMNS};
-static const struct table_column all_columns[] = {{"NODE"}, {"METRIC"}, {"ENTITY"}, NUMBER_COLUMNS};
-static_assert(COUNT_OF(summary_columns) == STAT_NUMBERS + 4, "a column for every number");
-
 static void cmd_stats_print_table(const struct statview *lines, struct arena *a)
 {
+    static_assert(STAT_NUMBERS == 6, "a column for every number");
     struct table t;
-    char text[HUMAN_LEN];
-    table_init(&t, a, lines->all ? all_columns : summary_columns);
+    table_init(&t, a,
+               lines->all ? "NODE|METRIC|ENTITY|>MIN|>P50|>P90|>P95|>P99|>MAX|>SAMPLES"
+                          : "NODE|RESOURCE|>MIN|>P50|>P90|>P95|>P99|>MAX|>SAMPLES");
     for (size_t i = 0; i < lines->n; i++) {
         const struct stat_line *l = &lines->v[i];
         table_cell(&t, "%s", l->node);
@@ -156,33 +130,34 @@ static void cmd_stats_print_table(const struct statview *lines, struct arena *a)
         }
         for (size_t k = 0; k < STAT_NUMBERS; k++)
             cell_value(&t, stat_number(l->s, k), l->unit);
-        table_cell(&t, "%s", human_count(l->s->count, text, sizeof text));
+        cell_count(&t, l->s->count);
     }
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
-}
-
-static void cmd_stats_print(enum output output, const struct stats *s, struct arena *a)
-{
-    if (output == OUTPUT_JSON)
-        cmd_stats_print_json(s);
-    if (output == OUTPUT_CSV)
-        cmd_stats_print_csv(s, a);
-    for (size_t i = 0; i < s->n && output == OUTPUT_TEXT; i++) {
-        if (s->n > 1)
-            printf("%s%s\n", i ? "\n" : "",
-                   strcmp(s->v[i].window, "loop") == 0 ? "training loop" : "whole job");
-        cmd_stats_print_table(&s->v[i], a);
-    }
+    output_table(&t);
 }
 
 static int cmd_stats_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                             struct err *e)
 {
-    struct stats stats = {0};
-    const int rc = read_stats(r, args, a, &stats, e);
-    if (rc == 0)
-        cmd_stats_print(args->output, &stats, a);
-    return rc;
+    struct stats s = {0};
+    TRY(read_stats(r, args, a, &s, e));
+    if (args->output == OUTPUT_JSON) {
+        struct output_json o;
+        struct jw *j = output_begin(&o);
+        jw_array(j, NULL);
+        for (size_t i = 0; i < s.n; i++)
+            statview_lines_json(j, &s.v[i]);
+        jw_end(j);
+        output_end(&o);
+    }
+    if (args->output == OUTPUT_CSV)
+        cmd_stats_print_csv(&s, a);
+    for (size_t i = 0; i < s.n && args->output == OUTPUT_TEXT; i++) {
+        if (s.n > 1)
+            printf("%s%s\n", i ? "\n" : "",
+                   strcmp(s.v[i].window, "loop") == 0 ? "training loop" : "whole job");
+        cmd_stats_print_table(&s.v[i], a);
+    }
+    return 0;
 }
 
 static const char *const help[] = {

@@ -123,17 +123,13 @@ static const char *main_fill_dir(const struct opt *table, struct opt_value *valu
 
 /* ---- calling ---- */
 
-static int main_on_run(const struct cmd *c, const char *dir, const struct cmd_args *args,
-                       struct err *e)
+static int main_run(const struct cmd *c, const struct cmd_args *args, struct err *e)
 {
-    struct arena a = {0};
-    struct run *r = NULL;
-    int rc = runview_open(&r, dir, args->arg[0], e);
-    if (rc == 0)
-        rc = c->on_run(r, args, &a, e);
-    run_close(r);
-    arena_free(&a);
-    return rc;
+    struct run *r;
+    if (!c->on_run)
+        return c->run(args, e);
+    TRY(cmd_open_run(args, args->arg[0], &r, e));
+    return c->on_run(r, args, args->arena, e);
 }
 
 static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a, struct err *e)
@@ -151,10 +147,13 @@ static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a
         return err_in(e, "%s", c->name);
     const char *dir = main_fill_dir(table, r.v, a);
     main_print_choice(c, &r, dir);
-    struct cmd_args args = {c, r.v, r.rest, r.n_rest, OUTPUT_TEXT};
-    if (main_choose_output(table, r.v, &args.output, e) != 0)
-        return e->code;
-    return c->on_run ? main_on_run(c, dir, &args, e) : c->run(&args, e);
+    struct cmd_runs runs = {0};
+    struct cmd_args args = {c, r.v, r.rest, r.n_rest, OUTPUT_TEXT, dir, a, &runs};
+    TRY(main_choose_output(table, r.v, &args.output, e));
+    rc = main_run(c, &args, e);
+    for (size_t i = 0; i < runs.n; i++)
+        run_close(runs.v[i]);
+    return rc;
 }
 
 /* A failed write leaves no errno, only the mark on the stream: writing once more brings the

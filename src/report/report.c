@@ -138,10 +138,10 @@ static const char *report_lead(const struct report *r)
 {
     struct node_view *nodes;
     const size_t n = runview_nodes(r->info, r->arena, &nodes), gpus = runview_gpus(r->info);
-    char took[HUMAN_LEN], start[64];
+    char start[64];
     return arena_printf(
         r->arena, "%s: %s on %zu node%s with %s, started %s", run_status_name(r->info->status),
-        human_value(runview_duration_s(r->info), "s", took, sizeof took), n, n == 1 ? "" : "s",
+        value_text(r->arena, runview_duration_s(r->info), "s"), n, n == 1 ? "" : "s",
         gpus ? arena_printf(r->arena, "%zu GPU%s", gpus, gpus == 1 ? "" : "s") : "no GPU",
         wall_text(r->info->start, start, sizeof start));
 }

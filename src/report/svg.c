@@ -10,7 +10,7 @@
 #include "base/stat.h"
 #include "base/table.h"
 #include "base/text.h"
-#include "report/page.h"
+#include "report/doc.h"
 #include "report/svg_internal.h"
 
 void svg_put(struct buf *b, const char *s)

@@ -6,7 +6,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "report/page.h"
+#include "report/doc.h"
 #include "report/svg_internal.h"
 
 enum { LEFT = 66, RIGHT = 12, TOP = 26, PLOT = 140, BELOW = 24, SPANS_NAMED = 12 };
