@@ -292,11 +292,9 @@ static int import_and_keep(struct run_import *m, const struct cmd_args *a,
     struct rundir dir;
     struct buf out = {0};
     const bool ours = run_import_is_export(m->from);
-    int rc = ours ? restore(m, a, p, &dir, e) : run_import_read(m, e);
-    if (rc == 0 && !ours)
-        rc = cmd_import_make_run(m, p, a->arg[0], &dir, e);
-    if (rc != 0)
-        return rc;
+    TRY(ours ? restore(m, a, p, &dir, e) : run_import_read(m, e));
+    if (!ours)
+        TRY(cmd_import_make_run(m, p, a->arg[0], &dir, e));
     if (a->opt[O_JSON].given)
         import_print_json(&out, m, dir.path);
     else

@@ -98,9 +98,7 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
     if (!a->opt[O_API_ONLY].given && dashboard_check_page(e))
         return e->code;
     dashboard_block(&ending);
-    const int rc = server_open(&s, &ask, &place, e);
-    if (rc)
-        return rc;
+    TRY(server_open(&s, &ask, &place, e));
     if (!a->opt[O_QUIET].given)
         cmd_serve_tell(&place, &ask, ask.port);
     dashboard_wait(&ending);

@@ -447,8 +447,8 @@ static void settings_check_times(struct settings *s, wall_ns now)
         if (settings_is_past(&s->detail.v[i], now))
             settings_note_past(s, SETTING_DETAIL_AT, &s->detail.v[i]);
     for (size_t i = 0; i < s->python.n; i++)
-        if (settings_is_past(&s->python.v[i].w, now))
-            settings_note_past(s, SETTING_PYTHON_AT, &s->python.v[i].w);
+        if (settings_is_past(&s->python.v[i], now))
+            settings_note_past(s, SETTING_PYTHON_AT, &s->python.v[i]);
 }
 
 static void settings_check_hooks(struct settings *s)

@@ -40,11 +40,8 @@ static int events_put(const struct route_request *q, struct route_answer *out, s
     struct jw j = {.out = &out->body};
     struct event_sum *v;
     size_t n;
-    int rc = events_window_of(q, &w, e);
-    if (rc == 0)
-        rc = event_sums_within(q->run, &w, q->arena, &v, &n, e);
-    if (rc)
-        return rc;
+    TRY(events_window_of(q, &w, e));
+    TRY(event_sums_within(q->run, &w, q->arena, &v, &n, e));
     const double window_s = (double)(w.to.ns - w.from.ns) / (double)NS_PER_S;
     n = MIN_OF(n, (size_t)route_number(q, "limit", EVENTS_LIMIT));
     jw_array(&j, NULL);
@@ -59,11 +56,8 @@ int api_events(const struct route_request *q, struct route_answer *out, struct e
 {
     struct event_window w;
     uint64_t cost;
-    int rc = events_window_of(q, &w, e);
-    if (rc == 0)
-        rc = event_sums_cost(q->run, &w, q->arena, &cost, e);
-    if (rc)
-        return rc;
+    TRY(events_window_of(q, &w, e));
+    TRY(event_sums_cost(q->run, &w, q->arena, &cost, e));
     return cost <= 2 * SUM_BUDGET ? events_put(q, out, e) : answer_async(q, events_put, out, e);
 }
 
@@ -211,9 +205,7 @@ int api_search(const struct route_request *q, struct route_answer *out, struct e
     struct jw j = {.out = &out->body};
     if (!ask.text || !*ask.text)
         return err_set(e, ERR_USAGE, "search: parameter q (part of a name) is missing");
-    const int rc = search_read(q->run, &ask, q->arena, &r, e);
-    if (rc)
-        return rc;
+    TRY(search_read(q->run, &ask, q->arena, &r, e));
     row_json(&j, NULL, &row_Search, &r, NULL);
     return answer_fits(&out->body, "search", e);
 }

@@ -208,22 +208,16 @@ static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a,
     struct checked *c = arena_new(a, struct checked);
     struct run_verdict_user *own = arena_new(a, struct run_verdict_user);
     const struct pricing unpriced = {0}; /* as the run itself says */
-    int rc = run_open(&r, ask->path, e);
-    if (rc == 0)
-        rc = rules_read_steps(r, a, &own->steps, e);
-    if (rc == 0)
-        rc = rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c,
-                               e);
-    if (rc == 0)
-        rc = run_verdict_judge_user(ask, r, c, a, own, e);
-    if (rc == 0 && !ask->quiet)
+    TRY(run_open(&r, ask->path, e));
+    TRY(rules_read_steps(r, a, &own->steps, e));
+    TRY(rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c, e));
+    TRY(run_verdict_judge_user(ask, r, c, a, own, e));
+    if (!ask->quiet)
         run_verdict_print_all(&(struct run_verdict_printing){ask, c, own, a, run_get_info(r)});
-    if (rc == 0)
-        rc = findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e);
-    if (rc == 0 && ask->report)
+    TRY(findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e));
+    if (ask->report)
         run_verdict_write_report(ask, r, c, own, a);
-    run_close(r);
-    return rc;
+    return 0; /* the process ends now: nothing is closed */
 }
 
 static _Noreturn void run_verdict_child(const struct run_verdict_ask *ask)
