@@ -132,12 +132,10 @@ static void check_put_sentence(const struct check *c, const char *label, const c
 }
 
 /* Prints nothing for an empty text. */
-static void check_put_words(const struct check *c, const char *label, struct buf *words)
+static void check_put_words(const struct check *c, const char *label, const char *words)
 {
-    if (words->len)
-        check_put_sentence(
-            c, label, arena_printf(c->arena, "%.*s.", (int)words->len, (const char *)words->p));
-    buf_free(words);
+    if (*words)
+        check_put_sentence(c, label, arena_printf(c->arena, "%s.", words));
 }
 
 static const char *cmd_check_place_of(const struct check *c, const struct finding *f)
@@ -155,15 +153,10 @@ static void check_put_finding(const struct check *c, const struct verdict *v,
     const size_t n = strlen(f->message);
     printf("  %s%s%s%s\n", node ? text_safe(c->arena, f->node) : "", node ? ": " : "",
            text_safe(c->arena, f->message), n && f->message[n - 1] == '.' ? "" : ".");
-    struct buf when = {0}, lost = {0}, explained = {0}, shares = {0};
-    finding_when_words(&when, f, c->checked.run.job_start);
-    finding_lost_words(&lost, f);
-    finding_explained_words(&explained, f);
-    finding_shares_words(&shares, f);
-    check_put_words(c, "when", &when);
-    check_put_words(c, "lost", &lost);
-    check_put_words(c, "explained", &explained);
-    check_put_words(c, "during", &shares);
+    check_put_words(c, "when", finding_when_words(f, c->checked.run.job_start, c->arena));
+    check_put_words(c, "lost", finding_lost_words(f, c->arena));
+    check_put_words(c, "explained", finding_explained_words(f, c->arena));
+    check_put_words(c, "during", finding_shares_words(f, c->arena));
     if (advise && *finding_advice(v, f))
         check_put_sentence(c, "fix", finding_advice(v, f));
 }
@@ -183,12 +176,9 @@ static void check_put_also(const struct check *c, const struct finding *const *v
 /* "I/O bottleneck (IOBottleneck): warning, 12.4 s lost, 3.1 % of the training loop" */
 static void check_put_head(const struct check *c, const struct verdict *v)
 {
-    struct buf size = {0};
     const bool bold = term_color(stdout);
-    verdict_size_words(&size, v, c->checked.run.has_steps);
-    printf("\n%s%s%s: %.*s\n", bold ? "\033[1m" : "", cmd_check_name_of(c, v->rule),
-           bold ? "\033[0m" : "", (int)size.len, (const char *)size.p);
-    buf_free(&size);
+    printf("\n%s%s%s: %s\n", bold ? "\033[1m" : "", cmd_check_name_of(c, v->rule),
+           bold ? "\033[0m" : "", verdict_size_words(v, c->checked.run.has_steps, c->arena));
 }
 
 static const struct verdict *cmd_check_named(const char *name, const struct verdict *const *v,
@@ -226,15 +216,13 @@ static void check_put_explained(const struct check *c, const struct verdict *cau
     for (size_t i = 0; i < n; i++) {
         if (cmd_check_cause_of(v[i], v, n) != cause)
             continue;
-        struct buf size = {0};
         const struct finding *f = &v[i]->findings[0];
         const char *more = v[i]->n_findings > 1
                                ? arena_printf(c->arena, " (and %zu more)", v[i]->n_findings - 1)
                                : "";
-        verdict_size_words(&size, v[i], c->checked.run.has_steps);
-        printf("    explains  %s: %.*s: %s%s.\n", cmd_check_name_of(c, v[i]->rule), (int)size.len,
-               (const char *)size.p, text_safe(c->arena, f->message), more);
-        buf_free(&size);
+        printf("    explains  %s: %s: %s%s.\n", cmd_check_name_of(c, v[i]->rule),
+               verdict_size_words(v[i], c->checked.run.has_steps, c->arena),
+               text_safe(c->arena, f->message), more);
     }
 }
 

@@ -73,22 +73,6 @@ static const char bash_head[] =
     "        fi\n"
     "    done\n";
 
-static void bash_put_commands(struct buf *out)
-{
-    buf_printf(out, "    if [[ -z $cmd ]]; then\n        COMPREPLY=($(compgen -W '");
-    for (size_t i = 0; cmds[i]; i++)
-        buf_printf(out, "%s ", cmds[i]->name);
-    buf_printf(out, "--help --version' -- \"$cur\"))\n        return\n    fi\n");
-}
-
-/* case patterns are "show--dir": the command and the option in one word */
-static void bash_put_pattern(struct buf *out, const char *cmd, const struct opt *o)
-{
-    if (o->letter)
-        buf_printf(out, "%s-%c|", cmd, o->letter);
-    buf_printf(out, "%s--%s", cmd, o->name);
-}
-
 static void bash_put_value(struct buf *out, const struct opt *o)
 {
     if (o->choices)
@@ -99,36 +83,29 @@ static void bash_put_value(struct buf *out, const struct opt *o)
         buf_printf(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
     else
         buf_printf(out, ":");
+    buf_printf(out, "; return;;\n");
 }
 
-static void bash_put_values(struct buf *out)
+/* What to do for each option with a value. case patterns are "show--dir": the command and the
+ * option in one word. */
+static void bash_put_options(struct buf *out, void (*put)(struct buf *out, const struct opt *o))
 {
-    buf_printf(out, "    case \"$cmd$prev\" in\n");
     for (size_t i = 0; cmds[i]; i++)
         for (const struct opt *o = cmds[i]->options; o && o->name; o++) {
             if (o->type == OPT_FLAG)
                 continue;
             buf_printf(out, "    ");
-            bash_put_pattern(out, cmds[i]->name, o);
-            buf_printf(out, ") ");
-            bash_put_value(out, o);
-            buf_printf(out, "; return;;\n");
+            if (o->letter)
+                buf_printf(out, "%s-%c|", cmds[i]->name, o->letter);
+            buf_printf(out, "%s--%s) ", cmds[i]->name, o->name);
+            put(out, o);
         }
-    buf_printf(out, "    esac\n");
 }
 
-static void bash_put_takes_value(struct buf *out)
+static void bash_put_yes(struct buf *out, const struct opt *o)
 {
-    buf_printf(out, "_footplate_takes_value()\n{\n    case \"$1\" in\n");
-    for (size_t i = 0; cmds[i]; i++)
-        for (const struct opt *o = cmds[i]->options; o && o->name; o++) {
-            if (o->type == OPT_FLAG)
-                continue;
-            buf_printf(out, "    ");
-            bash_put_pattern(out, cmds[i]->name, o);
-            buf_printf(out, ") return 0;;\n");
-        }
-    buf_printf(out, "    esac\n    return 1\n}\n\n");
+    (void)o;
+    buf_printf(out, "return 0;;\n");
 }
 
 static void bash_put_flags(struct buf *out, const struct cmd *c)
@@ -168,11 +145,16 @@ static void bash_put_args(struct buf *out, const struct cmd *c)
 
 static void bash_script(struct buf *out)
 {
-    bash_put_takes_value(out);
-    buf_printf(out, "%s%s", bash_runs, bash_head);
-    bash_put_commands(out);
-    bash_put_values(out);
-    buf_printf(out, "    case \"$cmd$cur\" in\n");
+    buf_printf(out, "_footplate_takes_value()\n{\n    case \"$1\" in\n");
+    bash_put_options(out, bash_put_yes);
+    buf_printf(out, "    esac\n    return 1\n}\n\n%s%s", bash_runs, bash_head);
+    buf_printf(out, "    if [[ -z $cmd ]]; then\n        COMPREPLY=($(compgen -W '");
+    for (size_t i = 0; cmds[i]; i++)
+        buf_printf(out, "%s ", cmds[i]->name);
+    buf_printf(out, "--help --version' -- \"$cur\"))\n        return\n    fi\n"
+                    "    case \"$cmd$prev\" in\n");
+    bash_put_options(out, bash_put_value);
+    buf_printf(out, "    esac\n    case \"$cmd$cur\" in\n");
     for (size_t i = 0; cmds[i]; i++)
         bash_put_flags(out, cmds[i]);
     buf_printf(out, "    esac\n    case \"$cmd$n\" in\n");
@@ -286,6 +268,7 @@ static void zsh_script(struct buf *out)
 
 /* ---- fish ---- */
 
+/* Ends the line. */
 static void fish_put_quoted(struct buf *out, const char *s)
 {
     buf_u8(out, '\'');
@@ -294,7 +277,7 @@ static void fish_put_quoted(struct buf *out, const char *s)
             buf_u8(out, '\\');
         buf_u8(out, (uint8_t)*s);
     }
-    buf_u8(out, '\'');
+    buf_printf(out, "'\n");
 }
 
 static void fish_put_start(struct buf *out, const struct cmd *c)
@@ -318,7 +301,6 @@ static void fish_put_option(struct buf *out, const struct cmd *c, const struct o
         buf_printf(out, " -F");
     buf_printf(out, " -d ");
     fish_put_quoted(out, o->help);
-    buf_u8(out, '\n');
 }
 
 static const char *const fish_args[] = {
@@ -345,7 +327,6 @@ static void fish_put_command(struct buf *out, const struct cmd *c)
 {
     buf_printf(out, "complete -c footplate -n __fish_use_subcommand -a %s -d ", c->name);
     fish_put_quoted(out, c->summary);
-    buf_u8(out, '\n');
     for (const struct opt *o = c->options; o && o->name; o++)
         if (!o->hidden)
             fish_put_option(out, c, o);
@@ -365,11 +346,6 @@ static void fish_script(struct buf *out)
 
 /* ---- the command ---- */
 
-static const struct shell {
-    const char *name;
-    void (*script)(struct buf *out);
-} shells[] = {{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
-
 static const char *const shell_names[] = {"bash", "zsh", "fish", NULL};
 
 static const struct cmd_arg positional[] = {
@@ -379,17 +355,18 @@ static const struct cmd_arg positional[] = {
 
 static int cmd_completion_run(const struct cmd_args *args, struct err *e)
 {
-    for (size_t i = 0; i < COUNT_OF(shells); i++) {
-        if (strcmp(shells[i].name, args->arg[0]) != 0)
-            continue;
-        struct buf out = {0};
-        shells[i].script(&out);
-        output_buf(&out);
-        buf_free(&out);
-        return EXIT_FINE;
-    }
-    return err_set(e, ERR_USAGE, "completion: '%.100s' is not one of: bash, zsh, fish",
-                   args->arg[0]);
+    static void (*const scripts[])(struct buf * out) = {bash_script, zsh_script, fish_script};
+    struct buf out = {0};
+    size_t i = 0;
+    while (shell_names[i] && strcmp(shell_names[i], args->arg[0]) != 0)
+        i++;
+    if (!shell_names[i])
+        return err_set(e, ERR_USAGE, "completion: '%.100s' is not one of: bash, zsh, fish",
+                       args->arg[0]);
+    scripts[i](&out);
+    output_buf(&out);
+    buf_free(&out);
+    return EXIT_FINE;
 }
 
 static const struct cmd_example examples[] = {

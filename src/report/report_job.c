@@ -313,14 +313,12 @@ const char *sentence(struct arena *a, const char *text)
 static void report_job_put_issue(const struct report *r, struct doc *d, const struct verdict *v)
 {
     const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings);
-    struct buf size = {0};
     findings_costliest_first(v, list);
-    verdict_size_words(&size, v, r->show.phases.has_steps);
     const char *advice = finding_advice(v, list[0]);
-    doc_note(d, severity_tone(v->severity), "%s (%.*s): %s%s%s", v->rule->title, (int)size.len,
-             (const char *)size.p, sentence(r->arena, list[0]->message),
-             *advice ? " What to do: " : "", sentence(r->arena, advice));
-    buf_free(&size);
+    doc_note(d, severity_tone(v->severity), "%s (%s): %s%s%s", v->rule->title,
+             verdict_size_words(v, r->show.phases.has_steps, r->arena),
+             sentence(r->arena, list[0]->message), *advice ? " What to do: " : "",
+             sentence(r->arena, advice));
 }
 
 /* What a reader in a hurry should know. */

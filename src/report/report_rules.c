@@ -153,13 +153,10 @@ void report_put_plots(const struct report *r, struct doc *d, const struct verdic
 
 /* ---- findings ---- */
 
-static void report_rules_put_words(struct doc *d, const char *name, struct buf *words)
+static void report_rules_put_words(struct doc *d, const char *name, const char *words)
 {
-    if (words->len) {
-        buf_u8(words, 0);
-        doc_fact(d, name, NAN, (const char *)words->p);
-    }
-    buf_free(words);
+    if (*words)
+        doc_fact(d, name, NAN, words);
 }
 
 static const char *report_rules_place_of(const struct report *r, const struct finding *f)
@@ -192,20 +189,16 @@ static void report_rules_put_numbers(const struct report *r, struct doc *d, cons
 static void report_rules_put_finding(const struct report *r, struct doc *d, const struct verdict *v,
                                      const struct finding *f)
 {
-    struct buf when = {0}, lost = {0}, explained = {0}, shares = {0};
+    struct arena *a = r->arena;
     const bool node = r->ask.checked->n_nodes > 1 && *f->node;
     const char *advice = finding_advice(v, f);
-    finding_when_words(&when, f, r->show.phases.job_start);
-    finding_lost_words(&lost, f);
-    finding_explained_words(&explained, f);
-    finding_shares_words(&shares, f);
     doc_note(d, severity_tone(v->severity), "%s%s%s", node ? f->node : "", node ? ": " : "",
              sentence(r->arena, f->message));
     doc_facts(d);
-    report_rules_put_words(d, "When", &when);
-    report_rules_put_words(d, "Time lost", &lost);
-    report_rules_put_words(d, "Explained", &explained);
-    report_rules_put_words(d, "Activity meanwhile", &shares);
+    report_rules_put_words(d, "When", finding_when_words(f, r->show.phases.job_start, a));
+    report_rules_put_words(d, "Time lost", finding_lost_words(f, a));
+    report_rules_put_words(d, "Explained", finding_explained_words(f, a));
+    report_rules_put_words(d, "Activity meanwhile", finding_shares_words(f, a));
     report_rules_put_numbers(r, d, f);
     if (*advice)
         doc_fact(d, "What to do", NAN, sentence(r->arena, advice));
@@ -228,14 +221,11 @@ static void report_rules_put_issue(const struct report *r, struct doc *d, const 
 {
     const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings + 1);
     const size_t shown = MIN_OF(v->n_findings, (size_t)FINDINGS_MOST);
-    struct buf size = {0};
     findings_costliest_first(v, list);
     doc_section(d, report_rule_id(r, v),
                 arena_printf(r->arena, "%s (%s)", v->rule->title, v->rule->name));
-    verdict_size_words(&size, v, r->show.phases.has_steps);
-    doc_text(
-        d, "%s",
-        sentence(r->arena, arena_printf(r->arena, "%.*s", (int)size.len, (const char *)size.p)));
+    doc_text(d, "%s",
+             sentence(r->arena, verdict_size_words(v, r->show.phases.has_steps, r->arena)));
     if (v->rule->description && *v->rule->description)
         doc_text(d, "%s", v->rule->description);
     for (size_t i = 0; i < shown; i++)
@@ -246,7 +236,6 @@ static void report_rules_put_issue(const struct report *r, struct doc *d, const 
         doc_text(d, "%s", sentence(r->arena, v->remarks[i]));
     report_put_plots(r, d, v);
     doc_section_end(d);
-    buf_free(&size);
 }
 
 void report_put_findings(const struct report *r, struct doc *d)
