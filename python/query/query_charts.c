@@ -297,7 +297,7 @@ static int chart_dots(struct buf *b, const struct chart_panel *p)
             return -1;
         buf_printf(b, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\">",
                    abs(kind) % SVG_COLORS, frame_x(&f, x), f.bottom - y / most * DOTS_HEIGHT);
-        svg_hint(b, hint);
+        svg_hint(b, "%s", hint);
         svg_put(b, "</circle>\n");
     }
     svg_end(b);
@@ -336,7 +336,7 @@ static int chart_lanes(struct buf *b, const struct chart_panel *p)
                    "height=\"%d\">",
                    abs(kind) % SVG_COLORS, x, f.top + LANE * row + 2,
                    fmax(frame_x(&f, to) - x, 0.6), LANE - 4);
-        svg_hint(b, hint);
+        svg_hint(b, "%s", hint);
         svg_put(b, "</rect>\n");
     }
     frame_axis(b, &f);

@@ -84,6 +84,8 @@ struct cmd {
 /* In the order of cmds.def; both end with NULL. */
 extern const struct cmd *const cmds[];
 extern const char *const cmd_names[];
+/* The arguments of a command that takes one run. */
+extern const struct cmd_arg cmd_arg_run[];
 
 /* NULL when there is no such command. */
 const struct cmd *cmd_find(const char *name);
@@ -91,22 +93,12 @@ const struct cmd *cmd_find(const char *name);
 int cmd_unknown(const char *name, struct err *e);
 
 /* Rows that several commands share, so that they read the same everywhere. */
-#define OPT_ROW_JSON                                                                               \
-    {                                                                                              \
-        "json", 0, NULL, OPT_FLAG, .help = "Print JSON."                                           \
-    }
-#define OPT_ROW_CSV                                                                                \
-    {                                                                                              \
-        "csv", 0, NULL, OPT_FLAG, .help = "Print comma-separated values."                          \
-    }
+#define OPT_ROW_JSON "json", 0, NULL, OPT_FLAG, .help = "Print JSON."
+#define OPT_ROW_CSV  "csv", 0, NULL, OPT_FLAG, .help = "Print comma-separated values."
 #define OPT_ROW_DIR                                                                                \
-    {                                                                                              \
-        "dir", 0, "DIR", OPT_FOLDER,                                                               \
-            .help = "Folder of runs (default: $FOOTPLATE_DIR, otherwise footplate-runs)."          \
-    }
+    "dir", 0, "DIR", OPT_FOLDER,                                                                   \
+        .help = "Folder of runs (default: $FOOTPLATE_DIR, otherwise footplate-runs)."
 #define ARG_ROW_RUN                                                                                \
-    {                                                                                              \
-        "RUN", ARG_RUN, .help = "The run: its folder, the start of its name or ID, or 'last'."     \
-    }
+    "RUN", ARG_RUN, .help = "The run: its folder, the start of its name or ID, or 'last'."
 
 #endif

@@ -25,13 +25,11 @@ static const struct opt options[] = {
                 .help = "Show only the last N steps (default: 20 in tables, all in JSON and CSV)."},
     [O_TABLE] = {"table", 0, "WHAT", OPT_CHOICE, .choices = break_table_names,
                  .help = "Show only this table (default: all; in CSV, the steps)."},
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- text ---- */
 
@@ -295,7 +293,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_breakdown = {
     .name = "breakdown",
     .summary = "show how steps and devices spent their time",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -47,8 +47,8 @@ static const char *const fail_on[] = {
 };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
     [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
                   .help = "Output format. sagemaker writes a folder with one JSON file per rule, "
                           "in the format of SageMaker's rule outputs."},
@@ -60,19 +60,17 @@ static const struct opt options[] = {
     [O_FAIL_ON] = {"fail-on", 0, "SEVERITY", OPT_CHOICE, .choices = fail_on,
                    .help = "Exit with status 3 if there is an issue of at least this severity; "
                            "issue means any severity."},
-    [O_MACHINE] = OPT_ROW_MACHINE,
-    [O_PRICE] = OPT_ROW_PRICE,
-    [O_CONFIG] = OPT_ROW_RULE_CONFIG,
+    [O_MACHINE] = {OPT_ROW_MACHINE},
+    [O_PRICE] = {OPT_ROW_PRICE},
+    [O_CONFIG] = {OPT_ROW_RULE_CONFIG},
     [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
                   .help = "Define a custom rule, e.g. 'name: GpuIdle, metric: gpu.util, below: 20, "
                           "for: 5min'. See docs/custom-rules.md for all keys."},
-    [O_RULE_FILE] = OPT_ROW_RULE_FILE,
-    [O_RULE_LIMIT] = OPT_ROW_RULE_LIMIT,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_RULE_FILE] = {OPT_ROW_RULE_FILE},
+    [O_RULE_LIMIT] = {OPT_ROW_RULE_LIMIT},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 enum { FINDINGS_MOST = 3, NAMES_MOST = 12, REMARKS_MOST = 8 };
 
@@ -539,7 +537,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_check = {
     .name = "check",
     .summary = "find the issues of a run and what they cost",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -46,7 +46,7 @@ static const struct opt options[] = {
     [O_A] = {"a", 0, "RUN", OPT_STRING, .repeat = true,
              .help = "A run for group A (repeatable); replaces the positional A and B."},
     [O_B] = {"b", 0, "RUN", OPT_STRING, .repeat = true, .help = "A run for group B (repeatable)."},
-    [O_JSON] = OPT_ROW_JSON,
+    [O_JSON] = {OPT_ROW_JSON},
     [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
                   .help = "Output format; use markdown for pull requests."},
     [O_HTML] = {"html", 0, "FILE", OPT_FILE, .help = "Also write a self-contained HTML file."},
@@ -68,7 +68,7 @@ static const struct opt options[] = {
              "Compare only training steps A to B, inclusive. No warm-up is removed in that case."},
     [O_CONFIDENCE] = {"confidence", 0, "PERCENT", OPT_STRING, .otherwise = "95%",
                       .help = "Confidence level, from 50% to 99.9%."},
-    [O_DIR] = OPT_ROW_DIR,
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 

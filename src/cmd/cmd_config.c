@@ -20,7 +20,7 @@ static const struct opt options[] = {
 #include "config/settings.def"
 #undef SETTING
 #undef SETTING_JOB
-    [O_JSON] = OPT_ROW_JSON,
+    [O_JSON] = {OPT_ROW_JSON},
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG,
                     .help = "Print all available settings as a Markdown table."},
     [O_ACTION_KEYS] = {"action-keys", 0, NULL, OPT_FLAG,

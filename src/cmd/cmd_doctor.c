@@ -348,9 +348,9 @@ static void doctor_put_losses(const struct checkup *c)
 enum { O_JSON, O_ALL, O_DIR };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
+    [O_JSON] = {OPT_ROW_JSON},
     [O_ALL] = {"all", 'a', NULL, OPT_FLAG, .help = "Show every series, not only one per metric."},
-    [O_DIR] = OPT_ROW_DIR,
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 

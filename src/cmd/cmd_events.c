@@ -18,15 +18,13 @@ static const struct opt options[] = {
     [O_DETAIL] = {"detail", 0, NULL, OPT_FLAG,
                   .help = "Include events of detail windows and imported traces ('footplate ops' "
                           "lists them by operator)."},
-    [O_FROM] = OPT_ROW_FROM,
-    [O_TO] = OPT_ROW_TO,
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_FROM] = {OPT_ROW_FROM},
+    [O_TO] = {OPT_ROW_TO},
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 static const char *cmd_events_name_of(const struct event_sum *s)
 {
@@ -109,7 +107,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_events = {
     .name = "events",
     .summary = "list recorded spans, GPU phases and counters",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

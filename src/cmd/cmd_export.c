@@ -41,14 +41,12 @@ static const struct opt options[] = {
                       "Export only this metric; a trailing dot, as in 'cpu.', selects a family."},
     [O_ENTITY] = {"entity", 'e', "ENTITY", OPT_STRING, .help = "Export only this entity."},
     [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Export only this node."},
-    [O_FROM] = OPT_ROW_FROM,
-    [O_TO] = OPT_ROW_TO,
-    [O_STEPS] = OPT_ROW_STEPS,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_FROM] = {OPT_ROW_FROM},
+    [O_TO] = {OPT_ROW_TO},
+    [O_STEPS] = {OPT_ROW_STEPS},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- options ---- */
 
@@ -182,7 +180,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_export = {
     .name = "export",
     .summary = "export a run as a Chrome trace, CSV, JSON Lines or a SageMaker folder",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -27,6 +27,8 @@ const char *const cmd_names[] = {
 };
 #undef CMD
 
+const struct cmd_arg cmd_arg_run[] = {{ARG_ROW_RUN}, {0}};
+
 const struct cmd *cmd_find(const char *name)
 {
     for (size_t i = 0; cmds[i]; i++)

@@ -227,8 +227,8 @@ static const struct opt options[] = {
                   .help = "Format of the files; auto detects it from their content."},
     [O_OUTPUT] = {"output", 'o', "RUN", OPT_FOLDER,
                   .help = "The run folder to create (default: a new one in the folder of runs)."},
-    [O_DIR] = OPT_ROW_DIR,
-    [O_JSON] = OPT_ROW_JSON,
+    [O_DIR] = {OPT_ROW_DIR},
+    [O_JSON] = {OPT_ROW_JSON},
     {0},
 };
 

@@ -14,9 +14,9 @@
 enum { O_JSON, O_CSV, O_DIR, O_LIMIT, O_NAMES };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 1, .hi = 1000000,
                  .help = "List only the newest N runs."},
     [O_NAMES] = {"names", 0, NULL, OPT_FLAG, .hidden = true,

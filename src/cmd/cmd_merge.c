@@ -29,8 +29,8 @@ static const struct opt options[] = {
                  .help = "How to align the runs: time keeps the recorded times; step shifts each "
                          "run so that the first training step common to all runs starts at the "
                          "same time as in the first run."},
-    [O_STEPS] = OPT_ROW_STEPS,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_STEPS] = {OPT_ROW_STEPS},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 

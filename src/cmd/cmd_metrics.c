@@ -13,8 +13,8 @@
 enum { O_JSON, O_CSV, O_MARKDOWN };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print a Markdown table."},
     {0},
 };

@@ -33,13 +33,11 @@ static const struct opt options[] = {
                  .help =
                      "Show at most N rows per table (default: 20 in tables, all in JSON and CSV)."},
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- printing ---- */
 
@@ -271,7 +269,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_ops = {
     .name = "ops",
     .summary = "show the time spent in operators and kernels",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

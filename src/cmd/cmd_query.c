@@ -267,19 +267,17 @@ static const struct opt options[] = {
     [O_ENTITY] = {"entity", 'e', "ENTITY", OPT_STRING,
                   .help = "Show only this entity: a core, a GPU, a disk, 'total'."},
     [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Show only this node."},
-    [O_FROM] = OPT_ROW_FROM,
-    [O_TO] = OPT_ROW_TO,
+    [O_FROM] = {OPT_ROW_FROM},
+    [O_TO] = {OPT_ROW_TO},
     [O_POINTS] = {"points", 'n', "N", OPT_INT, .lo = 1, .hi = 1000000,
                   .help =
                       "Reduce each series to at most N points; each keeps the minimum and maximum "
                       "of its interval. Without this option, JSON and CSV contain every reading."},
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 static int cmd_query_run(const struct cmd_args *args, struct err *e)
 {
@@ -330,7 +328,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_query = {
     .name = "query",
     .summary = "print or plot a metric over time",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -51,18 +51,16 @@ static const struct opt options[] = {
                        "next to it, in the run's folder)."},
     [O_SET] = {"set", 0, "RULE.PARAM=VALUE", OPT_STRING, .repeat = true,
                .help = "Override a rule parameter; 'footplate rules' lists them."},
-    [O_MACHINE] = OPT_ROW_MACHINE,
-    [O_PRICE] = OPT_ROW_PRICE,
-    [O_CONFIG] = OPT_ROW_RULE_CONFIG,
+    [O_MACHINE] = {OPT_ROW_MACHINE},
+    [O_PRICE] = {OPT_ROW_PRICE},
+    [O_CONFIG] = {OPT_ROW_RULE_CONFIG},
     [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
                   .help = "Define a custom rule, as for 'footplate check'."},
-    [O_RULE_FILE] = OPT_ROW_RULE_FILE,
-    [O_RULE_LIMIT] = OPT_ROW_RULE_LIMIT,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_RULE_FILE] = {OPT_ROW_RULE_FILE},
+    [O_RULE_LIMIT] = {OPT_ROW_RULE_LIMIT},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- where it goes ---- */
 
@@ -219,7 +217,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_report = {
     .name = "report",
     .summary = "write an HTML report of a run",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

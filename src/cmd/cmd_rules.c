@@ -14,7 +14,7 @@
 enum { O_JSON, O_MARKDOWN };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
+    [O_JSON] = {OPT_ROW_JSON},
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print all rules in full as Markdown."},
     {0},
 };

@@ -29,7 +29,7 @@ enum {
 static const char *const on_off[] = {"on", "off", NULL};
 
 static const struct opt options[] = {
-    [O_DIR] = OPT_ROW_DIR,
+    [O_DIR] = {OPT_ROW_DIR},
     [O_BIND] = {"bind", 0, "ADDRESS", OPT_STRING,
                 .help = "The address to listen on (default: 127.0.0.1). An address that other "
                         "machines can reach requires a token."},

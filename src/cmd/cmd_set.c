@@ -12,7 +12,7 @@
 enum { O_DIR, O_NODE };
 
 static const struct opt options[] = {
-    [O_DIR] = OPT_ROW_DIR,
+    [O_DIR] = {OPT_ROW_DIR},
     [O_NODE] = {"node", 0, "ID", OPT_STRING,
                 .help = "Change only this node (default: all nodes recorded on this machine)."},
     {0},
@@ -23,7 +23,7 @@ static const char *const settings[] = {"interval=100ms", "interval=500ms", "moni
                                        "stop",           "status",         NULL};
 
 static const struct cmd_arg args[] = {
-    ARG_ROW_RUN,
+    {ARG_ROW_RUN},
     {"SETTING", ARG_WORD, .repeat = true, .choices = settings,
      .help = "interval=TIME (10ms to 60s); monitoring=on or off; detail=now:3 (the operators of "
              "three steps), detail=+5s:2s (two seconds, starting in five), detail=100:2 (steps 100 "

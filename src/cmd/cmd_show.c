@@ -513,12 +513,10 @@ static void show_text(const struct show *s)
 enum { O_JSON, O_DIR };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 static int cmd_show_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                            struct err *e)
@@ -554,7 +552,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_show = {
     .name = "show",
     .summary = "show a summary of a run",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

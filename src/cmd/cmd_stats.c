@@ -22,21 +22,19 @@ enum cmd_stats_window { WINDOW_JOB, WINDOW_LOOP, WINDOW_BOTH };
 static const char *const windows[] = {"job", "loop", "both", NULL};
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
     [O_ALL] = {"all", 'a', NULL, OPT_FLAG,
                .help = "Include every series, not only the summary of each node."},
     [O_WINDOW] = {"window", 0, "WHICH", OPT_CHOICE, .choices = windows,
                   .help = "Show the training loop after its warm-up, the whole job, or both "
                           "(default: both in tables, job with --json and --csv)."},
     [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Show only this node."},
-    [O_FROM] = OPT_ROW_FROM,
-    [O_TO] = OPT_ROW_TO,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_FROM] = {OPT_ROW_FROM},
+    [O_TO] = {OPT_ROW_TO},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* At most the loop and the job, in this order. */
 struct stats {
@@ -178,7 +176,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_stats = {
     .name = "stats",
     .summary = "show minimum, quantiles and maximum of each resource",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -247,13 +247,11 @@ static const struct opt options[] = {
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
     [O_MODE] = {"mode", 0, "MODE", OPT_CHOICE, .choices = event_mode_names,
                 .help = "Show only steps of this mode."},
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 static int cmd_steps_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                             struct err *e)
@@ -301,7 +299,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_steps = {
     .name = "steps",
     .summary = "show step times and their breakdown",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

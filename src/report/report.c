@@ -14,13 +14,8 @@
 
 /* ---- JSON ---- */
 
-static void report_json_put_numbers(struct jw *j, const char *key, const double *v, size_t n)
-{
-    jw_array(j, key);
-    for (size_t i = 0; i < n; i++)
-        jw_num(j, NULL, v[i]);
-    jw_end(j);
-}
+#define ROWS_FILE "report/report_rows.def"
+#include "base/row_expand.h"
 
 static void report_json_put_run(struct jw *j, const struct report *r)
 {
@@ -35,53 +30,6 @@ static void report_json_put_run(struct jw *j, const struct report *r)
     jw_num(j, "cost", r->cost);
     jw_num(j, "price_per_hour", r->price_per_hour);
     jw_str(j, "currency", pricing_currency(r->info));
-}
-
-static void report_json_put_line(struct jw *j, const struct report_line *l)
-{
-    jw_object(j, NULL);
-    jw_str(j, "label", l->label);
-    jw_str(j, "metric", l->metric);
-    report_json_put_numbers(j, "t_s", l->t, l->n);
-    report_json_put_numbers(j, "v", l->v, l->n);
-    report_json_put_numbers(j, "min", l->min, l->n);
-    report_json_put_numbers(j, "max", l->max, l->n);
-    jw_end(j);
-}
-
-static void report_json_put_charts(struct jw *j, const struct report *r)
-{
-    jw_array(j, "charts");
-    for (size_t i = 0; i < r->n_charts; i++) {
-        const struct report_chart *c = &r->charts[i];
-        jw_object(j, NULL);
-        jw_str(j, "node", c->node);
-        jw_str(j, "title", c->title);
-        jw_str(j, "unit", c->unit);
-        jw_array(j, "lines");
-        for (size_t k = 0; k < c->n; k++)
-            report_json_put_line(j, &c->lines[k]);
-        jw_end(j);
-        jw_end(j);
-    }
-    jw_end(j);
-}
-
-static void put_paces(struct jw *j, const struct report *r)
-{
-    jw_array(j, "step_durations");
-    for (size_t i = 0; i < r->n_paces; i++) {
-        const struct report_pace *p = &r->paces[i];
-        jw_object(j, NULL);
-        jw_str(j, "node", p->rank->node);
-        jw_int(j, "rank", p->rank->rank);
-        report_json_put_numbers(j, "step", p->step, p->n);
-        report_json_put_numbers(j, "mean_s", p->v, p->n);
-        report_json_put_numbers(j, "min_s", p->min, p->n);
-        report_json_put_numbers(j, "max_s", p->max, p->n);
-        jw_end(j);
-    }
-    jw_end(j);
 }
 
 static void report_json_put_operators(struct jw *j, const struct report *r)
@@ -114,14 +62,14 @@ void report_json(const struct report *r, struct buf *out)
     jw_key(&j, "steps");
     stepsview_json(&j, &r->steps);
     report_json_put_operators(&j, r);
-    report_general_json(&j, r);
+    row_json(&j, "general", &row_ReportGeneral, &r->general, NULL);
     jw_array(&j, "rules");
     for (size_t i = 0; i < r->n_rules; i++)
         verdict_json(&j, NULL, r->rules[i].v, r->rules[i].p);
     jw_end(&j);
     right_size_json(&j, "right_size", r->ask.right_size);
-    report_json_put_charts(&j, r);
-    put_paces(&j, r);
+    rows_json(&j, "charts", &row_ReportChart, r->charts, r->n_charts, NULL);
+    rows_json(&j, "step_durations", &row_ReportPace, r->paces, r->n_paces, NULL);
     jw_end(&j);
 }
 

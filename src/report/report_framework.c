@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/stat.h"
 #include "report/report_internal.h"
@@ -246,28 +245,6 @@ static void report_put_general(const struct report *r, struct doc *d)
                 "in parallel, so shares do not add up to the whole.");
     put_bars(r, d);
     put_rows(r, d);
-}
-
-void report_general_json(struct jw *j, const struct report *r)
-{
-    const struct general *g = &r->general;
-    jw_object(j, "general");
-    jw_array(j, "kinds");
-    for (size_t i = 0; i < g->n; i++) {
-        const struct general_row *x = &g->rows[i];
-        jw_object(j, NULL);
-        jw_str(j, "what", x->what);
-        jw_num(j, "share", x->share);
-        jw_num(j, "total_s", x->total_s);
-        jw_num(j, "of_s", x->lived_s);
-        jw_int(j, "count", (int64_t)x->count);
-        jw_num(j, "longest_s", x->longest_s);
-        jw_int(j, "threads", (int64_t)x->threads);
-        jw_end(j);
-    }
-    jw_end(j);
-    jw_int(j, "left_out", (int64_t)g->left_out);
-    jw_end(j);
 }
 
 /* ---- steps ---- */

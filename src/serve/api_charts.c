@@ -11,12 +11,12 @@
 /* ---- aligned columns ---- */
 
 const struct route_param api_grid_params[] = {
-    PARAM_ROW_NODE,
+    {PARAM_ROW_NODE},
     {"metric", PARAM_TEXT, .repeat = true,
      .help = "METRIC or METRIC:ENTITY. The entity '*mean*' is the mean of all entities (the whole "
              "machine if that was recorded); without an entity, all are returned."},
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"points", PARAM_INT, .lo = 1, .hi = 4000,
      .help = "Columns (default: 1000); up to a third fewer if there are many readings."},
     {0},
@@ -165,9 +165,9 @@ int api_grid(const struct route_request *q, struct route_answer *out, struct err
 /* ---- heatmap ---- */
 
 const struct route_param api_heatmap_params[] = {
-    PARAM_ROW_NODE,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"columns", PARAM_INT, .lo = 1, .hi = 4000,
      .help = "Columns (default: 1000); up to a third fewer if there are many readings."},
     {0},

@@ -15,13 +15,10 @@
 
 /* ---- reports ---- */
 
-#define PARAM_ROW_DOWNLOAD                                                                         \
-    {                                                                                              \
-        "download", PARAM_FLAG, .help = "1: send as a download."                                   \
-    }
+#define PARAM_ROW_DOWNLOAD "download", PARAM_FLAG, .help = "1: send as a download."
 
-const struct route_param api_report_html_params[] = {PARAM_ROW_DOWNLOAD, {0}};
-const struct route_param api_report_json_params[] = {PARAM_ROW_DOWNLOAD, {0}};
+const struct route_param api_report_html_params[] = {{PARAM_ROW_DOWNLOAD}, {0}};
+const struct route_param api_report_json_params[] = {{PARAM_ROW_DOWNLOAD}, {0}};
 
 typedef void report_writer(const struct report *r, struct buf *out);
 

@@ -14,10 +14,10 @@ enum { BUDGET = 400000, SUM_BUDGET = 100000, SEARCH_BUDGET = 200000 };
 /* ---- an interval ---- */
 
 const struct route_param api_events_params[] = {
-    PARAM_ROW_NODE,
-    PARAM_ROW_RANK,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_RANK},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"detail", PARAM_FLAG, .help = "1: include events of detail windows and imported traces."},
     {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "Maximum number of rows (default: 200)."},
     {0},
@@ -64,13 +64,13 @@ int api_events(const struct route_request *q, struct route_answer *out, struct e
 /* ---- timeline ---- */
 
 const struct route_param api_timeline_params[] = {
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"px", PARAM_INT, .lo = 1, .hi = 10000,
      .help = "Width of the window in pixels (default: 1500); slices narrower than one pixel are "
              "merged with their neighbors."},
-    PARAM_ROW_RANK,
-    PARAM_ROW_NODE,
+    {PARAM_ROW_RANK},
+    {PARAM_ROW_NODE},
     {"detail", PARAM_FLAG, .help = "0: omit operators and GPU streams."},
     {"limit", PARAM_INT, .lo = 1, .hi = 25000, .help = "Maximum number of slices."},
     {0},
@@ -186,8 +186,8 @@ int api_timeline(const struct route_request *q, struct route_answer *out, struct
 
 const struct route_param api_search_params[] = {
     {"q", PARAM_TEXT, .help = "Part of the name, case-insensitive."},
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "Maximum number of slices (default: 200)."},
     {0},
 };

@@ -16,9 +16,9 @@
 /* ---- stats ---- */
 
 const struct route_param api_stats_params[] = {
-    PARAM_ROW_NODE,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"all", PARAM_FLAG, .help = "1: every series, not only the summary of each node."},
     {"loop", PARAM_FLAG,
      .help = "1: only the training loop after its warm-up; empty without training steps."},
@@ -63,9 +63,9 @@ const struct route_param api_series_params[] = {
     {"metric", PARAM_TEXT, .repeat = true,
      .help = "The metric; a trailing dot, as in 'cpu.', selects a family."},
     {"entity", PARAM_TEXT, .help = "Only this entity: a core, a GPU, a disk, 'total'."},
-    PARAM_ROW_NODE,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"points", PARAM_INT, .lo = 1, .hi = 1000000,
      .help = "Maximum number of points per series; each keeps the minimum and maximum of its "
              "interval. Without it, every reading is returned."},
@@ -127,7 +127,7 @@ int api_series(const struct route_request *q, struct route_answer *out, struct e
 
 const struct route_param api_ops_params[] = {
     {"device", PARAM_TEXT, .help = "Only this device: cpu or gpu."},
-    PARAM_ROW_RANK,
+    {PARAM_ROW_RANK},
     {"by", PARAM_TEXT,
      .help = "name (default), module, group (kernel groups) or function (Python profiles)."},
     {"limit", PARAM_INT, .lo = 0, .hi = 100000, .help = "Maximum number of rows per device."},
@@ -160,7 +160,7 @@ int api_ops(const struct route_request *q, struct route_answer *out, struct err 
 /* ---- breakdown ---- */
 
 const struct route_param api_breakdown_params[] = {
-    PARAM_ROW_RANK,
+    {PARAM_ROW_RANK},
     {"last", PARAM_INT, .lo = 1, .hi = 3000,
      .help = "Maximum number of steps, the last ones (default: 2000)."},
     {0},
@@ -208,10 +208,10 @@ enum { LAST = 30, LAST_MOST = DIGEST_LAST };
 const struct route_param api_steps_params[] = {
     {"last", PARAM_INT, .lo = 0, .hi = LAST_MOST,
      .help = "Only the last N steps of each rank (default: 30)."},
-    PARAM_ROW_RANK,
+    {PARAM_ROW_RANK},
     {"mode", PARAM_TEXT, .help = "Only steps of this mode: train, eval or predict."},
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {0},
 };
 
@@ -264,9 +264,9 @@ int api_steps(const struct route_request *q, struct route_answer *out, struct er
 /* ---- histograms ---- */
 
 const struct route_param api_histograms_params[] = {
-    PARAM_ROW_NODE,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {0},
 };
 
