@@ -19,13 +19,27 @@ static const struct cmd_arg *completion_arg(const struct cmd *c, size_t i)
     return i == 0 || a->repeat ? a : NULL;
 }
 
-static void completion_put_words(struct buf *out, const char *before, const char *const *words,
-                                 const char *after)
+/* How a shell completes: words, a folder, and each kind of argument. */
+struct shell {
+    const char *before, *after; /* around words */
+    const char *folder;
+    const char *args[ARG_WORD + 1];
+};
+
+static void completion_put(struct buf *out, const struct shell *sh, const char *const *choices,
+                           const char *otherwise)
 {
-    buf_printf(out, "%s", before);
-    for (size_t i = 0; words[i]; i++)
-        buf_printf(out, "%s%s", i ? " " : "", words[i]);
-    buf_printf(out, "%s", after);
+    buf_printf(out, "%s", choices ? sh->before : otherwise);
+    for (size_t i = 0; choices && choices[i]; i++)
+        buf_printf(out, "%s%s", i ? " " : "", choices[i]);
+    buf_printf(out, "%s", choices ? sh->after : "");
+}
+
+static void completion_put_option(struct buf *out, const struct shell *sh, const struct opt *o)
+{
+    completion_put(out, sh, o->choices,
+                   o->type == OPT_FOLDER ? sh->folder
+                                         : sh->args[o->type == OPT_FILE ? ARG_PATH : ARG_WORD]);
 }
 
 /* ---- bash: needs no bash-completion package ---- */
@@ -73,16 +87,20 @@ static const char bash_head[] =
     "        fi\n"
     "    done\n";
 
+static const struct shell bash = {
+    .before = "COMPREPLY=($(compgen -W '",
+    .after = "' -- \"$cur\"))",
+    .folder = "COMPREPLY=($(compgen -d -- \"$cur\"))",
+    .args = {[ARG_RUN] = "_footplate_runs \"$1\"",
+             [ARG_PATH] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
+             [ARG_COMMAND] = "COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -f -- \"$cur\"))",
+             [ARG_KEY_VALUE] = ":",
+             [ARG_WORD] = ":"},
+};
+
 static void bash_put_value(struct buf *out, const struct opt *o)
 {
-    if (o->choices)
-        completion_put_words(out, "COMPREPLY=($(compgen -W '", o->choices, "' -- \"$cur\"))");
-    else if (o->type == OPT_FOLDER)
-        buf_printf(out, "COMPREPLY=($(compgen -d -- \"$cur\"))");
-    else if (o->type == OPT_FILE)
-        buf_printf(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
-    else
-        buf_printf(out, ":");
+    completion_put_option(out, &bash, o);
     buf_printf(out, "; return;;\n");
 }
 
@@ -117,14 +135,6 @@ static void bash_put_flags(struct buf *out, const struct cmd *c)
     buf_printf(out, "--help' -- \"$cur\")); return;;\n");
 }
 
-static const char *const bash_args[] = {
-    [ARG_RUN] = "_footplate_runs \"$1\"",
-    [ARG_PATH] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
-    [ARG_COMMAND] = "COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -f -- \"$cur\"))",
-    [ARG_KEY_VALUE] = ":",
-    [ARG_WORD] = ":",
-};
-
 static void bash_put_args(struct buf *out, const struct cmd *c)
 {
     const struct cmd_arg *a;
@@ -133,10 +143,7 @@ static void bash_put_args(struct buf *out, const struct cmd *c)
             buf_printf(out, "    %s*) ", c->name);
         else
             buf_printf(out, "    %s%zu) ", c->name, i);
-        if (a->choices)
-            completion_put_words(out, "COMPREPLY=($(compgen -W '", a->choices, "' -- \"$cur\"))");
-        else
-            buf_printf(out, "%s", bash_args[a->kind]);
+        completion_put(out, &bash, a->choices, bash.args[a->kind]);
         buf_printf(out, ";;\n");
         if (a->repeat)
             break;
@@ -165,6 +172,17 @@ static void bash_script(struct buf *out)
 
 /* ---- zsh ---- */
 
+static const struct shell zsh = {
+    .before = "(",
+    .after = ")",
+    .folder = "_files -/",
+    .args = {[ARG_RUN] = "_footplate_runs",
+             [ARG_PATH] = "_files",
+             [ARG_COMMAND] = "_command_names -e' '*::ARG:_normal",
+             [ARG_KEY_VALUE] = "",
+             [ARG_WORD] = ""},
+};
+
 /* Text inside '...' where brackets and colons have a meaning of their own. */
 static void zsh_put_quoted(struct buf *out, const char *s)
 {
@@ -186,12 +204,7 @@ static void zsh_put_tail(struct buf *out, const struct opt *o)
     buf_printf(out, "]");
     if (o->type != OPT_FLAG) {
         buf_printf(out, ":%s:", o->arg);
-        if (o->choices)
-            completion_put_words(out, "(", o->choices, ")");
-        else if (o->type == OPT_FOLDER)
-            buf_printf(out, "_files -/");
-        else if (o->type == OPT_FILE)
-            buf_printf(out, "_files");
+        completion_put_option(out, &zsh, o);
     }
     buf_printf(out, "' \\\n");
 }
@@ -207,23 +220,12 @@ static void zsh_put_option(struct buf *out, const struct opt *o)
     zsh_put_tail(out, o);
 }
 
-static const char *const zsh_args[] = {
-    [ARG_RUN] = "_footplate_runs",
-    [ARG_PATH] = "_files",
-    [ARG_COMMAND] = "_command_names -e' '*::ARG:_normal",
-    [ARG_KEY_VALUE] = "",
-    [ARG_WORD] = "",
-};
-
 static void zsh_put_arg(struct buf *out, const struct cmd_arg *a)
 {
     /* A command to run takes everything after it, options included. */
     const char *start = a->kind == ARG_COMMAND ? "(-)1" : a->repeat ? "*" : "";
     buf_printf(out, "            '%s:%s:", start, a->name);
-    if (a->choices)
-        completion_put_words(out, "(", a->choices, ")");
-    else
-        buf_printf(out, "%s", zsh_args[a->kind]);
+    completion_put(out, &zsh, a->choices, zsh.args[a->kind]);
     buf_printf(out, "' \\\n");
 }
 
@@ -268,6 +270,17 @@ static void zsh_script(struct buf *out)
 
 /* ---- fish ---- */
 
+static const struct shell fish = {
+    .before = " -a '",
+    .after = "'",
+    .folder = " -a '(__fish_complete_directories)'",
+    .args = {[ARG_RUN] = " -a 'last (footplate ls --names 2>/dev/null)'",
+             [ARG_PATH] = " -F",
+             [ARG_COMMAND] = " -a '(__fish_complete_subcommand)'",
+             [ARG_KEY_VALUE] = "",
+             [ARG_WORD] = ""},
+};
+
 /* Ends the line. */
 static void fish_put_quoted(struct buf *out, const char *s)
 {
@@ -293,33 +306,17 @@ static void fish_put_option(struct buf *out, const struct cmd *c, const struct o
     buf_printf(out, " -l %s", o->name);
     if (o->type != OPT_FLAG)
         buf_printf(out, o->choices ? " -x" : " -r"); /* -x: no file names among the choices */
-    if (o->choices)
-        completion_put_words(out, " -a '", o->choices, "'");
-    else if (o->type == OPT_FOLDER)
-        buf_printf(out, " -a '(__fish_complete_directories)'");
-    else if (o->type == OPT_FILE)
-        buf_printf(out, " -F");
+    completion_put_option(out, &fish, o);
     buf_printf(out, " -d ");
     fish_put_quoted(out, o->help);
 }
 
-static const char *const fish_args[] = {
-    [ARG_RUN] = " -a 'last (footplate ls --names 2>/dev/null)'",
-    [ARG_PATH] = " -F",
-    [ARG_COMMAND] = " -a '(__fish_complete_subcommand)'",
-    [ARG_KEY_VALUE] = "",
-    [ARG_WORD] = "",
-};
-
 static void fish_put_arg(struct buf *out, const struct cmd *c, const struct cmd_arg *a)
 {
-    if (!a->choices && !*fish_args[a->kind])
+    if (!a->choices && !*fish.args[a->kind])
         return;
     fish_put_start(out, c);
-    if (a->choices)
-        completion_put_words(out, " -a '", a->choices, "'");
-    else
-        buf_printf(out, "%s", fish_args[a->kind]);
+    completion_put(out, &fish, a->choices, fish.args[a->kind]);
     buf_u8(out, '\n');
 }
 

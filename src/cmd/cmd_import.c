@@ -237,11 +237,6 @@ static const struct cmd_arg positional[] = {
     {0},
 };
 
-static const struct importer *format_of(const struct cmd_args *a)
-{
-    return importer_find(a->opt[O_FORMAT].text);
-}
-
 /* ---- a run ---- */
 
 /* "resnet50" of "/x/resnet50.1623142624.pt.trace.json.gz"; of a folder its name. */
@@ -331,7 +326,7 @@ static int cmd_import_run(const struct cmd_args *a, struct err *e)
     cmd_import_tune_malloc();
     int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
     if (rc == 0)
-        rc = folder_open(&from, a->arg[0], format_of(a), e);
+        rc = folder_open(&from, a->arg[0], importer_find(a->opt[O_FORMAT].text), e);
     if (rc == 0) {
         interrupted_watch();
         rc = import_folder(a, &p, &from, e);

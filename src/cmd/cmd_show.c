@@ -28,12 +28,10 @@ enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
 __attribute__((format(printf, 3, 4))) static void
 show_put_line(const struct show *s, const char *label, const char *fmt, ...)
 {
-    char text[4096];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    printf("%-*s%s\n", LABEL, label, text_safe(s->arena, arena_vprintf(s->arena, fmt, ap)));
     va_end(ap);
-    printf("%-*s%s\n", LABEL, label, text_safe(s->arena, text));
 }
 
 /* The reasons of the nodes' status, each once. */

@@ -85,40 +85,21 @@ static void main_print_choice(const struct cmd *c, const struct opt_result *r, c
         }
 }
 
-static struct opt_value *main_option(const struct opt *table, struct opt_value *values,
-                                     const char *name)
-{
-    for (size_t i = 0; table[i].name; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return &values[i];
-    return NULL;
-}
-
-static int main_choose_output(const struct opt *table, struct opt_value *values, enum output *out,
-                              struct err *e)
-{
-    const struct opt_value *json = main_option(table, values, "json"),
-                           *csv = main_option(table, values, "csv");
-    const bool as_json = json && json->given, as_csv = csv && csv->given;
-    if (as_json && as_csv)
-        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
-    *out = as_json ? OUTPUT_JSON : as_csv ? OUTPUT_CSV : OUTPUT_TEXT;
-    return 0;
-}
-
 /* Fills the value of an option --dir that has no default: the folder where `footplate run` would
  * put runs. Problems of the configuration are reported by `run` and `config`, not here. */
 static const char *main_fill_dir(const struct opt *table, struct opt_value *values, struct arena *a)
 {
-    struct opt_value *dir = main_option(table, values, settings_table[SETTING_DIR].option.name);
     const struct settings_ask ask = {.environment = environ};
     struct err e;
-    if (!dir || dir->given || table[dir - values].otherwise)
-        return dir ? dir->text : NULL;
+    size_t i = 0;
+    while (table[i].name && strcmp(table[i].name, settings_table[SETTING_DIR].option.name) != 0)
+        i++;
+    if (!table[i].name || values[i].given || table[i].otherwise)
+        return table[i].name ? values[i].text : NULL;
     struct settings *s = arena_new(a, struct settings);
     if (settings_load(s, &ask, a, &e) == 0)
-        dir->text = s->dir;
-    return dir->text;
+        values[i].text = s->dir;
+    return values[i].text;
 }
 
 /* ---- calling ---- */
@@ -149,7 +130,10 @@ static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a
     main_print_choice(c, &r, dir);
     struct cmd_runs runs = {0};
     struct cmd_args args = {c, r.v, r.rest, r.n_rest, OUTPUT_TEXT, dir, a, &runs};
-    TRY(main_choose_output(table, r.v, &args.output, e));
+    const bool json = opt_given(table, r.v, "json"), csv = opt_given(table, r.v, "csv");
+    if (json && csv)
+        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
+    args.output = json ? OUTPUT_JSON : csv ? OUTPUT_CSV : OUTPUT_TEXT;
     rc = main_run(c, &args, e);
     for (size_t i = 0; i < runs.n; i++)
         run_close(runs.v[i]);

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/human.h"
@@ -224,22 +223,11 @@ void doc_part(struct doc *d, const char *id, const char *title)
 
 /* ---- sentences ---- */
 
-__attribute__((format(printf, 2, 0))) static const char *doc_format(struct doc *d, const char *fmt,
-                                                                    va_list ap)
-{
-    char *text = NULL;
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort();
-    const char *copy = arena_strdup(d->arena, text);
-    free(text);
-    return copy;
-}
-
 void doc_text(struct doc *d, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    const char *text = doc_format(d, fmt, ap);
+    const char *text = arena_vprintf(d->arena, fmt, ap);
     va_end(ap);
     if (d->kind == DOC_TEXT)
         doc_plain_wrap(d, text, 0, 0);
@@ -265,7 +253,7 @@ void doc_note(struct doc *d, enum tone tone, const char *fmt, ...)
                                               [TONE_BAD] = "**Important:** "};
     va_list ap;
     va_start(ap, fmt);
-    const char *text = doc_format(d, fmt, ap);
+    const char *text = arena_vprintf(d->arena, fmt, ap);
     va_end(ap);
     if (d->kind == DOC_HTML) {
         buf_printf(d->out, "<p class=\"note %s\">%s<span>", tone_names[tone], doc_sign(d, tone));

@@ -78,49 +78,28 @@ const struct route_param api_timeline_params[] = {
 
 enum { PX = 1500, SLICES = 20000 };
 
-/* The fields of slices, one array each. */
-enum { SLICE_LANE, SLICE_ROW, SLICE_START, SLICE_DUR, SLICE_NAME, SLICE_CATEGORY, SLICE_MERGED };
-
-static const char *const slice_fields[] = {
-    [SLICE_LANE] = "lane",     [SLICE_ROW] = "row",   [SLICE_START] = "start",
-    [SLICE_DUR] = "dur",       [SLICE_NAME] = "name", [SLICE_CATEGORY] = "category",
-    [SLICE_MERGED] = "merged",
-};
-
-static int64_t slice_field(const struct timeline_slice *s, size_t field, wall_ns from)
-{
-    switch (field) {
-    case SLICE_LANE:
-        return s->lane;
-    case SLICE_ROW:
-        return s->row;
-    case SLICE_START:
-        return s->start - from.ns;
-    case SLICE_DUR:
-        return s->dur_ns;
-    case SLICE_NAME:
-        return s->name;
-    case SLICE_CATEGORY:
-        return s->category;
-    default:
-        return s->merged;
-    }
-}
-
-/* They are many, so they are written without the checks of jw_int. */
+/* One array for each field of the slices. They are many, so they are written without the checks of
+ * jw_int. */
 static void timeline_slices_json(struct jw *j, const struct timeline *t, size_t n, wall_ns from)
 {
+#define FIELD(key, value)                                                                          \
+    jw_array(j, key);                                                                              \
+    for (const struct timeline_slice *s = t->slices; s < t->slices + n; s++) {                     \
+        if (s != t->slices)                                                                        \
+            buf_u8(j->out, ',');                                                                   \
+        buf_int(j->out, value);                                                                    \
+    }                                                                                              \
+    jw_end(j)
     jw_object(j, "slices");
-    for (size_t k = 0; k < COUNT_OF(slice_fields); k++) {
-        jw_array(j, slice_fields[k]);
-        for (size_t i = 0; i < n; i++) {
-            if (i)
-                buf_u8(j->out, ',');
-            buf_int(j->out, slice_field(&t->slices[i], k, from));
-        }
-        jw_end(j);
-    }
+    FIELD("lane", s->lane);
+    FIELD("row", s->row);
+    FIELD("start", s->start - from.ns);
+    FIELD("dur", s->dur_ns);
+    FIELD("name", s->name);
+    FIELD("category", s->category);
+    FIELD("merged", s->merged);
     jw_end(j);
+#undef FIELD
 }
 
 static void timeline_json(struct jw *j, const struct timeline *t, const struct timeline_ask *ask,

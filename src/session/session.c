@@ -244,15 +244,6 @@ static bool session_is_wrong_use(const struct settings *s, const struct err *e)
                                     settings_origin(s, SETTING_NODE)->source == FROM_OPTION);
 }
 
-/* For the time before the settings are loaded. */
-static bool session_is_given(const struct session_options *o, const char *name)
-{
-    for (size_t i = 0; o->table[i].name; i++)
-        if (strcmp(o->table[i].name, name) == 0)
-            return o->given[i].given;
-    return false;
-}
-
 static int session_check_user_rules(const void *ctx, struct run *r, struct arena *a,
                                     struct hosted **out, size_t *n, struct err *e)
 {
@@ -279,8 +270,8 @@ static void session_set_helper(struct record_ask *ask, const struct settings *s,
 static int session_record(const struct session_options *o, struct record_ask *ask, struct arena *a,
                           struct err *e)
 {
-    if (ask->argv)
-        keeper_start(ask->argv, session_is_given(o, "require-recording"));
+    if (ask->argv) /* the settings are not loaded yet */
+        keeper_start(ask->argv, opt_given(o->table, o->given, "require-recording") != NULL);
     struct settings *s = arena_new(a, struct settings);
     struct session_rules *wishes = arena_new(a, struct session_rules);
     TRY(session_load(s, wishes, o, ask->argv, a, e));
