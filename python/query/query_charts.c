@@ -246,13 +246,8 @@ static void frame_legend(struct buf *b, const struct chart_frame *f, const char 
                          size_t n)
 {
     double x = f->left;
-    for (size_t i = 0; i < n && x < FRAME_RIGHT - 100; i++) {
-        buf_printf(b,
-                   "<rect class=\"c%d\" x=\"%.0f\" y=\"4\" width=\"11\" height=\"11\" rx=\"2\"/>",
-                   (int)(i % SVG_COLORS), x);
-        svg_name(b, x + 17, 14, ANCHOR_START, names[i]);
-        x += 17 + svg_width_of(names[i]) + 20;
-    }
+    for (size_t i = 0; i < n && x < FRAME_RIGHT - 100; i++)
+        x = svg_key(b, (int)(i % SVG_COLORS), x, 4, names[i]) + 20;
 }
 
 /* Room for the widest of the names. */

@@ -92,7 +92,7 @@ const struct cmd *cmd_find(const char *name);
 /* ERR_USAGE, with the command that may have been meant. */
 int cmd_unknown(const char *name, struct err *e);
 
-/* Rows that several commands share, so that they read the same everywhere. */
+/* The fields of rows that several commands share, so that they read the same everywhere. */
 #define OPT_ROW_JSON "json", 0, NULL, OPT_FLAG, .help = "Print JSON."
 #define OPT_ROW_CSV  "csv", 0, NULL, OPT_FLAG, .help = "Print comma-separated values."
 #define OPT_ROW_DIR                                                                                \
