@@ -6,11 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/table.h"
 #include "config/settings.h"
 #include "cost/machines.h"
-#include "tables/verdict_words.h"
 
 /* ---- from the settings ---- */
 

@@ -6,13 +6,11 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/breakdown.h"
 #include "tables/breakview.h"
-#include "tables/runview.h"
 
 enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
 

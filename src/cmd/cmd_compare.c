@@ -16,7 +16,6 @@
 #include "cost/machines.h"
 #include "query/run.h"
 #include "report/compare_page.h"
-#include "tables/runview.h"
 
 enum {
     O_A,

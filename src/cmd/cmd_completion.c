@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_completion.c - prints completion scripts for bash, zsh and fish, made from the command
  * tables. Runs are completed by calling `footplate ls --names`. */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 

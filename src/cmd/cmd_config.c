@@ -3,9 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_write.h"
-#include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"

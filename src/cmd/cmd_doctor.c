@@ -13,7 +13,6 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/human.h"
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"

@@ -4,13 +4,11 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/window.h"
 #include "query/eventsum.h"
-#include "tables/runview.h"
 
 enum { O_DETAIL, O_FROM, O_TO, O_JSON, O_CSV, O_DIR };
 

@@ -11,7 +11,6 @@
 #include "cmd/window.h"
 #include "export/export.h"
 #include "query/run.h"
-#include "tables/runview.h"
 #include "tables/seriesview.h"
 
 enum {

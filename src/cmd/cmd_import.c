@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/json_write.h"
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "convert/interrupted.h"

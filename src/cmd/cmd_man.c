@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_man.c - the manual page, as roff, from the command tables. */
-#include <stdio.h>
 
 #include "cmd/cmd.h"
 #include "cmd/output.h"

@@ -13,7 +13,6 @@
 #include "export/export.h"
 #include "query/steps.h"
 #include "run/run_names.h"
-#include "tables/runview.h"
 
 enum { O_OUTPUT, O_NAME, O_ALIGN, O_STEPS, O_DIR };
 enum { ALIGN_TIME, ALIGN_STEP };

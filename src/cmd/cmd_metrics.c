@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_metrics.c - the metric table, for people, programs and the documentation. */
-#include <math.h>
 #include <stdio.h>
 
-#include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"

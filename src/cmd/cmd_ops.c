@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -16,7 +14,6 @@
 #include "query/eventsum.h"
 #include "query/ops.h"
 #include "tables/opsview.h"
-#include "tables/runview.h"
 
 enum { O_DEVICE, O_BY, O_LIMIT, O_RANK, O_JSON, O_CSV, O_DIR };
 

@@ -14,7 +14,6 @@
 #include "cmd/window.h"
 #include "query/run.h"
 #include "query/series.h"
-#include "tables/runview.h"
 #include "tables/seriesview.h"
 
 enum { TABLE_MOST = 50 };

@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "report/report.h"
 #include "run/run_names.h"
-#include "tables/runview.h"
 
 enum {
     O_FORMAT,

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "query/run.h"
 #include "run/run_info.h"

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"

@@ -7,7 +7,6 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/progress.h"
 #include "base/stat.h"
 #include "base/table.h"
 #include "cmd/cmd.h"

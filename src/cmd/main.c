@@ -15,7 +15,6 @@
 #include "config/settings.h"
 #include "query/run.h"
 #include "run/run_info.h"
-#include "tables/runview.h"
 
 static const struct opt no_options[] = {{0}};
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/json_write.h"
-#include "base/mem.h"
 #include "config/settings.h"
 
 /* ---- writing ---- */

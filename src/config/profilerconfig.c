@@ -3,13 +3,10 @@
  * profilerconfig.h and settings.h. */
 #include "config/profilerconfig.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/mem.h"
 #include "config/literal.h"
 #include "config/settings.h"
 

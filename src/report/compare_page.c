@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "compare/compare.h"
 #include "rules/rule.h"

@@ -3,7 +3,6 @@
  * doc_text.c. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"

@@ -2,7 +2,6 @@
 /* report.c - see report.h: the sections in their order, and report.json, which has every number of
  * the page under the names that the other commands give them. Keys of it may be added, never
  * renamed. */
-#include <math.h>
 
 #include "base/human.h"
 #include "base/json_write.h"

@@ -3,12 +3,10 @@
  * general metrics, operators. The loop comes before the whole job: import, first kernels and the
  * end of a job do not show how it trains. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/stat.h"
 #include "report/report_internal.h"
 
 /* ---- the training loop ---- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_job.c - the head of a report and the summary of the job. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"

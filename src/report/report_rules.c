@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_rules.c - every rule in a table; those that found something each in a section. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"

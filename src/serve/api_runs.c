@@ -10,7 +10,6 @@
 #include "control/control_client.h"
 #include "query/eventsum.h"
 #include "query/series.h"
-#include "rules/verdict.h"
 #include "run/run_info.h"
 #include "serve/api_internal.h"
 #include "serve/route.h"

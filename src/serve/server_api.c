@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "serve/answer_gzip.h"
 #include "serve/hash.h"

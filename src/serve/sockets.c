@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/trust.h"
 
 /* ---- addresses ---- */
