@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -208,4 +209,22 @@ const char *human_age(double s, char *buf, size_t size)
     else
         snprintf(buf, size, "%.0f d ago", floor(s / 86400));
     return buf;
+}
+
+const char *value_text(struct arena *a, double v, const char *unit)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(a, human_value(v, unit, text, sizeof text));
+}
+
+const char *count_text(struct arena *a, uint64_t n)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(a, human_count(n, text, sizeof text));
+}
+
+const char *bytes_text(struct arena *a, double bytes)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(a, human_bytes(bytes, text, sizeof text));
 }

@@ -285,3 +285,12 @@ int opt_parse(const struct opt *table, enum opt_order order, int argc, char *con
         rc = take_word(&p, e);
     return rc;
 }
+
+const struct opt_value *opt_given(const struct opt *table, const struct opt_value *v,
+                                  const char *name)
+{
+    for (; table && table->name; table++, v++)
+        if (strcmp(table->name, name) == 0)
+            return v->given ? v : NULL;
+    return NULL;
+}

@@ -12,11 +12,15 @@
 
 enum { GAP = 2, GIVES_LEAST = 12 };
 
-void table_init(struct table *t, struct arena *a, const struct table_column *columns)
+void table_init(struct table *t, struct arena *a, const char *columns)
 {
-    *t = (struct table){.arena = a, .columns = columns};
-    while (columns[t->n_columns].title)
-        t->n_columns++;
+    size_t cap = 0;
+    *t = (struct table){.arena = a};
+    for (char *rest = arena_strdup(a, columns), *title; (title = strsep(&rest, "|"));) {
+        const bool right = *title == '>', gives = *title == '~';
+        *ARENA_ADD(a, t->columns, t->n_columns, cap) =
+            (struct table_column){title + (right || gives), right, gives};
+    }
 }
 
 static void add_cell(struct table *t, const char *text)
@@ -24,24 +28,11 @@ static void add_cell(struct table *t, const char *text)
     *ARENA_ADD(t->arena, t->cells, t->n_cells, t->cap) = text;
 }
 
-__attribute__((format(printf, 2, 0))) static const char *format_cell(struct table *t,
-                                                                     const char *fmt, va_list ap)
-{
-    va_list again;
-    va_copy(again, ap);
-    const int n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    const size_t size = (size_t)(n > 0 ? n : 0) + 1;
-    char *text = arena_array(t->arena, char, size);
-    vsnprintf(text, size, fmt, ap);
-    return text_safe(t->arena, text);
-}
-
 void table_cell(struct table *t, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    add_cell(t, format_cell(t, fmt, ap));
+    add_cell(t, text_safe(t->arena, arena_vprintf(t->arena, fmt, ap)));
     va_end(ap);
 }
 
@@ -49,7 +40,7 @@ void table_rest(struct table *t, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    add_cell(t, format_cell(t, fmt, ap));
+    add_cell(t, text_safe(t->arena, arena_vprintf(t->arena, fmt, ap)));
     va_end(ap);
     while (t->n_cells % t->n_columns != 0)
         add_cell(t, NULL);

@@ -13,20 +13,22 @@
 #include "base/arena.h"
 
 struct table_column {
-    const char *title; /* NULL ends the list */
-    bool right;        /* numbers are at the right */
-    bool gives;        /* the one column that is cut when the line is too long */
+    const char *title;
+    bool right; /* numbers are at the right */
+    bool gives; /* prose: cut when the line is too long; in HTML it takes the room that is left */
 };
 
 struct table {
     struct arena *arena;
-    const struct table_column *columns;
+    struct table_column *columns;
     size_t n_columns;
     const char **cells; /* NULL: the cell before it reaches over this one */
     size_t n_cells, cap;
 };
 
-void table_init(struct table *t, struct arena *a, const struct table_column *columns);
+/* The titles, from left to right: "NAME|>SIZE|~COMMAND". After '>' it is a column of numbers, after
+ * '~' the one that gives. */
+void table_init(struct table *t, struct arena *a, const char *columns);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* One text over all columns that are left in this row; it widens none of them. */
 void table_rest(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

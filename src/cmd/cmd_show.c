@@ -8,7 +8,6 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -28,17 +27,10 @@ enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
 __attribute__((format(printf, 3, 4))) static void
 show_put_line(const struct show *s, const char *label, const char *fmt, ...)
 {
-    char text[4096];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    printf("%-*s%s\n", LABEL, label, text_safe(s->arena, arena_vprintf(s->arena, fmt, ap)));
     va_end(ap);
-    printf("%-*s%s\n", LABEL, label, text_safe(s->arena, text));
-}
-
-static void show_put_title(const char *title)
-{
-    printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
 }
 
 /* The reasons of the nodes' status, each once. */
@@ -62,15 +54,14 @@ static void show_put_status(const struct show *s)
 static void show_put_times(const struct show *s)
 {
     const struct run_info *info = s->info;
-    char start[64], end[64], took[HUMAN_LEN], age[HUMAN_LEN];
+    char start[64], end[64], age[HUMAN_LEN];
     const double ago_s = (double)(clock_wall().ns - info->end.ns) / (double)NS_PER_S;
     show_put_line(s, "started", "%s", wall_text(info->start, start, sizeof start));
     if (info->status == RUN_RUNNING)
         show_put_line(s, "updated", "%s", human_age(ago_s, age, sizeof age));
     else
         show_put_line(s, "ended", "%s", wall_text_beside(info->end, info->start, end, sizeof end));
-    show_put_line(s, "duration", "%s",
-                  human_value(runview_duration_s(info), "s", took, sizeof took));
+    show_put_line(s, "duration", "%s", value_text(s->arena, runview_duration_s(info), "s"));
 }
 
 /* What the machines cost, when that is known. */
@@ -107,7 +98,6 @@ static void show_put_head(const struct show *s)
 /* "2 x NVIDIA H100, 80.0 GiB each", "2 GPUs" when no more is known, or why there is none. */
 static const char *gpu_text(const struct show *s, const struct node_info *n)
 {
-    char bytes[HUMAN_LEN];
     if (n->n_gpus && !*n->gpus[0].name)
         return arena_printf(s->arena, "%zu GPU%s", n->n_gpus, n->n_gpus == 1 ? "" : "s");
     if (n->n_gpus == 0)
@@ -115,20 +105,19 @@ static const char *gpu_text(const struct show *s, const struct node_info *n)
                    ? arena_printf(s->arena, "no GPU found: %s", n->gpu_absent)
                    : "no GPU found";
     return arena_printf(s->arena, "%zu x %s, %s each", n->n_gpus, n->gpus[0].name,
-                        human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes));
+                        bytes_text(s->arena, (double)n->gpus[0].memory_bytes));
 }
 
 /* What is known of it: imported traces have little. */
 static const char *machine_text(const struct show *s, const struct node_info *n)
 {
-    char bytes[HUMAN_LEN];
     const char *t = *n->host ? arena_printf(s->arena, ": host %s", n->host) : "";
     if (n->cores)
         t = arena_printf(s->arena, "%s, %u core%s%s%s%s", t, n->cores, n->cores == 1 ? "" : "s",
                          *n->cpu_model ? " (" : "", n->cpu_model, *n->cpu_model ? ")" : "");
     if (n->memory_bytes > 0)
         t = arena_printf(s->arena, "%s, %s memory", t,
-                         human_bytes((double)n->memory_bytes, bytes, sizeof bytes));
+                         bytes_text(s->arena, (double)n->memory_bytes));
     return t;
 }
 
@@ -170,34 +159,24 @@ static void show_put_nodes(const struct show *s)
 
 static void put_recorded(const struct show *s)
 {
-    char every[HUMAN_LEN], samples[HUMAN_LEN], bytes[HUMAN_LEN];
     const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
-    if (interval_s > 0)
-        human_value(interval_s, "s", every, sizeof every);
-    show_put_line(s, "recorded", "%s%s%s%s reading%s, %s on disk", interval_s > 0 ? "every " : "",
-                  interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
-                  human_count(s->size.samples, samples, sizeof samples),
-                  s->size.samples == 1 ? "" : "s",
-                  human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
+    const char *every =
+        interval_s > 0 ? arena_printf(s->arena, "every %s, ", value_text(s->arena, interval_s, "s"))
+                       : "";
+    show_put_line(s, "recorded", "%s%s reading%s, %s on disk", every,
+                  count_text(s->arena, s->size.samples), s->size.samples == 1 ? "" : "s",
+                  bytes_text(s->arena, (double)s->size.file_bytes));
 }
 
 static void show_put_cost(const struct show *s)
 {
-    char bytes[HUMAN_LEN];
     const double written = runview_bytes_written(s->info);
-    human_bytes(written, bytes, sizeof bytes);
     show_put_line(s, "overhead", "%s%s%s", runview_cost_text(s->info, s->arena),
-                  isnan(written) ? "" : ", disk writes ", isnan(written) ? "" : bytes);
+                  isnan(written) ? "" : ", disk writes ",
+                  isnan(written) ? "" : bytes_text(s->arena, written));
 }
 
 /* ---- phases and steps ---- */
-
-static const struct table_column phase_columns[] = {
-    {"PHASE"},
-    {"TIME", .right = true},
-    {"SHARE", .right = true},
-    {0},
-};
 
 /* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
  * all. */
@@ -231,31 +210,29 @@ static struct mode_steps show_steps_of(const struct show *s, enum event_mode mod
 static void show_put_steps(const struct show *s, enum event_mode mode)
 {
     const struct mode_steps x = show_steps_of(s, mode);
-    char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN], rate[HUMAN_LEN];
     if (x.ranks == 0)
         return;
-    show_put_line(s, "step duration", "%s %s%s, p50 %s, p95 %s%s",
-                  human_count(x.best.count, count, sizeof count), mode_name(mode),
-                  x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
-                  human_value(x.best.p50_s, "s", p50, sizeof p50),
-                  human_value(x.best.p95_s, "s", p95, sizeof p95),
-                  mode == MODE_TRAIN || isnan(x.steady)
-                      ? ""
-                      : arena_printf(s->arena, ", %s",
-                                     human_value(x.steady, "samples/s", rate, sizeof rate)));
+    show_put_line(
+        s, "step duration", "%s %s%s, p50 %s, p95 %s%s", count_text(s->arena, x.best.count),
+        mode_name(mode),
+        x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
+        value_text(s->arena, x.best.p50_s, "s"), value_text(s->arena, x.best.p95_s, "s"),
+        mode == MODE_TRAIN || isnan(x.steady)
+            ? ""
+            : arena_printf(s->arena, ", %s", value_text(s->arena, x.steady, "samples/s")));
 }
 
 static void show_put_phases(const struct show *s)
 {
     struct table t;
     double pct[PHASE_N];
-    show_put_title("phases");
+    output_title("phases");
     if (s->no_steps) {
         puts(text_safe(s->arena, steps_none_text(s->info, s->no_steps, s->arena)));
         return;
     }
     show_percents(s, pct);
-    table_init(&t, s->arena, phase_columns);
+    table_init(&t, s->arena, "PHASE|>TIME|>SHARE");
     for (enum phase_kind k = 0; k < PHASE_N; k++) {
         if (s->phases.seconds[k] <= 0)
             continue;
@@ -263,7 +240,7 @@ static void show_put_phases(const struct show *s)
         cell_value(&t, s->phases.seconds[k], "s");
         table_cell(&t, "%.1f %%", pct[k]);
     }
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
     for (enum event_mode m = 0; m < MODE_N; m++)
         show_put_steps(s, m);
 }
@@ -275,13 +252,12 @@ static void show_put_clock(const struct show *s, const struct step_stats *x, con
                            const double *part_s, double between_s)
 {
     const char *text = "";
-    char took[HUMAN_LEN];
     for (size_t k = 0; k <= step_parts(); k++) {
         const double v = k < step_parts() ? part_s[k] : between_s;
         if (!isnan(v) && v > 0 && v >= x->iteration_mean_s / 1000)
             text = arena_printf(s->arena, "%s%s%s %s", text, *text ? ", " : "",
                                 k < step_parts() ? step_part_name(k) : "between steps",
-                                human_value(v, "s", took, sizeof took));
+                                value_text(s->arena, v, "s"));
     }
     if (*text)
         show_put_line(s, "", "%s: %s", label, text);
@@ -290,7 +266,6 @@ static void show_put_clock(const struct show *s, const struct step_stats *x, con
 static void show_put_iteration(const struct show *s, const struct mode_steps *x)
 {
     const struct step_stats *b = &x->best;
-    char p50[HUMAN_LEN], p95[HUMAN_LEN], n[HUMAN_LEN];
     if (b->iterations == 0)
         return;
     const char *left_out =
@@ -302,9 +277,9 @@ static void show_put_iteration(const struct show *s, const struct mode_steps *x)
                                         : "")
             : "";
     show_put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
-                  human_value(b->iteration_p50_s, "s", p50, sizeof p50),
-                  human_value(b->iteration_p95_s, "s", p95, sizeof p95),
-                  human_count(b->iterations, n, sizeof n), left_out);
+                  value_text(s->arena, b->iteration_p50_s, "s"),
+                  value_text(s->arena, b->iteration_p95_s, "s"),
+                  count_text(s->arena, b->iterations), left_out);
     if (steps_has_clock(b, CLOCK_GPU))
         show_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_GPU, s->arena), b->gpu_part_s, NAN);
     show_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_HOST, s->arena), b->host_part_s,
@@ -313,14 +288,11 @@ static void show_put_iteration(const struct show *s, const struct mode_steps *x)
 
 static void put_throughput(const struct show *s, const struct mode_steps *x)
 {
-    char steady[HUMAN_LEN], overall[HUMAN_LEN];
     if (isnan(x->steady))
         return;
-    show_put_line(s, "throughput", "%s steady%s%s",
-                  human_value(x->steady, "samples/s", steady, sizeof steady),
+    show_put_line(s, "throughput", "%s steady%s%s", value_text(s->arena, x->steady, "samples/s"),
                   x->overall > 0
-                      ? arena_printf(s->arena, ", %s overall",
-                                     human_value(x->overall, "", overall, sizeof overall))
+                      ? arena_printf(s->arena, ", %s overall", value_text(s->arena, x->overall, ""))
                       : "",
                   x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "");
 }
@@ -342,11 +314,9 @@ static void put_loop(const struct show *s)
     if (x.ranks == 0)
         return;
     const struct loop_window *w = &s->gpu.x.window;
-    char took[HUMAN_LEN];
-    show_put_title(
-        arena_printf(s->arena, "training loop (%s%s)",
-                     human_value(wall_span_s(w->from, w->to), "s", took, sizeof took),
-                     w->steady && s->phases.loop_start.ns < w->from.ns ? " after warm-up" : ""));
+    output_title(arena_printf(
+        s->arena, "training loop (%s%s)", value_text(s->arena, wall_span_s(w->from, w->to), "s"),
+        w->steady && s->phases.loop_start.ns < w->from.ns ? " after warm-up" : ""));
     show_put_iteration(s, &x);
     put_throughput(s, &x);
     show_put_gpu(s);
@@ -358,7 +328,7 @@ static void put_job(const struct show *s)
     const struct gpu_view *g = &s->gpu;
     if (g->x.n_used == 0)
         return;
-    show_put_title("GPUs, whole job");
+    output_title("GPUs, whole job");
     if (g->loop)
         show_put_line(s, "GPU", "%s", gpuview_activity(g, &g->x.job));
     else
@@ -369,16 +339,6 @@ static void put_job(const struct show *s)
 }
 
 /* ---- utilization ---- */
-
-static const struct table_column columns[] = {
-    {"NODE"},
-    {"RESOURCE"},
-    {"MIN", .right = true},
-    {"P50", .right = true},
-    {"P95", .right = true},
-    {"MAX", .right = true},
-    {0},
-};
 
 static bool is_gpu(const char *metric)
 {
@@ -403,7 +363,7 @@ static bool lacks_gpu(const struct run_info *info, const char *node)
 static void put_utilization(const struct show *s)
 {
     struct table t;
-    table_init(&t, s->arena, columns);
+    table_init(&t, s->arena, "NODE|RESOURCE|>MIN|>P50|>P95|>MAX");
     for (size_t i = 0; i < s->n_lines; i++) {
         const struct summary_line *l = &s->lines[i];
         table_cell(&t, "%s", l->node);
@@ -420,8 +380,8 @@ static void put_utilization(const struct show *s)
         for (size_t k = 0; k < COUNT_OF(v); k++)
             cell_value(&t, v[k], l->unit);
     }
-    show_put_title("utilization, whole job");
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_title("utilization, whole job");
+    output_table(&t);
 }
 
 /* ---- marks and losses ---- */
@@ -460,7 +420,7 @@ static void show_put_marks(const struct show *s)
         if (!is_news(m->mark.id) || ++news > MARKS_MOST)
             continue;
         if (news == 1)
-            show_put_title("events");
+            output_title("events");
         const double at_s = (double)(m->at.ns - s->info->start.ns) / (double)NS_PER_S;
         char after[HUMAN_LEN];
         show_put_line(s, arena_printf(s->arena, "+%s", duration_text(at_s, after, sizeof after)),
@@ -524,7 +484,7 @@ static void show_put_losses(const struct show *s)
     const size_t n = group_losses(s, v);
     if (n == 0)
         return;
-    show_put_title("not measured or lost");
+    output_title("not measured or lost");
     for (size_t i = 0; i < n && i < LOSSES_MOST; i++)
         put_loss(s, &v[i]);
     if (n > LOSSES_MOST)
@@ -550,34 +510,27 @@ static void show_text(const struct show *s)
 enum { O_JSON, O_DIR };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
-
-static void cmd_show_print_json(const struct show *s)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_object(&j, NULL);
-    show_json(&j, s);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
-}
 
 static int cmd_show_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                            struct err *e)
 {
     struct show show;
-    const int rc = show_read(&show, r, a, e);
-    if (rc == 0 && args->output == OUTPUT_JSON)
-        cmd_show_print_json(&show);
-    else if (rc == 0)
+    TRY(show_read(&show, r, a, e));
+    if (args->output == OUTPUT_JSON) {
+        struct output_json o;
+        struct jw *j = output_begin(&o);
+        jw_object(j, NULL);
+        show_json(j, &show);
+        jw_end(j);
+        output_end(&o);
+    } else {
         show_text(&show);
-    return rc;
+    }
+    return 0;
 }
 
 static const char *const help[] = {
@@ -596,7 +549,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_show = {
     .name = "show",
     .summary = "show a summary of a run",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -64,26 +64,24 @@ static size_t run_verdict_of_state(const struct run_verdict_printing *t, enum ru
 
 static void run_verdict_print_issue(const struct run_verdict_printing *t, const struct verdict *v)
 {
-    struct buf size = {0};
     const struct finding *f = &v->findings[0];
     const bool several = t->checked->n_nodes > 1 && *f->node;
     const char *more =
         v->n_findings > 1 ? arena_printf(t->arena, " (and %zu more)", v->n_findings - 1) : "";
-    verdict_size_words(&size, v, t->checked->run.has_steps);
+    const char *size = verdict_size_words(v, t->checked->run.has_steps, t->arena);
     /* A rule of the user's own has no title. */
     const char *rule = v->rule->custom
                            ? arena_printf(t->arena, "%s (", v->rule->name)
                            : arena_printf(t->arena, "%s (%s, ", v->rule->title, v->rule->name);
-    run_verdict_line(t, arena_printf(t->arena, "  %s%.*s): %s%s%s%s", rule, (int)size.len,
-                                     (const char *)size.p, several ? f->node : "",
-                                     several ? ": " : "", f->message, more));
+    run_verdict_line(t,
+                     arena_printf(t->arena, "  %s%s): %s%s%s%s", rule, size, several ? f->node : "",
+                                  several ? ": " : "", f->message, more));
     const char *advice = f->advice ? f->advice : v->rule->recommendation;
     const char *cause = verdict_explained_by(v);
     if (cause)
         run_verdict_line(t, arena_printf(t->arena, "    explained by %s: fix that first", cause));
     else if (*advice)
         run_verdict_line(t, arena_printf(t->arena, "    fix: %s", advice));
-    buf_free(&size);
 }
 
 static void run_verdict_print_issues(const struct run_verdict_printing *t, const struct verdict **v,
@@ -208,22 +206,16 @@ static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a,
     struct checked *c = arena_new(a, struct checked);
     struct run_verdict_user *own = arena_new(a, struct run_verdict_user);
     const struct pricing unpriced = {0}; /* as the run itself says */
-    int rc = run_open(&r, ask->path, e);
-    if (rc == 0)
-        rc = rules_read_steps(r, a, &own->steps, e);
-    if (rc == 0)
-        rc = rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c,
-                               e);
-    if (rc == 0)
-        rc = run_verdict_judge_user(ask, r, c, a, own, e);
-    if (rc == 0 && !ask->quiet)
+    TRY(run_open(&r, ask->path, e));
+    TRY(rules_read_steps(r, a, &own->steps, e));
+    TRY(rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c, e));
+    TRY(run_verdict_judge_user(ask, r, c, a, own, e));
+    if (!ask->quiet)
         run_verdict_print_all(&(struct run_verdict_printing){ask, c, own, a, run_get_info(r)});
-    if (rc == 0)
-        rc = findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e);
-    if (rc == 0 && ask->report)
+    TRY(findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e));
+    if (ask->report)
         run_verdict_write_report(ask, r, c, own, a);
-    run_close(r);
-    return rc;
+    return 0; /* the process ends now: nothing is closed */
 }
 
 static _Noreturn void run_verdict_child(const struct run_verdict_ask *ask)

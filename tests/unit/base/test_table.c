@@ -4,12 +4,7 @@
 #include "base/table.h"
 #include "test.h"
 
-static const struct table_column columns[] = {
-    {"NAME", .gives = true},
-    {"SIZE", .right = true},
-    {"NOTE"},
-    {0},
-};
+static const char columns[] = "~NAME|>SIZE|NOTE";
 
 static char out[65536]; /* what was printed last */
 
