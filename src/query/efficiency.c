@@ -153,12 +153,12 @@ void loop_window_of(const struct rank_steps *ranks, size_t n, struct loop_window
 
 bool allocator_event_wanted(enum event_id id)
 {
-    return id == EV_CUDA_PEAK || id == EV_CUDA_RESERVED;
+    return id == EV_CUDA_PEAK || id == EV_CUDA_RESERVED || id == EV_CUDA_TF32;
 }
 
 struct allocator_peak allocator_peak_of(const struct node_events *named, size_t n)
 {
-    struct allocator_peak p = {-1, -1};
+    struct allocator_peak p = {-1, -1, false};
     struct named_event v[PACKED_ROWS];
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < named[k].n; i += PACKED_ROWS) {
@@ -168,6 +168,8 @@ struct allocator_peak allocator_peak_of(const struct node_events *named, size_t 
                     p.allocated_bytes = MAX_OF(p.allocated_bytes, v[x].value);
                 if (v[x].id == EV_CUDA_RESERVED)
                     p.reserved_bytes = MAX_OF(p.reserved_bytes, v[x].value);
+                if (v[x].id == EV_CUDA_TF32)
+                    p.tf32 = v[x].value > 0; /* the last report counts */
             }
         }
     return p;
@@ -593,17 +595,27 @@ bool efficiency_tensor_unused(const struct gpu_use *u)
            (tensor < TENSOR_LEAST_PCT && tensor < TENSOR_LEAST_OF_SM * sm);
 }
 
-static void use_achieve(struct gpu_use *u, const struct gpu_peak *peak)
+double gpu_peak_tflops(const struct gpu_peak *p, bool tf32)
+{
+    return tf32 && p->tf32_tflops > 0 ? p->tf32_tflops : p->tflops;
+}
+
+const char *gpu_peak_format(const struct gpu_peak *p, bool tf32)
+{
+    return tf32 && p->tf32_tflops > 0 ? "TF32" : p->format;
+}
+
+static void use_achieve(struct gpu_use *u, const struct gpu_peak *peak, bool tf32)
 {
     if (!peak)
         return;
-    u->peak_tflops = peak->tflops;
+    u->peak_tflops = gpu_peak_tflops(peak, tf32);
     u->dram_tb_s = u->mean[GPU_MEAN_DRAM] / 100 * peak->dram_tb_s;
     if (efficiency_tensor_unused(u))
         return;
     u->tflops =
-        u->mean[GPU_MEAN_TENSOR] / 100 * peak->tflops * u->mean[GPU_MEAN_CLOCK] / peak->clock_mhz;
-    u->mfu_pct = 100 * u->tflops / peak->tflops;
+        u->mean[GPU_MEAN_TENSOR] / 100 * u->peak_tflops * u->mean[GPU_MEAN_CLOCK] / peak->clock_mhz;
+    u->mfu_pct = 100 * u->tflops / u->peak_tflops;
 }
 
 /* Where the job's processes are known on no GPU of a node, all of them count. */
@@ -731,8 +743,8 @@ int efficiency_read(struct run *r, const struct efficiency_ask *ask, struct aren
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < out->n_gpus; i++) {
-        use_achieve(&out->gpus[i].loop, out->gpus[i].peak);
-        use_achieve(&out->gpus[i].job, out->gpus[i].peak);
+        use_achieve(&out->gpus[i].loop, out->gpus[i].peak, ask->allocator.tf32);
+        use_achieve(&out->gpus[i].job, out->gpus[i].peak, ask->allocator.tf32);
     }
     find_used(out);
     efficiency_sum_up(out);

@@ -228,7 +228,7 @@ const char *gpuview_peak_format(const struct gpu_view *v)
 {
     for (size_t i = 0; i < v->x.n_gpus; i++)
         if (v->x.gpus[i].used && v->x.gpus[i].peak)
-            return v->x.gpus[i].peak->format;
+            return gpu_peak_format(v->x.gpus[i].peak, v->x.allocator.tf32);
     return "";
 }
 

@@ -30,7 +30,7 @@ import threading
 from .. import _core, _safe
 from ..detail import boundary
 from . import torch_marks as marks
-from . import torch_sync
+from . import torch_optimizer, torch_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -383,6 +383,8 @@ class _State:
     main = 0
     pid = 0
     ids: "dict[str, int]" = {}
+    autocast = False  # it was entered
+    autocast_gates: "list[tuple[Any, Any]]" = []
 
 
 def _begin_of(name: str, kind: int) -> "Callable[[bool], None]":
@@ -423,6 +425,7 @@ def _look_at_memory(timer: PhaseTimer) -> None:
     if now - _State.stats_ns >= STATS_EVERY_NS and not timer.events.capturing():
         _State.stats_ns = now
         tell_stats(timer.cuda, timer.device)
+        tell_format(sys.modules["torch"])
 
 
 def tell_stats(cuda: "Any", device: int) -> None:
@@ -433,6 +436,30 @@ def tell_stats(cuda: "Any", device: int) -> None:
             value = value.get(part) if isinstance(value, dict) else None
         if value is not None:
             _core.count(_State.ids.setdefault(name, _core.intern(name)), int(value))
+
+
+def tell_format(torch: "Any") -> None:
+    """Whether matrix products run in TF32, whose peak is half of that of 16 bits: FP32 weights,
+    TF32 allowed, and no autocast in this program."""
+    weight = torch_optimizer.weights()
+    if weight is not None:
+        allowed = torch.get_float32_matmul_precision() != "highest"
+        tf32 = allowed and weight.dtype is torch.float32 and not _State.autocast
+        _core.count(_core.intern("cuda.tf32"), int(tf32))
+
+
+def _after_autocast(args: "Args", result: "Any") -> None:
+    """The program uses autocast; that is all there is to know."""
+    _State.autocast = True
+    for owner, original in _State.autocast_gates:
+        owner.__enter__ = original
+    _State.autocast_gates.clear()
+
+
+def _watch_autocast(torch: "Any") -> None:
+    owner = torch.autocast
+    if marks.put(owner, "__enter__", after=_after_autocast):
+        _State.autocast_gates.append((owner, vars(owner)["__enter__"]._footplate_original))
 
 
 @_safe.guard("gpu exit")
@@ -469,6 +496,8 @@ def start(torch: "Any") -> None:
     for phase, kind in PHASES.items():
         marks.time(phase, _begin_of(phase, kind), _end_of(kind))
     atexit.register(_at_exit)
+    with _safe.guard("autocast"):
+        _watch_autocast(torch)
     torch_sync.install(torch)
 
 

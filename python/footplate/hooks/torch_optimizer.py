@@ -48,6 +48,15 @@ def index_of(optimizer: "Any") -> int:
     return known[0]
 
 
+def weights() -> "Any":
+    """A parameter of the first optimizer that exists, or None."""
+    for _, reference in _numbers.values():
+        optimizer = reference()
+        if optimizer is not None:
+            return optimizer.param_groups[0]["params"][0]
+    return None
+
+
 def _before_step(args: "Args", kwargs: "Kwargs") -> "Any":
     """What boundary.loop.before_step leaves to Python."""
     index = index_of(args[0])
