@@ -33,8 +33,8 @@
  * only bytes: whatever is different is scanned as usual, and gives the same items. This and the
  * loop that is made for it (json_members.h) save 45 % of the time of an import of a Kineto trace.
  *
- * Strict mode accepts what jansson accepts. Otherwise what is often broken in traces is mended and
- * counted in `faults`; what cannot be mended is JS_BAD, and json_recover finds the next element. */
+ * What is often broken in traces is mended and counted in `faults`; what cannot be mended is
+ * JS_BAD, and json_recover finds the next element. */
 #ifndef JSON_JSON_H
 #define JSON_JSON_H
 
@@ -54,7 +54,7 @@ enum json_kind {
     JS_TRUE,
     JS_FALSE,
     JS_NULL,
-    JS_WORD,   /* bare text that is no JSON: NaN, N/A; not in strict mode */
+    JS_WORD,   /* bare text that is no JSON: NaN, N/A */
     JS_LOST,   /* an item longer than the largest window, or nested too deep, was passed over */
     JS_AGAIN,  /* the window moved: begin again what began at the hold */
     JS_DONE,   /* the input is complete */
@@ -74,7 +74,7 @@ struct json_text {
     const char *p; /* as it is in the input: escapes are not decoded */
     uint32_t len;
     bool escaped; /* has backslashes */
-    bool high;    /* has bytes beyond ASCII; whether they are UTF-8 is not checked unless strict */
+    bool high;    /* has bytes beyond ASCII; whether they are UTF-8 is not checked */
 };
 
 /* mantissa x 10^-fraction, negative with `minus`; only when `plain`, else look at the text. */
@@ -156,7 +156,6 @@ void json_keys_ignore(struct json_keys *k, uint32_t number);
 uint32_t json_key_number(const struct json_keys *k, const struct json_text *t);
 
 struct json_options {
-    bool strict;
     bool many;              /* values may follow each other at the top, as in JSON lines */
     size_t window;          /* bytes to begin with; 0: as is good */
     size_t window_most;     /* it never grows beyond; 0: 16 MiB */
@@ -170,7 +169,7 @@ struct json_scan {
     uint32_t depth, hold_depth;
     bool some, hold_some; /* an item precedes in the same container, so a comma must come */
     bool in_object, hold_in_object;
-    bool strict, many;
+    bool many;
     bool ended; /* the source has no more */
     /* The number of the key of the item before, 0 when it has none, or JSON_OBJECT_START; and that
      * of the object or array entered last, until it or another one is left. */
@@ -199,8 +198,7 @@ enum json_kind json_skip(struct json_scan *s, struct json_text *raw);
 void json_hold(struct json_scan *s);
 void json_release(struct json_scan *s);
 /* After JS_BAD: from the hold on (else from here), goes to the next object of the array that held
- * the one that was being read, and counts it as unread. JS_CUT when there is none. Not when
- * strict. */
+ * the one that was being read, and counts it as unread. JS_CUT when there is none. */
 enum json_kind json_recover(struct json_scan *s);
 /* The objects of an array one after the other, whatever is broken in some: each is held in the
  * window while it is read, and read again when the window has to move. */

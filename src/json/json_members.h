@@ -146,7 +146,7 @@ JSON_INLINE enum json_kind json_members(struct json_scan *s, uint32_t enter, jso
     const uint8_t *const end = s->end;
     const uint32_t depth = s->depth;
     bool inside = false; /* of the object under `enter` */
-    bool more = !s->strict && keys && s->in_object && depth + 1 < JSON_DEPTH_MOST;
+    bool more = keys && s->in_object && depth + 1 < JSON_DEPTH_MOST;
     while (more) {
         const struct json_gap *g = json_gap_at(keys, at.last, at.p);
         if (__builtin_expect(!g, 0)) {

@@ -161,8 +161,8 @@ static inline void json_bits_64(const uint8_t *p, struct json_bits *out)
 
 /* ---- the questions ---- */
 
-/* The first byte from p on that is no white space. Other control characters count as white space;
- * strict mode looks at them afterwards. */
+/* The first byte from p on that is no white space. Other control characters count as white space.
+ */
 static inline const uint8_t *json_space(const uint8_t *p)
 {
     if (*p > ' ')

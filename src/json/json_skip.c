@@ -109,28 +109,9 @@ const uint8_t *json_pass_array(const uint8_t *v, const uint8_t *end)
     return NULL;
 }
 
-/* Every item is looked at. */
-static enum json_kind skip_strict(struct json_scan *s)
-{
-    struct json_item it;
-    const uint32_t outside = s->depth - 1;
-    for (;;) {
-        const enum json_kind k = json_next(s, &it);
-        if (k >= JS_LOST || (k == JS_END && s->depth == outside))
-            return k;
-    }
-}
-
 enum json_kind json_skip(struct json_scan *s, struct json_text *raw)
 {
     struct json_pass k = {.depth = 1};
-    if (__builtin_expect(s->strict, 0)) {
-        const uint8_t *from = s->p;
-        const enum json_kind kind = skip_strict(s);
-        if (raw && kind == JS_END)
-            *raw = (struct json_text){(const char *)from, (uint32_t)(s->p - from), true, true};
-        return kind;
-    }
     const uint8_t *from = s->p, *at = from;
     for (;;) {
         enum json_kind kind = pass_window(s, &k, &at);

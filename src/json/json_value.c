@@ -37,18 +37,6 @@ static unsigned utf8_length(const uint8_t *p, size_t n)
     return 0;
 }
 
-bool json_utf8_valid(const uint8_t *p, size_t n)
-{
-    while (n) {
-        const unsigned k = utf8_length(p, n);
-        if (k == 0)
-            return false;
-        p += k;
-        n -= k;
-    }
-    return true;
-}
-
 static unsigned utf8_put(char *to, uint32_t c)
 {
     static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -115,20 +103,6 @@ static size_t escape_at(const uint8_t *p, size_t n, uint32_t *out)
         return 0;
     *out = (uint8_t)to[at - from];
     return 1;
-}
-
-bool json_escapes_valid(const uint8_t *p, size_t n, bool allow_nul)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint32_t c = 0;
-        if (p[i] != '\\')
-            continue;
-        const size_t k = escape_at(p + i + 1, n - i - 1, &c);
-        if (k == 0 || (c == 0 && !allow_nul))
-            return false;
-        i += k;
-    }
-    return true;
 }
 
 /* One character of the text: its bytes in `to` (room for 4), how many bytes were taken. */
@@ -317,13 +291,4 @@ bool json_double(const struct json_item *it, double *out)
         return true;
     }
     return value_strtod(&it->text, out);
-}
-
-bool json_number_fits(const struct json_item *it, bool whole)
-{
-    struct json_item n = *it;
-    int64_t i;
-    double d;
-    n.kind = JS_NUMBER;
-    return whole ? json_int(&n, &i) : json_double(&n, &d);
 }

@@ -228,29 +228,6 @@ TEST(a_decimal_number_keeps_all_its_digits)
     json_close(&s);
 }
 
-TEST(nothing_comes_at_once_where_it_would_not_be_checked)
-{
-    static const char text[] = "[{\"a\":1,\"b\":2},{\"a\":1,\"b\":2},{\"a\":1,\"b\":2}]";
-    struct bytes_memory in;
-    struct json_keys keys;
-    struct json_scan s;
-    struct json_item it, items[4];
-    need_processor();
-    json_keys_init(&keys, element_names, COUNT_OF(element_names));
-    for (unsigned strict = 0; strict < 2; strict++) {
-        bytes_memory_init(&in, text, sizeof text - 1, 0);
-        json_open(&s, &in.in, &(struct json_options){.strict = strict, .keys = &keys});
-        size_t most = 0;
-        CHECK_INT(list_members(&s, 0, items, COUNT_OF(items)), 0);
-        while (!json_is_over(json_next(&s, &it))) {
-            const size_t n = list_members(&s, 0, items, COUNT_OF(items));
-            most = MAX_OF(most, n);
-        }
-        CHECK_INT(most, strict ? 0 : 3);
-        json_close(&s);
-    }
-}
-
 TEST(scalars_with_a_key_that_is_ignored_are_read_and_left_out)
 {
     struct buf in = {0};
