@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_sm_system.c - system metrics as SageMaker writes them: JSON lines, one reading each.
  *
- * Lines of the usual shape go through a reader of their own (sm_line.h). A line that is broken is
- * counted and skipped; so is a last one that is cut.
+ *     {"Type":"cpu","Name":"cpu3","Dimension":"CPUUtilization","Value":37.5,"NodeId":"algo-2",
+ *      "Timestamp":1700000000.2514321}
+ *
+ * A line that is broken is counted and skipped; so is a last one that is cut.
  *
  * The agent that wrote them reads all its devices in one sweep, by several threads, so that the
  * times of a sweep are a few milliseconds apart and its lines may come in any order. A reading
@@ -15,15 +17,34 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "import/importer.h"
-#include "import/sm_line.h"
+#include "json/json.h"
 #include "record/group.h"
 
 enum { SWEEPS_OPEN = 4, SM_SERIES_MOST = 4096 };
 
 #define SWEEP_NS (20 * NS_PER_MS)
 
+enum sm_key { SM_NONE, SM_TYPE, SM_NAME, SM_DIMENSION, SM_NODE, SM_VALUE, SM_TIME };
+enum { SM_TEXTS = SM_NODE + 1, SM_TEXT_MOST = 128, SM_PAD = 16 };
+
+static const char *const sm_keys[] = {"Type", "Name", "Dimension", "NodeId", "Value", "Timestamp"};
+
+/* SM_PAD bytes may be read after its end. */
+struct sm_text {
+    const char *p;
+    uint32_t len;
+};
+
+struct sm_line {
+    struct sm_text text[SM_TEXTS]; /* by enum sm_key; len 0: not there */
+    bool has_value, has_time;
+    double value;
+    int64_t time_ns;
+    char room[SM_TEXTS][SM_TEXT_MOST + SM_PAD]; /* of texts that have to be decoded */
+};
+
 struct sm_series {
-    struct sm_text type, name, dimension; /* its own copies */
+    struct sm_text text[SM_NODE]; /* its own copies: type, name, dimension */
     uint64_t hash;
     slot_id slot; /* SLOT_NONE: no metric of ours */
     double scale; /* what the value is multiplied by to be a cell */
@@ -104,9 +125,11 @@ static bool sm_sweeps_text_is(const struct sm_text *t, const char *s)
 static int sm_sweeps_find_known(const struct sm_line *l)
 {
     for (size_t i = 0; i < COUNT_OF(known); i++)
-        if (sm_sweeps_text_is(&l->type, known[i].type) &&
-            (*known[i].name ? sm_sweeps_text_is(&l->name, known[i].name) : l->name.len > 0) &&
-            (*known[i].dimension == '*' || sm_sweeps_text_is(&l->dimension, known[i].dimension)))
+        if (sm_sweeps_text_is(&l->text[SM_TYPE], known[i].type) &&
+            (*known[i].name ? sm_sweeps_text_is(&l->text[SM_NAME], known[i].name)
+                            : l->text[SM_NAME].len > 0) &&
+            (*known[i].dimension == '*' ||
+             sm_sweeps_text_is(&l->text[SM_DIMENSION], known[i].dimension)))
             return (int)i;
     return -1;
 }
@@ -115,9 +138,9 @@ static void sm_sweeps_entity_of(char out[ENTITY_LEN], const struct sm_line *l,
                                 enum entity_from from)
 {
     const struct sm_text total = {ENTITY_TOTAL, sizeof ENTITY_TOTAL - 1};
-    const struct sm_text *t = from == FROM_NAME                            ? &l->name
-                              : from == FROM_DIMENSION && l->dimension.len ? &l->dimension
-                                                                           : &total;
+    const struct sm_text *t = from == FROM_NAME ? &l->text[SM_NAME] : &total;
+    if (from == FROM_DIMENSION && l->text[SM_DIMENSION].len)
+        t = &l->text[SM_DIMENSION];
     const size_t n = MIN_OF(t->len, (size_t)ENTITY_LEN - 1);
     memcpy(out, t->p, n);
     out[n] = '\0';
@@ -138,9 +161,9 @@ static inline uint64_t ends_of(const struct sm_text *t)
 
 static inline uint64_t sm_sweeps_hash_of(const struct sm_line *l)
 {
-    uint64_t h = ends_of(&l->name) * 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 32 ^ ends_of(&l->dimension)) * 0xff51afd7ed558ccdu;
-    h = (h ^ h >> 32 ^ ends_of(&l->type)) * 0xc4ceb9fe1a85ec53u;
+    uint64_t h = 0;
+    for (unsigned i = SM_TYPE; i <= SM_DIMENSION; i++)
+        h = (h ^ h >> 32 ^ ends_of(&l->text[i])) * 0x9e3779b97f4a7c15u;
     return h ^ h >> 32;
 }
 
@@ -159,9 +182,10 @@ static inline bool sm_series_same(const void *ctx, uint32_t i)
 {
     const struct sm_series_key *key = ctx;
     const struct sm_series *x = &key->sweeps->series[i];
-    const struct sm_line *l = key->line;
-    return x->hash == key->hash && same(&x->name, &l->name) && same(&x->dimension, &l->dimension) &&
-           same(&x->type, &l->type);
+    bool alike = x->hash == key->hash;
+    for (unsigned k = SM_TYPE; k <= SM_DIMENSION; k++)
+        alike = alike && same(&x->text[k], &key->line->text[k]);
+    return alike;
 }
 
 static uint64_t sm_series_hash(const void *ctx, uint32_t i)
@@ -217,12 +241,9 @@ static struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct s
     if (s->n_series == SM_SERIES_MOST)
         return NULL;
     struct sm_series *x = VEC_ADD(s->series, s->n_series, s->cap_series);
-    *x = (struct sm_series){
-        .type = text_copy(&l->type),
-        .name = text_copy(&l->name),
-        .dimension = text_copy(&l->dimension),
-        .hash = key.hash,
-    };
+    *x = (struct sm_series){.hash = key.hash};
+    for (unsigned k = SM_TYPE; k <= SM_DIMENSION; k++)
+        x->text[k] = text_copy(&l->text[k]);
     hash_put(&s->index, slot, s->n_series, sm_series_hash, s);
     add_slot(s, x, l);
     return x;
@@ -382,21 +403,14 @@ static void sm_sweeps_open(struct sm_sweeps *s, const struct import_ask *ask, st
     group_open(&s->group, "sagemaker", NS_PER_S);
 }
 
-static void text_free(struct sm_text *t)
-{
-    free((void *)(uintptr_t)t->p);
-}
-
 /* Tells what is open, and frees. */
 static void sm_sweeps_close(struct sm_sweeps *s)
 {
     while (s->n_open)
         sm_sweeps_put_first(s);
-    for (uint32_t i = 0; i < s->n_series; i++) {
-        text_free(&s->series[i].type);
-        text_free(&s->series[i].name);
-        text_free(&s->series[i].dimension);
-    }
+    for (uint32_t i = 0; i < s->n_series; i++)
+        for (unsigned k = SM_TYPE; k <= SM_DIMENSION; k++)
+            free((void *)(uintptr_t)s->series[i].text[k].p);
     for (uint32_t i = 0; i < SWEEPS_OPEN; i++)
         free(s->open[i].cells);
     free(s->series);
@@ -407,8 +421,7 @@ static void sm_sweeps_close(struct sm_sweeps *s)
 /* ------------------------------------------------------------------------------------------------
  * The file */
 
-/* BUFFER also bounds a line. */
-enum { BUFFER = 256 << 10, NODES_MOST = 1024 };
+enum { LINE_MOST = 256 << 10, NODES_MOST = 1024 };
 
 struct sm_node {
     char name[IMPORT_NAME_LEN];
@@ -420,12 +433,9 @@ struct sm_reader {
     struct import_result *result;
     struct sm_node **nodes;
     uint32_t n_nodes, now;
+    struct json_scan scan;
     struct json_keys keys;
     struct sm_line line;
-    bool ended;
-    bool skipping; /* inside of a line that is longer than the buffer */
-    size_t len;
-    char buffer[BUFFER + SM_PAD];
 };
 
 /* ---- nodes ---- */
@@ -475,111 +485,54 @@ static struct sm_node *sm_system_find_node(struct sm_reader *r, const struct sm_
 
 /* ---- lines ---- */
 
-static void sm_system_take_line(struct sm_reader *r)
+static void sm_system_take_line(void *ctx)
 {
+    struct sm_reader *r = ctx;
     uint64_t *count = r->result->count;
     if (!r->line.has_time || !r->line.has_value) {
         count[r->line.has_time ? IMPORTED_NO_VALUE : IMPORTED_NO_TIME]++;
         return;
     }
-    struct sm_node *d = sm_system_find_node(r, &r->line.node);
+    struct sm_node *d = sm_system_find_node(r, &r->line.text[SM_NODE]);
     if (d)
         sm_sweeps_take(&d->sweeps, &r->line);
     else
         count[IMPORTED_NODES]++;
 }
 
-static bool sm_system_is_blank(const char *p, const char *end)
+static void sm_keep_text(struct sm_reader *r, const struct json_item *it)
 {
-    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
-        p++;
-    return p == end;
-}
-
-/* A line whose end is known; `cut` when the input ends without one. */
-static void read_slowly(struct sm_reader *r, const char *p, const char *end, bool cut)
-{
-    struct json_faults *f = &r->result->faults;
-    if (sm_system_is_blank(p, end))
+    struct sm_text *to = &r->line.text[it->id];
+    char *room = r->line.room[it->id];
+    *to = (struct sm_text){it->text.p, it->text.len};
+    if (!it->text.escaped && !it->text.high && it->text.len <= SM_TEXT_MOST)
         return;
-    if (sm_line_slow(p, (size_t)(end - p), &r->keys, f, &r->line))
-        sm_system_take_line(r);
-    else if (cut)
-        f->cut++;
-    else
-        f->unread++;
+    memset(room, 0, sizeof r->line.room[0]);
+    json_decode(&it->text, room, SM_TEXT_MOST + 1, &r->scan.faults);
+    *to = (struct sm_text){room, (uint32_t)strlen(room)};
 }
 
-/* Where the line ends that the fast reader has read up to p; NULL: something follows, or what
- * follows is not there yet. */
-static inline const char *behind_line(const char *p, const char *end, bool ended)
+static enum json_kind sm_take_member(void *ctx, const struct json_item *it)
 {
-    p += *p == '\r';
-    if (*p == '\n')
-        return p + 1;
-    return p == end && ended ? p : NULL;
+    struct sm_reader *r = ctx;
+    struct sm_line *l = &r->line;
+    if (it->id == SM_VALUE)
+        l->has_value = json_double(it, &l->value);
+    else if (it->id == SM_TIME)
+        l->has_time = it->kind == JS_NUMBER && json_scaled(it, 9, &l->time_ns) && l->time_ns >= 0;
+    else if (it->id && it->kind == JS_STRING)
+        sm_keep_text(r, it);
+    return JS_NULL;
 }
 
-/* All whole lines of the buffer; returns where the rest begins. */
-static const char *sm_system_read_lines(struct sm_reader *r, const char *p, const char *end)
+static enum json_kind sm_read_line(void *ctx)
 {
-    while (p < end) {
-        const char *next = sm_line_fast(p, &r->line);
-        next = next ? behind_line(next, end, r->ended) : NULL;
-        if (next) {
-            sm_system_take_line(r);
-        } else {
-            next = memchr(p, '\n', (size_t)(end - p));
-            if (!next && !r->ended)
-                return p;
-            read_slowly(r, p, next ? next : end, !next);
-            next = next ? next + 1 : end;
-        }
-        p = next;
-    }
-    return end;
-}
-
-static const char *skip_line(struct sm_reader *r, const char *p, const char *end)
-{
-    const char *next = memchr(p, '\n', (size_t)(end - p));
-    r->skipping = !next;
-    return next ? next + 1 : end;
-}
-
-static int sm_system_fill(struct sm_reader *r, struct err *e)
-{
-    const int64_t n = r->ask->in->read(r->ask->in, r->buffer + r->len, (size_t)BUFFER - r->len, e);
-    if (n < 0)
-        return (int)n;
-    r->ended = n == 0;
-    r->len += (size_t)n;
-    r->result->bytes += (uint64_t)n;
-    memset(r->buffer + r->len, 0, SM_PAD);
-    return 0;
-}
-
-static int sm_system_read_all(struct sm_reader *r, struct err *e)
-{
-    while (!r->ended) {
-        const int rc = sm_system_fill(r, e);
-        if (rc != 0)
-            return rc;
-        const char *p = r->buffer, *end = p + r->len;
-        if (r->result->bytes == r->len && r->len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
-            p += 3;
-        if (r->skipping)
-            p = skip_line(r, p, end);
-        p = sm_system_read_lines(r, p, end);
-        if (p == r->buffer && r->len == BUFFER) {
-            r->result->faults.long_items++;
-            r->skipping = true;
-            p = end;
-        }
-        r->len = (size_t)(end - p);
-        memmove(r->buffer, p, r->len);
-    }
-    return 0;
+    static const char nothing[SM_PAD];
+    struct sm_reader *r = ctx;
+    for (unsigned i = 0; i < SM_TEXTS; i++)
+        r->line.text[i] = (struct sm_text){nothing, 0};
+    r->line.has_value = r->line.has_time = false;
+    return json_each(&r->scan, sm_take_member, r);
 }
 
 static int sm_system_run(const struct import_ask *ask, struct import_result *out, struct err *e)
@@ -588,8 +541,19 @@ static int sm_system_run(const struct import_ask *ask, struct import_result *out
     *out = (struct import_result){.rank = -1, .world_size = -1};
     r->ask = ask;
     r->result = out;
-    sm_line_keys(&r->keys);
-    int rc = sm_system_read_all(r, e);
+    json_keys_init(&r->keys, sm_keys, COUNT_OF(sm_keys));
+    json_open(&r->scan, ask->in,
+              &(struct json_options){.keys = &r->keys, .many = true, .window_most = LINE_MOST});
+    struct json_elements all = {
+        .scan = &r->scan, .read = sm_read_line, .tell = sm_system_take_line, .ctx = r};
+    const enum json_kind kind = json_elements(&all);
+    int rc = kind == JS_FAILED
+                 ? err_set(e, json_error(&r->scan)->code, "%s", json_error(&r->scan)->msg)
+                 : 0;
+    out->faults = r->scan.faults;
+    out->faults.unread += all.others;
+    out->bytes = json_position(&r->scan);
+    json_close(&r->scan);
     for (uint32_t i = 0; i < r->n_nodes; i++) {
         sm_sweeps_close(&r->nodes[i]->sweeps);
         free(r->nodes[i]);

@@ -197,11 +197,17 @@ enum json_kind json_next(struct json_scan *s, struct json_item *out);
 enum json_kind json_skip(struct json_scan *s, struct json_text *raw);
 void json_hold(struct json_scan *s);
 void json_release(struct json_scan *s);
+/* The members of the object, or elements of the array, that was just entered. `take` is given each;
+ * JS_NULL from it: an object or array is still to be passed over; else what reading it ended with.
+ * JS_END when all were taken, else a kind from JS_LOST on. */
+enum json_kind json_each(struct json_scan *s,
+                         enum json_kind (*take)(void *ctx, const struct json_item *it), void *ctx);
 /* After JS_BAD: from the hold on (else from here), goes to the next object of the array that held
- * the one that was being read, and counts it as unread. JS_CUT when there is none. */
+ * the one that was being read, or with `many` to the next line, and counts it as unread. JS_CUT
+ * when there is none. */
 enum json_kind json_recover(struct json_scan *s);
-/* The objects of an array one after the other, whatever is broken in some: each is held in the
- * window while it is read, and read again when the window has to move. */
+/* The objects of an array, or with `many` of the input, one after the other, whatever is broken in
+ * some: each is held in the window while it is read, and read again when the window has to move. */
 struct json_elements {
     struct json_scan *scan; /* has just entered the array */
     /* Reads the members of the object that was just entered, from the start each time it is
@@ -243,7 +249,9 @@ size_t json_decode(const struct json_text *t, char *to, size_t room, struct json
 /* ---- numbers: the usual in line, the rest in json_value.c ---- */
 
 bool json_odd_int(const struct json_item *it, int64_t *out);
-bool json_odd_us_to_ns(const struct json_item *it, int64_t *out);
+/* The number x 10^digits, rounded to the nearest; a string that holds a number counts too. False
+ * when it is none or too large. */
+bool json_scaled(const struct json_item *it, unsigned digits, int64_t *out);
 
 /* False when it is no number, not whole, or too large. */
 static inline bool json_int(const struct json_item *it, int64_t *out)
@@ -255,14 +263,13 @@ static inline bool json_int(const struct json_item *it, int64_t *out)
     return true;
 }
 
-/* Decimal microseconds as nanoseconds, exact; digits beyond are rounded to the nearest. A string
- * that holds a number counts too. False when it is none or too large. */
+/* Decimal microseconds as nanoseconds: json_scaled by three digits. */
 static inline bool json_us_to_ns(const struct json_item *it, int64_t *out)
 {
     const struct json_number *n = &it->number;
     const bool usual = it->kind == JS_NUMBER && n->plain && (n->fraction == 0 || n->fraction == 3);
     if (__builtin_expect(!usual || n->mantissa > INT64_MAX / 1000, 0))
-        return json_odd_us_to_ns(it, out);
+        return json_scaled(it, 3, out);
     const int64_t v = (int64_t)n->mantissa * (n->fraction ? 1 : 1000);
     *out = n->minus ? -v : v;
     return true;

@@ -136,7 +136,32 @@ enum json_kind json_skip(struct json_scan *s, struct json_text *raw)
     }
 }
 
+enum json_kind json_each(struct json_scan *s,
+                         enum json_kind (*take)(void *ctx, const struct json_item *it), void *ctx)
+{
+    for (;;) {
+        struct json_item it;
+        enum json_kind kind = json_next(s, &it);
+        if (kind == JS_END || kind >= JS_LOST)
+            return kind;
+        kind = take(ctx, &it);
+        if (kind == JS_NULL && it.kind <= JS_ARRAY)
+            kind = json_skip(s, NULL);
+        if (kind >= JS_LOST)
+            return kind;
+    }
+}
+
 /* ---- byte by byte, for what is rare ---- */
+
+/* The line that begins here, or after white space; JS_DONE or JS_CUT at the end of the input. */
+static enum json_kind pass_line(struct json_scan *s, enum json_kind then)
+{
+    int c = json_next_byte(s);
+    for (bool any = false; c >= 0 && !(any && c == '\n'); c = json_next_byte(s))
+        any = any || c > ' ';
+    return c < 0 ? json_out_of_bytes(s) : then;
+}
 
 /* A comma before the item belongs to it; the one after it, or the bracket, stays. */
 enum json_kind json_pass_over(struct json_scan *s)
@@ -145,6 +170,8 @@ enum json_kind json_pass_over(struct json_scan *s)
     bool text = false, any = false;
     s->hold = NULL;
     s->last = s->entered = 0;
+    if (s->many && s->depth == 0)
+        return pass_line(s, JS_LOST);
     for (int c = json_next_byte(s); c >= 0; c = json_next_byte(s)) {
         if (text) {
             if (c == '\\')
@@ -175,6 +202,8 @@ enum json_kind json_recover(struct json_scan *s)
     s->hold = NULL;
     s->last = s->entered = 0;
     s->faults.unread++;
+    if (s->many && s->depth == 0)
+        return pass_line(s, JS_END);
     for (int c = json_next_byte(s); c >= 0; c = json_next_byte(s)) {
         if (c == '{' && state == COMMA) {
             s->p--;

@@ -241,23 +241,23 @@ bool json_odd_int(const struct json_item *it, int64_t *out)
     return decimal_of(it->text.p, it->text.len, &d) && decimal_to_int(d, out);
 }
 
-bool json_odd_us_to_ns(const struct json_item *it, int64_t *out)
+bool json_scaled(const struct json_item *it, unsigned digits, int64_t *out)
 {
-    static const uint64_t scale[] = {1000, 100, 10, 1};
     const struct json_number *n = &it->number;
     struct json_decimal d;
     if (it->kind != JS_NUMBER && it->kind != JS_STRING)
         return false;
-    if (it->kind == JS_NUMBER && n->plain && n->fraction <= 3) {
-        uint64_t v;
-        if (__builtin_mul_overflow(n->mantissa, scale[n->fraction], &v) || v > INT64_MAX)
-            return false;
+    if (it->kind == JS_NUMBER && n->plain && n->fraction <= digits) {
+        uint64_t v = n->mantissa;
+        for (unsigned i = n->fraction; i < digits; i++)
+            if (__builtin_mul_overflow(v, 10, &v))
+                return false;
         *out = n->minus ? -(int64_t)v : (int64_t)v;
-        return true;
+        return v <= INT64_MAX;
     }
     if (!decimal_of(it->text.p, it->text.len, &d))
         return false;
-    d.exponent += 3;
+    d.exponent += digits;
     return decimal_to_int(d, out);
 }
 

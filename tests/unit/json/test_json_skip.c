@@ -164,3 +164,40 @@ TEST(what_is_passed_over_does_not_make_the_window_grow)
     json_close(&s);
     buf_free(&b);
 }
+
+struct line_counts {
+    struct json_scan s;
+    unsigned lines;
+};
+
+static enum json_kind take_nothing(void *ctx, const struct json_item *it)
+{
+    (void)ctx;
+    (void)it;
+    return JS_NULL;
+}
+
+static enum json_kind read_line(void *ctx)
+{
+    return json_each(&((struct line_counts *)ctx)->s, take_nothing, NULL);
+}
+
+static void count_line(void *ctx)
+{
+    ((struct line_counts *)ctx)->lines++;
+}
+
+TEST(a_broken_line_costs_only_itself)
+{
+    static const char json[] =
+        "{\"a\": 1}\n{\"a\": \n{\"b\": [{}]}\n{\"c\n{}\n{\"d\": {\"e\": 2}}\n";
+    struct bytes_memory in;
+    struct line_counts c = {0};
+    bytes_memory_init(&in, json, sizeof json - 1, 3);
+    json_open(&c.s, &in.in, &(struct json_options){.many = true});
+    struct json_elements x = {.scan = &c.s, .read = read_line, .tell = count_line, .ctx = &c};
+    CHECK(json_elements(&x) == JS_DONE);
+    CHECK_INT(c.lines, 4);
+    CHECK_INT(c.s.faults.unread, 2);
+    json_close(&c.s);
+}
