@@ -421,15 +421,6 @@ static void smi_open_group(const struct smi *s, struct smi_gpu *g, int64_t perio
     g->open = true;
 }
 
-static void smi_note_times(struct import_result *r, mono_ns at)
-{
-    const bool first = r->count[IMPORTED_READINGS] == 0;
-    if (first || at.ns < r->first.ns)
-        r->first = at;
-    if (first || at.ns > r->last.ns)
-        r->last = at;
-}
-
 static void commit(struct smi *s, struct smi_gpu *g, const double *row, mono_ns at)
 {
     uint64_t kept = 0;
@@ -440,7 +431,7 @@ static void commit(struct smi *s, struct smi_gpu *g, const double *row, mono_ns 
         }
     group_commit(&g->group, s->ask->sink, at);
     if (kept)
-        smi_note_times(s->result, at);
+        import_note_span(s->result, at.ns, at.ns);
     s->result->count[IMPORTED_READINGS] += kept;
 }
 

@@ -35,6 +35,17 @@ struct texts {
 
 /* Never NULL. Good until texts_clear. */
 struct kept_text *texts_keep(struct texts *t, const char *p, size_t len);
+/* A text of the input, decoded; what is cut and what is broken is counted. */
+struct kept_text *import_keep_odd(struct texts *t, const struct json_text *text,
+                                  struct import_result *r, struct json_faults *f);
+static inline struct kept_text *import_keep(struct texts *t, const struct json_text *text,
+                                            struct import_result *r, struct json_faults *f)
+{
+    if (text->escaped || text->high || text->len >= EVENT_NAME_MOST)
+        return import_keep_odd(t, text, r, f);
+    return texts_keep(t, text->p ? text->p : "", text->len);
+}
+
 bool texts_full(const struct texts *t);
 void texts_clear(struct texts *t);
 

@@ -111,7 +111,7 @@ void pids_enter(struct import_pids *p, const char *process)
 
 void pids_put_rank(struct import_pids *p, int64_t rank, mono_ns at)
 {
-    const struct event v = import_rank_event(rank, at);
+    const struct event v = import_fact(EV_RANK, rank, at);
     if (p->spoke)
         sink_pass_events(&p->pass.sink, &p->first, &v, 1);
 }

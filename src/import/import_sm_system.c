@@ -265,15 +265,6 @@ static int64_t sm_sweeps_period_of(const struct sm_sweeps *s)
     return best * NS_PER_MS;
 }
 
-static void sm_sweeps_note_time(struct import_result *r, mono_ns t)
-{
-    const bool first = r->count[IMPORTED_READINGS] == 0;
-    if (first || t.ns < r->first.ns)
-        r->first = t;
-    if (first || t.ns > r->last.ns)
-        r->last = t;
-}
-
 /* A mean over some of the devices would be none of all; one that is alone in its file may be one of
  * several, and needs no mean. */
 static void set_totals(struct sm_sweeps *s, const struct sm_sweep *w)
@@ -305,7 +296,7 @@ static void sm_sweeps_put_first(struct sm_sweeps *s)
         readings += sweep.cells[i] != CELL_MISSING;
     }
     set_totals(s, &sweep);
-    sm_sweeps_note_time(s->result, t);
+    import_note_span(s->result, t.ns, t.ns);
     s->result->count[IMPORTED_READINGS] += readings;
     group_commit(&s->group, s->sink, t);
     s->begun = true;

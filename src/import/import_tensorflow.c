@@ -470,7 +470,7 @@ static void tf_put_rank(struct tf *f, const struct track *t, mono_ns at)
 {
     if (f->ranked || !f->ask->hint.has_rank)
         return;
-    const struct event v = import_rank_event(f->ask->hint.rank, at);
+    const struct event v = import_fact(EV_RANK, f->ask->hint.rank, at);
     f->ranked = true;
     f->result->rank = f->ask->hint.rank;
     tf_put_own(f, t, &v);

@@ -64,14 +64,14 @@ uint32_t import_pid(const struct import_ask *ask)
     return ask->hint.has_rank ? (uint32_t)(ask->hint.rank & INT32_MAX) + 1 : 1;
 }
 
-struct event import_rank_event(int64_t rank, mono_ns at)
+struct event import_fact(enum event_id id, int64_t value, mono_ns at)
 {
     return (struct event){
         .at = at,
         .kind = EVENT_COUNT,
-        .value = rank,
-        .category = event_words[EV_RANK].category,
-        .name = event_words[EV_RANK].name,
+        .value = value,
+        .category = event_words[id].category,
+        .name = event_words[id].name,
     };
 }
 

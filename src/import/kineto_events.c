@@ -287,16 +287,8 @@ static void look_at_name(struct kept_text *t)
 
 static struct kept_text *kineto_put_name_of(struct kineto *k)
 {
-    const struct json_text *t = &k->event.name;
-    struct kept_text *name;
     k->result->count[IMPORTED_NO_NAME] += !(k->event.seen & 1u << (K_NAME - K_PH));
-    if (!t->escaped && !t->high && t->len < EVENT_NAME_MOST) {
-        name = texts_keep(&k->out.texts, t->p ? t->p : "", t->len);
-    } else {
-        k->result->count[IMPORTED_LONG_TEXTS] += t->len >= EVENT_NAME_MOST;
-        const size_t n = json_decode(t, k->text, sizeof k->text, &k->scan.faults);
-        name = texts_keep(&k->out.texts, k->text, strnlen(k->text, n));
-    }
+    struct kept_text *name = import_keep(&k->out.texts, &k->event.name, k->result, &k->scan.faults);
     if (!name->tag)
         look_at_name(name);
     return name;
@@ -350,17 +342,9 @@ static void kineto_find_base(struct kineto *k)
 /* Relative to the base time, which out_base adds. */
 static bool kineto_put_time_of(struct kineto *k, mono_ns *out)
 {
-    if (!k->event.has_ts) {
-        k->result->count[IMPORTED_NO_TIME]++;
-        return false;
-    }
-    if (!k->base_known)
+    if (k->event.has_ts && !k->base_known)
         kineto_find_base(k);
-    if (__builtin_sub_overflow(k->event.ts_ns, k->ask->wall_minus_mono_ns, &out->ns)) {
-        k->result->count[IMPORTED_BAD_TIME]++;
-        return false;
-    }
-    return true;
+    return import_time(k->ask, k->result, k->event.has_ts ? &k->event.ts_ns : NULL, 0, out);
 }
 
 /* ---- kinds of events ---- */
@@ -602,43 +586,13 @@ static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
     ['n'] = kineto_put_async_mark,  ['T'] = kineto_put_async_mark, ['p'] = kineto_put_async_mark,
 };
 
-/* The first n bytes, as a number. */
-static inline uint64_t low_bytes(uint64_t v, uint32_t n)
-{
-    return n < 8 ? v & (((uint64_t)1 << 8 * n) - 1) : v;
-}
-
-/* Its bytes as two numbers, which say all of a text of at most 16. After a text of the window
- * is its pad. */
-static inline void first_16(const struct json_text *t, uint64_t out[2])
-{
-    uint64_t low, high;
-    memcpy(&low, t->p, sizeof low);
-    memcpy(&high, t->p + sizeof low, sizeof high);
-    out[0] = low_bytes(low, t->len);
-    out[1] = t->len > 8 ? low_bytes(high, t->len - 8) : 0;
-}
-
-static unsigned cat_of(struct kineto *k)
-{
-    const struct json_text *t = &k->event.cat;
-    uint64_t text[2];
-    if (t->len == 0 || t->len > 16)
-        return json_key_number(&k->cats, t);
-    first_16(t, text);
-    struct kineto_cat *near = &k->near_cats[(text[0] ^ t->len) % COUNT_OF(k->near_cats)];
-    if (near->text[0] != text[0] || near->text[1] != text[1] || near->len != t->len)
-        *near = (struct kineto_cat){{text[0], text[1]}, t->len, json_key_number(&k->cats, t)};
-    return near->number;
-}
-
 void kineto_put(void *kineto)
 {
     struct kineto *k = kineto;
     const struct kineto_event *v = &k->event;
     if (__builtin_expect(out_held_enough(&k->out), 0))
         ask_base(k);
-    const unsigned cat = cat_of(k);
+    const unsigned cat = json_key_number(&k->cats, &v->cat);
     if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events
                      */
         k->result->count[IMPORTED_PHASES] += v->others;
@@ -663,13 +617,7 @@ void kineto_put(void *kineto)
 
 static void kineto_put_fact(struct kineto *k, enum event_id id, int64_t value)
 {
-    const struct event v = {
-        .at = k->first_host,
-        .kind = EVENT_COUNT,
-        .value = value,
-        .category = event_words[id].category,
-        .name = event_words[id].name,
-    };
+    const struct event v = import_fact(id, value, k->first_host);
     if (k->host_pid && value >= 0)
         out_event(&k->out, k->host_track, &v);
 }

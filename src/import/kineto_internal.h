@@ -69,12 +69,6 @@ struct kineto_async {
     uint32_t lane, depth, track;
 };
 
-/* A category that was looked up. */
-struct kineto_cat {
-    uint64_t text[2];
-    uint32_t len, number;
-};
-
 enum kineto_async_what { ASYNC_BEGIN, ASYNC_END, ASYNC_MARK };
 
 struct kineto {
@@ -83,7 +77,6 @@ struct kineto {
     struct import_out out;
     struct json_scan scan;
     struct json_keys keys, cats;
-    struct kineto_cat near_cats[16];
     bool base_known; /* what times count from: read, looked for, or not needed */
     uint32_t host_pid;
     mono_ns first_host; /* when the process was first heard of */
@@ -99,7 +92,6 @@ struct kineto {
         uint32_t track;
         bool good;
     } near[2];
-    char text[EVENT_NAME_MOST];
 };
 
 /* Reads the members of the object that was just entered into k->event: JS_END, or a kind from

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto_read.c - one event of a trace, out of the scanner into a struct.
- * Compiled a second time for AVX2, by kineto_read_avx2.c. */
+/* kineto_read.c - one event of a trace, out of the scanner into a struct. */
 #include <assert.h>
 #include <string.h>
 
@@ -110,10 +109,6 @@ static void kineto_read_keep_text(struct kineto *k, const char *key, size_t key_
 
 static void keep_item(struct kineto *k, const struct json_item *it)
 {
-    static const struct json_text words[] = {
-        [JS_TRUE] = {"true", 4, false, false},
-        [JS_FALSE] = {"false", 5, false, false},
-    };
     const char *key = it->id ? kept_as[it->id].text : it->key.p;
     const size_t len = it->id ? kept_as[it->id].len : it->key.len;
     if (len == 0 || it->kind == JS_NULL)
@@ -123,8 +118,7 @@ static void keep_item(struct kineto *k, const struct json_item *it)
         keep_short_arg(&k->event, it->id, it->text.p, it->text.len);
         return;
     }
-    kineto_read_keep_text(
-        k, key, len, it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text);
+    kineto_read_keep_text(k, key, len, json_word_text(it));
 }
 
 /* An object or array among the arguments, as it is. */

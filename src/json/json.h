@@ -242,6 +242,16 @@ static inline bool json_text_is(const struct json_text *t, const char *s, size_t
 
 #define json_is(text, literal) json_text_is((text), "" literal, sizeof(literal) - 1)
 
+/* The text of an item that is no object or array, also of true and false. */
+static inline const struct json_text *json_word_text(const struct json_item *it)
+{
+    static const struct json_text words[] = {
+        [JS_TRUE] = {"true", 4, false, false},
+        [JS_FALSE] = {"false", 5, false, false},
+    };
+    return it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text;
+}
+
 /* The text decoded into to[room], NUL after it; returns its length without. What does not fit is
  * cut off between characters. Unknown escapes stay as they are, bytes that are not UTF-8 become
  * U+FFFD; both are counted in `f` (NULL is fine). U+0000 becomes a NUL byte. */
