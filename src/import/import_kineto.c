@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
 #include "base/mem.h"
 #include "import/kineto_internal.h"
 #include "json/json.h"
@@ -36,20 +35,11 @@ void kineto_keys_init(struct json_keys *keys)
 
 /* ---- the file ---- */
 
-static bool has_avx2(void)
-{
-#ifdef __x86_64__
-    return CPU_AVX2 && CPU_BMI && CPU_BMI2 && CPU_POPCNT;
-#else
-    return false;
-#endif
-}
-
 static enum json_kind read_events(struct kineto *k)
 {
     struct json_elements all = {
         .scan = &k->scan,
-        .read = has_avx2() ? kineto_read_avx2 : kineto_read,
+        .read = kineto_read,
         .tell = kineto_put,
         .ctx = k,
     };

@@ -97,7 +97,6 @@ struct kineto {
 /* Reads the members of the object that was just entered into k->event: JS_END, or a kind from
  * JS_LOST on. As json_elements takes it. */
 enum json_kind kineto_read(void *kineto);
-enum json_kind kineto_read_avx2(void *kineto); /* the same where the processor has AVX2 and BMI2 */
 /* Hands k->event over as events of a run. As json_elements takes it. */
 void kineto_put(void *kineto);
 /* Of a device as a whole. */

@@ -7,12 +7,6 @@
 #include "import/kineto_internal.h"
 #include "json/json_members.h"
 
-#ifdef __AVX2__
-#define KINETO_READ kineto_read_avx2
-#else
-#define KINETO_READ kineto_read
-#endif
-
 enum {
     ARG_MOST = 240, /* bytes of one argument */
     SHORT = 32,     /* of a usual one */
@@ -369,7 +363,7 @@ static enum json_kind take_next(struct kineto *k)
     return JS_NULL;
 }
 
-enum json_kind KINETO_READ(void *kineto)
+enum json_kind kineto_read(void *kineto)
 {
     struct kineto *k = kineto;
     enum json_kind kind = JS_NULL;
