@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/nodefile.h"
 #include "base/mem.h"
 #include "convert/interrupted.h"
 #include "convert/run_restore.h"
 #include "import/importer.h"
+#include "run/nodefile.h"
 #include "run/run_names.h"
 #include "store/writer.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/nodefile.h"
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "convert/interrupted.h"
+#include "run/nodefile.h"
 #include "run/run_names.h"
 #include "store/writer.h"
 
