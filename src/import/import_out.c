@@ -370,6 +370,20 @@ void import_json_open(struct import_json *j, const struct import_ask *ask,
     json_open(&j->scan, ask->in, &(struct json_options){.keys = &j->keys});
 }
 
+enum json_kind import_json_object(struct import_json *j,
+                                  enum json_kind (*take)(void *ctx, const struct json_item *it),
+                                  void *ctx)
+{
+    struct json_item it;
+    enum json_kind kind = json_next(&j->scan, &it);
+    if (kind != JS_OBJECT)
+        return kind;
+    do
+        kind = json_each(&j->scan, take, ctx);
+    while (kind == JS_LOST);
+    return kind;
+}
+
 int import_json_close(struct import_json *j, enum json_kind kind, struct err *e)
 {
     const struct err why = *json_error(&j->scan);

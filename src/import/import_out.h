@@ -135,6 +135,10 @@ struct import_json {
 
 void import_json_open(struct import_json *j, const struct import_ask *ask,
                       struct import_result *out, const char *const *keys, size_t n_keys);
+/* The members of the object that the input is (json_each). */
+enum json_kind import_json_object(struct import_json *j,
+                                  enum json_kind (*take)(void *ctx, const struct json_item *it),
+                                  void *ctx);
 /* Puts what waits, adds what the scanner counted to the result, and frees. `kind` is what reading
  * ended with; the error of JS_FAILED is returned. */
 MUST_CHECK int import_json_close(struct import_json *j, enum json_kind kind, struct err *e);

@@ -77,6 +77,7 @@ struct kineto {
     struct import_out out;
     struct json_scan scan;
     struct json_keys keys, cats;
+    bool has_events; /* the list of them was there */
     bool base_known; /* what times count from: read, looked for, or not needed */
     uint32_t host_pid;
     mono_ns first_host; /* when the process was first heard of */
