@@ -17,6 +17,7 @@ struct line_writer {
     const struct export_job *job;
     struct outfile *out;
     struct fields f;
+    struct about_writer about;
     struct arena arena;
     struct tracks tracks;
     struct row_prefixes prefixes;
@@ -29,19 +30,6 @@ typedef int part_fn(struct line_writer *l, struct err *e);
 static bool is_json(const struct line_writer *l)
 {
     return l->f.as == AS_JSON;
-}
-
-static void begin_line(struct line_writer *l, struct jw *j, const char *type)
-{
-    *j = (struct jw){.out = &l->out->buf};
-    jw_object(j, NULL);
-    jw_str(j, "type", type);
-}
-
-static void end_line(struct line_writer *l, struct jw *j)
-{
-    jw_end(j);
-    buf_u8(&l->out->buf, '\n');
 }
 
 /* ---- samples ---- */
@@ -65,10 +53,9 @@ static void sample_rest(struct fields *f, wall_ns t, double v)
 static void series_line(void *to, const struct row_group *g, const struct row_column *c)
 {
     struct line_writer *l = to;
-    struct jw j;
-    begin_line(l, &j, "series");
-    about_series(&j, g, c);
-    end_line(l, &j);
+    about_begin(&l->about, "series");
+    about_series(&l->about.j, g, c);
+    about_end(&l->about);
 }
 
 static void lines_put_prefix(void *to, const struct row_group *g, const struct row_column *c)
@@ -191,14 +178,6 @@ static int lines_put_events(void *to, const struct run_track *t, const struct ru
     return 0;
 }
 
-static void track_line(struct line_writer *l, size_t i)
-{
-    struct jw j;
-    begin_line(l, &j, "track");
-    about_track(&j, &l->tracks, i);
-    end_line(l, &j);
-}
-
 static void event_names(struct fields *f)
 {
     static const struct run_process process = {.node = "", .name = ""};
@@ -211,7 +190,7 @@ static int put_all_events(struct line_writer *l, struct err *e)
 {
     int rc = export_tracks(l->job, &l->arena, &l->tracks, e);
     for (size_t i = 0; rc == 0 && is_json(l) && i < l->tracks.n; i++) {
-        track_line(l, i);
+        about_track(&l->about, &l->tracks, i);
         rc = outfile_pass(l->out, e);
     }
     for (size_t i = 0; rc == 0 && i < l->tracks.n; i++) {
@@ -316,53 +295,19 @@ static void op_names(struct fields *f)
 
 static int lines_put_head(struct line_writer *l, struct err *e)
 {
-    const struct run_info *info = run_get_info(l->job->run);
-    const char *node = l->job->ask.node;
     struct node_clocks clocks;
-    struct jw j;
     TRY(about_clocks(l->job->run, &l->arena, &clocks, e));
-    begin_line(l, &j, "footplate");
-    about_run(&j, info);
-    end_line(l, &j);
-    for (size_t i = 0; i < info->n_nodes; i++) {
-        if (node && strcmp(info->nodes[i].id, node) != 0)
-            continue;
-        begin_line(l, &j, "node");
-        about_node(&j, info, &info->nodes[i], clock_of(&clocks, &info->nodes[i]),
-                   export_is_part(l->job));
-        end_line(l, &j);
-    }
-    return 0;
-}
-
-static int lines_put_remarks(struct line_writer *l, struct err *e)
-{
-    const struct run_info *info = run_get_info(l->job->run);
-    struct run_loss *lost;
-    struct run_mark *said;
-    struct jw j;
-    size_t n_lost, n_said;
-    TRY(run_losses(l->job->run, &l->arena, &lost, &n_lost, e));
-    TRY(run_marks(l->job->run, &l->arena, &said, &n_said, e));
-    for (size_t i = 0; i < n_lost; i++) {
-        if (!loss_is_kept(info, &lost[i]))
-            continue;
-        begin_line(l, &j, "loss");
-        about_loss(&j, &lost[i]);
-        end_line(l, &j);
-    }
-    for (size_t i = 0; i < n_said; i++) {
-        begin_line(l, &j, "mark");
-        about_mark(&j, &said[i]);
-        end_line(l, &j);
-    }
-    return 0;
+    about_begin(&l->about, "footplate");
+    about_run(&l->about.j, run_get_info(l->job->run));
+    about_end(&l->about);
+    about_nodes(&l->about, l->job, &clocks);
+    TRY(about_losses(&l->about, l->job, &l->arena, e));
+    return about_marks(&l->about, l->job, &l->arena, e);
 }
 
 static int lines_put_all(struct line_writer *l, struct err *e)
 {
-    static part_fn *const parts[] = {lines_put_head, lines_put_remarks, lines_put_samples,
-                                     put_all_events};
+    static part_fn *const parts[] = {lines_put_head, lines_put_samples, put_all_events};
     for (size_t i = 0; i < COUNT_OF(parts); i++)
         TRY(parts[i](l, e));
     return 0;
@@ -381,7 +326,10 @@ static const struct {
 
 static int write_lines(const struct export_job *job, enum fields_as as, struct err *e)
 {
-    struct line_writer l = {.job = job, .out = job->out, .f = {.out = &job->out->buf, .as = as}};
+    struct line_writer l = {.job = job,
+                            .out = job->out,
+                            .f = {.out = &job->out->buf, .as = as},
+                            .about = {{.out = &job->out->buf}, .lines = true}};
     if (as == AS_CSV && kinds[job->what].names)
         kinds[job->what].names(&(struct fields){.out = &job->out->buf, .as = AS_NAMES});
     const int rc = kinds[job->what].put(&l, e);

@@ -18,11 +18,6 @@
 
 #define MINUTE_NS ((int64_t)60 * NS_PER_S)
 
-/* system/incremental: one file per node and minute. */
-MUST_CHECK int sagemaker_system(const struct export_job *job, struct err *e);
-/* framework/pevents: files per process, of a minute at most. */
-MUST_CHECK int sagemaker_events(const struct export_job *job, struct err *e);
-
 /* "algo-2": nodes by their place in the run. */
 static unsigned sagemaker_algo(const struct run_info *info, const char *node)
 {
@@ -257,7 +252,7 @@ static int put_minute(const struct export_job *job, const char *node, int64_t at
     return rc;
 }
 
-int sagemaker_system(const struct export_job *job, struct err *e)
+static int sagemaker_system(const struct export_job *job, struct err *e)
 {
     const struct run_info *info = run_get_info(job->run);
     const int64_t from = MAX_OF(info->start.ns, job->ask.from.ns);
@@ -535,7 +530,7 @@ static int put_process(struct pevents *p, const struct tracks *t, size_t first, 
     return rc == 0 ? close_file(p, e) : rc;
 }
 
-int sagemaker_events(const struct export_job *job, struct err *e)
+static int sagemaker_events(const struct export_job *job, struct err *e)
 {
     struct arena a = {0};
     struct tracks t;
