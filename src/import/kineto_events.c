@@ -191,45 +191,27 @@ static struct kineto_async *kineto_async_open_one(struct kineto *k, const struct
     return o;
 }
 
-static void kineto_async_begin(struct kineto *k, const struct kineto_async *like,
-                               const struct event *v)
-{
-    struct kineto_async *o = kineto_async_find(k, like);
-    if (!o)
-        o = kineto_async_open_one(k, like);
-    if (o)
-        o->depth++;
-    out_begin(&k->out, o ? o->track : OUT_NO_TRACK, v);
-}
-
-static void kineto_async_end(struct kineto *k, const struct kineto_async *like,
-                             const struct event *v)
-{
-    struct kineto_async *o = kineto_async_find(k, like);
-    if (!o) {
-        k->result->count[IMPORTED_UNBEGUN]++;
-        return;
-    }
-    out_end(&k->out, o->track, v->at);
-    if (--o->depth == 0)
-        *o = k->async[--k->n_async];
-}
-
-static void mark(struct kineto *k, const struct kineto_async *like, const struct event *v)
-{
-    const struct kineto_async *o = kineto_async_find(k, like);
-    out_event(&k->out, o ? o->track : kineto_async_lane_track(k, like), v);
-}
-
 /* An event that belongs to no thread; `v` is what it becomes. */
-static void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, uint32_t cat,
-                         const struct event *v)
+static void kineto_async(struct kineto *k, const struct event *v)
 {
-    static void (*const take[])(struct kineto *, const struct kineto_async *,
-                                const struct event *) = {
-        [ASYNC_BEGIN] = kineto_async_begin, [ASYNC_END] = kineto_async_end, [ASYNC_MARK] = mark};
-    const struct kineto_async like = {.pid = pid, .cat = cat, .id = k->event.id};
-    take[what](k, &like, v);
+    const struct kineto_async like = {.pid = kineto_pid(&k->event.pid),
+                                      .cat = kineto_text_hash(&k->event.cat),
+                                      .id = k->event.id};
+    struct kineto_async *o = kineto_async_find(k, &like);
+    if (k->how == KINETO_MARK) {
+        out_event(&k->out, o ? o->track : kineto_async_lane_track(k, &like), v);
+    } else if (k->how == KINETO_BEGIN) {
+        o = o ? o : kineto_async_open_one(k, &like);
+        if (o)
+            o->depth++;
+        out_begin(&k->out, o ? o->track : OUT_NO_TRACK, v);
+    } else if (!o) {
+        k->result->count[IMPORTED_UNBEGUN]++;
+    } else {
+        out_end(&k->out, o->track, v->at);
+        if (--o->depth == 0)
+            *o = k->async[--k->n_async];
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -368,15 +350,15 @@ static void kineto_note_host(struct kineto *k, const struct event *v, uint32_t t
     k->near[NEAR_STREAM].good = false;
 }
 
-static void kineto_put_span(struct kineto *k, unsigned cat, bool begins)
+static void kineto_put_span(struct kineto *k)
 {
-    const bool device = cats[cat].where == DEVICE;
+    const bool device = cats[k->cat].where == DEVICE;
     struct event v = {.kind = EVENT_SPAN};
     if (!kineto_put_time_of(k, &v.at))
         return;
     const struct kept_text *name = kineto_put_name_of(k);
     v.name = name->p;
-    v.category = kineto_put_refine(cats[cat].category, name->tag, device);
+    v.category = kineto_put_refine(cats[k->cat].category, name->tag, device);
     v.dur_ns = k->event.dur_ns;
     v.link = k->event.link;
     v.parent = k->event.parent;
@@ -394,26 +376,15 @@ static void kineto_put_span(struct kineto *k, unsigned cat, bool begins)
     const uint32_t track = device ? kineto_device_track(k) : kineto_thread_track(k);
     if (!k->host_pid && !device)
         kineto_note_host(k, &v, track);
-    if (begins)
+    if (k->how == KINETO_BEGIN)
         out_begin(&k->out, track, &v);
     else
         out_event(&k->out, track, &v);
 }
 
-static void kineto_put_whole(struct kineto *k, unsigned cat)
-{
-    kineto_put_span(k, cat, false);
-}
-
-static void kineto_put_begin(struct kineto *k, unsigned cat)
-{
-    kineto_put_span(k, cat, true);
-}
-
-static void kineto_put_end(struct kineto *k, unsigned cat)
+static void kineto_put_end(struct kineto *k)
 {
     mono_ns at;
-    (void)cat;
     if (kineto_put_time_of(k, &at))
         out_end(&k->out, kineto_thread_track(k), at);
 }
@@ -462,9 +433,9 @@ static bool kineto_is_profilers_own(const struct kineto_who *pid)
            (pid->text.len == 0 || json_is(&pid->text, "Traces") || json_is(&pid->text, "Spans"));
 }
 
-static void kineto_put_instant(struct kineto *k, unsigned cat)
+static void kineto_put_instant(struct kineto *k)
 {
-    struct event v = {.kind = EVENT_MARK, .category = cats[cat].category};
+    struct event v = {.kind = EVENT_MARK, .category = cats[k->cat].category};
     if (kineto_is_profilers_own(&k->event.pid)) {
         k->result->count[IMPORTED_MARKERS]++;
         return;
@@ -495,9 +466,9 @@ static bool counters_of_device(const struct kineto_who *pid, int64_t *device)
 }
 
 /* Each number is a series of its own. */
-static void kineto_put_counter(struct kineto *k, unsigned cat)
+static void kineto_put_counter(struct kineto *k)
 {
-    struct event v = {.kind = EVENT_REAL, .category = cats[cat].category};
+    struct event v = {.kind = EVENT_REAL, .category = cats[k->cat].category};
     int64_t device;
     char series[EVENT_NAME_MOST];
     if (!kineto_put_time_of(k, &v.at))
@@ -517,10 +488,10 @@ static void kineto_put_counter(struct kineto *k, unsigned cat)
 }
 
 /* Arrows other than from a launch: a moment at each end, tied by the link. */
-static void kineto_put_flow(struct kineto *k, unsigned cat)
+static void kineto_put_flow(struct kineto *k)
 {
-    struct event v = {.kind = EVENT_MARK, .category = cats[cat].category, .link = k->event.id};
-    if (cats[cat].where == LAUNCH) {
+    struct event v = {.kind = EVENT_MARK, .category = cats[k->cat].category, .link = k->event.id};
+    if (cats[k->cat].where == LAUNCH) {
         k->result->count[IMPORTED_FLOWS]++;
         return;
     }
@@ -531,35 +502,19 @@ static void kineto_put_flow(struct kineto *k, unsigned cat)
     out_event(&k->out, kineto_thread_track(k), &v);
 }
 
-static void kineto_put_async(struct kineto *k, unsigned cat, enum kineto_async_what what)
+static void kineto_put_async(struct kineto *k)
 {
-    struct event v = {.kind = what == ASYNC_MARK ? EVENT_MARK : EVENT_SPAN,
-                      .category = cats[cat].category};
+    struct event v = {.kind = k->how == KINETO_MARK ? EVENT_MARK : EVENT_SPAN,
+                      .category = cats[k->cat].category};
     if (!kineto_put_time_of(k, &v.at))
         return;
     v.name = kineto_put_name_of(k)->p;
     v.args = kineto_put_args_of(k);
-    kineto_async(k, what, kineto_pid(&k->event.pid), kineto_text_hash(&k->event.cat), &v);
+    kineto_async(k, &v);
 }
 
-static void kineto_put_async_begin(struct kineto *k, unsigned cat)
+static void kineto_put_metadata(struct kineto *k)
 {
-    kineto_put_async(k, cat, ASYNC_BEGIN);
-}
-
-static void kineto_put_async_end(struct kineto *k, unsigned cat)
-{
-    kineto_put_async(k, cat, ASYNC_END);
-}
-
-static void kineto_put_async_mark(struct kineto *k, unsigned cat)
-{
-    kineto_put_async(k, cat, ASYNC_MARK);
-}
-
-static void kineto_put_metadata(struct kineto *k, unsigned cat)
-{
-    (void)cat;
     const struct kineto_event *v = &k->event;
     const bool process = json_is(&v->name, "process_name");
     if (!v->arg_name.len || (!process && !json_is(&v->name, "thread_name")))
@@ -577,13 +532,28 @@ static void kineto_put_metadata(struct kineto *k, unsigned cat)
 }
 
 /* By what the format calls the phase of an event. */
-static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
-    ['X'] = kineto_put_whole,       ['B'] = kineto_put_begin,      ['E'] = kineto_put_end,
-    ['i'] = kineto_put_instant,     ['I'] = kineto_put_instant,    ['R'] = kineto_put_instant,
-    ['C'] = kineto_put_counter,     ['s'] = kineto_put_flow,       ['t'] = kineto_put_flow,
-    ['f'] = kineto_put_flow,        ['M'] = kineto_put_metadata,   ['b'] = kineto_put_async_begin,
-    ['S'] = kineto_put_async_begin, ['e'] = kineto_put_async_end,  ['F'] = kineto_put_async_end,
-    ['n'] = kineto_put_async_mark,  ['T'] = kineto_put_async_mark, ['p'] = kineto_put_async_mark,
+static const struct {
+    void (*put)(struct kineto *k);
+    enum kineto_how how;
+} tellers[128] = {
+    ['X'] = {kineto_put_span, KINETO_WHOLE},
+    ['B'] = {kineto_put_span, KINETO_BEGIN},
+    ['E'] = {kineto_put_end, KINETO_END},
+    ['i'] = {kineto_put_instant, KINETO_MARK},
+    ['I'] = {kineto_put_instant, KINETO_MARK},
+    ['R'] = {kineto_put_instant, KINETO_MARK},
+    ['C'] = {kineto_put_counter, KINETO_MARK},
+    ['s'] = {kineto_put_flow, KINETO_MARK},
+    ['t'] = {kineto_put_flow, KINETO_MARK},
+    ['f'] = {kineto_put_flow, KINETO_MARK},
+    ['M'] = {kineto_put_metadata},
+    ['b'] = {kineto_put_async, KINETO_BEGIN},
+    ['S'] = {kineto_put_async, KINETO_BEGIN},
+    ['e'] = {kineto_put_async, KINETO_END},
+    ['F'] = {kineto_put_async, KINETO_END},
+    ['n'] = {kineto_put_async, KINETO_MARK},
+    ['T'] = {kineto_put_async, KINETO_MARK},
+    ['p'] = {kineto_put_async, KINETO_MARK},
 };
 
 void kineto_put(void *kineto)
@@ -592,7 +562,7 @@ void kineto_put(void *kineto)
     const struct kineto_event *v = &k->event;
     if (__builtin_expect(out_held_enough(&k->out), 0))
         ask_base(k);
-    const unsigned cat = json_key_number(&k->cats, &v->cat);
+    k->cat = json_key_number(&k->cats, &v->cat);
     if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events
                      */
         k->result->count[IMPORTED_PHASES] += v->others;
@@ -602,13 +572,13 @@ void kineto_put(void *kineto)
     k->result->count[IMPORTED_DUPLICATES] += v->duplicates;
     k->scan.faults.escapes += v->bad_escapes;
     k->scan.faults.utf8 += v->bad_utf8;
-    if (cats[cat].where == MARKER) {
+    if (cats[k->cat].where == MARKER) {
         k->result->count[IMPORTED_MARKERS]++;
         return;
     }
-    void (*tell)(struct kineto *, unsigned) = tellers[v->ph & 127];
-    if (tell)
-        tell(k, cat);
+    k->how = tellers[v->ph & 127].how;
+    if (tellers[v->ph & 127].put)
+        tellers[v->ph & 127].put(k);
     else
         k->result->count[IMPORTED_PHASES]++;
 }

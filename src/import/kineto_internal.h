@@ -69,7 +69,8 @@ struct kineto_async {
     uint32_t lane, depth, track;
 };
 
-enum kineto_async_what { ASYNC_BEGIN, ASYNC_END, ASYNC_MARK };
+/* What the phase of an event says of its span. */
+enum kineto_how { KINETO_WHOLE, KINETO_BEGIN, KINETO_END, KINETO_MARK };
 
 struct kineto {
     const struct import_ask *ask;
@@ -83,6 +84,8 @@ struct kineto {
     mono_ns first_host; /* when the process was first heard of */
     uint32_t host_track;
     struct kineto_event event;
+    unsigned cat; /* of the event: its number in kineto_cats.def, from 1; 0: another */
+    enum kineto_how how;
     bool in_args; /* of the event that is being read */
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
