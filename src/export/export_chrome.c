@@ -294,11 +294,6 @@ static void open_box(struct chrome *c, struct jw *j, const struct box *x)
     }
 }
 
-static bool chrome_in_window(const struct series_ask *ask, wall_ns begin, int64_t end)
-{
-    return (!ask->from.ns || end > ask->from.ns) && (!ask->to.ns || begin.ns < ask->to.ns);
-}
-
 static int chrome_put_phases(struct chrome *c, struct err *e)
 {
     struct run_phases p;
@@ -315,7 +310,7 @@ static int chrome_put_phases(struct chrome *c, struct err *e)
                                 .tid = tid,
                                 .at = x->start,
                                 .dur_ns = x->end.ns - x->start.ns};
-        if (!chrome_in_window(&c->job->ask, x->start, x->end.ns))
+        if (!export_in_window(c->job, x->start, x->end.ns))
             continue;
         open_box(c, &j, &box);
         jw_end(&j);
@@ -407,7 +402,7 @@ static int chrome_put_steps(struct chrome *c, struct err *e)
             arena_printf(&c->arena, "steps of rank %lld (host)", (long long)ranks[i].rank), 1 + i);
         for (size_t k = 0; rc == 0 && k < ranks[i].n; k++) {
             const struct step *s = &ranks[i].steps[k];
-            if (!chrome_in_window(&c->job->ask, s->start, s->start.ns + s->dur_ns))
+            if (!export_in_window(c->job, s->start, s->start.ns + s->dur_ns))
                 continue;
             chrome_put_step(c, s, tid);
             put_step_parts(c, &ranks[i], s);
@@ -424,7 +419,7 @@ static int export_chrome_put_marks(struct chrome *c, struct err *e)
     size_t n;
     const int rc = run_marks(c->job->run, &c->arena, &v, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (!chrome_in_window(&c->job->ask, v[i].at, v[i].at.ns + 1))
+        if (!export_in_window(c->job, v[i].at, v[i].at.ns + 1))
             continue;
         open_box(c, &j,
                  &(struct box){.ph = "i",

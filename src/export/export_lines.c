@@ -104,6 +104,14 @@ static int lines_put_samples(struct line_writer *l, struct err *e)
 
 /* ---- events ---- */
 
+static void optional_str(struct fields *f, const char *key, const char *v, bool known)
+{
+    if (known)
+        fields_str(f, key, v);
+    else
+        fields_none(f, key);
+}
+
 static void optional_int(struct fields *f, const char *key, int64_t v, bool known)
 {
     if (known)
@@ -150,20 +158,11 @@ static void event_fields(struct fields *f, const struct line_writer *l, const st
     fields_int(f, "time_ns", x->at.ns);
     optional_int(f, "duration_ns", v->dur_ns, lasts || v->dur_ns);
     value_field(f, v);
-    if (v->kind == EVENT_STEP)
-        fields_str(f, "mode", event_mode_names[v->mode]);
-    else
-        fields_none(f, "mode");
-    if (v->end != END_KNOWN)
-        fields_str(f, "end", event_end_names[v->end]);
-    else
-        fields_none(f, "end");
+    optional_str(f, "mode", event_mode_names[v->mode], v->kind == EVENT_STEP);
+    optional_str(f, "end", event_end_names[v->end], v->end != END_KNOWN);
     optional_int(f, "link", (int64_t)v->link, v->link != 0);
     optional_int(f, "parent", (int64_t)v->parent, v->parent != 0);
-    if (v->args)
-        fields_str(f, "args", v->args);
-    else
-        fields_none(f, "args");
+    optional_str(f, "args", v->args, v->args != NULL);
     fields_end(f);
 }
 
@@ -207,14 +206,6 @@ static const char step_columns[] =
     "node,rank,mode,step,start_ns,duration_s,iteration_s,between_s,between_sync_s,warmup,"
     "disturbed,cut,batch=samples,events";
 
-static bool step_wanted(const struct series_ask *ask, const struct rank_steps *rank,
-                        const struct step *s)
-{
-    return (!ask->node || strcmp(ask->node, rank->node) == 0) &&
-           (!ask->from.ns || s->start.ns + s->dur_ns > ask->from.ns) &&
-           (!ask->to.ns || s->start.ns < ask->to.ns);
-}
-
 /* A row as CSV or as a JSON line. */
 static int put_table_row(struct line_writer *l, const char *type, const void *row, struct err *e)
 {
@@ -228,16 +219,18 @@ static int put_table_row(struct line_writer *l, const char *type, const void *ro
 static int lines_put_rank(struct line_writer *l, const struct rank_steps *rank,
                           const struct run_loss *lost, size_t n_lost, struct err *e)
 {
+    const char *node = l->job->ask.node;
     unsigned unseen[MODE_N];
-    int rc = 0;
+    if (node && strcmp(node, rank->node) != 0)
+        return 0;
     for (enum event_mode m = 0; m < MODE_N; m++)
         unseen[m] = steps_unseen(rank, m, lost, n_lost);
-    for (size_t k = 0; rc == 0 && k < rank->n; k++) {
+    for (size_t k = 0; k < rank->n; k++) {
         const struct steps_item x = {rank, &rank->steps[k], unseen[rank->steps[k].mode]};
-        if (step_wanted(&l->job->ask, rank, x.step))
-            rc = put_table_row(l, "step", &x, e);
+        if (export_in_window(l->job, x.step->start, x.step->start.ns + x.step->dur_ns))
+            TRY(put_table_row(l, "step", &x, e));
     }
-    return rc;
+    return 0;
 }
 
 static int lines_put_steps(struct line_writer *l, struct err *e)
@@ -278,12 +271,12 @@ static int lines_put_ops(struct line_writer *l, struct err *e)
 {
     struct op_row *v;
     size_t n;
-    int rc = ops_read(l->job->run, &(struct ops_ask){.by = OPS_BY_NAME}, &l->arena, &v, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    TRY(ops_read(l->job->run, &(struct ops_ask){.by = OPS_BY_NAME}, &l->arena, &v, &n, e));
+    for (size_t i = 0; i < n; i++) {
         op_fields(&l->f, &v[i]);
-        rc = outfile_pass(l->out, e);
+        TRY(outfile_pass(l->out, e));
     }
-    return rc;
+    return 0;
 }
 
 static void op_names(struct fields *f)

@@ -479,18 +479,12 @@ static int pevents_put(void *to, const struct run_track *t, const struct run_eve
     return 0;
 }
 
-static bool pevents_in_window(const struct series_ask *ask, const struct step *s)
-{
-    return (!ask->from.ns || s->start.ns + s->dur_ns > ask->from.ns) &&
-           (!ask->to.ns || s->start.ns < ask->to.ns);
-}
-
 static int pevents_put_steps(struct pevents *p, struct err *e)
 {
     for (size_t i = 0; p->steps && i < p->steps->n; i++) {
         const struct step *s = &p->steps->steps[i];
         const char *lane = mode_lanes[s->mode];
-        if (pevents_in_window(&p->job->ask, s))
+        if (export_in_window(p->job, s->start, s->start.ns + s->dur_ns))
             TRY(pevents_put_span(
                 p, &(struct span){lane, lane, s->start, s->dur_ns, s->number, 0, s}, e));
     }

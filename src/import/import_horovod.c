@@ -87,18 +87,6 @@ static const char *hvd_args_of(struct hvd *h)
 
 /* ---- events ---- */
 
-/* "4": rank 4 has the tensor ready. */
-static bool hvd_rank_in(const struct json_text *t, int64_t *rank)
-{
-    *rank = 0;
-    for (uint32_t i = 0; i < t->len; i++) {
-        if (t->p[i] < '0' || t->p[i] > '9')
-            return false;
-        *rank = *rank * 10 + (t->p[i] - '0');
-    }
-    return t->len > 0 && t->len < 10;
-}
-
 static void hvd_put_mark(struct hvd *h, const char *name, int64_t value)
 {
     struct event v = {.kind = EVENT_MARK, .category = CAT_COMM, .value = value};
@@ -129,8 +117,9 @@ static void hvd_put_span(struct hvd *h, bool begins)
 /* Complete events are ticks of ranks; some writers gave them a duration that is none. */
 static void hvd_put_complete(struct hvd *h)
 {
-    int64_t rank;
-    if (!hvd_rank_in(&h->t.event.name, &rank)) {
+    const struct json_text *name = &h->t.event.name;
+    int64_t rank; /* "4": rank 4 has the tensor ready */
+    if (name->len >= 10 || !import_digits(name->p, name->len, &rank)) {
         hvd_put_span(h, false);
         return;
     }

@@ -156,11 +156,7 @@ static const char *arg_of(const char *args, const char *key)
 
 static bool tf_number_at(const char *text, int64_t *out)
 {
-    char *end;
-    if (!text || !isdigit((unsigned char)*text) || strcspn(text, "\n") > 18)
-        return false;
-    *out = strtoll(text, &end, 10);
-    return *end == '\0' || *end == '\n';
+    return text && import_digits(text, strcspn(text, "\n"), out);
 }
 
 /* ---- steps ---- */

@@ -64,6 +64,17 @@ uint32_t import_pid(const struct import_ask *ask)
     return ask->hint.has_rank ? (uint32_t)(ask->hint.rank & INT32_MAX) + 1 : 1;
 }
 
+bool import_digits(const char *p, size_t n, int64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9' || i == 18)
+            return false;
+        *out = *out * 10 + (p[i] - '0');
+    }
+    return n > 0;
+}
+
 struct event import_fact(enum event_id id, int64_t value, mono_ns at)
 {
     return (struct event){

@@ -249,15 +249,7 @@ void kineto_cats_init(struct json_keys *keys)
 static bool step_number(const char *name, int64_t *out)
 {
     const char *digits = name_of_step(name);
-    *out = 0;
-    if (digits == name || !*digits || strlen(digits) > 18)
-        return false;
-    for (const char *p = digits; *p; p++) {
-        if (*p < '0' || *p > '9')
-            return false;
-        *out = *out * 10 + (*p - '0');
-    }
-    return true;
+    return digits != name && import_digits(digits, strlen(digits), out);
 }
 
 static void look_at_name(struct kept_text *t)

@@ -230,16 +230,7 @@ static bool number_in_text(const struct json_text *t, int64_t *out)
 {
     static const char prefix[] = "stream ";
     const uint32_t skip = t->len > 7 && memcmp(t->p, prefix, 7) == 0 ? 7 : 0;
-    int64_t v = 0;
-    if (t->len == skip || t->len - skip > 18)
-        return false;
-    for (uint32_t i = skip; i < t->len; i++) {
-        if (t->p[i] < '0' || t->p[i] > '9')
-            return false;
-        v = v * 10 + (t->p[i] - '0');
-    }
-    *out = v;
-    return true;
+    return import_digits(t->p + skip, t->len - skip, out);
 }
 
 JSON_INLINE void take_who(struct kineto_who *w, const struct json_item *it)

@@ -136,16 +136,6 @@ static inline const struct json_gap *json_gap_at(const struct json_keys *k, unsi
 
 /* ---- state ---- */
 
-static inline void json_hold_here(struct json_scan *s)
-{
-    assert(s->p >= s->window && s->p <= s->end);
-    s->hold = s->p;
-    s->hold_depth = s->depth;
-    s->hold_some = s->some;
-    s->hold_in_object = s->in_object;
-    s->noted = false;
-}
-
 static inline void json_push(struct json_scan *s, bool object)
 {
     assert(s->depth < JSON_DEPTH_MOST);

@@ -6,36 +6,10 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "json/json_internal.h"
 
-/* ---- UTF-8 ---- */
-
-/* Length of the character at p, or 0 when it is none. */
-static unsigned utf8_length(const uint8_t *p, size_t n)
-{
-    static const struct {
-        uint8_t mask, lead, length;
-        uint32_t least;
-    } forms[] = {{0x80, 0x00, 1, 0},
-                 {0xe0, 0xc0, 2, 0x80},
-                 {0xf0, 0xe0, 3, 0x800},
-                 {0xf8, 0xf0, 4, 0x10000}};
-    for (size_t f = 0; f < COUNT_OF(forms); f++) {
-        if ((p[0] & forms[f].mask) != forms[f].lead)
-            continue;
-        if (forms[f].length > n)
-            return 0;
-        uint32_t c = p[0] & (uint8_t)~forms[f].mask;
-        for (unsigned i = 1; i < forms[f].length; i++) {
-            if ((p[i] & 0xc0) != 0x80)
-                return 0;
-            c = c << 6 | (p[i] & 0x3f);
-        }
-        const bool fine = c >= forms[f].least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
-        return fine ? forms[f].length : 0;
-    }
-    return 0;
-}
+/* ---- characters ---- */
 
 static unsigned utf8_put(char *to, uint32_t c)
 {
@@ -116,11 +90,12 @@ static size_t value_decode_one(const uint8_t *p, size_t n, char *to, unsigned *m
         *made = utf8_put(to, k ? c : '\\');
         return 1 + k;
     }
-    const unsigned k = utf8_length(p, n);
+    size_t k = utf8_len(p); /* a byte that is none of a character follows every text */
+    k = k <= n ? k : 0;
     f->utf8 += k == 0;
     if (k)
         memcpy(to, p, k);
-    *made = k ? k : utf8_put(to, c);
+    *made = k ? (unsigned)k : utf8_put(to, c);
     return k ? k : 1;
 }
 

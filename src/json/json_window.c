@@ -74,7 +74,12 @@ static void window_take_back_faults(struct json_scan *s)
 
 void json_hold(struct json_scan *s)
 {
-    json_hold_here(s);
+    assert(s->p >= s->window && s->p <= s->end);
+    s->hold = s->p;
+    s->hold_depth = s->depth;
+    s->hold_some = s->some;
+    s->hold_in_object = s->in_object;
+    s->noted = false;
 }
 
 void json_release(struct json_scan *s)

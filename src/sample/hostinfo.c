@@ -15,13 +15,20 @@
 #include "sample/source.h"
 #include "sample/textscan.h"
 
+static size_t hostinfo_peek(char *text, size_t size, const char *folder, const char *file)
+{
+    char path[PATH_LEN];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    const long n = file_peek(path, text, size);
+    return n > 0 ? (size_t)n : 0;
+}
+
 /* The first line of a file, empty when there is none. */
 static void hostinfo_line(char *out, size_t size, const char *folder, const char *file)
 {
-    char path[PATH_LEN], text[HOST_TEXT];
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    const long n = file_peek(path, text, sizeof text);
-    const char *end = n > 0 ? memchr(text, '\n', (size_t)n) : text;
+    char text[HOST_TEXT];
+    const size_t n = hostinfo_peek(text, sizeof text, folder, file);
+    const char *end = memchr(text, '\n', n);
     end = end ? end : text + n;
     while (end > text && end[-1] == ' ')
         end--;
@@ -53,19 +60,14 @@ void hostinfo_read(struct hostinfo *out, const char *proc, const char *sys)
     hostinfo_line(out->boot_id, sizeof out->boot_id, proc, "sys/kernel/random/boot_id");
     hostinfo_line(out->dmi_vendor, sizeof out->dmi_vendor, sys, "class/dmi/id/sys_vendor");
     hostinfo_line(out->dmi_product, sizeof out->dmi_product, sys, "class/dmi/id/product_name");
-    char path[PATH_LEN], *text = xmalloc(TEXT_SIZE);
+    char *text = xmalloc(TEXT_SIZE);
     struct meminfo m;
-    snprintf(path, sizeof path, "%s/cpuinfo", proc);
-    long n = file_peek(path, text, TEXT_SIZE);
-    if (n > 0)
-        procfs_cpu_model(text, (size_t)n, out->cpu_model, sizeof out->cpu_model);
-    snprintf(path, sizeof path, "%s/stat", proc);
-    n = file_peek(path, text, TEXT_SIZE);
-    if (n > 0)
-        read_cores(out, text, (size_t)n);
-    snprintf(path, sizeof path, "%s/meminfo", proc);
-    n = file_peek(path, text, TEXT_SIZE);
-    if (n > 0 && procfs_meminfo(text, (size_t)n, &m))
+    size_t n = hostinfo_peek(text, TEXT_SIZE, proc, "cpuinfo");
+    procfs_cpu_model(text, n, out->cpu_model, sizeof out->cpu_model);
+    n = hostinfo_peek(text, TEXT_SIZE, proc, "stat");
+    read_cores(out, text, n);
+    n = hostinfo_peek(text, TEXT_SIZE, proc, "meminfo");
+    if (procfs_meminfo(text, n, &m))
         out->memory_bytes = m.kb[MEM_TOTAL] * 1024;
     free(text);
 }
