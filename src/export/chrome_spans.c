@@ -116,20 +116,6 @@ static size_t flows_find(struct flows *f, uint64_t link)
     return f->near = (size_t)(at - f->v);
 }
 
-/* whether to write the begin of an arrow */
-static bool flows_begin(struct flows *f, uint64_t link)
-{
-    const size_t i = flows_find(f, link);
-    if (i == f->n || f->begun[i])
-        return false;
-    return f->begun[i] = true;
-}
-
-static bool flows_has(struct flows *f, uint64_t link)
-{
-    return flows_find(f, link) < f->n;
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Events */
 
@@ -321,12 +307,13 @@ static void put_flows(struct spans *s, int64_t tid, const struct run_event *x)
 {
     struct flows *f = &s->c->flows;
     const bool device = s->c->tracks.v[s->track].track.kind == TRACK_DEVICE;
-    if (!x->event.link || !f->n)
+    if (!x->event.link || !f->n || (!device && x->event.category != CAT_RUNTIME))
         return;
-    if (device && flows_has(f, x->event.link))
-        put_flow(s, "f", tid, x);
-    else if (!device && x->event.category == CAT_RUNTIME && flows_begin(f, x->event.link))
-        put_flow(s, "s", tid, x);
+    const size_t i = flows_find(f, x->event.link);
+    if (i == f->n || (!device && f->begun[i]))
+        return;
+    put_flow(s, device ? "f" : "s", tid, x);
+    f->begun[i] = f->begun[i] || !device;
 }
 
 static void chrome_put_span(struct spans *s, const struct run_event *x)

@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "import/import_out.h"
 #include "import/importer.h"
 #include "json/json.h"
 #include "record/group.h"
@@ -25,27 +26,19 @@ enum { SWEEPS_OPEN = 4, SM_SERIES_MOST = 4096 };
 #define SWEEP_NS (20 * NS_PER_MS)
 
 enum sm_key { SM_NONE, SM_TYPE, SM_NAME, SM_DIMENSION, SM_NODE, SM_VALUE, SM_TIME };
-enum { SM_TEXTS = SM_NODE + 1, SM_TEXT_MOST = 128, SM_PAD = 16 };
+enum { SM_TEXTS = SM_NODE + 1, SM_TEXT_MOST = 128 };
 
 static const char *const sm_keys[] = {"Type", "Name", "Dimension", "NodeId", "Value", "Timestamp"};
 
-/* SM_PAD bytes may be read after its end. */
-struct sm_text {
-    const char *p;
-    uint32_t len;
-};
-
 struct sm_line {
-    struct sm_text text[SM_TEXTS]; /* by enum sm_key; len 0: not there */
+    struct json_text text[SM_TEXTS]; /* by enum sm_key; len 0: not there */
     bool has_value, has_time;
     double value;
     int64_t time_ns;
-    char room[SM_TEXTS][SM_TEXT_MOST + SM_PAD]; /* of texts that have to be decoded */
+    char room[SM_TEXTS][SM_TEXT_MOST + 1]; /* of texts that have to be decoded */
 };
 
 struct sm_series {
-    struct sm_text text[SM_NODE]; /* its own copies: type, name, dimension */
-    uint64_t hash;
     slot_id slot; /* SLOT_NONE: no metric of ours */
     double scale; /* what the value is multiplied by to be a cell */
     double most;  /* the largest cell */
@@ -77,7 +70,7 @@ struct sm_sweeps {
 
     struct sm_series *series;
     uint32_t n_series, cap_series;
-    struct hash_index index; /* of the series */
+    struct texts names; /* type, name and dimension of a series; the number is 1 + its index */
 
     struct sm_total totals[SM_TOTALS];
     uint32_t n_totals;
@@ -117,9 +110,9 @@ static bool has_mean(enum metric_id m)
     return false;
 }
 
-static bool sm_sweeps_text_is(const struct sm_text *t, const char *s)
+static bool sm_sweeps_text_is(const struct json_text *t, const char *s)
 {
-    return strlen(s) == t->len && memcmp(s, t->p, t->len) == 0;
+    return json_text_is(t, s, strlen(s));
 }
 
 static int sm_sweeps_find_known(const struct sm_line *l)
@@ -137,8 +130,8 @@ static int sm_sweeps_find_known(const struct sm_line *l)
 static void sm_sweeps_entity_of(char out[ENTITY_LEN], const struct sm_line *l,
                                 enum entity_from from)
 {
-    const struct sm_text total = {ENTITY_TOTAL, sizeof ENTITY_TOTAL - 1};
-    const struct sm_text *t = from == FROM_NAME ? &l->text[SM_NAME] : &total;
+    const struct json_text total = {.p = ENTITY_TOTAL, .len = sizeof ENTITY_TOTAL - 1};
+    const struct json_text *t = from == FROM_NAME ? &l->text[SM_NAME] : &total;
     if (from == FROM_DIMENSION && l->text[SM_DIMENSION].len)
         t = &l->text[SM_DIMENSION];
     const size_t n = MIN_OF(t->len, (size_t)ENTITY_LEN - 1);
@@ -147,58 +140,6 @@ static void sm_sweeps_entity_of(char out[ENTITY_LEN], const struct sm_line *l,
 }
 
 /* ---- series ---- */
-
-static inline uint64_t ends_of(const struct sm_text *t)
-{
-    uint64_t head, tail = 0;
-    memcpy(&head, t->p, sizeof head);
-    if (t->len < 8)
-        head = t->len ? head << (64 - 8 * t->len) : 0;
-    else
-        memcpy(&tail, t->p + t->len - 8, sizeof tail);
-    return (head ^ (tail << 7 | tail >> 57)) + t->len;
-}
-
-static inline uint64_t sm_sweeps_hash_of(const struct sm_line *l)
-{
-    uint64_t h = 0;
-    for (unsigned i = SM_TYPE; i <= SM_DIMENSION; i++)
-        h = (h ^ h >> 32 ^ ends_of(&l->text[i])) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
-}
-
-static inline bool same(const struct sm_text *a, const struct sm_text *b)
-{
-    return a->len == b->len && memcmp(a->p, b->p, a->len) == 0;
-}
-
-struct sm_series_key {
-    const struct sm_sweeps *sweeps;
-    const struct sm_line *line;
-    uint64_t hash;
-};
-
-static inline bool sm_series_same(const void *ctx, uint32_t i)
-{
-    const struct sm_series_key *key = ctx;
-    const struct sm_series *x = &key->sweeps->series[i];
-    bool alike = x->hash == key->hash;
-    for (unsigned k = SM_TYPE; k <= SM_DIMENSION; k++)
-        alike = alike && same(&x->text[k], &key->line->text[k]);
-    return alike;
-}
-
-static uint64_t sm_series_hash(const void *ctx, uint32_t i)
-{
-    return ((const struct sm_sweeps *)ctx)->series[i].hash;
-}
-
-static struct sm_text text_copy(const struct sm_text *t)
-{
-    char *p = xcalloc(1, t->len + (size_t)SM_PAD);
-    memcpy(p, t->p, t->len);
-    return (struct sm_text){p, t->len};
-}
 
 static unsigned sm_sweeps_total_of(struct sm_sweeps *s, enum metric_id metric, double step)
 {
@@ -234,17 +175,21 @@ static void add_slot(struct sm_sweeps *s, struct sm_series *x, const struct sm_l
 /* NULL: there are too many. */
 static struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct sm_line *l)
 {
-    const struct sm_series_key key = {s, l, sm_sweeps_hash_of(l)};
-    uint32_t *slot = hash_slot(&s->index, key.hash, sm_series_same, &key);
-    if (*slot)
-        return &s->series[*slot - 1];
-    if (s->n_series == SM_SERIES_MOST)
+    char key[SM_TEXTS * (SM_TEXT_MOST + 1)];
+    size_t n = 0;
+    for (unsigned k = SM_TYPE; k <= SM_DIMENSION; k++) {
+        memcpy(key + n, l->text[k].p, l->text[k].len);
+        n += l->text[k].len;
+        key[n++] = '\0';
+    }
+    struct kept_text *t = texts_full(&s->names) ? NULL : texts_keep(&s->names, key, n);
+    if (t && t->number)
+        return &s->series[t->number - 1];
+    if (!t || s->n_series == SM_SERIES_MOST)
         return NULL;
     struct sm_series *x = VEC_ADD(s->series, s->n_series, s->cap_series);
-    *x = (struct sm_series){.hash = key.hash};
-    for (unsigned k = SM_TYPE; k <= SM_DIMENSION; k++)
-        x->text[k] = text_copy(&l->text[k]);
-    hash_put(&s->index, slot, s->n_series, sm_series_hash, s);
+    *x = (struct sm_series){0};
+    t->number = s->n_series;
     add_slot(s, x, l);
     return x;
 }
@@ -399,13 +344,10 @@ static void sm_sweeps_close(struct sm_sweeps *s)
 {
     while (s->n_open)
         sm_sweeps_put_first(s);
-    for (uint32_t i = 0; i < s->n_series; i++)
-        for (unsigned k = SM_TYPE; k <= SM_DIMENSION; k++)
-            free((void *)(uintptr_t)s->series[i].text[k].p);
     for (uint32_t i = 0; i < SWEEPS_OPEN; i++)
         free(s->open[i].cells);
     free(s->series);
-    hash_free(&s->index);
+    texts_clear(&s->names);
     group_close(&s->group);
 }
 
@@ -431,7 +373,7 @@ struct sm_reader {
 
 /* ---- nodes ---- */
 
-static bool is_node(const struct sm_node *d, const struct sm_text *name)
+static bool is_node(const struct sm_node *d, const struct json_text *name)
 {
     return strncmp(d->name, name->p, name->len) == 0 && d->name[name->len] == '\0';
 }
@@ -444,7 +386,7 @@ static struct sink *sm_system_sink_of(const struct sm_reader *r, const char *nam
     return ask->sink_of_node(ask->ctx, name);
 }
 
-static struct sm_node *sm_system_add_node(struct sm_reader *r, const struct sm_text *name)
+static struct sm_node *sm_system_add_node(struct sm_reader *r, const struct json_text *name)
 {
     char text[IMPORT_NAME_LEN] = "";
     memcpy(text, name->p, name->len);
@@ -460,12 +402,13 @@ static struct sm_node *sm_system_add_node(struct sm_reader *r, const struct sm_t
 }
 
 /* A line that names no machine is of its file's own. */
-static struct sm_node *sm_system_find_node(struct sm_reader *r, const struct sm_text *name)
+static struct sm_node *sm_system_find_node(struct sm_reader *r, const struct json_text *name)
 {
     const char *own = r->ask->hint.node;
-    const struct sm_text cut =
-        name->len ? (struct sm_text){name->p, MIN_OF(name->len, (uint32_t)IMPORT_NAME_LEN - 1)}
-                  : (struct sm_text){own, (uint32_t)strlen(own)};
+    struct json_text cut = {.p = own, .len = (uint32_t)strlen(own)};
+    if (name->len)
+        cut = (struct json_text){.p = name->p,
+                                 .len = MIN_OF(name->len, (uint32_t)IMPORT_NAME_LEN - 1)};
     if (r->n_nodes && is_node(r->nodes[r->now], &cut))
         return r->nodes[r->now];
     for (uint32_t i = 0; i < r->n_nodes; i++)
@@ -493,14 +436,12 @@ static void sm_system_take_line(void *ctx)
 
 static void sm_keep_text(struct sm_reader *r, const struct json_item *it)
 {
-    struct sm_text *to = &r->line.text[it->id];
     char *room = r->line.room[it->id];
-    *to = (struct sm_text){it->text.p, it->text.len};
+    r->line.text[it->id] = it->text;
     if (!it->text.escaped && !it->text.high && it->text.len <= SM_TEXT_MOST)
         return;
-    memset(room, 0, sizeof r->line.room[0]);
-    json_decode(&it->text, room, SM_TEXT_MOST + 1, &r->scan.faults);
-    *to = (struct sm_text){room, (uint32_t)strlen(room)};
+    json_decode(&it->text, room, sizeof r->line.room[0], &r->scan.faults);
+    r->line.text[it->id] = (struct json_text){.p = room, .len = (uint32_t)strlen(room)};
 }
 
 static enum json_kind sm_take_member(void *ctx, const struct json_item *it)
@@ -518,10 +459,9 @@ static enum json_kind sm_take_member(void *ctx, const struct json_item *it)
 
 static enum json_kind sm_read_line(void *ctx)
 {
-    static const char nothing[SM_PAD];
     struct sm_reader *r = ctx;
     for (unsigned i = 0; i < SM_TEXTS; i++)
-        r->line.text[i] = (struct sm_text){nothing, 0};
+        r->line.text[i] = (struct json_text){.p = ""};
     r->line.has_value = r->line.has_time = false;
     return json_each(&r->scan, sm_take_member, r);
 }
