@@ -394,22 +394,22 @@ static int chrome_put_steps(struct chrome *c, struct err *e)
 {
     struct rank_steps *ranks;
     size_t n;
-    int rc = steps_read(c->job->run, &c->arena, &ranks, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    TRY(steps_read(c->job->run, &c->arena, &ranks, &n, e));
+    for (size_t i = 0; i < n; i++) {
         const int64_t tid = chrome_derived_tid(c, 1 + i);
         chrome_name_thread(
             c, CHROME_RUN_PID, tid,
             arena_printf(&c->arena, "steps of rank %lld (host)", (long long)ranks[i].rank), 1 + i);
-        for (size_t k = 0; rc == 0 && k < ranks[i].n; k++) {
+        for (size_t k = 0; k < ranks[i].n; k++) {
             const struct step *s = &ranks[i].steps[k];
             if (!export_in_window(c->job, s->start, s->start.ns + s->dur_ns))
                 continue;
             chrome_put_step(c, s, tid);
             put_step_parts(c, &ranks[i], s);
-            rc = outfile_pass(c->job->out, e);
+            TRY(outfile_pass(c->job->out, e));
         }
     }
-    return rc;
+    return 0;
 }
 
 static int export_chrome_put_marks(struct chrome *c, struct err *e)
@@ -417,8 +417,8 @@ static int export_chrome_put_marks(struct chrome *c, struct err *e)
     struct run_mark *v;
     struct jw j;
     size_t n;
-    const int rc = run_marks(c->job->run, &c->arena, &v, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    TRY(run_marks(c->job->run, &c->arena, &v, &n, e));
+    for (size_t i = 0; i < n; i++) {
         if (!export_in_window(c->job, v[i].at, v[i].at.ns + 1))
             continue;
         open_box(c, &j,
@@ -435,7 +435,7 @@ static int export_chrome_put_marks(struct chrome *c, struct err *e)
         jw_end(&j);
         jw_end(&j);
     }
-    return rc;
+    return 0;
 }
 
 /* ---- the trace ---- */

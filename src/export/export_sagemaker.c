@@ -44,12 +44,10 @@ static int sagemaker_file(const struct export_job *job, const char *path, const 
                           struct err *e)
 {
     char full[PATH_LEN];
-    int rc = path_join(full, e, "%s/%s", job->folder, path);
-    if (rc != 0)
-        return rc;
+    TRY(path_join(full, e, "%s/%s", job->folder, path));
     char *slash = strrchr(full, '/');
     *slash = '\0';
-    rc = dir_make(full, e);
+    const int rc = dir_make(full, e);
     *slash = '/';
     return rc != 0 ? rc : file_replace(full, b->p, b->len, e);
 }
@@ -257,19 +255,18 @@ static int sagemaker_system(const struct export_job *job, struct err *e)
     const struct run_info *info = run_get_info(job->run);
     const int64_t from = MAX_OF(info->start.ns, job->ask.from.ns);
     const int64_t to = job->ask.to.ns ? MIN_OF(info->end.ns, job->ask.to.ns) : info->end.ns;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < info->n_nodes; i++) {
+    for (size_t i = 0; i < info->n_nodes; i++) {
         const char *node = info->nodes[i].id;
         if ((i > 0 && strcmp(info->nodes[i - 1].id, node) == 0) ||
             (job->ask.node && strcmp(job->ask.node, node) != 0))
             continue;
-        for (int64_t at = from / MINUTE_NS * MINUTE_NS; rc == 0 && at <= to; at += MINUTE_NS) {
+        for (int64_t at = from / MINUTE_NS * MINUTE_NS; at <= to; at += MINUTE_NS) {
             export_progress(job, (size_t)((at - from) / MINUTE_NS),
                             (size_t)((to - from) / MINUTE_NS));
-            rc = put_minute(job, node, at, e);
+            TRY(put_minute(job, node, at, e));
         }
     }
-    return rc;
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -518,10 +515,10 @@ static int put_process(struct pevents *p, const struct tracks *t, size_t first, 
     p->base_us = p->process->first.ns / NS_PER_US;
     p->end_us = 0;
     name_worker(p, run_get_info(p->job->run));
-    int rc = pevents_put_steps(p, e);
-    for (size_t i = first; rc == 0 && i < t->n && t->v[i].process == p->process; i++)
-        rc = export_events(p->job, &t->v[i], pevents_put, p, e);
-    return rc == 0 ? close_file(p, e) : rc;
+    TRY(pevents_put_steps(p, e));
+    for (size_t i = first; i < t->n && t->v[i].process == p->process; i++)
+        TRY(export_events(p->job, &t->v[i], pevents_put, p, e));
+    return close_file(p, e);
 }
 
 static int sagemaker_events(const struct export_job *job, struct err *e)

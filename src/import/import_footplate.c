@@ -314,8 +314,7 @@ static enum json_kind fp_read_all(struct footplate *f)
 static int fp_judge(const struct footplate *f, enum json_kind kind, struct err *e)
 {
     const struct err *why = json_error(&f->scan);
-    if (kind == JS_FAILED)
-        return err_set(e, why->code, "%s", why->msg);
+    TRY(json_failed(&f->scan, kind, e));
     if (!f->ours)
         return err_set(e, ERR_FORMAT, "not a Footplate export%s%s", *why->msg ? ": " : "",
                        why->msg);

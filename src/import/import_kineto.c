@@ -89,8 +89,7 @@ static enum json_kind kineto_read_top(struct kineto *k)
 static int kineto_judge(const struct kineto *k, enum json_kind kind, struct err *e)
 {
     const struct err *why = json_error(&k->scan);
-    if (kind == JS_FAILED)
-        return err_set(e, why->code, "%s", why->msg);
+    TRY(json_failed(&k->scan, kind, e));
     if (!k->has_events && kind == JS_DONE)
         return err_set(e, ERR_FORMAT, "not a trace: the JSON has no traceEvents");
     if (!k->has_events)

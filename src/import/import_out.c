@@ -386,10 +386,10 @@ enum json_kind import_json_object(struct import_json *j,
 
 int import_json_close(struct import_json *j, enum json_kind kind, struct err *e)
 {
-    const struct err why = *json_error(&j->scan);
+    const int rc = json_failed(&j->scan, kind, e);
     out_close(&j->out);
     j->result->faults = j->scan.faults;
     j->result->bytes = json_position(&j->scan);
     json_close(&j->scan);
-    return kind == JS_FAILED ? err_set(e, why.code, "%s", why.msg) : 0;
+    return rc;
 }

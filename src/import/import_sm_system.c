@@ -478,9 +478,7 @@ static int sm_system_run(const struct import_ask *ask, struct import_result *out
     struct json_elements all = {
         .scan = &r->scan, .read = sm_read_line, .tell = sm_system_take_line, .ctx = r};
     const enum json_kind kind = json_elements(&all);
-    int rc = kind == JS_FAILED
-                 ? err_set(e, json_error(&r->scan)->code, "%s", json_error(&r->scan)->msg)
-                 : 0;
+    int rc = json_failed(&r->scan, kind, e);
     out->faults = r->scan.faults;
     out->faults.unread += all.others;
     out->bytes = json_position(&r->scan);

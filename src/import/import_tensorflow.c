@@ -354,12 +354,6 @@ static void tf_phases_join(struct tf_phases *p)
     p->n = kept;
 }
 
-static void tf_phases_free(struct tf_phases *p)
-{
-    free(p->v);
-    *p = (struct tf_phases){0};
-}
-
 /* ------------------------------------------------------------------------------------------------
  * The importer */
 
@@ -565,7 +559,7 @@ static int tf_run(const struct import_ask *ask, struct import_result *out, struc
         tf_put_line_steps(f);
         tf_put_phases(f);
     }
-    tf_phases_free(&f->phases);
+    free(f->phases.v);
     free(f->steps);
     free(f);
     return rc;

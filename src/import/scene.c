@@ -547,11 +547,12 @@ static int scene_split(struct parsing *p, const char *text, const char *end, str
     return 0;
 }
 
-bool scene_sniff(const char *text, size_t n)
+int scene_sniff(const char *text, size_t n)
 {
     const size_t len = sizeof FIRST_LINE - 1;
-    return n >= len && memcmp(text, FIRST_LINE, len) == 0 &&
-           (n == len || text[len] == '\n' || text[len] == ' ' || text[len] == '\r');
+    const bool is = n >= len && memcmp(text, FIRST_LINE, len) == 0 &&
+                    (n == len || text[len] == '\n' || text[len] == ' ' || text[len] == '\r');
+    return is ? 100 : 0;
 }
 
 /* Steps that a rank does, and how long they take at most: before anybody walks them. */

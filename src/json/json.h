@@ -226,6 +226,8 @@ enum json_kind json_elements(struct json_elements *x);
 /* Bytes of input before the place where the scanner is. */
 uint64_t json_position(const struct json_scan *s);
 const struct err *json_error(const struct json_scan *s);
+/* The error of JS_FAILED as the caller's; 0 for every other kind. */
+MUST_CHECK int json_failed(const struct json_scan *s, enum json_kind kind, struct err *e);
 
 /* The key of an item, also where json_members gave it by number only. */
 static inline struct json_text json_item_key(const struct json_keys *k, const struct json_item *it)

@@ -46,6 +46,11 @@ const struct err *json_error(const struct json_scan *s)
     return &s->err;
 }
 
+int json_failed(const struct json_scan *s, enum json_kind kind, struct err *e)
+{
+    return kind == JS_FAILED ? err_set(e, s->err.code, "%s", s->err.msg) : 0;
+}
+
 enum json_kind json_bad(struct json_scan *s, const uint8_t *at, const char *what)
 {
     if (at >= s->end && !s->ended)

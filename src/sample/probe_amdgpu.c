@@ -71,9 +71,7 @@ struct amd_one {
     struct source file;
     unsigned from; /* the next alternative to try, 1 more than the one in use */
     slot_id slot;
-    bool off;
-    int reported; /* errno of the loss that was reported */
-    mono_ns again;
+    struct nvml_try attempt; /* `reported` is an errno */
 };
 
 struct card {
@@ -157,7 +155,7 @@ static void end_slot(struct amd_state *st, const struct card *c, enum metric_id 
 static void end_row(struct amd_state *st, struct card *c, const struct amd_row *r,
                     struct amd_one *o, struct sink *s)
 {
-    o->off = true;
+    o->attempt.off = true;
     source_close(&o->file);
     end_slot(st, c, r->metric, &o->slot, s);
     if (r->metric == M_GPU_MEM_TOTAL || r->metric == M_GPU_MEM_USED)
@@ -167,11 +165,11 @@ static void end_row(struct amd_state *st, struct card *c, const struct amd_row *
 static void amd_failed(struct card *c, const struct amd_row *r, struct amd_one *o, int sys,
                        struct sink *s)
 {
-    if (o->reported != sys)
+    if (o->attempt.reported != sys)
         lose(c, sys == EACCES || sys == EPERM ? LOSS_DENIED : LOSS_READ, r->metric, s,
              strerror(sys));
-    o->reported = sys;
-    o->again = mono_add(clock_mono(), RETRY_NS);
+    o->attempt.reported = sys;
+    o->attempt.again = mono_add(clock_mono(), RETRY_NS);
 }
 
 static bool amd_parse(const struct amd_row *r, unsigned from, const char *text, size_t n,
@@ -195,7 +193,7 @@ static bool amd_read_row(struct amd_state *st, struct card *c, size_t i, struct 
         }
         if (got.sys == 0 && amd_parse(r, o->from - 1, st->text, got.n, out)) {
             *out *= r->from[o->from - 1].counts;
-            o->reported = 0;
+            o->attempt.reported = 0;
             return true;
         }
         if (!next_source(c, r, o))
@@ -210,8 +208,7 @@ static void read_card(struct amd_state *st, struct card *c, mono_ns now, struct 
     double total = 0, v;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct amd_one *o = &c->one[i];
-        if (o->off || (o->reported && mono_diff(now, o->again) < 0) ||
-            !amd_read_row(st, c, i, s, &v))
+        if (!nvml_try_due(&o->attempt, now) || !amd_read_row(st, c, i, s, &v))
             continue;
         group_gauge(&st->group, o->slot, v);
         if (rows[i].metric == M_GPU_MEM_TOTAL)
