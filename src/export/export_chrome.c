@@ -58,10 +58,12 @@ static int64_t chrome_derived_tid(const struct chrome *c, size_t i)
     return (int64_t)(c->tracks.n * CHROME_LANES + i) + 1;
 }
 
+enum { COUNTER_LEN = 256 }; /* more than a metric and an entity have */
+
 /* "cpu.util gpu0", as a counter is called; the unit is the name of its value. */
-static void chrome_counter_name(struct buf *b, const struct row_column *col)
+static void chrome_counter_name(char out[COUNTER_LEN], const struct row_column *col)
 {
-    buf_printf(b, "%s %s", col->metric, col->entity);
+    snprintf(out, COUNTER_LEN, "%s %s", col->metric, col->entity);
 }
 
 /* ---- metadata ---- */
@@ -151,16 +153,14 @@ struct chrome_series_out {
 static void chrome_put_series(void *to, const struct row_group *g, const struct row_column *col)
 {
     struct chrome_series_out *h = to;
-    struct buf name = {0};
-    chrome_counter_name(&name, col);
-    buf_u8(&name, '\0');
+    char name[COUNTER_LEN];
+    chrome_counter_name(name, col);
     about_begin(h->w, "series");
     jw_int(&h->w->j, "pid", chrome_node_pid(h->c, g->node));
-    jw_str(&h->w->j, "counter", (const char *)name.p);
+    jw_str(&h->w->j, "counter", name);
     about_series(&h->w->j, g, col);
     about_end(h->w);
     h->c->base_ns = MIN_OF(h->c->base_ns, g->first.ns);
-    buf_free(&name);
 }
 
 static int chrome_tell_group(void *to, const struct row_group *g, struct err *e)
@@ -223,17 +223,16 @@ static int chrome_head(struct chrome *c, struct err *e)
 static void chrome_put_prefix(void *to, const struct row_group *g, const struct row_column *col)
 {
     struct chrome *c = to;
-    struct buf *b = &c->prefixes.text, name = {0};
+    struct buf *b = &c->prefixes.text;
+    char name[COUNTER_LEN];
     buf_printf(b, "{\"ph\":\"C\",\"pid\":%lld,\"name\":", (long long)c->node_pid);
-    chrome_counter_name(&name, col);
-    buf_u8(&name, '\0');
-    json_put_text(b, (const char *)name.p);
+    chrome_counter_name(name, col);
+    json_put_text(b, name);
     if (g->session > 1) /* whose times may overlap those of the first */
         buf_printf(b, ",\"session\":%u", g->session);
     buf_printf(b, ",\"args\":{");
     json_put_text(b, *col->unit ? col->unit : "value");
     buf_u8(b, ':');
-    buf_free(&name);
 }
 
 static int chrome_begin_group(void *to, const struct row_group *g, struct err *e)

@@ -148,14 +148,6 @@ static enum json_kind fp_read_list(struct footplate *f, void (*tell)(void *f))
     return kind;
 }
 
-static enum json_kind read_trace_events(struct footplate *f)
-{
-    const enum json_kind kind = fp_read_list(f, fp_put_trace_event);
-    fp_flush_events(f);
-    fp_flush_row(f);
-    return kind;
-}
-
 /* ---- "footplate" ---- */
 
 static const struct {
@@ -215,7 +207,7 @@ static enum json_kind fp_read_top_member(struct footplate *f, const struct json_
         return fp_read_head(f);
     }
     if (it->kind == JS_ARRAY && it->id == F_EVENTS && f->ours)
-        return read_trace_events(f);
+        return fp_read_list(f, fp_put_trace_event);
     if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
         return json_skip(&f->scan, NULL);
     if (it->id == F_BASE && !json_int(it, &f->base_ns))
@@ -273,14 +265,6 @@ static void put_line(void *ctx)
     f->result->count[IMPORTED_PHASES] += !fp_is(f, F_TYPE, "step") && !fp_is(f, F_TYPE, "op");
 }
 
-static enum json_kind fp_read_lines(struct footplate *f)
-{
-    const enum json_kind kind = fp_read_list(f, put_line);
-    fp_flush_events(f);
-    fp_flush_row(f);
-    return kind;
-}
-
 /* ---- the whole ---- */
 
 /* The first member tells traces from lines. */
@@ -307,7 +291,7 @@ static enum json_kind fp_read_all(struct footplate *f)
     if (kind != JS_END)
         return kind;
     put_line(f);
-    return fp_read_lines(f);
+    return fp_read_list(f, put_line);
 }
 
 /* Only what was cut after its head still gives what it has. */

@@ -189,13 +189,9 @@ static bool sm_is_tick(const char *name)
 
 static enum event_category timeline_refine(enum event_category c, const char *name)
 {
-    const unsigned sense = c == CAT_KERNEL || c == CAT_OP ? name_sense(name) : 0;
     if (c == CAT_KERNEL)
-        return sense & NAME_COMM_KERNEL ? CAT_COMM
-               : sense & NAME_MEMCPY    ? CAT_MEMCPY
-               : sense & NAME_MEMSET    ? CAT_MEMSET
-                                        : c;
-    return sense & NAME_COMM_OP ? CAT_COMM : c;
+        return import_device_category(name);
+    return c == CAT_OP && name_sense(name) & NAME_COMM_OP ? CAT_COMM : c;
 }
 
 /* Its own name goes among the arguments where it gets one of ours. */

@@ -271,16 +271,14 @@ static int64_t bytes_in(const char *details)
 /* Category, link and bytes of what ran on a stream. */
 static void tf_device_event(struct event *v)
 {
-    const unsigned sense = name_sense(v->name);
     const char *copy = arg_of(v->args, "memcpy_details");
     const char *fill = arg_of(v->args, "memset_details");
     if (v->kind != EVENT_SPAN)
         return;
     v->link = tf_link_of(v);
-    v->category = sense & NAME_COMM_KERNEL      ? CAT_COMM
-                  : copy || sense & NAME_MEMCPY ? CAT_MEMCPY
-                  : fill || sense & NAME_MEMSET ? CAT_MEMSET
-                                                : CAT_KERNEL;
+    v->category = import_device_category(v->name);
+    if (v->category != CAT_COMM && (copy || fill))
+        v->category = copy ? CAT_MEMCPY : CAT_MEMSET;
     if (copy || fill)
         v->value = bytes_in(copy ? copy : fill);
 }

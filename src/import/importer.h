@@ -104,6 +104,8 @@ uint32_t import_pid(const struct import_ask *ask);
 /* A number that is known by an event of ours, such as the rank, at that moment. */
 struct event import_fact(enum event_id id, int64_t value, mono_ns at);
 
+/* What ran on a device, by its name. */
+enum event_category import_device_category(const char *name);
 /* All of a text as a number of at most 18 digits. */
 bool import_digits(const char *p, size_t n, int64_t *out);
 
