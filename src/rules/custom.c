@@ -326,9 +326,9 @@ static void judge_series(struct custom_check_judging *j, int64_t period)
 /* ---- words ---- */
 
 static const struct number_label labels[] = {
-    {"worst", "Worst value"},
-    {"limit", "Limit"},
-    {"held", "Time beyond the limit"},
+    {"worst", "", "Worst value"},
+    {"limit", "", "Limit"},
+    {"held", "s", "Time beyond the limit"},
     {0},
 };
 
@@ -355,8 +355,7 @@ static void custom_check_find(const struct custom_check_judging *j, struct verdi
     finding_number(v, f, "worst", j->worst, unit);
     finding_number(v, f, "limit", at, unit);
     finding_number(v, f, "held", held_s, "s");
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
-    v->triggered += j->n_ranges;
+    finding_count(v, f, j->n_ranges, 0);
 }
 
 /* ---- over a run ---- */

@@ -178,6 +178,12 @@ bool trend_is_climb(const struct trend_fit *f)
            f->late_per_s >= STILL_CLIMBS * f->per_s;
 }
 
+void finding_over(struct verdict *v, struct finding *f, const struct trend *t)
+{
+    const int64_t from = t->first * t->length_ns;
+    finding_when(v, f, &(struct time_range){{from}, {from + t->n * t->length_ns}}, 1);
+}
+
 void trend_plot(const struct trend *t, float scale, wall_ns zero, const char *title,
                 const char *unit, struct verdict *v)
 {

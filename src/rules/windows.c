@@ -45,12 +45,12 @@ int64_t episodes_held_ns(const struct episodes *e)
     return held;
 }
 
-struct time_range *episodes_ranges(const struct episodes *e, struct arena *a)
+void finding_in(struct verdict *v, struct finding *f, const struct episodes *e)
 {
-    struct time_range *r = arena_array(a, struct time_range, e->n);
+    struct time_range *r = arena_array(v->arena, struct time_range, e->n);
     for (uint32_t i = 0; i < e->n; i++)
         r[i] = (struct time_range){{e->v[i].from_ns}, {e->v[i].to_ns}};
-    return r;
+    finding_when(v, f, r, e->n);
 }
 
 /* ==== windows ==== */

@@ -33,8 +33,8 @@ void episodes_add(struct episodes *e, wall_ns at, int64_t held_ns);
 void episodes_put(struct episodes *e, const struct episode *x);
 void episodes_free(struct episodes *e);
 int64_t episodes_held_ns(const struct episodes *e);
-/* As ranges of a finding, in the arena. */
-struct time_range *episodes_ranges(const struct episodes *e, struct arena *a);
+/* They become the ranges of a finding. */
+void finding_in(struct verdict *v, struct finding *f, const struct episodes *e);
 
 /* ---- windows ---- */
 

@@ -165,16 +165,18 @@ struct counted {
 
 TEST(a_rank_that_tells_its_number_late_keeps_its_state_and_its_place)
 {
-    struct per_rank r = {0};
+    struct node_state t = {0};
+    const struct state_spec spec = {.rank_size = sizeof(struct counted)};
+    const struct rule_view c = {.spec = &spec};
     struct rank_sight a = {-1, -1, 20}, b = {0, 0, 10};
-    ((struct counted *)per_rank_see(&r, sizeof(struct counted), &a))->n = 5;
-    ((struct counted *)per_rank_see(&r, sizeof(struct counted), &b))->n = 1;
+    ((struct counted *)state_rank(&t, &c, &a))->n = 5;
+    ((struct counted *)state_rank(&t, &c, &b))->n = 1;
     a.rank = 1;
-    ((struct counted *)per_rank_see(&r, sizeof(struct counted), &a))->n += 2;
-    CHECK_INT(r.n, 2);
-    const struct counted *first = r.v[0], *second = r.v[1];
+    ((struct counted *)state_rank(&t, &c, &a))->n += 2;
+    CHECK_INT(t.n_ranks, 2);
+    const struct counted *first = t.ranks[0], *second = t.ranks[1];
     CHECK_INT(first->head.who.rank, 0);
     CHECK_INT(second->head.who.rank, 1);
     CHECK_INT(second->n, 7);
-    per_rank_free(&r, NULL);
+    state_free(&t);
 }
