@@ -33,14 +33,14 @@ enum { FINE, ROOM, NOT_READ };
 /* Memory up to which a batch may grow: the rest is for what is not the batch's. */
 static const double MEM_AIM = 90; /* percent */
 
-static unsigned batch_classify(const struct readings *cols, const struct param_value *p)
+static unsigned batch_classify(const struct hist *cols, const struct param_value *p)
 {
     for (size_t k = 0; k < COLUMNS; k++)
-        if (readings_are_empty(&cols[k]))
+        if (cols[k].n == 0)
             return NOT_READ;
-    return readings_side(&cols[COL_CPU], 0.95, p[CPU_P95].v) < 0 &&
-                   readings_side(&cols[COL_GPU], 0.95, p[GPU_P95].v) < 0 &&
-                   readings_side(&cols[COL_MEM], 0.95, p[MEM_P95].v) < 0
+    return hist_quantile(&cols[COL_CPU], 0.95) < p[CPU_P95].v &&
+                   hist_quantile(&cols[COL_GPU], 0.95) < p[GPU_P95].v &&
+                   hist_quantile(&cols[COL_MEM], 0.95) < p[MEM_P95].v
                ? ROOM
                : FINE;
 }

@@ -24,12 +24,12 @@ static const struct param params[] = {
 
 enum { FINE, UNDER_USED, FLUCTUATING };
 
-static unsigned low_gpu_classify(const struct readings *util, const struct param_value *p)
+static unsigned low_gpu_classify(const struct hist *util, const struct param_value *p)
 {
-    const int p95 = readings_side(util, 0.95, p[P95].v);
-    if (p95 < 0)
+    const double p95 = hist_quantile(util, 0.95);
+    if (p95 < p[P95].v)
         return UNDER_USED;
-    return p95 > 0 && readings_side(util, 0.05, p[P5].v) < 0 ? FLUCTUATING : FINE;
+    return p95 > p[P95].v && hist_quantile(util, 0.05) < p[P5].v ? FLUCTUATING : FINE;
 }
 
 static const struct windows_spec spec = {

@@ -42,8 +42,7 @@ void finding_in(struct verdict *v, struct finding *f, const struct episodes *e);
  *
  * Windows lie side by side from where the rule begins to count. The latest one is kept as
  * histograms, since sweeps may still come; when it has ended it is judged and becomes a count and
- * an episode of its class. The first one is kept for runs that are too short for a full window. One
- * that begins and ends within a large batch is judged by its values, without a histogram. */
+ * an episode of its class. The first one is kept for runs that are too short for a full window. */
 
 /* Class 0 is fine. */
 enum { WINDOW_CLASSES = 3, WINDOW_COLUMNS_MOST = 3 };
@@ -51,8 +50,8 @@ enum { WINDOW_CLASSES = 3, WINDOW_COLUMNS_MOST = 3 };
 struct windows_spec {
     size_t columns;
     int points; /* index of the parameter that says how long a window is */
-    /* By its columns; judged alike whether they come as histograms or as values. */
-    unsigned (*classify)(const struct readings *cols, const struct param_value *p);
+    /* By its columns. */
+    unsigned (*classify)(const struct hist *cols, const struct param_value *p);
 };
 
 struct rule_window;
