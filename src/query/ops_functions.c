@@ -57,18 +57,15 @@ static void arg_copy(const char *args, const char *key, char *out, size_t size)
 
 /* ---- windows ---- */
 
-static struct sum *ops_functions_sum_of(struct functions *f, uint32_t name)
+static void ops_functions_end_window(void *to)
 {
-    OP_NAMES_ROOM(f->sums, f->cap_sums, name);
-    return &f->sums[name];
-}
-
-static void end_window(struct functions *f)
-{
+    struct functions *f = to;
     for (size_t i = 0; i < f->n_told; i++) {
         char key[TRACK_NAME_LEN + TIMER_LEN + EVENT_NAME_MOST + 2];
         snprintf(key, sizeof key, "%s" PART "%s" PART "%s", f->phase, f->timer, f->told[i].name);
-        struct sum *s = ops_functions_sum_of(f, op_names_look(&f->names, key));
+        const uint32_t name = op_names_look(&f->names, key);
+        OP_NAMES_ROOM(f->sums, f->cap_sums, name);
+        struct sum *s = &f->sums[name];
         s->calls += f->told[i].sum.calls;
         s->self_ns += f->told[i].sum.self_ns;
         s->total_ns += f->told[i].sum.total_ns;
@@ -92,11 +89,6 @@ static void ops_functions_tell(struct functions *f, const struct event *v)
 
 /* ---- the sink ---- */
 
-static void sink_process(void *to, const struct run_process *p)
-{
-    (void)to, (void)p;
-}
-
 static void ops_functions_sink_track(void *to, const struct run_track *t)
 {
     struct functions *f = to;
@@ -111,7 +103,7 @@ static void ops_functions_sink_events(void *to, const struct run_event *v, size_
     for (size_t i = 0; i < n; i++) {
         const struct event *x = &v[i].event;
         if (x->at.ns != f->at)
-            end_window(f);
+            ops_functions_end_window(f);
         f->at = x->at.ns;
         if (x->category == CAT_PYTHON)
             ops_functions_tell(f, x);
@@ -120,22 +112,12 @@ static void ops_functions_sink_events(void *to, const struct run_event *v, size_
     }
 }
 
-static void ops_functions_sink_track_end(void *to)
-{
-    end_window(to);
-}
-
-static void ops_functions_sink_end(void *to)
-{
-    (void)to;
-}
-
-static const struct trace_sink sink = {sink_process,
-                                       ops_functions_sink_track,
-                                       ops_functions_sink_events,
-                                       ops_functions_sink_track_end,
-                                       ops_functions_sink_end,
-                                       .want = {.value = true, .args_of = UINT64_MAX}};
+static const struct trace_sink sink = {
+    .track = ops_functions_sink_track,
+    .events = ops_functions_sink_events,
+    .track_end = ops_functions_end_window,
+    .want = {.value = true, .args_of = UINT64_MAX},
+};
 
 /* ---- rows ---- */
 

@@ -734,9 +734,8 @@ int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a
 {
     struct run_track *tracks;
     size_t n;
-    int rc = events_tracks(r, a, &tracks, &n, e);
-    if (rc)
-        return rc;
+    int rc = 0;
+    TRY(events_tracks(r, a, &tracks, &n, e));
     struct drawing *d = drawing_open(ask, a, out);
     draw_phases(d);
     for (size_t i = 0; i < ask->n_ranks; i++)

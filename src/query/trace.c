@@ -396,11 +396,8 @@ static void ops_trace_choose(struct trace_tracks *t, const struct trace_ask *ask
 static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena *a,
                        struct trace_tracks *out, struct err *e)
 {
-    int rc = events_tracks(r, a, &out->v, &out->n, e);
-    if (rc == 0)
-        rc = ops_trace_number_ranks(r, a, out, e);
-    if (rc)
-        return rc;
+    TRY(events_tracks(r, a, &out->v, &out->n, e));
+    TRY(ops_trace_number_ranks(r, a, out, e));
     if (ask->one_rank && !has_any(out, ask))
         return err_set(e, ERR_NOT_FOUND, "run '%s' has no events of rank %lld",
                        run_get_info(r)->name, (long long)ask->rank);
@@ -419,7 +416,8 @@ static int read_track(struct event_flow *flow, struct run *r, const struct run_t
         sink->track(to, t);
         for (size_t n; (n = event_flow_next(flow, &v)) > 0;)
             sink->events(to, v, n);
-        sink->track_end(to);
+        if (sink->track_end)
+            sink->track_end(to);
     }
     arena_free(&texts);
     return rc;
@@ -432,10 +430,10 @@ static int read_tracks(struct run *r, const struct trace_tracks *t, const struct
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < t->n; i++) {
         const struct run_process *p = t->v[i].process;
-        if (i == 0 || t->v[i - 1].process != p)
+        if (sink->begin && (i == 0 || t->v[i - 1].process != p))
             sink->begin(to, p);
         rc = read_track(flow, r, &t->v[i], sink, to, e);
-        if (rc == 0 && (i + 1 == t->n || t->v[i + 1].process != p))
+        if (rc == 0 && sink->end && (i + 1 == t->n || t->v[i + 1].process != p))
             sink->end(to);
     }
     event_flow_close(flow);

@@ -145,7 +145,7 @@ static int correlate_ops_read_window(struct op_windows *w, size_t from, size_t t
 {
     struct ops *o = ops_open(OPS_BY_NAME);
     int rc = 0;
-    ops_process(o);
+    ops_process(o, NULL);
     for (size_t i = from; i < to && rc == 0; i++) {
         struct arena texts = {0};
         struct run_event *v;

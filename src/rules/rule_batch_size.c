@@ -223,11 +223,6 @@ static void batch_judge(const struct judge *j, struct verdict *out)
             out, "utilization, memory and CPU were not recorded together for any GPU in use");
 }
 
-/* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
-static const char *const explained_by[] = {
-    "CPUBottleneck", "IOBottleneck", "Dataloader",  "CheckpointStall",   "EvalHeavy",
-    "SyncBound",     "HostBound",    "CompileTime", "GPUMemoryIncrease", NULL};
-
 static const struct number_label labels[] = {
     {"cpu_p95", "%", "Node CPU, p95"},
     {"gpu_p95", "%", "GPU utilization, p95"},
@@ -250,7 +245,10 @@ const struct rule rule_batch_size = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by = explained_by,
+    /* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
+    .explained_by = (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader",
+                                          "CheckpointStall", "EvalHeavy", "SyncBound", "HostBound",
+                                          "CompileTime", "GPUMemoryIncrease", NULL},
     RULE_STATE(struct batch_state, .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,
                .sweeps = batch_sweeps, .free_gpu = batch_free_gpu),
     .steps = batch_steps,

@@ -417,8 +417,6 @@ static const struct bottleneck_spec cpu_spec = {
     .refute = "the GPUs do not wait for the busy core (loader wait is near zero in those steps)",
 };
 
-static const char *const cpu_explained_by[] = {"Dataloader", NULL};
-
 static const struct number_label cpu_labels[] = {
     {"bottleneck_pct", "%", "Readings with low GPU and busy CPU"},
     {"gpu_low_pct", "%", "Readings with low GPU"},
@@ -440,7 +438,7 @@ const struct rule rule_cpu_bottleneck = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
-    .explained_by = cpu_explained_by,
+    .explained_by = (const char *const[]){"Dataloader", NULL},
     BOTTLENECK_STATE(cpu_spec),
 };
 
@@ -475,8 +473,6 @@ static const struct bottleneck_spec io_spec = {
               "wait nor a checkpoint",
 };
 
-static const char *const io_explained_by[] = {"CheckpointStall", NULL};
-
 static const struct number_label io_labels[] = {
     {"bottleneck_pct", "%", "Readings with low GPU and high I/O wait"},
     {"gpu_low_pct", "%", "Readings with low GPU"},
@@ -499,6 +495,6 @@ const struct rule rule_io_bottleneck = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
-    .explained_by = io_explained_by,
+    .explained_by = (const char *const[]){"CheckpointStall", NULL},
     BOTTLENECK_STATE(io_spec),
 };

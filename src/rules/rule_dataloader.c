@@ -198,21 +198,6 @@ static struct loader_seen loader_look(const struct judged_node *node)
     return x;
 }
 
-static bool is_few(const struct loader_seen *x, const struct param_value *p)
-{
-    return x->cores > 0 && x->at_once * 100 < p[MIN_SHARE].v * x->cores;
-}
-
-static bool is_many(const struct loader_seen *x, const struct param_value *p)
-{
-    return x->cores > 0 && x->at_once * 100 > p[MAX_SHARE].v * x->cores;
-}
-
-static bool waits(const struct loader_seen *x, const struct param_value *p)
-{
-    return x->wait * 100 > p[WAIT].v;
-}
-
 /* Workers for each rank, so that a batch is ready when it is asked for: what one batch costs to
  * make over what a step takes without waiting, and twice that, because fetches are not all alike.
  * At most as many as there are cores for each rank. */
@@ -325,12 +310,14 @@ static void find_count(const struct judge *j, struct verdict *v, const struct lo
 static void loader_judge_node(const struct judge *j, const struct loader_seen *x,
                               struct verdict *out)
 {
-    const bool many = is_many(x, j->p), busy = x->gpu > BUSY;
+    const bool many = x->cores > 0 && x->at_once * 100 > j->p[MAX_SHARE].v * x->cores,
+               few = x->cores > 0 && x->at_once * 100 < j->p[MIN_SHARE].v * x->cores,
+               busy = x->gpu > BUSY;
     if (!x->worst)
         return;
-    if (waits(x, j->p) && !busy)
+    if (x->wait * 100 > j->p[WAIT].v && !busy)
         find_waiting(j, out, x);
-    else if (many || (isnan(x->wait) && is_few(x, j->p) && !busy))
+    else if (many || (isnan(x->wait) && few && !busy))
         find_count(j, out, x, many);
     else
         return;
@@ -377,8 +364,6 @@ static void loader_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "loader wait was %.1f %% of the iteration", worst * 100);
 }
 
-static const char *const explained_by[] = {"IOBottleneck", NULL};
-
 static const struct number_label labels[] = {
     {"wait_share", "%", "Loader wait, share of iteration"},
     {"step", "s", "Iteration time"},
@@ -402,7 +387,7 @@ const struct rule rule_dataloader = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = explained_by,
+    .explained_by = (const char *const[]){"IOBottleneck", NULL},
     RULE_STATE(struct loader_state, .gpu_size = sizeof(struct loader_gpu), .gpu = loader_see_gpu,
                .rank_size = sizeof(struct loader_rank), .free_rank = loader_free_rank,
                .event = loader_event, .free_own = loader_free),

@@ -272,8 +272,6 @@ static const struct launch_kind host_bound = {
     .of = "one core",
 };
 
-static const char *const host_explained_by[] = {"SyncBound", "CompileTime", NULL};
-
 static const struct number_label host_labels[] = {
     {"process_cpu", "%", "CPU use of the training process"},
     {"gpu_util", "%", "GPU utilization"},
@@ -294,7 +292,7 @@ const struct rule rule_host_bound = {
     .labels = host_labels,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU | NEEDS_STEPS,
-    .explained_by = host_explained_by,
+    .explained_by = (const char *const[]){"SyncBound", "CompileTime", NULL},
     LAUNCH_STATE(host_bound),
 };
 

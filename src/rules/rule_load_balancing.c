@@ -436,8 +436,6 @@ static void balance_judge(const struct judge *j, struct verdict *out)
                     j->p[THRESHOLD].v);
 }
 
-static const char *const explained_by[] = {"GPUThrottling", NULL};
-
 static const struct number_label labels[] = {
     {"distance", "", "Jensen-Shannon distance"},
     {"mean_difference", "%", "Difference of mean utilization"},
@@ -461,7 +459,7 @@ const struct rule rule_load_balancing = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by = explained_by,
+    .explained_by = (const char *const[]){"GPUThrottling", NULL},
     RULE_STATE(struct balance_state, .gpu_size = sizeof(struct balance_gpu), .gpu = balance_see_gpu,
                .sweeps = balance_sweeps, .free_own = balance_free),
     .judge = balance_judge,

@@ -112,10 +112,6 @@ static void low_gpu_judge(const struct judge *j, struct verdict *out)
                               (unsigned long long)out->datapoints);
 }
 
-static const char *const explained_by[] = {"CPUBottleneck",   "IOBottleneck", "Dataloader",
-                                           "CheckpointStall", "EvalHeavy",    "SyncBound",
-                                           "HostBound",       "CompileTime",  NULL};
-
 static const struct number_label labels[] = {
     {"gpu_p95", "%", "GPU utilization, p95"},
     {"gpu_p5", "%", "GPU utilization, p5"},
@@ -134,7 +130,9 @@ const struct rule rule_low_gpu_utilization = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by = explained_by,
+    .explained_by =
+        (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader", "CheckpointStall",
+                              "EvalHeavy", "SyncBound", "HostBound", "CompileTime", NULL},
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct low_gpu), .gpu = low_gpu_see,
                .free_gpu = low_gpu_free),
     .judge = low_gpu_judge,

@@ -149,8 +149,6 @@ static void final_judge(const struct judge *j, struct verdict *out)
                     work_words(j, since));
 }
 
-static const char *const explained_by[] = {"StalledTraining", NULL};
-
 static const struct number_label labels[] = {
     {"finalization", "s", "Time after the last step"},
     {"share", "%", "Share of the job"},
@@ -168,7 +166,7 @@ const struct rule rule_slow_finalization = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = explained_by,
+    .explained_by = (const char *const[]){"StalledTraining", NULL},
     .whole_job = true,
     RULE_STATE(struct final_state, .sweeps = final_sweeps, .event = final_event,
                .free_own = final_free),

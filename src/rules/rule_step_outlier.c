@@ -169,8 +169,8 @@ static double more_of(const struct outliers *o, size_t part)
     double more = 0;
     for (size_t i = 0; i < o->n; i++)
         more += (double)(part == BETWEEN ? o->v[i].between_us : o->v[i].part_us[part]) / 1e6;
-    return more -
-           (double)o->n * (part == BETWEEN ? step_spread_between(x) : step_spread_part(x, part));
+    const uint64_t usual_us = part == BETWEEN ? x->between_us : x->part_us[part];
+    return more - (double)o->n * ((double)usual_us / (double)x->n / 1e6);
 }
 
 /* A part in which most of the additional time was spent, or BETWEEN; step_parts(): in none. */
@@ -439,9 +439,6 @@ static void outlier_judge(const struct judge *j, struct verdict *out)
                     worst->lost_share * 100);
 }
 
-static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "Dataloader",
-                                           "GPUThrottling", NULL};
-
 static const struct number_label labels[] = {
     {"outliers", "", "Slow steps"},
     {"steps", "", "Steps"},
@@ -465,7 +462,8 @@ const struct rule rule_step_outlier = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = explained_by,
+    .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", "Dataloader",
+                                          "GPUThrottling", NULL},
     RULE_STATE(struct outlier_state, .rank_size = sizeof(struct outlier_rank),
                .sweeps = outlier_sweeps, .event = outlier_event, .free_rank = outlier_free_rank,
                .free_own = outlier_free),

@@ -165,16 +165,6 @@ double step_spread_quantile(const struct step_spread *x, double q)
     return x->quantiles ? loghist_quantile(x->quantiles, q) / 1e6 : NAN;
 }
 
-double step_spread_part(const struct step_spread *x, size_t part)
-{
-    return x->n ? (double)x->part_us[part] / (double)x->n / 1e6 : NAN;
-}
-
-double step_spread_between(const struct step_spread *x)
-{
-    return x->n ? (double)x->between_us / (double)x->n / 1e6 : NAN;
-}
-
 void step_spread_counts(const struct step_spread *x, double lo, double hi, double *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)

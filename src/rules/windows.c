@@ -117,14 +117,6 @@ static void windows_end_latest(struct windows *w, const struct windows_spec *spe
     w->last = NULL;
 }
 
-/* A window that follows all others becomes the last. */
-static void windows_append(struct windows *w, const struct windows_spec *spec,
-                           const struct rule_view *c, struct rule_window *x)
-{
-    windows_end_latest(w, spec, c);
-    *(w->first ? &w->last : &w->first) = x;
-}
-
 static struct rule_window *windows_window_at(struct windows *w, const struct windows_spec *spec,
                                              const struct rule_view *c,
                                              const struct windows_extent *which)
@@ -133,7 +125,8 @@ static struct rule_window *windows_window_at(struct windows *w, const struct win
     if (!x || x->is.index != which->index || x->is.length_ns != which->length_ns) {
         x = window_new(spec->columns);
         x->is = *which;
-        windows_append(w, spec, c, x);
+        windows_end_latest(w, spec, c);
+        *(w->first ? &w->last : &w->first) = x;
     }
     return x;
 }
