@@ -212,7 +212,7 @@ struct verdict custom_verdict(const char *name, const char *description, const c
 /* A custom rule over a run. */
 
 /* One series in windows. */
-struct custom_check_judging {
+struct custom_judging {
     const struct custom_rule *rule;
     const struct series *s;
     double *scratch; /* for a window's samples */
@@ -225,14 +225,14 @@ struct custom_check_judging {
 };
 
 /* Linear between neighbours. */
-static double p95_of(const struct custom_check_judging *j, size_t from, size_t n)
+static double p95_of(const struct custom_judging *j, size_t from, size_t n)
 {
     memcpy(j->scratch, j->s->v + from, n * sizeof(double));
     stat_sort(j->scratch, n);
     return stat_quantile(j->scratch, n, 0.95);
 }
 
-static double custom_check_together(const struct custom_check_judging *j, size_t from, size_t n)
+static double custom_together(const struct custom_judging *j, size_t from, size_t n)
 {
     double sum = 0, least = INFINITY, most = -INFINITY;
     if (j->rule->aggregate == AGGREGATE_P95)
@@ -262,7 +262,7 @@ static double worse(const struct custom_rule *c, double a, double b)
     return isnan(c->below) ? fmax(a, b) : fmin(a, b); /* NAN is left out */
 }
 
-static void end_stretch(struct custom_check_judging *j)
+static void end_stretch(struct custom_judging *j)
 {
     if (j->now.end.ns && j->now.end.ns - j->now.start.ns >= j->rule->for_ns) {
         j->ranges[j->n_ranges++] = j->now;
@@ -272,9 +272,9 @@ static void end_stretch(struct custom_check_judging *j)
     j->worst_now = NAN;
 }
 
-static void take_window(struct custom_check_judging *j, int64_t start, size_t from, size_t n)
+static void take_window(struct custom_judging *j, int64_t start, size_t from, size_t n)
 {
-    const double v = custom_check_together(j, from, n);
+    const double v = custom_together(j, from, n);
     j->windows++;
     if (!passes(j->rule, v)) {
         end_stretch(j);
@@ -291,7 +291,7 @@ static void take_window(struct custom_check_judging *j, int64_t start, size_t fr
 
 /* `period`: the time that the last sample covers. The window that the run ended in is left out when
  * it is not whole. */
-static void judge_series(struct custom_check_judging *j, int64_t period)
+static void judge_series(struct custom_judging *j, int64_t period)
 {
     const struct series *s = j->s;
     const int64_t window = j->rule->window_ns, first = s->n ? s->t[0].ns : 0,
@@ -315,7 +315,7 @@ static const struct number_label labels[] = {
     {0},
 };
 
-static void custom_check_find(const struct custom_check_judging *j, struct verdict *v)
+static void custom_find(const struct custom_judging *j, struct verdict *v)
 {
     static const char *const words[] = {"mean", "highest value", "lowest value", "95th percentile"};
     const struct custom_rule *c = j->rule;
@@ -343,7 +343,7 @@ static void custom_check_find(const struct custom_check_judging *j, struct verdi
 
 /* ---- over a run ---- */
 
-static int64_t custom_check_period_of(const struct run *r, const struct series *s)
+static int64_t custom_period_of(const struct run *r, const struct series *s)
 {
     const struct run_info *info = run_get_info(r);
     for (size_t i = 0; i < info->n_nodes; i++)
@@ -355,14 +355,14 @@ static int64_t custom_check_period_of(const struct run *r, const struct series *
 static uint64_t judge_one(const struct custom_rule *c, const struct run *r, const struct series *s,
                           struct verdict *out)
 {
-    struct custom_check_judging j = {.rule = c, .s = s, .worst = NAN, .worst_now = NAN};
+    struct custom_judging j = {.rule = c, .s = s, .worst = NAN, .worst_now = NAN};
     j.scratch = xcalloc(s->n + 1, sizeof(double));
     j.ranges = xcalloc(s->n + 1, sizeof *j.ranges);
-    judge_series(&j, custom_check_period_of(r, s));
+    judge_series(&j, custom_period_of(r, s));
     out->datapoints += s->n;
     out->violations += j.passed;
     if (j.n_ranges)
-        custom_check_find(&j, out);
+        custom_find(&j, out);
     free(j.scratch);
     free(j.ranges);
     return j.windows;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 /* ==== the longest steps ==== */
 
@@ -52,11 +53,7 @@ static void longest_put(struct longest *l, uint32_t most, const struct long_step
         sink_down(l);
         return;
     }
-    if (l->n == l->cap) {
-        l->cap = MIN_OF(l->cap ? 2 * l->cap : 16, most);
-        l->v = xrealloc(l->v, l->cap, sizeof *l->v);
-    }
-    l->v[l->n++] = *x;
+    *VEC_ADD(l->v, l->n, l->cap) = *x;
     rise(l, l->n - 1);
 }
 
