@@ -48,6 +48,12 @@ void state_sweeps(void *state, const struct rule_view *c, const struct sweeps *s
 {
     struct node_state *t = state;
     t->spec = c->spec;
+    t->seen.start = t->seen.start.ns ? t->seen.start : s->at[0];
+    t->seen.end.ns = s->at[s->n - 1].ns + s->period_ns;
+    if (!t->signals && t->spec->n_signals)
+        t->signals = xcalloc(t->spec->n_signals, sizeof *t->signals);
+    for (size_t i = 0; i < t->spec->n_signals; i++)
+        shared_hist(s, s->v[t->spec->signals[i]], &t->signals[i]);
     if (t->spec->gpu_size)
         state_fit_gpus(t, s->n_gpus);
     for (size_t i = 0; t->spec->gpu_size && i < s->n_gpus; i++) {
@@ -130,9 +136,17 @@ void state_free(void *state)
         t->spec->free_own(state);
     free(t->gpus);
     free(t->ranks);
+    free(t->signals);
 }
 
 /* ---- judging ---- */
+
+const struct hist *state_signal(const void *state, size_t i)
+{
+    static const struct hist none;
+    const struct node_state *t = state;
+    return t->signals ? &t->signals[i] : &none;
+}
 
 const void *next_gpu(const struct judge *j, struct entity_at *at)
 {

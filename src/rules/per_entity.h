@@ -22,6 +22,7 @@
 #ifndef RULES_PER_ENTITY_H
 #define RULES_PER_ENTITY_H
 
+#include "rules/hist.h"
 #include "rules/rule.h"
 
 /* The head of a rule's struct for one GPU. It says whether the job used the GPU at all: one that it
@@ -44,7 +45,11 @@ struct node_state {
     size_t n_gpus;
     void **ranks; /* in order of rank */
     size_t n_ranks;
+    struct hist *signals;   /* by spec->signals; NULL: nothing was seen */
+    struct time_range seen; /* from the first sweep to the end of the last */
 };
+
+enum { STATE_SIGNALS = 3 };
 
 /* A batch of sweeps of one GPU. */
 struct gpu_batch {
@@ -55,6 +60,8 @@ struct gpu_batch {
 
 /* Functions may be NULL. */
 struct state_spec {
+    enum node_signal signals[STATE_SIGNALS]; /* of the node, in percent, kept as histograms */
+    size_t n_signals;
     size_t gpu_size, rank_size; /* 0: none are kept */
     void (*gpu)(void *gpu, const struct gpu_batch *c);
     void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
@@ -81,6 +88,9 @@ void *state_rank(void *state, const struct rule_view *c, const struct rank_sight
 void *state_event_rank(void *state, const struct rule_view *c, const struct rule_event *v);
 
 /* ---- judging ---- */
+
+/* All that was read of spec->signals[i]; the state is one of a node. */
+const struct hist *state_signal(const void *state, size_t i);
 
 bool gpu_was_used(const struct gpu_head *h);
 /* Whether it was used or not; the state is one of a node. */

@@ -61,9 +61,8 @@ struct batch_gpu {
 };
 
 struct batch_state {
-    struct node_state head;
-    struct hist cpu;
-    int64_t batch; /* samples of the largest training step; 0: not known */
+    struct node_state head; /* with the CPU as its signal */
+    int64_t batch;          /* samples of the largest training step; 0: not known */
 };
 
 /* As long as the better kind was not read. */
@@ -83,12 +82,6 @@ static void batch_see_gpu(void *gpu, const struct gpu_batch *c)
         if (g->use[k].mem.n)
             return;
     }
-}
-
-static void batch_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
-{
-    (void)c;
-    shared_hist(s, s->v[SIG_CPU], &((struct batch_state *)state)->cpu);
 }
 
 static void batch_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
@@ -147,7 +140,7 @@ static void batch_find(const struct judge *j, const struct judged_node *node,
     const struct batch_state *t = node->state;
     const struct hist *mem = &batch_use_of(g)->mem;
     const bool occupied = batch_is_occupied(g);
-    const double cpu = hist_quantile(&t->cpu, 0.95), gpu = hist_quantile(&g->util, 0.95),
+    const double cpu = hist_quantile(state_signal(t, 0), 0.95), gpu = hist_quantile(&g->util, 0.95),
                  p95 = hist_quantile(mem, 0.95), most = hist_max(mem),
                  factor = most > 0 && occupied ? fmax(MEM_AIM / most, 1) : NAN;
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
@@ -190,7 +183,7 @@ static uint64_t batch_judge_node(const struct judge *j, const struct judged_node
     for (size_t k = 0; k < t->head.n_gpus; k++) {
         const struct batch_gpu *g = state_gpu(t, k);
         const struct hist *mem = &batch_use_of(g)->mem;
-        if (!gpu_was_used(&g->head) || g->util.n == 0 || mem->n == 0 || t->cpu.n == 0)
+        if (!gpu_was_used(&g->head) || g->util.n == 0 || mem->n == 0 || state_signal(t, 0)->n == 0)
             continue;
         plot_box(out, box, g->head.entity, &g->util);
         plot_box(out, box,
@@ -200,7 +193,7 @@ static uint64_t batch_judge_node(const struct judge *j, const struct judged_node
         judged += batch_judge_gpu(j, node, g, out);
     }
     if (box->n_rows)
-        plot_box(out, box, "CPU", &t->cpu);
+        plot_box(out, box, "CPU", state_signal(t, 0));
     else
         out->n_plots--;
     return judged;
@@ -210,8 +203,7 @@ static void batch_judge(const struct judge *j, struct verdict *out)
 {
     uint64_t judged = 0;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        out->datapoints =
-            MAX_OF(out->datapoints, ((const struct batch_state *)j->nodes[i].state)->cpu.n);
+        out->datapoints = MAX_OF(out->datapoints, state_signal(j->nodes[i].state, 0)->n);
         judged += batch_judge_node(j, &j->nodes[i], out);
     }
     if (judged)
@@ -249,8 +241,9 @@ const struct rule rule_batch_size = {
     .explained_by = (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader",
                                           "CheckpointStall", "EvalHeavy", "SyncBound", "HostBound",
                                           "CompileTime", "GPUMemoryIncrease", NULL},
-    RULE_STATE(struct batch_state, .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,
-               .sweeps = batch_sweeps, .free_gpu = batch_free_gpu),
+    RULE_STATE(struct batch_state, .signals = {SIG_CPU}, .n_signals = 1,
+               .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,
+               .free_gpu = batch_free_gpu),
     .steps = batch_steps,
     .judge = batch_judge,
 };

@@ -203,7 +203,7 @@ struct balance_gpu {
 struct balance_state {
     struct node_state head;
     struct gaps gaps;
-    int64_t last_ns, period_ns;
+    int64_t period_ns;
 };
 
 static void balance_see_gpu(void *gpu, const struct gpu_batch *c)
@@ -216,7 +216,6 @@ static void balance_sweeps(void *state, const struct rule_view *c, const struct 
     struct balance_state *t = state;
     (void)c;
     gaps_add(&t->gaps, s);
-    t->last_ns = s->at[s->n - 1].ns;
     t->period_ns = s->period_ns;
 }
 
@@ -336,7 +335,7 @@ static struct finding *balance_begin(const struct judge *j, const struct pair *p
     const struct judged_node *node = &j->nodes[p->a->node];
     const struct balance_state *t = node->state;
     struct finding *f = verdict_find(v, node->facts->id, p->a->g->head.entity);
-    finding_when(v, f, &(struct time_range){node->from, {t->last_ns + t->period_ns}}, 1);
+    finding_when(v, f, &(struct time_range){node->from, t->head.seen.end}, 1);
     finding_count(v, f, 1, p->pairs);
     return f;
 }

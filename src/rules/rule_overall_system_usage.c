@@ -11,6 +11,7 @@
 #include "rules/values.h"
 
 enum { LEAST = 2 };
+enum { CPU, MEM, IO_WAIT }; /* signals of the node */
 
 /* Above this a resource is used well, below it has room. */
 static const double WELL = 70; /* percent */
@@ -22,7 +23,6 @@ struct usage_gpu {
 
 struct usage_state {
     struct node_state head;
-    struct hist cpu, mem, io_wait;
     struct loghist net_in, net_out; /* B/s */
 };
 
@@ -37,9 +37,6 @@ static void usage_sweeps(void *state, const struct rule_view *c, const struct sw
 {
     struct usage_state *t = state;
     (void)c;
-    shared_hist(s, s->v[SIG_CPU], &t->cpu);
-    shared_hist(s, s->v[SIG_MEM], &t->mem);
-    shared_hist(s, s->v[SIG_IOWAIT], &t->io_wait);
     if (s->v[SIG_NET_RX])
         loghist_add(&t->net_in, s->v[SIG_NET_RX], s->n);
     if (s->v[SIG_NET_TX])
@@ -173,11 +170,11 @@ static void usage_judge_node(const struct judge *j, const struct judged_node *no
     struct hist *util = xcalloc(1, sizeof *util), *mem = xcalloc(1, sizeof *mem);
     const size_t used = pool(t, util, mem);
     struct plot *p = usage_table(out, arena_printf(j->arena, "Utilization of %s", id), "%");
-    row(out, p, "CPU", &t->cpu);
+    row(out, p, "CPU", state_signal(t, CPU));
     row(out, p, "GPU", util);
-    row(out, p, "CPU memory", &t->mem);
+    row(out, p, "CPU memory", state_signal(t, MEM));
     row(out, p, "GPU memory", mem);
-    row(out, p, "I/O wait", &t->io_wait);
+    row(out, p, "I/O wait", state_signal(t, IO_WAIT));
     if (t->net_in.n || t->net_out.n) {
         p = usage_table(out, arena_printf(j->arena, "Network of %s", id), "B/s");
         row_log(out, p, "Network in", &t->net_in);
@@ -188,13 +185,13 @@ static void usage_judge_node(const struct judge *j, const struct judged_node *no
         .gpus = used,
         .gpu_p95 = hist_quantile(util, 0.95),
         .gpu_mem_p95 = hist_quantile(mem, 0.95),
-        .cpu_p95 = hist_quantile(&t->cpu, 0.95),
-        .mem_p95 = hist_quantile(&t->mem, 0.95),
+        .cpu_p95 = hist_quantile(state_signal(t, CPU), 0.95),
+        .mem_p95 = hist_quantile(state_signal(t, MEM), 0.95),
     };
     if (used)
-        usage_say(j, out, id, util, &t->cpu);
+        usage_say(j, out, id, util, state_signal(t, CPU));
     else
-        say_cpu_only(j, out, id, &t->cpu);
+        say_cpu_only(j, out, id, state_signal(t, CPU));
     free(util);
     free(mem);
 }
@@ -206,7 +203,7 @@ static void usage_judge(const struct judge *j, struct verdict *out)
     out->uses = arena_array(j->arena, struct node_use, j->n_nodes);
     for (size_t i = 0; i < j->n_nodes; i++) {
         const struct usage_state *t = j->nodes[i].state;
-        out->datapoints = MAX_OF(out->datapoints, t->cpu.n);
+        out->datapoints = MAX_OF(out->datapoints, state_signal(t, CPU)->n);
         if (j->nodes[i].sweeps)
             usage_judge_node(j, &j->nodes[i], out);
     }
@@ -221,7 +218,7 @@ const struct rule rule_overall_system_usage = {
     .patience = -1,
     .needs = NEEDS_SWEEPS,
     .summary = true,
-    RULE_STATE(struct usage_state, .gpu_size = sizeof(struct usage_gpu), .gpu = usage_see_gpu,
-               .sweeps = usage_sweeps),
+    RULE_STATE(struct usage_state, .signals = {SIG_CPU, SIG_MEM, SIG_IOWAIT}, .n_signals = 3,
+               .gpu_size = sizeof(struct usage_gpu), .gpu = usage_see_gpu, .sweeps = usage_sweeps),
     .judge = usage_judge,
 };
