@@ -34,8 +34,18 @@ static bool sort_byte(const uint64_t *from, uint64_t *to, size_t n, unsigned shi
     return true;
 }
 
-/* None is negative, so their bits are in the order of their values: sorted byte by byte, which
- * takes a tenth of the time of comparing where there are many. */
+/* Bits of a double in an order that is the order of the numbers, and back. */
+static uint64_t bits_in_order(uint64_t x)
+{
+    return x >> 63 ? ~x : x | UINT64_C(1) << 63;
+}
+
+static uint64_t bits_back(uint64_t x)
+{
+    return x >> 63 ? x ^ UINT64_C(1) << 63 : ~x;
+}
+
+/* Sorted byte by byte, which takes a tenth of the time of comparing where there are many. */
 void stat_sort(double *v, size_t n)
 {
     enum { FEW = 2048 };
@@ -45,12 +55,16 @@ void stat_sort(double *v, size_t n)
     }
     uint64_t *a = xcalloc(n, sizeof *a), *b = xcalloc(n, sizeof *b);
     memcpy(a, v, n * sizeof *a);
+    for (size_t i = 0; i < n; i++)
+        a[i] = bits_in_order(a[i]);
     for (unsigned shift = 0; shift < 64; shift += 8)
         if (sort_byte(a, b, n, shift)) {
             uint64_t *sorted = b;
             b = a;
             a = sorted;
         }
+    for (size_t i = 0; i < n; i++)
+        a[i] = bits_back(a[i]);
     memcpy(v, a, n * sizeof *a);
     free(a);
     free(b);

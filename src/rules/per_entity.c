@@ -9,104 +9,165 @@
 #include "base/mem.h"
 #include "rules/values.h"
 
-/* ==== GPUs ==== */
-
 static const float UNUSED_BELOW = 1; /* percent */
 
-static void per_gpu_fit(struct per_gpu *g, size_t n, size_t size)
-{
-    if (n <= g->n)
-        return;
-    g->v = xrealloc(g->v, n, size);
-    memset(g->v + g->n * size, 0, (n - g->n) * size);
-    g->n = n;
-    g->size = size;
-}
-
-void *per_gpu_at(const struct per_gpu *g, size_t i)
-{
-    return g->v + i * g->size;
-}
-
-void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s)
-{
-    per_gpu_fit(g, s->n_gpus, size);
-    for (size_t i = 0; i < s->n_gpus; i++) {
-        struct gpu_head *h = per_gpu_at(g, i);
-        snprintf(h->entity, sizeof h->entity, "%s", s->gpus[i].entity);
-        if (gpu_was_used(h)) /* nothing more to learn */
-            continue;
-        h->most_util = values_highest(s->gpus[i].v[GPU_SIG_UTIL], s->n, h->most_util);
-        h->most_processes =
-            values_highest(s->gpus[i].v[GPU_SIG_PROCESSES], s->n, h->most_processes);
-    }
-}
-
-void per_gpu_free(struct per_gpu *g, void (*free_one)(void *own))
-{
-    for (size_t i = 0; free_one && i < g->n; i++)
-        free_one(per_gpu_at(g, i));
-    free(g->v);
-    *g = (struct per_gpu){0};
-}
+/* ---- GPUs ---- */
 
 bool gpu_was_used(const struct gpu_head *h)
 {
     return h->most_util >= UNUSED_BELOW || h->most_processes > 0;
 }
 
-/* ==== ranks ==== */
-
-static bool per_rank_is_same(const struct rank_sight *a, const struct rank_sight *b)
+void *state_gpu(const void *state, size_t i)
 {
-    if (a->rank >= 0 && b->rank >= 0)
-        return a->rank == b->rank;
-    return a->pid == b->pid;
+    const struct node_state *t = state;
+    return t->gpus + i * t->spec->gpu_size;
 }
 
-static bool is_before(const struct rank_sight *a, const struct rank_sight *b)
+/* Room for n of them. */
+static void state_fit_gpus(struct node_state *t, size_t n)
 {
-    return a->rank != b->rank ? a->rank < b->rank : a->pid < b->pid;
+    const size_t size = t->spec->gpu_size;
+    if (n <= t->n_gpus)
+        return;
+    t->gpus = xrealloc(t->gpus, n, size);
+    memset(t->gpus + t->n_gpus * size, 0, (n - t->n_gpus) * size);
+    t->n_gpus = n;
+}
+
+static void gpu_head_see(struct gpu_head *h, const struct gpu_sweeps *g, size_t n)
+{
+    snprintf(h->entity, sizeof h->entity, "%s", g->entity);
+    if (gpu_was_used(h)) /* nothing more to learn */
+        return;
+    h->most_util = values_highest(g->v[GPU_SIG_UTIL], n, h->most_util);
+    h->most_processes = values_highest(g->v[GPU_SIG_PROCESSES], n, h->most_processes);
+}
+
+void state_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct node_state *t = state;
+    t->spec = c->spec;
+    t->seen.start = t->seen.start.ns ? t->seen.start : s->at[0];
+    t->seen.end.ns = s->at[s->n - 1].ns + s->period_ns;
+    if (!t->signals && t->spec->n_signals)
+        t->signals = xcalloc(t->spec->n_signals, sizeof *t->signals);
+    for (size_t i = 0; i < t->spec->n_signals; i++)
+        shared_hist(s, s->v[t->spec->signals[i]], &t->signals[i]);
+    if (t->spec->gpu_size)
+        state_fit_gpus(t, s->n_gpus);
+    for (size_t i = 0; t->spec->gpu_size && i < s->n_gpus; i++) {
+        gpu_head_see(state_gpu(t, i), &s->gpus[i], s->n);
+        if (t->spec->gpu)
+            t->spec->gpu(state_gpu(t, i), &(struct gpu_batch){c, s, &s->gpus[i]});
+    }
+    if (t->spec->sweeps)
+        t->spec->sweeps(state, c, s);
+}
+
+/* ---- ranks ---- */
+
+static bool rank_is_same(const struct rank_sight *a, const struct rank_sight *b)
+{
+    return a->rank >= 0 && b->rank >= 0 ? a->rank == b->rank : a->pid == b->pid;
+}
+
+static bool rank_is_before(const struct rank_head *a, const struct rank_head *b)
+{
+    return a->who.rank != b->who.rank ? a->who.rank < b->who.rank : a->who.pid < b->who.pid;
 }
 
 /* Keeps the order when the one at i has got another number. */
-static void *per_rank_settle(struct per_rank *r, size_t i)
+static void *state_settle_rank(struct node_state *t, size_t i)
 {
-    void *one = r->v[i];
-    const struct rank_sight *who = &((struct rank_head *)one)->who;
-    for (; i > 0 && is_before(who, &((struct rank_head *)r->v[i - 1])->who); i--)
-        r->v[i] = r->v[i - 1];
-    for (; i + 1 < r->n && is_before(&((struct rank_head *)r->v[i + 1])->who, who); i++)
-        r->v[i] = r->v[i + 1];
-    r->v[i] = one;
+    void *one = t->ranks[i];
+    for (; i > 0 && rank_is_before(one, t->ranks[i - 1]); i--)
+        t->ranks[i] = t->ranks[i - 1];
+    for (; i + 1 < t->n_ranks && rank_is_before(t->ranks[i + 1], one); i++)
+        t->ranks[i] = t->ranks[i + 1];
+    t->ranks[i] = one;
     return one;
 }
 
-void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who)
+void *state_rank(void *state, const struct rule_view *c, const struct rank_sight *who)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        struct rank_head *h = r->v[i];
-        if (!per_rank_is_same(&h->who, who))
+    struct node_state *t = state;
+    t->spec = c->spec;
+    for (size_t i = 0; i < t->n_ranks; i++) {
+        struct rank_head *h = t->ranks[i];
+        if (!rank_is_same(&h->who, who))
             continue;
         const bool settled = h->who.rank >= 0 || who->rank < 0;
         h->who.rank = MAX_OF(h->who.rank, who->rank);
         h->who.device = MAX_OF(h->who.device, who->device);
-        return settled ? h : per_rank_settle(r, i);
+        return settled ? h : state_settle_rank(t, i);
     }
-    r->v = xrealloc(r->v, r->n + 1, sizeof(void *));
-    struct rank_head *h = r->v[r->n++] = xcalloc(1, size);
+    t->ranks = xrealloc(t->ranks, t->n_ranks + 1, sizeof(void *));
+    struct rank_head *h = t->ranks[t->n_ranks++] = xcalloc(1, t->spec->rank_size);
     h->who = *who;
     h->who.gpu = NULL; /* it is not there for long */
-    return per_rank_settle(r, r->n - 1);
+    return state_settle_rank(t, t->n_ranks - 1);
 }
 
-void per_rank_free(struct per_rank *r, void (*free_one)(void *own))
+void *state_event_rank(void *state, const struct rule_view *c, const struct rule_event *v)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        if (free_one)
-            free_one(r->v[i]);
-        free(r->v[i]);
+    return state_rank(state, c, &(struct rank_sight){v->rank, -1, v->pid, NULL});
+}
+
+void state_events(void *state, const struct rule_view *c, const struct rule_event *v, size_t n)
+{
+    struct node_state *t = state;
+    t->spec = c->spec;
+    for (size_t i = 0; t->spec->event && i < n; i++)
+        t->spec->event(state, c, &v[i]);
+}
+
+void state_free(void *state)
+{
+    struct node_state *t = state;
+    for (size_t i = 0; i < t->n_gpus && t->spec->free_gpu; i++)
+        t->spec->free_gpu(state_gpu(t, i));
+    for (size_t i = 0; i < t->n_ranks; i++) {
+        if (t->spec->free_rank)
+            t->spec->free_rank(t->ranks[i]);
+        free(t->ranks[i]);
     }
-    free(r->v);
-    *r = (struct per_rank){0};
+    if (t->spec && t->spec->free_own)
+        t->spec->free_own(state);
+    free(t->gpus);
+    free(t->ranks);
+    free(t->signals);
+}
+
+/* ---- judging ---- */
+
+const struct hist *state_signal(const void *state, size_t i)
+{
+    static const struct hist none;
+    const struct node_state *t = state;
+    return t->signals ? &t->signals[i] : &none;
+}
+
+const void *next_gpu(const struct judge *j, struct entity_at *at)
+{
+    for (; at->next_node < j->n_nodes; at->next_node++, at->next = 0) {
+        at->node = &j->nodes[at->next_node];
+        while (at->next < ((const struct node_state *)at->node->state)->n_gpus) {
+            const void *gpu = state_gpu(at->node->state, at->next++);
+            if (gpu_was_used(gpu))
+                return gpu;
+        }
+    }
+    return NULL;
+}
+
+const void *next_rank(const struct judge *j, struct entity_at *at)
+{
+    for (; at->next_node < j->n_nodes; at->next_node++, at->next = 0) {
+        const struct node_state *t = j->nodes[at->next_node].state;
+        at->node = &j->nodes[at->next_node];
+        if (at->next < t->n_ranks)
+            return t->ranks[at->next++];
+    }
+    return NULL;
 }
