@@ -90,24 +90,18 @@ static bool is_leak(const struct judge *j, const struct trend_fit *f, const stru
     return room->left / f->per_s < fmax(judge_job_s(j), j->p[HORIZON].v);
 }
 
-static const char *bytes_text(const struct judge *j, double bytes)
-{
-    char text[HUMAN_LEN];
-    return arena_strdup(j->arena, human_bytes(bytes, text, sizeof text));
-}
-
 static void host_memory_find(const struct judge *j, const struct judged_node *node,
                              const struct trend_fit *fit, const struct room *room,
                              struct verdict *v)
 {
     const double left_s = room->left / fit->per_s;
-    const char *left = judge_time(j, left_s), *limit = bytes_text(j, room->limit);
+    const char *left = judge_time(j, left_s), *limit = bytes_text(j->arena, room->limit);
     struct finding *f = verdict_find(v, node->facts->id, "");
     finding_over(v, f, &((const struct host_memory_state *)node->state)->rss);
     finding_say(v, f,
                 "resident memory of the job rose steadily, from %s to %s in %s (%s per hour)%s",
-                bytes_text(j, fit->from), bytes_text(j, fit->to), judge_time(j, fit->seconds),
-                bytes_text(j, fit->per_s * 3600),
+                bytes_text(j->arena, fit->from), bytes_text(j->arena, fit->to), judge_time(j, fit->seconds),
+                bytes_text(j->arena, fit->per_s * 3600),
                 j->run->ended ? arena_printf(j->arena, "; %s is %s", room->words, limit)
                               : arena_printf(j->arena, "; at this rate it reaches %s of %s in %s",
                                              room->words, limit, left));
