@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cost/pricing.h"
@@ -20,6 +21,7 @@
 #include "tables/runview.h"
 #include "tables/show.h"
 #include "tables/stepsview.h"
+#include "tables/summary.h"
 
 enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
 
@@ -178,38 +180,10 @@ static void show_put_cost(const struct show *s)
 
 /* ---- phases and steps ---- */
 
-/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
- * all. */
-struct mode_steps {
-    struct step_stats best;
-    const struct rank_steps *rank;
-    size_t ranks;
-    double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
-};
-
-static struct mode_steps show_steps_of(const struct show *s, enum event_mode mode)
-{
-    struct mode_steps x = {0};
-    for (size_t i = 0; i < s->n_ranks; i++) {
-        struct step_stats one;
-        step_stats_of(&s->ranks[i], mode, s->arena, &one);
-        if (one.count == 0)
-            continue;
-        x.ranks++;
-        x.steady += one.throughput_steady;
-        x.overall += one.throughput_overall;
-        if (one.count > x.best.count) {
-            x.best = one;
-            x.rank = &s->ranks[i];
-        }
-    }
-    return x;
-}
-
 /* "1 000 train on each of 2 ranks, p50 12.3 ms, p95 14.1 ms". */
 static void show_put_steps(const struct show *s, enum event_mode mode)
 {
-    const struct mode_steps x = show_steps_of(s, mode);
+    const struct mode_steps x = show_mode_steps(s, mode);
     if (x.ranks == 0)
         return;
     show_put_line(
@@ -286,17 +260,6 @@ static void show_put_iteration(const struct show *s, const struct mode_steps *x)
                    b->between_s);
 }
 
-static void put_throughput(const struct show *s, const struct mode_steps *x)
-{
-    if (isnan(x->steady))
-        return;
-    show_put_line(s, "throughput", "%s steady%s%s", value_text(s->arena, x->steady, "samples/s"),
-                  x->overall > 0
-                      ? arena_printf(s->arena, ", %s overall", value_text(s->arena, x->overall, ""))
-                      : "",
-                  x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "");
-}
-
 static void show_put_gpu(const struct show *s)
 {
     const struct gpu_view *g = &s->gpu;
@@ -310,7 +273,7 @@ static void show_put_gpu(const struct show *s)
 
 static void put_loop(const struct show *s)
 {
-    const struct mode_steps x = show_steps_of(s, MODE_TRAIN);
+    const struct mode_steps x = show_mode_steps(s, MODE_TRAIN);
     if (x.ranks == 0)
         return;
     const struct loop_window *w = &s->gpu.x.window;
@@ -318,7 +281,8 @@ static void put_loop(const struct show *s)
         s->arena, "training loop (%s%s)", value_text(s->arena, wall_span_s(w->from, w->to), "s"),
         w->steady && s->phases.loop_start.ns < w->from.ns ? " after warm-up" : ""));
     show_put_iteration(s, &x);
-    put_throughput(s, &x);
+    if (!isnan(x.steady))
+        show_put_line(s, "throughput", "%s", show_throughput(s, &x));
     show_put_gpu(s);
 }
 
@@ -515,11 +479,31 @@ static const struct opt options[] = {
     {0},
 };
 
+/* The answer first, with the verdicts of the built-in rules. */
+static int show_put_summary(const struct show *s, struct run *r, const struct run_steps *steps,
+                            const struct cmd_args *args, struct err *e)
+{
+    struct check *c = arena_new(s->arena, struct check);
+    const char *lines[SUMMARY_LINES];
+    c->arena = s->arena;
+    rule_params_init(&c->params, c->arena);
+    TRY(check_take_settings(c, args, e));
+    TRY(rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
+                          &c->checked, e));
+    const size_t n = summary_lines(&(struct summary_ask){.show = s, .checked = &c->checked}, lines);
+    for (size_t i = 0; i < n; i++)
+        puts(text_safe(s->arena, lines[i]));
+    putchar('\n');
+    return 0;
+}
+
 static int cmd_show_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                            struct err *e)
 {
+    struct run_steps steps;
     struct show show;
-    TRY(show_read(&show, r, a, e));
+    TRY(rules_read_steps(r, a, &steps, e));
+    TRY(show_read_named(&show, r, &steps, a, e));
     if (args->output == OUTPUT_JSON) {
         struct output_json o;
         struct jw *j = output_begin(&o);
@@ -527,14 +511,16 @@ static int cmd_show_on_run(struct run *r, const struct cmd_args *args, struct ar
         show_json(j, &show);
         jw_end(j);
         output_end(&o);
-    } else {
-        show_text(&show);
+        return 0;
     }
+    TRY(show_put_summary(&show, r, &steps, args, e));
+    show_text(&show);
     return 0;
 }
 
 static const char *const help[] = {
-    "Prints the command, nodes, times and status of a run; the time spent in initialization, "
+    "Prints the worst finding and what an iteration is spent on; the command, nodes, times and "
+    "status of a run; the time spent in initialization, "
     "training, evaluation and finalization; the utilization of each node; what could not be "
     "measured and why; and the overhead of the recording.",
     NULL,

@@ -77,6 +77,7 @@ struct rule {
     bool summary;                    /* never an issue: it fills a table */
     bool by_phase;                   /* plots in which phases its findings were */
     const char *const *explained_by; /* names of rules, ends with NULL; NULL: none */
+    const char *part;                /* the part of a step that it is about; NULL: no single one */
 
     const struct state_spec *spec; /* see RULE_STATE in per_entity.h; or NULL */
     size_t state_size;             /* states begin as zeros */

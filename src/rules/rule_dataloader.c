@@ -379,6 +379,7 @@ static const struct number_label labels[] = {
 const struct rule rule_dataloader = {
     .name = "Dataloader",
     .title = "Data loading",
+    .part = "data",
     .description = "Checks what share of a training iteration is spent waiting for data, and "
                    "whether the number of loader workers suits the machine.",
     .recommendation =

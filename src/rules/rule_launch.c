@@ -377,6 +377,7 @@ static const struct number_label sync_labels[] = {
 const struct rule rule_sync_bound = {
     .name = "SyncBound",
     .title = "Synchronization",
+    .part = "sync",
     .description = "Checks whether the program synchronizes with the GPU (item, cpu, synchronize) "
                    "so often that the GPU runs out of work.",
     .recommendation = "Read results from the GPU less often and without blocking.",

@@ -18,12 +18,13 @@
 #include "userrules/user_rules.h"
 #include "watch/watch.h"
 
-/* One write per line, so that the output of the job cannot split it. */
+/* One write per line, so that the output of the job cannot split it. Lines that continue the one
+ * before are indented and have no name in front, so that they can be pasted elsewhere. */
 static void session_print(void *ctx, const char *line)
 {
     (void)ctx;
     struct arena a = {0};
-    fprintf(stderr, "footplate: %s\n", text_safe(&a, line));
+    fprintf(stderr, "%s%s\n", *line == ' ' ? "" : "footplate: ", text_safe(&a, line));
     arena_free(&a);
 }
 
