@@ -353,34 +353,6 @@ static size_t intake_put_events(struct intake *in, const struct track *t, const 
     return i;
 }
 
-/* All of them, into the buffer. */
-static void intake_buffer_events(struct intake *in, const struct track *t, const struct event *v,
-                                 size_t n)
-{
-    const uint32_t track = intake_track_of(in, t);
-    struct event_texts texts;
-    for (size_t i = 0; i < n; i++) {
-        if (!intake_event_fits(in, &v[i]))
-            continue;
-        if (!event_texts_find(&in->ev, &v[i], &texts)) {
-            event_texts_add(in, &v[i]);
-            event_texts_find(&in->ev, &v[i], &texts);
-        }
-        const struct bare_event bare = {
-            .at = v[i].at.ns,
-            .dur = MAX_OF(v[i].dur_ns, 0),
-            .value = v[i].value,
-            .link = v[i].link,
-            .parent = v[i].parent,
-            .name = text_number(&in->ev, texts.name),
-            .args = texts.args ? text_number(&in->ev, texts.args) + 1 : 0,
-            .what = what_of(&v[i]),
-        };
-        event_buffer_add(&in->ev.buffer, track, &bare);
-        in->ev.accepted++;
-    }
-}
-
 /* The lock is released between records: others need not wait for a long list. No event: the track
  * may have another name. */
 void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n)
@@ -388,12 +360,10 @@ void intake_events(struct intake *in, const struct track *t, const struct event 
     for (;;) {
         size_t done = n;
         pthread_mutex_lock(&in->lock);
-        if (intake_pending(in) > in->pending_most)
+        if (in->records.len > in->pending_most)
             in->ev.dropped += n;
         else if (n == 0)
             intake_track_of(in, t);
-        else if (in->ev.buffered)
-            intake_buffer_events(in, t, v, n);
         else
             done = intake_put_events(in, t, v, n);
         pthread_mutex_unlock(&in->lock);
@@ -405,7 +375,7 @@ void intake_events(struct intake *in, const struct track *t, const struct event 
     }
 }
 
-/* A new tail begins, without texts and tracks. The buffer stays. */
+/* A new tail begins, without texts and tracks. */
 static void intake_forget_declared(struct intake_events *ev)
 {
     free(ev->texts);
@@ -414,8 +384,6 @@ static void intake_forget_declared(struct intake_events *ev)
     hash_free(&ev->track_index);
     buf_free(&ev->bytes);
     *ev = (struct intake_events){
-        .buffered = ev->buffered,
-        .buffer = ev->buffer,
         .accepted = ev->accepted,
         .dropped = ev->dropped,
         .dropped_counted = ev->dropped_counted,
@@ -641,17 +609,14 @@ static void move_records(struct intake *in, struct buf *out)
         buf_free(&in->records);
 }
 
-uint64_t intake_take(struct intake *in, struct buf *out, struct event_buffer *buffer,
-                     size_t tail_most, int why_errno, bool *last)
+uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
+                     bool *last)
 {
     pthread_mutex_lock(&in->lock);
     put_dropped(in, "rows", in->rows_dropped, &in->dropped_counted, why_errno);
     put_dropped(in, "events", in->ev.dropped, &in->ev.dropped_counted, why_errno);
     intake_put_losses(in);
     move_records(in, out);
-    event_buffer_free(buffer);
-    *buffer = in->ev.buffer;
-    in->ev.buffer = (struct event_buffer){0};
     const uint64_t tail = in->tail;
     *last = out->len >= tail_most;
     if (*last) {
@@ -661,18 +626,6 @@ uint64_t intake_take(struct intake *in, struct buf *out, struct event_buffer *bu
     }
     pthread_mutex_unlock(&in->lock);
     return tail;
-}
-
-void intake_give_back(struct intake *in, struct event_buffer *buffer)
-{
-    pthread_mutex_lock(&in->lock);
-    if (in->ev.buffer.n_parts == 0) {
-        in->ev.buffer = *buffer;
-        in->ev.buffer.n = 0;
-        *buffer = (struct event_buffer){0};
-    }
-    pthread_mutex_unlock(&in->lock);
-    event_buffer_free(buffer);
 }
 
 void intake_open(struct intake *in, size_t pending_most)
@@ -691,7 +644,6 @@ void intake_close(struct intake *in)
     free(in->groups);
     free(in->losses);
     intake_forget_declared(&in->ev);
-    event_buffer_free(&in->ev.buffer);
     buf_free(&in->records);
     pthread_mutex_destroy(&in->lock);
 }

@@ -50,8 +50,6 @@ struct intake_events {
     struct hash_index track_index;
     uint64_t accepted, dropped;
     uint64_t dropped_counted; /* of them, counted as a loss already */
-    bool buffered;            /* events go into the buffer; only texts and tracks into records */
-    struct event_buffer buffer;
 };
 
 struct intake {
@@ -78,19 +76,9 @@ void intake_loss(struct intake *in, const struct loss *l);
 void intake_mark(struct intake *in, const struct mark *m);
 void intake_tie(struct intake *in, struct clock_tie tie);
 void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n);
-/* Bytes that wait to be taken; a buffered event counts as much as one in a record takes. */
-static inline size_t intake_pending(const struct intake *in)
-{
-    return in->records.len + (size_t)in->ev.buffer.n * EVENT_USUAL;
-}
-
-/* Appends all records to `out` and returns the number of their tail; buffered events go to
- * `buffer`. When `out` has then reached `tail_most` bytes, `*last` is set: these are the last
- * records of that tail, and whatever arrives from now on belongs to the next one. `why_errno` is
- * why rows had to be dropped, if any were. */
-uint64_t intake_take(struct intake *in, struct buf *out, struct event_buffer *buffer,
-                     size_t tail_most, int why_errno, bool *last);
-/* The events of `buffer` are stored: its memory is used for those to come. */
-void intake_give_back(struct intake *in, struct event_buffer *buffer);
-
+/* Appends all records to `out` and returns the number of their tail. When `out` has then reached
+ * `tail_most` bytes, `*last` is set: these are the last records of that tail, and whatever arrives
+ * from now on belongs to the next one. `why_errno` is why rows had to be dropped, if any were. */
+uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
+                     bool *last);
 #endif

@@ -245,7 +245,7 @@ static inline void seal_add_event(struct seal_events_work *w, const struct bare_
 {
     const uint32_t n = w->n++;
     assert(n < w->cap);
-    w->keys[n] = order_key(v->at, v->dur, n, w->s->buffer != NULL);
+    w->keys[n] = order_key(v->at, v->dur, n, w->s->listed);
     w->rows[n] = *v;
     w->rows[n].name = local_text(w, v->name);
     w->rows[n].args = v->args ? 1 + local_text(w, v->args - 1) : 0;
@@ -316,18 +316,6 @@ static int seal_track(struct seal_events_work *w, const struct seg_track *t, str
     return rc ? rc : end_block(w, t, e);
 }
 
-/* The same from a buffer. */
-static int seal_buffered(struct seal_events_work *w, const struct seg_track *t, struct err *e)
-{
-    const uint32_t *row = w->s->buffer_rows + t->first, *const end = row + t->rows;
-    int rc = 0;
-    while (rc == 0 && row < end) {
-        struct bare_event v = event_buffer_get(w->s->buffer, *row++);
-        rc = seal_event(w, t, &v, e);
-    }
-    return rc ? rc : end_block(w, t, e);
-}
-
 static int seal_events(struct codec *c, const struct segment *s, uint32_t number, enum seal_use use,
                        const struct seal_out *out, struct err *e)
 {
@@ -337,7 +325,7 @@ static int seal_events(struct codec *c, const struct segment *s, uint32_t number
     int rc = 0;
     seal_events_open(&w);
     for (uint32_t i = 0; i < s->n_tracks && rc == 0; i++)
-        rc = (s->buffer ? seal_buffered : seal_track)(&w, &s->tracks[i], e);
+        rc = seal_track(&w, &s->tracks[i], e);
     seal_events_close(&w);
     return rc;
 }

@@ -178,31 +178,6 @@ static bool segment_feed_events(struct segment *s, struct cur *in)
     return true;
 }
 
-/* A counting sort by track: how many rows each has, where they begin, and then the rows
- * themselves, in order. */
-bool segment_feed_buffer(struct segment *s, const struct event_buffer *buffer)
-{
-    for (uint32_t i = 0; i < buffer->n; i++) {
-        if (event_buffer_track(buffer, i) >= s->n_tracks)
-            return false;
-        s->tracks[event_buffer_track(buffer, i)].rows++;
-    }
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < s->n_tracks; i++) {
-        s->tracks[i].first = first;
-        first += s->tracks[i].rows;
-        s->tracks[i].rows = 0;
-    }
-    assert(first == buffer->n); /* each row has a track, and each track its rows */
-    s->buffer = buffer;
-    s->buffer_rows = xmalloc((buffer->n + 1ul) * sizeof *s->buffer_rows);
-    for (uint32_t i = 0; i < buffer->n; i++) {
-        struct seg_track *t = &s->tracks[event_buffer_track(buffer, i)];
-        s->buffer_rows[t->first + t->rows++] = i;
-    }
-    return true;
-}
-
 /* ---- groups and rows ---- */
 
 /* More groups than two MiB of tail can declare, so a writer that never stops changing its period
@@ -451,7 +426,6 @@ void segment_free(struct segment *s)
     for (uint32_t i = 0; i < s->n_tracks; i++)
         buf_free(&s->tracks[i].events);
     free(s->tracks);
-    free(s->buffer_rows);
     free(s->texts);
     buf_free(&s->log);
     arena_free(&s->names);

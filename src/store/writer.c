@@ -88,8 +88,7 @@ struct writer {
     off_t fp_len, tail_len;
     struct buf frame;    /* header and payload of the frame to write; only the header: none */
     uint64_t frame_tail; /* number of the tail it belongs to */
-    struct event_buffer buffer; /* in bulk: the events of that segment */
-    struct buf index;           /* uint64_t offset, kind of each block */
+    struct buf index;    /* uint64_t offset, kind of each block */
     struct codec *codec;
     struct clock_tie tie; /* the last one written */
     bool tie_due;         /* every segment has one, so it can do without the file header */
@@ -273,7 +272,7 @@ static int writer_read_tail(struct writer *w, struct segment *s, struct err *e)
  * its size. */
 static int take_frame(const struct writer *w, struct segment *s, struct err *e)
 {
-    if (segment_feed(s, w->frame.p, w->frame.len) && segment_feed_buffer(s, &w->buffer))
+    if (segment_feed(s, w->frame.p, w->frame.len))
         return 0;
     return err_set(e, ERR_LIMIT, "'%s': block too large", w->path);
 }
@@ -284,7 +283,7 @@ static int seal_blocks(struct writer *w, struct err *e)
     const off_t before = w->fp_len;
     const size_t index_before = w->index.len;
     const struct seal_out out = {keep_block, w};
-    struct segment s = {0};
+    struct segment s = {.listed = w->bulk};
     assert(!w->sealed && w->frame.len >= frame_head(w));
     int rc = w->bulk ? take_frame(w, &s, e) : writer_read_tail(w, &s, e);
     if (rc == 0)
@@ -310,12 +309,10 @@ static int seal_tail(struct writer *w, struct err *e)
     if (rc)
         return rc;
     w->sealed = true; /* from here on the rows are in the file */
-    if (w->bulk) {
+    if (w->bulk)
         empty_frame(w);
-        intake_give_back(&w->in, &w->buffer);
-    } else if (ftruncate(w->tail_fd, 0) < 0) {
+    else if (ftruncate(w->tail_fd, 0) < 0)
         return err_sys(e, "empty '%s'", w->tail_path);
-    }
     w->tail_len = 0;
     w->seal_wanted = false;
     w->sealed = false;
@@ -331,8 +328,8 @@ static void take_rows(struct writer *w, bool last)
     const size_t room = left > 0 ? (size_t)left : 0;
     assert(!w->seal_wanted && !w->sealed && w->frame.len == frame_head(w));
     w->frame.len = frame_head(w);
-    w->frame_tail = intake_take(&w->in, &w->frame, &w->buffer, last ? 0 : room,
-                                atomic_load(&w->write_errno), &last);
+    w->frame_tail =
+        intake_take(&w->in, &w->frame, last ? 0 : room, atomic_load(&w->write_errno), &last);
     w->seal_wanted = last;
     if (w->bulk)
         return;
@@ -476,7 +473,6 @@ static void writer_free(struct writer *w)
     intake_close(&w->in);
     buf_free(&w->frame);
     buf_free(&w->index);
-    event_buffer_free(&w->buffer);
     codec_close(w->codec);
     for (int *fd = (int[]){w->fd, w->tail_fd, w->lock_fd, -2}; *fd != -2; fd++)
         if (*fd >= 0)
@@ -485,13 +481,12 @@ static void writer_free(struct writer *w)
     free(w);
 }
 
-/* Before anything was written. Events then bypass the records (struct event_buffer). */
+/* Before anything was written. */
 static void go_bulk(struct writer *w, struct clock_tie tie)
 {
     w->bulk = true;
     w->tie = tie;
     w->in.pending_most = EVENTS_PENDING_MOST; /* rows, too, come as fast as they are read */
-    w->in.ev.buffered = true;
     empty_frame(w);
 }
 
@@ -602,7 +597,7 @@ uint64_t writer_tail(struct writer *w)
 size_t writer_pending(struct writer *w)
 {
     pthread_mutex_lock(&w->in.lock);
-    const size_t pending = intake_pending(&w->in);
+    const size_t pending = w->in.records.len;
     pthread_mutex_unlock(&w->in.lock);
     return pending;
 }
