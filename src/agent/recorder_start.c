@@ -8,10 +8,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "agent/jobenv.h"
 #include "agent/keeper.h"
 #include "agent/recorder_internal.h"
 #include "base/mem.h"
+#include "config/python_env.h"
 #include "record/record.h"
 #include "ring/ring_folder.h"
 #include "run/run_names.h"

@@ -339,19 +339,14 @@ static int at_end(struct inflate *z, struct err *e)
 /* One read, one step. Room or input may be left over; the loop in read_plain goes on. */
 static int advance(struct inflate *z, struct inflate_io *io, struct err *e)
 {
-    if (z->left == 0 && !z->from_ended) {
-        const int rc = refill(z, e);
-        if (rc != 0)
-            return rc;
-    }
+    if (z->left == 0 && !z->from_ended)
+        TRY(refill(z, e));
     if (z->where == BETWEEN)
         inflate_begin_member(z);
     if (z->where != INSIDE)
         return z->left == 0 && z->from_ended ? at_end(z, e) : 0;
     const size_t in_before = z->left, room = io->out_left;
-    const int rc = inside_step(z, io, e);
-    if (rc != 0)
-        return rc;
+    TRY(inside_step(z, io, e));
     const bool stuck = z->left == in_before && io->out_left == room && z->where == INSIDE;
     return stuck && z->from_ended ? at_end(z, e) : 0;
 }

@@ -49,14 +49,9 @@ void thread_cond_init(pthread_cond_t *c)
     pthread_condattr_destroy(&attr);
 }
 
-static struct timespec to_timespec(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
-}
-
 bool thread_wait(pthread_cond_t *c, pthread_mutex_t *lock, mono_ns until)
 {
-    const struct timespec ts = to_timespec(until.ns);
+    const struct timespec ts = {.tv_sec = until.ns / NS_PER_S, .tv_nsec = until.ns % NS_PER_S};
     return pthread_cond_timedwait(c, lock, &ts) != ETIMEDOUT;
 }
 

@@ -188,8 +188,9 @@ static int rundir_node_folder(const struct rundir *r, const char *node_id, char 
                               struct err *e)
 {
     if (!*node_id || strchr(node_id, '/') || strlen(node_id) >= NODE_ID_LEN)
-        return err_set(e, ERR_USAGE, "'%s' is not a valid node name: it must not contain '/'",
-                       node_id);
+        return err_set(e, ERR_USAGE,
+                       "'%s' is not a valid node name: it must have 1 to %d characters and no '/'",
+                       node_id, NODE_ID_LEN - 1);
     return run_node_path(path, r->path, node_id, e);
 }
 
@@ -355,13 +356,13 @@ struct run_maker_node *run_maker_find(const struct run_maker *m, const char *id,
     return NULL;
 }
 
-static int run_maker_open(const struct rundir *r, struct run_maker_node *n, struct clock_tie tie,
-                          struct err *e)
+static int run_maker_open(const struct rundir *r, struct run_maker_node *n, const char *id,
+                          struct clock_tie tie, struct err *e)
 {
     char folder[PATH_LEN];
     bool made;
     assert(r->hidden && n->session > 0);
-    int rc = rundir_node_folder(r, n->id, folder, e);
+    int rc = rundir_node_folder(r, id, folder, e);
     if (rc == 0)
         rc = storage_of(folder)->claim(folder, &made, e);
     if (rc == 0)
@@ -380,13 +381,14 @@ int run_maker_node(struct run_maker *m, const char *id, unsigned session, struct
     assert(!run_maker_find(m, id, session));
     struct run_maker_node *n = xcalloc(1, sizeof *n);
     assert(session > 0);
-    snprintf(n->id, sizeof n->id, "%s", id);
     n->session = session;
-    const int rc = run_maker_open(&m->dir, n, tie, e);
+    const int rc = run_maker_open(&m->dir, n, id, tie, e);
     if (rc) {
         free(n);
         return rc;
     }
+    assert(strlen(id) < sizeof n->id); /* rundir_node_folder checked it */
+    snprintf(n->id, sizeof n->id, "%s", id);
     *VEC_ADD(m->nodes, m->n_nodes, m->cap_nodes) = *out = n;
     return 0;
 }
