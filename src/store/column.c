@@ -47,34 +47,13 @@ static struct summary summary_of(const int64_t *v, size_t n)
     return s;
 }
 
-enum { TABLES = 4, TABLE_SPAN = 128 };
-
-/* Into several tables in turn: equal neighbours would wait for each other's count to be stored. */
-static void count_narrow(const int64_t *v, size_t n, int64_t min, uint32_t *counts, size_t span)
-{
-    uint32_t part[TABLES][TABLE_SPAN] = {0};
-    size_t i = 0;
-    assert(span <= TABLE_SPAN);
-    for (; i + TABLES <= n; i += TABLES)
-        for (size_t k = 0; k < TABLES; k++)
-            part[k][v[i + k] - min]++;
-    for (; i < n; i++)
-        part[0][v[i] - min]++;
-    for (size_t value = 0; value < span; value++)
-        for (size_t k = 0; k < TABLES; k++)
-            counts[value] += part[k][value];
-}
-
 /* Counts of each value over min; 0 bins when there are more than HIST_MOST different ones. */
 static unsigned count_values(const int64_t *v, size_t n, const struct summary *all,
                              uint32_t *counts, size_t span)
 {
     memset(counts, 0, span * sizeof *counts);
-    if (span <= TABLE_SPAN)
-        count_narrow(v, n, all->min, counts, span);
-    else
-        for (size_t i = 0; i < n; i++)
-            counts[v[i] - all->min]++;
+    for (size_t i = 0; i < n; i++)
+        counts[v[i] - all->min]++;
     unsigned different = 0;
     for (size_t i = 0; i < span; i++)
         different += counts[i] != 0;
@@ -301,24 +280,13 @@ void column_get(struct cur *head, struct cur *data, uint32_t l1, uint32_t l2, st
         get_level2(head, out);
 }
 
-/* Counts have one or two bytes, and nobody can foresee which: so without a branch on that. */
-static uint64_t short_varint(struct cur *c)
-{
-    if (cur_left(c) < 2 || (c->p[0] & c->p[1]) >= 0x80)
-        return cur_varint(c);
-    const unsigned more = c->p[0] >> 7;
-    const uint64_t v = (c->p[0] & 0x7fu) | (c->p[1] & (0u - more)) << 7;
-    c->p += 1 + more;
-    return v;
-}
-
 uint32_t column_hist(const struct column *c, struct hist_bin *out)
 {
     struct cur in = cur_of(c->hist, c->hist_len);
     uint64_t value = (uint64_t)c->min;
     for (uint32_t i = 0; i < c->n_hist; i++) {
         value += cur_varint(&in);
-        out[i] = (struct hist_bin){(int64_t)value, short_varint(&in)};
+        out[i] = (struct hist_bin){(int64_t)value, cur_varint(&in)};
     }
     return c->n_hist;
 }

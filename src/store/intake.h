@@ -16,19 +16,11 @@
 #include "record/group.h"
 #include "store/event_bits.h"
 
-enum { TEXT_HINTS = 256 };
-
 /* A text that the tail has. Its number is its place in the array. */
 struct intake_text {
     uint16_t what;    /* of the first event that it named */
     uint32_t at, len; /* in intake_events.bytes */
     uint32_t hash;
-};
-
-/* Where a text was last found by its address. The text is compared all the same. */
-struct text_hint {
-    const char *address;
-    uint32_t number;
 };
 
 /* A track that the tail has. Its number is its place in the array. */
@@ -44,7 +36,6 @@ struct intake_events {
     struct intake_text *texts;
     uint32_t n_texts, cap_texts;
     struct hash_index text_index;
-    struct text_hint hints[TEXT_HINTS];
     struct intake_track *tracks;
     uint32_t n_tracks, cap_tracks;
     struct hash_index track_index;

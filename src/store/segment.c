@@ -92,23 +92,9 @@ static bool segment_feed_text(struct segment *s, struct cur *in)
     return true;
 }
 
-/* cur_varint in line: there are four in an event. */
-static inline uint64_t get_varint(struct cur *c)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64 && c->p < c->end; shift += 7) {
-        const uint8_t byte = *c->p++;
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return v;
-    }
-    c->bad = true;
-    return 0;
-}
-
 static inline uint64_t get_if(struct cur *c, unsigned has, unsigned bit)
 {
-    return has & bit ? get_varint(c) : 0;
+    return has & bit ? cur_varint(c) : 0;
 }
 
 /* One event at the cursor, which moves on success only. Fields that the first byte does not
@@ -117,11 +103,11 @@ static inline bool next_event(const struct segment *s, struct event_cur *at, str
 {
     struct cur c = at->in;
     const unsigned has = cur_u8(&c), end = has >> HAS_END_SHIFT;
-    const uint64_t name = get_varint(&c);
+    const uint64_t name = cur_varint(&c);
     if (c.bad || name >= s->n_texts)
         return false;
-    const uint64_t what = has & HAS_WHAT ? get_varint(&c) : s->texts[name].what;
-    out->at = (int64_t)(at->end + (uint64_t)unzigzag(get_varint(&c)));
+    const uint64_t what = has & HAS_WHAT ? cur_varint(&c) : s->texts[name].what;
+    out->at = (int64_t)(at->end + (uint64_t)unzigzag(cur_varint(&c)));
     const uint64_t dur = get_if(&c, has, HAS_DUR);
     out->value = unzigzag(get_if(&c, has, HAS_VALUE));
     out->link = get_if(&c, has, HAS_LINK);
@@ -451,17 +437,6 @@ static inline const uint8_t *get_cell(const uint8_t *p, uint64_t *at)
     return p + len;
 }
 
-static void decode_dense(const struct seg_series *s, int64_t *values)
-{
-    const uint8_t *p = s->cells.p;
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < s->span; i++) {
-        p = get_cell(p, &at);
-        values[i] = (int64_t)at;
-    }
-    assert(s->span == 0 || p <= s->cells.p + s->cells.len);
-}
-
 /* Differences become values, gaps become runs. `at` starts at 0 as in the writer, and a gap does
  * not change it. */
 uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs)
@@ -471,10 +446,6 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
     uint32_t n = 0, run = 0;
     bool in_gap = false;
     runs->len = 0;
-    if (s->gaps == 0) {
-        decode_dense(s, values);
-        return s->span;
-    }
     for (uint32_t i = 0; i < s->span; i++) {
         const bool gap = *p == CELL_GAP;
         if (gap) {
@@ -490,7 +461,8 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
         }
         run++;
     }
-    add_run(runs, run);
+    if (s->gaps)
+        add_run(runs, run);
     assert(n <= s->span && (s->span == 0 || p <= s->cells.p + s->cells.len));
     return n;
 }
