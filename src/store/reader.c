@@ -337,8 +337,7 @@ static void reader_sum_up(struct store *s)
 
 static void add_damage(struct store *s, struct catalog *cat)
 {
-    const char *slash = strrchr(s->path, '/');
-    const char *name = slash ? slash + 1 : s->path;
+    const char *name = path_base(s->path);
     struct loss bad =
         loss_of(LOSS_DAMAGED, LOST_PART(name), "blocks with an invalid checksum or content");
     struct loss torn =
@@ -436,17 +435,24 @@ static int reader_open_parts(struct store *s, const struct store_source *from, s
     struct arena scratch = {0};
     char *tail = NULL;
     size_t tail_len = 0;
-    int rc = tail_path(s, path, e);
-    if (rc)
-        return rc;
+    TRY(tail_path(s, path, e));
     if (from->read(path, 0, TAIL_MOST, &scratch, &tail, &tail_len, e)) {
         s->own->bad_tail = e->sys != ENOENT; /* it is there and cannot be read */
         tail = NULL;
     }
-    rc = from->map(s->path, !has_end(from, s->path), &s->own->map, e);
+    int rc = from->map(s->path, !has_end(from, s->path), &s->own->map, e);
     if (rc == 0)
         rc = read_parts(s, tail, tail_len, e);
     arena_free(&scratch);
+    return rc;
+}
+
+static int store_opened(struct store **out, struct store *s, int rc)
+{
+    if (rc)
+        store_close(s);
+    else
+        *out = s;
     return rc;
 }
 
@@ -458,12 +464,7 @@ int store_open_from(struct store **out, const struct store_source *from, const c
     int rc = path_join(s->path, e, "%s", path);
     if (rc == 0)
         rc = reader_open_parts(s, from, e);
-    if (rc) {
-        store_close(s);
-        return rc;
-    }
-    *out = s;
-    return 0;
+    return store_opened(out, s, rc);
 }
 
 int store_open(struct store **out, const char *path, struct err *e)
@@ -480,13 +481,7 @@ int store_open_bytes(struct store **out, const void *p, size_t n, const char *ta
     s->own = xcalloc(1, sizeof *s->own);
     s->own->map = (struct fmap){.p = copy, .len = n, .copied = true};
     snprintf(s->path, sizeof s->path, "metrics.fp");
-    const int rc = read_parts(s, tail, tail_len, e);
-    if (rc) {
-        store_close(s);
-        return rc;
-    }
-    *out = s;
-    return 0;
+    return store_opened(out, s, read_parts(s, tail, tail_len, e));
 }
 
 void store_close(struct store *s)

@@ -54,7 +54,8 @@ struct store_ref {
 struct store_series {
     const char *metric, *unit, *entity;
     struct store_ref *refs; /* in order of time */
-    uint32_t n_refs, cap_refs;
+    uint32_t n_refs;
+    size_t cap_refs;
 };
 
 struct store {

@@ -76,12 +76,6 @@ static void open_events_begin(struct open_events *o, const struct segment *s)
     o->n_processes = n;
 }
 
-static void open_events_end(struct open_events *o)
-{
-    free(o->processes);
-    free(o->v);
-}
-
 /* ---- one track ---- */
 
 /* Same begin, name and kind: the same event. Modes, categories and ends may differ, because an
@@ -221,7 +215,8 @@ static void seal_events_open(struct seal_events_work *w)
 static void seal_events_close(struct seal_events_work *w)
 {
     arena_free(&w->arena);
-    open_events_end(&w->open);
+    free(w->open.processes);
+    free(w->open.v);
     buf_free(&w->head);
     buf_free(&w->data);
     buf_free(&w->block);
@@ -401,12 +396,6 @@ static void seal_put_series(struct codec *c, const struct seg_series *s, struct 
     column_put(c, &in, &w->head, &w->data);
 }
 
-static int seal_emit_scratch(const struct block_header *h, struct scratch *w,
-                             const struct seal_out *out, struct err *e)
-{
-    return seal_emit(h, &w->head, &w->data, &w->block, out, e);
-}
-
 static int seal_group(struct codec *c, const struct segment *s, const struct seg_group *g,
                       uint32_t number, struct scratch *w, const struct seal_out *out, struct err *e)
 {
@@ -425,7 +414,7 @@ static int seal_group(struct codec *c, const struct segment *s, const struct seg
         .segment = number,
         .rows = g->rows,
     };
-    return seal_emit_scratch(&h, w, out, e);
+    return seal_emit(&h, &w->head, &w->data, &w->block, out, e);
 }
 
 /* Tracks that were named and have no event in this segment, so no block with their name. */
@@ -455,7 +444,7 @@ static int seal_log(const struct segment *s, uint32_t number, struct scratch *w,
     buf_put(&w->head, s->log.p, s->log.len);
     put_names(s, &w->head);
     const struct block_header h = {.kind = BLOCK_LOG, .flags = BLOCK_LAST, .segment = number};
-    return seal_emit_scratch(&h, w, out, e);
+    return seal_emit(&h, &w->head, &w->data, &w->block, out, e);
 }
 
 /* The order of blocks does not matter, except that the log comes last. */
