@@ -128,9 +128,7 @@ int helper_start(struct helper **out, const struct helper_program *p,
 {
     struct helper_program copy = *p;
     struct aside aside;
-    const int rc = aside_start(&aside, SOCK_SEQPACKET, helper_supervise, &copy, e);
-    if (rc != 0)
-        return rc;
+    TRY(aside_start(&aside, SOCK_SEQPACKET, helper_supervise, &copy, e));
     *out = xcalloc(1, sizeof **out);
     **out = (struct helper){
         .fd = aside.fd, .session = aside.session, .on_message = on_message, .ctx = ctx};

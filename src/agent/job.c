@@ -141,11 +141,6 @@ void jobtree_scan(struct jobtree *out, pid_t self, pid_t session, pid_t helper)
 
 enum { STATUS_NOT_FOUND = 127, STATUS_CANNOT_RUN = 126 };
 
-static int pidfd_of(pid_t pid)
-{
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
 /* Between fork and exec only calls that are safe there. */
 static _Noreturn void job_child(const struct job *j, const char *const argv[], char *const envp[],
                                 const struct signals *s, int gate, int fault)
@@ -294,15 +289,8 @@ int job_attach(struct job *j, pid_t pid, struct err *e)
         return err_set(e, ERR_NOT_FOUND, "no process with pid %d", (int)pid);
     j->pid = pid;
     j->attached = true;
-    j->pidfd = pidfd_of(pid);
+    j->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     return 0;
-}
-
-static void take_exit(struct job *j, int w)
-{
-    j->exited = true;
-    j->signal = WIFSIGNALED(w) ? WTERMSIG(w) : 0;
-    j->status = j->signal ? 128 + j->signal : WEXITSTATUS(w);
 }
 
 struct job_news job_reap(struct job *j)
@@ -324,8 +312,9 @@ struct job_news job_reap(struct job *j)
         if (WIFSTOPPED(w)) {
             news.stopped = WSTOPSIG(w);
         } else {
-            take_exit(j, w);
-            news.exited = true;
+            j->exited = news.exited = true;
+            j->signal = WIFSIGNALED(w) ? WTERMSIG(w) : 0;
+            j->status = j->signal ? 128 + j->signal : WEXITSTATUS(w);
         }
     }
 }

@@ -419,7 +419,7 @@ static bool find_repo(struct repo *r, const char *folder, struct arena *a)
     }
 }
 
-static bool packed_ref(const struct repo *r, const char *name, char *out, struct arena *a)
+static void packed_ref(const struct repo *r, const char *name, char *out, struct arena *a)
 {
     char path[PATH_LEN];
     struct err e;
@@ -427,18 +427,16 @@ static bool packed_ref(const struct repo *r, const char *name, char *out, struct
     size_t len;
     if (path_join(path, &e, "%s/packed-refs", r->common) ||
         file_read(path, PACKED_REFS, a, &text, &len, &e))
-        return false;
+        return;
     for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
         char *space = strchr(l, ' ');
         if (!space || strcmp(space + 1, name) != 0)
             continue;
         *space = 0;
-        if (!is_commit(l))
-            return false;
-        snprintf(out, GIT_COMMIT_LEN, "%s", l);
-        return true;
+        if (is_commit(l))
+            snprintf(out, GIT_COMMIT_LEN, "%s", l);
+        return;
     }
-    return false;
 }
 
 static void gitinfo_resolve(const struct repo *r, const char *name, char *out, struct arena *a)
@@ -478,11 +476,6 @@ void git_commit_of(const char *folder, char out[GIT_COMMIT_LEN])
 
 enum { ARGS_MOST = 64 * 1024 };
 
-static bool proclabel_is_interpreter(const char *program)
-{
-    return strncmp(program, "python", 6) == 0;
-}
-
 /* Of `python -u -m pkg.train --lr 1`: "python -m pkg.train". Options before the script are left
  * out; -m and -c show how the program was found. */
 static void add_script(char *out, size_t size, const char *p, const char *end)
@@ -508,7 +501,7 @@ void command_label(char *out, size_t size, const char *args, size_t len)
 {
     const char *end = args + len;
     snprintf(out, size, "%s", path_base(args));
-    if (proclabel_is_interpreter(out))
+    if (strncmp(out, "python", 6) == 0)
         add_script(out, size, args + strlen(args) + 1, end);
 }
 

@@ -135,13 +135,6 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
     }
 }
 
-static void note_missed(struct probe_set *p, const struct schedule_due *due, mono_ns now)
-{
-    p->missed += due->missed;
-    if (p->missed && mono_diff(now, p->reported) >= NS_PER_S)
-        probe_set_tell_missed(p, now);
-}
-
 unsigned probe_set_read(struct probe_set *p, mono_ns now)
 {
     const struct schedule_due due = schedule_take(&p->schedule, now);
@@ -156,7 +149,9 @@ unsigned probe_set_read(struct probe_set *p, mono_ns now)
         p->probe[i]->read(p->state[i], p->sink);
         n++;
     }
-    note_missed(p, &due, now);
+    p->missed += due.missed;
+    if (mono_diff(now, p->reported) >= NS_PER_S)
+        probe_set_tell_missed(p, now);
     return n;
 }
 

@@ -8,13 +8,18 @@
 
 #include "base/mem.h"
 
+bool signal_among(int sig, const int *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i] == sig)
+            return true;
+    return false;
+}
+
 bool signal_is_crash(int sig)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    for (size_t i = 0; i < COUNT_OF(crashes); i++)
-        if (crashes[i] == sig)
-            return true;
-    return false;
+    return signal_among(sig, crashes, COUNT_OF(crashes));
 }
 
 int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), void *arg, const char *name,

@@ -215,6 +215,7 @@ void catalog_loss(struct catalog *c, const struct loss *l)
 void catalog_tie(struct catalog *c, struct clock_tie tie)
 {
     struct store *s = c->store;
+    assert(!s->steps); /* catalog_find_steps comes after the last one */
     if (!clock_fits(tie.mono.ns) || !clock_fits(tie.wall.ns))
         return;
     *ARENA_ADD(&s->arena, s->ties, s->n_ties, c->cap_ties) = tie;

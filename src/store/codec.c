@@ -345,6 +345,7 @@ static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
 static void codec_widen(const uint8_t *p, size_t n, unsigned b, int64_t base,
                         uint8_t *restrict bytes, int64_t *restrict out)
 {
+    assert(b == 1 || b == 2 || b == 4 || b == 8); /* width_fits */
     unpack_bytes(p, n, b, bytes);
     for (size_t i = 0; i < n; i++)
         out[i] = (int64_t)((uint64_t)base + bytes[i]);

@@ -127,6 +127,7 @@ static void gather_value(const struct event_rows *r, int64_t *out)
 /* Column k of the rows, in their order. */
 static void gather(const struct event_rows *r, enum event_column k, int64_t *out)
 {
+    assert(k < EVENT_COLUMN_N);
     if (k == COLUMN_AT)
         gather_at(r, out);
     else if (k == COLUMN_WHAT)

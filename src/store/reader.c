@@ -447,15 +447,6 @@ static int reader_open_parts(struct store *s, const struct store_source *from, s
     return rc;
 }
 
-static int store_opened(struct store **out, struct store *s, int rc)
-{
-    if (rc)
-        store_close(s);
-    else
-        *out = s;
-    return rc;
-}
-
 int store_open_from(struct store **out, const struct store_source *from, const char *path,
                     struct err *e)
 {
@@ -464,24 +455,16 @@ int store_open_from(struct store **out, const struct store_source *from, const c
     int rc = path_join(s->path, e, "%s", path);
     if (rc == 0)
         rc = reader_open_parts(s, from, e);
-    return store_opened(out, s, rc);
+    if (rc)
+        store_close(s);
+    else
+        *out = s;
+    return rc;
 }
 
 int store_open(struct store **out, const char *path, struct err *e)
 {
     return store_open_from(out, &store_files, path, e);
-}
-
-int store_open_bytes(struct store **out, const void *p, size_t n, const char *tail, size_t tail_len,
-                     struct err *e)
-{
-    struct store *s = xcalloc(1, sizeof *s);
-    uint8_t *copy = xmalloc(n);
-    memcpy(copy, p, n);
-    s->own = xcalloc(1, sizeof *s->own);
-    s->own->map = (struct fmap){.p = copy, .len = n, .copied = true};
-    snprintf(s->path, sizeof s->path, "metrics.fp");
-    return store_opened(out, s, read_parts(s, tail, tail_len, e));
 }
 
 void store_close(struct store *s)

@@ -99,10 +99,6 @@ MUST_CHECK int store_open_from(struct store **out, const struct store_source *fr
                                const char *path, struct err *e);
 /* The same from the local file system. */
 MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
-/* The same of bytes in memory, which are copied; `tail` may be NULL. For tests and fuzzing, which
- * open thousands a second. */
-MUST_CHECK int store_open_bytes(struct store **out, const void *p, size_t n, const char *tail,
-                                size_t tail_len, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
 /* The n_columns of a block. They are in memory from the moment the store is opened; after

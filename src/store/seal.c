@@ -246,13 +246,6 @@ static inline void seal_add_event(struct seal_events_work *w, const struct bare_
     w->rows[n].args = v->args ? 1 + local_text(w, v->args - 1) : 0;
 }
 
-static bool seal_wants_event(struct seal_events_work *w, struct bare_event *v)
-{
-    if (w->use == SEAL_TO_SHOW)
-        return open_events_show(&w->open, v);
-    return what_end(v->what) != END_OPEN;
-}
-
 /* Only the texts of the block are cleared, so the cost depends on the block and not on the
  * segment. */
 static void forget_texts(struct seal_events_work *w)
@@ -286,19 +279,9 @@ static int end_block(struct seal_events_work *w, const struct seg_track *t, stru
     return seal_emit(&h, &w->head, &w->data, &w->block, w->out, e);
 }
 
-/* A block holds events that were recorded one after the other. They are sorted within the block;
- * blocks of a track may overlap in time. */
-static inline int seal_event(struct seal_events_work *w, const struct seg_track *t,
-                             struct bare_event *v, struct err *e)
-{
-    if (!seal_wants_event(w, v))
-        return 0;
-    seal_add_event(w, v);
-    return w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST ? end_block(w, t, e) : 0;
-}
-
 /* The events of a track, block by block. segment_event never fails here: all events were checked
- * when they were fed. */
+ * when they were fed. A block holds events that were recorded one after the other. They are sorted
+ * within the block; blocks of a track may overlap in time. */
 static int seal_track(struct seal_events_work *w, const struct seg_track *t, struct err *e)
 {
     struct event_cur c = segment_events(t);
@@ -306,8 +289,13 @@ static int seal_track(struct seal_events_work *w, const struct seg_track *t, str
     int rc = 0;
     if (w->use == SEAL_TO_SHOW)
         open_events_track(&w->open, w->s, t);
-    while (rc == 0 && segment_event(w->s, &c, &v))
-        rc = seal_event(w, t, &v, e);
+    while (rc == 0 && segment_event(w->s, &c, &v)) {
+        if (w->use == SEAL_TO_SHOW ? !open_events_show(&w->open, &v) : is_open(&v))
+            continue;
+        seal_add_event(w, &v);
+        if (w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST)
+            rc = end_block(w, t, e);
+    }
     return rc ? rc : end_block(w, t, e);
 }
 

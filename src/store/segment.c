@@ -210,8 +210,8 @@ static void list_in_use(struct seg_group *g)
     g->order = xrealloc(g->order, g->n_slots, sizeof *g->order);
     g->n_order = 0;
     for (uint32_t i = 0; i < g->n_slots; i++)
-        if (g->slots[i].series != SEG_NONE)
-            g->order[g->n_order++] = g->slots[i].series;
+        if (g->slots[i] != SEG_NONE)
+            g->order[g->n_order++] = g->slots[i];
     g->order_stale = false;
 }
 
@@ -223,20 +223,12 @@ static void segment_set_slot(struct segment *s, struct seg_group *g, uint32_t sl
         s->n_slots += slot + 1 - g->n_slots;
         g->slots = xrealloc(g->slots, slot + 1, sizeof *g->slots);
         for (uint32_t i = g->n_slots; i <= slot; i++)
-            g->slots[i].series = SEG_NONE;
+            g->slots[i] = SEG_NONE;
         g->n_slots = slot + 1;
     }
     assert(slot < g->n_slots && s->n_slots <= SLOTS_MOST_ALL);
-    g->slots[slot].series = series;
+    g->slots[slot] = series;
     g->order_stale = true;
-}
-
-static uint32_t segment_add_series(struct segment *s, struct seg_group *g,
-                                   const struct seg_series *one)
-{
-    *VEC_ADD(g->series, g->n_series, g->cap_series) = s->n_series;
-    *VEC_ADD(s->series, s->n_series, s->cap_series) = *one;
-    return s->n_series - 1;
 }
 
 /* The series begins with the next row of its group. What was recorded in the slot before belongs
@@ -256,7 +248,9 @@ static bool feed_slot(struct segment *s, struct cur *c)
     if (slot >= g->n_slots && s->n_slots + (slot + 1 - g->n_slots) > SLOTS_MOST_ALL)
         return false;
     one.first_row = g->rows;
-    segment_set_slot(s, g, (uint32_t)slot, segment_add_series(s, g, &one));
+    segment_set_slot(s, g, (uint32_t)slot, s->n_series);
+    *VEC_ADD(g->series, g->n_series, g->cap_series) = s->n_series;
+    *VEC_ADD(s->series, s->n_series, s->cap_series) = one;
     return true;
 }
 
@@ -265,7 +259,7 @@ static bool feed_drop(struct segment *s, struct cur *c)
 {
     struct seg_group *g = get_group(s, c);
     const uint64_t slot = cur_varint(c);
-    if (c->bad || !g || slot >= g->n_slots || g->slots[slot].series == SEG_NONE)
+    if (c->bad || !g || slot >= g->n_slots || g->slots[slot] == SEG_NONE)
         return false;
     segment_set_slot(s, g, (uint32_t)slot, SEG_NONE);
     return true;
@@ -418,22 +412,14 @@ void segment_free(struct segment *s)
     *s = (struct segment){0};
 }
 
-static uint64_t wide_cell(const uint8_t *p, unsigned len)
-{
-    uint64_t v = 0;
-    memcpy(&v, p + 1, len - 1);
-    return v;
-}
-
-static void add_run(struct buf *runs, uint32_t length)
-{
-    buf_u64(runs, length);
-}
-
 static inline const uint8_t *get_cell(const uint8_t *p, uint64_t *at)
 {
     const unsigned len = cell_len(*p);
-    *at += (uint64_t)unzigzag(len == 1 ? *p : wide_cell(p, len));
+    assert(*p != CELL_GAP);
+    uint64_t z = len == 1 ? *p : 0;
+    if (len > 1)
+        memcpy(&z, p + 1, len - 1);
+    *at += (uint64_t)unzigzag(z);
     return p + len;
 }
 
@@ -455,14 +441,14 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
             values[n++] = (int64_t)at;
         }
         if (gap != in_gap) {
-            add_run(runs, run);
+            buf_u64(runs, run);
             run = 0;
             in_gap = gap;
         }
         run++;
     }
     if (s->gaps)
-        add_run(runs, run);
+        buf_u64(runs, run);
     assert(n <= s->span && (s->span == 0 || p <= s->cells.p + s->cells.len));
     return n;
 }

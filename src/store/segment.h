@@ -23,9 +23,6 @@ struct seg_series {
     struct buf cells;
 };
 
-struct seg_slot {
-    uint32_t series; /* SEG_NONE: not in use */
-};
 #define SEG_NONE UINT32_MAX
 
 struct seg_group {
@@ -33,7 +30,7 @@ struct seg_group {
     int64_t period_ns, t_first_us, t_prev_us;
     struct buf offs; /* of each row but the first: how far from a period after the one before, us */
     uint32_t rows;
-    struct seg_slot *slots;
+    uint32_t *slots; /* the series in each; SEG_NONE: not in use */
     uint32_t n_slots;
     uint32_t *order; /* series in use, by slot; made anew when slots changed */
     uint32_t n_order;

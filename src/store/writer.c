@@ -147,13 +147,6 @@ static void writer_put_tie(struct writer *w)
                   offset > old ? "forward" : "back");
 }
 
-/* Under the lock; other threads read these numbers without it, so they are atomic. */
-static void writer_count_bytes(struct writer *w, size_t n)
-{
-    atomic_fetch_add(&w->bytes_written, n);
-    atomic_store(&w->file_bytes, (uint64_t)w->fp_len);
-}
-
 /* Appends at `*len`; on failure the file is cut back to it, so a retry starts clean. */
 static int writer_append(struct writer *w, int fd, off_t *len, const struct buf *b,
                          const char *name, struct err *e)
@@ -168,7 +161,9 @@ static int writer_append(struct writer *w, int fd, off_t *len, const struct buf 
         return rc;
     }
     *len += (off_t)b->len;
-    writer_count_bytes(w, b->len);
+    /* Under the lock; other threads read these numbers without it, so they are atomic. */
+    atomic_fetch_add(&w->bytes_written, b->len);
+    atomic_store(&w->file_bytes, (uint64_t)w->fp_len);
     return 0;
 }
 
@@ -266,6 +261,7 @@ static int writer_read_tail(struct writer *w, struct segment *s, struct err *e)
  * its size. */
 static int take_frame(const struct writer *w, struct segment *s, struct err *e)
 {
+    assert(w->bulk && w->tail_fd < 0);
     if (segment_feed(s, w->frame.p, w->frame.len))
         return 0;
     return err_set(e, ERR_LIMIT, "'%s': block too large", w->path);
