@@ -184,12 +184,6 @@ bool helper_take(struct helper *h)
     return got == 0;
 }
 
-static void helper_poll(const struct helper *h, int64_t left_ns)
-{
-    struct pollfd p = {.fd = h->fd, .events = POLLIN};
-    poll(&p, 1, left_ns < 0 ? -1 : (int)(left_ns / NS_PER_MS) + 1);
-}
-
 bool helper_wait(struct helper *h, enum helper_kind request, enum helper_kind answer,
                  int64_t wait_ns)
 {
@@ -207,8 +201,9 @@ bool helper_wait(struct helper *h, enum helper_kind request, enum helper_kind an
             return true;
         if (got == 0 && wait_ns >= 0 && left_ns <= 0)
             return false;
+        struct pollfd p = {.fd = h->fd, .events = POLLIN};
         if (got == 0)
-            helper_poll(h, wait_ns < 0 ? -1 : left_ns);
+            poll(&p, 1, wait_ns < 0 ? -1 : (int)(left_ns / NS_PER_MS) + 1);
     }
     return false;
 }

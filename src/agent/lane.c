@@ -26,11 +26,6 @@ int64_t schedule_period(int64_t interval_ns, int64_t min_ns)
     return (min_ns + interval_ns - 1) / interval_ns * interval_ns;
 }
 
-void schedule_init(struct schedule *s, int64_t interval_ns)
-{
-    *s = (struct schedule){.interval_ns = interval_ns};
-}
-
 unsigned schedule_add(struct schedule *s, int64_t min_ns, mono_ns first)
 {
     assert(s->n < SCHEDULE_MOST);
@@ -115,7 +110,7 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
 {
     struct err e, before = {0};
     *p = (struct probe_set){.env = env, .sink = sink, .reported = first};
-    schedule_init(&p->schedule, interval_ns);
+    p->schedule.interval_ns = interval_ns;
     for (const struct probe *const *it = probes; *it && p->schedule.n < SCHEDULE_MOST; it++) {
         const struct probe *probe = *it;
         if (probe->lane != lane)

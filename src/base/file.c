@@ -87,10 +87,8 @@ static int size_of_fd(int fd, const char *path, size_t *len, struct err *e)
     return lseek(fd, 0, SEEK_SET) < 0 ? err_sys(e, "seek in '%s'", path) : 0;
 }
 
-static int map_fd(struct fmap *out, int fd, const char *path, struct err *e)
+static int map_whole(struct fmap *out, int fd, size_t len, const char *path, struct err *e)
 {
-    size_t len;
-    TRY(size_of_fd(fd, path, &len, e));
     void *p = len ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : NULL;
     if (p == MAP_FAILED)
         return err_sys(e, "map '%s'", path);
@@ -147,31 +145,18 @@ static int copy_end(struct fmap *out, int fd, size_t len, const char *path, stru
     return rc;
 }
 
-static int copy_fd(struct fmap *out, int fd, const char *path, struct err *e)
-{
-    size_t len;
-    TRY(size_of_fd(fd, path, &len, e));
-    return (len > COPY_MOST ? copy_end : copy_whole)(out, fd, len, path, e);
-}
-
-static int open_with(int (*take)(struct fmap *, int, const char *, struct err *), struct fmap *out,
-                     const char *path, struct err *e)
+int fmap_open(const char *path, bool growing, struct fmap *out, struct err *e)
 {
     int fd = -1;
+    size_t len = 0;
     TRY(file_open_regular(&fd, path, e));
-    const int rc = take(out, fd, path, e);
+    int rc = size_of_fd(fd, path, &len, e);
+    if (rc == 0)
+        rc = (!growing          ? map_whole
+              : len > COPY_MOST ? copy_end
+                                : copy_whole)(out, fd, len, path, e);
     close(fd);
     return rc;
-}
-
-int fmap_open(struct fmap *out, const char *path, struct err *e)
-{
-    return open_with(map_fd, out, path, e);
-}
-
-int fmap_copy(struct fmap *out, const char *path, struct err *e)
-{
-    return open_with(copy_fd, out, path, e);
 }
 
 void fmap_forget(const struct fmap *m)

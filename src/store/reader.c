@@ -350,12 +350,7 @@ static void add_damage(struct store *s, struct catalog *cat)
         catalog_loss(cat, &torn);
 }
 
-static int map_local_file(const char *path, bool growing, struct fmap *out, struct err *e)
-{
-    return growing ? fmap_copy(out, path, e) : fmap_open(out, path, e);
-}
-
-const struct store_source store_files = {file_read_range, map_local_file};
+const struct store_source store_files = {file_read_range, fmap_open};
 
 /* Whether the file has the end that writer_close gives it; after that nobody changes it. While it
  * grows this may read more bytes than it asked for, which is an error and the right answer. */

@@ -88,7 +88,7 @@ struct store_source {
      */
     int (*read)(const char *path, int64_t from, size_t most, struct arena *a, char **out,
                 size_t *len, struct err *e);
-    /* `growing`: its writer may still cut it, see fmap_copy. */
+    /* `growing`: its writer may still cut it, see fmap_open. */
     int (*map)(const char *path, bool growing, struct fmap *out, struct err *e);
 };
 
