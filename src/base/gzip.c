@@ -77,13 +77,6 @@ struct inflate_isal_engine {
     struct inflate_state state;
 };
 
-static void inflate_isal_load(struct inflate_isal_engine *g)
-{
-    *(void **)&g->init = dlsym(g->library, "isal_inflate_init");
-    *(void **)&g->reset = dlsym(g->library, "isal_inflate_reset");
-    *(void **)&g->step = dlsym(g->library, "isal_inflate");
-}
-
 static void inflate_isal_engine_close(void *state)
 {
     struct inflate_isal_engine *g = state;
@@ -96,8 +89,11 @@ static void *inflate_isal_engine_open(void)
 {
     struct inflate_isal_engine *g = xcalloc(1, sizeof *g);
     g->library = isal_open();
-    if (g->library)
-        inflate_isal_load(g);
+    if (g->library) {
+        *(void **)&g->init = dlsym(g->library, "isal_inflate_init");
+        *(void **)&g->reset = dlsym(g->library, "isal_inflate_reset");
+        *(void **)&g->step = dlsym(g->library, "isal_inflate");
+    }
     if (!g->init || !g->reset || !g->step) {
         inflate_isal_engine_close(g);
         return NULL;

@@ -96,12 +96,6 @@ static const char *names_of(const struct compared_side *s, struct arena *a)
     return text;
 }
 
-static const char *currency_of(const struct side_reading *s)
-{
-    const struct checked *first = s->n ? &s->v[0].checked : NULL;
-    return currency_name(first && first->n_nodes ? first->nodes[0].currency : NULL);
-}
-
 static void fill_side(struct comparing *c, int side)
 {
     struct compared_side *out = &c->out->side[side];
@@ -117,8 +111,10 @@ static void fill_side(struct comparing *c, int side)
     }
     out->name = names_of(out, c->arena);
     out->price_per_hour = sides_price_of(in);
+    const struct checked *first = &in->v[0].checked; /* a side has a run */
     if (side == COMPARE_A)
-        c->out->currency = arena_strdup(c->arena, currency_of(in));
+        c->out->currency =
+            arena_strdup(c->arena, currency_name(first->n_nodes ? first->nodes[0].currency : NULL));
 }
 
 static bool same_run(const struct compared *o)
