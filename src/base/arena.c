@@ -81,11 +81,11 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 {
     va_list again;
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, again);
+    const int n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
-    char *p = arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1, 1);
-    if (n >= 0)
-        vsnprintf(p, (size_t)n + 1, fmt, ap);
+    const size_t size = (size_t)MAX_OF(n, 0) + 1;
+    char *p = arena_alloc(a, size, 1);
+    vsnprintf(p, size, fmt, ap);
     return p;
 }
 

@@ -82,11 +82,6 @@ const char *human_count(uint64_t n, char *buf, size_t size)
     return grouped(digits, buf, size);
 }
 
-static const char *byte_rate(double v, char *buf, size_t size)
-{
-    return scaled(v, 1024, binary, COUNT_OF(binary), "B/s", buf, size);
-}
-
 static const char *rate(double v, char *buf, size_t size)
 {
     return scaled(v, 1000, decimal, COUNT_OF(decimal), "/s", buf, size);
@@ -139,8 +134,8 @@ static const struct {
     const char *unit;
     const char *(*text)(double v, char *buf, size_t size);
 } by_unit[] = {
-    {"", plain},   {"%", human_percent}, {"B", human_bytes}, {"B/s", byte_rate},
-    {"1/s", rate}, {"s", human_seconds}, {"C", celsius},     {"bits", human_bits},
+    {"", plain},          {"%", human_percent}, {"B", human_bytes},   {"1/s", rate},
+    {"s", human_seconds}, {"C", celsius},       {"bits", human_bits},
 };
 
 const char *human_value(double v, const char *unit, char *buf, size_t size)
@@ -154,7 +149,7 @@ const char *human_value(double v, const char *unit, char *buf, size_t size)
     for (size_t i = 0; i < COUNT_OF(by_unit); i++)
         if (strcmp(by_unit[i].unit, unit) == 0)
             return by_unit[i].text(v, buf, size);
-    if (strncmp(unit, "B/", 2) == 0) /* by the hour or the step */
+    if (strncmp(unit, "B/", 2) == 0) /* by the second, the hour or the step */
         return scaled(v, 1024, binary, COUNT_OF(binary), unit, buf, size);
     char number[HUMAN_LEN];
     snprintf(buf, size, "%s %s", plain(v, number, sizeof number), unit);

@@ -2,13 +2,12 @@
 /* table.c - see table.h. */
 #include "base/table.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_write.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 enum { GAP = 2, GIVES_LEAST = 12 };
 
@@ -166,15 +165,8 @@ size_t text_columns(const char *s)
  * U+009F) count as none: some terminals obey them. */
 static size_t printable(const unsigned char *s)
 {
-    if (s[0] < 0x80)
-        return s[0] >= 0x20 && s[0] != 0x7f;
-    const size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || (s[0] == 0xc2 && s[1] < 0xa0))
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
+    const bool control = s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+    return control ? 0 : utf8_len(s);
 }
 
 const char *text_safe(struct arena *a, const char *s)
@@ -187,30 +179,4 @@ const char *text_safe(struct arena *a, const char *s)
         i += n ? n : 1;
     }
     return out;
-}
-
-void csv_text(FILE *to, const char *s)
-{
-    if (!s[strcspn(s, ",\"\r\n")]) {
-        fputs(s, to);
-        return;
-    }
-    fputc('"', to);
-    for (; *s; s++) {
-        if (*s == '"')
-            fputc('"', to);
-        fputc(*s, to);
-    }
-    fputc('"', to);
-}
-
-void csv_number(FILE *to, double v)
-{
-    if (!isfinite(v))
-        return;
-    struct buf b = {0};
-    struct jw j = {.out = &b};
-    jw_num(&j, NULL, v);
-    fwrite(b.p, 1, b.len, to);
-    buf_free(&b);
 }

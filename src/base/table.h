@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.h - text in columns, and fields of CSV.
+/* table.h - text in columns.
  *
  * table_init, then cells from left to right, top to bottom (a full row begins the next by itself),
  * then table_print. Cells live in the arena. What comes from outside (names, commands) is made safe
@@ -39,9 +39,4 @@ void table_print(const struct table *t, FILE *to, size_t width, bool bold);
 size_t text_columns(const char *s);
 /* A copy in which control characters are '?' and broken UTF-8 is too. */
 const char *text_safe(struct arena *a, const char *s);
-/* A field of CSV, quoted where RFC 4180 asks for it. */
-void csv_text(FILE *to, const char *s);
-/* The shortest number that reads back as the same; nothing when it is NAN. */
-void csv_number(FILE *to, double v);
-
 #endif

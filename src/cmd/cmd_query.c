@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_query.c - readings over time: JSON and CSV for programs, a table or a chart for people. */
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"
+#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "base/row_table.h"
 #include "base/table.h"
 #include "cmd/chart.h"
 #include "cmd/cmd.h"
@@ -70,28 +72,33 @@ static int query_print_json(struct run *r, const struct series_ask *ask, const s
 
 static void query_put_csv(const struct series *s, void *ctx)
 {
-    (void)ctx;
+    struct buf *b = ctx;
     for (size_t i = 0; i < s->n; i++) {
         const char *const names[] = {s->key.node, s->key.metric, s->key.entity, s->key.unit};
         const double values[] = {s->v[i], s->min[i], s->max[i]};
         for (size_t k = 0; k < COUNT_OF(names); k++) {
-            csv_text(stdout, names[k]);
-            putchar(',');
+            csv_put(b, names[k]);
+            buf_u8(b, ',');
         }
-        printf("%" PRId64, s->t[i].ns);
+        buf_int(b, s->t[i].ns);
         for (size_t k = 0; k < COUNT_OF(values); k++) {
-            putchar(',');
-            csv_number(stdout, values[k]);
+            buf_u8(b, ',');
+            if (isfinite(values[k]))
+                json_put_number(b, values[k]);
         }
-        putchar('\n');
+        buf_u8(b, '\n');
     }
+    output_buf(b);
 }
 
 static int query_print_csv(struct run *r, const struct series_ask *ask, const struct keys *all,
                            struct err *e)
 {
+    struct buf b = {0};
     puts("node,metric,entity,unit,time_ns,value,min,max");
-    return query_each_series(r, ask, all, query_put_csv, NULL, e);
+    const int rc = query_each_series(r, ask, all, query_put_csv, &b, e);
+    buf_free(&b);
+    return rc;
 }
 
 static void query_put_table(const struct series *s, void *ctx)

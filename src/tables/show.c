@@ -68,12 +68,6 @@ int show_read_named(struct show *out, struct run *r, const struct run_steps *ste
     return rc ? rc : show_read_rest(out, r, &known, a, e);
 }
 
-int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
-                    struct arena *a, struct err *e)
-{
-    return show_read_named(out, r, &(struct run_steps){.ranks = ranks, .n_ranks = n}, a, e);
-}
-
 int show_read(struct show *out, struct run *r, struct arena *a, struct err *e)
 {
     const struct steps_want want = {.wanted = allocator_event_wanted};
