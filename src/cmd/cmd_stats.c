@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/human.h"
+#include "base/mem.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
