@@ -110,7 +110,7 @@ static const char *summary_others(const struct summary *x, const struct verdict 
         text = arena_printf(x->arena, "%s%s%s (%s%s%s)", text, *text ? ", " : "",
                             v[i]->rule->custom ? v[i]->rule->name : v[i]->rule->title,
                             severity_names[v[i]->severity], cause ? ", explained by " : "",
-                            cause ? cause : "");
+                            cause ? rule_title(cause) : "");
     }
     return text;
 }
