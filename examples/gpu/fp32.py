@@ -7,8 +7,10 @@ import torch
 
 
 def main() -> None:
-    args = common.parser(__doc__).parse_args()
-    torch.set_float32_matmul_precision("highest")  # PyTorch's default, said again
+    parser = common.parser(__doc__)
+    parser.add_argument("--precision", default="highest", help="high: with TF32")
+    args = parser.parse_args()
+    torch.set_float32_matmul_precision(args.precision)
     job = common.prepare(args)
     meter = job.meter("fp32", cause="TensorCoresUnused", tensor_cores=False)
     optimizer = job.adamw(fused=True)

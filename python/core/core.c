@@ -288,6 +288,7 @@ static const struct {
     {&core_around_spec, offsetof(struct core_state, around)},
     {&core_gate_spec, offsetof(struct core_state, gate)},
     {&core_sync_spec, offsetof(struct core_state, sync)},
+    {&core_loop_spec, offsetof(struct core_state, loop)},
 };
 
 enum { TYPES = sizeof types / sizeof types[0] };

@@ -20,6 +20,7 @@ struct core_state {
     PyTypeObject *around;
     PyTypeObject *gate;
     PyTypeObject *sync;
+    PyTypeObject *loop;
     PyObject *method_type; /* types.MethodType; NULL until something is bound */
 };
 
@@ -28,6 +29,7 @@ extern PyType_Spec core_span_spec;
 extern PyType_Spec core_around_spec;
 extern PyType_Spec core_gate_spec;
 extern PyType_Spec core_sync_spec;
+extern PyType_Spec core_loop_spec;
 
 /* The name id that an argument holds: 0 when it can be none, -1 with an exception when it is not a
  * whole number. */

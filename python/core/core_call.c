@@ -65,6 +65,22 @@ PyObject *core_bind(PyObject *self, PyObject *function, PyObject *object)
     return PyObject_CallFunctionObjArgs(state->method_type, function, object, NULL);
 }
 
+int core_property_set(struct core_property *p, PyObject *owner, const char *name)
+{
+    PyObject *descriptor = PyObject_GetAttrString(owner, name);
+    if (!descriptor)
+        return -1;
+    p->get = (descrgetfunc)PyType_GetSlot(Py_TYPE(descriptor), Py_tp_descr_get);
+    if (!p->get) {
+        Py_DECREF(descriptor);
+        PyErr_Format(PyExc_TypeError, "%s is no property", name);
+        return -1;
+    }
+    Py_XDECREF(p->descriptor);
+    p->descriptor = descriptor;
+    return 0;
+}
+
 int core_pack(PyObject *const *args, size_t nargsf, PyObject *kwnames, PyObject **tuple,
               PyObject **dict)
 {

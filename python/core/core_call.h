@@ -55,6 +55,20 @@ static inline PyObject *core_forward(PyObject *function, PyObject *const *args, 
                                : core_forward_packed(function, args, nargsf, kwnames);
 }
 
+/* A property of a type in C, read without looking it up. */
+struct core_property {
+    PyObject *descriptor;
+    descrgetfunc get; /* NULL: not set */
+};
+
+/* -1 with an exception. */
+int core_property_set(struct core_property *p, PyObject *owner, const char *name);
+
+static inline PyObject *core_property_get(const struct core_property *p, PyObject *object)
+{
+    return p->get(p->descriptor, object, (PyObject *)Py_TYPE(object));
+}
+
 /* A new reference, or NULL for None and for NULL. */
 static inline PyObject *core_or_null(PyObject *o)
 {

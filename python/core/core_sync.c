@@ -2,13 +2,15 @@
 /* core_sync.c - SyncGate: stands in for a call in which the program waits for the GPU, and measures
  * the wait.
  *
- *     x.item()   the tensor is on the CPU, or nobody records: the original and nothing else
- *                else: the original between two readings of the clock; the time is added to the
- *                place in the program (operation, file, line) that called it
+ *     x.item()   the original between two readings of the CPU's counter. If that took long enough
+ *                for a wait and the tensor is on a GPU, the time is added to the place in the
+ *                program (operation, file, line) that called it
  *
- * A call on a CPU tensor is as frequent as a call on a CUDA tensor in most programs and must cost
- * next to nothing. So the gate is called without a tuple (vectorcall), asks the tensor through the
- * descriptor of `is_cuda`, and looks for the place only after a wait (core_sync_places.c).
+ * Most calls are on CPU tensors and must cost next to nothing: AdamW calls item() twice for each
+ * parameter. So the gate is called without a tuple (vectorcall), and only a call of SHORTEST ticks
+ * or more is looked at: a wait for a GPU takes several microseconds even if the GPU is idle. The
+ * gate asks the tensor through the descriptor of `is_cuda`, and looks for the place only after a
+ * wait (core_sync_places.c).
  *
  * Like Gate it has no Python frame. A hidden one gives the original when it is read from its class,
  * so `torch.Tensor.item`, torch.compile and __torch_function__ see torch's own method.
@@ -22,7 +24,10 @@
 #include "core_call.h"
 #include "core_gate.h"
 
-enum { MOST_DEVICES = 4 }; /* torch.device objects whose type is known */
+enum {
+    MOST_DEVICES = 4, /* torch.device objects whose type is known */
+    SHORTEST = 3000,  /* ticks of a wait: a microsecond or more on any CPU */
+};
 
 /* What decides whether a call waits. */
 enum sync_kind {
@@ -38,17 +43,11 @@ enum sync_kind {
 
 enum sync_target { TO_NONE, TO_CPU, TO_CUDA };
 
-/* A property of a type in C, read without looking it up. */
-struct sync_property {
-    PyObject *descriptor;
-    descrgetfunc get;
-};
-
 static struct {
     PyTypeObject *tensor, *parameter; /* NULL before setup */
     PyCFunction mode_enabled;         /* whether a TorchFunctionMode is active; NULL: not known */
     PyObject *guard;                  /* DisableTorchFunction */
-    struct sync_property is_cuda, dtype, nbytes;
+    struct core_property is_cuda, dtype, nbytes;
     PyObject *masks[2];   /* torch.bool, torch.uint8 */
     PyTypeObject *device; /* torch.device */
     binaryfunc subscript; /* of TensorBase: calling the method object itself is slower */
@@ -61,6 +60,7 @@ static struct {
     fp_name h2d;
     uint32_t h2d_own, h2d_closed_by;
     int h2d_op;
+    uint64_t tie_ticks, tie_ns; /* one moment in both clocks */
 } torch;
 
 /* This thread is inside of a wait: an inner one is a part of it. */
@@ -71,11 +71,6 @@ static void sync_take(PyObject **place, PyObject *value)
     PyObject *old = *place;
     *place = Py_NewRef(value);
     Py_XDECREF(old);
-}
-
-static PyObject *sync_read(const struct sync_property *p, PyObject *object)
-{
-    return p->get(p->descriptor, object, (PyObject *)Py_TYPE(object));
 }
 
 static bool sync_is_tensor(PyObject *o)
@@ -108,7 +103,7 @@ static bool sync_is_fake(PyObject *tensor)
 
 /* A property of a tensor, a new reference; NULL, without an exception, when it does not answer.
  * The program's own __torch_function__ is not to see that it was asked. */
-static PyObject *sync_ask(const struct sync_property *p, PyObject *tensor)
+static PyObject *sync_ask(const struct core_property *p, PyObject *tensor)
 {
     PyObject *guard = NULL, *answer = NULL;
     if (!sync_is_plain(tensor)) {
@@ -120,7 +115,7 @@ static PyObject *sync_ask(const struct sync_property *p, PyObject *tensor)
             goto out;
         Py_DECREF(entered);
     }
-    answer = sync_read(p, tensor);
+    answer = core_property_get(p, tensor);
     if (guard) {
         struct core_outcome outcome = core_outcome_take(answer);
         PyObject *left = PyObject_CallMethod(guard, "__exit__", "OOO", Py_None, Py_None, Py_None);
@@ -182,15 +177,32 @@ static PyObject *sync_forward(const struct sync_gate *g, PyObject *const *args, 
     return core_forward(g->original, args, nargsf, kwnames);
 }
 
+/* The CPU's counter where the ring uses it, else nanoseconds. */
+static inline uint64_t sync_ticks(void)
+{
+    return __builtin_expect(fp_writer_.clock == RING_CLOCK_TSC, 1)
+               ? ring_tsc()
+               : core_sync_clock(CLOCK_MONOTONIC);
+}
+
+/* The calling thread waited, and the wait ended now. The length of a tick follows from the ticks
+ * since the tie, which are at least those of the wait. */
+static void sync_note(int op, uint64_t ticks)
+{
+    const uint64_t end = core_sync_clock(CLOCK_MONOTONIC), since = sync_ticks() - torch.tie_ticks;
+    const double ns = (double)ticks * (double)(end - torch.tie_ns) / (double)(since ? since : 1);
+    core_sync_note(op, end - (uint64_t)ns, end);
+}
+
 static PyObject *sync_measured(const struct sync_gate *g, int op, PyObject *const *args,
                                size_t nargsf, PyObject *kwnames)
 {
     waiting = true;
-    const uint64_t begin = core_sync_clock(CLOCK_MONOTONIC);
+    const uint64_t begin = sync_ticks();
     PyObject *result = sync_forward(g, args, nargsf, kwnames);
-    const uint64_t end = core_sync_clock(CLOCK_MONOTONIC);
+    const uint64_t took = sync_ticks() - begin;
     if (result)
-        core_sync_note(op, begin, end);
+        sync_note(op, took);
     waiting = false;
     return result;
 }
@@ -324,11 +336,24 @@ static PyObject *sync_copy(const struct sync_gate *g, PyObject *const *args, siz
 
 static bool sync_waits(const struct sync_gate *g, PyObject *const *args, Py_ssize_t n)
 {
-    if (g->kind == SYNC_ALWAYS)
-        return true;
-    if (n < 1 || (g->kind == SYNC_MASK && (n != 2 || !sync_is_mask(args[1]))))
+    if (g->kind == SYNC_MASK && (n != 2 || !sync_is_mask(args[1])))
         return false;
     return sync_on_cuda(args[0]);
+}
+
+/* A call that waits if its tensor is on a GPU, which is asked only of a call that took long. */
+static PyObject *sync_perhaps(const struct sync_gate *g, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames)
+{
+    waiting = true;
+    const uint64_t begin = sync_ticks();
+    PyObject *result = sync_forward(g, args, nargsf, kwnames);
+    const uint64_t took = sync_ticks() - begin;
+    if (__builtin_expect(took >= SHORTEST, 0) && result &&
+        sync_waits(g, args, core_vectorcall_nargs(nargsf)))
+        sync_note(g->op, took);
+    waiting = false;
+    return result;
 }
 
 static PyObject *sync_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
@@ -341,10 +366,10 @@ static PyObject *sync_call(PyObject *self, PyObject *const *args, size_t nargsf,
     Py_INCREF(self); /* the original may take the gate off */
     if (g->kind == SYNC_TO || g->kind == SYNC_CUDA)
         result = sync_copy(g, args, nargsf, kwnames, n);
-    else if (sync_waits(g, args, n))
+    else if (g->kind == SYNC_ALWAYS)
         result = sync_measured(g, g->op, args, nargsf, kwnames);
     else
-        result = sync_forward(g, args, nargsf, kwnames);
+        result = sync_perhaps(g, args, nargsf, kwnames);
     Py_DECREF(self);
     return result;
 }
@@ -420,22 +445,6 @@ static void sync_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static int sync_set_property(struct sync_property *p, PyObject *owner, const char *name)
-{
-    PyObject *descriptor = PyObject_GetAttrString(owner, name);
-    if (!descriptor)
-        return -1;
-    p->get = (descrgetfunc)PyType_GetSlot(Py_TYPE(descriptor), Py_tp_descr_get);
-    if (!p->get) {
-        Py_DECREF(descriptor);
-        PyErr_Format(PyExc_TypeError, "%s is no property", name);
-        return -1;
-    }
-    Py_XDECREF(p->descriptor);
-    p->descriptor = descriptor;
-    return 0;
-}
-
 static int sync_set_words(void)
 {
     const struct {
@@ -459,6 +468,8 @@ static PyObject *sync_setup(PyObject *self, PyObject *describe)
     (void)self;
     if (sync_set_words() != 0 || core_sync_places_setup(describe) != 0)
         return NULL;
+    torch.tie_ticks = sync_ticks();
+    torch.tie_ns = core_sync_clock(CLOCK_MONOTONIC);
     Py_RETURN_NONE;
 }
 
@@ -477,10 +488,10 @@ static PyObject *sync_setup_tensors(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_TypeError, "setup_tensors takes types");
         return NULL;
     }
-    if (sync_set_property(&torch.is_cuda, tensor, "is_cuda") != 0 ||
-        sync_set_property(&torch.dtype, tensor, "dtype") != 0)
+    if (core_property_set(&torch.is_cuda, tensor, "is_cuda") != 0 ||
+        core_property_set(&torch.dtype, tensor, "dtype") != 0)
         return NULL;
-    if (sync_set_property(&torch.nbytes, tensor, "nbytes") != 0)
+    if (core_property_set(&torch.nbytes, tensor, "nbytes") != 0)
         PyErr_Clear(); /* then h2d has no bytes */
     sync_take(&torch.masks[0], bools);
     sync_take(&torch.masks[1], bytes);

@@ -156,3 +156,32 @@ class SyncGate:
     @staticmethod
     def reset() -> None:
         """In the child of a fork."""
+
+class Loop:
+    """What is known of a training loop, and the hooks of its steps; see core_loop.c."""
+
+    main: int
+    ended: int
+    fetches: int
+    asked: int
+    begun: bool
+    explicit: bool
+    loader: bool
+    watched: bool
+    trained: bool
+    stepped: set[int]
+    usual: set[int]
+    numbers: dict[int, tuple[int, Any]]
+    slow_before_fetch: Callable[[tuple[Any, ...], dict[str, Any] | None], None]
+    slow_after_fetch: Callable[[tuple[Any, ...], Any], None]
+    slow_before_step: Callable[[tuple[Any, ...], dict[str, Any] | None], Any]
+    queue: Callable[[Any], None]
+
+    def before_fetch(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None, /) -> None:
+        """Before a loader's __next__."""
+    def after_fetch(self, args: tuple[Any, ...], batch: Any, /) -> None:
+        """After a loader's __next__."""
+    def before_step(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None, /) -> Any:
+        """Before an optimizer's step: its number, or what slow_before_step answers."""
+    def set_tensor(self, tensor: type, /) -> None:
+        """The type of tensors in batches."""

@@ -26,6 +26,10 @@ begin = begin_value = end = mark = loss = count = fact = real = _none
 step_begin = step_end = past = pulse = nothing = tick = _none
 
 
+class Loop:
+    """A loop that nobody counts."""
+
+
 class Span:
     """A span that is not recorded."""
 

@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "query.h"
-#include "report/page.h"
+#include "report/doc.h"
 #include "report/page_internal.h"
 #include "report/svg_internal.h"
 
@@ -246,13 +246,8 @@ static void frame_legend(struct buf *b, const struct chart_frame *f, const char 
                          size_t n)
 {
     double x = f->left;
-    for (size_t i = 0; i < n && x < FRAME_RIGHT - 100; i++) {
-        buf_printf(b,
-                   "<rect class=\"c%d\" x=\"%.0f\" y=\"4\" width=\"11\" height=\"11\" rx=\"2\"/>",
-                   (int)(i % SVG_COLORS), x);
-        svg_name(b, x + 17, 14, ANCHOR_START, names[i]);
-        x += 17 + svg_width_of(names[i]) + 20;
-    }
+    for (size_t i = 0; i < n && x < FRAME_RIGHT - 100; i++)
+        x = svg_key(b, (int)(i % SVG_COLORS), x, 4, names[i]) + 20;
 }
 
 /* Room for the widest of the names. */
@@ -297,7 +292,7 @@ static int chart_dots(struct buf *b, const struct chart_panel *p)
             return -1;
         buf_printf(b, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\">",
                    abs(kind) % SVG_COLORS, frame_x(&f, x), f.bottom - y / most * DOTS_HEIGHT);
-        svg_hint(b, hint);
+        svg_hint(b, "%s", hint);
         svg_put(b, "</circle>\n");
     }
     svg_end(b);
@@ -336,7 +331,7 @@ static int chart_lanes(struct buf *b, const struct chart_panel *p)
                    "height=\"%d\">",
                    abs(kind) % SVG_COLORS, x, f.top + LANE * row + 2,
                    fmax(frame_x(&f, to) - x, 0.6), LANE - 4);
-        svg_hint(b, hint);
+        svg_hint(b, "%s", hint);
         svg_put(b, "</rect>\n");
     }
     frame_axis(b, &f);

@@ -49,9 +49,7 @@ static bool is_alive(const struct sockaddr_un *a)
 static int listen_at(struct control *c, const char *path, struct err *e)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
-    int rc = make_folders(path, e);
-    if (rc)
-        return rc;
+    TRY(make_folders(path, e));
     snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     if (is_alive(&a))
         return err_set(e, ERR_BUSY, "another recorder is listening at '%s'", path);
@@ -60,10 +58,10 @@ static int listen_at(struct control *c, const char *path, struct err *e)
     if (c->fd < 0)
         return err_sys(e, "socket");
     if (bind(c->fd, (struct sockaddr *)&a, sizeof a) < 0 || listen(c->fd, CONTROL_CLIENTS) < 0) {
-        rc = err_sys(e, "listen at '%s'", path);
+        err_sys(e, "listen at '%s'", path);
         close(c->fd);
         c->fd = -1;
-        return rc;
+        return e->code;
     }
     snprintf(c->path, sizeof c->path, "%s", path);
     return 0;

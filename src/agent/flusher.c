@@ -64,18 +64,18 @@ static void *flusher_main(void *arg)
 int flusher_start(struct flusher *f, struct writer *w, struct nodefile *node, int64_t interval_ns,
                   void (*on_trouble)(void *ctx, const char *why), void *ctx, struct err *e)
 {
-    f->writer = w;
-    f->node = node;
-    f->on_trouble = on_trouble;
-    f->ctx = ctx;
-    f->wanted = f->stop = false;
-    f->more = NULL;
+    *f = (struct flusher){
+        .writer = w,
+        .node = node,
+        .on_trouble = on_trouble,
+        .ctx = ctx,
+        .synced = clock_mono(),
+        .last_ns = clock_mono().ns,
+        .interval_ns = interval_ns,
+    };
     pthread_mutex_init(&f->writing, NULL);
-    f->synced = clock_mono();
     pthread_mutex_init(&f->lock, NULL);
     thread_cond_init(&f->wake);
-    atomic_init(&f->last_ns, clock_mono().ns);
-    atomic_init(&f->interval_ns, interval_ns);
     return thread_start(&f->thread, STACK, flusher_main, f, "fp-disk", e);
 }
 

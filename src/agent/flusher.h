@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "agent/nodefile.h"
 #include "base/clock.h"
+#include "run/nodefile.h"
 #include "store/writer.h"
 
 struct flusher {

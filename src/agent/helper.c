@@ -128,9 +128,7 @@ int helper_start(struct helper **out, const struct helper_program *p,
 {
     struct helper_program copy = *p;
     struct aside aside;
-    const int rc = aside_start(&aside, SOCK_SEQPACKET, helper_supervise, &copy, e);
-    if (rc != 0)
-        return rc;
+    TRY(aside_start(&aside, SOCK_SEQPACKET, helper_supervise, &copy, e));
     *out = xcalloc(1, sizeof **out);
     **out = (struct helper){
         .fd = aside.fd, .session = aside.session, .on_message = on_message, .ctx = ctx};
@@ -186,12 +184,6 @@ bool helper_take(struct helper *h)
     return got == 0;
 }
 
-static void helper_poll(const struct helper *h, int64_t left_ns)
-{
-    struct pollfd p = {.fd = h->fd, .events = POLLIN};
-    poll(&p, 1, left_ns < 0 ? -1 : (int)(left_ns / NS_PER_MS) + 1);
-}
-
 bool helper_wait(struct helper *h, enum helper_kind request, enum helper_kind answer,
                  int64_t wait_ns)
 {
@@ -209,8 +201,9 @@ bool helper_wait(struct helper *h, enum helper_kind request, enum helper_kind an
             return true;
         if (got == 0 && wait_ns >= 0 && left_ns <= 0)
             return false;
+        struct pollfd p = {.fd = h->fd, .events = POLLIN};
         if (got == 0)
-            helper_poll(h, wait_ns < 0 ? -1 : left_ns);
+            poll(&p, 1, wait_ns < 0 ? -1 : (int)(left_ns / NS_PER_MS) + 1);
     }
     return false;
 }

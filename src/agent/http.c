@@ -19,18 +19,16 @@
 
 /* ==== connections ==== */
 
-static bool parse_port(const char *p, size_t n, int *out)
+static bool http_decimal(const char *p, size_t n, size_t most, size_t *out)
 {
-    int port = 0;
-    if (n == 0 || n > 5)
-        return false;
+    size_t v = 0;
     for (size_t i = 0; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9')
+        if (p[i] < '0' || p[i] > '9' || v > most)
             return false;
-        port = port * 10 + (p[i] - '0');
+        v = v * 10 + (size_t)(p[i] - '0');
     }
-    *out = port;
-    return port > 0 && port <= 65535;
+    *out = v;
+    return n > 0 && v <= most;
 }
 
 /* Names and addresses only: nothing that could end a header line. */
@@ -59,11 +57,14 @@ int net_place_parse(const char *text, size_t len, int otherwise, char host[NET_H
         to = memchr(from, ':', len);
         to = rest = to ? to : end;
     }
-    *port = otherwise;
+    size_t number = (size_t)otherwise;
     if (!to || !is_host(from, (size_t)(to - from), bracketed) ||
-        (rest < end && (*rest != ':' || !parse_port(rest + 1, (size_t)(end - rest - 1), port))))
+        (rest < end &&
+         (*rest != ':' || !http_decimal(rest + 1, (size_t)(end - rest - 1), 65535, &number))) ||
+        number == 0)
         return err_set(e, ERR_USAGE, "not a host name (example: example.org:%d)", otherwise);
     snprintf(host, NET_HOST, "%.*s", (int)(to - from), from);
+    *port = (int)number;
     return 0;
 }
 
@@ -91,9 +92,7 @@ static int finish_connect(int fd, const struct sockaddr *a, socklen_t len, mono_
         return 0;
     if (errno != EINPROGRESS)
         return err_sys(e, "connect");
-    const int rc = net_wait_for(fd, POLLOUT, until, e);
-    if (rc)
-        return rc;
+    TRY(net_wait_for(fd, POLLOUT, until, e));
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &sys, &n) < 0 || sys) {
         errno = sys ? sys : errno;
         return err_sys(e, "connect");
@@ -119,9 +118,7 @@ int net_send(int fd, const void *p, size_t n, mono_ns until, struct err *e)
 {
     const char *from = p;
     while (n > 0) {
-        const int rc = net_wait_for(fd, POLLOUT, until, e);
-        if (rc)
-            return rc;
+        TRY(net_wait_for(fd, POLLOUT, until, e));
         const ssize_t sent = send(fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno != EAGAIN && errno != EINTR)
             return err_sys(e, "send");
@@ -136,9 +133,7 @@ int net_send(int fd, const void *p, size_t n, mono_ns until, struct err *e)
 int net_recv(int fd, void *p, size_t n, mono_ns until, size_t *got, struct err *e)
 {
     for (;;) {
-        const int rc = net_wait_for(fd, POLLIN, until, e);
-        if (rc)
-            return rc;
+        TRY(net_wait_for(fd, POLLIN, until, e));
         const ssize_t r = recv(fd, p, n, MSG_DONTWAIT);
         if (r >= 0) {
             *got = (size_t)r;
@@ -154,22 +149,15 @@ int net_recv(int fd, void *p, size_t n, mono_ns until, size_t *got, struct err *
 int http_host_parse(struct http_host *out, const char *text, struct err *e)
 {
     struct in_addr a;
-    char host[20];
-    unsigned long port = 80;
+    char host[NET_HOST];
+    int port;
     if (strncmp(text, "http://", 7) == 0)
         text += 7;
-    const size_t n = strcspn(text, ":/");
-    snprintf(host, sizeof host, "%.*s", (int)n, text);
-    if (text[n] == ':') {
-        char *end;
-        port = strtoul(text + n + 1, &end, 10);
-        if (*end && *end != '/')
-            port = 0;
-    }
-    if (n >= sizeof host || inet_pton(AF_INET, host, &a) != 1 || port == 0 || port > 65535)
+    if (net_place_parse(text, strcspn(text, "/"), 80, host, &port, e) ||
+        inet_pton(AF_INET, host, &a) != 1)
         return err_set(e, ERR_USAGE, "'%s' is not an address like 127.0.0.1:8080", text);
     *out = (struct http_host){.address = a.s_addr, .port = (uint16_t)port};
-    snprintf(out->text, sizeof out->text, "%s:%lu", host, port);
+    snprintf(out->text, sizeof out->text, "%.15s:%d", host, port);
     return 0;
 }
 
@@ -193,27 +181,13 @@ static const char *header_of(const char *head, const char *end, const char *name
     return NULL;
 }
 
-static bool decimal(const char *p, size_t n, size_t *out)
-{
-    size_t v = 0;
-    if (n == 0 || n > 9)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-        v = v * 10 + (size_t)(p[i] - '0');
-    }
-    *out = v;
-    return true;
-}
-
 int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct err *e)
 {
     static const char version[] = "HTTP/1.";
     size_t status, len, value_len;
     const char *blank = memmem(p, n, "\r\n\r\n", 4);
     if (n < 12 || memcmp(p, version, sizeof version - 1) != 0 || p[8] != ' ' ||
-        !decimal(p + 9, 3, &status) || !blank)
+        !http_decimal(p + 9, 3, 999, &status) || !blank)
         return err_set(e, ERR_FORMAT, "not an HTTP response");
     const char *body = blank + 4, *head = memchr(p, '\n', n);
     const size_t have = n - (size_t)(body - p);
@@ -221,7 +195,7 @@ int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct e
         return err_set(e, ERR_FORMAT, "HTTP response with a transfer encoding");
     const char *v = header_of(head + 1, blank + 2, "Content-Length", &value_len);
     len = have;
-    if (v && (!decimal(v, value_len, &len) || len > have))
+    if (v && (!http_decimal(v, value_len, HTTP_MOST, &len) || len > have))
         return err_set(e, ERR_FORMAT, "truncated HTTP response");
     *out = (struct http_answer){.status = (int)status, .body = body, .len = len};
     return 0;
@@ -234,9 +208,7 @@ static int http_read_answer(int fd, mono_ns until, char *buf, size_t *len, struc
     for (*len = 0; got > 0; *len += got) {
         if (*len == HTTP_MOST)
             return err_set(e, ERR_LIMIT, "HTTP response larger than %d bytes", HTTP_MOST);
-        const int rc = net_recv(fd, buf + *len, HTTP_MOST - *len, until, &got, e);
-        if (rc)
-            return rc;
+        TRY(net_recv(fd, buf + *len, HTTP_MOST - *len, until, &got, e));
     }
     return 0;
 }
@@ -247,10 +219,8 @@ static int talk(const struct http_host *h, const char *request, mono_ns until, c
     const struct sockaddr_in a = {
         .sin_family = AF_INET, .sin_port = htons(h->port), .sin_addr = {h->address}};
     int fd;
-    int rc = net_connect_to(&fd, (const struct sockaddr *)&a, sizeof a, until, e);
-    if (rc)
-        return rc;
-    rc = net_send(fd, request, strlen(request), until, e);
+    TRY(net_connect_to(&fd, (const struct sockaddr *)&a, sizeof a, until, e));
+    int rc = net_send(fd, request, strlen(request), until, e);
     if (rc == 0)
         rc = http_read_answer(fd, until, buf, len, e);
     close(fd);
@@ -269,8 +239,8 @@ int http_ask(const struct http_host *h, const char *method, const char *path, co
                            method, path, h->text, headers);
     if (n < 0 || n >= (int)sizeof request)
         return err_set(e, ERR_LIMIT, "the request is too long");
-    const int rc = talk(h, request, until, buf, &len, e);
-    return rc ? rc : http_answer_parse(buf, len, out, e);
+    TRY(talk(h, request, until, buf, &len, e));
+    return http_answer_parse(buf, len, out, e);
 }
 
 /* -- webhooks -- */

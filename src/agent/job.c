@@ -19,42 +19,21 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "sample/procfs.h"
 #include "sample/proctree.h"
 
 /* ==== the tree of processes ==== */
 
-bool jobtree_parse_stat(const char *text, struct proc_stat_line *out)
-{
-    /* The name may hold anything, also ") R 1 1": it ends at the last parenthesis. */
-    const char *open = strchr(text, '('), *close = strrchr(text, ')');
-    struct proc_stat_line s = {0};
-    if (!open || !close || close < open)
-        return false;
-    if (sscanf(close + 1, " %c %d %d %d", &s.state, &s.parent, &s.group, &s.session) != 4)
-        return false;
-    char *end;
-    const long pid = strtol(text, &end, 10);
-    if (end == text || pid <= 0)
-        return false;
-    s.pid = (pid_t)pid;
-    snprintf(s.name, sizeof s.name, "%.*s", (int)(close - open - 1), open + 1);
-    *out = s;
-    return true;
-}
-
-static bool read_stat(int proc, const char *pid, struct proc_stat_line *out)
+static bool read_stat(int proc, const char *pid, struct pid_stat *out)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "%.16s/stat", pid);
     const int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    const ssize_t n = read(fd, text, sizeof text - 1);
+    const ssize_t n = read(fd, text, sizeof text);
     close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = 0;
-    return jobtree_parse_stat(text, out);
+    return n > 0 && procfs_pid_stat(text, (size_t)n, out);
 }
 
 static bool proc_is_ours(void)
@@ -77,9 +56,9 @@ bool jobtree_group_has_others(void)
     return found;
 }
 
-static struct proc_stat_line *jobtree_read_all(size_t *n)
+static struct pid_stat *jobtree_read_all(size_t *n)
 {
-    struct proc_stat_line *all = NULL;
+    struct pid_stat *all = NULL;
     size_t cap = 0;
     DIR *d = opendir("/proc");
     *n = 0;
@@ -96,7 +75,7 @@ static struct proc_stat_line *jobtree_read_all(size_t *n)
 
 /* Whether the process is below `self`: its parents are followed up. The count bounds a loop that a
  * pid used anew between two reads could make. */
-static bool is_below(const struct proc_stat_line *all, size_t n, pid_t pid, pid_t self)
+static bool is_below(const struct pid_stat *all, size_t n, pid_t pid, pid_t self)
 {
     for (size_t hops = 0; pid > 1 && hops < n; hops++) {
         size_t i = 0;
@@ -104,14 +83,14 @@ static bool is_below(const struct proc_stat_line *all, size_t n, pid_t pid, pid_
             i++;
         if (i == n)
             return false;
-        pid = all[i].parent;
+        pid = all[i].ppid;
         if (pid == self)
             return true;
     }
     return false;
 }
 
-static void jobtree_add(struct jobtree *t, const struct proc_stat_line *s, pid_t session)
+static void jobtree_add(struct jobtree *t, const struct pid_stat *s, pid_t session)
 {
     const bool daemon = s->session != session;
     t->members += !daemon;
@@ -119,8 +98,8 @@ static void jobtree_add(struct jobtree *t, const struct proc_stat_line *s, pid_t
     if (t->n == JOBTREE_MOST)
         return;
     struct job_process *p = &t->list[t->n++];
-    *p = (struct job_process){.pid = s->pid, .group = s->group, .daemon = daemon};
-    snprintf(p->name, sizeof p->name, "%s", s->name);
+    *p = (struct job_process){.pid = s->pid, .group = s->pgid, .daemon = daemon};
+    snprintf(p->name, sizeof p->name, "%s", s->comm);
 }
 
 void jobtree_scan(struct jobtree *out, pid_t self, pid_t session, pid_t helper)
@@ -129,9 +108,9 @@ void jobtree_scan(struct jobtree *out, pid_t self, pid_t session, pid_t helper)
     *out = (struct jobtree){0};
     if (!proc_is_ours())
         return;
-    struct proc_stat_line *all = jobtree_read_all(&n);
+    struct pid_stat *all = jobtree_read_all(&n);
     for (size_t i = 0; i < n; i++)
-        if (all[i].state != 'Z' && all[i].state != 'X' && (!helper || all[i].session != helper) &&
+        if (!pid_stat_ended(&all[i]) && (!helper || all[i].session != helper) &&
             is_below(all, n, all[i].pid, self))
             jobtree_add(out, &all[i], session);
     free(all);
@@ -140,11 +119,6 @@ void jobtree_scan(struct jobtree *out, pid_t self, pid_t session, pid_t helper)
 /* ==== the job ==== */
 
 enum { STATUS_NOT_FOUND = 127, STATUS_CANNOT_RUN = 126 };
-
-static int pidfd_of(pid_t pid)
-{
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-}
 
 /* Between fork and exec only calls that are safe there. */
 static _Noreturn void job_child(const struct job *j, const char *const argv[], char *const envp[],
@@ -294,15 +268,8 @@ int job_attach(struct job *j, pid_t pid, struct err *e)
         return err_set(e, ERR_NOT_FOUND, "no process with pid %d", (int)pid);
     j->pid = pid;
     j->attached = true;
-    j->pidfd = pidfd_of(pid);
+    j->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     return 0;
-}
-
-static void take_exit(struct job *j, int w)
-{
-    j->exited = true;
-    j->signal = WIFSIGNALED(w) ? WTERMSIG(w) : 0;
-    j->status = j->signal ? 128 + j->signal : WEXITSTATUS(w);
 }
 
 struct job_news job_reap(struct job *j)
@@ -324,8 +291,9 @@ struct job_news job_reap(struct job *j)
         if (WIFSTOPPED(w)) {
             news.stopped = WSTOPSIG(w);
         } else {
-            take_exit(j, w);
-            news.exited = true;
+            j->exited = news.exited = true;
+            j->signal = WIFSIGNALED(w) ? WTERMSIG(w) : 0;
+            j->status = j->signal ? 128 + j->signal : WEXITSTATUS(w);
         }
     }
 }

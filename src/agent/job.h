@@ -19,6 +19,7 @@
 
 #include "agent/signals.h"
 #include "base/err.h"
+#include "sample/procfs.h"
 
 /* ---- the tree of processes ---- */
 
@@ -31,7 +32,7 @@ enum { JOBTREE_MOST = 64 };
 struct job_process {
     pid_t pid, group;
     bool daemon; /* has a session of its own */
-    char name[32];
+    char name[COMM_LEN];
 };
 
 struct jobtree {
@@ -47,14 +48,6 @@ void jobtree_scan(struct jobtree *out, pid_t self, pid_t session, pid_t helper);
 /* Whether other processes are in our process group: neighbours in a pipe, the script that started
  * us. */
 bool jobtree_group_has_others(void);
-
-/* One line of /proc/PID/stat. Pure; false when it is not as documented. */
-struct proc_stat_line {
-    pid_t pid, parent, group, session;
-    char state;
-    char name[32];
-};
-bool jobtree_parse_stat(const char *text, struct proc_stat_line *out);
 
 /* ---- the job ---- */
 

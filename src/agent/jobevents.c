@@ -302,14 +302,11 @@ int job_events_configure(struct job_events *j, const struct buf *json, uint64_t 
                          struct err *e)
 {
     char path[PATH_LEN];
-    int rc = path_join(path, e, "%s/config.json", ring_folder_path(j->folder));
-    if (rc == 0)
-        rc = file_replace(path, json->p, json->len, e);
-    if (rc == 0) {
-        atomic_store(&j->generation, generation);
-        wake(j);
-    }
-    return rc;
+    TRY(path_join(path, e, "%s/config.json", ring_folder_path(j->folder)));
+    TRY(file_replace(path, json->p, json->len, e));
+    atomic_store(&j->generation, generation);
+    wake(j);
+    return 0;
 }
 
 int job_events_start(struct job_events *j, const struct job_events_ask *ask, struct err *e)

@@ -39,6 +39,8 @@ struct launcher_row {
     const char *marker; /* must be set for the row to match; NULL: the rank is enough */
     const char *rank, *world_size, *local_rank, *local_size, *node_rank, *nodes;
     const char *job_id, *step;
+    /* It holds whole nodes and says so in a batch script too. */
+    bool scheduler;
     /* For what a plain variable does not say. */
     void (*derive)(struct launcher *l, const struct launcher_asked *a);
 };
@@ -103,7 +105,10 @@ static const struct launcher_row rows[] = {
         .nodes = "SLURM_STEP_NUM_NODES|SLURM_NNODES",
         .job_id = "SLURM_JOB_ID|SLURM_JOBID",
         .step = "SLURM_STEP_ID|SLURM_STEPID",
+        .scheduler = true,
     },
+    {.name = "lsf", .job_id = "LSB_JOBID", .scheduler = true},
+    {.name = "pbs", .job_id = "PBS_JOBID", .scheduler = true},
     {
         .name = "pals",
         .rank = "PALS_RANKID",
@@ -136,6 +141,7 @@ static const struct launcher_row rows[] = {
         .name = "sagemaker",
         .marker = "SM_CURRENT_HOST",
         .job_id = "TRAINING_JOB_NAME|SAGEMAKER_TRAINING_JOB_NAME",
+        .scheduler = true,
         .derive = sagemaker_hosts,
     },
     {
@@ -147,20 +153,6 @@ static const struct launcher_row rows[] = {
         .name = "tpu",
         .rank = "TPU_WORKER_ID|CLOUD_TPU_TASK_ID",
     },
-};
-
-/* Schedulers that hold whole nodes and say so in a batch script too. */
-static const struct launcher_row schedulers[] = {
-    {
-        .name = "slurm",
-        .node_rank = "SLURM_NODEID",
-        .nodes = "SLURM_STEP_NUM_NODES|SLURM_NNODES",
-        .job_id = "SLURM_JOB_ID|SLURM_JOBID",
-        .step = "SLURM_STEP_ID|SLURM_STEPID",
-    },
-    {.name = "lsf", .job_id = "LSB_JOBID"},
-    {.name = "pbs", .job_id = "PBS_JOBID"},
-    {.name = "sagemaker", .job_id = "TRAINING_JOB_NAME", .derive = sagemaker_hosts},
 };
 
 /* The value of the first of the names that is set and not empty; `used` gets its name. */
@@ -228,7 +220,7 @@ static void sagemaker_hosts(struct launcher *l, const struct launcher_asked *a)
 
 static bool row_matches(const struct launcher_row *r, const struct launcher_asked *a)
 {
-    if (r->marker && !launcher_first_of(a, r->marker, NULL, 0))
+    if (r->marker ? !launcher_first_of(a, r->marker, NULL, 0) : !r->rank)
         return false;
     /* A row with only a marker (SageMaker) matches by it; others need the rank. Kubernetes has a
      * rank only in indexed jobs. */
@@ -283,9 +275,9 @@ void launcher_find(struct launcher *out, launcher_env env, void *ctx)
         launcher_take_row(out, &rows[i], &a);
         break;
     }
-    for (size_t i = 0; i < COUNT_OF(schedulers); i++)
-        if (launcher_first_of(&a, schedulers[i].job_id, NULL, 0))
-            take_scheduler(out, &schedulers[i], &a);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].scheduler && launcher_first_of(&a, rows[i].job_id, NULL, 0))
+            take_scheduler(out, &rows[i], &a);
 }
 
 /* ==== names of runs and nodes ==== */
@@ -419,7 +411,7 @@ static bool find_repo(struct repo *r, const char *folder, struct arena *a)
     }
 }
 
-static bool packed_ref(const struct repo *r, const char *name, char *out, struct arena *a)
+static void packed_ref(const struct repo *r, const char *name, char *out, struct arena *a)
 {
     char path[PATH_LEN];
     struct err e;
@@ -427,18 +419,16 @@ static bool packed_ref(const struct repo *r, const char *name, char *out, struct
     size_t len;
     if (path_join(path, &e, "%s/packed-refs", r->common) ||
         file_read(path, PACKED_REFS, a, &text, &len, &e))
-        return false;
+        return;
     for (char *l = strtok_r(text, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
         char *space = strchr(l, ' ');
         if (!space || strcmp(space + 1, name) != 0)
             continue;
         *space = 0;
-        if (!is_commit(l))
-            return false;
-        snprintf(out, GIT_COMMIT_LEN, "%s", l);
-        return true;
+        if (is_commit(l))
+            snprintf(out, GIT_COMMIT_LEN, "%s", l);
+        return;
     }
-    return false;
 }
 
 static void gitinfo_resolve(const struct repo *r, const char *name, char *out, struct arena *a)
@@ -478,11 +468,6 @@ void git_commit_of(const char *folder, char out[GIT_COMMIT_LEN])
 
 enum { ARGS_MOST = 64 * 1024 };
 
-static bool proclabel_is_interpreter(const char *program)
-{
-    return strncmp(program, "python", 6) == 0;
-}
-
 /* Of `python -u -m pkg.train --lr 1`: "python -m pkg.train". Options before the script are left
  * out; -m and -c show how the program was found. */
 static void add_script(char *out, size_t size, const char *p, const char *end)
@@ -508,7 +493,7 @@ void command_label(char *out, size_t size, const char *args, size_t len)
 {
     const char *end = args + len;
     snprintf(out, size, "%s", path_base(args));
-    if (proclabel_is_interpreter(out))
+    if (strncmp(out, "python", 6) == 0)
         add_script(out, size, args + strlen(args) + 1, end);
 }
 

@@ -189,9 +189,8 @@ void keeper_let_go(const struct signals *s)
     struct sigaction a = {.sa_handler = on_end}, now;
     sigemptyset(&a.sa_mask);
     for (int sig = 1; sig <= SIGRTMAX; sig++) {
-        bool ends = !signal_is_crash(sig) && kept.phase == AFTER;
-        for (size_t i = 0; i < COUNT_OF(harmless); i++)
-            ends = ends && sig != harmless[i];
+        const bool ends = !signal_is_crash(sig) && kept.phase == AFTER &&
+                          !signal_among(sig, harmless, COUNT_OF(harmless));
         if (ends && sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
             sigaction(sig, &a, NULL);
     }

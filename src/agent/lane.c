@@ -26,11 +26,6 @@ int64_t schedule_period(int64_t interval_ns, int64_t min_ns)
     return (min_ns + interval_ns - 1) / interval_ns * interval_ns;
 }
 
-void schedule_init(struct schedule *s, int64_t interval_ns)
-{
-    *s = (struct schedule){.interval_ns = interval_ns};
-}
-
 unsigned schedule_add(struct schedule *s, int64_t min_ns, mono_ns first)
 {
     assert(s->n < SCHEDULE_MOST);
@@ -115,7 +110,7 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
 {
     struct err e, before = {0};
     *p = (struct probe_set){.env = env, .sink = sink, .reported = first};
-    schedule_init(&p->schedule, interval_ns);
+    p->schedule.interval_ns = interval_ns;
     for (const struct probe *const *it = probes; *it && p->schedule.n < SCHEDULE_MOST; it++) {
         const struct probe *probe = *it;
         if (probe->lane != lane)
@@ -135,13 +130,6 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
     }
 }
 
-static void note_missed(struct probe_set *p, const struct schedule_due *due, mono_ns now)
-{
-    p->missed += due->missed;
-    if (p->missed && mono_diff(now, p->reported) >= NS_PER_S)
-        probe_set_tell_missed(p, now);
-}
-
 unsigned probe_set_read(struct probe_set *p, mono_ns now)
 {
     const struct schedule_due due = schedule_take(&p->schedule, now);
@@ -156,7 +144,9 @@ unsigned probe_set_read(struct probe_set *p, mono_ns now)
         p->probe[i]->read(p->state[i], p->sink);
         n++;
     }
-    note_missed(p, &due, now);
+    p->missed += due.missed;
+    if (mono_diff(now, p->reported) >= NS_PER_S)
+        probe_set_tell_missed(p, now);
     return n;
 }
 

@@ -32,6 +32,7 @@ struct schedule_item {
     mono_ns next;
 };
 
+/* Zeroed but for the interval it is ready for use. */
 struct schedule {
     int64_t interval_ns;
     unsigned n;
@@ -44,7 +45,6 @@ struct schedule_due {
     int64_t late_ns; /* how long after its deadline the earliest one is read */
 };
 
-void schedule_init(struct schedule *s, int64_t interval_ns);
 /* Adds an item that is due at `first`; returns its index. At most SCHEDULE_MOST. */
 unsigned schedule_add(struct schedule *s, int64_t min_ns, mono_ns first);
 /* What an item's period is at a given interval. */

@@ -179,9 +179,7 @@ static int get_token(struct notice_watch *w, struct watch_state *st, struct err 
 {
     const struct notice_provider *p = w->provider;
     struct http_answer a;
-    int rc = http_ask(&w->host, "PUT", p->token_path, p->token_header, TIMEOUT_MS, st->buf, &a, e);
-    if (rc)
-        return rc;
+    TRY(http_ask(&w->host, "PUT", p->token_path, p->token_header, TIMEOUT_MS, st->buf, &a, e));
     if (a.status != 200 || a.len >= TOKEN_LEN || memchr(a.body, '\r', a.len) ||
         memchr(a.body, '\n', a.len))
         return err_set(e, ERR_FORMAT, "the token request was refused with status %d", a.status);
@@ -206,9 +204,7 @@ static int notice_ask(struct notice_watch *w, struct watch_state *st, size_t q, 
     struct http_answer a;
     snprintf(headers, sizeof headers, "%s%s%s%s%s", p->header, *st->token ? p->token_name : "",
              *st->token ? ": " : "", st->token, *st->token ? "\r\n" : "");
-    int rc = http_ask(&w->host, "GET", p->question[q].path, headers, TIMEOUT_MS, st->buf, &a, e);
-    if (rc)
-        return rc;
+    TRY(http_ask(&w->host, "GET", p->question[q].path, headers, TIMEOUT_MS, st->buf, &a, e));
     if (a.status == 401)
         st->token[0] = 0; /* expired: a new one next round */
     if (a.status == 200) {
@@ -221,12 +217,11 @@ static int notice_ask(struct notice_watch *w, struct watch_state *st, size_t q, 
 
 static int ask_all(struct notice_watch *w, struct watch_state *st, struct err *e)
 {
-    int rc = 0;
     if (w->provider->token_path && !*st->token)
-        rc = get_token(w, st, e);
-    for (size_t q = 0; rc == 0 && q < NOTICE_QUESTIONS && w->provider->question[q].path; q++)
-        rc = notice_ask(w, st, q, e);
-    return rc;
+        TRY(get_token(w, st, e));
+    for (size_t q = 0; q < NOTICE_QUESTIONS && w->provider->question[q].path; q++)
+        TRY(notice_ask(w, st, q, e));
+    return 0;
 }
 
 static void note_failure(struct notice_watch *w, struct watch_state *st, const struct err *e)

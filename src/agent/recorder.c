@@ -109,18 +109,14 @@ void recorder_begin_helper(struct recorder *r)
     helper_begin(r->helper, &b);
 }
 
-static void recorder_lose_helper(struct recorder *r)
+void recorder_take_helper(struct recorder *r)
 {
+    if (helper_take(r->helper))
+        return;
     if (!r->helper_lost)
         recorder_warn(r, "rules are no longer evaluated during the run, and detail windows are "
                          "lost: the helper process has ended");
     r->helper_lost = true;
-}
-
-void recorder_take_helper(struct recorder *r)
-{
-    if (!helper_take(r->helper))
-        recorder_lose_helper(r);
 }
 
 void recorder_end_helper(struct recorder *r)
@@ -133,9 +129,6 @@ void recorder_end_helper(struct recorder *r)
 }
 
 /* ==== the loop ==== */
-
-/* the loop. It waits in one place and for everything at once, since a wake-up costs
- * more than what is read in it; the disk and slow drivers have threads of their own. */
 
 #define SETTLE_NS (2 * NS_PER_S) /* by then what the start has set off is done */
 
@@ -223,25 +216,15 @@ static void wait_for_anything(struct recorder *r)
         }
 }
 
-static void read_due_probes(struct recorder *r, mono_ns now)
-{
-    if (r->monitoring && probe_set_read(&r->fast, now))
-        flusher_poke(&r->flusher, now);
-}
-
-static void note_settled(struct recorder *r, mono_ns now)
-{
-    if (!r->settled.at.ns && r->gpus_done && mono_diff(now, r->start.mono) >= SETTLE_NS)
-        r->settled = recorder_cost_now();
-}
-
 static void recorder_loop(struct recorder *r)
 {
     while (!r->ended) {
         wait_for_anything(r);
         const mono_ns now = clock_mono();
-        note_settled(r, now);
-        read_due_probes(r, now);
+        if (!r->settled.at.ns && r->gpus_done && mono_diff(now, r->start.mono) >= SETTLE_NS)
+            r->settled = recorder_cost_now();
+        if (r->monitoring && probe_set_read(&r->fast, now))
+            flusher_poke(&r->flusher, now);
         recorder_check_job(r, now);
     }
 }

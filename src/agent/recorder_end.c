@@ -30,12 +30,6 @@ struct own_cost recorder_cost_now(void)
     };
 }
 
-/* Signals that others send to end a job, as against those that it brings upon itself. */
-static bool is_from_outside(int sig)
-{
-    return sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGKILL || sig == SIGQUIT;
-}
-
 static enum run_status decide(struct recorder *r, char *why, size_t size)
 {
     const struct ending *v = &r->ending;
@@ -53,10 +47,12 @@ static enum run_status decide(struct recorder *r, char *why, size_t size)
         snprintf(why, size, "%s", notice);
         return RUN_INTERRUPTED;
     }
+    /* Signals that others send to end a job, as against those that it brings upon itself. */
+    static const int outside[] = {SIGTERM, SIGINT, SIGHUP, SIGKILL, SIGQUIT};
     const int sig = v->signal ? v->signal : j->signal;
     if (sig)
         signal_name(sig, why, size);
-    if (v->signal || is_from_outside(sig))
+    if (v->signal || signal_among(sig, outside, COUNT_OF(outside)))
         return RUN_INTERRUPTED;
     if (j->attached)
         snprintf(why, size, "exit status not known: the recorder was attached to a running job");

@@ -10,11 +10,11 @@
 #include "agent/jobevents.h"
 #include "agent/jobinfo.h"
 #include "agent/lane.h"
-#include "agent/nodefile.h"
 #include "agent/notice.h"
 #include "agent/recorder.h"
 #include "agent/signals.h"
 #include "config/settings.h"
+#include "run/nodefile.h"
 #include "sample/pidset.h"
 
 /* Why the run will count as something other than its exit status says. */

@@ -8,10 +8,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "agent/jobenv.h"
 #include "agent/keeper.h"
 #include "agent/recorder_internal.h"
 #include "base/mem.h"
+#include "config/python_env.h"
 #include "record/record.h"
 #include "ring/ring_folder.h"
 #include "run/run_names.h"
@@ -42,13 +42,9 @@ static int look_at_process(struct recorder *r, pid_t pid, struct err *e)
 {
     char path[64], *text;
     size_t len, n = 0;
-    int rc = proc_check("/proc", e); /* else it would be another process's */
-    if (rc)
-        return rc;
+    TRY(proc_check("/proc", e)); /* else it would be another process's */
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    rc = file_read(path, CMDLINE_MOST, &r->arena, &text, &len, e);
-    if (rc)
-        return rc;
+    TRY(file_read(path, CMDLINE_MOST, &r->arena, &text, &len, e));
     const char **argv = arena_array(&r->arena, const char *, len + 2);
     for (char *p = text; p < text + len; p += strlen(p) + 1)
         argv[n++] = p;
@@ -67,16 +63,13 @@ static int look_at_process(struct recorder *r, pid_t pid, struct err *e)
 static int recorder_start_describe(struct recorder *r, struct err *e)
 {
     const struct record_ask *a = r->ask;
-    int rc = 0;
     if (a->argv) {
         r->command = a->argv;
         if (!getcwd(r->directory, sizeof r->directory))
             r->directory[0] = 0;
         launcher_find(&r->launcher, from_getenv, NULL);
     } else {
-        rc = look_at_process(r, a->attach_pid, e);
-        if (rc)
-            return rc;
+        TRY(look_at_process(r, a->attach_pid, e));
         launcher_find(&r->launcher, from_block, r->environ);
     }
     if (a->name)
@@ -87,7 +80,7 @@ static int recorder_start_describe(struct recorder *r, struct err *e)
     const char *proc = getenv("FOOTPLATE_PROC"), *sys = getenv("FOOTPLATE_SYS");
     r->proc = proc && *proc ? proc : "/proc";
     r->sys = sys && *sys ? sys : "/sys";
-    return rc;
+    return 0;
 }
 
 static int make_folder(struct recorder *r, struct err *e)
@@ -111,9 +104,7 @@ static int make_folder(struct recorder *r, struct err *e)
 
 static int open_node(struct recorder *r, const char *node_id, struct err *e)
 {
-    int rc = rundir_make_node(&r->dir, node_id, e);
-    if (rc)
-        return rc;
+    TRY(rundir_make_node(&r->dir, node_id, e));
     return writer_open(&r->writer, r->dir.node_path, e);
 }
 
@@ -150,12 +141,8 @@ static int recorder_start_open_run(struct recorder *r, struct err *e)
         .cpu_s = -1,
     };
     hostinfo_read(&about.host, r->proc, r->sys);
-    int rc = make_folder(r, e);
-    if (rc)
-        return rc;
-    rc = open_store(r, &about.host, e);
-    if (rc)
-        return rc;
+    TRY(make_folder(r, e));
+    TRY(open_store(r, &about.host, e));
     r->sink = writer_sink(r->writer);
     about.id = r->dir.node_id;
     about.session = writer_session(r->writer);
@@ -362,15 +349,13 @@ static void start_events(struct recorder *r)
  * disk's thread runs before, so that nothing can fail any more once the job runs. */
 static int recorder_start_let_go(struct recorder *r, struct err *e)
 {
-    int rc = flusher_start(&r->flusher, r->writer, &r->node, r->interval_ns, on_trouble, r, e);
-    if (rc)
-        return rc;
+    TRY(flusher_start(&r->flusher, r->writer, &r->node, r->interval_ns, on_trouble, r, e));
     sink_mark(r->sink, MARK_RECORDER_START, getpid(), "%s", FP_VERSION);
     open_probes(r);
     prepare_hooks(r);
     recorder_begin_helper(r);
     start_events(r);
-    rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
+    const int rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
     if (rc == 0) {
         keeper_running(&r->job);
         sink_mark(r->sink, MARK_JOB_START, r->job.pid, "%s", r->name);
@@ -425,11 +410,9 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
     r->kill_at = r->look_at = (mono_ns){SCHEDULE_NEVER};
     pthread_mutex_init(&r->ending.lock, NULL);
     recorder_start_helper(r);
-    int rc = signals_open(&r->signals, e);
-    if (rc)
-        return rc;
+    TRY(signals_open(&r->signals, e));
     keeper_signals(&r->signals);
-    rc = start_job_and_run(r, out, e);
+    const int rc = start_job_and_run(r, out, e);
     if (rc) {
         helper_stop(r->helper);
         signals_close(&r->signals);

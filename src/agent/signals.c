@@ -24,19 +24,11 @@ static const char *const names[] = {
     [SIGPOLL] = "POLL", [SIGPWR] = "PWR",       [SIGSYS] = "SYS",
 };
 
-static bool is_among(int sig, const int *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (v[i] == sig)
-            return true;
-    return false;
-}
-
 bool signal_is_marked(int sig)
 {
     static const int marked[] = {SIGHUP,  SIGINT,  SIGTERM, SIGQUIT, SIGUSR1,   SIGUSR2,
                                  SIGALRM, SIGXCPU, SIGXFSZ, SIGPWR,  SIGVTALRM, SIGPROF};
-    return is_among(sig, marked, COUNT_OF(marked));
+    return signal_among(sig, marked, COUNT_OF(marked));
 }
 
 bool signal_interrupts(int sig)
@@ -159,7 +151,7 @@ static bool is_of_terminal(const struct signalfd_siginfo *si)
 {
     static const int sent[] = {SIGINT,  SIGQUIT, SIGTSTP,  SIGTTIN,
                                SIGTTOU, SIGHUP,  SIGWINCH, SIGCONT};
-    return si->ssi_code == SI_KERNEL && is_among((int)si->ssi_signo, sent, COUNT_OF(sent));
+    return si->ssi_code == SI_KERNEL && signal_among((int)si->ssi_signo, sent, COUNT_OF(sent));
 }
 
 struct signal_news signals_next(struct signals *s)

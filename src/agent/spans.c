@@ -179,14 +179,6 @@ static void spans_end(struct process_spans *p, struct thread *t, const struct ri
     close_top(p, t, v->at, END_KNOWN, sink);
 }
 
-/* What a hook could not record. */
-static void spans_loss(const struct ring_event *v, struct sink *sink)
-{
-    struct loss l = loss_from_text(LOSS_HOOK, v->name, v->reason);
-    l.at = clock_mono();
-    sink->ops->loss(sink, &l);
-}
-
 static void spans_moment(struct process_spans *p, struct thread *t, const struct ring_event *v,
                          struct sink *sink)
 {
@@ -248,9 +240,12 @@ static void spans_take(struct process_spans *p, struct thread *t, const struct r
     case RING_COUNT_REAL:
         spans_moment(p, t, v, sink);
         break;
-    case RING_LOSS:
-        spans_loss(v, sink);
+    case RING_LOSS: { /* what a hook could not record */
+        struct loss l = loss_from_text(LOSS_HOOK, v->name, v->reason);
+        l.at = clock_mono();
+        sink->ops->loss(sink, &l);
         break;
+    }
     case RING_THREAD:
     case RING_KIND_END:
         break;

@@ -12,11 +12,13 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
+
+enum { STACK = 8 << 20 }; /* bytes; only what is touched costs memory */
 
 struct ahead {
     ahead_make *make;
@@ -61,27 +63,18 @@ static void *ahead_make_all(void *arg)
     return NULL;
 }
 
-/* Signals are for the threads that the program starts itself. */
-static bool ahead_start(struct ahead *a)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    const bool started = pthread_create(&a->thread, NULL, ahead_make_all, a) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 struct ahead *ahead_open(ahead_make *make, void *ctx, size_t slots, bool threaded)
 {
     assert(slots >= 2);
     struct ahead *a = xcalloc(1, sizeof *a);
+    struct err ignored; /* then there is no thread */
     a->make = make;
     a->ctx = ctx;
     a->slots = slots;
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->changed, NULL);
-    a->threaded = threaded && ahead_start(a);
+    a->threaded =
+        threaded && thread_start(&a->thread, STACK, ahead_make_all, a, "fp-ahead", &ignored) == 0;
     return a;
 }
 

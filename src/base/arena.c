@@ -77,17 +77,24 @@ char *arena_strdup(struct arena *a, const char *s)
     return arena_strndup(a, s, strlen(s));
 }
 
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    const int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    const size_t size = (size_t)MAX_OF(n, 0) + 1;
+    char *p = arena_alloc(a, size, 1);
+    vsnprintf(p, size, fmt, ap);
+    return p;
+}
+
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
-    va_list ap, again;
+    va_list ap;
     va_start(ap, fmt);
-    va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    char *p = arena_vprintf(a, fmt, ap);
     va_end(ap);
-    char *p = arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1, 1);
-    if (n >= 0)
-        vsnprintf(p, (size_t)n + 1, fmt, again);
-    va_end(again);
     return p;
 }
 

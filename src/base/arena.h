@@ -5,6 +5,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct arena {
@@ -19,6 +20,8 @@ void *arena_alloc_raw(struct arena *a, size_t n, size_t size)
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 /* Everything of `from` lives in `to` from now on, at the same addresses; `from` is empty. */
 void arena_join(struct arena *to, struct arena *from);
 /* That it holds, used or not. */

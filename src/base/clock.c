@@ -42,17 +42,13 @@ struct clock_tie clock_tie_now(void)
     return best;
 }
 
-/* Milliseconds, by the arithmetic of code that has the time as a double from JSON
- * (web/src/format.ts): what is less than 250 ns before a whole one counts as that one, so that both
- * say the same. */
-static int64_t whole_ms(wall_ns t)
-{
-    return (int64_t)floor((double)t.ns / (double)NS_PER_MS + 0.00025);
-}
-
 const char *wall_text(wall_ns t, char *buf, size_t size)
 {
-    const int64_t a_second = NS_PER_S / NS_PER_MS, all = whole_ms(t);
+    /* Milliseconds, by the arithmetic of code that has the time as a double from JSON
+     * (web/src/format.ts): what is less than 250 ns before a whole one counts as that one, so that
+     * both say the same. */
+    const int64_t all = (int64_t)floor((double)t.ns / (double)NS_PER_MS + 0.00025);
+    const int64_t a_second = NS_PER_S / NS_PER_MS;
     int64_t s = all / a_second, ms = all % a_second;
     if (ms < 0) {
         ms += a_second;

@@ -75,8 +75,7 @@ int duration_parse_within(const char *what, const char *text, int64_t lo_ns, int
                           int64_t *ns, struct err *e)
 {
     int64_t v;
-    int rc = duration_parse(text, &v, e);
-    if (rc)
+    if (duration_parse(text, &v, e))
         return err_in(e, "%s", what);
     if (v < lo_ns || v > hi_ns) {
         char lo[32], hi[32];

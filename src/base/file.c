@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -22,6 +23,7 @@ enum {
     COPY_END = 16 << 20,
     HOLES_MOST = 64 << 20, /* bytes that no recorder left out */
     NAME_TRIES = 20,
+    READ_LEAST = 4096, /* bytes of room for a read */
 };
 #define LEN_MOST ((size_t)64 << 30)
 
@@ -85,10 +87,8 @@ static int size_of_fd(int fd, const char *path, size_t *len, struct err *e)
     return lseek(fd, 0, SEEK_SET) < 0 ? err_sys(e, "seek in '%s'", path) : 0;
 }
 
-static int map_fd(struct fmap *out, int fd, const char *path, struct err *e)
+static int map_whole(struct fmap *out, int fd, size_t len, const char *path, struct err *e)
 {
-    size_t len;
-    TRY(size_of_fd(fd, path, &len, e));
     void *p = len ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : NULL;
     if (p == MAP_FAILED)
         return err_sys(e, "map '%s'", path);
@@ -145,33 +145,18 @@ static int copy_end(struct fmap *out, int fd, size_t len, const char *path, stru
     return rc;
 }
 
-static int copy_fd(struct fmap *out, int fd, const char *path, struct err *e)
-{
-    size_t len;
-    TRY(size_of_fd(fd, path, &len, e));
-    return (len > COPY_MOST ? copy_end : copy_whole)(out, fd, len, path, e);
-}
-
-static int open_with(int (*take)(struct fmap *, int, const char *, struct err *), struct fmap *out,
-                     const char *path, struct err *e)
+int fmap_open(const char *path, bool growing, struct fmap *out, struct err *e)
 {
     int fd = -1;
-    int rc = file_open_regular(&fd, path, e);
-    if (rc)
-        return rc;
-    rc = take(out, fd, path, e);
+    size_t len = 0;
+    TRY(file_open_regular(&fd, path, e));
+    int rc = size_of_fd(fd, path, &len, e);
+    if (rc == 0)
+        rc = (!growing          ? map_whole
+              : len > COPY_MOST ? copy_end
+                                : copy_whole)(out, fd, len, path, e);
     close(fd);
     return rc;
-}
-
-int fmap_open(struct fmap *out, const char *path, struct err *e)
-{
-    return open_with(map_fd, out, path, e);
-}
-
-int fmap_copy(struct fmap *out, const char *path, struct err *e)
-{
-    return open_with(copy_fd, out, path, e);
 }
 
 void fmap_forget(const struct fmap *m)
@@ -194,37 +179,22 @@ void fmap_close(struct fmap *m)
 int fd_read(int fd, const char *path, size_t most, struct arena *a, char **out, size_t *len,
             struct err *e)
 {
-    size_t cap = 4096, n = 0;
-    char *p = malloc(cap + 1);
+    struct buf b = {0};
     int rc = 0;
-    while (p) {
-        ssize_t got = read(fd, p + n, cap - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
+    for (ssize_t got = 1; got != 0 && rc == 0;) {
+        buf_reserve(&b, READ_LEAST);
+        got = read(fd, b.p + b.len, b.cap - b.len);
+        if (got < 0 && errno != EINTR)
             rc = err_sys(e, "read '%s'", path);
-        if (got <= 0)
-            break;
-        n += (size_t)got;
-        if (n > most) {
+        b.len += (size_t)MAX_OF(got, 0);
+        if (b.len > most)
             rc = err_set(e, ERR_LIMIT, "'%s' is larger than %zu bytes", path, most);
-            break;
-        }
-        if (n == cap) {
-            char *bigger = realloc(p, cap * 2 + 1);
-            if (!bigger)
-                abort();
-            p = bigger;
-            cap *= 2;
-        }
     }
-    if (!p)
-        abort();
     if (rc == 0) {
-        *out = arena_strndup(a, p, n);
-        *len = n;
+        *out = arena_strndup(a, (const char *)b.p, b.len);
+        *len = b.len;
     }
-    free(p);
+    buf_free(&b);
     return rc;
 }
 
@@ -242,10 +212,8 @@ int file_read(const char *path, size_t most, struct arena *a, char **out, size_t
 int file_read_range(const char *path, int64_t from, size_t most, struct arena *a, char **out,
                     size_t *len, struct err *e)
 {
-    int fd = -1;
-    int rc = file_open_regular(&fd, path, e);
-    if (rc)
-        return rc;
+    int fd = -1, rc = 0;
+    TRY(file_open_regular(&fd, path, e));
     if (from < 0 && lseek(fd, from, SEEK_END) < 0)
         from = 0; /* the file is shorter than that */
     if (from > 0 && lseek(fd, from, SEEK_SET) < 0)
@@ -293,10 +261,8 @@ static int create_beside(int *fd, char *tmp, const char *path, struct err *e)
 static int write_beside(char *tmp, const char *path, const void *p, size_t n, struct err *e)
 {
     int fd = -1;
-    int rc = create_beside(&fd, tmp, path, e);
-    if (rc)
-        return rc;
-    rc = fd_write_all(fd, p, n, path, e);
+    TRY(create_beside(&fd, tmp, path, e));
+    int rc = fd_write_all(fd, p, n, path, e);
     if (rc == 0 && fdatasync(fd) < 0)
         rc = err_sys(e, "sync '%s'", path);
     close(fd);
@@ -308,22 +274,19 @@ static int write_beside(char *tmp, const char *path, const void *p, size_t n, st
 int file_replace(const char *path, const void *p, size_t n, struct err *e)
 {
     char tmp[PATH_LEN];
-    int rc = write_beside(tmp, path, p, n, e);
-    if (rc)
-        return rc;
-    if (rename(tmp, path) < 0) {
-        rc = err_sys(e, "rename to '%s'", path);
-        unlink(tmp);
-    }
-    return rc;
+    TRY(write_beside(tmp, path, p, n, e));
+    if (rename(tmp, path) == 0)
+        return 0;
+    err_sys(e, "rename to '%s'", path);
+    unlink(tmp);
+    return e->code;
 }
 
 int file_create(const char *path, const void *p, size_t n, struct err *e)
 {
     char tmp[PATH_LEN];
-    int rc = write_beside(tmp, path, p, n, e);
-    if (rc)
-        return rc;
+    int rc = 0;
+    TRY(write_beside(tmp, path, p, n, e));
     /* link, not rename: it refuses when somebody else was first, also over NFS. */
     if (link(tmp, path) < 0) {
         rc = err_sys(e, "create '%s'", path);
@@ -337,10 +300,8 @@ int file_create(const char *path, const void *p, size_t n, struct err *e)
 int file_put(const char *path, const void *p, size_t n, struct err *e)
 {
     int fd = -1;
-    int rc = file_create_new(&fd, path, e);
-    if (rc)
-        return rc;
-    rc = fd_write_all(fd, p, n, path, e);
+    TRY(file_create_new(&fd, path, e));
+    const int rc = fd_write_all(fd, p, n, path, e);
     close(fd);
     return rc;
 }
@@ -362,15 +323,13 @@ int dir_make(const char *path, struct err *e)
 {
     char part[PATH_LEN];
     struct stat st;
-    int rc = path_join(part, e, "%s", path);
-    if (rc)
-        return rc;
+    TRY(path_join(part, e, "%s", path));
     if (mkdir(part, 0777) == 0)
         return 0;
     if (errno == ENOENT) {
-        rc = make_parents(part, e);
-        if (rc || mkdir(part, 0777) == 0)
-            return rc;
+        TRY(make_parents(part, e));
+        if (mkdir(part, 0777) == 0)
+            return 0;
     }
     const int sys = errno;
     if (sys == EEXIST && stat(part, &st) == 0 && S_ISDIR(st.st_mode))
@@ -400,8 +359,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 {
     (void)st;
     (void)at;
-    if ((type == FTW_DP ? rmdir(path) : unlink(path)) < 0)
-        return 0; /* the rest can go all the same */
+    (void)!(type == FTW_DP ? rmdir(path) : unlink(path)); /* the rest can go all the same */
     return 0;
 }
 

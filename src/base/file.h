@@ -31,9 +31,9 @@ struct fmap {
     size_t copied; /* bytes of it, at the end, that are a copy */
 };
 
-MUST_CHECK int fmap_open(struct fmap *out, const char *path, struct err *e);
-/* As fmap_open, but what their writer may still cut is a copy: a short file, the end of a long. */
-MUST_CHECK int fmap_copy(struct fmap *out, const char *path, struct err *e);
+/* `growing`: what its writer may still cut is a copy, which is a short file, or the end of a long.
+ */
+MUST_CHECK int fmap_open(const char *path, bool growing, struct fmap *out, struct err *e);
 /* Pages that were read leave this process's memory; they come back when they are looked at. */
 void fmap_forget(const struct fmap *m);
 void fmap_close(struct fmap *m); /* an empty one is fine */

@@ -35,7 +35,7 @@ struct inflate_io {
 };
 
 struct inflate_ops {
-    void *(*open)(void);   /* NULL: not here */
+    void *(*open)(void);   /* NULL, also as the answer: not here */
     void (*reset)(void *); /* for the next member */
     enum inflate_step (*step)(void *, struct inflate_io *io);
     void (*close)(void *);
@@ -77,13 +77,6 @@ struct inflate_isal_engine {
     struct inflate_state state;
 };
 
-static void inflate_isal_load(struct inflate_isal_engine *g)
-{
-    *(void **)&g->init = dlsym(g->library, "isal_inflate_init");
-    *(void **)&g->reset = dlsym(g->library, "isal_inflate_reset");
-    *(void **)&g->step = dlsym(g->library, "isal_inflate");
-}
-
 static void inflate_isal_engine_close(void *state)
 {
     struct inflate_isal_engine *g = state;
@@ -96,8 +89,11 @@ static void *inflate_isal_engine_open(void)
 {
     struct inflate_isal_engine *g = xcalloc(1, sizeof *g);
     g->library = isal_open();
-    if (g->library)
-        inflate_isal_load(g);
+    if (g->library) {
+        *(void **)&g->init = dlsym(g->library, "isal_inflate_init");
+        *(void **)&g->reset = dlsym(g->library, "isal_inflate_reset");
+        *(void **)&g->step = dlsym(g->library, "isal_inflate");
+    }
     if (!g->init || !g->reset || !g->step) {
         inflate_isal_engine_close(g);
         return NULL;
@@ -191,12 +187,7 @@ bool gzip_isal(const void *p, size_t n, struct buf *out)
 
 #else
 
-static void *inflate_isal_engine_open(void)
-{
-    return NULL;
-}
-
-static const struct inflate_ops inflate_isal = {inflate_isal_engine_open, NULL, NULL, NULL};
+static const struct inflate_ops inflate_isal = {0};
 
 bool gzip_isal(const void *p, size_t n, struct buf *out)
 {
@@ -339,19 +330,14 @@ static int at_end(struct inflate *z, struct err *e)
 /* One read, one step. Room or input may be left over; the loop in read_plain goes on. */
 static int advance(struct inflate *z, struct inflate_io *io, struct err *e)
 {
-    if (z->left == 0 && !z->from_ended) {
-        const int rc = refill(z, e);
-        if (rc != 0)
-            return rc;
-    }
+    if (z->left == 0 && !z->from_ended)
+        TRY(refill(z, e));
     if (z->where == BETWEEN)
         inflate_begin_member(z);
     if (z->where != INSIDE)
         return z->left == 0 && z->from_ended ? at_end(z, e) : 0;
     const size_t in_before = z->left, room = io->out_left;
-    const int rc = inside_step(z, io, e);
-    if (rc != 0)
-        return rc;
+    TRY(inside_step(z, io, e));
     const bool stuck = z->left == in_before && io->out_left == room && z->where == INSIDE;
     return stuck && z->from_ended ? at_end(z, e) : 0;
 }
@@ -374,7 +360,7 @@ static int64_t read_plain(struct bytes_in *in, void *to, size_t most, struct err
 static bool try_engine(struct inflate *z, const struct inflate_ops *ops)
 {
     z->ops = ops;
-    z->state = ops->open();
+    z->state = ops->open ? ops->open() : NULL;
     return z->state;
 }
 

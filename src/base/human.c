@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -81,11 +82,6 @@ const char *human_count(uint64_t n, char *buf, size_t size)
     return grouped(digits, buf, size);
 }
 
-static const char *byte_rate(double v, char *buf, size_t size)
-{
-    return scaled(v, 1024, binary, COUNT_OF(binary), "B/s", buf, size);
-}
-
 static const char *rate(double v, char *buf, size_t size)
 {
     return scaled(v, 1000, decimal, COUNT_OF(decimal), "/s", buf, size);
@@ -138,8 +134,8 @@ static const struct {
     const char *unit;
     const char *(*text)(double v, char *buf, size_t size);
 } by_unit[] = {
-    {"", plain},   {"%", human_percent}, {"B", human_bytes}, {"B/s", byte_rate},
-    {"1/s", rate}, {"s", human_seconds}, {"C", celsius},     {"bits", human_bits},
+    {"", plain},          {"%", human_percent}, {"B", human_bytes},   {"1/s", rate},
+    {"s", human_seconds}, {"C", celsius},       {"bits", human_bits},
 };
 
 const char *human_value(double v, const char *unit, char *buf, size_t size)
@@ -153,7 +149,7 @@ const char *human_value(double v, const char *unit, char *buf, size_t size)
     for (size_t i = 0; i < COUNT_OF(by_unit); i++)
         if (strcmp(by_unit[i].unit, unit) == 0)
             return by_unit[i].text(v, buf, size);
-    if (strncmp(unit, "B/", 2) == 0) /* by the hour or the step */
+    if (strncmp(unit, "B/", 2) == 0) /* by the second, the hour or the step */
         return scaled(v, 1024, binary, COUNT_OF(binary), unit, buf, size);
     char number[HUMAN_LEN];
     snprintf(buf, size, "%s %s", plain(v, number, sizeof number), unit);
@@ -208,4 +204,22 @@ const char *human_age(double s, char *buf, size_t size)
     else
         snprintf(buf, size, "%.0f d ago", floor(s / 86400));
     return buf;
+}
+
+const char *value_text(struct arena *a, double v, const char *unit)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(a, human_value(v, unit, text, sizeof text));
+}
+
+const char *count_text(struct arena *a, uint64_t n)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(a, human_count(n, text, sizeof text));
+}
+
+const char *bytes_text(struct arena *a, double bytes)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(a, human_bytes(bytes, text, sizeof text));
 }

@@ -29,6 +29,11 @@ const char *human_price(double v, const char *currency, char *buf, size_t size);
 const char *human_points(double v, char *buf, size_t size);
 /* The text of |v| with the sign of a difference: "+12.4 ms"; none where it says zero or nothing. */
 const char *human_signed(double v, const char *text, char *buf, size_t size);
+/* human_value, human_count and human_bytes, in an arena. */
+struct arena;
+const char *value_text(struct arena *a, double v, const char *unit);
+const char *count_text(struct arena *a, uint64_t n);
+const char *bytes_text(struct arena *a, double bytes);
 /* "3 s ago", "2 h ago", "12 d ago". */
 const char *human_age(double seconds, char *buf, size_t size);
 

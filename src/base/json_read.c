@@ -12,8 +12,7 @@ const char *json_get_str(const json_t *o, const char *key, struct arena *a, cons
 
 int64_t json_get_int(const json_t *o, const char *key, int64_t otherwise)
 {
-    const json_t *v = json_object_get(o, key);
-    return json_is_integer(v) ? (int64_t)json_integer_value(v) : otherwise;
+    return json_get_within(o, key, INT64_MIN, INT64_MAX, otherwise);
 }
 
 int64_t json_get_within(const json_t *o, const char *key, int64_t lo, int64_t hi, int64_t otherwise)

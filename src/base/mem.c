@@ -2,7 +2,6 @@
 /* mem.c - see mem.h. */
 #include "base/mem.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +33,4 @@ void *xrealloc(void *p, size_t n, size_t size)
 char *xstrdup(const char *s)
 {
     return or_abort(strdup(s));
-}
-
-char *xasprintf(const char *fmt, ...)
-{
-    char *s = NULL;
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vasprintf(&s, fmt, ap);
-    va_end(ap);
-    return or_abort(n < 0 ? NULL : s);
 }

@@ -11,7 +11,6 @@ void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull, all
 /* realloc of n elements; checks the multiplication. */
 void *xrealloc(void *p, size_t n, size_t size) __attribute__((returns_nonnull, alloc_size(2, 3)));
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
-char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 #define COUNT_OF(a)  (sizeof(a) / sizeof((a)[0]))
 #define MIN_OF(a, b) ((a) < (b) ? (a) : (b))

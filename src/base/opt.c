@@ -181,18 +181,13 @@ static int set_flag(struct parser *p, int i)
     return 0;
 }
 
-static int missing_value(const struct opt *o, struct err *e)
-{
-    return err_set(e, ERR_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
-}
-
-/* The value is in the next word. One that begins with two dashes is taken for a forgotten
- * value;
+/* The value is in the next word. One that begins with two dashes is taken for a forgotten value;
  * --name=value says that it is meant. */
 static int value_in_next(struct parser *p, int i, struct err *e)
 {
+    const struct opt *o = &p->table[i];
     if (p->next >= p->argc || strncmp(p->argv[p->next], "--", 2) == 0)
-        return missing_value(&p->table[i], e);
+        return err_set(e, ERR_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
     return opt_set_value(p, i, p->argv[p->next++], e);
 }
 
@@ -265,9 +260,7 @@ static int set_defaults(struct parser *p, struct err *e)
         if (!o->otherwise)
             continue;
         p->out->v[i].text = o->otherwise;
-        const int rc = opt_parse_value(o, o->otherwise, p->arena, &p->out->v[i].number, e);
-        if (rc != 0)
-            return rc;
+        TRY(opt_parse_value(o, o->otherwise, p->arena, &p->out->v[i].number, e));
     }
     return 0;
 }
@@ -284,4 +277,13 @@ int opt_parse(const struct opt *table, enum opt_order order, int argc, char *con
     while (rc == 0 && p.next < argc && !out->help)
         rc = take_word(&p, e);
     return rc;
+}
+
+const struct opt_value *opt_given(const struct opt *table, const struct opt_value *v,
+                                  const char *name)
+{
+    for (; table && table->name; table++, v++)
+        if (strcmp(table->name, name) == 0)
+            return v->given ? v : NULL;
+    return NULL;
 }

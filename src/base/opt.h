@@ -70,5 +70,9 @@ enum opt_order {
 MUST_CHECK int opt_parse(const struct opt *table, enum opt_order order, int argc,
                          char *const argv[], struct arena *a, struct opt_result *out,
                          struct err *e);
+/* The value of the option, by its long name; NULL: the user did not give it, or the table has none.
+ */
+const struct opt_value *opt_given(const struct opt *table, const struct opt_value *v,
+                                  const char *name);
 
 #endif

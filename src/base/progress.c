@@ -64,9 +64,9 @@ void progress_at(struct progress *p, double share, mono_ns now)
 
 void progress_end(struct progress *p)
 {
-    if (p->shown)
-        fprintf(p->to, "\r%*s\r", (int)p->width - 1, "");
-    if (p->shown)
-        fflush(p->to);
+    if (!p->shown)
+        return;
+    fprintf(p->to, "\r%*s\r", (int)p->width - 1, "");
+    fflush(p->to);
     p->shown = false;
 }

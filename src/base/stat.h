@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* In order. None may be negative. */
+/* In order. */
 void stat_sort(double *v, size_t n);
 /* With linear interpolation between the two values beside it; at least one, and q from 0 to 1. */
 double stat_quantile(const double *sorted, size_t n, double q);

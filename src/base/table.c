@@ -2,21 +2,24 @@
 /* table.c - see table.h. */
 #include "base/table.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_write.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 enum { GAP = 2, GIVES_LEAST = 12 };
 
-void table_init(struct table *t, struct arena *a, const struct table_column *columns)
+void table_init(struct table *t, struct arena *a, const char *columns)
 {
-    *t = (struct table){.arena = a, .columns = columns};
-    while (columns[t->n_columns].title)
-        t->n_columns++;
+    size_t cap = 0;
+    *t = (struct table){.arena = a};
+    for (char *rest = arena_strdup(a, columns), *title; (title = strsep(&rest, "|"));) {
+        const bool right = *title == '>', gives = *title == '~';
+        *ARENA_ADD(a, t->columns, t->n_columns, cap) =
+            (struct table_column){title + (right || gives), right, gives};
+    }
 }
 
 static void add_cell(struct table *t, const char *text)
@@ -24,24 +27,11 @@ static void add_cell(struct table *t, const char *text)
     *ARENA_ADD(t->arena, t->cells, t->n_cells, t->cap) = text;
 }
 
-__attribute__((format(printf, 2, 0))) static const char *format_cell(struct table *t,
-                                                                     const char *fmt, va_list ap)
-{
-    va_list again;
-    va_copy(again, ap);
-    const int n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    const size_t size = (size_t)(n > 0 ? n : 0) + 1;
-    char *text = arena_array(t->arena, char, size);
-    vsnprintf(text, size, fmt, ap);
-    return text_safe(t->arena, text);
-}
-
 void table_cell(struct table *t, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    add_cell(t, format_cell(t, fmt, ap));
+    add_cell(t, text_safe(t->arena, arena_vprintf(t->arena, fmt, ap)));
     va_end(ap);
 }
 
@@ -49,7 +39,7 @@ void table_rest(struct table *t, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    add_cell(t, format_cell(t, fmt, ap));
+    add_cell(t, text_safe(t->arena, arena_vprintf(t->arena, fmt, ap)));
     va_end(ap);
     while (t->n_cells % t->n_columns != 0)
         add_cell(t, NULL);
@@ -175,15 +165,8 @@ size_t text_columns(const char *s)
  * U+009F) count as none: some terminals obey them. */
 static size_t printable(const unsigned char *s)
 {
-    if (s[0] < 0x80)
-        return s[0] >= 0x20 && s[0] != 0x7f;
-    const size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-    if (s[0] < 0xc2 || s[0] > 0xf4 || (s[0] == 0xc2 && s[1] < 0xa0))
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
+    const bool control = s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+    return control ? 0 : utf8_len(s);
 }
 
 const char *text_safe(struct arena *a, const char *s)
@@ -196,30 +179,4 @@ const char *text_safe(struct arena *a, const char *s)
         i += n ? n : 1;
     }
     return out;
-}
-
-void csv_text(FILE *to, const char *s)
-{
-    if (!s[strcspn(s, ",\"\r\n")]) {
-        fputs(s, to);
-        return;
-    }
-    fputc('"', to);
-    for (; *s; s++) {
-        if (*s == '"')
-            fputc('"', to);
-        fputc(*s, to);
-    }
-    fputc('"', to);
-}
-
-void csv_number(FILE *to, double v)
-{
-    if (!isfinite(v))
-        return;
-    struct buf b = {0};
-    struct jw j = {.out = &b};
-    jw_num(&j, NULL, v);
-    fwrite(b.p, 1, b.len, to);
-    buf_free(&b);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* table.h - text in columns, and fields of CSV.
+/* table.h - text in columns.
  *
  * table_init, then cells from left to right, top to bottom (a full row begins the next by itself),
  * then table_print. Cells live in the arena. What comes from outside (names, commands) is made safe
@@ -13,20 +13,22 @@
 #include "base/arena.h"
 
 struct table_column {
-    const char *title; /* NULL ends the list */
-    bool right;        /* numbers are at the right */
-    bool gives;        /* the one column that is cut when the line is too long */
+    const char *title;
+    bool right; /* numbers are at the right */
+    bool gives; /* prose: cut when the line is too long; in HTML it takes the room that is left */
 };
 
 struct table {
     struct arena *arena;
-    const struct table_column *columns;
+    struct table_column *columns;
     size_t n_columns;
     const char **cells; /* NULL: the cell before it reaches over this one */
     size_t n_cells, cap;
 };
 
-void table_init(struct table *t, struct arena *a, const struct table_column *columns);
+/* The titles, from left to right: "NAME|>SIZE|~COMMAND". After '>' it is a column of numbers, after
+ * '~' the one that gives. */
+void table_init(struct table *t, struct arena *a, const char *columns);
 void table_cell(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* One text over all columns that are left in this row; it widens none of them. */
 void table_rest(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -37,9 +39,4 @@ void table_print(const struct table *t, FILE *to, size_t width, bool bold);
 size_t text_columns(const char *s);
 /* A copy in which control characters are '?' and broken UTF-8 is too. */
 const char *text_safe(struct arena *a, const char *s);
-/* A field of CSV, quoted where RFC 4180 asks for it. */
-void csv_text(FILE *to, const char *s);
-/* The shortest number that reads back as the same; nothing when it is NAN. */
-void csv_number(FILE *to, double v);
-
 #endif

@@ -8,13 +8,18 @@
 
 #include "base/mem.h"
 
+bool signal_among(int sig, const int *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i] == sig)
+            return true;
+    return false;
+}
+
 bool signal_is_crash(int sig)
 {
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-    for (size_t i = 0; i < COUNT_OF(crashes); i++)
-        if (crashes[i] == sig)
-            return true;
-    return false;
+    return signal_among(sig, crashes, COUNT_OF(crashes));
 }
 
 int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), void *arg, const char *name,
@@ -49,14 +54,9 @@ void thread_cond_init(pthread_cond_t *c)
     pthread_condattr_destroy(&attr);
 }
 
-static struct timespec to_timespec(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
-}
-
 bool thread_wait(pthread_cond_t *c, pthread_mutex_t *lock, mono_ns until)
 {
-    const struct timespec ts = to_timespec(until.ns);
+    const struct timespec ts = {.tv_sec = until.ns / NS_PER_S, .tv_nsec = until.ns % NS_PER_S};
     return pthread_cond_timedwait(c, lock, &ts) != ETIMEDOUT;
 }
 

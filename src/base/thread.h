@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
+bool signal_among(int sig, const int *v, size_t n);
 /* A signal that a program sends itself when it fails: SIGSEGV, SIGABRT... */
 bool signal_is_crash(int sig);
 /* All signals but those of a crash stay with the thread that started it. `name` shows in top and

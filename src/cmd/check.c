@@ -6,11 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/table.h"
 #include "config/settings.h"
 #include "cost/machines.h"
-#include "tables/verdict_words.h"
 
 /* ---- from the settings ---- */
 
@@ -30,28 +28,24 @@ int check_take_settings(struct check *c, const struct cmd_args *args, struct err
     struct settings *s = arena_new(c->arena, struct settings);
     const struct settings_ask ask = {
         .environment = environ, .options = args->cmd->options, .given = args->opt, .no_code = true};
-    int rc = settings_load(s, &ask, c->arena, e);
-    for (size_t i = 0; rc == 0 && i < s->problems.n; i++)
+    TRY(settings_load(s, &ask, c->arena, e));
+    for (size_t i = 0; i < s->problems.n; i++)
         fprintf(stderr, "footplate: %s\n", text_safe(c->arena, s->problems.v[i]));
-    if (rc == 0)
-        user_rules_files(&c->user, s, c->arena);
-    if (rc == 0)
-        rc = check_take_params(c, s, e);
-    for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
-        rc = user_rules_add(&c->user, &s->custom[i], e);
-    return rc;
+    user_rules_files(&c->user, s, c->arena);
+    TRY(check_take_params(c, s, e));
+    for (size_t i = 0; i < s->n_custom; i++)
+        TRY(user_rules_add(&c->user, &s->custom[i], e));
+    return 0;
 }
 
 int check_choose_pricing(struct check *c, const char *machine, const char *price, struct err *e)
 {
     struct machines *table = arena_new(c->arena, struct machines);
     c->pricing = (struct pricing){.table = table, .machine = machine};
-    int rc = machines_load(table, NULL, c->arena, e);
-    if (rc == 0 && machine && !price && !machines_find(table, machine))
-        rc = machines_unknown(table, machine, e);
-    if (rc == 0 && price)
-        rc = price_parse(price, &c->pricing.price_per_hour, e);
-    return rc;
+    TRY(machines_load(table, NULL, c->arena, e));
+    if (machine && !price && !machines_find(table, machine))
+        return machines_unknown(table, machine, e);
+    return price ? price_parse(price, &c->pricing.price_per_hour, e) : 0;
 }
 
 /* ---- which are shown ---- */
@@ -130,9 +124,7 @@ int check_collect(struct check *c, struct run *r, struct err *e)
 {
     struct hosted *user;
     size_t n;
-    int rc = user_rules_check(&c->user, r, c->arena, &user, &n, e);
-    if (rc != 0)
-        return rc;
+    TRY(user_rules_check(&c->user, r, c->arena, &user, &n, e));
     c->v = arena_array(c->arena, struct verdict, RULE_N + n);
     c->p = arena_array(c->arena, const struct param_value *, RULE_N + n);
     for (size_t k = 0; k < RULE_N; k++)
@@ -142,8 +134,7 @@ int check_collect(struct check *c, struct run *r, struct err *e)
         c->right_size = NULL; /* its rules are not shown */
     for (size_t i = 0; i < n; i++)
         check_add(c, &user[i].v, user[i].p);
-    rc = check_names(c, e);
-    if (rc == 0)
-        check_sort(c);
-    return rc;
+    TRY(check_names(c, e));
+    check_sort(c);
+    return 0;
 }

@@ -11,30 +11,20 @@
 
 /* Options of the commands that evaluate rules. */
 #define OPT_ROW_MACHINE                                                                            \
-    {                                                                                              \
-        "machine", 0, "NAME", OPT_STRING,                                                          \
-            .help = "Override the machine type; its price is looked up in the machine table."      \
-    }
+    "machine", 0, "NAME", OPT_STRING,                                                              \
+        .help = "Override the machine type; its price is looked up in the machine table."
 #define OPT_ROW_PRICE                                                                              \
-    {                                                                                              \
-        "price", 0, "PER_HOUR", OPT_STRING, .help = "Override the hourly price of each node."      \
-    }
+    "price", 0, "PER_HOUR", OPT_STRING, .help = "Override the hourly price of each node."
 #define OPT_ROW_RULE_CONFIG                                                                        \
-    {                                                                                              \
-        "config", 0, "FILE", OPT_FILE,                                                             \
-            .help = "Read rule settings from this file (default: footplate.yaml in the current "   \
-                    "folder)."                                                                     \
-    }
+    "config", 0, "FILE", OPT_FILE,                                                                 \
+        .help = "Read rule settings from this file (default: footplate.yaml in the current "       \
+                "folder)."
 #define OPT_ROW_RULE_FILE                                                                          \
-    {                                                                                              \
-        "rule-file", 0, "FILE", OPT_FILE, .repeat = true, .help = "Custom rules in Python."        \
-    }
+    "rule-file", 0, "FILE", OPT_FILE, .repeat = true, .help = "Custom rules in Python."
 #define OPT_ROW_RULE_LIMIT                                                                         \
-    {                                                                                              \
-        "rule-limit", 0, "TIME", OPT_DURATION, .lo = NS_PER_S / 10, .hi = 3600 * NS_PER_S,         \
-                                               .otherwise = "60s",                                 \
-                                               .help = "Time limit for each Python rule."          \
-    }
+    "rule-limit", 0, "TIME", OPT_DURATION, .lo = NS_PER_S / 10, .hi = 3600 * NS_PER_S,             \
+                                           .otherwise = "60s",                                     \
+                                           .help = "Time limit for each Python rule."
 
 struct check {
     const struct run_info *info;

@@ -42,13 +42,26 @@ struct arena;
 struct cmd;
 struct run;
 
+struct cmd_runs {
+    struct run **v;
+    size_t n, cap;
+};
+
 struct cmd_args {
     const struct cmd *cmd;
     const struct opt_value *opt; /* by the index of the command's option table */
     const char **arg;            /* the positional words, counted and checked; ends with NULL */
     size_t n_args;
     enum output output; /* by --json and --csv, where the command has them */
+    const char *dir;    /* --dir */
+    struct arena *arena;
+    struct cmd_runs *runs; /* that are open */
 };
+
+/* Opens a run by its folder, the start of its name, or "last". It is closed when the command ends.
+ */
+MUST_CHECK int cmd_open_run(const struct cmd_args *args, const char *ref, struct run **out,
+                            struct err *e);
 
 struct cmd {
     const char *name;
@@ -59,7 +72,8 @@ struct cmd {
     const struct cmd_example *examples; /* NULL: none */
     const char *exit_codes;             /* NULL: the usual ones */
     int (*run)(const struct cmd_args *a, struct err *e);
-    /* Instead of `run`, for a command whose first argument is a run: main opens and closes it. */
+    /* Instead of `run`, for a command whose first argument is a run: it is open. `a` is the arena
+     * of the arguments. */
     int (*on_run)(struct run *r, const struct cmd_args *args, struct arena *a, struct err *e);
 };
 
@@ -70,29 +84,21 @@ struct cmd {
 /* In the order of cmds.def; both end with NULL. */
 extern const struct cmd *const cmds[];
 extern const char *const cmd_names[];
+/* The arguments of a command that takes one run. */
+extern const struct cmd_arg cmd_arg_run[];
 
 /* NULL when there is no such command. */
 const struct cmd *cmd_find(const char *name);
 /* ERR_USAGE, with the command that may have been meant. */
 int cmd_unknown(const char *name, struct err *e);
 
-/* Rows that several commands share, so that they read the same everywhere. */
-#define OPT_ROW_JSON                                                                               \
-    {                                                                                              \
-        "json", 0, NULL, OPT_FLAG, .help = "Print JSON."                                           \
-    }
-#define OPT_ROW_CSV                                                                                \
-    {                                                                                              \
-        "csv", 0, NULL, OPT_FLAG, .help = "Print comma-separated values."                          \
-    }
+/* The fields of rows that several commands share, so that they read the same everywhere. */
+#define OPT_ROW_JSON "json", 0, NULL, OPT_FLAG, .help = "Print JSON."
+#define OPT_ROW_CSV  "csv", 0, NULL, OPT_FLAG, .help = "Print comma-separated values."
 #define OPT_ROW_DIR                                                                                \
-    {                                                                                              \
-        "dir", 0, "DIR", OPT_FOLDER,                                                               \
-            .help = "Folder of runs (default: $FOOTPLATE_DIR, otherwise footplate-runs)."          \
-    }
+    "dir", 0, "DIR", OPT_FOLDER,                                                                   \
+        .help = "Folder of runs (default: $FOOTPLATE_DIR, otherwise footplate-runs)."
 #define ARG_ROW_RUN                                                                                \
-    {                                                                                              \
-        "RUN", ARG_RUN, .help = "The run: its folder, the start of its name or ID, or 'last'."     \
-    }
+    "RUN", ARG_RUN, .help = "The run: its folder, the start of its name or ID, or 'last'."
 
 #endif

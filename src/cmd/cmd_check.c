@@ -47,8 +47,8 @@ static const char *const fail_on[] = {
 };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
     [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
                   .help = "Output format. sagemaker writes a folder with one JSON file per rule, "
                           "in the format of SageMaker's rule outputs."},
@@ -60,32 +60,29 @@ static const struct opt options[] = {
     [O_FAIL_ON] = {"fail-on", 0, "SEVERITY", OPT_CHOICE, .choices = fail_on,
                    .help = "Exit with status 3 if there is an issue of at least this severity; "
                            "issue means any severity."},
-    [O_MACHINE] = OPT_ROW_MACHINE,
-    [O_PRICE] = OPT_ROW_PRICE,
-    [O_CONFIG] = OPT_ROW_RULE_CONFIG,
+    [O_MACHINE] = {OPT_ROW_MACHINE},
+    [O_PRICE] = {OPT_ROW_PRICE},
+    [O_CONFIG] = {OPT_ROW_RULE_CONFIG},
     [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
                   .help = "Define a custom rule, e.g. 'name: GpuIdle, metric: gpu.util, below: 20, "
                           "for: 5min'. See docs/custom-rules.md for all keys."},
-    [O_RULE_FILE] = OPT_ROW_RULE_FILE,
-    [O_RULE_LIMIT] = OPT_ROW_RULE_LIMIT,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_RULE_FILE] = {OPT_ROW_RULE_FILE},
+    [O_RULE_LIMIT] = {OPT_ROW_RULE_LIMIT},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 enum { FINDINGS_MOST = 3, NAMES_MOST = 12, REMARKS_MOST = 8 };
 
 static void cmd_check_json(const struct check *c)
 {
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_array(&j, NULL);
+    struct output_json o;
+    struct jw *j = output_begin(&o);
+    jw_array(j, NULL);
     for (size_t k = 0; k < c->n_v; k++)
-        verdict_json(&j, NULL, &c->v[k], c->p[k]);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
+        verdict_json(j, NULL, &c->v[k], c->p[k]);
+    jw_end(j);
+    output_end(&o);
 }
 
 /* A line for each finding, and one for each rule without. */
@@ -133,12 +130,10 @@ static void check_put_sentence(const struct check *c, const char *label, const c
 }
 
 /* Prints nothing for an empty text. */
-static void check_put_words(const struct check *c, const char *label, struct buf *words)
+static void check_put_words(const struct check *c, const char *label, const char *words)
 {
-    if (words->len)
-        check_put_sentence(
-            c, label, arena_printf(c->arena, "%.*s.", (int)words->len, (const char *)words->p));
-    buf_free(words);
+    if (*words)
+        check_put_sentence(c, label, arena_printf(c->arena, "%s.", words));
 }
 
 static const char *cmd_check_place_of(const struct check *c, const struct finding *f)
@@ -156,15 +151,10 @@ static void check_put_finding(const struct check *c, const struct verdict *v,
     const size_t n = strlen(f->message);
     printf("  %s%s%s%s\n", node ? text_safe(c->arena, f->node) : "", node ? ": " : "",
            text_safe(c->arena, f->message), n && f->message[n - 1] == '.' ? "" : ".");
-    struct buf when = {0}, lost = {0}, explained = {0}, shares = {0};
-    finding_when_words(&when, f, c->checked.run.job_start);
-    finding_lost_words(&lost, f);
-    finding_explained_words(&explained, f);
-    finding_shares_words(&shares, f);
-    check_put_words(c, "when", &when);
-    check_put_words(c, "lost", &lost);
-    check_put_words(c, "explained", &explained);
-    check_put_words(c, "during", &shares);
+    check_put_words(c, "when", finding_when_words(f, c->checked.run.job_start, c->arena));
+    check_put_words(c, "lost", finding_lost_words(f, c->arena));
+    check_put_words(c, "explained", finding_explained_words(f, c->arena));
+    check_put_words(c, "during", finding_shares_words(f, c->arena));
     if (advise && *finding_advice(v, f))
         check_put_sentence(c, "fix", finding_advice(v, f));
 }
@@ -184,12 +174,9 @@ static void check_put_also(const struct check *c, const struct finding *const *v
 /* "I/O bottleneck (IOBottleneck): warning, 12.4 s lost, 3.1 % of the training loop" */
 static void check_put_head(const struct check *c, const struct verdict *v)
 {
-    struct buf size = {0};
     const bool bold = term_color(stdout);
-    verdict_size_words(&size, v, c->checked.run.has_steps);
-    printf("\n%s%s%s: %.*s\n", bold ? "\033[1m" : "", cmd_check_name_of(c, v->rule),
-           bold ? "\033[0m" : "", (int)size.len, (const char *)size.p);
-    buf_free(&size);
+    printf("\n%s%s%s: %s\n", bold ? "\033[1m" : "", cmd_check_name_of(c, v->rule),
+           bold ? "\033[0m" : "", verdict_size_words(v, c->checked.run.has_steps, c->arena));
 }
 
 static const struct verdict *cmd_check_named(const char *name, const struct verdict *const *v,
@@ -227,15 +214,13 @@ static void check_put_explained(const struct check *c, const struct verdict *cau
     for (size_t i = 0; i < n; i++) {
         if (cmd_check_cause_of(v[i], v, n) != cause)
             continue;
-        struct buf size = {0};
         const struct finding *f = &v[i]->findings[0];
         const char *more = v[i]->n_findings > 1
                                ? arena_printf(c->arena, " (and %zu more)", v[i]->n_findings - 1)
                                : "";
-        verdict_size_words(&size, v[i], c->checked.run.has_steps);
-        printf("    explains  %s: %.*s: %s%s.\n", cmd_check_name_of(c, v[i]->rule), (int)size.len,
-               (const char *)size.p, text_safe(c->arena, f->message), more);
-        buf_free(&size);
+        printf("    explains  %s: %s: %s%s.\n", cmd_check_name_of(c, v[i]->rule),
+               verdict_size_words(v[i], c->checked.run.has_steps, c->arena),
+               text_safe(c->arena, f->message), more);
     }
 }
 
@@ -458,11 +443,11 @@ static int check_sm_write(const struct check *c, size_t rule, const char *folder
 /* Rules that could not be evaluated have no file, as in SageMaker. */
 static int cmd_check_sagemaker(const struct check *c, const char *folder, struct err *e)
 {
-    int rc = dir_make(folder, e);
-    for (size_t k = 0; rc == 0 && k < RULE_N; k++)
+    TRY(dir_make(folder, e));
+    for (size_t k = 0; k < RULE_N; k++)
         if (c->shown[k] && c->checked.verdicts.v[k].state != RULE_NOT_EVALUATED)
-            rc = check_sm_write(c, k, folder, e);
-    return rc;
+            TRY(check_sm_write(c, k, folder, e));
+    return 0;
 }
 
 /* ---- the command ---- */
@@ -499,64 +484,34 @@ static bool cmd_check_fails(const struct check *c, const struct opt_value *limit
     return n > 0;
 }
 
-static int cmd_check_print(const struct check *c, enum cmd_check_format format, const char *folder,
-                           struct err *e)
-{
-    switch (format) {
-    case FORMAT_SAGEMAKER:
-        return cmd_check_sagemaker(c, folder, e);
-    case FORMAT_JSON:
-        cmd_check_json(c);
-        break;
-    case FORMAT_CSV:
-        cmd_check_csv(c);
-        break;
-    default:
-        cmd_check_text(c);
-    }
-    return 0;
-}
-
-static int cmd_check_evaluate(struct run *r, struct check *c, const struct cmd_args *args,
-                              enum cmd_check_format format, struct err *e)
-{
-    const struct opt_value *limit = &args->opt[O_FAIL_ON];
-    c->info = run_get_info(r);
-    int rc = rules_check_priced(r, &c->params, &c->pricing, c->arena, &c->checked, e);
-    if (rc == 0)
-        c->right_size = rightsize_advise(&c->checked, c->pricing.table, c->arena);
-    if (rc == 0)
-        rc = check_collect(c, r, e);
-    if (rc == 0)
-        rc = cmd_check_print(c, format, args->opt[O_OUT].text, e);
-    if (rc != 0)
-        return rc;
-    return limit->given && cmd_check_fails(c, limit) ? EXIT_FINDINGS : EXIT_FINE;
-}
-
 static int cmd_check_run(const struct cmd_args *args, struct err *e)
 {
-    struct arena a = {0};
-    struct check *c = arena_new(&a, struct check);
+    struct arena *a = args->arena;
+    const struct opt_value *limit = &args->opt[O_FAIL_ON];
+    struct check *c = arena_new(a, struct check);
     struct run *r = NULL;
     enum cmd_check_format format = FORMAT_TEXT;
-    c->arena = &a;
-    rule_params_init(&c->params, &a);
-    int rc = cmd_check_choose_format(args, &format, e);
-    if (rc == 0)
-        rc = check_take_settings(c, args, e);
+    c->arena = a;
+    rule_params_init(&c->params, a);
+    TRY(cmd_check_choose_format(args, &format, e));
+    TRY(check_take_settings(c, args, e));
     c->user.limit_ns = args->opt[O_RULE_LIMIT].number;
-    if (rc == 0)
-        rc = check_choose_rules(c, &args->opt[O_RULE], e);
-    if (rc == 0)
-        rc = check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e);
-    if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = cmd_check_evaluate(r, c, args, format, e);
-    run_close(r);
-    arena_free(&a);
-    return rc;
+    TRY(check_choose_rules(c, &args->opt[O_RULE], e));
+    TRY(check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e));
+    TRY(cmd_open_run(args, args->arg[0], &r, e));
+    c->info = run_get_info(r);
+    TRY(rules_check_priced(r, &c->params, &c->pricing, a, &c->checked, e));
+    c->right_size = rightsize_advise(&c->checked, c->pricing.table, a);
+    TRY(check_collect(c, r, e));
+    if (format == FORMAT_SAGEMAKER)
+        TRY(cmd_check_sagemaker(c, args->opt[O_OUT].text, e));
+    else if (format == FORMAT_JSON)
+        cmd_check_json(c);
+    else if (format == FORMAT_CSV)
+        cmd_check_csv(c);
+    else
+        cmd_check_text(c);
+    return limit->given && cmd_check_fails(c, limit) ? EXIT_FINDINGS : EXIT_FINE;
 }
 
 static const char *const help[] = {
@@ -582,7 +537,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_check = {
     .name = "check",
     .summary = "find the issues of a run and what they cost",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -16,7 +16,6 @@
 #include "cost/machines.h"
 #include "query/run.h"
 #include "report/compare_page.h"
-#include "tables/runview.h"
 
 enum {
     O_A,
@@ -46,7 +45,7 @@ static const struct opt options[] = {
     [O_A] = {"a", 0, "RUN", OPT_STRING, .repeat = true,
              .help = "A run for group A (repeatable); replaces the positional A and B."},
     [O_B] = {"b", 0, "RUN", OPT_STRING, .repeat = true, .help = "A run for group B (repeatable)."},
-    [O_JSON] = OPT_ROW_JSON,
+    [O_JSON] = {OPT_ROW_JSON},
     [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
                   .help = "Output format; use markdown for pull requests."},
     [O_HTML] = {"html", 0, "FILE", OPT_FILE, .help = "Also write a self-contained HTML file."},
@@ -68,7 +67,7 @@ static const struct opt options[] = {
              "Compare only training steps A to B, inclusive. No warm-up is removed in that case."},
     [O_CONFIDENCE] = {"confidence", 0, "PERCENT", OPT_STRING, .otherwise = "95%",
                       .help = "Confidence level, from 50% to 99.9%."},
-    [O_DIR] = OPT_ROW_DIR,
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 
@@ -127,32 +126,30 @@ static int take_gate(const char *text, struct failing *out, struct err *e)
 static int take_gates(const struct opt_value *v, struct arena *a, struct cmd_compare_asked *out,
                       struct err *e)
 {
-    int rc = 0;
     out->fail = arena_array(a, struct failing, v->n_all + 1);
-    for (size_t i = 0; rc == 0 && i < v->n_all; i++)
-        rc = take_gate(v->all[i], &out->fail[out->n_fail++], e);
-    return rc;
+    for (size_t i = 0; i < v->n_all; i++)
+        TRY(take_gate(v->all[i], &out->fail[out->n_fail++], e));
+    return 0;
 }
 
 static int take_prices(const struct opt_value *v, struct cmd_compare_asked *out, struct err *e)
 {
-    int rc = 0;
     if (v->n_all > COMPARE_SIDES)
         return err_set(e, ERR_USAGE,
                        "--price can be given once (for both groups) or twice (for A and B)");
-    for (int s = 0; rc == 0 && v->n_all && s < COMPARE_SIDES; s++)
-        rc = price_parse(v->all[MIN_OF((size_t)s, v->n_all - 1)], &out->ask.side[s].price_per_hour,
-                         e);
-    return rc;
+    for (int s = 0; v->n_all && s < COMPARE_SIDES; s++)
+        TRY(price_parse(v->all[MIN_OF((size_t)s, v->n_all - 1)], &out->ask.side[s].price_per_hour,
+                        e));
+    return 0;
 }
 
 static int take_confidence(const struct opt_value *v, struct cmd_compare_asked *out, struct err *e)
 {
-    const int rc = percent_parse("--confidence", v->text, &out->ask.confidence, e);
-    if (rc == 0 && !(out->ask.confidence >= 0.5 && out->ask.confidence <= 0.999))
+    TRY(percent_parse("--confidence", v->text, &out->ask.confidence, e));
+    if (!(out->ask.confidence >= 0.5 && out->ask.confidence <= 0.999))
         return err_set(e, ERR_USAGE, "--confidence: '%.100s' is not between 50%% and 99.9%%",
                        v->text);
-    return rc;
+    return 0;
 }
 
 static int cmd_compare_take_steps(const struct opt_value *v, struct cmd_compare_asked *out,
@@ -161,13 +158,11 @@ static int cmd_compare_take_steps(const struct opt_value *v, struct cmd_compare_
     int64_t range[2];
     if (!v->given)
         return 0;
-    const int rc = step_range(v->text, range, e);
-    if (rc == 0) {
-        out->ask.has_range = true;
-        out->ask.from = range[0];
-        out->ask.to = range[1];
-    }
-    return rc;
+    TRY(step_range(v->text, range, e));
+    out->ask.has_range = true;
+    out->ask.from = range[0];
+    out->ask.to = range[1];
+    return 0;
 }
 
 static int take_format(const struct cmd_args *args, struct cmd_compare_asked *out, struct err *e)
@@ -181,70 +176,48 @@ static int take_format(const struct cmd_args *args, struct cmd_compare_asked *ou
     return 0;
 }
 
-static int cmd_compare_take_options(const struct cmd_args *args, struct arena *a,
-                                    struct cmd_compare_asked *out, struct err *e)
+static int cmd_compare_take_options(const struct cmd_args *args, struct cmd_compare_asked *out,
+                                    struct err *e)
 {
-    int rc = take_format(args, out, e);
-    if (rc == 0)
-        rc = take_gates(&args->opt[O_FAIL_ON], a, out, e);
-    if (rc == 0)
-        rc = take_prices(&args->opt[O_PRICE], out, e);
-    if (rc == 0)
-        rc = take_confidence(&args->opt[O_CONFIDENCE], out, e);
-    if (rc == 0)
-        rc = cmd_compare_take_steps(&args->opt[O_STEPS], out, e);
-    if (rc == 0)
-        rc = machines_load(&out->table, NULL, a, e);
+    TRY(take_format(args, out, e));
+    TRY(take_gates(&args->opt[O_FAIL_ON], args->arena, out, e));
+    TRY(take_prices(&args->opt[O_PRICE], out, e));
+    TRY(take_confidence(&args->opt[O_CONFIDENCE], out, e));
+    TRY(cmd_compare_take_steps(&args->opt[O_STEPS], out, e));
+    TRY(machines_load(&out->table, NULL, args->arena, e));
     out->ask.table = &out->table;
-    return rc;
+    return 0;
 }
 
 /* ---- the runs ---- */
 
-static int cmd_compare_open_run(struct cmd_compare_asked *out, int side, const char *dir,
-                                const char *ref, struct err *e)
+static int cmd_compare_open_run(struct cmd_compare_asked *out, int side,
+                                const struct cmd_args *args, const char *ref, struct err *e)
 {
     if (out->n_runs[side] == COMPARE_RUNS_MOST)
         return err_set(e, ERR_USAGE, "a group can have at most %d runs", COMPARE_RUNS_MOST);
-    const int rc = runview_open(&out->runs[side][out->n_runs[side]], dir, ref, e);
-    out->n_runs[side] += rc == 0;
-    return rc;
-}
-
-static int open_listed(struct cmd_compare_asked *out, int side, const char *dir, const char *text,
-                       struct arena *a, struct err *e)
-{
-    int rc = 0;
-    for (const char *p = text; rc == 0;) {
-        const size_t n = strcspn(p, ",");
-        rc = cmd_compare_open_run(out, side, dir, arena_strndup(a, p, n), e);
-        if (!p[n])
-            break;
-        p += n + 1;
-    }
-    return rc;
+    return cmd_open_run(args, ref, &out->runs[side][out->n_runs[side]++], e);
 }
 
 static int cmd_compare_open_all(struct cmd_compare_asked *out, const struct cmd_args *args,
-                                struct arena *a, struct err *e)
+                                struct err *e)
 {
     static const int named[COMPARE_SIDES] = {O_A, O_B};
-    const char *dir = args->opt[O_DIR].text;
     const size_t n_a = args->opt[O_A].n_all, n_b = args->opt[O_B].n_all;
-    int rc = 0;
     if (args->n_args == 2 ? n_a || n_b : args->n_args || !n_a || !n_b)
         return err_set(e, ERR_USAGE,
                        "compare needs two runs, A and B, or --a RUN and --b RUN (each repeatable)");
-    for (int s = 0; rc == 0 && s < COMPARE_SIDES; s++) {
+    for (int s = 0; s < COMPARE_SIDES; s++) {
         const struct opt_value *v = &args->opt[named[s]];
-        if (args->n_args)
-            rc = open_listed(out, s, dir, args->arg[s], a, e);
-        for (size_t i = 0; rc == 0 && i < v->n_all; i++)
-            rc = cmd_compare_open_run(out, s, dir, v->all[i], e);
+        char *rest = args->n_args ? arena_strdup(args->arena, args->arg[s]) : NULL;
+        for (const char *ref; (ref = strsep(&rest, ","));)
+            TRY(cmd_compare_open_run(out, s, args, ref, e));
+        for (size_t i = 0; i < v->n_all; i++)
+            TRY(cmd_compare_open_run(out, s, args, v->all[i], e));
         out->ask.side[s].runs = out->runs[s];
         out->ask.side[s].n = out->n_runs[s];
     }
-    return rc;
+    return 0;
 }
 
 /* Two runs of the same code differ: fewer than three a side do not show by how much. */
@@ -263,17 +236,6 @@ static int check_gate_runs(const struct cmd_compare_asked *asked, bool single_ru
 }
 
 /* ---- the answer ---- */
-
-static void cmd_compare_print_json(const struct compared *c)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_object(&j, NULL);
-    compare_json(&j, c);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
-}
 
 /* The first line is the verdict; on a terminal it is coloured too. */
 static void cmd_compare_print_text(const struct compared *c, enum doc_kind kind, struct arena *a)
@@ -311,18 +273,12 @@ static int write_html(const struct compared *c, const char *file, struct arena *
 static int cmd_compare_fails(const struct compared *c, const struct failing *f)
 {
     const double more = -c->saving_share;
-    switch (f->gate) {
-    case GATE_COST:
+    if (f->gate == GATE_COST)
         return isnan(more) ? -1 : more > f->share;
-    case GATE_SLOWER:
-        return c->verdict == COMPARE_NOT      ? -1
-               : c->verdict == COMPARE_SLOWER ? c->diff.low > f->share
-                                              : 0;
-    default:
-        return c->verdict == COMPARE_NOT      ? -1
-               : c->verdict == COMPARE_FASTER ? c->diff.high < -f->share
-                                              : 0;
-    }
+    if (c->verdict == COMPARE_NOT)
+        return -1;
+    return f->gate == GATE_SLOWER ? c->verdict == COMPARE_SLOWER && c->diff.low > f->share
+                                  : c->verdict == COMPARE_FASTER && c->diff.high < -f->share;
 }
 
 static const char *unsigned_share(double share, char buf[HUMAN_LEN])
@@ -389,38 +345,29 @@ static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_
     return rc;
 }
 
-static int cmd_compare_answer(const struct cmd_compare_asked *asked, const char *html,
-                              struct arena *a, struct err *e)
-{
-    struct compared c;
-    int rc = compare_runs(&asked->ask, a, &c, e);
-    if (rc == 0 && html)
-        rc = write_html(&c, html, a, e);
-    if (rc)
-        return rc;
-    if (asked->format == FORMAT_JSON)
-        cmd_compare_print_json(&c);
-    else
-        cmd_compare_print_text(&c, asked->format == FORMAT_MARKDOWN ? DOC_MARKDOWN : DOC_TEXT, a);
-    return cmd_compare_judge(&c, asked, e);
-}
-
 static int cmd_compare_run(const struct cmd_args *args, struct err *e)
 {
-    struct arena a = {0};
-    struct cmd_compare_asked *asked = arena_new(&a, struct cmd_compare_asked);
-    int rc = cmd_compare_take_options(args, &a, asked, e);
-    if (rc == 0)
-        rc = cmd_compare_open_all(asked, args, &a, e);
-    if (rc == 0)
-        rc = check_gate_runs(asked, args->opt[O_SINGLE_RUN].given, e);
-    if (rc == 0)
-        rc = cmd_compare_answer(asked, args->opt[O_HTML].text, &a, e);
-    for (int s = 0; s < COMPARE_SIDES; s++)
-        for (size_t i = 0; i < asked->n_runs[s]; i++)
-            run_close(asked->runs[s][i]);
-    arena_free(&a);
-    return rc;
+    struct cmd_compare_asked *asked = arena_new(args->arena, struct cmd_compare_asked);
+    const char *html = args->opt[O_HTML].text;
+    struct compared c;
+    TRY(cmd_compare_take_options(args, asked, e));
+    TRY(cmd_compare_open_all(asked, args, e));
+    TRY(check_gate_runs(asked, args->opt[O_SINGLE_RUN].given, e));
+    TRY(compare_runs(&asked->ask, args->arena, &c, e));
+    if (html)
+        TRY(write_html(&c, html, args->arena, e));
+    if (asked->format == FORMAT_JSON) {
+        struct output_json o;
+        struct jw *j = output_begin(&o);
+        jw_object(j, NULL);
+        compare_json(j, &c);
+        jw_end(j);
+        output_end(&o);
+    } else {
+        cmd_compare_print_text(&c, asked->format == FORMAT_MARKDOWN ? DOC_MARKDOWN : DOC_TEXT,
+                               args->arena);
+    }
+    return cmd_compare_judge(&c, asked, e);
 }
 
 static const char *const help[] = {

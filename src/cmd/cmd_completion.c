@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_completion.c - prints completion scripts for bash, zsh and fish, made from the command
  * tables. Runs are completed by calling `footplate ls --names`. */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 
@@ -19,13 +17,27 @@ static const struct cmd_arg *completion_arg(const struct cmd *c, size_t i)
     return i == 0 || a->repeat ? a : NULL;
 }
 
-static void completion_put_words(struct buf *out, const char *before, const char *const *words,
-                                 const char *after)
+/* How a shell completes: words, a folder, and each kind of argument. */
+struct shell {
+    const char *before, *after; /* around words */
+    const char *folder;
+    const char *args[ARG_WORD + 1];
+};
+
+static void completion_put(struct buf *out, const struct shell *sh, const char *const *choices,
+                           const char *otherwise)
 {
-    buf_printf(out, "%s", before);
-    for (size_t i = 0; words[i]; i++)
-        buf_printf(out, "%s%s", i ? " " : "", words[i]);
-    buf_printf(out, "%s", after);
+    buf_printf(out, "%s", choices ? sh->before : otherwise);
+    for (size_t i = 0; choices && choices[i]; i++)
+        buf_printf(out, "%s%s", i ? " " : "", choices[i]);
+    buf_printf(out, "%s", choices ? sh->after : "");
+}
+
+static void completion_put_option(struct buf *out, const struct shell *sh, const struct opt *o)
+{
+    completion_put(out, sh, o->choices,
+                   o->type == OPT_FOLDER ? sh->folder
+                                         : sh->args[o->type == OPT_FILE ? ARG_PATH : ARG_WORD]);
 }
 
 /* ---- bash: needs no bash-completion package ---- */
@@ -73,62 +85,43 @@ static const char bash_head[] =
     "        fi\n"
     "    done\n";
 
-static void bash_put_commands(struct buf *out)
-{
-    buf_printf(out, "    if [[ -z $cmd ]]; then\n        COMPREPLY=($(compgen -W '");
-    for (size_t i = 0; cmds[i]; i++)
-        buf_printf(out, "%s ", cmds[i]->name);
-    buf_printf(out, "--help --version' -- \"$cur\"))\n        return\n    fi\n");
-}
-
-/* case patterns are "show--dir": the command and the option in one word */
-static void bash_put_pattern(struct buf *out, const char *cmd, const struct opt *o)
-{
-    if (o->letter)
-        buf_printf(out, "%s-%c|", cmd, o->letter);
-    buf_printf(out, "%s--%s", cmd, o->name);
-}
+static const struct shell bash = {
+    .before = "COMPREPLY=($(compgen -W '",
+    .after = "' -- \"$cur\"))",
+    .folder = "COMPREPLY=($(compgen -d -- \"$cur\"))",
+    .args = {[ARG_RUN] = "_footplate_runs \"$1\"",
+             [ARG_PATH] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
+             [ARG_COMMAND] = "COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -f -- \"$cur\"))",
+             [ARG_KEY_VALUE] = ":",
+             [ARG_WORD] = ":"},
+};
 
 static void bash_put_value(struct buf *out, const struct opt *o)
 {
-    if (o->choices)
-        completion_put_words(out, "COMPREPLY=($(compgen -W '", o->choices, "' -- \"$cur\"))");
-    else if (o->type == OPT_FOLDER)
-        buf_printf(out, "COMPREPLY=($(compgen -d -- \"$cur\"))");
-    else if (o->type == OPT_FILE)
-        buf_printf(out, "COMPREPLY=($(compgen -f -- \"$cur\"))");
-    else
-        buf_printf(out, ":");
+    completion_put_option(out, &bash, o);
+    buf_printf(out, "; return;;\n");
 }
 
-static void bash_put_values(struct buf *out)
+/* What to do for each option with a value. case patterns are "show--dir": the command and the
+ * option in one word. */
+static void bash_put_options(struct buf *out, void (*put)(struct buf *out, const struct opt *o))
 {
-    buf_printf(out, "    case \"$cmd$prev\" in\n");
     for (size_t i = 0; cmds[i]; i++)
         for (const struct opt *o = cmds[i]->options; o && o->name; o++) {
             if (o->type == OPT_FLAG)
                 continue;
             buf_printf(out, "    ");
-            bash_put_pattern(out, cmds[i]->name, o);
-            buf_printf(out, ") ");
-            bash_put_value(out, o);
-            buf_printf(out, "; return;;\n");
+            if (o->letter)
+                buf_printf(out, "%s-%c|", cmds[i]->name, o->letter);
+            buf_printf(out, "%s--%s) ", cmds[i]->name, o->name);
+            put(out, o);
         }
-    buf_printf(out, "    esac\n");
 }
 
-static void bash_put_takes_value(struct buf *out)
+static void bash_put_yes(struct buf *out, const struct opt *o)
 {
-    buf_printf(out, "_footplate_takes_value()\n{\n    case \"$1\" in\n");
-    for (size_t i = 0; cmds[i]; i++)
-        for (const struct opt *o = cmds[i]->options; o && o->name; o++) {
-            if (o->type == OPT_FLAG)
-                continue;
-            buf_printf(out, "    ");
-            bash_put_pattern(out, cmds[i]->name, o);
-            buf_printf(out, ") return 0;;\n");
-        }
-    buf_printf(out, "    esac\n    return 1\n}\n\n");
+    (void)o;
+    buf_printf(out, "return 0;;\n");
 }
 
 static void bash_put_flags(struct buf *out, const struct cmd *c)
@@ -140,14 +133,6 @@ static void bash_put_flags(struct buf *out, const struct cmd *c)
     buf_printf(out, "--help' -- \"$cur\")); return;;\n");
 }
 
-static const char *const bash_args[] = {
-    [ARG_RUN] = "_footplate_runs \"$1\"",
-    [ARG_PATH] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
-    [ARG_COMMAND] = "COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -f -- \"$cur\"))",
-    [ARG_KEY_VALUE] = ":",
-    [ARG_WORD] = ":",
-};
-
 static void bash_put_args(struct buf *out, const struct cmd *c)
 {
     const struct cmd_arg *a;
@@ -156,10 +141,7 @@ static void bash_put_args(struct buf *out, const struct cmd *c)
             buf_printf(out, "    %s*) ", c->name);
         else
             buf_printf(out, "    %s%zu) ", c->name, i);
-        if (a->choices)
-            completion_put_words(out, "COMPREPLY=($(compgen -W '", a->choices, "' -- \"$cur\"))");
-        else
-            buf_printf(out, "%s", bash_args[a->kind]);
+        completion_put(out, &bash, a->choices, bash.args[a->kind]);
         buf_printf(out, ";;\n");
         if (a->repeat)
             break;
@@ -168,11 +150,16 @@ static void bash_put_args(struct buf *out, const struct cmd *c)
 
 static void bash_script(struct buf *out)
 {
-    bash_put_takes_value(out);
-    buf_printf(out, "%s%s", bash_runs, bash_head);
-    bash_put_commands(out);
-    bash_put_values(out);
-    buf_printf(out, "    case \"$cmd$cur\" in\n");
+    buf_printf(out, "_footplate_takes_value()\n{\n    case \"$1\" in\n");
+    bash_put_options(out, bash_put_yes);
+    buf_printf(out, "    esac\n    return 1\n}\n\n%s%s", bash_runs, bash_head);
+    buf_printf(out, "    if [[ -z $cmd ]]; then\n        COMPREPLY=($(compgen -W '");
+    for (size_t i = 0; cmds[i]; i++)
+        buf_printf(out, "%s ", cmds[i]->name);
+    buf_printf(out, "--help --version' -- \"$cur\"))\n        return\n    fi\n"
+                    "    case \"$cmd$prev\" in\n");
+    bash_put_options(out, bash_put_value);
+    buf_printf(out, "    esac\n    case \"$cmd$cur\" in\n");
     for (size_t i = 0; cmds[i]; i++)
         bash_put_flags(out, cmds[i]);
     buf_printf(out, "    esac\n    case \"$cmd$n\" in\n");
@@ -182,6 +169,17 @@ static void bash_script(struct buf *out)
 }
 
 /* ---- zsh ---- */
+
+static const struct shell zsh = {
+    .before = "(",
+    .after = ")",
+    .folder = "_files -/",
+    .args = {[ARG_RUN] = "_footplate_runs",
+             [ARG_PATH] = "_files",
+             [ARG_COMMAND] = "_command_names -e' '*::ARG:_normal",
+             [ARG_KEY_VALUE] = "",
+             [ARG_WORD] = ""},
+};
 
 /* Text inside '...' where brackets and colons have a meaning of their own. */
 static void zsh_put_quoted(struct buf *out, const char *s)
@@ -204,12 +202,7 @@ static void zsh_put_tail(struct buf *out, const struct opt *o)
     buf_printf(out, "]");
     if (o->type != OPT_FLAG) {
         buf_printf(out, ":%s:", o->arg);
-        if (o->choices)
-            completion_put_words(out, "(", o->choices, ")");
-        else if (o->type == OPT_FOLDER)
-            buf_printf(out, "_files -/");
-        else if (o->type == OPT_FILE)
-            buf_printf(out, "_files");
+        completion_put_option(out, &zsh, o);
     }
     buf_printf(out, "' \\\n");
 }
@@ -225,23 +218,12 @@ static void zsh_put_option(struct buf *out, const struct opt *o)
     zsh_put_tail(out, o);
 }
 
-static const char *const zsh_args[] = {
-    [ARG_RUN] = "_footplate_runs",
-    [ARG_PATH] = "_files",
-    [ARG_COMMAND] = "_command_names -e' '*::ARG:_normal",
-    [ARG_KEY_VALUE] = "",
-    [ARG_WORD] = "",
-};
-
 static void zsh_put_arg(struct buf *out, const struct cmd_arg *a)
 {
     /* A command to run takes everything after it, options included. */
     const char *start = a->kind == ARG_COMMAND ? "(-)1" : a->repeat ? "*" : "";
     buf_printf(out, "            '%s:%s:", start, a->name);
-    if (a->choices)
-        completion_put_words(out, "(", a->choices, ")");
-    else
-        buf_printf(out, "%s", zsh_args[a->kind]);
+    completion_put(out, &zsh, a->choices, zsh.args[a->kind]);
     buf_printf(out, "' \\\n");
 }
 
@@ -286,6 +268,18 @@ static void zsh_script(struct buf *out)
 
 /* ---- fish ---- */
 
+static const struct shell fish = {
+    .before = " -a '",
+    .after = "'",
+    .folder = " -a '(__fish_complete_directories)'",
+    .args = {[ARG_RUN] = " -a 'last (footplate ls --names 2>/dev/null)'",
+             [ARG_PATH] = " -F",
+             [ARG_COMMAND] = " -a '(__fish_complete_subcommand)'",
+             [ARG_KEY_VALUE] = "",
+             [ARG_WORD] = ""},
+};
+
+/* Ends the line. */
 static void fish_put_quoted(struct buf *out, const char *s)
 {
     buf_u8(out, '\'');
@@ -294,7 +288,7 @@ static void fish_put_quoted(struct buf *out, const char *s)
             buf_u8(out, '\\');
         buf_u8(out, (uint8_t)*s);
     }
-    buf_u8(out, '\'');
+    buf_printf(out, "'\n");
 }
 
 static void fish_put_start(struct buf *out, const struct cmd *c)
@@ -310,34 +304,17 @@ static void fish_put_option(struct buf *out, const struct cmd *c, const struct o
     buf_printf(out, " -l %s", o->name);
     if (o->type != OPT_FLAG)
         buf_printf(out, o->choices ? " -x" : " -r"); /* -x: no file names among the choices */
-    if (o->choices)
-        completion_put_words(out, " -a '", o->choices, "'");
-    else if (o->type == OPT_FOLDER)
-        buf_printf(out, " -a '(__fish_complete_directories)'");
-    else if (o->type == OPT_FILE)
-        buf_printf(out, " -F");
+    completion_put_option(out, &fish, o);
     buf_printf(out, " -d ");
     fish_put_quoted(out, o->help);
-    buf_u8(out, '\n');
 }
-
-static const char *const fish_args[] = {
-    [ARG_RUN] = " -a 'last (footplate ls --names 2>/dev/null)'",
-    [ARG_PATH] = " -F",
-    [ARG_COMMAND] = " -a '(__fish_complete_subcommand)'",
-    [ARG_KEY_VALUE] = "",
-    [ARG_WORD] = "",
-};
 
 static void fish_put_arg(struct buf *out, const struct cmd *c, const struct cmd_arg *a)
 {
-    if (!a->choices && !*fish_args[a->kind])
+    if (!a->choices && !*fish.args[a->kind])
         return;
     fish_put_start(out, c);
-    if (a->choices)
-        completion_put_words(out, " -a '", a->choices, "'");
-    else
-        buf_printf(out, "%s", fish_args[a->kind]);
+    completion_put(out, &fish, a->choices, fish.args[a->kind]);
     buf_u8(out, '\n');
 }
 
@@ -345,7 +322,6 @@ static void fish_put_command(struct buf *out, const struct cmd *c)
 {
     buf_printf(out, "complete -c footplate -n __fish_use_subcommand -a %s -d ", c->name);
     fish_put_quoted(out, c->summary);
-    buf_u8(out, '\n');
     for (const struct opt *o = c->options; o && o->name; o++)
         if (!o->hidden)
             fish_put_option(out, c, o);
@@ -365,11 +341,6 @@ static void fish_script(struct buf *out)
 
 /* ---- the command ---- */
 
-static const struct shell {
-    const char *name;
-    void (*script)(struct buf *out);
-} shells[] = {{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}};
-
 static const char *const shell_names[] = {"bash", "zsh", "fish", NULL};
 
 static const struct cmd_arg positional[] = {
@@ -379,17 +350,18 @@ static const struct cmd_arg positional[] = {
 
 static int cmd_completion_run(const struct cmd_args *args, struct err *e)
 {
-    for (size_t i = 0; i < COUNT_OF(shells); i++) {
-        if (strcmp(shells[i].name, args->arg[0]) != 0)
-            continue;
-        struct buf out = {0};
-        shells[i].script(&out);
-        output_buf(&out);
-        buf_free(&out);
-        return EXIT_FINE;
-    }
-    return err_set(e, ERR_USAGE, "completion: '%.100s' is not one of: bash, zsh, fish",
-                   args->arg[0]);
+    static void (*const scripts[])(struct buf * out) = {bash_script, zsh_script, fish_script};
+    struct buf out = {0};
+    size_t i = 0;
+    while (shell_names[i] && strcmp(shell_names[i], args->arg[0]) != 0)
+        i++;
+    if (!shell_names[i])
+        return err_set(e, ERR_USAGE, "completion: '%.100s' is not one of: bash, zsh, fish",
+                       args->arg[0]);
+    scripts[i](&out);
+    output_buf(&out);
+    buf_free(&out);
+    return EXIT_FINE;
 }
 
 static const struct cmd_example examples[] = {

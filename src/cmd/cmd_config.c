@@ -3,9 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json_write.h"
-#include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -20,7 +17,7 @@ static const struct opt options[] = {
 #include "config/settings.def"
 #undef SETTING
 #undef SETTING_JOB
-    [O_JSON] = OPT_ROW_JSON,
+    [O_JSON] = {OPT_ROW_JSON},
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG,
                     .help = "Print all available settings as a Markdown table."},
     [O_ACTION_KEYS] = {"action-keys", 0, NULL, OPT_FLAG,
@@ -34,85 +31,47 @@ static const struct cmd_arg args[] = {
     {0},
 };
 
-static const char *cmd_config_name_of(const struct setting *row)
-{
-    return row->key ? row->key : row->option.name;
-}
-
-static const char *cmd_config_value_of(const struct settings *s, enum setting_id id,
-                                       struct arena *a)
-{
-    struct buf b = {0};
-    settings_table[id].print(s, id, &b);
-    const char *text = arena_strndup(a, b.p ? (const char *)b.p : "", b.len);
-    buf_free(&b);
-    return text;
-}
-
-static const char *where_of(const struct settings *s, enum setting_id id)
-{
-    const struct origin *o = settings_origin(s, id);
-    return o->source == FROM_DEFAULT ? setting_source_names[FROM_DEFAULT] : o->where;
-}
-
-/* ---- text ---- */
-
-static const struct table_column columns[] = {
-    {"SETTING"},
-    {"VALUE", .gives = true},
-    {"FROM"},
-    {0},
+struct setting_line {
+    const char *name, *value; /* value "": none */
+    const struct origin *from;
 };
 
-static void cmd_config_print_text(const struct settings *s, struct arena *a)
+struct config_view {
+    const struct settings *s;
+    struct setting_line lines[SETTING_N];
+};
+
+static void config_read(struct config_view *v, struct arena *a)
+{
+    for (enum setting_id i = 0; i < SETTING_N; i++) {
+        const struct setting *row = &settings_table[i];
+        struct buf b = {0};
+        row->print(v->s, i, &b);
+        v->lines[i] = (struct setting_line){row->key ? row->key : row->option.name,
+                                            arena_strndup(a, b.p ? (const char *)b.p : "", b.len),
+                                            settings_origin(v->s, i)};
+        buf_free(&b);
+    }
+}
+
+#define ROWS_FILE "cmd/config_rows.def"
+#include "base/row_expand.h"
+
+static void cmd_config_print_text(const struct config_view *v, struct arena *a)
 {
     struct table t;
-    table_init(&t, a, columns);
+    table_init(&t, a, "SETTING|~VALUE|FROM");
     for (size_t i = 0; i < SETTING_N; i++) {
-        const char *value = cmd_config_value_of(s, (enum setting_id)i, a);
-        table_cell(&t, "%s", cmd_config_name_of(&settings_table[i]));
-        table_cell(&t, "%s", *value ? value : "-");
-        table_cell(&t, "%s", where_of(s, (enum setting_id)i));
+        const struct setting_line *l = &v->lines[i];
+        table_cell(&t, "%s", l->name);
+        table_cell(&t, "%s", *l->value ? l->value : "-");
+        table_cell(&t, "%s",
+                   l->from->source == FROM_DEFAULT ? setting_source_names[FROM_DEFAULT]
+                                                   : l->from->where);
     }
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
-    for (size_t i = 0; i < s->notes.n; i++)
-        printf("%s%s\n", i ? "" : "\n", text_safe(a, s->notes.v[i]));
-}
-
-/* ---- JSON ---- */
-
-static void cmd_config_put_remarks(struct jw *j, const char *key, const struct remarks *r)
-{
-    jw_array(j, key);
-    for (size_t i = 0; i < r->n; i++)
-        jw_str(j, NULL, r->v[i]);
-    jw_end(j);
-}
-
-static void cmd_config_print_json(const struct settings *s, struct arena *a)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_object(&j, NULL);
-    jw_str(&j, "file", s->file);
-    jw_str(&j, "profilerconfig", s->profilerconfig);
-    jw_array(&j, "settings");
-    for (size_t i = 0; i < SETTING_N; i++) {
-        const struct origin *o = settings_origin(s, (enum setting_id)i);
-        const char *value = cmd_config_value_of(s, (enum setting_id)i, a);
-        jw_object(&j, NULL);
-        jw_str(&j, "name", cmd_config_name_of(&settings_table[i]));
-        jw_str(&j, "value", *value ? value : NULL);
-        jw_str(&j, "source", setting_source_names[o->source]);
-        jw_str(&j, "where", *o->where ? o->where : NULL);
-        jw_end(&j);
-    }
-    jw_end(&j);
-    cmd_config_put_remarks(&j, "problems", &s->problems);
-    cmd_config_put_remarks(&j, "notes", &s->notes);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
+    output_table(&t);
+    for (size_t i = 0; i < v->s->notes.n; i++)
+        printf("%s%s\n", i ? "" : "\n", text_safe(a, v->s->notes.v[i]));
 }
 
 /* ---- markdown ---- */
@@ -123,10 +82,7 @@ static void cmd_config_print_markdown(void)
     for (size_t i = 0; i < SETTING_N; i++) {
         const struct setting *row = &settings_table[i];
         const struct opt *o = &row->option;
-        if (row->key)
-            printf("| `%s` ", row->key);
-        else
-            printf("| - ");
+        printf(row->key ? "| `%s` " : "| - ", row->key);
         printf("| `--%s%s%s` | `%s` | %s | %s |\n", o->name, o->arg ? " " : "",
                o->arg ? o->arg : "", row->env, o->otherwise ? o->otherwise : "-", o->help);
     }
@@ -147,26 +103,8 @@ static void print_action_keys(void)
         print_keys(action_kinds[i]->name, action_kinds[i]->keys);
 }
 
-static int show(const struct cmd_args *a, struct arena *arena, struct err *e)
-{
-    struct settings *s = arena_new(arena, struct settings);
-    const struct session_options o = {.table = a->cmd->options, .given = a->opt};
-    const int rc = session_settings(s, &o, a->n_args ? a->arg : NULL, arena, e);
-    if (rc != 0)
-        return rc;
-    if (a->opt[O_JSON].given)
-        cmd_config_print_json(s, arena);
-    else
-        cmd_config_print_text(s, arena);
-    fflush(stdout);
-    for (size_t i = 0; i < s->problems.n; i++)
-        fprintf(stderr, "footplate: %s\n", text_safe(arena, s->problems.v[i]));
-    return s->problems.n ? EXIT_FAILED : EXIT_FINE;
-}
-
 static int cmd_config_run(const struct cmd_args *a, struct err *e)
 {
-    struct arena arena = {0};
     if (a->opt[O_MARKDOWN].given && a->opt[O_JSON].given)
         return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json");
     if (a->opt[O_MARKDOWN].given) {
@@ -177,9 +115,20 @@ static int cmd_config_run(const struct cmd_args *a, struct err *e)
         print_action_keys();
         return EXIT_FINE;
     }
-    const int rc = show(a, &arena, e);
-    arena_free(&arena);
-    return rc;
+    struct settings *s = arena_new(a->arena, struct settings);
+    struct config_view *v = arena_new(a->arena, struct config_view);
+    const struct session_options o = {.table = a->cmd->options, .given = a->opt};
+    TRY(session_settings(s, &o, a->n_args ? a->arg : NULL, a->arena, e));
+    v->s = s;
+    config_read(v, a->arena);
+    if (a->opt[O_JSON].given)
+        output_row(&row_Config, v, a->arena);
+    else
+        cmd_config_print_text(v, a->arena);
+    fflush(stdout);
+    for (size_t i = 0; i < s->problems.n; i++)
+        fprintf(stderr, "footplate: %s\n", text_safe(a->arena, s->problems.v[i]));
+    return s->problems.n ? EXIT_FAILED : EXIT_FINE;
 }
 
 static const char *const help[] = {

@@ -13,7 +13,6 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/human.h"
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
@@ -78,16 +77,8 @@ static struct trial_series *trial_find_series(struct trial_collect *c, const str
     for (size_t i = 0; i < p->n_series; i++)
         if (p->series[i].metric == s->metric && strcmp(p->series[i].entity, s->entity) == 0)
             return &p->series[i];
-    if (p->n_series == p->series_cap) {
-        const size_t cap = p->series_cap ? 2 * p->series_cap : 64;
-        struct trial_series *more = arena_array(c->arena, struct trial_series, cap);
-        if (p->n_series)
-            memcpy(more, p->series, p->n_series * sizeof *more);
-        p->series = more;
-        p->series_cap = cap;
-    }
-    struct trial_series *fresh = &p->series[p->n_series++];
-    fresh->metric = s->metric;
+    struct trial_series *fresh = ARENA_ADD(c->arena, p->series, p->n_series, p->series_cap);
+    *fresh = (struct trial_series){.metric = s->metric};
     memcpy(fresh->entity, s->entity, sizeof fresh->entity);
     return fresh;
 }
@@ -108,15 +99,7 @@ static void trial_take_loss(struct sink *s, const struct loss *l)
     for (size_t i = 0; i < p->n_losses; i++)
         if (loss_same_subject(&p->losses[i], l))
             return;
-    if (p->n_losses == p->losses_cap) {
-        const size_t cap = p->losses_cap ? 2 * p->losses_cap : 16;
-        struct loss *more = arena_array(c->arena, struct loss, cap);
-        if (p->n_losses)
-            memcpy(more, p->losses, p->n_losses * sizeof *more);
-        p->losses = more;
-        p->losses_cap = cap;
-    }
-    p->losses[p->n_losses++] = *l;
+    *ARENA_ADD(c->arena, p->losses, p->n_losses, p->losses_cap) = *l;
 }
 
 static void trial_take_mark(struct sink *s, const struct mark *m)
@@ -166,21 +149,16 @@ static void trial_close_all(struct trial *t, void **states)
             t->probes[i].probe->close(states[i]);
 }
 
-static void trial_wait(void)
-{
-    const struct timespec gap = {0, (long)GAP_NS};
-    nanosleep(&gap, NULL);
-}
-
 static void trial_read_probes(struct trial *t, const struct probe_env *env, struct arena *a)
 {
     while (probes[t->n_probes])
         t->n_probes++;
     t->probes = arena_array(a, struct trial_probe, t->n_probes + 1);
     void **states = trial_open_all(t, env, a);
+    const struct timespec gap = {0, (long)GAP_NS};
     for (int round = 0; round < READINGS; round++) {
         if (round > 0)
-            trial_wait();
+            nanosleep(&gap, NULL);
         trial_read_all(t, states, round, a);
     }
     trial_close_all(t, states);
@@ -234,127 +212,16 @@ struct checkup {
 
 /* ---- JSON ---- */
 
-static void doctor_json_host(struct jw *j, const struct hostinfo *h)
-{
-    jw_object(j, "host");
-    jw_str(j, "hostname", h->hostname);
-    jw_str(j, "kernel", h->kernel);
-    jw_str(j, "cpu_model", h->cpu_model);
-    jw_int(j, "cores", h->cores);
-    jw_int(j, "memory_bytes", (int64_t)h->memory_bytes);
-    jw_end(j);
-}
-
-static void doctor_json_gpus(struct jw *j, const struct trial *t)
-{
-    jw_array(j, "gpus");
-    for (unsigned i = 0; i < t->n_gpus; i++) {
-        jw_object(j, NULL);
-        jw_str(j, "entity", t->gpus[i].entity);
-        jw_str(j, "name", t->gpus[i].name);
-        jw_str(j, "uuid", t->gpus[i].uuid);
-        jw_str(j, "driver", t->gpus[i].driver);
-        jw_int(j, "memory_bytes", (int64_t)t->gpus[i].memory_bytes);
-        jw_end(j);
-    }
-    jw_end(j);
-    jw_str(j, "gpu_absent", t->n_gpus ? NULL : t->gpu_absent);
-}
-
-static void doctor_json_place(struct jw *j, const char *key, const struct doctor_place *p)
-{
-    jw_object(j, key);
-    jw_str(j, "path", *p->path ? p->path : NULL);
-    jw_bool(j, "ok", p->ok);
-    jw_str(j, "why", p->ok ? NULL : p->why);
-    jw_num(j, "free_bytes", p->free_bytes);
-    jw_end(j);
-}
-
-static void doctor_json_series(struct jw *j, const struct trial_probe *p)
-{
-    jw_array(j, "series");
-    for (size_t i = 0; i < p->n_series; i++) {
-        jw_object(j, NULL);
-        jw_str(j, "metric", metrics[p->series[i].metric].name);
-        jw_str(j, "entity", p->series[i].entity);
-        jw_str(j, "unit", unit_name(metrics[p->series[i].metric].unit));
-        jw_num(j, "value", p->series[i].value);
-        jw_end(j);
-    }
-    jw_end(j);
-}
-
-static void doctor_json_losses(struct jw *j, const struct trial_probe *p)
-{
-    jw_array(j, "losses");
-    for (size_t i = 0; i < p->n_losses; i++) {
-        const struct loss *l = &p->losses[i];
-        char what[ENTITY_LEN];
-        jw_object(j, NULL);
-        jw_str(j, "what", loss_what(l, what));
-        jw_str(j, "why", loss_why(l));
-        jw_str(j, "kind", losses[l->id].name);
-        jw_end(j);
-    }
-    jw_end(j);
-}
-
-static void doctor_json_probe(struct jw *j, const struct trial_probe *p)
-{
-    jw_object(j, NULL);
-    jw_str(j, "name", p->probe->name);
-    jw_str(j, "title", p->probe->title);
-    jw_bool(j, "works", p->opened && p->n_series > 0);
-    jw_str(j, "why", p->opened ? NULL : p->why);
-    jw_num(j, "min_period_ms", (double)p->probe->min_period_ns / (double)NS_PER_MS);
-    jw_num(j, "read_us", p->read_us);
-    doctor_json_series(j, p);
-    doctor_json_losses(j, p);
-    jw_end(j);
-}
-
-static void doctor_json(const struct checkup *c)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_object(&j, NULL);
-    jw_str(&j, "version", FP_VERSION);
-    doctor_json_host(&j, &c->trial.host);
-    doctor_json_gpus(&j, &c->trial);
-    doctor_json_place(&j, "runs_folder", &c->runs);
-    doctor_json_place(&j, "runtime_folder", &c->runtime);
-    jw_object(&j, "libcurl");
-    jw_bool(&j, "ok", c->curl.code == 0);
-    jw_str(&j, "why", c->curl.code ? c->curl.msg : NULL);
-    jw_end(&j);
-    jw_object(&j, "clock");
-    jw_str(&j, "source", *c->clock_source ? c->clock_source : NULL);
-    jw_num(&j, "read_ns", c->clock_read_ns);
-    jw_end(&j);
-    jw_array(&j, "probes");
-    for (size_t i = 0; i < c->trial.n_probes; i++)
-        doctor_json_probe(&j, &c->trial.probes[i]);
-    jw_end(&j);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
-}
+#define ROWS_FILE "cmd/doctor_rows.def"
+#include "base/row_expand.h"
 
 /* ---- text ---- */
 
-static void doctor_put_title(const char *title)
+static void doctor_put_gpus(const struct trial *t, struct arena *a)
 {
-    printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
-}
-
-static void doctor_put_gpus(const struct trial *t)
-{
-    char bytes[HUMAN_LEN];
     for (unsigned i = 0; i < t->n_gpus; i++)
         printf("%-10s%s, %s, driver %s\n", t->gpus[i].entity, t->gpus[i].name,
-               human_bytes((double)t->gpus[i].memory_bytes, bytes, sizeof bytes),
-               t->gpus[i].driver);
+               bytes_text(a, (double)t->gpus[i].memory_bytes), t->gpus[i].driver);
     if (t->n_gpus == 0)
         printf("GPU       no GPU found: %s\n", t->gpu_absent);
 }
@@ -369,67 +236,48 @@ static double doctor_value_of(const struct trial *t, enum metric_id m)
     return NAN;
 }
 
-static void doctor_put_limits(const struct trial *t)
+static void doctor_put_limits(const struct trial *t, struct arena *a)
 {
-    char text[HUMAN_LEN];
     const double cpu = doctor_value_of(t, M_CGROUP_CPU_LIMIT),
                  mem = doctor_value_of(t, M_CGROUP_MEM_LIMIT);
-    printf("limits    ");
-    if (isnan(cpu))
-        printf("no CPU limit, ");
-    else
-        printf("%.2f cores, ", cpu / 100);
-    if (isnan(mem))
-        printf("no memory limit (control group)\n");
-    else
-        printf("%s memory (control group)\n", human_bytes(mem, text, sizeof text));
+    printf("limits    %s, %s memory%s (control group)\n",
+           isnan(cpu) ? "no CPU limit" : arena_printf(a, "%.2f cores", cpu / 100),
+           isnan(mem) ? "no" : bytes_text(a, mem), isnan(mem) ? " limit" : "");
 }
 
-static void doctor_put_place(const char *label, const struct doctor_place *p)
+static void doctor_put_place(const char *label, const struct doctor_place *p, struct arena *a)
 {
-    char bytes[HUMAN_LEN];
     if (!p->ok)
         printf("%-10snot usable: %s\n", label, p->why);
     else if (isnan(p->free_bytes))
         printf("%-10s%s\n", label, p->path);
     else
-        printf("%-10s%s, %s free\n", label, p->path,
-               human_bytes(p->free_bytes, bytes, sizeof bytes));
+        printf("%-10s%s, %s free\n", label, p->path, bytes_text(a, p->free_bytes));
 }
 
 static void doctor_put_machine(const struct checkup *c)
 {
     const struct hostinfo *h = &c->trial.host;
-    char bytes[HUMAN_LEN];
     printf("host      %s, %s\n", h->hostname, h->kernel);
     printf("CPU       %u core%s%s%s\n", h->cores, h->cores == 1 ? "" : "s",
            *h->cpu_model ? ", " : "", h->cpu_model);
-    printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
-    doctor_put_gpus(&c->trial);
-    doctor_put_limits(&c->trial);
+    printf("memory    %s\n", bytes_text(c->arena, (double)h->memory_bytes));
+    doctor_put_gpus(&c->trial, c->arena);
+    doctor_put_limits(&c->trial, c->arena);
     printf("clock     %s, %.0f ns per read\n",
            *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
-    doctor_put_place("runs", &c->runs);
-    doctor_put_place("control", &c->runtime);
+    doctor_put_place("runs", &c->runs, c->arena);
+    doctor_put_place("control", &c->runtime, c->arena);
     if (c->curl.code)
         printf("actions   no webhooks and no email: %s\n", c->curl.msg);
     else
         printf("actions   all available\n");
 }
 
-static const struct table_column probe_columns[] = {
-    {"PROBE"},
-    {"DESCRIPTION"},
-    {"SERIES", .right = true},
-    {"READ TIME", .right = true},
-    {"MIN INTERVAL", .right = true},
-    {0},
-};
-
 static void doctor_put_probes(const struct checkup *c)
 {
     struct table t;
-    table_init(&t, c->arena, probe_columns);
+    table_init(&t, c->arena, "PROBE|DESCRIPTION|>SERIES|>READ TIME|>MIN INTERVAL");
     for (size_t i = 0; i < c->trial.n_probes; i++) {
         const struct trial_probe *p = &c->trial.probes[i];
         const double every_s = (double)p->probe->min_period_ns / (double)NS_PER_S;
@@ -443,54 +291,38 @@ static void doctor_put_probes(const struct checkup *c)
         cell_value(&t, p->read_us / 1e6, "s");
         cell_value(&t, every_s, "s");
     }
-    doctor_put_title("probes");
+    output_title("probes");
     table_print(&t, stdout, 0, term_color(stdout));
 }
 
-static const struct table_column value_columns[] = {
-    {"METRIC"},
-    {"SERIES", .right = true},
-    {"EXAMPLE"},
-    {"VALUE", .right = true},
-    {"DESCRIPTION", .gives = true},
-    {0},
-};
-
-static size_t doctor_count_of(const struct trial_probe *p, enum metric_id m)
+/* How many series of the metric come before number `end`. */
+static size_t doctor_count_of(const struct trial_probe *p, enum metric_id m, size_t end)
 {
     size_t n = 0;
-    for (size_t i = 0; i < p->n_series; i++)
+    for (size_t i = 0; i < end; i++)
         n += p->series[i].metric == m;
     return n;
-}
-
-static bool doctor_is_first(const struct trial_probe *p, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (p->series[k].metric == p->series[i].metric)
-            return false;
-    return true;
 }
 
 static void doctor_put_values(const struct checkup *c, bool all)
 {
     struct table t;
-    table_init(&t, c->arena, value_columns);
+    table_init(&t, c->arena, "METRIC|>SERIES|EXAMPLE|>VALUE|~DESCRIPTION");
     for (size_t i = 0; i < c->trial.n_probes; i++) {
         const struct trial_probe *p = &c->trial.probes[i];
         for (size_t k = 0; k < p->n_series; k++) {
             const struct metric *m = &metrics[p->series[k].metric];
-            if (!all && !doctor_is_first(p, k))
+            if (!all && doctor_count_of(p, p->series[k].metric, k) > 0)
                 continue;
             table_cell(&t, "%s", m->name);
-            table_cell(&t, "%zu", all ? 1 : doctor_count_of(p, p->series[k].metric));
+            table_cell(&t, "%zu", all ? 1 : doctor_count_of(p, p->series[k].metric, p->n_series));
             table_cell(&t, "%s", p->series[k].entity);
             cell_value(&t, p->series[k].value, unit_name(m->unit));
             table_cell(&t, "%s", m->title);
         }
     }
-    doctor_put_title("available metrics");
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_title("available metrics");
+    output_table(&t);
 }
 
 static void doctor_put_losses(const struct checkup *c)
@@ -502,7 +334,7 @@ static void doctor_put_losses(const struct checkup *c)
         for (size_t k = 0; k < p->n_losses; k++) {
             const struct loss *l = &p->losses[k];
             if (!some)
-                doctor_put_title("not available");
+                output_title("not available");
             some = true;
             printf("%s: %s\n", text_safe(c->arena, loss_what(l, what)),
                    text_safe(c->arena, loss_why(l)));
@@ -510,22 +342,14 @@ static void doctor_put_losses(const struct checkup *c)
     }
 }
 
-static void doctor_text(const struct checkup *c, bool all)
-{
-    doctor_put_machine(c);
-    doctor_put_probes(c);
-    doctor_put_values(c, all);
-    doctor_put_losses(c);
-}
-
 /* ---- the command ---- */
 
 enum { O_JSON, O_ALL, O_DIR };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
+    [O_JSON] = {OPT_ROW_JSON},
     [O_ALL] = {"all", 'a', NULL, OPT_FLAG, .help = "Show every series, not only one per metric."},
-    [O_DIR] = OPT_ROW_DIR,
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 
@@ -594,29 +418,25 @@ static void doctor_check_clock(struct checkup *c)
     c->clock_read_ns = (double)mono_diff(last, start) / READS;
 }
 
-static void doctor_examine(struct checkup *c, const char *dir)
+static int cmd_doctor_run(const struct cmd_args *args, struct err *e)
 {
-    doctor_check_runs(&c->runs, dir);
+    (void)e;
+    struct checkup *c = arena_new(args->arena, struct checkup);
+    c->arena = args->arena;
+    doctor_check_runs(&c->runs, args->opt[O_DIR].text);
     doctor_check_runtime(&c->runtime);
     doctor_check_clock(c);
     (void)!curl_is_there(&c->curl);
     trial_run(&c->trial, "/proc", "/sys", c->arena);
-}
-
-static int cmd_doctor_run(const struct cmd_args *args, struct err *e)
-{
-    (void)e;
-    struct arena a = {0};
-    struct checkup *c = arena_new(&a, struct checkup);
-    c->arena = &a;
-    doctor_examine(c, args->opt[O_DIR].text);
-    if (args->opt[O_JSON].given)
-        doctor_json(c);
-    else
-        doctor_text(c, args->opt[O_ALL].given);
-    const int status = c->runs.ok ? EXIT_FINE : EXIT_FAILED;
-    arena_free(&a);
-    return status;
+    if (args->opt[O_JSON].given) {
+        output_row(&row_Doctor, c, c->arena);
+    } else {
+        doctor_put_machine(c);
+        doctor_put_probes(c);
+        doctor_put_values(c, args->opt[O_ALL].given);
+        doctor_put_losses(c);
+    }
+    return c->runs.ok ? EXIT_FINE : EXIT_FAILED;
 }
 
 static const char *const help[] = {

@@ -4,13 +4,11 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/window.h"
 #include "query/eventsum.h"
-#include "tables/runview.h"
 
 enum { O_DETAIL, O_FROM, O_TO, O_JSON, O_CSV, O_DIR };
 
@@ -18,15 +16,13 @@ static const struct opt options[] = {
     [O_DETAIL] = {"detail", 0, NULL, OPT_FLAG,
                   .help = "Include events of detail windows and imported traces ('footplate ops' "
                           "lists them by operator)."},
-    [O_FROM] = OPT_ROW_FROM,
-    [O_TO] = OPT_ROW_TO,
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_FROM] = {OPT_ROW_FROM},
+    [O_TO] = {OPT_ROW_TO},
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 static const char *cmd_events_name_of(const struct event_sum *s)
 {
@@ -43,30 +39,19 @@ static const char *cmd_events_who(const struct run_process *p, struct arena *a)
     return arena_printf(a, "pid %u", p->pid);
 }
 
-static void cmd_events_print_json(const struct event_sum *v, size_t n)
-{
-    struct buf out = {0};
-    struct jw j = {.out = &out, .indent = 2};
-    rows_json(&j, NULL, &row_EventSum, v, n, NULL);
-    buf_u8(&out, '\n');
-    output_buf(&out);
-    buf_free(&out);
-}
-
 /* New columns come after these. */
 static const char csv_columns[] = "node,pid,rank,worker,track,kind,name,category,count,total_s,"
                                   "p50_s,p95_s,max_s,min,max,last";
 
 static void text_row(struct table *t, const struct event_sum *s)
 {
-    char text[HUMAN_LEN];
     const double times[] = {s->total_s, s->p50_s, s->p95_s, s->max_s};
     const double numbers[] = {s->min, s->last, s->max};
     table_cell(t, "%s", s->track->process->node);
     table_cell(t, "%s", cmd_events_who(s->track->process, t->arena));
     table_cell(t, "%s", s->track->track.name);
     table_cell(t, "%s", cmd_events_name_of(s));
-    table_cell(t, "%s", human_count(s->count, text, sizeof text));
+    cell_count(t, s->count);
     for (size_t i = 0; i < COUNT_OF(times); i++)
         cell_value(t, times[i], "s");
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
@@ -75,51 +60,33 @@ static void text_row(struct table *t, const struct event_sum *s)
 
 static void cmd_events_print_text(const struct event_sum *v, size_t n, struct arena *a)
 {
-    static const struct table_column columns[] = {
-        {"NODE"},        {"PROCESS"},   {"TRACK"},     {"NAME", .gives = true}, {"COUNT", true},
-        {"TOTAL", true}, {"P50", true}, {"P95", true}, {"LONGEST", true},       {"MIN", true},
-        {"LAST", true},  {"MAX", true}, {NULL},
-    };
     struct table t;
-    table_init(&t, a, columns);
+    table_init(&t, a, "NODE|PROCESS|TRACK|~NAME|>COUNT|>TOTAL|>P50|>P95|>LONGEST|>MIN|>LAST|>MAX");
     for (size_t i = 0; i < n; i++)
         text_row(&t, &v[i]);
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
-}
-
-static int read_sums(struct run *r, const struct cmd_args *args, struct arena *a,
-                     struct event_sum **out, size_t *n, struct err *e)
-{
-    const struct run_info *info = run_get_info(r);
-    wall_ns window[2];
-    int rc = window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
-    if (rc == 0)
-        rc = event_sums(r, window[0], window[1], args->opt[O_DETAIL].given, a, out, n, e);
-    return rc;
-}
-
-static void cmd_events_print(enum output output, const struct event_sum *v, size_t n,
-                             struct arena *a)
-{
-    if (output == OUTPUT_JSON)
-        cmd_events_print_json(v, n);
-    else if (output == OUTPUT_CSV)
-        output_csv(&row_EventSum, csv_columns, v, n, a);
-    else if (n == 0)
-        printf("no events were recorded; see docs/steps.md\n");
-    else
-        cmd_events_print_text(v, n, a);
+    output_table(&t);
 }
 
 static int cmd_events_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                              struct err *e)
 {
+    const struct run_info *info = run_get_info(r);
+    wall_ns window[2];
     struct event_sum *v;
     size_t n;
-    const int rc = read_sums(r, args, a, &v, &n, e);
-    if (rc == 0)
-        cmd_events_print(args->output, v, n, a);
-    return rc;
+    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e));
+    TRY(event_sums(r, window[0], window[1], args->opt[O_DETAIL].given, a, &v, &n, e));
+    if (args->output == OUTPUT_JSON) {
+        output_json(&row_EventSum, v, n);
+        putchar('\n');
+    } else if (args->output == OUTPUT_CSV) {
+        output_csv(&row_EventSum, csv_columns, v, n, a);
+    } else if (n == 0) {
+        printf("no events were recorded; see docs/steps.md\n");
+    } else {
+        cmd_events_print_text(v, n, a);
+    }
+    return 0;
 }
 
 static const char *const help[] = {
@@ -138,7 +105,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_events = {
     .name = "events",
     .summary = "list recorded spans, GPU phases and counters",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

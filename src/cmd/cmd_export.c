@@ -11,7 +11,6 @@
 #include "cmd/window.h"
 #include "export/export.h"
 #include "query/run.h"
-#include "tables/runview.h"
 #include "tables/seriesview.h"
 
 enum {
@@ -41,14 +40,12 @@ static const struct opt options[] = {
                       "Export only this metric; a trailing dot, as in 'cpu.', selects a family."},
     [O_ENTITY] = {"entity", 'e', "ENTITY", OPT_STRING, .help = "Export only this entity."},
     [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Export only this node."},
-    [O_FROM] = OPT_ROW_FROM,
-    [O_TO] = OPT_ROW_TO,
-    [O_STEPS] = OPT_ROW_STEPS,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_FROM] = {OPT_ROW_FROM},
+    [O_TO] = {OPT_ROW_TO},
+    [O_STEPS] = {OPT_ROW_STEPS},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- options ---- */
 
@@ -72,21 +69,8 @@ static int choose_window(const struct cmd_args *args, struct run *r, wall_ns out
         return window_of(from, to, info->start, info->end, out, e);
     if (from->given || to->given)
         return err_set(e, ERR_USAGE, "--steps cannot be combined with --from or --to");
-    const int rc = step_range(args->opt[O_STEPS].text, steps, e);
-    return rc != 0 ? rc : export_steps_window(r, steps[0], steps[1], out, e);
-}
-
-static int check_series(const struct export_job *job, struct err *e)
-{
-    struct arena a = {0};
-    struct keys all;
-    if (!job->ask.metric && !job->ask.entity)
-        return 0;
-    int rc = series_list(job->run, &a, &all.v, &all.n, e);
-    if (rc == 0)
-        rc = query_check(job->run, &job->ask, &all, e);
-    arena_free(&a);
-    return rc;
+    TRY(step_range(args->opt[O_STEPS].text, steps, e));
+    return export_steps_window(r, steps[0], steps[1], out, e);
 }
 
 static int make_job(const struct cmd_args *args, struct run *r, struct export_job *out,
@@ -94,19 +78,20 @@ static int make_job(const struct cmd_args *args, struct run *r, struct export_jo
 {
     const struct export_format *f = export_formats[args->opt[O_FORMAT].number];
     wall_ns window[2];
+    struct keys all;
     *out = (struct export_job){.run = r};
-    int rc = choose_what(args, f, &out->what, e);
-    if (rc == 0)
-        rc = choose_window(args, r, window, e);
-    if (rc != 0)
-        return rc;
+    TRY(choose_what(args, f, &out->what, e));
+    TRY(choose_window(args, r, window, e));
     out->ask = (struct series_ask){args->opt[O_NODE].text,
                                    args->opt[O_METRIC].text,
                                    args->opt[O_ENTITY].text,
                                    window[0],
                                    window[1],
                                    0};
-    return check_series(out, e);
+    if (!out->ask.metric && !out->ask.entity)
+        return 0;
+    TRY(series_list(r, args->arena, &all.v, &all.n, e));
+    return query_check(r, &out->ask, &all, e);
 }
 
 /* ---- where it goes ---- */
@@ -127,11 +112,9 @@ static int write_file(const struct export_format *f, struct export_job *job, con
                       struct err *e)
 {
     struct outfile out;
-    int rc = outfile_open(&out, path, e);
-    if (rc != 0)
-        return rc;
+    TRY(outfile_open(&out, path, e));
     job->out = &out;
-    rc = write_job(f, job, outfile_is_stdout(&out) && term_width(stdout), e);
+    const int rc = write_job(f, job, outfile_is_stdout(&out) && term_width(stdout), e);
     return outfile_close(&out, rc, e);
 }
 
@@ -145,13 +128,11 @@ static int write_folder(const struct export_format *f, struct export_job *job, c
         return err_set(e, ERR_USAGE, "--format %s writes a folder: set it with --output", f->name);
     if (lstat(path, &st) == 0)
         return err_set(e, ERR_BUSY, "'%s' exists already", path);
-    int rc = path_join(beside, e, "%s.%d.part", path, (int)getpid());
-    if (rc == 0 && mkdir(beside, 0777) != 0)
-        rc = err_sys(e, "create '%s'", path);
-    if (rc != 0)
-        return rc;
+    TRY(path_join(beside, e, "%s.%d.part", path, (int)getpid()));
+    if (mkdir(beside, 0777) != 0)
+        return err_sys(e, "create '%s'", path);
     job->folder = beside;
-    rc = write_job(f, job, false, e);
+    int rc = write_job(f, job, false, e);
     if (rc == 0 && rename(beside, path) != 0)
         rc = err_sys(e, "rename to '%s'", path);
     if (rc != 0)
@@ -166,9 +147,7 @@ static int cmd_export_on_run(struct run *r, const struct cmd_args *args, struct 
     const struct export_format *f = export_formats[args->opt[O_FORMAT].number];
     const char *path = args->opt[O_OUTPUT].text;
     struct export_job job;
-    const int rc = make_job(args, r, &job, e);
-    if (rc != 0)
-        return rc;
+    TRY(make_job(args, r, &job, e));
     return f->folder ? write_folder(f, &job, path, e) : write_file(f, &job, path, e);
 }
 
@@ -200,7 +179,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_export = {
     .name = "export",
     .summary = "export a run as a Chrome trace, CSV, JSON Lines or a SageMaker folder",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
+#include "tables/runview.h"
 
 #define CMD(id) &cmd_##id,
 const struct cmd *const cmds[] = {
@@ -25,6 +26,8 @@ const char *const cmd_names[] = {
     NULL,
 };
 #undef CMD
+
+const struct cmd_arg cmd_arg_run[] = {{ARG_ROW_RUN}, {0}};
 
 const struct cmd *cmd_find(const char *name)
 {
@@ -44,6 +47,13 @@ int cmd_unknown(const char *name, struct err *e)
     return err_set(e, ERR_USAGE, "unknown command '%.200s'; run 'footplate help' for a list", name);
 }
 
+int cmd_open_run(const struct cmd_args *args, const char *ref, struct run **out, struct err *e)
+{
+    TRY(runview_open(out, args->dir, ref, e));
+    *ARENA_ADD(args->arena, args->runs->v, args->runs->n, args->runs->cap) = *out;
+    return 0;
+}
+
 /* ---- the parts of a help text ---- */
 
 enum { INDENT = 2, HELP_COLUMN = 26, WIDTH_LEAST = 50, WIDTH_MOST = 100 };
@@ -51,62 +61,49 @@ enum { INDENT = 2, HELP_COLUMN = 26, WIDTH_LEAST = 50, WIDTH_MOST = 100 };
 const char *const usage_exit_codes =
     "0 on success, 1 on failure, 2 if the command line is invalid.";
 
-void usage_line(struct buf *out, const struct cmd *c)
+const char *usage_line(const struct cmd *c, struct arena *a)
 {
-    buf_printf(out, "footplate %s", c->name);
-    if (c->options && c->options[0].name)
-        buf_printf(out, " [options]");
-    for (const struct cmd_arg *a = c->args; a && a->name; a++) {
-        const char *dots = a->repeat ? "..." : "";
-        if (a->kind == ARG_COMMAND)
-            buf_printf(out, " [--]");
-        buf_printf(out, a->optional ? " [%s%s]" : " %s%s", a->name, dots);
-    }
+    const bool some = c->options && c->options[0].name;
+    const char *t = arena_printf(a, "footplate %s%s", c->name, some ? " [options]" : "");
+    for (const struct cmd_arg *x = c->args; x && x->name; x++)
+        t = arena_printf(a, "%s%s %s%s%s%s", t, x->kind == ARG_COMMAND ? " [--]" : "",
+                         x->optional ? "[" : "", x->name, x->repeat ? "..." : "",
+                         x->optional ? "]" : "");
+    return t;
 }
 
-void usage_option(struct buf *out, const struct opt *o)
+static const char *duration_words(int64_t ns, struct arena *a)
 {
-    if (o->letter)
-        buf_printf(out, "-%c, ", o->letter);
-    buf_printf(out, "--%s", o->name);
-    if (o->arg)
-        buf_printf(out, " %s", o->arg);
+    return ns % NS_PER_S == 0 ? arena_printf(a, "%" PRId64 " s", ns / NS_PER_S)
+                              : arena_printf(a, "%" PRId64 " ms", ns / NS_PER_MS);
 }
 
-static void put_duration(struct buf *out, int64_t ns)
+static const char *option_help(const struct opt *o, struct arena *a)
 {
-    if (ns % NS_PER_S == 0)
-        buf_printf(out, "%" PRId64 " s", ns / NS_PER_S);
-    else
-        buf_printf(out, "%" PRId64 " ms", ns / NS_PER_MS);
-}
-
-static void put_bounds(struct buf *out, const struct opt *o)
-{
-    if (o->lo == 0 && o->hi == 0)
-        return;
-    if (o->type == OPT_INT)
-        buf_printf(out, " From %" PRId64 " to %" PRId64 ".", o->lo, o->hi);
-    if (o->type != OPT_DURATION)
-        return;
-    buf_printf(out, " From ");
-    put_duration(out, o->lo);
-    buf_printf(out, " to ");
-    put_duration(out, o->hi);
-    buf_printf(out, ".");
-}
-
-void usage_option_help(struct buf *out, const struct opt *o)
-{
-    buf_printf(out, "%s", o->help);
+    const char *t = o->help;
     for (size_t i = 0; o->type == OPT_CHOICE && o->choices[i]; i++)
-        buf_printf(out, "%s%s%s", i ? ", " : " One of: ", o->choices[i],
-                   o->choices[i + 1] ? "" : ".");
-    put_bounds(out, o);
-    if (o->repeat)
-        buf_printf(out, " Can be repeated.");
-    if (o->otherwise)
-        buf_printf(out, " Default: %s.", o->otherwise);
+        t = arena_printf(a, "%s%s%s%s", t, i ? ", " : " One of: ", o->choices[i],
+                         o->choices[i + 1] ? "" : ".");
+    if (o->type == OPT_INT && (o->lo || o->hi))
+        t = arena_printf(a, "%s From %" PRId64 " to %" PRId64 ".", t, o->lo, o->hi);
+    if (o->type == OPT_DURATION && (o->lo || o->hi))
+        t = arena_printf(a, "%s From %s to %s.", t, duration_words(o->lo, a),
+                         duration_words(o->hi, a));
+    return arena_printf(a, "%s%s%s%s%s", t, o->repeat ? " Can be repeated." : "",
+                        o->otherwise ? " Default: " : "", o->otherwise ? o->otherwise : "",
+                        o->otherwise ? "." : "");
+}
+
+void usage_options(const struct opt *o, usage_item *put, void *ctx, struct arena *a)
+{
+    for (; o && o->name; o++) {
+        const char *letter = o->letter ? arena_printf(a, "-%c, ", o->letter) : "";
+        if (!o->hidden)
+            put(ctx,
+                arena_printf(a, "%s--%s%s%s", letter, o->name, o->arg ? " " : "",
+                             o->arg ? o->arg : ""),
+                option_help(o, a));
+    }
 }
 
 /* ---- text on a terminal ---- */
@@ -145,8 +142,9 @@ static void put_wrapped(FILE *to, const char *text, size_t at, size_t column)
 }
 
 /* A name and what it means, the meanings under each other. */
-static void usage_put_item(FILE *to, const char *name, const char *help)
+static void usage_put_item(void *ctx, const char *name, const char *help)
 {
+    FILE *to = ctx;
     size_t at = INDENT + strlen(name);
     fprintf(to, "%*s%s", INDENT, "", name);
     if (at + 2 > HELP_COLUMN) {
@@ -161,60 +159,30 @@ static void usage_put_title(FILE *to, const char *title)
     fprintf(to, term_color(to) ? "\n\033[1m%s:\033[0m\n" : "\n%s:\n", title);
 }
 
-static void usage_put_options(FILE *to, const struct opt *o)
-{
-    usage_put_title(to, "options");
-    for (; o && o->name; o++) {
-        if (o->hidden)
-            continue;
-        struct buf name = {0}, help = {0};
-        usage_option(&name, o);
-        usage_option_help(&help, o);
-        buf_u8(&name, 0);
-        buf_u8(&help, 0);
-        usage_put_item(to, (const char *)name.p, (const char *)help.p);
-        buf_free(&name);
-        buf_free(&help);
-    }
-    usage_put_item(to, "-h, --help", "Show this help.");
-}
-
-static void usage_put_args(FILE *to, const struct cmd_arg *a)
-{
-    if (!a || !a->name)
-        return;
-    usage_put_title(to, "arguments");
-    for (; a->name; a++)
-        usage_put_item(to, a->name, a->help);
-}
-
-static void usage_put_examples(FILE *to, const struct cmd_example *x)
-{
-    if (!x || !x->line)
-        return;
-    usage_put_title(to, "examples");
-    for (; x->line; x++) {
-        fprintf(to, "%*s%s\n", INDENT, "", x->line);
-        put_wrapped(to, x->what, 0, 3 * INDENT);
-    }
-}
-
 void usage_command(FILE *to, const struct cmd *c)
 {
-    struct buf line = {0};
-    usage_line(&line, c);
-    fprintf(to, "footplate %s - %s\n\nusage: %.*s\n", c->name, c->summary, (int)line.len,
-            (const char *)line.p);
-    buf_free(&line);
+    struct arena a = {0};
+    fprintf(to, "footplate %s - %s\n\nusage: %s\n", c->name, c->summary, usage_line(c, &a));
     for (const char *const *p = c->help; p && *p; p++) {
         fputc('\n', to);
         put_wrapped(to, *p, 0, 0);
     }
-    usage_put_args(to, c->args);
-    usage_put_options(to, c->options);
-    usage_put_examples(to, c->examples);
+    if (c->args && c->args->name)
+        usage_put_title(to, "arguments");
+    for (const struct cmd_arg *x = c->args; x && x->name; x++)
+        usage_put_item(to, x->name, x->help);
+    usage_put_title(to, "options");
+    usage_options(c->options, usage_put_item, to, &a);
+    usage_put_item(to, "-h, --help", "Show this help.");
+    if (c->examples && c->examples->line)
+        usage_put_title(to, "examples");
+    for (const struct cmd_example *x = c->examples; x && x->line; x++) {
+        fprintf(to, "%*s%s\n", INDENT, "", x->line);
+        put_wrapped(to, x->what, 0, 3 * INDENT);
+    }
     usage_put_title(to, "exit status");
     put_wrapped(to, c->exit_codes ? c->exit_codes : usage_exit_codes, 0, INDENT);
+    arena_free(&a);
 }
 
 void usage_overview(FILE *to)
@@ -242,16 +210,14 @@ static const struct cmd_arg positional[] = {
 
 static int cmd_help_run(const struct cmd_args *args, struct err *e)
 {
-    if (args->n_args == 0) {
-        usage_overview(stdout);
-        return EXIT_FINE;
-    }
-    const struct cmd *c = cmd_find(args->arg[0]);
-    if (c) {
+    const struct cmd *c = args->n_args ? cmd_find(args->arg[0]) : NULL;
+    if (args->n_args && !c)
+        return cmd_unknown(args->arg[0], e);
+    if (c)
         usage_command(stdout, c);
-        return EXIT_FINE;
-    }
-    return cmd_unknown(args->arg[0], e);
+    else
+        usage_overview(stdout);
+    return EXIT_FINE;
 }
 
 const struct cmd cmd_help = {

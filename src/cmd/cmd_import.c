@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/json_write.h"
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "convert/interrupted.h"
@@ -227,8 +226,8 @@ static const struct opt options[] = {
                   .help = "Format of the files; auto detects it from their content."},
     [O_OUTPUT] = {"output", 'o', "RUN", OPT_FOLDER,
                   .help = "The run folder to create (default: a new one in the folder of runs)."},
-    [O_DIR] = OPT_ROW_DIR,
-    [O_JSON] = OPT_ROW_JSON,
+    [O_DIR] = {OPT_ROW_DIR},
+    [O_JSON] = {OPT_ROW_JSON},
     {0},
 };
 
@@ -236,11 +235,6 @@ static const struct cmd_arg positional[] = {
     {"PATH", ARG_PATH, .help = "A trace file, plain or gzip, or a folder of them."},
     {0},
 };
-
-static const struct importer *format_of(const struct cmd_args *a)
-{
-    return importer_find(a->opt[O_FORMAT].text);
-}
 
 /* ---- a run ---- */
 
@@ -292,11 +286,9 @@ static int import_and_keep(struct run_import *m, const struct cmd_args *a,
     struct rundir dir;
     struct buf out = {0};
     const bool ours = run_import_is_export(m->from);
-    int rc = ours ? restore(m, a, p, &dir, e) : run_import_read(m, e);
-    if (rc == 0 && !ours)
-        rc = cmd_import_make_run(m, p, a->arg[0], &dir, e);
-    if (rc != 0)
-        return rc;
+    TRY(ours ? restore(m, a, p, &dir, e) : run_import_read(m, e));
+    if (!ours)
+        TRY(cmd_import_make_run(m, p, a->arg[0], &dir, e));
     if (a->opt[O_JSON].given)
         import_print_json(&out, m, dir.path);
     else
@@ -333,7 +325,7 @@ static int cmd_import_run(const struct cmd_args *a, struct err *e)
     cmd_import_tune_malloc();
     int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
     if (rc == 0)
-        rc = folder_open(&from, a->arg[0], format_of(a), e);
+        rc = folder_open(&from, a->arg[0], importer_find(a->opt[O_FORMAT].text), e);
     if (rc == 0) {
         interrupted_watch();
         rc = import_folder(a, &p, &from, e);

@@ -14,9 +14,9 @@
 enum { O_JSON, O_CSV, O_DIR, O_LIMIT, O_NAMES };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 1, .hi = 1000000,
                  .help = "List only the newest N runs."},
     [O_NAMES] = {"names", 0, NULL, OPT_FLAG, .hidden = true,
@@ -28,9 +28,7 @@ static int cmd_ls_read(const struct cmd_args *args, struct arena *a, struct run_
                        size_t *n, struct err *e)
 {
     const char **paths;
-    const int rc = run_list(runs_folder(args->opt[O_DIR].text), a, &paths, n, e);
-    if (rc != 0)
-        return rc;
+    TRY(run_list(runs_folder(args->opt[O_DIR].text), a, &paths, n, e));
     if (args->opt[O_LIMIT].given && *n > (size_t)args->opt[O_LIMIT].number)
         *n = (size_t)args->opt[O_LIMIT].number;
     *out = arena_array(a, struct run_line, *n + 1);
@@ -44,43 +42,26 @@ static int cmd_ls_read(const struct cmd_args *args, struct arena *a, struct run_
     return 0;
 }
 
-static void cmd_ls_print_names(const struct run_line *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        puts(v[i].folder);
-}
-
 static void cmd_ls_print_json(const struct run_line *v, size_t n, struct arena *a)
 {
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_array(&j, NULL);
+    struct output_json o;
+    struct jw *j = output_begin(&o);
+    jw_array(j, NULL);
     for (size_t i = 0; i < n; i++) {
-        jw_object(&j, NULL);
+        jw_object(j, NULL);
         if (v[i].broken) {
-            jw_str(&j, "name", v[i].folder);
-            jw_null(&j, "status");
-            jw_str(&j, "error", v[i].broken);
+            jw_str(j, "name", v[i].folder);
+            jw_null(j, "status");
+            jw_str(j, "error", v[i].broken);
         } else {
-            runview_json(&j, &v[i].info, a);
+            runview_json(j, &v[i].info, a);
         }
-        jw_end(&j);
-        output_buf(&b);
+        jw_end(j);
+        output_buf(&o.b);
     }
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
+    jw_end(j);
+    output_end(&o);
 }
-
-#define LAST_COLUMNS                                                                               \
-    {"DURATION", .right = true}, {"NODES", .right = true}, {"GPUS", .right = true},                \
-        {"COMMAND", .gives = true},                                                                \
-    {                                                                                              \
-        0                                                                                          \
-    }
-static const struct table_column wide_columns[] = {{"RUN"}, {"STATUS"}, {"START"}, LAST_COLUMNS};
-/* The start is part of the folder's name, so a narrow terminal does without it. */
-static const struct table_column narrow_columns[] = {{"RUN"}, {"STATUS"}, LAST_COLUMNS};
 
 enum { START_LEN = sizeof "2026-11-15 09:36:02" - 1, WIDE = 110 };
 
@@ -107,36 +88,33 @@ static void cmd_ls_print_table(const struct run_line *v, size_t n, struct arena 
     struct table t;
     const size_t width = term_width(stdout);
     const bool wide = width == 0 || width >= WIDE;
-    table_init(&t, a, wide ? wide_columns : narrow_columns);
+    /* The start is part of the folder's name, so a narrow terminal does without it. */
+    table_init(&t, a,
+               wide ? "RUN|STATUS|START|>DURATION|>NODES|>GPUS|~COMMAND"
+                    : "RUN|STATUS|>DURATION|>NODES|>GPUS|~COMMAND");
     for (size_t i = 0; i < n; i++)
         cmd_ls_put_row(&t, &v[i], wide, a);
     table_print(&t, stdout, width, term_color(stdout));
 }
 
-static void cmd_ls_print(enum output output, const struct run_line *v, size_t n, struct arena *a)
-{
-    if (output == OUTPUT_JSON)
-        cmd_ls_print_json(v, n, a);
-    else if (output == OUTPUT_CSV)
-        output_csv(&row_RunLine, "", v, n, a);
-    else if (n > 0)
-        cmd_ls_print_table(v, n, a);
-}
-
 static int cmd_ls_run(const struct cmd_args *args, struct err *e)
 {
-    struct arena a = {0};
     struct run_line *v;
     size_t n;
-    const int rc = cmd_ls_read(args, &a, &v, &n, e);
-    if (rc == 0 && args->opt[O_NAMES].given)
-        cmd_ls_print_names(v, n);
-    else if (rc == 0)
-        cmd_ls_print(args->output, v, n, &a);
-    if (rc == 0 && n == 0)
+    TRY(cmd_ls_read(args, args->arena, &v, &n, e));
+    for (size_t i = 0; args->opt[O_NAMES].given && i < n; i++)
+        puts(v[i].folder);
+    if (n == 0)
         fprintf(stderr, "no runs in '%s'\n", runs_folder(args->opt[O_DIR].text));
-    arena_free(&a);
-    return rc;
+    if (args->opt[O_NAMES].given)
+        return EXIT_FINE;
+    if (args->output == OUTPUT_JSON)
+        cmd_ls_print_json(v, n, args->arena);
+    else if (args->output == OUTPUT_CSV)
+        output_csv(&row_RunLine, "", v, n, args->arena);
+    else if (n > 0)
+        cmd_ls_print_table(v, n, args->arena);
+    return EXIT_FINE;
 }
 
 static const struct cmd_example examples[] = {

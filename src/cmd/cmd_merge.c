@@ -13,7 +13,6 @@
 #include "export/export.h"
 #include "query/steps.h"
 #include "run/run_names.h"
-#include "tables/runview.h"
 
 enum { O_OUTPUT, O_NAME, O_ALIGN, O_STEPS, O_DIR };
 enum { ALIGN_TIME, ALIGN_STEP };
@@ -29,8 +28,8 @@ static const struct opt options[] = {
                  .help = "How to align the runs: time keeps the recorded times; step shifts each "
                          "run so that the first training step common to all runs starts at the "
                          "same time as in the first run."},
-    [O_STEPS] = OPT_ROW_STEPS,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_STEPS] = {OPT_ROW_STEPS},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 
@@ -78,20 +77,19 @@ static int align(struct cmd_merge_source *v, size_t n, int64_t from, struct aren
     struct rank_steps **ranks = arena_array(a, struct rank_steps *, n);
     size_t *counts = arena_array(a, size_t, n);
     int64_t number = from;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = steps_read(v[i].run, a, &ranks[i], &counts[i], e);
-    for (size_t i = 0, agreed = 0; rc == 0 && agreed < n; i = (i + 1) % n) {
+    for (size_t i = 0; i < n; i++)
+        TRY(steps_read(v[i].run, a, &ranks[i], &counts[i], e));
+    for (size_t i = 0, agreed = 0; agreed < n; i = (i + 1) % n) {
         const int64_t next = first_number(ranks[i], counts[i], number);
         if (next == INT64_MAX)
             return err_set(e, ERR_NOT_FOUND, "the runs have no training step in common");
         agreed = next == number ? agreed + 1 : 1;
         number = next;
     }
-    const int64_t when = rc == 0 ? cmd_merge_begin_of(ranks[0], counts[0], number) : 0;
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        v[i].later_ns = when - cmd_merge_begin_of(ranks[i], counts[i], number);
-    return rc;
+    for (size_t i = 0; i < n; i++)
+        v[i].later_ns = cmd_merge_begin_of(ranks[0], counts[0], number) -
+                        cmd_merge_begin_of(ranks[i], counts[i], number);
+    return 0;
 }
 
 /* ---- names of nodes ---- */
@@ -187,38 +185,33 @@ static int cmd_merge_make_run(const struct cmd_args *a, const struct cmd_merge_s
     return rc;
 }
 
-static int prepare(const struct cmd_args *a, struct cmd_merge_source *v, size_t n,
-                   struct arena *arena, struct err *e)
+static int prepare(const struct cmd_args *a, struct cmd_merge_source *v, struct err *e)
 {
     int64_t steps[2] = {0, 0};
     const bool some = a->opt[O_STEPS].given;
-    int rc = some ? step_range(a->opt[O_STEPS].text, steps, e) : 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = runview_open(&v[i].run, a->opt[O_DIR].text, a->arg[i], e);
-        if (rc == 0 && some)
-            rc = export_steps_window(v[i].run, steps[0], steps[1], v[i].window, e);
+    if (some)
+        TRY(step_range(a->opt[O_STEPS].text, steps, e));
+    for (size_t i = 0; i < a->n_args; i++) {
+        TRY(cmd_open_run(a, a->arg[i], &v[i].run, e));
+        if (some)
+            TRY(export_steps_window(v[i].run, steps[0], steps[1], v[i].window, e));
     }
-    if (rc == 0 && a->opt[O_ALIGN].number == ALIGN_STEP)
-        rc = align(v, n, steps[0], arena, e);
-    if (rc == 0)
-        name_sources(v, n);
-    return rc;
+    if (a->opt[O_ALIGN].number == ALIGN_STEP)
+        TRY(align(v, a->n_args, steps[0], a->arena, e));
+    name_sources(v, a->n_args);
+    return 0;
 }
 
 static int cmd_merge_run(const struct cmd_args *a, struct err *e)
 {
-    struct arena arena = {0};
     struct run_place p;
-    struct cmd_merge_source *v = arena_array(&arena, struct cmd_merge_source, a->n_args);
-    int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
+    struct cmd_merge_source *v = arena_array(a->arena, struct cmd_merge_source, a->n_args);
+    int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->dir, e);
     if (rc == 0)
-        rc = prepare(a, v, a->n_args, &arena, e);
+        rc = prepare(a, v, e);
     interrupted_watch();
     if (rc == 0)
         rc = cmd_merge_make_run(a, v, a->n_args, &p, e);
-    for (size_t i = 0; i < a->n_args; i++)
-        run_close(v[i].run);
-    arena_free(&arena);
     if (rc != 0)
         interrupted_end();
     return rc;

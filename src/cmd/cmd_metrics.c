@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_metrics.c - the metric table, for people, programs and the documentation. */
-#include <math.h>
 #include <stdio.h>
 
-#include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -13,8 +10,8 @@
 enum { O_JSON, O_CSV, O_MARKDOWN };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print a Markdown table."},
     {0},
 };
@@ -25,13 +22,6 @@ static const char *unit_shown(enum unit u)
     return u == UNIT_COUNT ? "count" : unit_name(u);
 }
 
-static void cmd_metrics_print_csv(void)
-{
-    struct arena a = {0};
-    output_csv(&row_KnownMetric, "metric,unit,kind,per,title", metrics, METRIC_N, &a);
-    arena_free(&a);
-}
-
 static void cmd_metrics_print_markdown(void)
 {
     puts("| metric | unit | per | description |\n|---|---|---|---|");
@@ -40,23 +30,17 @@ static void cmd_metrics_print_markdown(void)
                metric_per_names[metrics[i].per], metrics[i].title);
 }
 
-static const struct table_column columns[] = {
-    {"METRIC"}, {"UNIT"}, {"PER"}, {"DESCRIPTION", .gives = true}, {0},
-};
-
-static void cmd_metrics_print_table(void)
+static void cmd_metrics_print_table(struct arena *a)
 {
-    struct arena a = {0};
     struct table t;
-    table_init(&t, &a, columns);
+    table_init(&t, a, "METRIC|UNIT|PER|~DESCRIPTION");
     for (size_t i = 0; i < METRIC_N; i++) {
         table_cell(&t, "%s", metrics[i].name);
         table_cell(&t, "%s", unit_shown(metrics[i].unit));
         table_cell(&t, "%s", metric_per_names[metrics[i].per]);
         table_cell(&t, "%s", metrics[i].title);
     }
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
-    arena_free(&a);
+    output_table(&t);
 }
 
 static int cmd_metrics_run(const struct cmd_args *args, struct err *e)
@@ -66,11 +50,11 @@ static int cmd_metrics_run(const struct cmd_args *args, struct err *e)
     if (args->output == OUTPUT_JSON)
         output_json(&row_KnownMetric, metrics, METRIC_N);
     else if (args->output == OUTPUT_CSV)
-        cmd_metrics_print_csv();
+        output_csv(&row_KnownMetric, "metric,unit,kind,per,title", metrics, METRIC_N, args->arena);
     else if (args->opt[O_MARKDOWN].given)
         cmd_metrics_print_markdown();
     else
-        cmd_metrics_print_table();
+        cmd_metrics_print_table(args->arena);
     return EXIT_FINE;
 }
 

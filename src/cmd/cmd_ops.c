@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -16,7 +14,6 @@
 #include "query/eventsum.h"
 #include "query/ops.h"
 #include "tables/opsview.h"
-#include "tables/runview.h"
 
 enum { O_DEVICE, O_BY, O_LIMIT, O_RANK, O_JSON, O_CSV, O_DIR };
 
@@ -33,31 +30,11 @@ static const struct opt options[] = {
                  .help =
                      "Show at most N rows per table (default: 20 in tables, all in JSON and CSV)."},
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
-
-/* ---- reading ---- */
-
-static int cmd_ops_read_list(struct run *r, const struct cmd_args *args, struct arena *a,
-                             struct opsview *out, struct err *e)
-{
-    const struct opt_value *rank = &args->opt[O_RANK], *limit = &args->opt[O_LIMIT],
-                           *device = &args->opt[O_DEVICE];
-    const struct opsview_ask ask = {
-        .ops = {.trace = {.one_rank = rank->given, .rank = rank->number},
-                .by = (enum ops_by)args->opt[O_BY].number},
-        .device = device->given ? device->number : -1,
-        .limit = limit->given                  ? (size_t)limit->number
-                 : args->output == OUTPUT_TEXT ? LIMIT_TEXT
-                                               : SIZE_MAX,
-    };
-    return opsview_read(out, r, &ask, a, e);
-}
 
 /* ---- printing ---- */
 
@@ -66,44 +43,20 @@ static const char csv_columns[] =
     "device,category,name,full_name,calls,self_s,total_s,mean_s,share,"
     "device_self_s,device_total_s,phase,timer,group";
 
-/* The last two only where something was launched; the first one's title is the table's. Kernels
- * have their group in their place. */
-static const struct table_column columns[] = {
-    {"", .gives = true},         {"CALLS", .right = true},     {"SELF", .right = true},
-    {"SHARE", .right = true},    {"TOTAL", .right = true},     {"MEAN", .right = true},
-    {"GPU SELF", .right = true}, {"GPU TOTAL", .right = true}, {0},
-};
-
-enum { COLUMNS_OF_ALL = 6 };
-
-static void duration_cell(struct table *t, double s)
-{
-    cell_value(t, s, "s");
-}
-
-static void mean_cell(struct table *t, const struct op_row *r)
-{
-    if (isnan(op_mean_s(r)))
-        table_cell(t, "-");
-    else
-        duration_cell(t, op_mean_s(r));
-}
-
 static void row_cells(struct table *t, const struct op_row *r, bool launched, bool grouped)
 {
-    char text[HUMAN_LEN];
     table_cell(t, "%s", r->name);
     if (r->calls || !r->phase)
-        table_cell(t, "%s", human_count(r->calls, text, sizeof text));
+        cell_count(t, r->calls);
     else
         table_cell(t, "-"); /* a sampling profiler counts no calls */
-    duration_cell(t, ns_to_s(r->self_ns));
-    table_cell(t, "%.1f %%", 100 * r->share);
-    duration_cell(t, ns_to_s(r->total_ns));
-    mean_cell(t, r);
+    cell_value(t, ns_to_s(r->self_ns), "s");
+    cell_share(t, r->share);
+    cell_value(t, ns_to_s(r->total_ns), "s");
+    cell_value(t, op_mean_s(r), "s");
     if (launched) {
-        duration_cell(t, ns_to_s(r->device_self_ns));
-        duration_cell(t, ns_to_s(r->device_total_ns));
+        cell_value(t, ns_to_s(r->device_self_ns), "s");
+        cell_value(t, ns_to_s(r->device_total_ns), "s");
     }
     if (grouped)
         table_cell(t, "%s", op_group(r) ? op_group(r) : "-");
@@ -142,22 +95,17 @@ static void cmd_ops_print_table(const struct opsview *l, const struct op_row *fi
                                 struct arena *a)
 {
     struct table t;
-    struct table_column own[COUNT_OF(columns)];
     const bool launched = has_launched(l, first);
     const bool grouped = op_group(first) && strcmp(first->name, op_group(first)) != 0;
-    memcpy(own, columns, sizeof own);
-    own[0].title = cmd_ops_title_of(first, a);
-    if (!launched)
-        own[COLUMNS_OF_ALL] = (struct table_column){0};
-    if (grouped) {
-        own[COLUMNS_OF_ALL] = (struct table_column){"GROUP"};
-        own[COLUMNS_OF_ALL + 1] = (struct table_column){0};
-    }
-    table_init(&t, a, own);
+    table_init(&t, a,
+               grouped    ? "~|>CALLS|>SELF|>SHARE|>TOTAL|>MEAN|GROUP"
+               : launched ? "~|>CALLS|>SELF|>SHARE|>TOTAL|>MEAN|>GPU SELF|>GPU TOTAL"
+                          : "~|>CALLS|>SELF|>SHARE|>TOTAL|>MEAN");
+    t.columns[0].title = cmd_ops_title_of(first, a);
     for (size_t i = 0; i < l->n; i++)
         if (op_same_table(&l->v[i], first))
             row_cells(&t, &l->v[i], launched, grouped);
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
 }
 
 static const struct op_row *cmd_ops_first_of(const struct opsview *l, enum op_device device)
@@ -194,16 +142,6 @@ static void cmd_ops_print_text(const struct opsview *l, struct arena *a)
         cmd_ops_print_table(l, gpu, a);
 }
 
-static void cmd_ops_print(enum output output, const struct opsview *l, struct arena *a)
-{
-    if (output == OUTPUT_JSON)
-        output_json(&row_Op, l->v, l->n);
-    else if (output == OUTPUT_CSV)
-        output_csv(&row_Op, csv_columns, l->v, l->n, a);
-    else
-        cmd_ops_print_text(l, a);
-}
-
 /* ---- what else there is to say ---- */
 
 static const char no_operators[] = "no operator details were recorded; record some with 'footplate "
@@ -227,14 +165,15 @@ static int print_missing(struct run *r, const struct cmd_args *args, const struc
     bool detail = false;
     if (has_operators(l) || (functions && l->n))
         return 0;
-    const int rc = functions ? 0 : events_have_operators(r, &detail, e);
-    if (rc == 0 && functions)
+    if (!functions)
+        TRY(events_have_operators(r, &detail, e));
+    if (functions)
         fprintf(stderr, "%s\n", no_functions);
-    else if (rc == 0 && !detail)
+    else if (!detail)
         fprintf(stderr, "%s\n", no_operators);
-    else if (rc == 0 && l->n == 0)
+    else if (l->n == 0)
         fprintf(stderr, "no recorded operation matches\n");
-    return rc;
+    return 0;
 }
 
 static void print_window(const struct window_row *w, bool kernels)
@@ -251,19 +190,17 @@ static void print_window(const struct window_row *w, bool kernels)
 }
 
 /* What recording cost the steps that the rows are of, as `breakdown` has it. */
-static int print_cost(struct run *r, const struct cmd_args *args, struct arena *a, struct err *e)
+static int print_cost(struct run *r, const struct trace_ask *ask, struct arena *a, struct err *e)
 {
-    const struct trace_ask ask = {.one_rank = args->opt[O_RANK].given,
-                                  .rank = args->opt[O_RANK].number};
     struct detail_range *ranges;
     struct breakdown b;
     size_t n;
-    int rc = detail_ranges(r, a, &ranges, &n, e);
-    if (rc || n == 0)
-        return rc;
-    rc = breakdown_read(r, &ask, a, &b, e);
     bool first = true;
-    for (size_t i = 0; rc == 0 && i < b.n_windows; i++) {
+    TRY(detail_ranges(r, a, &ranges, &n, e));
+    if (n == 0)
+        return 0;
+    TRY(breakdown_read(r, ask, a, &b, e));
+    for (size_t i = 0; i < b.n_windows; i++) {
         if (isnan(b.windows[i].step_s) || isnan(b.windows[i].usual_step_s))
             continue;
         if (first)
@@ -271,21 +208,34 @@ static int print_cost(struct run *r, const struct cmd_args *args, struct arena *
         first = false;
         print_window(&b.windows[i], b.n_devices > 0);
     }
-    return rc;
+    return 0;
 }
 
 static int cmd_ops_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                           struct err *e)
 {
+    const struct opt_value *rank = &args->opt[O_RANK], *limit = &args->opt[O_LIMIT],
+                           *device = &args->opt[O_DEVICE];
+    const struct opsview_ask ask = {
+        .ops = {.trace = {.one_rank = rank->given, .rank = rank->number},
+                .by = (enum ops_by)args->opt[O_BY].number},
+        .device = device->given ? device->number : -1,
+        .limit = limit->given                  ? (size_t)limit->number
+                 : args->output == OUTPUT_TEXT ? LIMIT_TEXT
+                                               : SIZE_MAX,
+    };
     struct opsview list = {0};
-    int rc = cmd_ops_read_list(r, args, a, &list, e);
-    if (rc == 0)
-        cmd_ops_print(args->output, &list, a);
-    if (rc == 0)
-        rc = print_missing(r, args, &list, e);
-    if (rc == 0 && args->output == OUTPUT_TEXT && list.n && !list.v[0].phase)
-        rc = print_cost(r, args, a, e);
-    return rc;
+    TRY(opsview_read(&list, r, &ask, a, e));
+    if (args->output == OUTPUT_JSON)
+        output_json(&row_Op, list.v, list.n);
+    else if (args->output == OUTPUT_CSV)
+        output_csv(&row_Op, csv_columns, list.v, list.n, a);
+    else
+        cmd_ops_print_text(&list, a);
+    TRY(print_missing(r, args, &list, e));
+    if (args->output == OUTPUT_TEXT && list.n && !list.v[0].phase)
+        return print_cost(r, &ask.ops.trace, a, e);
+    return 0;
 }
 
 static const char *const help[] = {
@@ -316,7 +266,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_ops = {
     .name = "ops",
     .summary = "show the time spent in operators and kernels",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

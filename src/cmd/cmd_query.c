@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_query.c - readings over time: JSON and CSV for programs, a table or a chart for people. */
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"
+#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "base/row_table.h"
 #include "base/table.h"
 #include "cmd/chart.h"
 #include "cmd/cmd.h"
@@ -14,7 +16,6 @@
 #include "cmd/window.h"
 #include "query/run.h"
 #include "query/series.h"
-#include "tables/runview.h"
 #include "tables/seriesview.h"
 
 enum { TABLE_MOST = 50 };
@@ -71,33 +72,34 @@ static int query_print_json(struct run *r, const struct series_ask *ask, const s
 
 static void query_put_csv(const struct series *s, void *ctx)
 {
-    (void)ctx;
+    struct buf *b = ctx;
     for (size_t i = 0; i < s->n; i++) {
         const char *const names[] = {s->key.node, s->key.metric, s->key.entity, s->key.unit};
         const double values[] = {s->v[i], s->min[i], s->max[i]};
         for (size_t k = 0; k < COUNT_OF(names); k++) {
-            csv_text(stdout, names[k]);
-            putchar(',');
+            csv_put(b, names[k]);
+            buf_u8(b, ',');
         }
-        printf("%" PRId64, s->t[i].ns);
+        buf_int(b, s->t[i].ns);
         for (size_t k = 0; k < COUNT_OF(values); k++) {
-            putchar(',');
-            csv_number(stdout, values[k]);
+            buf_u8(b, ',');
+            if (isfinite(values[k]))
+                json_put_number(b, values[k]);
         }
-        putchar('\n');
+        buf_u8(b, '\n');
     }
+    output_buf(b);
 }
 
 static int query_print_csv(struct run *r, const struct series_ask *ask, const struct keys *all,
                            struct err *e)
 {
+    struct buf b = {0};
     puts("node,metric,entity,unit,time_ns,value,min,max");
-    return query_each_series(r, ask, all, query_put_csv, NULL, e);
+    const int rc = query_each_series(r, ask, all, query_put_csv, &b, e);
+    buf_free(&b);
+    return rc;
 }
-
-static const struct table_column point_columns[] = {
-    {"TIME"}, {"VALUE", .right = true}, {"MIN", .right = true}, {"MAX", .right = true}, {0},
-};
 
 static void query_put_table(const struct series *s, void *ctx)
 {
@@ -105,7 +107,7 @@ static void query_put_table(const struct series *s, void *ctx)
     struct arena a = {0};
     struct table t;
     char time[64];
-    table_init(&t, &a, point_columns);
+    table_init(&t, &a, "TIME|>VALUE|>MIN|>MAX");
     for (size_t i = 0; i < s->n; i++) {
         const double values[] = {s->v[i], s->min[i], s->max[i]};
         table_cell(&t, "%s",
@@ -116,7 +118,7 @@ static void query_put_table(const struct series *s, void *ctx)
     }
     printf("%s%s %s, node %s\n", *some ? "\n" : "", s->key.metric, text_safe(&a, s->key.entity),
            text_safe(&a, s->key.node));
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
     *some = true;
     arena_free(&a);
 }
@@ -130,18 +132,7 @@ enum {
     NUMBER_WIDTH = 10, /* "1023 MiB/s" */
 };
 
-static const struct table_column chart_columns[] = {
-    {"SERIES"},
-    {"OF"},
-    {"OVER TIME"},
-    {"MIN", .right = true},
-    {"P50", .right = true},
-    {"MAX", .right = true},
-    {0},
-};
-enum {
-    OTHERS = sizeof "max" + 1 + 4 * 2 + 3 * NUMBER_WIDTH
-}; /* chart_columns beside names and chart */
+enum { OTHERS = sizeof "max" + 1 + 4 * 2 + 3 * NUMBER_WIDTH }; /* columns beside names and chart */
 
 struct query_view {
     struct chart chart;
@@ -221,7 +212,7 @@ static void query_chart_print(const struct query_view *v)
     struct table t;
     char from[64], took[HUMAN_LEN];
     const double seconds = (double)(v->chart.to.ns - v->chart.from.ns) / (double)NS_PER_S;
-    table_init(&t, v->arena, chart_columns);
+    table_init(&t, v->arena, "SERIES|OF|OVER TIME|>MIN|>P50|>MAX");
     for (size_t i = 0; i < v->n; i++)
         query_chart_put_series(&t, v, &v->s[i]);
     table_print(&t, stdout, 0, term_color(stdout));
@@ -256,37 +247,19 @@ static size_t query_chart_width(const struct series_ask *ask, const struct keys 
 }
 
 static int query_chart(struct run *r, const struct series_ask *ask, const struct keys *all,
-                       struct err *e)
+                       struct arena *a, struct err *e)
 {
     const struct run_info *info = run_get_info(r);
-    struct arena a = {0};
     struct series_ask coarse = *ask;
-    struct query_view v = {.nodes = query_chart_several_nodes(all), .arena = &a};
-    coarse.points = query_chart_width(ask, all, &a);
-    int rc = series_read(r, &coarse, &a, &v.s, &v.n, e);
-    if (rc == 0)
-        rc = series_stats_read(r, ask, &a, &v.stats, &v.n_stats, e);
-    if (rc == 0) {
-        const wall_ns from = ask->from.ns ? ask->from : info->start;
-        const wall_ns to = ask->to.ns ? ask->to : info->end;
-        v.chart = (struct chart){from, {MAX_OF(to.ns, from.ns + 1)}, coarse.points};
-        query_chart_print(&v);
-    }
-    arena_free(&a);
-    return rc;
-}
-
-static int query_print(enum output output, struct run *r, const struct series_ask *ask,
-                       const struct keys *all, struct err *e)
-{
-    bool some = false;
-    if (output == OUTPUT_JSON)
-        return query_print_json(r, ask, all, e);
-    if (output == OUTPUT_CSV)
-        return query_print_csv(r, ask, all, e);
-    if (ask->points > 0 && ask->points <= TABLE_MOST)
-        return query_each_series(r, ask, all, query_put_table, &some, e);
-    return query_chart(r, ask, all, e);
+    struct query_view v = {.nodes = query_chart_several_nodes(all), .arena = a};
+    coarse.points = query_chart_width(ask, all, a);
+    TRY(series_read(r, &coarse, a, &v.s, &v.n, e));
+    TRY(series_stats_read(r, ask, a, &v.stats, &v.n_stats, e));
+    const wall_ns from = ask->from.ns ? ask->from : info->start;
+    const wall_ns to = ask->to.ns ? ask->to : info->end;
+    v.chart = (struct chart){from, {MAX_OF(to.ns, from.ns + 1)}, coarse.points};
+    query_chart_print(&v);
+    return 0;
 }
 
 /* ---- the command ---- */
@@ -300,30 +273,31 @@ static const struct opt options[] = {
     [O_ENTITY] = {"entity", 'e', "ENTITY", OPT_STRING,
                   .help = "Show only this entity: a core, a GPU, a disk, 'total'."},
     [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Show only this node."},
-    [O_FROM] = OPT_ROW_FROM,
-    [O_TO] = OPT_ROW_TO,
+    [O_FROM] = {OPT_ROW_FROM},
+    [O_TO] = {OPT_ROW_TO},
     [O_POINTS] = {"points", 'n', "N", OPT_INT, .lo = 1, .hi = 1000000,
                   .help =
                       "Reduce each series to at most N points; each keeps the minimum and maximum "
                       "of its interval. Without this option, JSON and CSV contain every reading."},
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
-
-static int cmd_query_ask(struct run *r, const struct cmd_args *args, struct series_ask *out,
-                         struct err *e)
+static int cmd_query_run(const struct cmd_args *args, struct err *e)
 {
-    const struct run_info *info = run_get_info(r);
+    struct run *r;
+    struct keys all;
     wall_ns window[2];
-    const int rc =
-        window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
-    if (rc != 0)
-        return rc;
-    *out = (struct series_ask){
+    bool some = false;
+    if (!args->opt[O_METRIC].given)
+        return err_set(e, ERR_USAGE,
+                       "query: --metric is required; 'footplate metrics' lists all metrics");
+    TRY(cmd_open_run(args, args->arg[0], &r, e));
+    const struct run_info *info = run_get_info(r);
+    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e));
+    const struct series_ask ask = {
         .node = args->opt[O_NODE].text,
         .metric = args->opt[O_METRIC].text,
         .entity = args->opt[O_ENTITY].text,
@@ -331,36 +305,15 @@ static int cmd_query_ask(struct run *r, const struct cmd_args *args, struct seri
         .to = window[1],
         .points = args->opt[O_POINTS].given ? (size_t)args->opt[O_POINTS].number : 0,
     };
-    return 0;
-}
-
-static int query(struct run *r, const struct cmd_args *args, struct err *e)
-{
-    struct arena a = {0};
-    struct series_ask ask;
-    struct keys all;
-    int rc = cmd_query_ask(r, args, &ask, e);
-    if (rc == 0)
-        rc = series_list(r, &a, &all.v, &all.n, e);
-    if (rc == 0)
-        rc = query_check(r, &ask, &all, e);
-    if (rc == 0)
-        rc = query_print(args->output, r, &ask, &all, e);
-    arena_free(&a);
-    return rc;
-}
-
-static int cmd_query_run(const struct cmd_args *args, struct err *e)
-{
-    struct run *r = NULL;
-    if (!args->opt[O_METRIC].given)
-        return err_set(e, ERR_USAGE,
-                       "query: --metric is required; 'footplate metrics' lists all metrics");
-    int rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = query(r, args, e);
-    run_close(r);
-    return rc;
+    TRY(series_list(r, args->arena, &all.v, &all.n, e));
+    TRY(query_check(r, &ask, &all, e));
+    if (args->output == OUTPUT_JSON)
+        return query_print_json(r, &ask, &all, e);
+    if (args->output == OUTPUT_CSV)
+        return query_print_csv(r, &ask, &all, e);
+    if (ask.points > 0 && ask.points <= TABLE_MOST)
+        return query_each_series(r, &ask, &all, query_put_table, &some, e);
+    return query_chart(r, &ask, &all, args->arena, e);
 }
 
 static const char *const help[] = {
@@ -381,7 +334,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_query = {
     .name = "query",
     .summary = "print or plot a metric over time",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

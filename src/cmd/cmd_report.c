@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "report/report.h"
 #include "run/run_names.h"
-#include "tables/runview.h"
 
 enum {
     O_FORMAT,
@@ -51,18 +49,16 @@ static const struct opt options[] = {
                        "next to it, in the run's folder)."},
     [O_SET] = {"set", 0, "RULE.PARAM=VALUE", OPT_STRING, .repeat = true,
                .help = "Override a rule parameter; 'footplate rules' lists them."},
-    [O_MACHINE] = OPT_ROW_MACHINE,
-    [O_PRICE] = OPT_ROW_PRICE,
-    [O_CONFIG] = OPT_ROW_RULE_CONFIG,
+    [O_MACHINE] = {OPT_ROW_MACHINE},
+    [O_PRICE] = {OPT_ROW_PRICE},
+    [O_CONFIG] = {OPT_ROW_RULE_CONFIG},
     [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
                   .help = "Define a custom rule, as for 'footplate check'."},
-    [O_RULE_FILE] = OPT_ROW_RULE_FILE,
-    [O_RULE_LIMIT] = OPT_ROW_RULE_LIMIT,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_RULE_FILE] = {OPT_ROW_RULE_FILE},
+    [O_RULE_LIMIT] = {OPT_ROW_RULE_LIMIT},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- where it goes ---- */
 
@@ -151,12 +147,9 @@ static int cmd_report_judge(struct run *r, const struct run_steps *steps, struct
                             struct report_ask *ask, struct err *e)
 {
     struct hosted *own = NULL;
-    int rc = rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
-                               &c->checked, e);
-    if (rc == 0)
-        rc = user_rules_check(&c->user, r, c->arena, &own, &ask->n_own, e);
-    if (rc != 0)
-        return rc;
+    TRY(rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
+                          &c->checked, e));
+    TRY(user_rules_check(&c->user, r, c->arena, &own, &ask->n_own, e));
     ask->checked = &c->checked;
     ask->params = &c->params;
     ask->own = own;
@@ -170,9 +163,7 @@ static int cmd_report_make(struct run *r, struct check *c, const struct cmd_args
     struct cmd_report_gathering *g = arena_new(c->arena, struct cmd_report_gathering);
     struct run_steps steps;
     struct err other;
-    int rc = rules_read_steps(r, c->arena, &steps, e);
-    if (rc != 0)
-        return rc;
+    TRY(rules_read_steps(r, c->arena, &steps, e));
     struct report_ask ask = {.ranks = steps.ranks,
                              .n_ranks = steps.n_ranks,
                              .named = steps.named,
@@ -180,7 +171,7 @@ static int cmd_report_make(struct run *r, struct check *c, const struct cmd_args
     g->path = run_get_info(r)->path;
     g->ask = ask;
     gather_begin(g);
-    rc = cmd_report_judge(r, &steps, c, &ask, e);
+    int rc = cmd_report_judge(r, &steps, c, &ask, e);
     const int gathered = gather_end(g, rc ? &other : e);
     rc = rc ? rc : gathered;
     if (rc == 0) {
@@ -194,22 +185,15 @@ static int cmd_report_make(struct run *r, struct check *c, const struct cmd_args
 
 static int cmd_report_run(const struct cmd_args *args, struct err *e)
 {
-    struct arena a = {0};
-    struct check *c = arena_new(&a, struct check);
+    struct check *c = arena_new(args->arena, struct check);
     struct run *r = NULL;
-    c->arena = &a;
-    rule_params_init(&c->params, &a);
-    int rc = check_take_settings(c, args, e);
+    c->arena = args->arena;
+    rule_params_init(&c->params, c->arena);
+    TRY(check_take_settings(c, args, e));
     c->user.limit_ns = args->opt[O_RULE_LIMIT].number;
-    if (rc == 0)
-        rc = check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e);
-    if (rc == 0)
-        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
-    if (rc == 0)
-        rc = cmd_report_make(r, c, args, e);
-    run_close(r);
-    arena_free(&a);
-    return rc;
+    TRY(check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e));
+    TRY(cmd_open_run(args, args->arg[0], &r, e));
+    return cmd_report_make(r, c, args, e);
 }
 
 static const char *const help[] = {
@@ -231,7 +215,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_report = {
     .name = "report",
     .summary = "write an HTML report of a run",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

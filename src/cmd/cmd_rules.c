@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -14,7 +12,7 @@
 enum { O_JSON, O_MARKDOWN };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
+    [O_JSON] = {OPT_ROW_JSON},
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print all rules in full as Markdown."},
     {0},
 };
@@ -27,21 +25,20 @@ static const struct cmd_arg positional[] = {
 /* NULL: all. */
 static void cmd_rules_print_json(const struct rule *only)
 {
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_array(&j, NULL);
+    struct output_json o;
+    struct jw *j = output_begin(&o);
+    jw_array(j, NULL);
     for (size_t k = 0; k < RULE_N; k++)
         if (!only || rules[k] == only)
-            rule_json(&j, NULL, rules[k]);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
+            rule_json(j, NULL, rules[k]);
+    jw_end(j);
+    output_end(&o);
 }
 
 /* "70 %", "1000 readings", "train" */
-static const char *value_text(const struct param *p, double v, char *buf, size_t size)
+static const char *otherwise_text(const struct param *p, char text[HUMAN_LEN])
 {
-    return param_text(p, &(struct param_value){.v = v}, buf, size);
+    return param_text(p, &(struct param_value){.v = p->otherwise}, text, HUMAN_LEN);
 }
 
 static void print_words(const struct rule *r)
@@ -56,7 +53,7 @@ static void print_words(const struct rule *r)
 static void markdown_param(const struct param *p)
 {
     char text[HUMAN_LEN];
-    printf("| `%s` | %s | ", p->name, value_text(p, p->otherwise, text, sizeof text));
+    printf("| `%s` | %s | ", p->name, otherwise_text(p, text));
     if (p->unit == PARAM_WORD)
         for (size_t i = 0; p->words[i]; i++)
             printf("%s%s", i ? ", " : "", p->words[i]);
@@ -96,65 +93,46 @@ static void cmd_rules_print_markdown(const struct rule *only)
 
 /* ---- for people ---- */
 
-static const struct table_column columns[] = {
-    {"RULE"}, {"WHAT IT FINDS"}, {"PARAMETERS", .gives = true}, {0}};
-
-static void cmd_rules_print_table(void)
+static void cmd_rules_print_table(struct arena *a)
 {
-    struct arena a = {0};
     struct table t;
-    table_init(&t, &a, columns);
+    table_init(&t, a, "RULE|WHAT IT FINDS|~PARAMETERS");
     for (size_t k = 0; k < RULE_N; k++) {
-        struct buf b = {0};
-        for (const struct param *p = rules[k]->params; p && p->name; p++) {
-            char text[HUMAN_LEN];
-            buf_printf(&b, "%s%s=%s", b.len ? ", " : "", p->name,
-                       value_text(p, p->otherwise, text, sizeof text));
-        }
+        const char *all = "";
+        char text[HUMAN_LEN];
+        for (const struct param *p = rules[k]->params; p && p->name; p++)
+            all = arena_printf(a, "%s%s%s=%s", all, *all ? ", " : "", p->name,
+                               otherwise_text(p, text));
         table_cell(&t, "%s", rules[k]->name);
         table_cell(&t, "%s", rules[k]->title);
-        table_cell(&t, "%.*s", (int)b.len, b.len ? (const char *)b.p : "");
-        buf_free(&b);
+        table_cell(&t, "%s", all);
     }
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
-    arena_free(&a);
+    output_table(&t);
 }
-
-static const struct table_column param_columns[] = {
-    {"PARAMETER"},           {"DEFAULT", .right = true},
-    {"FROM", .right = true}, {"TO", .right = true},
-    {"DESCRIPTION"},         {0},
-};
 
 static void param_cells(struct table *t, const struct param *p)
 {
     char text[HUMAN_LEN];
     table_cell(t, "%s", p->name);
-    table_cell(t, "%s", value_text(p, p->otherwise, text, sizeof text));
-    if (p->unit == PARAM_WORD) {
-        table_cell(t, "-");
-        table_cell(t, "-");
-    } else {
-        table_cell(t, "%.10g", p->lo);
-        table_cell(t, "%.10g", p->hi);
-    }
+    table_cell(t, "%s", otherwise_text(p, text));
+    const bool word = p->unit == PARAM_WORD;
+    table_cell(t, word ? "-" : "%.10g", p->lo);
+    table_cell(t, word ? "-" : "%.10g", p->hi);
     table_cell(t, "%s", p->help);
 }
 
-static void print_one(const struct rule *r)
+static void print_one(const struct rule *r, struct arena *a)
 {
-    struct arena a = {0};
     struct table t;
     printf("%s\n\n", r->name);
     print_words(r);
     if (r->params && r->params[0].name) {
         putchar('\n');
-        table_init(&t, &a, param_columns);
+        table_init(&t, a, "PARAMETER|>DEFAULT|>FROM|>TO|DESCRIPTION");
         for (const struct param *p = r->params; p->name; p++)
             param_cells(&t, p);
-        table_print(&t, stdout, term_width(stdout), term_color(stdout));
+        output_table(&t);
     }
-    arena_free(&a);
 }
 
 static int cmd_rules_run(const struct cmd_args *args, struct err *e)
@@ -169,9 +147,9 @@ static int cmd_rules_run(const struct cmd_args *args, struct err *e)
     else if (args->opt[O_MARKDOWN].given)
         cmd_rules_print_markdown(only);
     else if (only)
-        print_one(only);
+        print_one(only, args->arena);
     else
-        cmd_rules_print_table();
+        cmd_rules_print_table(args->arena);
     return EXIT_FINE;
 }
 

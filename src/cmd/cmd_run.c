@@ -17,16 +17,10 @@ enum {
     R_OWN
 };
 
-#define OPT_ROW_QUIET                                                                              \
-    {                                                                                              \
-        "quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."                                 \
-    }
+#define OPT_ROW_QUIET "quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."
 #define OPT_ROW_SERVE                                                                              \
-    {                                                                                              \
-        "serve", 0, NULL, OPT_FLAG,                                                                \
-            .help =                                                                                \
-                "Serve the dashboard during the run; in a terminal, keep serving until Ctrl-C."    \
-    }
+    "serve", 0, NULL, OPT_FLAG,                                                                    \
+        .help = "Serve the dashboard during the run; in a terminal, keep serving until Ctrl-C."
 
 /* Records with the options given; `ask` already names the job. */
 static int record_with_options(const struct cmd_args *a, struct record_ask *ask, struct err *e)
@@ -48,8 +42,8 @@ static const struct opt options[] = {
 #include "config/settings.def"
 #undef SETTING
 #undef SETTING_JOB
-    [R_QUIET] = OPT_ROW_QUIET,
-    [R_SERVE] = OPT_ROW_SERVE,
+    [R_QUIET] = {OPT_ROW_QUIET},
+    [R_SERVE] = {OPT_ROW_SERVE},
 #define SETTING     SETTING_LEFT_OUT
 #define SETTING_JOB SETTING_AS_OPTION
 #include "config/settings.def"
@@ -122,8 +116,8 @@ static const struct opt attach_options[] = {
 #include "config/settings.def"
 #undef SETTING
 #undef SETTING_JOB
-    [R_QUIET] = OPT_ROW_QUIET,
-    [R_SERVE] = OPT_ROW_SERVE,
+    [R_QUIET] = {OPT_ROW_QUIET},
+    [R_SERVE] = {OPT_ROW_SERVE},
     [O_PID] = {"pid", 'p', "PID", OPT_INT, .lo = 1, .hi = INT_MAX,
                .help = "The root process of the job. Its child processes are recorded too."},
     {0},

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "query/run.h"
 #include "run/run_info.h"
@@ -29,7 +28,7 @@ enum {
 static const char *const on_off[] = {"on", "off", NULL};
 
 static const struct opt options[] = {
-    [O_DIR] = OPT_ROW_DIR,
+    [O_DIR] = {OPT_ROW_DIR},
     [O_BIND] = {"bind", 0, "ADDRESS", OPT_STRING,
                 .help = "The address to listen on (default: 127.0.0.1). An address that other "
                         "machines can reach requires a token."},
@@ -98,9 +97,7 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
     if (!a->opt[O_API_ONLY].given && dashboard_check_page(e))
         return e->code;
     dashboard_block(&ending);
-    const int rc = server_open(&s, &ask, &place, e);
-    if (rc)
-        return rc;
+    TRY(server_open(&s, &ask, &place, e));
     if (!a->opt[O_QUIET].given)
         cmd_serve_tell(&place, &ask, ask.port);
     dashboard_wait(&ending);

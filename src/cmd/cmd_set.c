@@ -12,7 +12,7 @@
 enum { O_DIR, O_NODE };
 
 static const struct opt options[] = {
-    [O_DIR] = OPT_ROW_DIR,
+    [O_DIR] = {OPT_ROW_DIR},
     [O_NODE] = {"node", 0, "ID", OPT_STRING,
                 .help = "Change only this node (default: all nodes recorded on this machine)."},
     {0},
@@ -23,7 +23,7 @@ static const char *const settings[] = {"interval=100ms", "interval=500ms", "moni
                                        "stop",           "status",         NULL};
 
 static const struct cmd_arg args[] = {
-    ARG_ROW_RUN,
+    {ARG_ROW_RUN},
     {"SETTING", ARG_WORD, .repeat = true, .choices = settings,
      .help = "interval=TIME (10ms to 60s); monitoring=on or off; detail=now:3 (the operators of "
              "three steps), detail=+5s:2s (two seconds, starting in five), detail=100:2 (steps 100 "
@@ -32,43 +32,20 @@ static const struct cmd_arg args[] = {
     {0},
 };
 
-static int check_settings(const struct cmd_args *a, struct err *e)
-{
-    for (size_t i = 1; i < a->n_args; i++) {
-        struct control_request ignored;
-        const int rc = control_parse(a->arg[i], strlen(a->arg[i]), &ignored, e);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
-}
-
-static int set_run(const struct cmd_args *a, const char *path, struct arena *arena, struct err *e)
-{
-    struct run_info info;
-    struct control_answer *said;
-    size_t n;
-    int rc = run_info_read(&info, path, arena, e);
-    if (rc != 0)
-        return rc;
-    const struct control_run_request ask = {&info, a->opt[O_NODE].text, a->arg + 1, a->n_args - 1};
-    rc = control_run(&ask, arena, &said, &n, e);
-    for (size_t i = 0; i < n; i++)
-        printf("%s: %s\n", said[i].node, said[i].text);
-    return rc;
-}
-
 static int cmd_set_run(const struct cmd_args *a, struct err *e)
 {
     char path[PATH_LEN];
-    int rc = check_settings(a, e);
-    if (rc == 0)
-        rc = run_find(a->opt[O_DIR].text, a->arg[0], path, e);
-    if (rc != 0)
-        return rc;
-    struct arena arena = {0};
-    rc = set_run(a, path, &arena, e);
-    arena_free(&arena);
+    struct run_info info;
+    struct control_answer *said;
+    size_t n;
+    for (size_t i = 1; i < a->n_args; i++)
+        TRY(control_parse(a->arg[i], strlen(a->arg[i]), &(struct control_request){0}, e));
+    TRY(run_find(a->dir, a->arg[0], path, e));
+    TRY(run_info_read(&info, path, a->arena, e));
+    const struct control_run_request ask = {&info, a->opt[O_NODE].text, a->arg + 1, a->n_args - 1};
+    const int rc = control_run(&ask, a->arena, &said, &n, e);
+    for (size_t i = 0; i < n; i++)
+        printf("%s: %s\n", said[i].node, said[i].text);
     return rc;
 }
 

@@ -8,8 +8,8 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
+#include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cost/pricing.h"
@@ -21,6 +21,7 @@
 #include "tables/runview.h"
 #include "tables/show.h"
 #include "tables/stepsview.h"
+#include "tables/summary.h"
 
 enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
 
@@ -28,17 +29,10 @@ enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
 __attribute__((format(printf, 3, 4))) static void
 show_put_line(const struct show *s, const char *label, const char *fmt, ...)
 {
-    char text[4096];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    printf("%-*s%s\n", LABEL, label, text_safe(s->arena, arena_vprintf(s->arena, fmt, ap)));
     va_end(ap);
-    printf("%-*s%s\n", LABEL, label, text_safe(s->arena, text));
-}
-
-static void show_put_title(const char *title)
-{
-    printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
 }
 
 /* The reasons of the nodes' status, each once. */
@@ -62,15 +56,14 @@ static void show_put_status(const struct show *s)
 static void show_put_times(const struct show *s)
 {
     const struct run_info *info = s->info;
-    char start[64], end[64], took[HUMAN_LEN], age[HUMAN_LEN];
+    char start[64], end[64], age[HUMAN_LEN];
     const double ago_s = (double)(clock_wall().ns - info->end.ns) / (double)NS_PER_S;
     show_put_line(s, "started", "%s", wall_text(info->start, start, sizeof start));
     if (info->status == RUN_RUNNING)
         show_put_line(s, "updated", "%s", human_age(ago_s, age, sizeof age));
     else
         show_put_line(s, "ended", "%s", wall_text_beside(info->end, info->start, end, sizeof end));
-    show_put_line(s, "duration", "%s",
-                  human_value(runview_duration_s(info), "s", took, sizeof took));
+    show_put_line(s, "duration", "%s", value_text(s->arena, runview_duration_s(info), "s"));
 }
 
 /* What the machines cost, when that is known. */
@@ -107,7 +100,6 @@ static void show_put_head(const struct show *s)
 /* "2 x NVIDIA H100, 80.0 GiB each", "2 GPUs" when no more is known, or why there is none. */
 static const char *gpu_text(const struct show *s, const struct node_info *n)
 {
-    char bytes[HUMAN_LEN];
     if (n->n_gpus && !*n->gpus[0].name)
         return arena_printf(s->arena, "%zu GPU%s", n->n_gpus, n->n_gpus == 1 ? "" : "s");
     if (n->n_gpus == 0)
@@ -115,20 +107,19 @@ static const char *gpu_text(const struct show *s, const struct node_info *n)
                    ? arena_printf(s->arena, "no GPU found: %s", n->gpu_absent)
                    : "no GPU found";
     return arena_printf(s->arena, "%zu x %s, %s each", n->n_gpus, n->gpus[0].name,
-                        human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes));
+                        bytes_text(s->arena, (double)n->gpus[0].memory_bytes));
 }
 
 /* What is known of it: imported traces have little. */
 static const char *machine_text(const struct show *s, const struct node_info *n)
 {
-    char bytes[HUMAN_LEN];
     const char *t = *n->host ? arena_printf(s->arena, ": host %s", n->host) : "";
     if (n->cores)
         t = arena_printf(s->arena, "%s, %u core%s%s%s%s", t, n->cores, n->cores == 1 ? "" : "s",
                          *n->cpu_model ? " (" : "", n->cpu_model, *n->cpu_model ? ")" : "");
     if (n->memory_bytes > 0)
         t = arena_printf(s->arena, "%s, %s memory", t,
-                         human_bytes((double)n->memory_bytes, bytes, sizeof bytes));
+                         bytes_text(s->arena, (double)n->memory_bytes));
     return t;
 }
 
@@ -170,92 +161,52 @@ static void show_put_nodes(const struct show *s)
 
 static void put_recorded(const struct show *s)
 {
-    char every[HUMAN_LEN], samples[HUMAN_LEN], bytes[HUMAN_LEN];
     const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
-    if (interval_s > 0)
-        human_value(interval_s, "s", every, sizeof every);
-    show_put_line(s, "recorded", "%s%s%s%s reading%s, %s on disk", interval_s > 0 ? "every " : "",
-                  interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
-                  human_count(s->size.samples, samples, sizeof samples),
-                  s->size.samples == 1 ? "" : "s",
-                  human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
+    const char *every =
+        interval_s > 0 ? arena_printf(s->arena, "every %s, ", value_text(s->arena, interval_s, "s"))
+                       : "";
+    show_put_line(s, "recorded", "%s%s reading%s, %s on disk", every,
+                  count_text(s->arena, s->size.samples), s->size.samples == 1 ? "" : "s",
+                  bytes_text(s->arena, (double)s->size.file_bytes));
 }
 
 static void show_put_cost(const struct show *s)
 {
-    char bytes[HUMAN_LEN];
     const double written = runview_bytes_written(s->info);
-    human_bytes(written, bytes, sizeof bytes);
     show_put_line(s, "overhead", "%s%s%s", runview_cost_text(s->info, s->arena),
-                  isnan(written) ? "" : ", disk writes ", isnan(written) ? "" : bytes);
+                  isnan(written) ? "" : ", disk writes ",
+                  isnan(written) ? "" : bytes_text(s->arena, written));
 }
 
 /* ---- phases and steps ---- */
 
-static const struct table_column phase_columns[] = {
-    {"PHASE"},
-    {"TIME", .right = true},
-    {"SHARE", .right = true},
-    {0},
-};
-
-/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
- * all. */
-struct mode_steps {
-    struct step_stats best;
-    const struct rank_steps *rank;
-    size_t ranks;
-    double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
-};
-
-static struct mode_steps show_steps_of(const struct show *s, enum event_mode mode)
-{
-    struct mode_steps x = {0};
-    for (size_t i = 0; i < s->n_ranks; i++) {
-        struct step_stats one;
-        step_stats_of(&s->ranks[i], mode, s->arena, &one);
-        if (one.count == 0)
-            continue;
-        x.ranks++;
-        x.steady += one.throughput_steady;
-        x.overall += one.throughput_overall;
-        if (one.count > x.best.count) {
-            x.best = one;
-            x.rank = &s->ranks[i];
-        }
-    }
-    return x;
-}
-
 /* "1 000 train on each of 2 ranks, p50 12.3 ms, p95 14.1 ms". */
 static void show_put_steps(const struct show *s, enum event_mode mode)
 {
-    const struct mode_steps x = show_steps_of(s, mode);
-    char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN], rate[HUMAN_LEN];
+    const struct mode_steps x = show_mode_steps(s, mode);
     if (x.ranks == 0)
         return;
-    show_put_line(s, "step duration", "%s %s%s, p50 %s, p95 %s%s",
-                  human_count(x.best.count, count, sizeof count), mode_name(mode),
-                  x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
-                  human_value(x.best.p50_s, "s", p50, sizeof p50),
-                  human_value(x.best.p95_s, "s", p95, sizeof p95),
-                  mode == MODE_TRAIN || isnan(x.steady)
-                      ? ""
-                      : arena_printf(s->arena, ", %s",
-                                     human_value(x.steady, "samples/s", rate, sizeof rate)));
+    show_put_line(
+        s, "step duration", "%s %s%s, p50 %s, p95 %s%s", count_text(s->arena, x.best.count),
+        mode_name(mode),
+        x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
+        value_text(s->arena, x.best.p50_s, "s"), value_text(s->arena, x.best.p95_s, "s"),
+        mode == MODE_TRAIN || isnan(x.steady)
+            ? ""
+            : arena_printf(s->arena, ", %s", value_text(s->arena, x.steady, "samples/s")));
 }
 
 static void show_put_phases(const struct show *s)
 {
     struct table t;
     double pct[PHASE_N];
-    show_put_title("phases");
+    output_title("phases");
     if (s->no_steps) {
         puts(text_safe(s->arena, steps_none_text(s->info, s->no_steps, s->arena)));
         return;
     }
     show_percents(s, pct);
-    table_init(&t, s->arena, phase_columns);
+    table_init(&t, s->arena, "PHASE|>TIME|>SHARE");
     for (enum phase_kind k = 0; k < PHASE_N; k++) {
         if (s->phases.seconds[k] <= 0)
             continue;
@@ -263,7 +214,7 @@ static void show_put_phases(const struct show *s)
         cell_value(&t, s->phases.seconds[k], "s");
         table_cell(&t, "%.1f %%", pct[k]);
     }
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
     for (enum event_mode m = 0; m < MODE_N; m++)
         show_put_steps(s, m);
 }
@@ -275,13 +226,12 @@ static void show_put_clock(const struct show *s, const struct step_stats *x, con
                            const double *part_s, double between_s)
 {
     const char *text = "";
-    char took[HUMAN_LEN];
     for (size_t k = 0; k <= step_parts(); k++) {
         const double v = k < step_parts() ? part_s[k] : between_s;
         if (!isnan(v) && v > 0 && v >= x->iteration_mean_s / 1000)
             text = arena_printf(s->arena, "%s%s%s %s", text, *text ? ", " : "",
                                 k < step_parts() ? step_part_name(k) : "between steps",
-                                human_value(v, "s", took, sizeof took));
+                                value_text(s->arena, v, "s"));
     }
     if (*text)
         show_put_line(s, "", "%s: %s", label, text);
@@ -290,7 +240,6 @@ static void show_put_clock(const struct show *s, const struct step_stats *x, con
 static void show_put_iteration(const struct show *s, const struct mode_steps *x)
 {
     const struct step_stats *b = &x->best;
-    char p50[HUMAN_LEN], p95[HUMAN_LEN], n[HUMAN_LEN];
     if (b->iterations == 0)
         return;
     const char *left_out =
@@ -302,27 +251,13 @@ static void show_put_iteration(const struct show *s, const struct mode_steps *x)
                                         : "")
             : "";
     show_put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
-                  human_value(b->iteration_p50_s, "s", p50, sizeof p50),
-                  human_value(b->iteration_p95_s, "s", p95, sizeof p95),
-                  human_count(b->iterations, n, sizeof n), left_out);
+                  value_text(s->arena, b->iteration_p50_s, "s"),
+                  value_text(s->arena, b->iteration_p95_s, "s"),
+                  count_text(s->arena, b->iterations), left_out);
     if (steps_has_clock(b, CLOCK_GPU))
         show_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_GPU, s->arena), b->gpu_part_s, NAN);
     show_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_HOST, s->arena), b->host_part_s,
                    b->between_s);
-}
-
-static void put_throughput(const struct show *s, const struct mode_steps *x)
-{
-    char steady[HUMAN_LEN], overall[HUMAN_LEN];
-    if (isnan(x->steady))
-        return;
-    show_put_line(s, "throughput", "%s steady%s%s",
-                  human_value(x->steady, "samples/s", steady, sizeof steady),
-                  x->overall > 0
-                      ? arena_printf(s->arena, ", %s overall",
-                                     human_value(x->overall, "", overall, sizeof overall))
-                      : "",
-                  x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "");
 }
 
 static void show_put_gpu(const struct show *s)
@@ -338,17 +273,16 @@ static void show_put_gpu(const struct show *s)
 
 static void put_loop(const struct show *s)
 {
-    const struct mode_steps x = show_steps_of(s, MODE_TRAIN);
+    const struct mode_steps x = show_mode_steps(s, MODE_TRAIN);
     if (x.ranks == 0)
         return;
     const struct loop_window *w = &s->gpu.x.window;
-    char took[HUMAN_LEN];
-    show_put_title(
-        arena_printf(s->arena, "training loop (%s%s)",
-                     human_value(wall_span_s(w->from, w->to), "s", took, sizeof took),
-                     w->steady && s->phases.loop_start.ns < w->from.ns ? " after warm-up" : ""));
+    output_title(arena_printf(
+        s->arena, "training loop (%s%s)", value_text(s->arena, wall_span_s(w->from, w->to), "s"),
+        w->steady && s->phases.loop_start.ns < w->from.ns ? " after warm-up" : ""));
     show_put_iteration(s, &x);
-    put_throughput(s, &x);
+    if (!isnan(x.steady))
+        show_put_line(s, "throughput", "%s", show_throughput(s, &x));
     show_put_gpu(s);
 }
 
@@ -358,7 +292,7 @@ static void put_job(const struct show *s)
     const struct gpu_view *g = &s->gpu;
     if (g->x.n_used == 0)
         return;
-    show_put_title("GPUs, whole job");
+    output_title("GPUs, whole job");
     if (g->loop)
         show_put_line(s, "GPU", "%s", gpuview_activity(g, &g->x.job));
     else
@@ -369,16 +303,6 @@ static void put_job(const struct show *s)
 }
 
 /* ---- utilization ---- */
-
-static const struct table_column columns[] = {
-    {"NODE"},
-    {"RESOURCE"},
-    {"MIN", .right = true},
-    {"P50", .right = true},
-    {"P95", .right = true},
-    {"MAX", .right = true},
-    {0},
-};
 
 static bool is_gpu(const char *metric)
 {
@@ -403,7 +327,7 @@ static bool lacks_gpu(const struct run_info *info, const char *node)
 static void put_utilization(const struct show *s)
 {
     struct table t;
-    table_init(&t, s->arena, columns);
+    table_init(&t, s->arena, "NODE|RESOURCE|>MIN|>P50|>P95|>MAX");
     for (size_t i = 0; i < s->n_lines; i++) {
         const struct summary_line *l = &s->lines[i];
         table_cell(&t, "%s", l->node);
@@ -420,8 +344,8 @@ static void put_utilization(const struct show *s)
         for (size_t k = 0; k < COUNT_OF(v); k++)
             cell_value(&t, v[k], l->unit);
     }
-    show_put_title("utilization, whole job");
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_title("utilization, whole job");
+    output_table(&t);
 }
 
 /* ---- marks and losses ---- */
@@ -460,7 +384,7 @@ static void show_put_marks(const struct show *s)
         if (!is_news(m->mark.id) || ++news > MARKS_MOST)
             continue;
         if (news == 1)
-            show_put_title("events");
+            output_title("events");
         const double at_s = (double)(m->at.ns - s->info->start.ns) / (double)NS_PER_S;
         char after[HUMAN_LEN];
         show_put_line(s, arena_printf(s->arena, "+%s", duration_text(at_s, after, sizeof after)),
@@ -524,7 +448,7 @@ static void show_put_losses(const struct show *s)
     const size_t n = group_losses(s, v);
     if (n == 0)
         return;
-    show_put_title("not measured or lost");
+    output_title("not measured or lost");
     for (size_t i = 0; i < n && i < LOSSES_MOST; i++)
         put_loss(s, &v[i]);
     if (n > LOSSES_MOST)
@@ -550,38 +474,53 @@ static void show_text(const struct show *s)
 enum { O_JSON, O_DIR };
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
-
-static void cmd_show_print_json(const struct show *s)
+/* The answer first, with the verdicts of the built-in rules. */
+static int show_put_summary(const struct show *s, struct run *r, const struct run_steps *steps,
+                            const struct cmd_args *args, struct err *e)
 {
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_object(&j, NULL);
-    show_json(&j, s);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
+    struct check *c = arena_new(s->arena, struct check);
+    const char *lines[SUMMARY_LINES];
+    c->arena = s->arena;
+    rule_params_init(&c->params, c->arena);
+    TRY(check_take_settings(c, args, e));
+    TRY(rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
+                          &c->checked, e));
+    const size_t n = summary_lines(&(struct summary_ask){.show = s, .checked = &c->checked}, lines);
+    for (size_t i = 0; i < n; i++)
+        puts(text_safe(s->arena, lines[i]));
+    putchar('\n');
+    return 0;
 }
 
 static int cmd_show_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                            struct err *e)
 {
+    struct run_steps steps;
     struct show show;
-    const int rc = show_read(&show, r, a, e);
-    if (rc == 0 && args->output == OUTPUT_JSON)
-        cmd_show_print_json(&show);
-    else if (rc == 0)
-        show_text(&show);
-    return rc;
+    TRY(rules_read_steps(r, a, &steps, e));
+    TRY(show_read_named(&show, r, &steps, a, e));
+    if (args->output == OUTPUT_JSON) {
+        struct output_json o;
+        struct jw *j = output_begin(&o);
+        jw_object(j, NULL);
+        show_json(j, &show);
+        jw_end(j);
+        output_end(&o);
+        return 0;
+    }
+    TRY(show_put_summary(&show, r, &steps, args, e));
+    show_text(&show);
+    return 0;
 }
 
 static const char *const help[] = {
-    "Prints the command, nodes, times and status of a run; the time spent in initialization, "
+    "Prints the worst finding and what an iteration is spent on; the command, nodes, times and "
+    "status of a run; the time spent in initialization, "
     "training, evaluation and finalization; the utilization of each node; what could not be "
     "measured and why; and the overhead of the recording.",
     NULL,
@@ -596,7 +535,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_show = {
     .name = "show",
     .summary = "show a summary of a run",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

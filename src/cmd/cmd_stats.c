@@ -7,7 +7,6 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/progress.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -22,21 +21,19 @@ enum cmd_stats_window { WINDOW_JOB, WINDOW_LOOP, WINDOW_BOTH };
 static const char *const windows[] = {"job", "loop", "both", NULL};
 
 static const struct opt options[] = {
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
     [O_ALL] = {"all", 'a', NULL, OPT_FLAG,
                .help = "Include every series, not only the summary of each node."},
     [O_WINDOW] = {"window", 0, "WHICH", OPT_CHOICE, .choices = windows,
                   .help = "Show the training loop after its warm-up, the whole job, or both "
                           "(default: both in tables, job with --json and --csv)."},
     [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Show only this node."},
-    [O_FROM] = OPT_ROW_FROM,
-    [O_TO] = OPT_ROW_TO,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_FROM] = {OPT_ROW_FROM},
+    [O_TO] = {OPT_ROW_TO},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
-
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* At most the loop and the job, in this order. */
 struct stats {
@@ -57,23 +54,18 @@ static int cmd_stats_read_window(struct run *r, const struct cmd_args *args, wal
 static int read_loop(struct run *r, const struct cmd_args *args, bool only, struct arena *a,
                      struct stats *out, struct err *e)
 {
-    struct arena scratch = {0};
     struct rank_steps *ranks;
     struct loop_window w = {0};
     size_t n;
-    int rc = steps_read(r, &scratch, &ranks, &n, e);
-    if (rc == 0)
-        loop_window_of(ranks, n, &w);
-    arena_free(&scratch);
-    if (rc == 0 && !w.known)
+    TRY(steps_read(r, a, &ranks, &n, e));
+    loop_window_of(ranks, n, &w);
+    if (!w.known)
         return only ? err_set(e, ERR_NOT_FOUND, "run '%s' has no training steps",
                               run_get_info(r)->name)
                     : 0;
-    if (rc == 0)
-        rc = cmd_stats_read_window(r, args, w.from, w.to, a, out, e);
-    if (rc == 0)
-        out->v[out->n - 1].window = "loop";
-    return rc;
+    TRY(cmd_stats_read_window(r, args, w.from, w.to, a, out, e));
+    out->v[out->n - 1].window = "loop";
+    return 0;
 }
 
 static int read_stats(struct run *r, const struct cmd_args *args, struct arena *a,
@@ -87,27 +79,15 @@ static int read_stats(struct run *r, const struct cmd_args *args, struct arena *
         return err_set(e, ERR_USAGE, "--window cannot be combined with --from or --to");
     if (args->opt[O_WINDOW].given)
         which = (enum cmd_stats_window)args->opt[O_WINDOW].number;
-    int rc = window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
-    if (rc == 0 && which != WINDOW_JOB)
-        rc = read_loop(r, args, which == WINDOW_LOOP, a, out, e);
-    if (rc == 0 && which != WINDOW_LOOP)
-        rc = cmd_stats_read_window(r, args, window[0], window[1], a, out, e);
-    return rc;
+    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e));
+    if (which != WINDOW_JOB)
+        TRY(read_loop(r, args, which == WINDOW_LOOP, a, out, e));
+    if (which == WINDOW_LOOP)
+        return 0;
+    return cmd_stats_read_window(r, args, window[0], window[1], a, out, e);
 }
 
 /* ---- printing ---- */
-
-static void cmd_stats_print_json(const struct stats *s)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_array(&j, NULL);
-    for (size_t i = 0; i < s->n; i++)
-        statview_lines_json(&j, &s->v[i]);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
-}
 
 /* New columns come after these. */
 static const char csv_columns[] = "node,metric,unit,min,p50,p90,p95,p99,max,count,window,-entity";
@@ -128,22 +108,12 @@ static void cmd_stats_print_csv(const struct stats *s, struct arena *a)
     output_csv(&row_Stat, s->v[0].all ? csv_all_columns : csv_columns, rows, n, a);
 }
 
-#define NUMBER_COLUMNS                                                                             \
-    {"MIN", .right = true}, {"P50", .right = true}, {"P90", .right = true},                        \
-        {"P95", .right = true}, {"P99", .right = true}, {"MAX", .right = true},                    \
-        {"SAMPLES", .right = true},                                                                \
-    {                                                                                              \
-        0                                                                                          \
-    }
-static const struct table_column summary_columns[] = {{"NODE"}, {"RESOURCE"}, NUMBER_COLUMNS};
-static const struct table_column all_columns[] = {{"NODE"}, {"METRIC"}, {"ENTITY"}, NUMBER_COLUMNS};
-static_assert(COUNT_OF(summary_columns) == STAT_NUMBERS + 4, "a column for every number");
-
 static void cmd_stats_print_table(const struct statview *lines, struct arena *a)
 {
     struct table t;
-    char text[HUMAN_LEN];
-    table_init(&t, a, lines->all ? all_columns : summary_columns);
+    table_init(&t, a,
+               lines->all ? "NODE|METRIC|ENTITY|>MIN|>P50|>P90|>P95|>P99|>MAX|>SAMPLES"
+                          : "NODE|RESOURCE|>MIN|>P50|>P90|>P95|>P99|>MAX|>SAMPLES");
     for (size_t i = 0; i < lines->n; i++) {
         const struct stat_line *l = &lines->v[i];
         table_cell(&t, "%s", l->node);
@@ -154,35 +124,37 @@ static void cmd_stats_print_table(const struct statview *lines, struct arena *a)
             table_rest(&t, "not measured: %s", l->why);
             continue;
         }
-        for (size_t k = 0; k < STAT_NUMBERS; k++)
-            cell_value(&t, stat_number(l->s, k), l->unit);
-        table_cell(&t, "%s", human_count(l->s->count, text, sizeof text));
+        const double numbers[] = {l->s->min, l->s->p50, l->s->p90, l->s->p95, l->s->p99, l->s->max};
+        for (size_t k = 0; k < COUNT_OF(numbers); k++)
+            cell_value(&t, numbers[k], l->unit);
+        cell_count(&t, l->s->count);
     }
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
-}
-
-static void cmd_stats_print(enum output output, const struct stats *s, struct arena *a)
-{
-    if (output == OUTPUT_JSON)
-        cmd_stats_print_json(s);
-    if (output == OUTPUT_CSV)
-        cmd_stats_print_csv(s, a);
-    for (size_t i = 0; i < s->n && output == OUTPUT_TEXT; i++) {
-        if (s->n > 1)
-            printf("%s%s\n", i ? "\n" : "",
-                   strcmp(s->v[i].window, "loop") == 0 ? "training loop" : "whole job");
-        cmd_stats_print_table(&s->v[i], a);
-    }
+    output_table(&t);
 }
 
 static int cmd_stats_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                             struct err *e)
 {
-    struct stats stats = {0};
-    const int rc = read_stats(r, args, a, &stats, e);
-    if (rc == 0)
-        cmd_stats_print(args->output, &stats, a);
-    return rc;
+    struct stats s = {0};
+    TRY(read_stats(r, args, a, &s, e));
+    if (args->output == OUTPUT_JSON) {
+        struct output_json o;
+        struct jw *j = output_begin(&o);
+        jw_array(j, NULL);
+        for (size_t i = 0; i < s.n; i++)
+            statview_lines_json(j, &s.v[i]);
+        jw_end(j);
+        output_end(&o);
+    }
+    if (args->output == OUTPUT_CSV)
+        cmd_stats_print_csv(&s, a);
+    for (size_t i = 0; i < s.n && args->output == OUTPUT_TEXT; i++) {
+        if (s.n > 1)
+            printf("%s%s\n", i ? "\n" : "",
+                   strcmp(s.v[i].window, "loop") == 0 ? "training loop" : "whole job");
+        cmd_stats_print_table(&s.v[i], a);
+    }
+    return 0;
 }
 
 static const char *const help[] = {
@@ -203,7 +175,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_stats = {
     .name = "stats",
     .summary = "show minimum, quantiles and maximum of each resource",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -7,7 +7,6 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/progress.h"
 #include "base/stat.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
@@ -16,25 +15,9 @@
 #include "query/steps.h"
 #include "tables/stepsview.h"
 
-/* ---- JSON and CSV ---- */
-
-static void steps_json(const struct steps_view *v)
-{
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    stepsview_json(&j, v);
-    output_buf(&b);
-    buf_free(&b);
-}
-
 /* New columns come after these. */
 static const char csv_columns[] = "node,rank,mode,step,start_ns,duration_s,events,samples,cut,"
                                   "between_s,iteration_s,warmup,disturbed";
-
-static void steps_csv(const struct steps_view *v)
-{
-    output_csv(&row_Step, csv_columns, v->items, v->n_items, v->arena);
-}
 
 /* ---- for people ---- */
 
@@ -75,57 +58,31 @@ static const char *cmd_steps_upper(struct arena *a, const char *s)
 }
 
 /* The columns `first`, then one for each part. */
-static const struct table_column *with_parts(const struct steps_view *v,
-                                             const struct table_column *first, const size_t *parts,
-                                             size_t n)
+static const char *with_parts(const struct steps_view *v, const char *first, const size_t *parts,
+                              size_t n)
 {
-    size_t k = 0;
-    while (first[k].title)
-        k++;
-    struct table_column *out = arena_array(v->arena, struct table_column, k + n + 1);
-    memcpy(out, first, k * sizeof *first);
     for (size_t i = 0; i < n; i++)
-        out[k + i] =
-            (struct table_column){cmd_steps_upper(v->arena, part_title(parts[i])), .right = true};
-    return out;
+        first = arena_printf(v->arena, "%s|>%s", first,
+                             cmd_steps_upper(v->arena, part_title(parts[i])));
+    return first;
 }
-
-static const struct table_column rank_columns[] = {
-    {"NODE"},
-    {"RANK", .right = true},
-    {"MODE"},
-    {"STEPS", .right = true},
-    {"ITERATION", .right = true},
-    {"P50", .right = true},
-    {"P95", .right = true},
-    {"MAX", .right = true},
-    {"SAMPLES/S", .right = true},
-    {"OVERALL", .right = true},
-    {0},
-};
 
 static void cmd_steps_put_row(struct table *t, const struct steps_row *row)
 {
     const struct step_stats *s = &row->stats;
     const double times[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
                             s->iteration_max_s};
-    const double rates[] = {s->throughput_steady, s->throughput_overall};
-    char text[HUMAN_LEN];
     table_cell(t, "%s", row->rank->node);
     table_cell(t, "%" PRId64, row->rank->rank);
     table_cell(t, "%s", mode_name(s->mode));
-    table_cell(t, "%s", human_count(s->count, text, sizeof text));
+    cell_count(t, s->count);
     for (size_t i = 0; i < COUNT_OF(times); i++)
         cell_value(t, times[i], "s");
-    for (size_t i = 0; i < COUNT_OF(rates); i++)
-        cell_value(t, rates[i], "");
+    cell_value(t, s->throughput_steady, "");
+    cell_value(t, s->throughput_overall, "");
 }
 
 /* ---- what an iteration is spent on ---- */
-
-static const struct table_column clock_columns[] = {
-    {"NODE"}, {"RANK", .right = true}, {"MODE"}, {"SHARE OF THE ITERATION"}, {0},
-};
 
 static void put_shares(struct table *t, const struct steps_view *v, const struct steps_row *row,
                        enum steps_clock clock, const size_t *parts, size_t n)
@@ -150,13 +107,13 @@ static void put_shares(struct table *t, const struct steps_view *v, const struct
 static void cmd_steps_put_clocks(const struct steps_view *v, const size_t *parts, size_t n)
 {
     struct table t;
-    table_init(&t, v->arena, with_parts(v, clock_columns, parts, n));
+    table_init(&t, v->arena, with_parts(v, "NODE|>RANK|MODE|SHARE OF THE ITERATION", parts, n));
     for (size_t i = 0; i < v->n_rows; i++)
         for (enum steps_clock c = CLOCK_GPU; c < CLOCKS; c++)
             if (steps_has_clock(&v->rows[i].stats, c))
                 put_shares(&t, v, &v->rows[i], c, parts, n);
     putchar('\n');
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
 }
 
 /* ---- notes ---- */
@@ -178,19 +135,13 @@ static void put_left_out(const struct steps_view *v)
 /* Places that are shown; the JSON has all. */
 enum { PLACES_SHOWN = 5 };
 
-static const struct table_column place_columns[] = {
-    {"RANK", .right = true}, {"WAITS FOR THE GPU IN"}, {"CALL"}, {"COUNT", .right = true},
-    {"TIME", .right = true}, {"EACH", .right = true},  {0},
-};
-
 static void cmd_steps_put_place(struct table *t, const struct steps_view *v, int64_t rank,
                                 const struct sync_place *x)
 {
-    char text[HUMAN_LEN];
     table_cell(t, "%" PRId64, rank);
     table_cell(t, "%s", text_safe(v->arena, x->where));
     table_cell(t, "%s", text_safe(v->arena, *x->op ? x->op : "-"));
-    table_cell(t, "%s", human_count(x->count, text, sizeof text));
+    cell_count(t, x->count);
     cell_value(t, x->seconds, "s");
     cell_value(t, x->count ? x->seconds / (double)x->count : NAN, "s");
 }
@@ -199,7 +150,7 @@ static void put_places(const struct steps_view *v)
 {
     struct table t;
     bool any = false;
-    table_init(&t, v->arena, place_columns);
+    table_init(&t, v->arena, ">RANK|WAITS FOR THE GPU IN|CALL|>COUNT|>TIME|>EACH");
     for (size_t i = 0; i < v->n_rows; i++) {
         const struct steps_row *row = &v->rows[i];
         const bool again = i && v->rows[i - 1].rank == row->rank;
@@ -211,21 +162,10 @@ static void put_places(const struct steps_view *v)
     if (!any)
         return;
     putchar('\n');
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
 }
 
 /* ---- single steps ---- */
-
-static const struct table_column step_columns[] = {
-    {"NODE"},
-    {"RANK", .right = true},
-    {"MODE"},
-    {"STEP", .right = true},
-    {"AFTER", .right = true},
-    {"ITERATION", .right = true},
-    {"HOST TIME", .right = true},
-    {0},
-};
 
 static const char *note_of(const struct step *s)
 {
@@ -261,18 +201,14 @@ static void cmd_steps_put_item(struct table *t, const struct steps_view *v,
 static void put_items(const struct steps_view *v, const size_t *parts, size_t n)
 {
     struct table t;
-    const struct table_column *all = with_parts(v, step_columns, parts, n);
-    size_t k = 0;
-    while (all[k].title)
-        k++;
-    struct table_column *noted = arena_array(v->arena, struct table_column, k + 2);
-    memcpy(noted, all, k * sizeof *all);
-    noted[k] = (struct table_column){"NOTE"};
-    table_init(&t, v->arena, noted);
+    table_init(&t, v->arena,
+               arena_printf(
+                   v->arena, "%s|NOTE",
+                   with_parts(v, "NODE|>RANK|MODE|>STEP|>AFTER|>ITERATION|>HOST TIME", parts, n)));
     for (size_t i = 0; i < v->n_items; i++)
         cmd_steps_put_item(&t, v, &v->items[i], parts, n);
     putchar('\n');
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
 }
 
 static void steps_text(const struct steps_view *v)
@@ -284,10 +220,11 @@ static void steps_text(const struct steps_view *v)
         return;
     }
     const size_t n = cmd_steps_parts_seen(v, parts);
-    table_init(&t, v->arena, rank_columns);
+    table_init(&t, v->arena,
+               "NODE|>RANK|MODE|>STEPS|>ITERATION|>P50|>P95|>MAX|>SAMPLES/S|>OVERALL");
     for (size_t i = 0; i < v->n_rows; i++)
         cmd_steps_put_row(&t, &v->rows[i]);
-    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    output_table(&t);
     put_left_out(v);
     cmd_steps_put_clocks(v, parts, n);
     put_places(v);
@@ -309,45 +246,35 @@ static const struct opt options[] = {
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
     [O_MODE] = {"mode", 0, "MODE", OPT_CHOICE, .choices = event_mode_names,
                 .help = "Show only steps of this mode."},
-    [O_JSON] = OPT_ROW_JSON,
-    [O_CSV] = OPT_ROW_CSV,
-    [O_DIR] = OPT_ROW_DIR,
+    [O_JSON] = {OPT_ROW_JSON},
+    [O_CSV] = {OPT_ROW_CSV},
+    [O_DIR] = {OPT_ROW_DIR},
     {0},
 };
 
-static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
-
-static struct steps_ask cmd_steps_ask_of(const struct cmd_args *args)
+static int cmd_steps_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
+                            struct err *e)
 {
     const struct opt_value *last = &args->opt[O_LAST], *mode = &args->opt[O_MODE];
-    return (struct steps_ask){
+    const struct steps_ask ask = {
         .last = last->given                   ? (size_t)last->number
                 : args->output == OUTPUT_TEXT ? LAST_TEXT
                                               : SIZE_MAX,
         .rank = args->opt[O_RANK].given ? args->opt[O_RANK].number : -1,
         .modes = mode->given ? 1u << mode->number : STEPS_ALL_MODES,
     };
-}
-
-static void cmd_steps_print(enum output output, const struct steps_view *v)
-{
-    if (output == OUTPUT_JSON)
-        steps_json(v);
-    else if (output == OUTPUT_CSV)
-        steps_csv(v);
-    else
-        steps_text(v);
-}
-
-static int cmd_steps_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
-                            struct err *e)
-{
     struct steps_view view;
-    const struct steps_ask ask = cmd_steps_ask_of(args);
-    const int rc = stepsview_read(&view, r, &ask, a, e);
-    if (rc == 0)
-        cmd_steps_print(args->output, &view);
-    return rc;
+    TRY(stepsview_read(&view, r, &ask, a, e));
+    if (args->output == OUTPUT_JSON) {
+        struct output_json o;
+        stepsview_json(output_begin(&o), &view);
+        output_end(&o);
+    } else if (args->output == OUTPUT_CSV) {
+        output_csv(&row_Step, csv_columns, view.items, view.n_items, a);
+    } else {
+        steps_text(&view);
+    }
+    return 0;
 }
 
 static const char *const help[] = {
@@ -371,7 +298,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_steps = {
     .name = "steps",
     .summary = "show step times and their breakdown",
-    .args = positional,
+    .args = cmd_arg_run,
     .options = options,
     .help = help,
     .examples = examples,

@@ -15,7 +15,6 @@
 #include "config/settings.h"
 #include "query/run.h"
 #include "run/run_info.h"
-#include "tables/runview.h"
 
 static const struct opt no_options[] = {{0}};
 
@@ -85,55 +84,32 @@ static void main_print_choice(const struct cmd *c, const struct opt_result *r, c
         }
 }
 
-static struct opt_value *main_option(const struct opt *table, struct opt_value *values,
-                                     const char *name)
-{
-    for (size_t i = 0; table[i].name; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return &values[i];
-    return NULL;
-}
-
-static int main_choose_output(const struct opt *table, struct opt_value *values, enum output *out,
-                              struct err *e)
-{
-    const struct opt_value *json = main_option(table, values, "json"),
-                           *csv = main_option(table, values, "csv");
-    const bool as_json = json && json->given, as_csv = csv && csv->given;
-    if (as_json && as_csv)
-        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
-    *out = as_json ? OUTPUT_JSON : as_csv ? OUTPUT_CSV : OUTPUT_TEXT;
-    return 0;
-}
-
 /* Fills the value of an option --dir that has no default: the folder where `footplate run` would
  * put runs. Problems of the configuration are reported by `run` and `config`, not here. */
 static const char *main_fill_dir(const struct opt *table, struct opt_value *values, struct arena *a)
 {
-    struct opt_value *dir = main_option(table, values, settings_table[SETTING_DIR].option.name);
     const struct settings_ask ask = {.environment = environ};
     struct err e;
-    if (!dir || dir->given || table[dir - values].otherwise)
-        return dir ? dir->text : NULL;
+    size_t i = 0;
+    while (table[i].name && strcmp(table[i].name, settings_table[SETTING_DIR].option.name) != 0)
+        i++;
+    if (!table[i].name || values[i].given || table[i].otherwise)
+        return table[i].name ? values[i].text : NULL;
     struct settings *s = arena_new(a, struct settings);
     if (settings_load(s, &ask, a, &e) == 0)
-        dir->text = s->dir;
-    return dir->text;
+        values[i].text = s->dir;
+    return values[i].text;
 }
 
 /* ---- calling ---- */
 
-static int main_on_run(const struct cmd *c, const char *dir, const struct cmd_args *args,
-                       struct err *e)
+static int main_run(const struct cmd *c, const struct cmd_args *args, struct err *e)
 {
-    struct arena a = {0};
-    struct run *r = NULL;
-    int rc = runview_open(&r, dir, args->arg[0], e);
-    if (rc == 0)
-        rc = c->on_run(r, args, &a, e);
-    run_close(r);
-    arena_free(&a);
-    return rc;
+    struct run *r;
+    if (!c->on_run)
+        return c->run(args, e);
+    TRY(cmd_open_run(args, args->arg[0], &r, e));
+    return c->on_run(r, args, args->arena, e);
 }
 
 static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a, struct err *e)
@@ -151,10 +127,16 @@ static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a
         return err_in(e, "%s", c->name);
     const char *dir = main_fill_dir(table, r.v, a);
     main_print_choice(c, &r, dir);
-    struct cmd_args args = {c, r.v, r.rest, r.n_rest, OUTPUT_TEXT};
-    if (main_choose_output(table, r.v, &args.output, e) != 0)
-        return e->code;
-    return c->on_run ? main_on_run(c, dir, &args, e) : c->run(&args, e);
+    struct cmd_runs runs = {0};
+    struct cmd_args args = {c, r.v, r.rest, r.n_rest, OUTPUT_TEXT, dir, a, &runs};
+    const bool json = opt_given(table, r.v, "json"), csv = opt_given(table, r.v, "csv");
+    if (json && csv)
+        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
+    args.output = json ? OUTPUT_JSON : csv ? OUTPUT_CSV : OUTPUT_TEXT;
+    rc = main_run(c, &args, e);
+    for (size_t i = 0; i < runs.n; i++)
+        run_close(runs.v[i]);
+    return rc;
 }
 
 /* A failed write leaves no errno, only the mark on the stream: writing once more brings the

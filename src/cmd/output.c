@@ -2,10 +2,12 @@
 /* output.c - see output.h. A write that fails is noticed once, by main at the end. */
 #include "cmd/output.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "base/human.h"
+#include "base/progress.h"
 #include "query/eventsum.h"
 #include "record/record.h"
 #include "tables/runview.h"
@@ -18,13 +20,30 @@ void output_buf(struct buf *b)
     b->len = 0;
 }
 
+struct jw *output_begin(struct output_json *o)
+{
+    *o = (struct output_json){.j = {.out = &o->b, .indent = 2}};
+    return &o->j;
+}
+
+void output_end(struct output_json *o)
+{
+    output_buf(&o->b);
+    buf_free(&o->b);
+}
+
 void output_json(const struct row_table *t, const void *rows, size_t n)
 {
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    rows_json(&j, NULL, t, rows, n, NULL);
-    output_buf(&b);
-    buf_free(&b);
+    struct output_json o;
+    rows_json(output_begin(&o), NULL, t, rows, n, NULL);
+    output_end(&o);
+}
+
+void output_row(const struct row_table *t, const void *x, struct arena *a)
+{
+    struct output_json o;
+    row_json(output_begin(&o), NULL, t, x, a);
+    output_end(&o);
 }
 
 void output_csv(const struct row_table *t, const char *first, const void *rows, size_t n,
@@ -45,8 +64,32 @@ void output_csv(const struct row_table *t, const char *first, const void *rows, 
 
 void cell_value(struct table *t, double v, const char *unit)
 {
-    char text[HUMAN_LEN];
-    table_cell(t, "%s", human_value(v, unit, text, sizeof text));
+    table_cell(t, "%s", value_text(t->arena, v, unit));
+}
+
+void cell_count(struct table *t, uint64_t n)
+{
+    table_cell(t, "%s", count_text(t->arena, n));
+}
+
+void cell_int(struct table *t, int64_t v)
+{
+    table_cell(t, "%s", v < 0 ? "-" : arena_printf(t->arena, "%" PRId64, v));
+}
+
+void cell_share(struct table *t, double share)
+{
+    table_cell(t, "%s", isnan(share) ? "-" : arena_printf(t->arena, "%.1f %%", 100 * share));
+}
+
+void output_table(const struct table *t)
+{
+    table_print(t, stdout, term_width(stdout), term_color(stdout));
+}
+
+void output_title(const char *title)
+{
+    printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
 }
 
 /* ---- rows ---- */

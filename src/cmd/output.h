@@ -13,13 +13,33 @@
 
 /* Writes the buffer to stdout and empties it. */
 void output_buf(struct buf *b);
+
+/* JSON, indented: what is written between the two. */
+struct output_json {
+    struct buf b;
+    struct jw j;
+};
+
+struct jw *output_begin(struct output_json *o);
+void output_end(struct output_json *o);
+/* One row as a JSON object. */
+void output_row(const struct row_table *t, const void *x, struct arena *a);
 /* n rows as a JSON array. */
 void output_json(const struct row_table *t, const void *rows, size_t n);
 /* n rows as CSV, with a line of names; `first` as in row_columns_of. */
 void output_csv(const struct row_table *t, const char *first, const void *rows, size_t n,
                 struct arena *a);
-/* A cell with a number for people, as human_value writes it. */
+
+/* Cells with a number for people: as human_value and human_count write it; a number that may be
+ * unknown (negative); a share of 1, as percents. What is not known is "-". */
 void cell_value(struct table *t, double v, const char *unit);
+void cell_count(struct table *t, uint64_t n);
+void cell_int(struct table *t, int64_t v);
+void cell_share(struct table *t, double share);
+/* To stdout, as wide as the terminal. */
+void output_table(const struct table *t);
+/* A line between parts, bold where colour is allowed. */
+void output_title(const char *title);
 
 /* ---- rows ---- */
 

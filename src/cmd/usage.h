@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/buf.h"
+#include "base/arena.h"
 #include "cmd/cmd.h"
 
 /* What the usual exit statuses mean; commands whose own differ say so in their record. */
@@ -18,10 +18,10 @@ void usage_command(FILE *to, const struct cmd *c);
 
 /* The parts, for the man page too. */
 /* "footplate show [options] RUN" */
-void usage_line(struct buf *out, const struct cmd *c);
-/* "-n, --points N" */
-void usage_option(struct buf *out, const struct opt *o);
-/* The help sentence, then "One of: ...", "From ... to ..." and the default, where there are any. */
-void usage_option_help(struct buf *out, const struct opt *o);
+const char *usage_line(const struct cmd *c, struct arena *a);
+/* The options that are shown: "-n, --points N", and the help sentence, then "One of: ...", "From
+ * ... to ..." and the default, where there are any. */
+typedef void usage_item(void *ctx, const char *name, const char *help);
+void usage_options(const struct opt *o, usage_item *put, void *ctx, struct arena *a);
 
 #endif

@@ -8,22 +8,15 @@
 #include "base/opt.h"
 
 #define OPT_ROW_FROM                                                                               \
-    {                                                                                              \
-        "from", 0, "T", OPT_STRING,                                                                \
-            .help =                                                                                \
-                "Start of the time range: a date and time (2026-11-15T09:36:02Z), nanoseconds "    \
-                "since the epoch, +10s (after the start of the run) or -30s (before its end)."     \
-    }
+    "from", 0, "T", OPT_STRING,                                                                    \
+        .help = "Start of the time range: a date and time (2026-11-15T09:36:02Z), nanoseconds "    \
+                "since the epoch, +10s (after the start of the run) or -30s (before its end)."
 #define OPT_ROW_TO                                                                                 \
-    {                                                                                              \
-        "to", 0, "T", OPT_STRING, .help = "End of the time range, in the same forms as --from."    \
-    }
+    "to", 0, "T", OPT_STRING, .help = "End of the time range, in the same forms as --from."
 
 #define OPT_ROW_STEPS                                                                              \
-    {                                                                                              \
-        "steps", 0, "A:B", OPT_STRING,                                                             \
-            .help = "Limit to the time of training steps A to B, inclusive; A alone is one step."  \
-    }
+    "steps", 0, "A:B", OPT_STRING,                                                                 \
+        .help = "Limit to the time of training steps A to B, inclusive; A alone is one step."
 
 /* The moment that the text means in a run from start to end. A date without a zone is local. */
 MUST_CHECK int window_moment(const char *text, wall_ns start, wall_ns end, wall_ns *out,

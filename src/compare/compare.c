@@ -96,12 +96,6 @@ static const char *names_of(const struct compared_side *s, struct arena *a)
     return text;
 }
 
-static const char *currency_of(const struct side_reading *s)
-{
-    const struct checked *first = s->n ? &s->v[0].checked : NULL;
-    return currency_name(first && first->n_nodes ? first->nodes[0].currency : NULL);
-}
-
 static void fill_side(struct comparing *c, int side)
 {
     struct compared_side *out = &c->out->side[side];
@@ -117,8 +111,10 @@ static void fill_side(struct comparing *c, int side)
     }
     out->name = names_of(out, c->arena);
     out->price_per_hour = sides_price_of(in);
+    const struct checked *first = &in->v[0].checked; /* a side has a run */
     if (side == COMPARE_A)
-        c->out->currency = arena_strdup(c->arena, currency_of(in));
+        c->out->currency =
+            arena_strdup(c->arena, currency_name(first->n_nodes ? first->nodes[0].currency : NULL));
 }
 
 static bool same_run(const struct compared *o)
@@ -177,11 +173,7 @@ static const char *sides_of_side(const struct side_reading *s, describe_node *de
 
 static void differ(struct comparing *c, const char *text)
 {
-    struct compared *o = c->out;
-    if (!o->hardware)
-        o->hardware = arena_array(c->arena, const char *, 8);
-    if (o->n_hardware < 8)
-        o->hardware[o->n_hardware++] = text;
+    *ARENA_ADD(c->arena, c->out->hardware, c->out->n_hardware, c->cap_hardware) = text;
 }
 
 static const char *machines_text(double n, struct arena *a)
@@ -276,14 +268,10 @@ static const char *changes_gpus_of(const struct run_info *info, bool brief, stru
     return info->n_nodes ? arena_printf(a, "%zu", runview_gpus(info)) : NULL;
 }
 
-/* A node that was recorded in several sessions is one. */
 static const char *nodes_of(const struct run_info *info, bool brief, struct arena *a)
 {
-    size_t n = 0;
     (void)brief;
-    for (size_t i = 0; i < info->n_nodes; i++)
-        n += i == 0 || strcmp(info->nodes[i].id, info->nodes[i - 1].id) != 0;
-    return n ? arena_printf(a, "%zu", n) : NULL;
+    return info->n_nodes ? arena_printf(a, "%zu", runview_count_nodes(info)) : NULL;
 }
 
 static const char *changes_of_side(const struct comparing *c, int side, describe_run *describe,
@@ -383,16 +371,10 @@ void compare_json(struct jw *j, const struct compared *c)
 
 static const double CONFIDENCE = 0.95;
 
-enum { LOSSES_MOST = 256 };
-
 void compare_lose(struct comparing *c, const char *what, const char *why, int side)
 {
-    struct compared *o = c->out;
-    if (!o->losses)
-        o->losses = arena_array(c->arena, struct compared_loss, LOSSES_MOST);
-    if (o->n_losses < LOSSES_MOST)
-        o->losses[o->n_losses++] =
-            (struct compared_loss){arena_strdup(c->arena, what), arena_strdup(c->arena, why), side};
+    *ARENA_ADD(c->arena, c->out->losses, c->out->n_losses, c->cap_losses) =
+        (struct compared_loss){arena_strdup(c->arena, what), arena_strdup(c->arena, why), side};
 }
 
 static int compare_check_ask(const struct compare_ask *ask, struct err *e)

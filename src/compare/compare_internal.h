@@ -61,6 +61,8 @@ void compare_steps(struct comparing *c);    /* iterations, their parts, the hist
 void compare_tables(struct comparing *c);   /* throughput, phases, utilization */
 void compare_detail(struct comparing *c);   /* operators, breakdown */
 void compare_findings(struct comparing *c); /* what rules say */
+/* What an interval of a difference says. */
+enum compare_verdict compare_call(const struct diff_interval *v);
 void compare_conclude(struct comparing *c); /* verdict and sentence: last */
 
 #endif

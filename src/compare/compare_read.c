@@ -66,7 +66,7 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
     struct show s;
     int rc = rules_read_steps(r, &large, &steps, e);
     if (rc == 0)
-        rc = show_read_steps(&s, r, steps.ranks, steps.n_ranks, &large, e);
+        rc = show_read_named(&s, r, &steps, &large, e);
     if (rc == 0)
         rc = read_judge(r, pricing, &steps, a, out, e);
     if (rc == 0) {
@@ -92,13 +92,11 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
 /* Without them operators would be the spans of hooks, which the parts of steps already have. */
 static int read_detail(struct run *r, struct arena *a, struct compare_reading *out, struct err *e)
 {
-    int rc = events_have_operators(r, &out->detail, e);
-    if (rc || !out->detail)
-        return rc;
-    rc = ops_read(r, &(struct ops_ask){.by = OPS_BY_NAME}, a, &out->ops, &out->n_ops, e);
-    if (rc == 0)
-        rc = breakdown_read(r, &(struct trace_ask){0}, a, &out->breakdown, e);
-    return rc;
+    TRY(events_have_operators(r, &out->detail, e));
+    if (!out->detail)
+        return 0;
+    TRY(ops_read(r, &(struct ops_ask){.by = OPS_BY_NAME}, a, &out->ops, &out->n_ops, e));
+    return breakdown_read(r, &(struct trace_ask){0}, a, &out->breakdown, e);
 }
 
 static int read_run(struct run *r, const struct pricing *pricing, struct arena *a,

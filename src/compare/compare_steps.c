@@ -111,7 +111,7 @@ static struct step_group steps_series_of(struct comparing *c, const struct commo
             v[k] = value(&in->v[i].steps, common->at[side][i][k], arg);
         runs[i] = v;
     }
-    return (struct step_group){runs, in->n, NULL};
+    return (struct step_group){runs, in->n};
 }
 
 static struct stepdiff_ask steps_ask_of(struct comparing *c, const struct common *common,
@@ -225,13 +225,6 @@ static double group_mean(const struct step_group *g, size_t steps)
     return steps ? sum / (double)(g->n * steps) : NAN;
 }
 
-static enum compare_verdict steps_called(const struct diff_interval *v)
-{
-    if (isnan(v->low))
-        return COMPARE_NOT;
-    return v->high < 0 ? COMPARE_FASTER : v->low > 0 ? COMPARE_SLOWER : COMPARE_SAME;
-}
-
 /* By what runs of the same code differ, in seconds; 0: the runs show it themselves. */
 static struct diff_interval widened(const struct diff_interval *v, double reach)
 {
@@ -247,7 +240,7 @@ static void judge_part(const struct comparing *c, struct compared_part *p)
 {
     const double iteration =
         fmax(c->out->side[COMPARE_A].steps.mean_s, c->out->side[COMPARE_B].steps.mean_s);
-    p->verdict = steps_called(&p->diff_s);
+    p->verdict = compare_call(&p->diff_s);
     if (p->verdict == COMPARE_NOT)
         return;
     if (fabs(p->diff_s.at) < PART_LEAST * iteration)
@@ -381,15 +374,11 @@ static void fill_run_spread(struct comparing *c, const struct stepdiff_ask *by)
 static void steps_fill_times(struct comparing *c, const struct common *common)
 {
     struct compared *o = c->out;
-    struct stepdiff_ask steps = steps_ask_of(c, common, steps_time_of, 0);
+    const struct stepdiff_ask steps = steps_ask_of(c, common, steps_time_of, 0);
     double *sorted[COMPARE_SIDES];
     struct stepdiff d;
     fill_spread(c, &steps.a, common->n, &o->side[COMPARE_A].steps, &sorted[COMPARE_A]);
     fill_spread(c, &steps.b, common->n, &o->side[COMPARE_B].steps, &sorted[COMPARE_B]);
-    if (steps.a.n == 1)
-        steps.a.sorted = (const double *const *)&sorted[COMPARE_A];
-    if (steps.b.n == 1)
-        steps.b.sorted = (const double *const *)&sorted[COMPARE_B];
     fill_histogram(c, sorted);
     steps_fill_batches(c, common);
     const struct stepdiff_ask by =

@@ -16,49 +16,34 @@
 
 /* ---- numbers ---- */
 
-/* Adds a row to the table of numbers: the mean over the runs of each side of what `of` says. `n`:
- * key, title, unit, and as why[COMPARE_A] the reason where a side does not know it. */
-static void compare_number(struct comparing *c, struct compared_number n,
-                           double (*of)(const struct compare_reading *, size_t), size_t arg)
-{
-    const char *why = n.why[COMPARE_A];
-    bool some = false;
-    for (int s = 0; s < COMPARE_SIDES; s++) {
-        n.v[s] = side_mean(&c->side[s], of, arg);
-        n.why[s] = isnan(n.v[s]) ? why : NULL;
-        some |= !isnan(n.v[s]);
-    }
-    if (some && c->out->n_numbers < COMPARE_NUMBERS_MOST)
-        c->out->numbers[c->out->n_numbers++] = n;
-}
-
 static double throughput_of(const struct compare_reading *r, size_t overall)
 {
     return overall ? r->throughput_overall : r->throughput_steady;
 }
 
-/* Other numbers of the loop belong here: energy of a sample, tensor activity, share of peak. */
 static void fill_numbers(struct comparing *c)
 {
     static const char why[] = "the batch sizes are not known";
-    compare_number(c,
-                   (struct compared_number){.key = "throughput_steady",
-                                            .title = "Throughput, steady",
-                                            .unit = "samples/s",
-                                            .why = {why}},
-                   throughput_of, false);
-    compare_number(c,
-                   (struct compared_number){.key = "throughput_overall",
-                                            .title = "Throughput, overall",
-                                            .unit = "samples/s",
-                                            .why = {why}},
-                   throughput_of, true);
-    for (int s = 0; s < COMPARE_SIDES; s++) {
-        c->out->side[s].throughput_steady = side_mean(&c->side[s], throughput_of, false);
-        c->out->side[s].throughput_overall = side_mean(&c->side[s], throughput_of, true);
-        if (isnan(c->out->side[s].throughput_steady) && c->out->side[s].steps.count)
-            compare_lose(c, "throughput", why, s);
+    /* Other numbers of the loop belong here: energy of a sample, tensor activity, share of peak. */
+    static const struct compared_number rows[] = {
+        {.key = "throughput_steady", .title = "Throughput, steady", .unit = "samples/s"},
+        {.key = "throughput_overall", .title = "Throughput, overall", .unit = "samples/s"},
+    };
+    static_assert(COUNT_OF(rows) <= COMPARE_NUMBERS_MOST, "room for all");
+    struct compared *o = c->out;
+    for (size_t k = 0; k < COUNT_OF(rows); k++) {
+        struct compared_number n = rows[k];
+        for (int s = 0; s < COMPARE_SIDES; s++) {
+            n.v[s] = side_mean(&c->side[s], throughput_of, k);
+            n.why[s] = isnan(n.v[s]) ? why : NULL;
+            *(k ? &o->side[s].throughput_overall : &o->side[s].throughput_steady) = n.v[s];
+        }
+        if (!isnan(n.v[COMPARE_A]) || !isnan(n.v[COMPARE_B]))
+            o->numbers[o->n_numbers++] = n;
     }
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        if (isnan(o->side[s].throughput_steady) && o->side[s].steps.count)
+            compare_lose(c, "throughput", why, s);
 }
 
 /* ---- phases ---- */

@@ -14,13 +14,11 @@ const char *const compare_verdict_names[COMPARE_VERDICTS] = {
     [COMPARE_NOT] = "not_comparable",
 };
 
-static enum compare_verdict compare_call(const struct compared *o)
+enum compare_verdict compare_call(const struct diff_interval *v)
 {
-    if (isnan(o->diff.low))
+    if (isnan(v->low))
         return COMPARE_NOT;
-    if (o->same_run)
-        return COMPARE_SAME;
-    return o->diff.high < 0 ? COMPARE_FASTER : o->diff.low > 0 ? COMPARE_SLOWER : COMPARE_SAME;
+    return v->high < 0 ? COMPARE_FASTER : v->low > 0 ? COMPARE_SLOWER : COMPARE_SAME;
 }
 
 const char *compare_title(const struct compared *c)
@@ -293,7 +291,9 @@ void compare_conclude(struct comparing *c)
 {
     struct compared *o = c->out;
     const char *why = "";
-    o->verdict = compare_call(o);
+    o->verdict = compare_call(&o->diff);
+    if (o->same_run && o->verdict != COMPARE_NOT)
+        o->verdict = COMPARE_SAME;
     o->may_be_noise = o->verdict == COMPARE_SAME && !o->same_run && o->one_by_one &&
                       (o->steps_diff.low > 0 || o->steps_diff.high < 0);
     switch (o->verdict) {

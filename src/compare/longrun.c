@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
 
 /* ---- Student's t: the distribution by the continued fraction of the incomplete beta function
  * (Lentz), the quantile by bisection ---- */
@@ -186,12 +187,6 @@ static uint64_t resample_next(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-static int resample_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Means of blocks; values that are left at the end go into the last one. */
 static size_t blocks_of(const double *z, size_t n, size_t block, double out[BLOCKS_MOST])
 {
@@ -243,7 +238,7 @@ double longrun_resample(const double *z, size_t n, size_t block, double confiden
         const struct draw d = draw_again(v, m, &seed);
         t[k] = fabs(d.mean - seen.mean) / fmax(d.se, least);
     }
-    qsort(t, DRAWS, sizeof t[0], resample_by_value);
+    stat_sort(t, DRAWS);
     const size_t beyond = (size_t)fmax(1, floor((1 - confidence) * (DRAWS + 1)));
     return t[DRAWS - beyond] * seen.se;
 }

@@ -69,11 +69,6 @@ static bool same_words(const char *const *a, const char *const *b)
     return !*a && !*b;
 }
 
-static bool same_commit(const char *a, const char *b)
-{
-    return !a || !b || !*a || !*b || strcmp(a, b) == 0;
-}
-
 /* Nodes are sorted by name. */
 static bool same_machines(const struct run_info *a, const struct run_info *b)
 {
@@ -90,9 +85,10 @@ static bool same_machines(const struct run_info *a, const struct run_info *b)
 
 bool runspread_same_code(const struct run_info *a, const struct run_info *b)
 {
+    const char *x = a->git_commit, *y = b->git_commit;
     return strcmp(a->name, b->name) == 0 &&
            same_words((const char *const *)a->command, (const char *const *)b->command) &&
-           same_commit(a->git_commit, b->git_commit) && same_machines(a, b);
+           (!x || !y || !*x || !*y || strcmp(x, y) == 0) && same_machines(a, b);
 }
 
 /* ---- their means ---- */

@@ -255,29 +255,23 @@ void step_spread_of(double *v, size_t n, struct step_diff_spread *out)
 }
 
 /* Of the median of one run, as a logarithm. */
-static struct diff_interval median_of(const double *v, const double *sorted, size_t steps,
-                                      double confidence)
+static struct diff_interval median_of(const double *v, size_t steps, double confidence)
 {
-    double *below = xcalloc(steps, sizeof *below), df;
+    double *below = xcalloc(steps, sizeof *below), *sorted = xcalloc(steps, sizeof *sorted), df;
     struct cells *c = xmalloc(sizeof *c);
+    memcpy(sorted, v, steps * sizeof *sorted);
+    stat_sort(sorted, steps);
     const double at = stat_quantile(sorted, steps, 0.5);
     for (size_t i = 0; i < steps; i++)
         below[i] = v[i] < at ? 1 : v[i] > at ? 0 : 0.5;
     cells_of(below, steps, c);
     const double se = cells_se(c, &df), half = se * reach_of(confidence, df);
+    const struct diff_interval out = {log(at),
+                                      log(stat_quantile(sorted, steps, fmax(0, 0.5 - half))),
+                                      log(stat_quantile(sorted, steps, fmin(1, 0.5 + half)))};
     free(below);
+    free(sorted);
     free(c);
-    return (struct diff_interval){log(at), log(stat_quantile(sorted, steps, fmax(0, 0.5 - half))),
-                                  log(stat_quantile(sorted, steps, fmin(1, 0.5 + half)))};
-}
-
-static struct diff_interval sort_and_take(const double *v, size_t steps, double confidence)
-{
-    double *copy = xcalloc(steps, sizeof *copy);
-    memcpy(copy, v, steps * sizeof *copy);
-    stat_sort(copy, steps);
-    const struct diff_interval out = median_of(v, copy, steps, confidence);
-    free(copy);
     return out;
 }
 
@@ -285,8 +279,7 @@ static void medians_of(const struct step_group *g, size_t steps, double confiden
                        struct diff_interval *out)
 {
     for (size_t i = 0; i < g->n; i++)
-        out[i] = g->sorted ? median_of(g->runs[i], g->sorted[i], steps, confidence)
-                           : sort_and_take(g->runs[i], steps, confidence);
+        out[i] = median_of(g->runs[i], steps, confidence);
 }
 
 /* Distances of both bounds add up as errors do (Zou and Donner). */

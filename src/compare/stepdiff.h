@@ -28,7 +28,6 @@ struct diff_interval {
 struct step_group {
     const double *const *runs;
     size_t n;
-    const double *const *sorted; /* the same values in order, for medians; NULL: not at hand */
 };
 
 struct stepdiff_ask {

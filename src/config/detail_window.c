@@ -154,11 +154,8 @@ static int detail_window_read(struct window *out, const struct detail_window_fie
                               enum window_kinds kinds, struct err *e)
 {
     struct window w = {0};
-    int rc = read_start(&w, f->v[0], kinds, e);
-    if (rc == 0)
-        rc = read_length(&w, f->n > 1 ? f->v[1] : "", e);
-    if (rc != 0)
-        return rc;
+    TRY(read_start(&w, f->v[0], kinds, e));
+    TRY(read_length(&w, f->n > 1 ? f->v[1] : "", e));
     if (kinds == WINDOWS_OF_STEPS && window_is_timed(&w))
         return err_set(e, ERR_USAGE, "'%s' is a time, not a step", f->v[0]);
     if (kinds == WINDOWS_OF_TIMES && !window_is_timed(&w))
@@ -188,13 +185,9 @@ static int detail_window_choose(const char *what, const char *word, const char *
     return -1;
 }
 
-static int detail_window_read_python(struct python_window *out,
-                                     const struct detail_window_fields *f, enum window_kinds kinds,
+static int detail_window_read_python(struct window *w, const struct detail_window_fields *f,
                                      struct err *e)
 {
-    struct python_window p = {0};
-    if (detail_window_read(&p.w, f, kinds, e) != 0)
-        return e->code;
     const int profiler =
         detail_window_choose("profiler", f->v[2], python_profiler_names, PROFILER_N, e);
     if (profiler < 0)
@@ -205,9 +198,8 @@ static int detail_window_read_python(struct python_window *out,
     if (profiler == PROFILER_SAMPLING && timer != TIMER_TOTAL)
         return err_set(e, ERR_USAGE, "sampling supports only the timer total_time, not '%s'",
                        f->v[3]);
-    p.profiler = (enum python_profiler)profiler;
-    p.timer = (enum python_timer)timer;
-    *out = p;
+    w->profiler = (enum python_profiler)profiler;
+    w->timer = (enum python_timer)timer;
     return 0;
 }
 
@@ -225,13 +217,8 @@ static bool next_part(const char **at, const char **part, size_t *len)
     return true;
 }
 
-static int detail_window_too_many(struct err *e)
-{
-    return err_set(e, ERR_USAGE, "more than %d detail windows", WINDOWS_MOST);
-}
-
-int window_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
-                      struct err *e)
+static int detail_window_list(struct window_list *l, const char *text, enum window_kinds kinds,
+                              bool python, struct err *e)
 {
     struct window_list to = *l;
     const char *part;
@@ -239,33 +226,27 @@ int window_list_parse(struct window_list *l, const char *text, enum window_kinds
     while (next_part(&text, &part, &len)) {
         struct detail_window_fields f;
         if (to.n == WINDOWS_MOST)
-            return detail_window_too_many(e);
-        if (detail_window_split(&f, part, len, 2, e) != 0 ||
-            detail_window_read(&to.v[to.n], &f, kinds, e) != 0)
-            return e->code;
+            return err_set(e, ERR_USAGE, "more than %d detail windows", WINDOWS_MOST);
+        TRY(detail_window_split(&f, part, len, python ? FIELDS_MOST : 2, e));
+        TRY(detail_window_read(&to.v[to.n], &f, kinds, e));
+        if (python)
+            TRY(detail_window_read_python(&to.v[to.n], &f, e));
         to.n++;
     }
     *l = to;
     return 0;
 }
 
-int python_list_parse(struct python_list *l, const char *text, enum window_kinds kinds,
+int window_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
                       struct err *e)
 {
-    struct python_list to = *l;
-    const char *part;
-    size_t len;
-    while (next_part(&text, &part, &len)) {
-        struct detail_window_fields f;
-        if (to.n == WINDOWS_MOST)
-            return detail_window_too_many(e);
-        if (detail_window_split(&f, part, len, FIELDS_MOST, e) != 0 ||
-            detail_window_read_python(&to.v[to.n], &f, kinds, e) != 0)
-            return e->code;
-        to.n++;
-    }
-    *l = to;
-    return 0;
+    return detail_window_list(l, text, kinds, false, e);
+}
+
+int python_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
+                      struct err *e)
+{
+    return detail_window_list(l, text, kinds, true, e);
 }
 
 /* ---- printing ---- */
@@ -316,10 +297,10 @@ void window_print(struct buf *out, const struct window *w)
     }
 }
 
-void python_window_print(struct buf *out, const struct python_window *w)
+void python_window_print(struct buf *out, const struct window *w)
 {
-    const bool bare = window_is_timed(&w->w) && w->w.span_ns == 0;
-    window_print(out, &w->w);
+    const bool bare = window_is_timed(w) && w->span_ns == 0;
+    window_print(out, w);
     buf_printf(out, "%s:%s", bare ? ":" : "", python_profiler_names[w->profiler]);
     if (w->profiler == PROFILER_CPROFILE)
         buf_printf(out, ":%s", python_timer_names[w->timer]);

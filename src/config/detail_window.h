@@ -36,32 +36,22 @@ enum window_start {
     START_NOW,   /* as soon as the job learns of it */
 };
 
-struct window {
-    enum window_start start;
-    int64_t at;
-    int64_t steps;   /* how many; 0: by span_ns. Always 1 with a start at a time. */
-    int64_t span_ns; /* 0: by steps */
-};
-
 enum python_profiler { PROFILER_CPROFILE, PROFILER_SAMPLING, PROFILER_N };
-
 /* What a profile's times are. TIMER_EACH: by turns, a third of the window each. */
 enum python_timer { TIMER_TOTAL, TIMER_CPU, TIMER_OFF_CPU, TIMER_EACH, TIMER_N };
 
-struct python_window {
-    struct window w;
-    enum python_profiler profiler;
+struct window {
+    enum window_start start;
+    int64_t at;
+    int64_t steps;                 /* how many; 0: by span_ns. Always 1 with a start at a time. */
+    int64_t span_ns;               /* 0: by steps */
+    enum python_profiler profiler; /* of a Python profile, as the next */
     enum python_timer timer;
 };
 
 struct window_list {
     size_t n;
     struct window v[WINDOWS_MOST];
-};
-
-struct python_list {
-    size_t n;
-    struct python_window v[WINDOWS_MOST];
 };
 
 extern const char *const python_profiler_names[PROFILER_N];
@@ -77,11 +67,11 @@ enum window_kinds {
 /* Appends to what is there; on failure the list is as it was. ERR_USAGE names what is wrong. */
 MUST_CHECK int window_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
                                  struct err *e);
-MUST_CHECK int python_list_parse(struct python_list *l, const char *text, enum window_kinds kinds,
+MUST_CHECK int python_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
                                  struct err *e);
 /* Whether it begins at a time rather than at a step. */
 bool window_is_timed(const struct window *w);
 void window_print(struct buf *out, const struct window *w);
-void python_window_print(struct buf *out, const struct python_window *w);
+void python_window_print(struct buf *out, const struct window *w);
 
 #endif

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/json_write.h"
-#include "base/mem.h"
 #include "config/settings.h"
 
 /* ---- writing ---- */
@@ -59,10 +58,10 @@ static void hook_config_put_detail(struct jw *j, const struct window *w,
     jw_end(j);
 }
 
-static void put_timed(struct jw *j, const struct python_window *p)
+static void put_timed(struct jw *j, const struct window *p)
 {
     jw_object(j, NULL);
-    put_window(j, &p->w);
+    put_window(j, p);
     jw_str(j, "profiler", python_profiler_names[p->profiler]);
     jw_str(j, "timer", python_timer_names[p->timer]);
     jw_end(j);
@@ -86,21 +85,22 @@ static bool third_of(const struct window *w, int k, struct window *out)
 }
 
 /* The hooks know one timer for a window. One that begins now cannot be cut: it has no number. */
-static void put_by_turns(struct jw *j, const struct python_window *p)
+static void put_by_turns(struct jw *j, const struct window *p)
 {
-    struct python_window one = *p;
-    const bool whole = p->w.start == START_NOW || (p->w.start == START_AFTER && p->w.span_ns == 0);
+    struct window one = *p;
+    const bool whole = p->start == START_NOW || (p->start == START_AFTER && p->span_ns == 0);
     for (int k = 0; k < (whole ? 1 : 3); k++) {
+        if (!whole && !third_of(p, k, &one))
+            continue;
         one.timer = (enum python_timer)(TIMER_TOTAL + k);
-        if (whole || third_of(&p->w, k, &one.w))
-            put_timed(j, &one);
+        put_timed(j, &one);
     }
 }
 
-static void put_python(struct jw *j, const struct python_window *p, const struct clock_tie *start)
+static void put_python(struct jw *j, const struct window *p, const struct clock_tie *start)
 {
-    struct python_window at_job = *p;
-    if (!window_for_job(&p->w, start, &at_job.w))
+    struct window at_job;
+    if (!window_for_job(p, start, &at_job))
         return;
     if (p->timer == TIMER_EACH)
         put_by_turns(j, &at_job);
@@ -162,11 +162,11 @@ static bool is_served(const struct window *w, const struct clock_tie *start, mon
     return w->start == START_NOW || at + w->span_ns <= elapsed;
 }
 
-static void forget_served_python(struct python_list *l, const struct clock_tie *start, mono_ns now)
+static void forget_served(struct window_list *l, const struct clock_tie *start, mono_ns now)
 {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
-        if (!is_served(&l->v[i].w, start, now))
+        if (!is_served(&l->v[i], start, now))
             l->v[n++] = l->v[i];
     l->n = n;
 }
@@ -174,10 +174,8 @@ static void forget_served_python(struct python_list *l, const struct clock_tie *
 int settings_detail_change(struct settings *s, const struct window_list *wanted,
                            struct clock_tie job_start, mono_ns now, struct err *e)
 {
-    struct window_list to = {0};
-    for (size_t i = 0; wanted->n > 0 && i < s->detail.n; i++)
-        if (!is_served(&s->detail.v[i], &job_start, now))
-            to.v[to.n++] = s->detail.v[i];
+    struct window_list to = wanted->n > 0 ? s->detail : (struct window_list){0};
+    forget_served(&to, &job_start, now);
     if (to.n + wanted->n > WINDOWS_MOST)
         return err_set(e, ERR_USAGE, "more than %d detail windows; detail=off removes all",
                        WINDOWS_MOST);
@@ -188,6 +186,6 @@ int settings_detail_change(struct settings *s, const struct window_list *wanted,
         to.v[to.n++] = w;
     }
     s->detail = to;
-    forget_served_python(&s->python, &job_start, now);
+    forget_served(&s->python, &job_start, now);
     return 0;
 }

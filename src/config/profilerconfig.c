@@ -3,18 +3,12 @@
  * profilerconfig.h and settings.h. */
 #include "config/profilerconfig.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "base/mem.h"
 #include "config/literal.h"
-#include "config/pyregex.h"
 #include "config/settings.h"
-
-#define LOCAL_PATH_DEFAULT "/opt/ml/output/profiler"
 
 const char *const sm_part_names[SM_PARTS] = {
     [SM_DETAIL] = "DetailedProfilingConfig", [SM_DATALOADER] = "DataloaderProfilingConfig",
@@ -205,8 +199,8 @@ static int profilerconfig_read_python(json_t *d, struct sm_range *out, struct er
     if (read_word(member(d, "ProfilerName"), "ProfilerName", profilers, &profiler, e) != 0 ||
         read_word(member(d, "cProfileTimer"), "cProfileTimer", timers, &timer, e) != 0)
         return e->code;
-    out->profiler = (enum python_profiler)profiler;
-    out->timer = profiler == PROFILER_CPROFILE ? (enum python_timer)timer : TIMER_TOTAL;
+    out->window.profiler = (enum python_profiler)profiler;
+    out->window.timer = profiler == PROFILER_CPROFILE ? (enum python_timer)timer : TIMER_TOTAL;
     return 0;
 }
 
@@ -217,8 +211,6 @@ static int read_regex(json_t *d, struct sm_range *out, struct arena *a, struct e
         return 0;
     if (!json_is_string(v))
         return profilerconfig_wrong(e, "MetricsRegex", "a string");
-    if (pyregex_check(json_string_value(v), e) != 0)
-        return err_in(e, "MetricsRegex");
     out->regex = arena_strdup(a, json_string_value(v));
     return 0;
 }
@@ -227,17 +219,13 @@ static int read_dict(json_t *d, enum sm_part part, struct sm_range *out, struct 
                      struct err *e)
 {
     struct sm_given g = {0};
-    int rc = read_steps(d, &g, e);
-    if (rc == 0)
-        rc = read_times(d, &g, e);
-    if (rc == 0)
-        rc = profilerconfig_resolve(&g, out, e);
-    if (rc == 0 && part == SM_PYTHON)
-        rc = profilerconfig_read_python(d, out, e);
-    if (rc == 0 && part == SM_DATALOADER)
-        rc = read_regex(d, out, a, e);
     out->enabled = true;
-    return rc;
+    TRY(read_steps(d, &g, e));
+    TRY(read_times(d, &g, e));
+    TRY(profilerconfig_resolve(&g, out, e));
+    if (part == SM_PYTHON)
+        return profilerconfig_read_python(d, out, e);
+    return part == SM_DATALOADER ? read_regex(d, out, a, e) : 0;
 }
 
 static int profilerconfig_read_part(json_t *v, enum sm_part part, struct sm_range *out,
@@ -256,44 +244,9 @@ static int profilerconfig_read_part(json_t *v, enum sm_part part, struct sm_rang
 
 /* ---- the file ---- */
 
-static void set_file_defaults(struct profilerconfig *c)
-{
-    c->local_path = LOCAL_PATH_DEFAULT;
-    c->rotate_bytes = 10485760;
-    c->rotate_s = 60;
-    c->open_fails_most = 50;
-}
-
-/* The name of the first wrong one, or NULL. */
-static const char *read_file_scalars(json_t *p, struct profilerconfig *c, struct arena *a)
-{
-    json_t *path = member(p, "LocalPath"), *bytes = member(p, "RotateMaxFileSizeInBytes");
-    json_t *close = member(p, "RotateFileCloseIntervalInSeconds");
-    json_t *fails = member(p, "FileOpenFailThreshold");
-    if (path && !json_is_string(path))
-        return "LocalPath";
-    if (bytes && !whole_of(bytes, 9e18, &c->rotate_bytes))
-        return "RotateMaxFileSizeInBytes";
-    if (close && !profilerconfig_number_of(close, &c->rotate_s))
-        return "RotateFileCloseIntervalInSeconds";
-    if (fails && !whole_of(fails, 9e18, &c->open_fails_most))
-        return "FileOpenFailThreshold";
-    if (path)
-        c->local_path = arena_strdup(a, json_string_value(path));
-    return NULL;
-}
-
 static void read_parameters(json_t *p, struct profilerconfig *c, struct remarks *problems)
 {
     struct err e;
-    set_file_defaults(c);
-    const char *bad = read_file_scalars(p, c, problems->arena);
-    if (bad) {
-        set_file_defaults(c);
-        remarks_add(problems,
-                    "%s is invalid: defaults are used for it and the three settings next to it",
-                    bad);
-    }
     c->has_parameters = json_object_size(p) > 0;
     for (size_t i = 0; i < SM_PARTS; i++) {
         json_t *v = member(p, sm_part_names[i]);
@@ -346,7 +299,6 @@ int profilerconfig_parse(const char *text, size_t len, struct profilerconfig *ou
         json_decref(root);
         return err_set(e, ERR_FORMAT, "not a JSON object");
     }
-    set_file_defaults(&c);
     profilerconfig_read_root(root, &c, problems);
     json_decref(root);
     *out = c;
@@ -370,20 +322,15 @@ static void config_take_interval(struct settings *s, const struct profilerconfig
     s->from[SETTING_INTERVAL] = profilerconfig_origin(s, name, "ProfilingIntervalInMilliseconds");
 }
 
-static void config_take_detail(struct settings *s, const struct sm_range *r, const char *name)
+static void config_take_window(struct settings *s, const struct profilerconfig *c,
+                               enum sm_part part, const char *name)
 {
-    if (!r->fires)
+    const bool python = part == SM_PYTHON;
+    if (!c->part[part].fires)
         return;
-    s->detail = (struct window_list){.n = 1, .v = {r->window}};
-    s->from[SETTING_DETAIL_STEPS] = profilerconfig_origin(s, name, sm_part_names[SM_DETAIL]);
-}
-
-static void config_take_python(struct settings *s, const struct sm_range *r, const char *name)
-{
-    if (!r->fires)
-        return;
-    s->python = (struct python_list){.n = 1, .v = {{r->window, r->profiler, r->timer}}};
-    s->from[SETTING_PYTHON_STEPS] = profilerconfig_origin(s, name, sm_part_names[SM_PYTHON]);
+    *(python ? &s->python : &s->detail) = (struct window_list){.n = 1, .v = {c->part[part].window}};
+    s->from[python ? SETTING_PYTHON_STEPS : SETTING_DETAIL_STEPS] =
+        profilerconfig_origin(s, name, sm_part_names[part]);
 }
 
 static const char *const part_notes[SM_PARTS] = {
@@ -415,8 +362,8 @@ static void profilerconfig_note_range(struct settings *s, const struct sm_range 
 static void config_take_parts(struct settings *s, const struct profilerconfig *c, const char *name)
 {
     config_take_interval(s, c, name);
-    config_take_detail(s, &c->part[SM_DETAIL], name);
-    config_take_python(s, &c->part[SM_PYTHON], name);
+    config_take_window(s, c, SM_DETAIL, name);
+    config_take_window(s, c, SM_PYTHON, name);
     for (int i = 0; i < SM_PARTS; i++)
         profilerconfig_note_range(s, &c->part[i], (enum sm_part)i, name);
     if (!c->has_parameters)

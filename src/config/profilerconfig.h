@@ -27,8 +27,6 @@ struct sm_range {
     bool enabled; /* false: absent, empty or wrong */
     bool fires;   /* false: enabled without a range, so it never begins */
     struct window window;
-    enum python_profiler profiler;
-    enum python_timer timer;
     const char *regex; /* NULL: none */
 };
 
@@ -36,11 +34,6 @@ struct profilerconfig {
     bool disabled;       /* DisableProfiler: nothing else counts */
     bool has_parameters; /* ProfilingParameters holds something */
     int64_t interval_ns; /* 0: not given */
-    /* Where and how SageMaker's own files are written; one wrong value makes all four defaults. */
-    const char *local_path;
-    int64_t rotate_bytes;
-    double rotate_s;
-    int64_t open_fails_most;
     struct sm_range part[SM_PARTS];
 };
 

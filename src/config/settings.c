@@ -39,16 +39,13 @@ void remarks_add(struct remarks *r, const char *fmt, ...)
     r->v[r->n++] = arena_strdup(r->arena, text);
 }
 
-/* The source of the setting's slot is now `o`. True: `o` is higher than the previous source, whose
- * values are replaced. */
-static bool settings_take_slot(struct settings *s, enum setting_id id, const struct origin *o)
+/* The source of the setting's slot is now `o`. */
+static void settings_take_slot(struct settings *s, enum setting_id id, const struct origin *o)
 {
-    struct origin *from = &s->from[settings_table[id].slot];
-    const bool higher = from->source < o->source;
-    *from = *o;
-    return higher;
+    s->from[settings_table[id].slot] = *o;
 }
 
+/* Than the previous source, whose values are then replaced. */
 static bool settings_is_higher(const struct settings *s, enum setting_id id, const struct origin *o)
 {
     return settings_origin(s, id)->source < o->source;
@@ -78,11 +75,11 @@ static const size_t text_fields[SETTING_N] = {
 static int parse_text(struct settings *s, enum setting_id id, const char *text,
                       const struct origin *o, struct err *e)
 {
+    (void)o;
     if (!*text)
         return err_set(e, ERR_USAGE, "the value is empty");
     const char *copy = arena_strdup(s->arena, text);
     memcpy((char *)s + text_fields[id], &copy, sizeof copy);
-    settings_take_slot(s, id, o);
     return 0;
 }
 
@@ -115,26 +112,26 @@ static bool settings_is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* A code of three letters, like USD; written in capitals. ERR_USAGE otherwise. */
-static int currency_parse(const char *text, char out[CURRENCY_LEN], struct err *e)
+/* A code of three letters, like USD; written in capitals. */
+static int parse_currency(struct settings *s, enum setting_id id, const char *text,
+                          const struct origin *o, struct err *e)
 {
+    (void)id, (void)o;
     if (strlen(text) != CURRENCY_LEN - 1 || !settings_is_letter(text[0]) ||
         !settings_is_letter(text[1]) || !settings_is_letter(text[2]))
         return err_set(e, ERR_USAGE, "'%.60s' is not a currency: write three letters, like USD",
                        text);
     for (size_t i = 0; i < CURRENCY_LEN - 1; i++)
-        out[i] = (char)(text[i] & ~32);
-    out[CURRENCY_LEN - 1] = 0;
+        s->currency[i] = (char)(text[i] & ~32);
+    s->currency[CURRENCY_LEN - 1] = 0;
     return 0;
 }
 
 static int parse_price(struct settings *s, enum setting_id id, const char *text,
                        const struct origin *o, struct err *e)
 {
-    if (price_parse(text, &s->price_per_hour, e) != 0)
-        return e->code;
-    settings_take_slot(s, id, o);
-    return 0;
+    (void)id, (void)o;
+    return price_parse(text, &s->price_per_hour, e);
 }
 
 static void print_price(const struct settings *s, enum setting_id id, struct buf *out)
@@ -142,15 +139,6 @@ static void print_price(const struct settings *s, enum setting_id id, struct buf
     (void)id;
     if (s->price_per_hour > 0)
         buf_printf(out, "%g", s->price_per_hour);
-}
-
-static int parse_currency(struct settings *s, enum setting_id id, const char *text,
-                          const struct origin *o, struct err *e)
-{
-    if (currency_parse(text, s->currency, e) != 0)
-        return e->code;
-    settings_take_slot(s, id, o);
-    return 0;
 }
 
 static void print_currency(const struct settings *s, enum setting_id id, struct buf *out)
@@ -165,45 +153,31 @@ static int parse_interval(struct settings *s, enum setting_id id, const char *te
                           const struct origin *o, struct err *e)
 {
     int64_t ns;
-    if (duration_parse(text, &ns, e) != 0)
-        return e->code;
+    (void)id, (void)o;
+    TRY(duration_parse(text, &ns, e));
     if ((ns < INTERVAL_MIN_NS || ns > INTERVAL_MAX_NS) && duration_lacks_unit(text))
         return err_set(e, ERR_USAGE, "'%s' has no unit; write %ss or 500ms", text, text);
     if (ns < INTERVAL_MIN_NS || ns > INTERVAL_MAX_NS)
         return err_set(e, ERR_USAGE, "'%s' is not a time from %d ms to %d s", text,
                        (int)(INTERVAL_MIN_NS / NS_PER_MS), (int)(INTERVAL_MAX_NS / NS_PER_S));
     s->interval_ns = ns;
-    settings_take_slot(s, id, o);
     return 0;
 }
 
-static void settings_put_time(int64_t ns, struct buf *out)
+static void print_time(const struct settings *s, enum setting_id id, struct buf *out)
 {
+    const int64_t ns = id == SETTING_SCAN ? s->scan_ns : s->interval_ns;
     if (ns % NS_PER_S == 0)
         buf_printf(out, "%" PRId64 "s", ns / NS_PER_S);
     else
         buf_printf(out, "%gms", (double)ns / 1e6);
 }
 
-static void print_interval(const struct settings *s, enum setting_id id, struct buf *out)
-{
-    (void)id;
-    settings_put_time(s->interval_ns, out);
-}
-
 static int parse_scan(struct settings *s, enum setting_id id, const char *text,
                       const struct origin *o, struct err *e)
 {
-    if (duration_parse_within("time", text, SCAN_MIN_NS, SCAN_MAX_NS, &s->scan_ns, e) != 0)
-        return e->code;
-    settings_take_slot(s, id, o);
-    return 0;
-}
-
-static void print_scan(const struct settings *s, enum setting_id id, struct buf *out)
-{
-    (void)id;
-    settings_put_time(s->scan_ns, out);
+    (void)id, (void)o;
+    return duration_parse_within("time", text, SCAN_MIN_NS, SCAN_MAX_NS, &s->scan_ns, e);
 }
 
 static const struct {
@@ -238,7 +212,6 @@ static int parse_switch(struct settings *s, enum setting_id id, const char *text
         if (strcasecmp(switches[i].word, text) == 0) {
             const bool on = switches[i].means != (turned || w->opposite);
             memcpy((char *)s + w->field, &on, sizeof on);
-            settings_take_slot(s, id, o);
             return 0;
         }
     return err_set(e, ERR_USAGE, "'%.60s' is neither on nor off", text);
@@ -276,12 +249,11 @@ static int settings_set_label(struct settings *s, const char *text, size_t len, 
 static int parse_label(struct settings *s, enum setting_id id, const char *text,
                        const struct origin *o, struct err *e)
 {
+    (void)id;
     for (const char *rest = text, *part; rest;) {
         const size_t len = settings_next_part(&rest, &part, o->source == FROM_ENVIRONMENT);
-        if (settings_set_label(s, part, len, e) != 0)
-            return e->code;
+        TRY(settings_set_label(s, part, len, e));
     }
-    settings_take_slot(s, id, o);
     return 0;
 }
 
@@ -294,53 +266,40 @@ static void print_labels(const struct settings *s, enum setting_id id, struct bu
 
 /* ---- windows ---- */
 
-static enum window_kinds settings_kinds_of(enum setting_id id)
+static bool settings_of_times(enum setting_id id)
 {
-    return id == SETTING_DETAIL_STEPS || id == SETTING_PYTHON_STEPS ? WINDOWS_OF_STEPS
-                                                                    : WINDOWS_OF_TIMES;
+    return id == SETTING_DETAIL_AT || id == SETTING_PYTHON_AT;
 }
 
-static int parse_detail(struct settings *s, enum setting_id id, const char *text,
-                        const struct origin *o, struct err *e)
+static bool settings_of_python(enum setting_id id)
 {
-    struct window_list l = settings_is_higher(s, id, o) ? (struct window_list){0} : s->detail;
-    if (window_list_parse(&l, text, settings_kinds_of(id), e) != 0)
-        return e->code;
-    s->detail = l;
-    settings_take_slot(s, id, o);
+    return settings_table[id].slot == SETTING_PYTHON_STEPS;
+}
+
+static int parse_windows(struct settings *s, enum setting_id id, const char *text,
+                         const struct origin *o, struct err *e)
+{
+    const enum window_kinds kinds = settings_of_times(id) ? WINDOWS_OF_TIMES : WINDOWS_OF_STEPS;
+    struct window_list *to = settings_of_python(id) ? &s->python : &s->detail;
+    struct window_list l = settings_is_higher(s, id, o) ? (struct window_list){0} : *to;
+    TRY(settings_of_python(id) ? python_list_parse(&l, text, kinds, e)
+                               : window_list_parse(&l, text, kinds, e));
+    *to = l;
     return 0;
 }
 
-static void print_detail(const struct settings *s, enum setting_id id, struct buf *out)
+static void print_windows(const struct settings *s, enum setting_id id, struct buf *out)
 {
     const size_t from = out->len;
-    for (size_t i = 0; i < s->detail.n; i++) {
-        if (window_is_timed(&s->detail.v[i]) != (settings_kinds_of(id) == WINDOWS_OF_TIMES))
+    const struct window_list *l = settings_of_python(id) ? &s->python : &s->detail;
+    for (size_t i = 0; i < l->n; i++) {
+        if (window_is_timed(&l->v[i]) != settings_of_times(id))
             continue;
         buf_printf(out, "%s", out->len > from ? ", " : "");
-        window_print(out, &s->detail.v[i]);
-    }
-}
-
-static int parse_python(struct settings *s, enum setting_id id, const char *text,
-                        const struct origin *o, struct err *e)
-{
-    struct python_list l = settings_is_higher(s, id, o) ? (struct python_list){0} : s->python;
-    if (python_list_parse(&l, text, settings_kinds_of(id), e) != 0)
-        return e->code;
-    s->python = l;
-    settings_take_slot(s, id, o);
-    return 0;
-}
-
-static void print_python(const struct settings *s, enum setting_id id, struct buf *out)
-{
-    const size_t from = out->len;
-    for (size_t i = 0; i < s->python.n; i++) {
-        if (window_is_timed(&s->python.v[i].w) != (settings_kinds_of(id) == WINDOWS_OF_TIMES))
-            continue;
-        buf_printf(out, "%s", out->len > from ? ", " : "");
-        python_window_print(out, &s->python.v[i]);
+        if (settings_of_python(id))
+            python_window_print(out, &l->v[i]);
+        else
+            window_print(out, &l->v[i]);
     }
 }
 
@@ -394,13 +353,12 @@ static int parse_detail_ranks(struct settings *s, enum setting_id id, const char
         const size_t skip = MIN_OF(strspn(p, " "), len);
         if (len - skip == 3 && memcmp(p + skip, "all", 3) == 0)
             all = true;
-        else if (settings_add_ranks(&l, p, len, e) != 0)
-            return e->code;
+        else
+            TRY(settings_add_ranks(&l, p, len, e));
     }
     if (all)
         l.n = 0;
     s->detail_ranks = l;
-    settings_take_slot(s, id, o);
     return 0;
 }
 
@@ -439,6 +397,7 @@ static int parse_rule(struct settings *s, enum setting_id id, const char *text,
                       const struct origin *o, struct err *e)
 {
     const size_t before = s->n_rule_settings;
+    (void)id;
     for (const char *rest = text, *part; rest;) {
         const size_t len = settings_next_part(&rest, &part, true);
         if (settings_add_rule(s, part, len, o, e) != 0) {
@@ -446,7 +405,6 @@ static int parse_rule(struct settings *s, enum setting_id id, const char *text,
             return e->code;
         }
     }
-    settings_take_slot(s, id, o);
     return 0;
 }
 
@@ -460,8 +418,9 @@ static void print_rules(const struct settings *s, enum setting_id id, struct buf
 static int parse_rule_files(struct settings *s, enum setting_id id, const char *text,
                             const struct origin *o, struct err *e)
 {
-    if (settings_take_slot(s, id, o))
+    if (settings_is_higher(s, id, o))
         s->n_rule_files = 0;
+    settings_take_slot(s, id, o);
     for (const char *rest = text, *part; rest;) {
         const size_t len = settings_next_part(&rest, &part, o->source == FROM_ENVIRONMENT);
         if (s->n_rule_files == RULE_FILES_MOST)
@@ -633,7 +592,9 @@ int settings_apply(struct settings *s, enum setting_id id, const char *text, con
     const struct setting *row = &settings_table[id];
     if (o->source < s->from[row->slot].source)
         return 0;
-    return row->parse(s, id, text, o, e);
+    TRY(row->parse(s, id, text, o, e));
+    settings_take_slot(s, id, o);
+    return 0;
 }
 
 void settings_init(struct settings *s, struct arena *a)

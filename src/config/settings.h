@@ -136,7 +136,7 @@ struct settings {
     struct setting_label labels[SETTINGS_LABELS_MOST];
     struct window_list detail;
     struct rank_list detail_ranks;
-    struct python_list python;
+    struct window_list python;
     bool rules;      /* follow them while the run lives, and judge at its end */
     bool report;     /* write one at its end */
     int64_t scan_ns; /* between two judgements */

@@ -357,22 +357,14 @@ static void settings_find_yaml(struct settings *s, const struct settings_ask *as
     settings_try_yaml(s, settings_in_folder(a, folder, YAML_NAME), ask->no_code);
 }
 
-static const char *settings_option_text(const struct settings_ask *ask, const char *name)
-{
-    for (size_t i = 0; ask->options && ask->options[i].name; i++)
-        if (strcmp(ask->options[i].name, name) == 0 && ask->given[i].given)
-            return ask->given[i].text;
-    return NULL;
-}
-
 /* A file that an option names must exist: an invalid option is an error. */
 static int settings_choose_yaml(struct settings *s, const struct settings_ask *ask, struct err *e)
 {
     const struct setting *row = &settings_table[SETTING_CONFIG];
-    const char *option = settings_option_text(ask, row->option.name),
-               *env = settings_env(ask, row->env);
+    const struct opt_value *option = opt_given(ask->options, ask->given, row->option.name);
+    const char *env = settings_env(ask, row->env);
     struct err why;
-    if (option && settings_read_yaml(s, option, e) != 0) {
+    if (option && settings_read_yaml(s, option->text, e) != 0) {
         e->code = ERR_USAGE;
         return err_in(e, "--%s", row->option.name);
     }
@@ -447,8 +439,8 @@ static void settings_check_times(struct settings *s, wall_ns now)
         if (settings_is_past(&s->detail.v[i], now))
             settings_note_past(s, SETTING_DETAIL_AT, &s->detail.v[i]);
     for (size_t i = 0; i < s->python.n; i++)
-        if (settings_is_past(&s->python.v[i].w, now))
-            settings_note_past(s, SETTING_PYTHON_AT, &s->python.v[i].w);
+        if (settings_is_past(&s->python.v[i], now))
+            settings_note_past(s, SETTING_PYTHON_AT, &s->python.v[i]);
 }
 
 static void settings_check_hooks(struct settings *s)
@@ -466,7 +458,7 @@ static void settings_name_file(struct settings *s, const struct settings_ask *as
     struct origin *o = &s->from[SETTING_CONFIG];
     if (!s->file)
         return;
-    if (settings_option_text(ask, row->option.name))
+    if (opt_given(ask->options, ask->given, row->option.name))
         *o = (struct origin){FROM_OPTION, "--config"};
     else if (settings_env(ask, row->env))
         *o = (struct origin){FROM_ENVIRONMENT, row->env};

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "agent/nodefile.h"
 #include "base/mem.h"
 #include "convert/interrupted.h"
 #include "convert/run_restore.h"
 #include "import/importer.h"
+#include "run/nodefile.h"
 #include "run/run_names.h"
 #include "store/writer.h"
 
@@ -179,10 +179,9 @@ static int run_import_node_of(struct run_import *m, const char *name, struct imp
     if (m->n_nodes == NODES_MOST)
         return err_set(e, ERR_LIMIT, "there are more than %d nodes", NODES_MOST);
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct import_node *));
-    const int rc = import_node_open(&m->nodes[m->n_nodes], &m->maker, id, m->tie, e);
-    if (rc == 0)
-        *out = m->nodes[m->n_nodes++];
-    return rc;
+    TRY(import_node_open(&m->nodes[m->n_nodes], &m->maker, id, m->tie, e));
+    *out = m->nodes[m->n_nodes++];
+    return 0;
 }
 
 static struct sink *run_import_sink_of_node(void *ctx, const char *name)
@@ -377,15 +376,14 @@ int run_import_read(struct run_import *m, struct err *e)
 
 static int run_import_describe_nodes(struct run_import *m, struct err *e)
 {
-    int rc = 0;
-    for (size_t i = 0; i < m->n_nodes && rc == 0; i++) {
+    for (size_t i = 0; i < m->n_nodes; i++) {
         const struct import_node *d = m->nodes[i];
         if (d->has_data)
-            rc = import_node_describe(d, &m->maker.dir, m->tie.wall.ns - m->tie.mono.ns, e);
+            TRY(import_node_describe(d, &m->maker.dir, m->tie.wall.ns - m->tie.mono.ns, e));
         else
             run_maker_drop(&m->maker, d->made);
     }
-    return rc;
+    return 0;
 }
 
 int run_import_place(struct run_import *m, const char *home, const char *id,
@@ -393,10 +391,9 @@ int run_import_place(struct run_import *m, const char *home, const char *id,
 {
     for (size_t i = 0; i < m->n_nodes; i++)
         import_node_close(m->nodes[i]);
-    int rc = run_maker_close(&m->maker, e);
-    if (rc == 0)
-        rc = run_import_describe_nodes(m, e);
-    return rc != 0 ? rc : run_maker_place(&m->maker, home, id, about, dir, e);
+    TRY(run_maker_close(&m->maker, e));
+    TRY(run_import_describe_nodes(m, e));
+    return run_maker_place(&m->maker, home, id, about, dir, e);
 }
 
 /* ---- the end ---- */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/nodefile.h"
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "convert/interrupted.h"
+#include "run/nodefile.h"
 #include "run/run_names.h"
 #include "store/writer.h"
 
@@ -112,10 +112,10 @@ int run_restore_begin(struct run_restore *m, const char *home, struct err *e)
 
 int run_restore_flush(struct run_restore *m, struct err *e)
 {
-    int rc = interrupted_check(e);
-    if (rc == 0 && m->err.code)
-        rc = err_set(e, (enum err_code)m->err.code, "%s", m->err.msg);
-    return rc != 0 ? rc : run_maker_flush(&m->maker, e);
+    TRY(interrupted_check(e));
+    if (m->err.code)
+        return err_set(e, (enum err_code)m->err.code, "%s", m->err.msg);
+    return run_maker_flush(&m->maker, e);
 }
 
 /* ---- the run ---- */
@@ -198,13 +198,12 @@ int run_restore_place(struct run_restore *m, const char *home, const char *id,
                       const struct run_about *otherwise, struct rundir *dir, struct err *e)
 {
     const struct run_about about = run_restore_about(m, otherwise);
-    int rc = run_restore_flush(m, e);
-    if (rc == 0)
-        rc = run_maker_close(&m->maker, e);
-    for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
-        rc = (m->nodes[i].about ? run_restore_put_node : run_restore_make_node)(&m->maker.dir,
-                                                                                &m->nodes[i], e);
-    return rc != 0 ? rc : run_maker_place(&m->maker, home, id, &about, dir, e);
+    TRY(run_restore_flush(m, e));
+    TRY(run_maker_close(&m->maker, e));
+    for (size_t i = 0; i < m->n_nodes; i++)
+        TRY((m->nodes[i].about ? run_restore_put_node : run_restore_make_node)(&m->maker.dir,
+                                                                               &m->nodes[i], e));
+    return run_maker_place(&m->maker, home, id, &about, dir, e);
 }
 
 void run_restore_end(struct run_restore *m)

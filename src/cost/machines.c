@@ -121,10 +121,9 @@ static int machines_read_value(const struct machines_reader *r, const struct mac
         memcpy(at, &text, sizeof text);
         return 0;
     }
-    const int rc = machines_read_number(r, c, text, &number);
-    if (rc == 0)
-        memcpy(at, &number, sizeof number);
-    return rc;
+    TRY(machines_read_number(r, c, text, &number));
+    memcpy(at, &number, sizeof number);
+    return 0;
 }
 
 static int read_machine(const struct machines_reader *r, const char *line, struct machine *out)
@@ -134,9 +133,7 @@ static int read_machine(const struct machines_reader *r, const char *line, struc
     for (const char *v; (v = next_value(r, &line)); k++) {
         if (k == r->n_order)
             return machines_wrong(r, "more values than columns", "");
-        const int rc = machines_read_value(r, r->order[k], v, &m);
-        if (rc != 0)
-            return rc;
+        TRY(machines_read_value(r, r->order[k], v, &m));
     }
     if (k < r->n_order)
         return machines_wrong(r, "fewer values than columns", "");
@@ -153,12 +150,11 @@ static int machines_read_line(struct machines_reader *r, const char *line, struc
     if (t->n == MACHINES_MOST)
         return err_set(r->e, ERR_LIMIT, "%s: more than %d machines", r->name, MACHINES_MOST);
     struct machine m;
-    const int rc = read_machine(r, line, &m);
-    if (rc == 0 && machines_find(t, m.name))
+    TRY(read_machine(r, line, &m));
+    if (machines_find(t, m.name))
         return machines_wrong(r, "duplicate machine", m.name);
-    if (rc == 0)
-        t->v[t->n++] = m;
-    return rc;
+    t->v[t->n++] = m;
+    return 0;
 }
 
 int machines_parse(struct machines *out, const char *text, const char *name, struct arena *a,
@@ -169,9 +165,7 @@ int machines_parse(struct machines *out, const char *text, const char *name, str
     while (*text) {
         const size_t n = strcspn(text, "\n");
         r.line++;
-        const int rc = machines_read_line(&r, arena_strndup(a, text, n), &t);
-        if (rc != 0)
-            return rc;
+        TRY(machines_read_line(&r, arena_strndup(a, text, n), &t));
         text += n + (text[n] == '\n');
     }
     if (r.n_order == 0)

@@ -83,7 +83,7 @@ static void flows_free(struct flows *f)
     *f = (struct flows){0};
 }
 
-/* chrome_flows.c: for the tracks [first, end), which are of one process. */
+/* For the tracks [first, end), which are of one process. */
 static int flows_gather(struct chrome *c, size_t first, size_t end, struct err *e)
 {
     struct links side[2] = {{0}, {0}}; /* by enum track_kind */
@@ -116,20 +116,6 @@ static size_t flows_find(struct flows *f, uint64_t link)
     return f->near = (size_t)(at - f->v);
 }
 
-/* whether to write the begin of an arrow */
-static bool flows_begin(struct flows *f, uint64_t link)
-{
-    const size_t i = flows_find(f, link);
-    if (i == f->n || f->begun[i])
-        return false;
-    return f->begun[i] = true;
-}
-
-static bool flows_has(struct flows *f, uint64_t link)
-{
-    return flows_find(f, link) < f->n;
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Events */
 
@@ -156,11 +142,6 @@ static bool chrome_fits(struct chrome_lane *l, int64_t begin, int64_t end)
     return l->n == 0 || end <= l->ends[l->n - 1];
 }
 
-static void chrome_push(struct chrome_lane *l, int64_t end)
-{
-    *VEC_ADD(l->ends, l->n, l->cap) = end;
-}
-
 static int64_t tid_of(const struct spans *s, size_t lane)
 {
     return (int64_t)(s->track * CHROME_LANES + lane) + 1;
@@ -173,7 +154,7 @@ static size_t chrome_lane_of(struct spans *s, const struct run_event *x)
     size_t i = 0;
     while (!chrome_fits(&c->lanes[i], x->at.ns, end) && i + 1 < CHROME_LANES)
         i++;
-    chrome_push(&c->lanes[i], end);
+    *VEC_ADD(c->lanes[i].ends, c->lanes[i].n, c->lanes[i].cap) = end;
     if (i > 0 && !c->lanes[i].used)
         chrome_name_thread(c, c->pids[s->track], tid_of(s, i), c->tracks.v[s->track].track.name,
                            s->track * CHROME_LANES + i);
@@ -291,10 +272,15 @@ static void chrome_put_name(struct spans *s, const char *cat, const char *name)
     json_put_text(s->b, name);
 }
 
-static void end_args(struct spans *s, bool some)
+/* After the members that an event has beside what it is; without any, what began at `begin` goes.
+ */
+static void end_args(struct spans *s, size_t begin, bool some, const struct event *v)
 {
+    chrome_put_extras(s, &some, v);
     if (some)
         buf_u8(s->b, '}');
+    else
+        s->b->len = begin;
     buf_u8(s->b, '}');
 }
 
@@ -321,12 +307,13 @@ static void put_flows(struct spans *s, int64_t tid, const struct run_event *x)
 {
     struct flows *f = &s->c->flows;
     const bool device = s->c->tracks.v[s->track].track.kind == TRACK_DEVICE;
-    if (!x->event.link || !f->n)
+    if (!x->event.link || !f->n || (!device && x->event.category != CAT_RUNTIME))
         return;
-    if (device && flows_has(f, x->event.link))
-        put_flow(s, "f", tid, x);
-    else if (!device && x->event.category == CAT_RUNTIME && flows_begin(f, x->event.link))
-        put_flow(s, "s", tid, x);
+    const size_t i = flows_find(f, x->event.link);
+    if (i == f->n || (!device && f->begun[i]))
+        return;
+    put_flow(s, device ? "f" : "s", tid, x);
+    f->begun[i] = f->begun[i] || !device;
 }
 
 static void chrome_put_span(struct spans *s, const struct run_event *x)
@@ -347,10 +334,7 @@ static void chrome_put_span(struct spans *s, const struct run_event *x)
         put_arg_int(s, &some, "value", v->value);
     if (step && v->category != CAT_OTHER)
         put_arg_text(s, &some, "category", category_words[v->category].name);
-    chrome_put_extras(s, &some, v);
-    if (!some)
-        s->b->len = begin;
-    end_args(s, some);
+    end_args(s, begin, some, v);
     put_flows(s, tid, x);
 }
 
@@ -367,17 +351,13 @@ static void put_mark(struct spans *s, const struct run_event *x, const char *rea
         put_arg_text(s, &some, "real", real);
     else if (v->value)
         put_arg_int(s, &some, "value", v->value);
-    chrome_put_extras(s, &some, v);
-    if (!some)
-        s->b->len = begin;
-    end_args(s, some);
+    end_args(s, begin, some, v);
 }
 
 /* The name of the value says whether it is whole. */
 static void put_counter(struct spans *s, const struct run_event *x)
 {
     const struct event *v = &x->event;
-    bool some = false;
     chrome_put_head(s, "C", tid_of(s, 0), x);
     chrome_put_name(s, category_words[v->category].name, v->name);
     if (v->kind == EVENT_COUNT) {
@@ -390,10 +370,7 @@ static void put_counter(struct spans *s, const struct run_event *x)
     buf_u8(s->b, '}');
     const size_t begin = s->b->len;
     PUT(s->b, ",\"fp\":");
-    chrome_put_extras(s, &some, v);
-    if (!some)
-        s->b->len = begin;
-    end_args(s, some);
+    end_args(s, begin, false, v);
 }
 
 /* What no curve can show is a mark that says so. */

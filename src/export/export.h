@@ -45,6 +45,8 @@ extern const char *const export_names[];
 
 /* Whether the job leaves out samples or events of the run. */
 bool export_is_part(const struct export_job *job);
+/* Whether what lasts from `begin` to `end` overlaps the job's window. */
+bool export_in_window(const struct export_job *job, wall_ns begin, int64_t end);
 /* How far it is, by the number of parts done. */
 void export_progress(const struct export_job *job, size_t done, size_t of);
 

@@ -39,6 +39,22 @@ static void put_tree(struct jw *j, const char *key, json_t *o, const char *witho
     json_decref(o);
 }
 
+void about_begin(struct about_writer *w, const char *type)
+{
+    if (w->lines)
+        w->j = (struct jw){.out = w->j.out};
+    jw_object(&w->j, NULL);
+    if (w->lines)
+        jw_str(&w->j, "type", type);
+}
+
+void about_end(struct about_writer *w)
+{
+    jw_end(&w->j);
+    if (w->lines)
+        buf_u8(w->j.out, '\n');
+}
+
 void about_run(struct jw *j, const struct run_info *info)
 {
     struct err e;
@@ -51,18 +67,26 @@ void about_run(struct jw *j, const struct run_info *info)
              (const char *const *)info->command);
 }
 
-void about_node(struct jw *j, const struct run_info *info, const struct node_info *n,
-                int64_t clock_ahead_ns, bool part)
+void about_nodes(struct about_writer *w, const struct export_job *job,
+                 const struct node_clocks *clocks)
 {
-    struct err e;
-    json_t *o = NULL;
-    jw_str(j, "node", n->id);
-    jw_int(j, "session", n->session);
-    jw_int(j, "start_ns", n->start.ns);
-    jw_int(j, "end_ns", n->end.ns);
-    jw_int(j, "clock_ahead_ns", clock_ahead_ns);
-    put_tree(j, "about", run_read_node(&o, info, n, &e) == 0 ? o : NULL, part ? "self" : NULL,
-             NULL);
+    const struct run_info *info = run_get_info(job->run);
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        const struct node_info *n = &info->nodes[i];
+        struct err e;
+        json_t *o = NULL;
+        if (job->ask.node && strcmp(job->ask.node, n->id) != 0)
+            continue;
+        about_begin(w, "node");
+        jw_str(&w->j, "node", n->id);
+        jw_int(&w->j, "session", n->session);
+        jw_int(&w->j, "start_ns", n->start.ns);
+        jw_int(&w->j, "end_ns", n->end.ns);
+        jw_int(&w->j, "clock_ahead_ns", clock_of(clocks, n));
+        put_tree(&w->j, "about", run_read_node(&o, info, n, &e) == 0 ? o : NULL,
+                 export_is_part(job) ? "self" : NULL, NULL);
+        about_end(w);
+    }
 }
 
 /* ---- tracks ---- */
@@ -76,10 +100,12 @@ unsigned track_window(const struct tracks *all, size_t i)
     return n;
 }
 
-void about_track(struct jw *j, const struct tracks *all, size_t i)
+void about_track(struct about_writer *w, const struct tracks *all, size_t i)
 {
+    struct jw *j = &w->j;
     const struct run_track *t = &all->v[i];
     const struct run_process *p = t->process;
+    about_begin(w, "track");
     jw_int(j, "track", (int64_t)i);
     jw_str(j, "node", p->node);
     jw_int(j, "session", p->session);
@@ -92,6 +118,7 @@ void about_track(struct jw *j, const struct tracks *all, size_t i)
     jw_str(j, "name", t->track.name);
     if (t->detail)
         jw_int(j, "window", track_window(all, i));
+    about_end(w);
 }
 
 /* ---- series ---- */
@@ -201,24 +228,44 @@ bool loss_is_kept(const struct run_info *info, const struct run_loss *l)
     return true;
 }
 
-void about_loss(struct jw *j, const struct run_loss *l)
+int about_losses(struct about_writer *w, const struct export_job *job, struct arena *a,
+                 struct err *e)
 {
-    char what[ENTITY_LEN];
-    jw_str(j, "node", l->node);
-    jw_str(j, "loss", losses[l->loss.id].name);
-    jw_str(j, "what", loss_what(&l->loss, what));
-    jw_str(j, "why", l->loss.why);
-    jw_int(j, "count", (int64_t)l->loss.count);
-    jw_int(j, "time_ns", l->at.ns);
+    struct run_loss *v;
+    size_t n;
+    TRY(run_losses(job->run, a, &v, &n, e));
+    for (size_t i = 0; i < n; i++) {
+        char what[ENTITY_LEN];
+        if (!loss_is_kept(run_get_info(job->run), &v[i]))
+            continue;
+        about_begin(w, "loss");
+        jw_str(&w->j, "node", v[i].node);
+        jw_str(&w->j, "loss", losses[v[i].loss.id].name);
+        jw_str(&w->j, "what", loss_what(&v[i].loss, what));
+        jw_str(&w->j, "why", v[i].loss.why);
+        jw_int(&w->j, "count", (int64_t)v[i].loss.count);
+        jw_int(&w->j, "time_ns", v[i].at.ns);
+        about_end(w);
+    }
+    return 0;
 }
 
-void about_mark(struct jw *j, const struct run_mark *m)
+int about_marks(struct about_writer *w, const struct export_job *job, struct arena *a,
+                struct err *e)
 {
-    jw_str(j, "node", m->node);
-    jw_str(j, "mark", marks[m->mark.id].name);
-    jw_str(j, "text", m->mark.text);
-    jw_int(j, "number", m->mark.number);
-    jw_int(j, "time_ns", m->at.ns);
+    struct run_mark *v;
+    size_t n;
+    TRY(run_marks(job->run, a, &v, &n, e));
+    for (size_t i = 0; i < n; i++) {
+        about_begin(w, "mark");
+        jw_str(&w->j, "node", v[i].node);
+        jw_str(&w->j, "mark", marks[v[i].mark.id].name);
+        jw_str(&w->j, "text", v[i].mark.text);
+        jw_int(&w->j, "number", v[i].mark.number);
+        jw_int(&w->j, "time_ns", v[i].at.ns);
+        about_end(w);
+    }
+    return 0;
 }
 
 /* ---- clocks ---- */

@@ -11,18 +11,42 @@
 
 enum { ABOUT_VERSION = 1 };
 
+/* The first moment of the wall clock in the node's session, less the monotonic one; 0: not known.
+ */
+struct node_clock {
+    const char *node;
+    unsigned session;
+    int64_t ahead_ns;
+};
+
+struct node_clocks {
+    struct node_clock *v;
+    size_t n;
+};
+
 /* The run, as its run.json says. */
 void about_run(struct jw *j, const struct run_info *info);
-/* A recorder, as its node.json says. Of a part of a run what it counted is left out, as less is
- * there. */
-void about_node(struct jw *j, const struct run_info *info, const struct node_info *n,
-                int64_t clock_ahead_ns, bool part);
+/* Where objects go: into arrays of `j`, or each on a line of its own that says its type. */
+struct about_writer {
+    struct jw j;
+    bool lines;
+};
+
+void about_begin(struct about_writer *w, const char *type);
+void about_end(struct about_writer *w);
+
 /* Which of several tracks of the same thread or stream it is, where windows were recorded apart. */
 unsigned track_window(const struct tracks *all, size_t i);
-void about_track(struct jw *j, const struct tracks *all, size_t i);
+void about_track(struct about_writer *w, const struct tracks *all, size_t i);
 void about_series(struct jw *j, const struct row_group *g, const struct row_column *c);
-void about_loss(struct jw *j, const struct run_loss *l);
-void about_mark(struct jw *j, const struct run_mark *m);
+/* The recorders, as their node.json say. Of a part of a run what they counted is left out, as less
+ * is there. */
+void about_nodes(struct about_writer *w, const struct export_job *job,
+                 const struct node_clocks *clocks);
+MUST_CHECK int about_losses(struct about_writer *w, const struct export_job *job, struct arena *a,
+                            struct err *e);
+MUST_CHECK int about_marks(struct about_writer *w, const struct export_job *job, struct arena *a,
+                           struct err *e);
 
 /* Losses that files of this run show, not those that every reader finds out again. */
 bool loss_is_kept(const struct run_info *info, const struct run_loss *l);
@@ -52,19 +76,6 @@ void row_prefixes_make(struct row_prefixes *p, const struct row_group *g, struct
                        void *to);
 /* Appends the prefix of column i. */
 void row_prefixes_put(const struct row_prefixes *p, size_t i, struct buf *to);
-
-/* The first moment of the wall clock in the node's session, less the monotonic one; 0: not known.
- */
-struct node_clock {
-    const char *node;
-    unsigned session;
-    int64_t ahead_ns;
-};
-
-struct node_clocks {
-    struct node_clock *v;
-    size_t n;
-};
 
 MUST_CHECK int about_clocks(struct run *r, struct arena *a, struct node_clocks *out, struct err *e);
 int64_t clock_of(const struct node_clocks *c, const struct node_info *n);

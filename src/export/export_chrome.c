@@ -8,6 +8,7 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "export/chrome_internal.h"
 #include "query/samples.h"
 #include "query/steps.h"
@@ -57,60 +58,47 @@ static int64_t chrome_derived_tid(const struct chrome *c, size_t i)
     return (int64_t)(c->tracks.n * CHROME_LANES + i) + 1;
 }
 
+enum { COUNTER_LEN = 256 }; /* more than a metric and an entity have */
+
 /* "cpu.util gpu0", as a counter is called; the unit is the name of its value. */
-static void chrome_counter_name(struct buf *b, const struct row_column *col)
+static void chrome_counter_name(char out[COUNTER_LEN], const struct row_column *col)
 {
-    buf_printf(b, "%s %s", col->metric, col->entity);
+    snprintf(out, COUNTER_LEN, "%s %s", col->metric, col->entity);
 }
 
 /* ---- metadata ---- */
 
-static void put_meta(struct chrome *c, const char *what, int64_t pid, int64_t tid, struct jw *j)
+/* What a process or thread is called; `text` NULL: its place among the others. */
+static void put_meta(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *text,
+                     size_t order)
 {
+    struct jw j = {.out = c->b};
     chrome_next(c);
-    *j = (struct jw){.out = c->b};
-    jw_object(j, NULL);
-    jw_str(j, "ph", "M");
-    jw_str(j, "name", what);
-    jw_int(j, "pid", pid);
-    jw_int(j, "tid", tid);
-    jw_object(j, "args");
-}
-
-static void end_meta(struct jw *j)
-{
-    jw_end(j);
-    jw_end(j);
-}
-
-static void meta_text(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *key,
-                      const char *text)
-{
-    struct jw j;
-    put_meta(c, what, pid, tid, &j);
-    jw_str(&j, key, text);
-    end_meta(&j);
-}
-
-static void meta_order(struct chrome *c, const char *what, int64_t pid, int64_t tid, size_t order)
-{
-    struct jw j;
-    put_meta(c, what, pid, tid, &j);
-    jw_int(&j, "sort_index", (int64_t)order);
-    end_meta(&j);
+    jw_object(&j, NULL);
+    jw_str(&j, "ph", "M");
+    jw_str(&j, "name", what);
+    jw_int(&j, "pid", pid);
+    jw_int(&j, "tid", tid);
+    jw_object(&j, "args");
+    if (text)
+        jw_str(&j, text_ends(what, "_name") ? "name" : "labels", text);
+    else
+        jw_int(&j, "sort_index", (int64_t)order);
+    jw_end(&j);
+    jw_end(&j);
 }
 
 /* Metadata: names and order of processes and threads. */
 static void chrome_name_process(struct chrome *c, int64_t pid, const char *name, size_t order)
 {
-    meta_text(c, "process_name", pid, 0, "name", name);
-    meta_order(c, "process_sort_index", pid, 0, order);
+    put_meta(c, "process_name", pid, 0, name, 0);
+    put_meta(c, "process_sort_index", pid, 0, NULL, order);
 }
 
 void chrome_name_thread(struct chrome *c, int64_t pid, int64_t tid, const char *name, size_t order)
 {
-    meta_text(c, "thread_name", pid, tid, "name", name);
-    meta_order(c, "thread_sort_index", pid, tid, order);
+    put_meta(c, "thread_name", pid, tid, name, 0);
+    put_meta(c, "thread_sort_index", pid, tid, NULL, order);
 }
 
 /* "rank 0 · python train.py · host" */
@@ -139,8 +127,7 @@ static void chrome_name_track(struct chrome *c, size_t i)
     const struct run_process *p = c->tracks.v[i].process;
     if (i == 0 || c->pids[i - 1] != c->pids[i]) {
         chrome_name_process(c, c->pids[i], process_title(&c->arena, p), (size_t)c->pids[i]);
-        meta_text(c, "process_labels", c->pids[i], 0, "labels",
-                  arena_printf(&c->arena, "pid %u", p->pid));
+        put_meta(c, "process_labels", c->pids[i], 0, arena_printf(&c->arena, "pid %u", p->pid), 0);
     }
     chrome_name_thread(c, c->pids[i], (int64_t)(i * CHROME_LANES) + 1,
                        track_title(&c->arena, &c->tracks.v[i]), i * CHROME_LANES);
@@ -160,22 +147,20 @@ static void chrome_names(struct chrome *c)
 
 struct chrome_series_out {
     struct chrome *c;
-    struct jw *j;
+    struct about_writer *w;
 };
 
 static void chrome_put_series(void *to, const struct row_group *g, const struct row_column *col)
 {
     struct chrome_series_out *h = to;
-    struct buf name = {0};
-    chrome_counter_name(&name, col);
-    buf_u8(&name, '\0');
-    jw_object(h->j, NULL);
-    jw_int(h->j, "pid", chrome_node_pid(h->c, g->node));
-    jw_str(h->j, "counter", (const char *)name.p);
-    about_series(h->j, g, col);
-    jw_end(h->j);
+    char name[COUNTER_LEN];
+    chrome_counter_name(name, col);
+    about_begin(h->w, "series");
+    jw_int(&h->w->j, "pid", chrome_node_pid(h->c, g->node));
+    jw_str(&h->w->j, "counter", name);
+    about_series(&h->w->j, g, col);
+    about_end(h->w);
     h->c->base_ns = MIN_OF(h->c->base_ns, g->first.ns);
-    buf_free(&name);
 }
 
 static int chrome_tell_group(void *to, const struct row_group *g, struct err *e)
@@ -185,96 +170,48 @@ static int chrome_tell_group(void *to, const struct row_group *g, struct err *e)
     return 0;
 }
 
-static int put_all_series(struct chrome *c, struct jw *j, struct err *e)
+static int put_all_series(struct chrome *c, struct about_writer *w, struct err *e)
 {
     static const struct row_sink sink = {.group = chrome_tell_group};
-    struct chrome_series_out h = {c, j};
+    struct chrome_series_out h = {c, w};
     struct series_teller teller = {.tell = chrome_put_series, .to = &h};
-    jw_array(j, "series");
+    jw_array(&w->j, "series");
     const int rc = rows_read(c->job->run, &c->job->ask, &sink, &teller, e);
-    jw_end(j);
+    jw_end(&w->j);
     series_tell_end(&teller);
     return rc;
 }
 
-static int chrome_put_losses(struct chrome *c, struct jw *j, struct err *e)
+/* Everything before the first event, and the names of all processes and threads. */
+static int chrome_head(struct chrome *c, struct err *e)
 {
-    struct run_loss *v;
-    size_t n;
-    const int rc = run_losses(c->job->run, &c->arena, &v, &n, e);
-    jw_array(j, "losses");
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (!loss_is_kept(c->info, &v[i]))
-            continue;
-        jw_object(j, NULL);
-        about_loss(j, &v[i]);
-        jw_end(j);
-    }
-    jw_end(j);
-    return rc;
-}
-
-static int chrome_put_marks(struct chrome *c, struct jw *j, struct err *e)
-{
-    struct run_mark *v;
-    size_t n;
-    const int rc = run_marks(c->job->run, &c->arena, &v, &n, e);
-    jw_array(j, "marks");
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        jw_object(j, NULL);
-        about_mark(j, &v[i]);
-        jw_end(j);
-    }
-    jw_end(j);
-    return rc;
-}
-
-static void chrome_put_nodes(struct chrome *c, struct jw *j)
-{
+    struct about_writer w = {.j = {.out = c->b}};
+    struct jw *j = &w.j;
+    jw_object(j, NULL);
+    jw_object(j, "footplate");
+    about_run(j, c->info);
+    jw_int(j, "lanes", CHROME_LANES);
     jw_array(j, "nodes");
-    for (size_t i = 0; i < c->info->n_nodes; i++) {
-        const struct node_info *n = &c->info->nodes[i];
-        if (c->job->ask.node && strcmp(c->job->ask.node, n->id) != 0)
-            continue;
-        jw_object(j, NULL);
-        about_node(j, c->info, n, clock_of(&c->clocks, n), export_is_part(c->job));
-        jw_end(j);
-    }
+    about_nodes(&w, c->job, &c->clocks);
     jw_end(j);
-}
-
-static void put_tracks(struct chrome *c, struct jw *j)
-{
     jw_array(j, "tracks");
     for (size_t i = 0; i < c->tracks.n; i++) {
-        jw_object(j, NULL);
-        about_track(j, &c->tracks, i);
-        jw_end(j);
+        about_track(&w, &c->tracks, i);
         c->base_ns = MIN_OF(c->base_ns, c->tracks.v[i].first.ns);
     }
     jw_end(j);
-}
-
-/* chrome_head.c: everything before the first event, and the names of all processes and threads. */
-static int chrome_head(struct chrome *c, struct err *e)
-{
-    struct jw j = {.out = c->b};
-    jw_object(&j, NULL);
-    jw_object(&j, "footplate");
-    about_run(&j, c->info);
-    jw_int(&j, "lanes", CHROME_LANES);
-    chrome_put_nodes(c, &j);
-    put_tracks(c, &j);
-    int rc = put_all_series(c, &j, e);
-    if (rc == 0)
-        rc = chrome_put_losses(c, &j, e);
-    if (rc == 0)
-        rc = chrome_put_marks(c, &j, e);
-    jw_end(&j);
-    jw_str(&j, "displayTimeUnit", "ms");
-    jw_int(&j, "baseTimeNanoseconds", c->base_ns);
+    TRY(put_all_series(c, &w, e));
+    jw_array(j, "losses");
+    TRY(about_losses(&w, c->job, &c->arena, e));
+    jw_end(j);
+    jw_array(j, "marks");
+    TRY(about_marks(&w, c->job, &c->arena, e));
+    jw_end(j);
+    jw_end(j);
+    jw_str(j, "displayTimeUnit", "ms");
+    jw_int(j, "baseTimeNanoseconds", c->base_ns);
     buf_printf(c->b, ",\n\"traceEvents\":[\n");
-    return rc;
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -286,17 +223,16 @@ static int chrome_head(struct chrome *c, struct err *e)
 static void chrome_put_prefix(void *to, const struct row_group *g, const struct row_column *col)
 {
     struct chrome *c = to;
-    struct buf *b = &c->prefixes.text, name = {0};
+    struct buf *b = &c->prefixes.text;
+    char name[COUNTER_LEN];
     buf_printf(b, "{\"ph\":\"C\",\"pid\":%lld,\"name\":", (long long)c->node_pid);
-    chrome_counter_name(&name, col);
-    buf_u8(&name, '\0');
-    json_put_text(b, (const char *)name.p);
+    chrome_counter_name(name, col);
+    json_put_text(b, name);
     if (g->session > 1) /* whose times may overlap those of the first */
         buf_printf(b, ",\"session\":%u", g->session);
     buf_printf(b, ",\"args\":{");
     json_put_text(b, *col->unit ? col->unit : "value");
     buf_u8(b, ':');
-    buf_free(&name);
 }
 
 static int chrome_begin_group(void *to, const struct row_group *g, struct err *e)
@@ -357,11 +293,6 @@ static void open_box(struct chrome *c, struct jw *j, const struct box *x)
     }
 }
 
-static bool chrome_in_window(const struct series_ask *ask, wall_ns begin, int64_t end)
-{
-    return (!ask->from.ns || end > ask->from.ns) && (!ask->to.ns || begin.ns < ask->to.ns);
-}
-
 static int chrome_put_phases(struct chrome *c, struct err *e)
 {
     struct run_phases p;
@@ -378,7 +309,7 @@ static int chrome_put_phases(struct chrome *c, struct err *e)
                                 .tid = tid,
                                 .at = x->start,
                                 .dur_ns = x->end.ns - x->start.ns};
-        if (!chrome_in_window(&c->job->ask, x->start, x->end.ns))
+        if (!export_in_window(c->job, x->start, x->end.ns))
             continue;
         open_box(c, &j, &box);
         jw_end(&j);
@@ -462,22 +393,22 @@ static int chrome_put_steps(struct chrome *c, struct err *e)
 {
     struct rank_steps *ranks;
     size_t n;
-    int rc = steps_read(c->job->run, &c->arena, &ranks, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    TRY(steps_read(c->job->run, &c->arena, &ranks, &n, e));
+    for (size_t i = 0; i < n; i++) {
         const int64_t tid = chrome_derived_tid(c, 1 + i);
         chrome_name_thread(
             c, CHROME_RUN_PID, tid,
             arena_printf(&c->arena, "steps of rank %lld (host)", (long long)ranks[i].rank), 1 + i);
-        for (size_t k = 0; rc == 0 && k < ranks[i].n; k++) {
+        for (size_t k = 0; k < ranks[i].n; k++) {
             const struct step *s = &ranks[i].steps[k];
-            if (!chrome_in_window(&c->job->ask, s->start, s->start.ns + s->dur_ns))
+            if (!export_in_window(c->job, s->start, s->start.ns + s->dur_ns))
                 continue;
             chrome_put_step(c, s, tid);
             put_step_parts(c, &ranks[i], s);
-            rc = outfile_pass(c->job->out, e);
+            TRY(outfile_pass(c->job->out, e));
         }
     }
-    return rc;
+    return 0;
 }
 
 static int export_chrome_put_marks(struct chrome *c, struct err *e)
@@ -485,9 +416,9 @@ static int export_chrome_put_marks(struct chrome *c, struct err *e)
     struct run_mark *v;
     struct jw j;
     size_t n;
-    const int rc = run_marks(c->job->run, &c->arena, &v, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (!chrome_in_window(&c->job->ask, v[i].at, v[i].at.ns + 1))
+    TRY(run_marks(c->job->run, &c->arena, &v, &n, e));
+    for (size_t i = 0; i < n; i++) {
+        if (!export_in_window(c->job, v[i].at, v[i].at.ns + 1))
             continue;
         open_box(c, &j,
                  &(struct box){.ph = "i",
@@ -503,7 +434,7 @@ static int export_chrome_put_marks(struct chrome *c, struct err *e)
         jw_end(&j);
         jw_end(&j);
     }
-    return rc;
+    return 0;
 }
 
 /* ---- the trace ---- */
@@ -528,24 +459,19 @@ static void number_processes(struct chrome *c)
 
 static int write_trace(struct chrome *c, struct err *e)
 {
-    int rc = export_tracks(c->job, &c->arena, &c->tracks, e);
-    if (rc == 0)
-        rc = about_clocks(c->job->run, &c->arena, &c->clocks, e);
-    if (rc != 0)
-        return rc;
+    TRY(export_tracks(c->job, &c->arena, &c->tracks, e));
+    TRY(about_clocks(c->job->run, &c->arena, &c->clocks, e));
     number_nodes(c);
     number_processes(c);
-    rc = chrome_head(c, e);
-    if (rc != 0)
-        return rc;
+    TRY(chrome_head(c, e));
     chrome_names(c);
     static int (*const parts[])(struct chrome * c, struct err * e) = {
         chrome_put_phases, chrome_put_steps, export_chrome_put_marks, chrome_put_samples,
         chrome_events};
-    for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
-        rc = parts[i](c, e);
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        TRY(parts[i](c, e));
     buf_printf(c->b, "\n]}\n");
-    return rc;
+    return 0;
 }
 
 static int write_chrome(const struct export_job *job, struct err *e)

@@ -103,31 +103,30 @@ static int copy_tell_losses(struct copying *c, struct err *e)
 {
     struct run_loss *v;
     size_t n;
-    const int rc = run_losses(c->ask->job->run, &c->arena, &v, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    TRY(run_losses(c->ask->job->run, &c->arena, &v, &n, e));
+    for (size_t i = 0; i < n; i++) {
         struct loss l = v[i].loss;
         if (!loss_is_kept(c->info, &v[i]))
             continue;
         struct sink *s = remark_sink(c, v[i].node, v[i].at, &l.at);
         s->ops->loss(s, &l);
     }
-    return rc;
+    return 0;
 }
 
 static int tell_marks(struct copying *c, struct err *e)
 {
-    const struct series_ask *ask = &c->ask->job->ask;
     struct run_mark *v;
     size_t n;
-    const int rc = run_marks(c->ask->job->run, &c->arena, &v, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    TRY(run_marks(c->ask->job->run, &c->arena, &v, &n, e));
+    for (size_t i = 0; i < n; i++) {
         struct mark m = v[i].mark;
-        if ((ask->from.ns && v[i].at.ns < ask->from.ns) || (ask->to.ns && v[i].at.ns >= ask->to.ns))
+        if (!export_in_window(c->ask->job, v[i].at, v[i].at.ns + 1))
             continue;
         struct sink *s = remark_sink(c, v[i].node, v[i].at, &m.at);
         s->ops->mark(s, &m);
     }
-    return rc;
+    return 0;
 }
 
 /* ---- samples ---- */
@@ -231,16 +230,16 @@ static int tell_track(struct copying *c, size_t i, struct err *e)
     };
     struct copy_telling x = {c, copy_sink_of(c, place),
                              clock_of(&c->clocks, copy_find_node(c, place.node, place.session)), 0};
-    const int rc = export_events(c->ask->job, t, tell_events, &x, e);
-    return rc == 0 ? c->ask->pass(c->ask->ctx, e) : rc;
+    TRY(export_events(c->ask->job, t, tell_events, &x, e));
+    return c->ask->pass(c->ask->ctx, e);
 }
 
 static int tell_tracks(struct copying *c, struct err *e)
 {
-    int rc = export_tracks(c->ask->job, &c->arena, &c->tracks, e);
-    for (size_t i = 0; rc == 0 && i < c->tracks.n; i++)
-        rc = tell_track(c, i, e);
-    return rc;
+    TRY(export_tracks(c->ask->job, &c->arena, &c->tracks, e));
+    for (size_t i = 0; i < c->tracks.n; i++)
+        TRY(tell_track(c, i, e));
+    return 0;
 }
 
 int export_copy(const struct export_copy *ask, struct err *e)

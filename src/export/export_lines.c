@@ -17,6 +17,7 @@ struct line_writer {
     const struct export_job *job;
     struct outfile *out;
     struct fields f;
+    struct about_writer about;
     struct arena arena;
     struct tracks tracks;
     struct row_prefixes prefixes;
@@ -29,19 +30,6 @@ typedef int part_fn(struct line_writer *l, struct err *e);
 static bool is_json(const struct line_writer *l)
 {
     return l->f.as == AS_JSON;
-}
-
-static void begin_line(struct line_writer *l, struct jw *j, const char *type)
-{
-    *j = (struct jw){.out = &l->out->buf};
-    jw_object(j, NULL);
-    jw_str(j, "type", type);
-}
-
-static void end_line(struct line_writer *l, struct jw *j)
-{
-    jw_end(j);
-    buf_u8(&l->out->buf, '\n');
 }
 
 /* ---- samples ---- */
@@ -65,10 +53,9 @@ static void sample_rest(struct fields *f, wall_ns t, double v)
 static void series_line(void *to, const struct row_group *g, const struct row_column *c)
 {
     struct line_writer *l = to;
-    struct jw j;
-    begin_line(l, &j, "series");
-    about_series(&j, g, c);
-    end_line(l, &j);
+    about_begin(&l->about, "series");
+    about_series(&l->about.j, g, c);
+    about_end(&l->about);
 }
 
 static void lines_put_prefix(void *to, const struct row_group *g, const struct row_column *c)
@@ -117,6 +104,14 @@ static int lines_put_samples(struct line_writer *l, struct err *e)
 
 /* ---- events ---- */
 
+static void optional_str(struct fields *f, const char *key, const char *v, bool known)
+{
+    if (known)
+        fields_str(f, key, v);
+    else
+        fields_none(f, key);
+}
+
 static void optional_int(struct fields *f, const char *key, int64_t v, bool known)
 {
     if (known)
@@ -163,20 +158,11 @@ static void event_fields(struct fields *f, const struct line_writer *l, const st
     fields_int(f, "time_ns", x->at.ns);
     optional_int(f, "duration_ns", v->dur_ns, lasts || v->dur_ns);
     value_field(f, v);
-    if (v->kind == EVENT_STEP)
-        fields_str(f, "mode", event_mode_names[v->mode]);
-    else
-        fields_none(f, "mode");
-    if (v->end != END_KNOWN)
-        fields_str(f, "end", event_end_names[v->end]);
-    else
-        fields_none(f, "end");
+    optional_str(f, "mode", event_mode_names[v->mode], v->kind == EVENT_STEP);
+    optional_str(f, "end", event_end_names[v->end], v->end != END_KNOWN);
     optional_int(f, "link", (int64_t)v->link, v->link != 0);
     optional_int(f, "parent", (int64_t)v->parent, v->parent != 0);
-    if (v->args)
-        fields_str(f, "args", v->args);
-    else
-        fields_none(f, "args");
+    optional_str(f, "args", v->args, v->args != NULL);
     fields_end(f);
 }
 
@@ -191,14 +177,6 @@ static int lines_put_events(void *to, const struct run_track *t, const struct ru
     return 0;
 }
 
-static void track_line(struct line_writer *l, size_t i)
-{
-    struct jw j;
-    begin_line(l, &j, "track");
-    about_track(&j, &l->tracks, i);
-    end_line(l, &j);
-}
-
 static void event_names(struct fields *f)
 {
     static const struct run_process process = {.node = "", .name = ""};
@@ -211,7 +189,7 @@ static int put_all_events(struct line_writer *l, struct err *e)
 {
     int rc = export_tracks(l->job, &l->arena, &l->tracks, e);
     for (size_t i = 0; rc == 0 && is_json(l) && i < l->tracks.n; i++) {
-        track_line(l, i);
+        about_track(&l->about, &l->tracks, i);
         rc = outfile_pass(l->out, e);
     }
     for (size_t i = 0; rc == 0 && i < l->tracks.n; i++) {
@@ -228,14 +206,6 @@ static const char step_columns[] =
     "node,rank,mode,step,start_ns,duration_s,iteration_s,between_s,between_sync_s,warmup,"
     "disturbed,cut,batch=samples,events";
 
-static bool step_wanted(const struct series_ask *ask, const struct rank_steps *rank,
-                        const struct step *s)
-{
-    return (!ask->node || strcmp(ask->node, rank->node) == 0) &&
-           (!ask->from.ns || s->start.ns + s->dur_ns > ask->from.ns) &&
-           (!ask->to.ns || s->start.ns < ask->to.ns);
-}
-
 /* A row as CSV or as a JSON line. */
 static int put_table_row(struct line_writer *l, const char *type, const void *row, struct err *e)
 {
@@ -249,16 +219,18 @@ static int put_table_row(struct line_writer *l, const char *type, const void *ro
 static int lines_put_rank(struct line_writer *l, const struct rank_steps *rank,
                           const struct run_loss *lost, size_t n_lost, struct err *e)
 {
+    const char *node = l->job->ask.node;
     unsigned unseen[MODE_N];
-    int rc = 0;
+    if (node && strcmp(node, rank->node) != 0)
+        return 0;
     for (enum event_mode m = 0; m < MODE_N; m++)
         unseen[m] = steps_unseen(rank, m, lost, n_lost);
-    for (size_t k = 0; rc == 0 && k < rank->n; k++) {
+    for (size_t k = 0; k < rank->n; k++) {
         const struct steps_item x = {rank, &rank->steps[k], unseen[rank->steps[k].mode]};
-        if (step_wanted(&l->job->ask, rank, x.step))
-            rc = put_table_row(l, "step", &x, e);
+        if (export_in_window(l->job, x.step->start, x.step->start.ns + x.step->dur_ns))
+            TRY(put_table_row(l, "step", &x, e));
     }
-    return rc;
+    return 0;
 }
 
 static int lines_put_steps(struct line_writer *l, struct err *e)
@@ -299,12 +271,12 @@ static int lines_put_ops(struct line_writer *l, struct err *e)
 {
     struct op_row *v;
     size_t n;
-    int rc = ops_read(l->job->run, &(struct ops_ask){.by = OPS_BY_NAME}, &l->arena, &v, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    TRY(ops_read(l->job->run, &(struct ops_ask){.by = OPS_BY_NAME}, &l->arena, &v, &n, e));
+    for (size_t i = 0; i < n; i++) {
         op_fields(&l->f, &v[i]);
-        rc = outfile_pass(l->out, e);
+        TRY(outfile_pass(l->out, e));
     }
-    return rc;
+    return 0;
 }
 
 static void op_names(struct fields *f)
@@ -316,53 +288,19 @@ static void op_names(struct fields *f)
 
 static int lines_put_head(struct line_writer *l, struct err *e)
 {
-    const struct run_info *info = run_get_info(l->job->run);
-    const char *node = l->job->ask.node;
     struct node_clocks clocks;
-    struct jw j;
     TRY(about_clocks(l->job->run, &l->arena, &clocks, e));
-    begin_line(l, &j, "footplate");
-    about_run(&j, info);
-    end_line(l, &j);
-    for (size_t i = 0; i < info->n_nodes; i++) {
-        if (node && strcmp(info->nodes[i].id, node) != 0)
-            continue;
-        begin_line(l, &j, "node");
-        about_node(&j, info, &info->nodes[i], clock_of(&clocks, &info->nodes[i]),
-                   export_is_part(l->job));
-        end_line(l, &j);
-    }
-    return 0;
-}
-
-static int lines_put_remarks(struct line_writer *l, struct err *e)
-{
-    const struct run_info *info = run_get_info(l->job->run);
-    struct run_loss *lost;
-    struct run_mark *said;
-    struct jw j;
-    size_t n_lost, n_said;
-    TRY(run_losses(l->job->run, &l->arena, &lost, &n_lost, e));
-    TRY(run_marks(l->job->run, &l->arena, &said, &n_said, e));
-    for (size_t i = 0; i < n_lost; i++) {
-        if (!loss_is_kept(info, &lost[i]))
-            continue;
-        begin_line(l, &j, "loss");
-        about_loss(&j, &lost[i]);
-        end_line(l, &j);
-    }
-    for (size_t i = 0; i < n_said; i++) {
-        begin_line(l, &j, "mark");
-        about_mark(&j, &said[i]);
-        end_line(l, &j);
-    }
-    return 0;
+    about_begin(&l->about, "footplate");
+    about_run(&l->about.j, run_get_info(l->job->run));
+    about_end(&l->about);
+    about_nodes(&l->about, l->job, &clocks);
+    TRY(about_losses(&l->about, l->job, &l->arena, e));
+    return about_marks(&l->about, l->job, &l->arena, e);
 }
 
 static int lines_put_all(struct line_writer *l, struct err *e)
 {
-    static part_fn *const parts[] = {lines_put_head, lines_put_remarks, lines_put_samples,
-                                     put_all_events};
+    static part_fn *const parts[] = {lines_put_head, lines_put_samples, put_all_events};
     for (size_t i = 0; i < COUNT_OF(parts); i++)
         TRY(parts[i](l, e));
     return 0;
@@ -381,7 +319,10 @@ static const struct {
 
 static int write_lines(const struct export_job *job, enum fields_as as, struct err *e)
 {
-    struct line_writer l = {.job = job, .out = job->out, .f = {.out = &job->out->buf, .as = as}};
+    struct line_writer l = {.job = job,
+                            .out = job->out,
+                            .f = {.out = &job->out->buf, .as = as},
+                            .about = {{.out = &job->out->buf}, .lines = true}};
     if (as == AS_CSV && kinds[job->what].names)
         kinds[job->what].names(&(struct fields){.out = &job->out->buf, .as = AS_NAMES});
     const int rc = kinds[job->what].put(&l, e);

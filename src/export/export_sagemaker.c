@@ -18,11 +18,6 @@
 
 #define MINUTE_NS ((int64_t)60 * NS_PER_S)
 
-/* system/incremental: one file per node and minute. */
-MUST_CHECK int sagemaker_system(const struct export_job *job, struct err *e);
-/* framework/pevents: files per process, of a minute at most. */
-MUST_CHECK int sagemaker_events(const struct export_job *job, struct err *e);
-
 /* "algo-2": nodes by their place in the run. */
 static unsigned sagemaker_algo(const struct run_info *info, const char *node)
 {
@@ -49,12 +44,10 @@ static int sagemaker_file(const struct export_job *job, const char *path, const 
                           struct err *e)
 {
     char full[PATH_LEN];
-    int rc = path_join(full, e, "%s/%s", job->folder, path);
-    if (rc != 0)
-        return rc;
+    TRY(path_join(full, e, "%s/%s", job->folder, path));
     char *slash = strrchr(full, '/');
     *slash = '\0';
-    rc = dir_make(full, e);
+    const int rc = dir_make(full, e);
     *slash = '/';
     return rc != 0 ? rc : file_replace(full, b->p, b->len, e);
 }
@@ -257,24 +250,23 @@ static int put_minute(const struct export_job *job, const char *node, int64_t at
     return rc;
 }
 
-int sagemaker_system(const struct export_job *job, struct err *e)
+static int sagemaker_system(const struct export_job *job, struct err *e)
 {
     const struct run_info *info = run_get_info(job->run);
     const int64_t from = MAX_OF(info->start.ns, job->ask.from.ns);
     const int64_t to = job->ask.to.ns ? MIN_OF(info->end.ns, job->ask.to.ns) : info->end.ns;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < info->n_nodes; i++) {
+    for (size_t i = 0; i < info->n_nodes; i++) {
         const char *node = info->nodes[i].id;
         if ((i > 0 && strcmp(info->nodes[i - 1].id, node) == 0) ||
             (job->ask.node && strcmp(job->ask.node, node) != 0))
             continue;
-        for (int64_t at = from / MINUTE_NS * MINUTE_NS; rc == 0 && at <= to; at += MINUTE_NS) {
+        for (int64_t at = from / MINUTE_NS * MINUTE_NS; at <= to; at += MINUTE_NS) {
             export_progress(job, (size_t)((at - from) / MINUTE_NS),
                             (size_t)((to - from) / MINUTE_NS));
-            rc = put_minute(job, node, at, e);
+            TRY(put_minute(job, node, at, e));
         }
     }
-    return rc;
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -484,18 +476,12 @@ static int pevents_put(void *to, const struct run_track *t, const struct run_eve
     return 0;
 }
 
-static bool pevents_in_window(const struct series_ask *ask, const struct step *s)
-{
-    return (!ask->from.ns || s->start.ns + s->dur_ns > ask->from.ns) &&
-           (!ask->to.ns || s->start.ns < ask->to.ns);
-}
-
 static int pevents_put_steps(struct pevents *p, struct err *e)
 {
     for (size_t i = 0; p->steps && i < p->steps->n; i++) {
         const struct step *s = &p->steps->steps[i];
         const char *lane = mode_lanes[s->mode];
-        if (pevents_in_window(&p->job->ask, s))
+        if (export_in_window(p->job, s->start, s->start.ns + s->dur_ns))
             TRY(pevents_put_span(
                 p, &(struct span){lane, lane, s->start, s->dur_ns, s->number, 0, s}, e));
     }
@@ -529,13 +515,13 @@ static int put_process(struct pevents *p, const struct tracks *t, size_t first, 
     p->base_us = p->process->first.ns / NS_PER_US;
     p->end_us = 0;
     name_worker(p, run_get_info(p->job->run));
-    int rc = pevents_put_steps(p, e);
-    for (size_t i = first; rc == 0 && i < t->n && t->v[i].process == p->process; i++)
-        rc = export_events(p->job, &t->v[i], pevents_put, p, e);
-    return rc == 0 ? close_file(p, e) : rc;
+    TRY(pevents_put_steps(p, e));
+    for (size_t i = first; i < t->n && t->v[i].process == p->process; i++)
+        TRY(export_events(p->job, &t->v[i], pevents_put, p, e));
+    return close_file(p, e);
 }
 
-int sagemaker_events(const struct export_job *job, struct err *e)
+static int sagemaker_events(const struct export_job *job, struct err *e)
 {
     struct arena a = {0};
     struct tracks t;

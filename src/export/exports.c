@@ -33,6 +33,12 @@ bool export_is_part(const struct export_job *job)
     return a->from.ns || a->to.ns || a->node || a->metric || a->entity;
 }
 
+bool export_in_window(const struct export_job *job, wall_ns begin, int64_t end)
+{
+    const struct series_ask *ask = &job->ask;
+    return (!ask->from.ns || end > ask->from.ns) && (!ask->to.ns || begin.ns < ask->to.ns);
+}
+
 void export_progress(const struct export_job *job, size_t done, size_t of)
 {
     if (job->progress)

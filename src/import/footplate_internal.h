@@ -84,7 +84,6 @@ struct footplate {
     struct texts texts; /* names and arguments of events */
     struct texts names; /* of series and groups: the number is 1 + index */
     struct fp_record record;
-    char text[EVENT_NAME_MOST];
 
     int64_t base_ns, lanes, version;
     bool ours; /* it declares that it is an export of ours */

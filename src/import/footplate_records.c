@@ -202,24 +202,6 @@ void fp_flush_events(struct footplate *f)
         texts_clear(&f->texts);
 }
 
-static const char *fp_keep_text(struct footplate *f, const struct json_text *t)
-{
-    if (!t->escaped && !t->high && t->len < EVENT_NAME_MOST)
-        return texts_keep(&f->texts, t->p, t->len)->p;
-    f->result->count[IMPORTED_LONG_TEXTS] += t->len >= EVENT_NAME_MOST;
-    const size_t n = json_decode(t, f->text, sizeof f->text, &f->scan.faults);
-    return texts_keep(&f->texts, f->text, strnlen(f->text, n))->p;
-}
-
-static void fp_note_time(struct footplate *f, int64_t begin, int64_t dur)
-{
-    struct import_result *r = f->result;
-    const int64_t at = begin - f->ask->wall_minus_mono_ns;
-    const bool first = r->count[IMPORTED_KEPT]++ == 0 && r->count[IMPORTED_READINGS] == 0;
-    r->first.ns = first ? at : MIN_OF(r->first.ns, at);
-    r->last.ns = first ? at + dur : MAX_OF(r->last.ns, at + dur);
-}
-
 static bool in_range(int64_t t)
 {
     return t < TIME_MOST && t > -TIME_MOST;
@@ -245,13 +227,18 @@ static void fp_put_event(struct footplate *f, int64_t number, int64_t at, struct
         fp_flush_events(f);
     static const struct json_text empty = {.p = ""};
     const struct json_item *name = &f->record.item[F_NAME];
-    v->name = fp_keep_text(f, fp_has(f, F_NAME) && name->kind == JS_STRING ? &name->text : &empty);
+    v->name =
+        import_keep(&f->texts, fp_has(f, F_NAME) && name->kind == JS_STRING ? &name->text : &empty,
+                    f->result, &f->scan.faults)
+            ->p;
     v->args =
         f->record.args_len ? texts_keep(&f->texts, f->record.args, f->record.args_len)->p : NULL;
     v->at.ns = at - f->tracks[number].offset_ns;
     f->batch_track = (uint32_t)number;
     f->batch[f->n_batch++] = *v;
-    fp_note_time(f, at, v->dur_ns);
+    const int64_t mono = at - f->ask->wall_minus_mono_ns;
+    import_note_span(f->result, mono, mono + v->dur_ns);
+    f->result->count[IMPORTED_KEPT]++;
 }
 
 /* The whole text of the arguments, where they are as one text. */
@@ -468,15 +455,6 @@ static bool fp_take_slot(struct footplate *f, struct fp_series *s, struct fp_kep
     return k->slot != SLOT_NONE;
 }
 
-static void note_reading(struct footplate *f, int64_t at)
-{
-    struct import_result *r = f->result;
-    const int64_t t = at - f->ask->wall_minus_mono_ns;
-    const bool first = r->count[IMPORTED_READINGS]++ == 0 && r->count[IMPORTED_KEPT] == 0;
-    r->first.ns = first ? t : MIN_OF(r->first.ns, t);
-    r->last.ns = first ? t : MAX_OF(r->last.ns, t);
-}
-
 static void put_sample(struct footplate *f, struct fp_series *s, int64_t at, double v)
 {
     struct fp_kept *k = s && s->n ? kept_at(s, at) : NULL;
@@ -498,7 +476,9 @@ static void put_sample(struct footplate *f, struct fp_series *s, int64_t at, dou
     f->row_group = k->group + 1;
     f->row_time = at;
     f->groups[k->group]->group.cells[k->slot] = (int64_t)cell;
-    note_reading(f, at);
+    const int64_t mono = at - f->ask->wall_minus_mono_ns;
+    import_note_span(f->result, mono, mono);
+    f->result->count[IMPORTED_READINGS]++;
 }
 
 void fp_put_sample(void *ctx)

@@ -15,8 +15,7 @@
 #include "base/gzip.h"
 #include "base/mem.h"
 
-/* HEAD: enough to see what it is. TAIL: where numbers are that come after everything else. */
-enum { HEAD = 64 << 10, TAIL = 64 << 10 };
+enum { TAIL = 64 << 10 }; /* where numbers are that come after everything else */
 
 /* Compressed bytes below which a thread is not worth its start. */
 enum { AHEAD_LEAST = 4 << 20 };
@@ -31,7 +30,7 @@ struct import_file_source {
     struct bytes_in *plain;
     uint64_t size;
     size_t head_len, head_at;
-    char head[HEAD];
+    char head[IMPORT_HEAD];
 };
 
 static bool has_two_cores(void)
@@ -71,8 +70,8 @@ static int64_t import_file_read_source(struct bytes_in *in, void *to, size_t mos
 static int import_file_read_head(struct import_file_source *s, struct err *e)
 {
     int64_t n = 1;
-    while (s->head_len < HEAD && n > 0) {
-        n = s->plain->read(s->plain, s->head + s->head_len, HEAD - s->head_len, e);
+    while (s->head_len < IMPORT_HEAD && n > 0) {
+        n = s->plain->read(s->plain, s->head + s->head_len, IMPORT_HEAD - s->head_len, e);
         if (n < 0)
             return (int)n;
         s->head_len += (size_t)n;
@@ -230,15 +229,22 @@ int import_file(const struct import_file_ask *ask, struct import_file_result *ou
     return rc;
 }
 
-const struct importer *import_file_format(const char *path)
+size_t import_file_head(const char *path, char head[IMPORT_HEAD])
 {
     struct import_file_source *s;
     struct err ignored;
-    const struct importer *found = NULL;
     if (import_file_source_open(&s, path, &ignored) != 0)
-        return NULL;
-    if (import_file_read_head(s, &ignored) == 0)
-        found = importer_sniff(s->head, s->head_len);
+        return 0;
+    const int64_t n = bytes_read_full(s->plain, head, IMPORT_HEAD, &ignored);
     import_file_source_close(s);
+    return n > 0 ? (size_t)n : 0;
+}
+
+const struct importer *import_file_format(const char *path)
+{
+    char *head = xmalloc(IMPORT_HEAD);
+    const size_t n = import_file_head(path, head);
+    const struct importer *found = n ? importer_sniff(head, n) : NULL;
+    free(head);
     return found;
 }

@@ -33,6 +33,11 @@ struct import_file_result {
 MUST_CHECK int import_file(const struct import_file_ask *ask, struct import_file_result *out,
                            struct err *e);
 
+enum { IMPORT_HEAD = 64 << 10 }; /* bytes that are enough to see what a file is */
+
+/* The first bytes, decompressed where they have to be; 0 when there are none or it cannot be read.
+ */
+size_t import_file_head(const char *path, char head[IMPORT_HEAD]);
 /* What a file is by its bytes; NULL when no format knows them, or it cannot be read. */
 const struct importer *import_file_format(const char *path);
 

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/gzip.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "import/import_file.h"
 
 /* ------------------------------------------------------------------------------------------------
  * What the name and the folder of a file tell about it. Pure but for TensorFlow traces, whose base
@@ -216,7 +215,7 @@ enum place_kind import_place(const char *path, struct import_hint *hint)
 
 /* From here on an importer is taken at its word. Below, a file that it then finds no trace in was
  * none. */
-enum { HEAD = 64 << 10, SURE_FROM = 50 };
+enum { SURE_FROM = 50 };
 
 /* ---- the walk ---- */
 
@@ -281,27 +280,6 @@ static int folder_by_name(const void *a, const void *b)
 
 /* ---- the first bytes ---- */
 
-/* Of the file as it is when unpacked; 0 when it is empty or cannot be read. */
-static size_t folder_head_of(const char *path, char head[HEAD])
-{
-    struct bytes_file file;
-    struct inflate *z = NULL;
-    struct err e;
-    char magic[2];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return 0;
-    bytes_file_init(&file, fd, path);
-    struct bytes_in *in = &file.in;
-    const ssize_t m = pread(fd, magic, sizeof magic, 0);
-    if (m > 0 && inflate_sniff(magic, (size_t)m) && inflate_open(&z, in, INFLATE_ANY, &e) == 0)
-        in = inflate_bytes(z);
-    const int64_t n = bytes_read_full(in, head, HEAD, &e);
-    inflate_close(z);
-    close(fd);
-    return n > 0 ? (size_t)n : 0;
-}
-
 /* PyTorch says which rank a trace is of, mostly before the events. */
 static void rank_of_head(const char *head, size_t n, struct import_hint *h)
 {
@@ -334,7 +312,7 @@ static void name_process(struct folder_file *x)
 }
 
 static void folder_look_at(struct folder_file *x, const struct importer *format,
-                           char head[HEAD + 1])
+                           char head[IMPORT_HEAD + 1])
 {
     const enum place_kind kind = import_place(x->path, &x->hint);
     if (kind == PLACE_BEING) {
@@ -346,7 +324,7 @@ static void folder_look_at(struct folder_file *x, const struct importer *format,
         x->lost = true;
         return;
     }
-    const size_t n = folder_head_of(x->path, head);
+    const size_t n = import_file_head(x->path, head);
     head[n] = '\0';
     x->format = format ? format : importer_sniff(head, n);
     if (!x->format) {
@@ -361,7 +339,7 @@ static void folder_look_at(struct folder_file *x, const struct importer *format,
 
 static void folder_look_at_all(struct folder *f, const struct importer *format)
 {
-    char *head = xmalloc(HEAD + 1);
+    char *head = xmalloc(IMPORT_HEAD + 1);
     for (size_t i = 0; i < f->n; i++) {
         folder_look_at(&f->files[i], format, head);
         f->n_read += !f->files[i].skipped;

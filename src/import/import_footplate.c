@@ -41,28 +41,21 @@ static void add_arg(struct footplate *f, const struct json_item *it)
     add_text(f, &it->text);
 }
 
-/* The members of args or fp. */
-static enum json_kind fp_args(struct footplate *f)
+/* A member of args or fp. */
+static enum json_kind fp_take_arg(void *ctx, const struct json_item *it)
 {
-    struct json_item it;
-    for (;;) {
-        enum json_kind kind = json_next(&f->scan, &it);
-        if (kind == JS_OBJECT || kind == JS_ARRAY) {
-            kind = json_skip(&f->scan, NULL);
-            if (kind == JS_END)
-                continue;
-        }
-        if (kind == JS_END || kind >= JS_LOST)
-            return kind;
-        if (it.id && (IN_ARGS >> it.id & 1 || (it.id == F_COUNT && kind == JS_NUMBER)))
-            fp_keep(&f->record, &it);
-        else if (kind == JS_STRING)
-            add_arg(f, &it);
-        if (kind == JS_NUMBER) {
-            f->record.only = it;
-            f->record.has_only = true;
-        }
+    struct footplate *f = ctx;
+    if (it->kind <= JS_ARRAY)
+        return JS_NULL;
+    if (it->id && (IN_ARGS >> it->id & 1 || (it->id == F_COUNT && it->kind == JS_NUMBER)))
+        fp_keep(&f->record, it);
+    else if (it->kind == JS_STRING)
+        add_arg(f, it);
+    if (it->kind == JS_NUMBER) {
+        f->record.only = *it;
+        f->record.has_only = true;
     }
+    return JS_NULL;
 }
 
 /* Passes over the object or array just entered; `out` is the whole of it. Needs a hold. */
@@ -76,31 +69,21 @@ static enum json_kind fp_skip(struct footplate *f, struct json_text *out)
     return kind;
 }
 
-static enum json_kind read_inner(struct footplate *f, struct json_item *it)
+static enum json_kind fp_take_member(void *ctx, const struct json_item *it)
 {
+    struct footplate *f = ctx;
+    struct json_item whole = *it;
     if (it->kind == JS_OBJECT && (it->id == F_ARGS || it->id == F_FP))
-        return fp_args(f);
-    const enum json_kind kind = fp_skip(f, &it->text);
+        return json_each(&f->scan, fp_take_arg, f);
+    const enum json_kind kind = it->kind <= JS_ARRAY ? fp_skip(f, &whole.text) : JS_END;
     if (kind == JS_END && it->id)
-        fp_keep(&f->record, it);
+        fp_keep(&f->record, &whole);
     return kind;
 }
 
 static enum json_kind fp_read_more(struct footplate *f)
 {
-    struct json_item it;
-    for (;;) {
-        enum json_kind kind = json_next(&f->scan, &it);
-        if (kind == JS_OBJECT || kind == JS_ARRAY) {
-            kind = read_inner(f, &it);
-            if (kind == JS_END)
-                continue;
-        }
-        if (kind == JS_END || kind >= JS_LOST)
-            return kind;
-        if (it.id)
-            fp_keep(&f->record, &it);
-    }
+    return json_each(&f->scan, fp_take_member, f);
 }
 
 /* Reads the members of the object that the scanner has just entered: JS_END, or a kind from JS_LOST
@@ -165,14 +148,6 @@ static enum json_kind fp_read_list(struct footplate *f, void (*tell)(void *f))
     return kind;
 }
 
-static enum json_kind read_trace_events(struct footplate *f)
-{
-    const enum json_kind kind = fp_read_list(f, fp_put_trace_event);
-    fp_flush_events(f);
-    fp_flush_row(f);
-    return kind;
-}
-
 /* ---- "footplate" ---- */
 
 static const struct {
@@ -232,7 +207,7 @@ static enum json_kind fp_read_top_member(struct footplate *f, const struct json_
         return fp_read_head(f);
     }
     if (it->kind == JS_ARRAY && it->id == F_EVENTS && f->ours)
-        return read_trace_events(f);
+        return fp_read_list(f, fp_put_trace_event);
     if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
         return json_skip(&f->scan, NULL);
     if (it->id == F_BASE && !json_int(it, &f->base_ns))
@@ -290,14 +265,6 @@ static void put_line(void *ctx)
     f->result->count[IMPORTED_PHASES] += !fp_is(f, F_TYPE, "step") && !fp_is(f, F_TYPE, "op");
 }
 
-static enum json_kind fp_read_lines(struct footplate *f)
-{
-    const enum json_kind kind = fp_read_list(f, put_line);
-    fp_flush_events(f);
-    fp_flush_row(f);
-    return kind;
-}
-
 /* ---- the whole ---- */
 
 /* The first member tells traces from lines. */
@@ -324,15 +291,14 @@ static enum json_kind fp_read_all(struct footplate *f)
     if (kind != JS_END)
         return kind;
     put_line(f);
-    return fp_read_lines(f);
+    return fp_read_list(f, put_line);
 }
 
 /* Only what was cut after its head still gives what it has. */
 static int fp_judge(const struct footplate *f, enum json_kind kind, struct err *e)
 {
     const struct err *why = json_error(&f->scan);
-    if (kind == JS_FAILED)
-        return err_set(e, why->code, "%s", why->msg);
+    TRY(json_failed(&f->scan, kind, e));
     if (!f->ours)
         return err_set(e, ERR_FORMAT, "not a Footplate export%s%s", *why->msg ? ": " : "",
                        why->msg);

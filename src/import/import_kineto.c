@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cpu.h"
 #include "base/mem.h"
 #include "import/kineto_internal.h"
 #include "json/json.h"
@@ -36,106 +35,64 @@ void kineto_keys_init(struct json_keys *keys)
 
 /* ---- the file ---- */
 
-static bool has_avx2(void)
-{
-#ifdef __x86_64__
-    return CPU_AVX2 && CPU_BMI && CPU_BMI2 && CPU_POPCNT;
-#else
-    return false;
-#endif
-}
-
 static enum json_kind read_events(struct kineto *k)
 {
     struct json_elements all = {
         .scan = &k->scan,
-        .read = has_avx2() ? kineto_read_avx2 : kineto_read,
+        .read = kineto_read,
         .tell = kineto_put,
         .ctx = k,
     };
+    k->has_events = true;
     const enum json_kind kind = json_elements(&all);
     k->result->count[IMPORTED_PHASES] += all.others;
     return kind;
 }
 
-static enum json_kind read_distributed(struct kineto *k)
+static enum json_kind take_distributed(void *ctx, const struct json_item *it)
 {
-    struct json_item it;
-    for (;;) {
-        enum json_kind kind = json_next(&k->scan, &it);
-        if (kind == JS_OBJECT || kind == JS_ARRAY) {
-            kind = json_skip(&k->scan, NULL);
-            if (kind == JS_END)
-                continue;
-        }
-        if (kind == JS_END || kind >= JS_LOST)
-            return kind;
-        if (it.id == K_RANK && !json_int(&it, &k->result->rank))
-            k->result->rank = -1;
-        if (it.id == K_WORLD_SIZE && !json_int(&it, &k->result->world_size))
-            k->result->world_size = -1;
-    }
+    struct import_result *r = ((struct kineto *)ctx)->result;
+    if (it->id == K_RANK && !json_int(it, &r->rank))
+        r->rank = -1;
+    if (it->id == K_WORLD_SIZE && !json_int(it, &r->world_size))
+        r->world_size = -1;
+    return JS_NULL;
 }
 
-static void take_base(struct kineto *k, const struct json_item *it)
+static enum json_kind kineto_take_top(void *ctx, const struct json_item *it)
 {
+    struct kineto *k = ctx;
     int64_t ns;
-    if (!k->base_known && json_int(it, &ns))
-        kineto_set_base(k, ns);
-}
-
-static enum json_kind kineto_read_top_member(struct kineto *k, const struct json_item *it,
-                                             bool *events)
-{
-    if (it->kind == JS_ARRAY && it->id == K_TRACE_EVENTS) {
-        *events = true;
+    if (it->kind == JS_ARRAY && it->id == K_TRACE_EVENTS)
         return read_events(k);
-    }
     if (it->kind == JS_OBJECT && it->id == K_DISTRIBUTED)
-        return read_distributed(k);
-    if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
-        return json_skip(&k->scan, NULL);
-    if (it->id == K_BASE_TIME)
-        take_base(k, it);
-    return JS_END;
+        return json_each(&k->scan, take_distributed, k);
+    if (it->id == K_BASE_TIME && !k->base_known && json_int(it, &ns))
+        kineto_set_base(k, ns);
+    return JS_NULL;
 }
 
-static enum json_kind kineto_read_members(struct kineto *k, bool *events)
-{
-    struct json_item it;
-    enum json_kind kind;
-    do {
-        kind = json_next(&k->scan, &it);
-        if (kind == JS_END)
-            return kind;
-        if (kind < JS_LOST)
-            kind = kineto_read_top_member(k, &it, events);
-    } while (kind == JS_END || kind == JS_LOST);
-    return kind;
-}
-
-static enum json_kind kineto_read_top(struct kineto *k, bool *events)
+static enum json_kind kineto_read_top(struct kineto *k)
 {
     struct json_item it;
     enum json_kind kind = json_next(&k->scan, &it);
-    if (kind == JS_ARRAY) {
-        *events = true;
+    if (kind == JS_ARRAY)
         kind = read_events(k);
-    } else if (kind == JS_OBJECT) {
-        kind = kineto_read_members(k, events);
-    }
+    else if (kind == JS_OBJECT)
+        do
+            kind = json_each(&k->scan, kineto_take_top, k);
+        while (kind == JS_LOST);
     return kind == JS_END ? json_next(&k->scan, &it) : kind; /* after the end */
 }
 
 /* A trace that is cut, or is broken after its events, gives what it has. */
-static int kineto_judge(const struct kineto *k, enum json_kind kind, bool events, struct err *e)
+static int kineto_judge(const struct kineto *k, enum json_kind kind, struct err *e)
 {
     const struct err *why = json_error(&k->scan);
-    if (kind == JS_FAILED)
-        return err_set(e, why->code, "%s", why->msg);
-    if (!events && kind == JS_DONE)
+    TRY(json_failed(&k->scan, kind, e));
+    if (!k->has_events && kind == JS_DONE)
         return err_set(e, ERR_FORMAT, "not a trace: the JSON has no traceEvents");
-    if (!events)
+    if (!k->has_events)
         return err_set(e, ERR_FORMAT, "not a trace: %s",
                        *why->msg ? why->msg : "the top level is neither an object nor an array");
     if (k->result->count[IMPORTED_KEPT] == 0)
@@ -148,7 +105,6 @@ static int kineto_judge(const struct kineto *k, enum json_kind kind, bool events
 static int kineto_run(const struct import_ask *ask, struct import_result *out, struct err *e)
 {
     struct kineto *k = xcalloc(1, sizeof *k);
-    bool events = false;
     *out = (struct import_result){.rank = -1, .world_size = -1};
     k->ask = ask;
     k->result = out;
@@ -156,12 +112,12 @@ static int kineto_run(const struct import_ask *ask, struct import_result *out, s
     kineto_cats_init(&k->cats);
     kineto_keys_init(&k->keys);
     json_open(&k->scan, ask->in, &(struct json_options){.keys = &k->keys});
-    const enum json_kind kind = kineto_read_top(k, &events);
+    const enum json_kind kind = kineto_read_top(k);
     kineto_put_rest(k);
     out_close(&k->out);
     out->faults = k->scan.faults;
     out->bytes = json_position(&k->scan);
-    const int rc = kineto_judge(k, kind, events, e);
+    const int rc = kineto_judge(k, kind, e);
     json_close(&k->scan);
     free(k);
     return rc;

@@ -303,22 +303,7 @@ static enum smi_value smi_number(const struct smi_column *c, struct smi_field f,
     return SMI_BAD;
 }
 
-static enum smi_value smi_reason(struct smi_field f, bool *active)
-{
-    *active = field_is(f, "Active");
-    if (*active || field_is(f, "Not Active"))
-        return SMI_GOOD;
-    return smi_is_absent(f) ? SMI_ABSENT : SMI_BAD;
-}
-
 /* ---- times ---- */
-
-static bool date_is_good(const struct tm *t)
-{
-    return t->tm_year >= 70 && t->tm_year < 300 && t->tm_mon >= 0 && t->tm_mon < 12 &&
-           t->tm_mday >= 1 && t->tm_mday <= 31 && t->tm_hour >= 0 && t->tm_hour < 24 &&
-           t->tm_min >= 0 && t->tm_min < 60 && t->tm_sec >= 0 && t->tm_sec <= 60;
-}
 
 /* Digits after the point, as nanoseconds. */
 static bool fraction_ns(const char *p, int64_t *out)
@@ -338,20 +323,16 @@ static bool fraction_ns(const char *p, int64_t *out)
 static bool smi_time(struct smi_field f, bool zone, wall_ns *out)
 {
     char text[40];
-    struct tm t = {.tm_isdst = -1};
-    int used = 0;
+    struct tm t = {0};
     int64_t fraction;
     if (f.len == 0 || f.len >= sizeof text)
         return false;
     memcpy(text, f.p, f.len);
     text[f.len] = '\0';
-    if (sscanf(text, "%4d/%2d/%2d %2d:%2d:%2d%n", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
-               &t.tm_min, &t.tm_sec, &used) != 6)
+    const char *rest = strptime(text, "%Y/%m/%d %H:%M:%S", &t);
+    if (!rest || t.tm_year < 70 || t.tm_year >= 300 || !fraction_ns(rest, &fraction))
         return false;
-    t.tm_year -= 1900;
-    t.tm_mon -= 1;
-    if (!date_is_good(&t) || !fraction_ns(text + used, &fraction))
-        return false;
+    t.tm_isdst = -1;
     const time_t s = zone ? mktime(&t) : timegm(&t);
     out->ns = (int64_t)s * NS_PER_S + fraction;
     return s >= 0;
@@ -421,15 +402,6 @@ static void smi_open_group(const struct smi *s, struct smi_gpu *g, int64_t perio
     g->open = true;
 }
 
-static void smi_note_times(struct import_result *r, mono_ns at)
-{
-    const bool first = r->count[IMPORTED_READINGS] == 0;
-    if (first || at.ns < r->first.ns)
-        r->first = at;
-    if (first || at.ns > r->last.ns)
-        r->last = at;
-}
-
 static void commit(struct smi *s, struct smi_gpu *g, const double *row, mono_ns at)
 {
     uint64_t kept = 0;
@@ -440,7 +412,7 @@ static void commit(struct smi *s, struct smi_gpu *g, const double *row, mono_ns 
         }
     group_commit(&g->group, s->ask->sink, at);
     if (kept)
-        smi_note_times(s->result, at);
+        import_note_span(s->result, at.ns, at.ns);
     s->result->count[IMPORTED_READINGS] += kept;
 }
 
@@ -573,10 +545,11 @@ static int smi_read_header(struct smi *s, const struct smi_field *f, size_t n, s
 static double throttle_of(const struct smi *s, const struct smi_field *f)
 {
     uint64_t bits = 0;
-    bool known = false, active;
+    bool known = false;
     for (size_t i = 0; i < s->n_columns; i++)
-        if (s->columns[i].role == SMI_REASON && smi_reason(f[i], &active) == SMI_GOOD) {
-            known = true;
+        if (s->columns[i].role == SMI_REASON) {
+            const bool active = field_is(f[i], "Active");
+            known = known || active || field_is(f[i], "Not Active");
             bits |= active ? s->columns[i].bit : 0;
         }
     return known ? (double)bits : NAN;

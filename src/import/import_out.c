@@ -16,32 +16,13 @@
 
 enum { SLOTS_FIRST = 4096, TEXTS_MOST = 200000, BYTES_MOST = 32 << 20, CHUNK = 64 << 10 };
 
-static inline uint64_t load_8(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-/* Most are short: a call for them would cost more than the comparison. */
-static inline bool same_bytes(const char *a, const char *b, size_t n)
-{
-    enum { SHORT = 64, STEP = 8 };
-    if (n < STEP || n > SHORT)
-        return memcmp(a, b, n) == 0;
-    uint64_t other = load_8(a + n - STEP) ^ load_8(b + n - STEP);
-    for (size_t i = 0; i + STEP < n; i += STEP)
-        other |= load_8(a + i) ^ load_8(b + i);
-    return other == 0;
-}
-
 static struct kept_text **texts_slot_of(const struct texts *t, const char *p, size_t len,
                                         uint32_t hash)
 {
     for (uint32_t i = hash;; i++) {
         struct kept_text **slot = &t->slots[i & (t->cap - 1)];
         const struct kept_text *x = *slot;
-        if (!x || (x->hash == hash && x->len == len && same_bytes(x->p, p, len)))
+        if (!x || (x->hash == hash && x->len == len && memcmp(x->p, p, len) == 0))
             return slot;
     }
 }
@@ -87,6 +68,15 @@ struct kept_text *texts_keep(struct texts *t, const char *p, size_t len)
     *x = (struct kept_text){.p = copy, .len = (uint32_t)len, .hash = hash};
     t->n++;
     return *slot = x;
+}
+
+struct kept_text *import_keep_odd(struct texts *t, const struct json_text *text,
+                                  struct import_result *r, struct json_faults *f)
+{
+    char decoded[EVENT_NAME_MOST];
+    r->count[IMPORTED_LONG_TEXTS] += text->len >= sizeof decoded;
+    const size_t n = json_decode(text, decoded, sizeof decoded, f);
+    return texts_keep(t, decoded, strnlen(decoded, n));
 }
 
 bool texts_full(const struct texts *t)
@@ -138,17 +128,6 @@ static void hand_over(struct import_out *o)
         texts_clear(&o->texts);
 }
 
-static void out_note_time(struct import_out *o, const struct event *v)
-{
-    struct import_result *r = o->result;
-    const int64_t end = v->at.ns + v->dur_ns;
-    const bool first = r->count[IMPORTED_KEPT]++ == 0;
-    if (first || v->at.ns < r->first.ns)
-        r->first = v->at;
-    if (first || end > r->last.ns)
-        r->last.ns = end;
-}
-
 static bool time_is_bad(int64_t at, int64_t dur)
 {
     return at > TIME_MOST || at < -TIME_MOST || dur > TIME_MOST;
@@ -176,7 +155,8 @@ static void take_event(struct import_out *o, uint32_t track, const struct event 
     }
     t->tail = i;
     t->last.ns = MAX_OF(t->last.ns, v->at.ns + v->dur_ns);
-    out_note_time(o, &o->waiting[i]);
+    import_note_span(o->result, at, at + v->dur_ns);
+    o->result->count[IMPORTED_KEPT]++;
     if (o->n_waiting == OUT_EVENTS || texts_full(&o->texts))
         hand_over(o);
 }
@@ -390,12 +370,26 @@ void import_json_open(struct import_json *j, const struct import_ask *ask,
     json_open(&j->scan, ask->in, &(struct json_options){.keys = &j->keys});
 }
 
+enum json_kind import_json_object(struct import_json *j,
+                                  enum json_kind (*take)(void *ctx, const struct json_item *it),
+                                  void *ctx)
+{
+    struct json_item it;
+    enum json_kind kind = json_next(&j->scan, &it);
+    if (kind != JS_OBJECT)
+        return kind;
+    do
+        kind = json_each(&j->scan, take, ctx);
+    while (kind == JS_LOST);
+    return kind;
+}
+
 int import_json_close(struct import_json *j, enum json_kind kind, struct err *e)
 {
-    const struct err why = *json_error(&j->scan);
+    const int rc = json_failed(&j->scan, kind, e);
     out_close(&j->out);
     j->result->faults = j->scan.faults;
     j->result->bytes = json_position(&j->scan);
     json_close(&j->scan);
-    return kind == JS_FAILED ? err_set(e, why.code, "%s", why.msg) : 0;
+    return rc;
 }

@@ -35,6 +35,17 @@ struct texts {
 
 /* Never NULL. Good until texts_clear. */
 struct kept_text *texts_keep(struct texts *t, const char *p, size_t len);
+/* A text of the input, decoded; what is cut and what is broken is counted. */
+struct kept_text *import_keep_odd(struct texts *t, const struct json_text *text,
+                                  struct import_result *r, struct json_faults *f);
+static inline struct kept_text *import_keep(struct texts *t, const struct json_text *text,
+                                            struct import_result *r, struct json_faults *f)
+{
+    if (text->escaped || text->high || text->len >= EVENT_NAME_MOST)
+        return import_keep_odd(t, text, r, f);
+    return texts_keep(t, text->p ? text->p : "", text->len);
+}
+
 bool texts_full(const struct texts *t);
 void texts_clear(struct texts *t);
 
@@ -124,6 +135,10 @@ struct import_json {
 
 void import_json_open(struct import_json *j, const struct import_ask *ask,
                       struct import_result *out, const char *const *keys, size_t n_keys);
+/* The members of the object that the input is (json_each). */
+enum json_kind import_json_object(struct import_json *j,
+                                  enum json_kind (*take)(void *ctx, const struct json_item *it),
+                                  void *ctx);
 /* Puts what waits, adds what the scanner counted to the result, and frees. `kind` is what reading
  * ended with; the error of JS_FAILED is returned. */
 MUST_CHECK int import_json_close(struct import_json *j, enum json_kind kind, struct err *e);

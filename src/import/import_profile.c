@@ -167,193 +167,130 @@ enum { PHASES_MOST = 64 };
 struct python_profile {
     struct profile_io io;
     int64_t pid;
+    bool has_functions;
+    /* The one that is being read. Its texts are not decoded until all members are read: of a key
+     * that comes twice the last counts. */
+    struct profile_function function;
+    struct json_text file, name;
 };
 
-static int64_t profile_whole(const struct json_item *it, int64_t otherwise)
+/* Whole numbers, by the struct that they are in, and what they are when they are none. */
+struct profile_number {
+    enum python_profile_key key;
+    size_t at;
+    int64_t otherwise;
+};
+
+static const struct profile_number function_numbers[] = {
+    {P_LINE, offsetof(struct python_profile, function.line), 0},
+    {P_CALLS, offsetof(struct python_profile, function.calls), 0},
+    {P_PRIMITIVE, offsetof(struct python_profile, function.primitive), -1},
+};
+static const struct profile_number window_numbers[] = {
+    {P_PID, offsetof(struct python_profile, pid), 0},
+    {P_START_STEP, offsetof(struct python_profile, io.start_step), -1},
+    {P_END_STEP, offsetof(struct python_profile, io.end_step), -1},
+    {P_START, offsetof(struct python_profile, io.start_ns), 0},
+    {P_END, offsetof(struct python_profile, io.end_ns), 0},
+};
+
+static void take_number(struct python_profile *p, const struct profile_number *n, size_t count,
+                        const struct json_item *it)
 {
-    int64_t v;
-    return json_int(it, &v) ? v : otherwise;
-}
-
-static double real(const struct json_item *it)
-{
-    double v;
-    return json_double(it, &v) ? v : NAN;
-}
-
-/* ---- output ---- */
-
-/* Its texts are not decoded until all members are read: of a key that comes twice the last counts.
- */
-static void profile_put_function(struct python_profile *p, struct profile_function f,
-                                 const struct json_text *file, const struct json_text *name)
-{
-    char file_text[2048], name_text[1024];
-    json_decode(file, file_text, sizeof file_text, &p->io.json.scan.faults);
-    json_decode(name, name_text, sizeof name_text, &p->io.json.scan.faults);
-    f.file = file_text;
-    f.name = name_text;
-    profile_put(&p->io, &f);
-}
-
-static void begin_track(struct python_profile *p, const char *phase)
-{
-    p->io.pid = (uint32_t)(p->pid > 0 ? p->pid : p->io.json.ask->pid);
-    profile_begin(&p->io, phase);
-}
-
-/* ---- reading ---- */
-
-static void profile_take_field(struct profile_function *f, const struct json_item *it)
-{
-    switch (it->id) {
-    case P_LINE:
-        f->line = profile_whole(it, 0);
-        break;
-    case P_CALLS:
-        f->calls = profile_whole(it, 0);
-        break;
-    case P_PRIMITIVE:
-        f->primitive = profile_whole(it, -1);
-        break;
-    case P_SELF:
-        f->self_s = real(it);
-        break;
-    case P_TOTAL:
-        f->total_s = real(it);
-        break;
-    default:
-        break;
-    }
-}
-
-static enum json_kind read_function(struct python_profile *p)
-{
-    struct profile_function f = {.primitive = -1, .self_s = NAN, .total_s = NAN};
-    struct json_text file = {0}, name = {0};
-    struct json_item it;
-    for (;;) {
-        enum json_kind kind = json_next(&p->io.json.scan, &it);
-        if (kind == JS_OBJECT || kind == JS_ARRAY)
-            kind = json_skip(&p->io.json.scan, NULL);
-        else if (kind == JS_END)
-            profile_put_function(p, f, &file, &name);
-        else if (kind < JS_LOST && it.id == P_FILE)
-            file = it.text;
-        else if (kind < JS_LOST && it.id == P_NAME)
-            name = it.text;
-        else if (kind < JS_LOST)
-            profile_take_field(&f, &it);
-        if (kind == JS_END && it.kind == JS_END)
-            return kind;
-        if (kind >= JS_LOST)
-            return kind;
-    }
-}
-
-static enum json_kind read_functions(struct python_profile *p)
-{
-    struct json_item it;
-    for (;;) {
-        json_hold(&p->io.json.scan);
-        enum json_kind kind = json_next(&p->io.json.scan, &it);
-        if (kind == JS_OBJECT)
-            kind = read_function(p);
-        else if (kind == JS_ARRAY)
-            kind = json_skip(&p->io.json.scan, NULL);
-        if (it.kind == JS_END || json_is_over(kind) || kind == JS_LOST) {
-            json_release(&p->io.json.scan);
-            return kind;
+    for (size_t i = 0; i < count; i++)
+        if (it->id == n[i].key) {
+            int64_t *to = (int64_t *)(void *)((char *)p + n[i].at);
+            if (!json_int(it, to))
+                *to = n[i].otherwise;
         }
-    }
 }
 
-static enum json_kind read_phases(struct python_profile *p)
+/* ---- functions ---- */
+
+static enum json_kind profile_take_field(void *ctx, const struct json_item *it)
 {
-    struct json_item it;
-    for (;;) {
-        enum json_kind kind = json_next(&p->io.json.scan, &it);
-        if (kind == JS_ARRAY) {
-            char phase[TRACK_NAME_LEN];
-            json_decode(&it.key, phase, sizeof phase, NULL);
-            if (p->io.n_tracks < PHASES_MOST)
-                begin_track(p, phase);
-            kind = read_functions(p);
-        } else if (kind == JS_OBJECT) {
-            kind = json_skip(&p->io.json.scan, NULL);
-        } else if (kind == JS_END) {
-            return kind;
-        }
-        if (kind >= JS_LOST)
-            return kind;
-    }
+    struct python_profile *p = ctx;
+    double *real = it->id == P_SELF    ? &p->function.self_s
+                   : it->id == P_TOTAL ? &p->function.total_s
+                                       : NULL;
+    take_number(p, function_numbers, COUNT_OF(function_numbers), it);
+    if (real && !json_double(it, real))
+        *real = NAN;
+    if (it->id == P_FILE)
+        p->file = it->text;
+    if (it->id == P_NAME)
+        p->name = it->text;
+    return JS_NULL;
 }
 
-static void python_profile_take_top(struct python_profile *p, const struct json_item *it)
+static enum json_kind read_function(void *ctx)
 {
-    switch (it->id) {
-    case P_PROFILER:
+    struct python_profile *p = ctx;
+    p->function = (struct profile_function){.primitive = -1, .self_s = NAN, .total_s = NAN};
+    p->file = p->name = (struct json_text){0};
+    return json_each(&p->io.json.scan, profile_take_field, p);
+}
+
+static void profile_put_function(void *ctx)
+{
+    struct python_profile *p = ctx;
+    char file[2048], name[1024];
+    json_decode(&p->file, file, sizeof file, &p->io.json.scan.faults);
+    json_decode(&p->name, name, sizeof name, &p->io.json.scan.faults);
+    p->function.file = file;
+    p->function.name = name;
+    profile_put(&p->io, &p->function);
+}
+
+/* Of the whole, or of a phase; beyond PHASES_MOST they join the phase before. */
+static enum json_kind read_functions(struct python_profile *p, const char *phase)
+{
+    struct json_elements all = {
+        .scan = &p->io.json.scan, .read = read_function, .tell = profile_put_function, .ctx = p};
+    if (!*phase || p->io.n_tracks < PHASES_MOST) {
+        p->io.pid = (uint32_t)(p->pid > 0 ? p->pid : p->io.json.ask->pid);
+        profile_begin(&p->io, phase);
+    }
+    return json_elements(&all);
+}
+
+/* ---- the file ---- */
+
+static enum json_kind take_phase(void *ctx, const struct json_item *it)
+{
+    char phase[TRACK_NAME_LEN];
+    if (it->kind != JS_ARRAY)
+        return JS_NULL;
+    json_decode(&it->key, phase, sizeof phase, NULL);
+    return read_functions(ctx, phase);
+}
+
+static enum json_kind python_profile_take_top(void *ctx, const struct json_item *it)
+{
+    struct python_profile *p = ctx;
+    if (it->kind == JS_ARRAY && it->id == P_FUNCTIONS) {
+        p->has_functions = true;
+        return read_functions(p, "");
+    }
+    if (it->kind == JS_OBJECT && it->id == P_PHASES)
+        return json_each(&p->io.json.scan, take_phase, p);
+    if (it->id == P_PROFILER)
         json_decode(&it->text, p->io.profiler, sizeof p->io.profiler, NULL);
-        break;
-    case P_TIMER:
+    if (it->id == P_TIMER)
         json_decode(&it->text, p->io.timer, sizeof p->io.timer, NULL);
-        break;
-    case P_PID:
-        p->pid = profile_whole(it, 0);
-        break;
-    case P_START_STEP:
-        p->io.start_step = profile_whole(it, -1);
-        break;
-    case P_END_STEP:
-        p->io.end_step = profile_whole(it, -1);
-        break;
-    case P_START:
-        p->io.start_ns = profile_whole(it, 0);
-        break;
-    case P_END:
-        p->io.end_ns = profile_whole(it, 0);
-        break;
-    default:
-        break;
-    }
-}
-
-static enum json_kind python_profile_read_top(struct python_profile *p, bool *functions)
-{
-    struct json_item it;
-    enum json_kind kind = json_next(&p->io.json.scan, &it);
-    if (kind != JS_OBJECT)
-        return kind;
-    for (;;) {
-        kind = json_next(&p->io.json.scan, &it);
-        if (kind == JS_ARRAY && it.id == P_FUNCTIONS) {
-            *functions = true;
-            begin_track(p, "");
-            kind = read_functions(p);
-        } else if (kind == JS_OBJECT && it.id == P_PHASES) {
-            kind = read_phases(p);
-        } else if (kind == JS_OBJECT || kind == JS_ARRAY) {
-            kind = json_skip(&p->io.json.scan, NULL);
-        } else if (kind == JS_END) {
-            return kind;
-        } else if (kind < JS_LOST) {
-            python_profile_take_top(p, &it);
-        }
-        if (json_is_over(kind))
-            return kind;
-    }
+    take_number(p, window_numbers, COUNT_OF(window_numbers), it);
+    return JS_NULL;
 }
 
 static int python_profile_run(const struct import_ask *ask, struct import_result *out,
                               struct err *e)
 {
     struct python_profile *p = xcalloc(1, sizeof *p);
-    bool functions = false;
     import_json_open(&p->io.json, ask, out, python_profile_keys, COUNT_OF(python_profile_keys));
     p->io.start_step = p->io.end_step = -1;
-    const enum json_kind kind = python_profile_read_top(p, &functions);
+    const enum json_kind kind = import_json_object(&p->io.json, python_profile_take_top, p);
     int rc = import_json_close(&p->io.json, kind, e);
-    if (rc == 0 && !functions)
+    if (rc == 0 && !p->has_functions)
         rc = err_set(e, ERR_FORMAT, "not a function profile: it contains no functions");
     free(p);
     return rc;
@@ -552,27 +489,16 @@ static enum json_kind pyinstrument_read_root(struct pyinstrument *p)
     return kind;
 }
 
-static enum json_kind pyinstrument_read_top(struct pyinstrument *p)
+static enum json_kind pyinstrument_take_top(void *ctx, const struct json_item *it)
 {
-    struct json_item it;
-    enum json_kind kind = json_next(&p->io.json.scan, &it);
-    if (kind != JS_OBJECT)
-        return kind;
-    for (;;) {
-        kind = json_next(&p->io.json.scan, &it);
-        if (kind == JS_END || json_is_over(kind))
-            return kind;
-        if (kind == JS_OBJECT && it.id == I_ROOT && !p->has_root)
-            kind = pyinstrument_read_root(p);
-        else if (kind == JS_OBJECT || kind == JS_ARRAY)
-            kind = json_skip(&p->io.json.scan, NULL);
-        else if (it.id == I_START)
-            p->start_s = pyinstrument_seconds(&it);
-        else if (it.id == I_DURATION)
-            p->duration_s = pyinstrument_seconds(&it);
-        if (json_is_over(kind))
-            return kind;
-    }
+    struct pyinstrument *p = ctx;
+    if (it->kind == JS_OBJECT && it->id == I_ROOT && !p->has_root)
+        return pyinstrument_read_root(p);
+    if (it->id == I_START)
+        p->start_s = pyinstrument_seconds(it);
+    if (it->id == I_DURATION)
+        p->duration_s = pyinstrument_seconds(it);
+    return JS_NULL;
 }
 
 /* ---- the file ---- */
@@ -599,7 +525,7 @@ static int pyinstrument_run(const struct import_ask *ask, struct import_result *
     p->io.start_step = p->io.end_step = -1;
     p->io.pid = import_pid(ask);
     snprintf(p->io.profiler, sizeof p->io.profiler, "pyinstrument");
-    const enum json_kind kind = pyinstrument_read_top(p);
+    const enum json_kind kind = import_json_object(&p->io.json, pyinstrument_take_top, p);
     if (kind != JS_FAILED && p->n_functions)
         pyinstrument_put_all(p);
     int rc = import_json_close(&p->io.json, kind, e);

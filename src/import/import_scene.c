@@ -376,14 +376,9 @@ static int scene_out_run(const struct import_ask *ask, struct import_result *out
     return rc;
 }
 
-static int scene_out_sniff(const char *head, size_t n)
-{
-    return scene_sniff(head, n) ? 100 : 0;
-}
-
 const struct importer importer_scene = {
     .name = "scene",
     .help = "scene: a synthetic run written as text",
-    .sniff = scene_out_sniff,
+    .sniff = scene_sniff,
     .run = scene_out_run,
 };

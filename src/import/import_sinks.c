@@ -22,7 +22,7 @@ static uint32_t pids_hash_of(uint32_t process, uint32_t pid)
 
 struct pid_key {
     const struct pid_row *rows;
-    uint32_t process, pid; /* or the number that is shown */
+    uint32_t process, pid;
 };
 
 static bool pids_same_pid(const void *ctx, uint32_t i)
@@ -31,37 +31,27 @@ static bool pids_same_pid(const void *ctx, uint32_t i)
     return key->rows[i].pid == key->pid && key->rows[i].process == key->process;
 }
 
-static bool pids_same_shown(const void *ctx, uint32_t i)
-{
-    const struct pid_key *key = ctx;
-    return key->rows[i].shown == key->pid;
-}
-
 static uint64_t pids_hash_pid(const void *ctx, uint32_t i)
 {
     const struct pid_row *rows = ctx;
     return pids_hash_of(rows[i].process, rows[i].pid);
 }
 
-static uint64_t pids_hash_shown(const void *ctx, uint32_t i)
+static bool is_shown(const struct import_pids *p, uint32_t shown)
 {
-    return pids_hash_of(0, ((const struct pid_row *)ctx)[i].shown);
-}
-
-static uint32_t *slot_of_shown(struct import_pids *p, uint32_t shown)
-{
-    const struct pid_key key = {p->rows, 0, shown};
-    return hash_slot(&p->by_shown, pids_hash_of(0, shown), pids_same_shown, &key);
+    for (uint32_t i = 0; i < p->n_rows; i++)
+        if (p->rows[i].shown == shown)
+            return true;
+    return false;
 }
 
 static uint32_t pids_add_row(struct import_pids *p, uint32_t *slot, uint32_t pid)
 {
     uint32_t shown = pid;
-    for (uint32_t beyond = PIDS_BEYOND + p->n_rows; *slot_of_shown(p, shown); beyond++)
+    for (uint32_t beyond = PIDS_BEYOND + p->n_rows; is_shown(p, shown); beyond++)
         shown = beyond;
     *VEC_ADD(p->rows, p->n_rows, p->cap) = (struct pid_row){p->now, pid, shown};
-    hash_put(&p->by_pid, slot, p->n_rows, pids_hash_pid, p->rows);
-    hash_put(&p->by_shown, slot_of_shown(p, shown), p->n_rows, pids_hash_shown, p->rows);
+    hash_put(&p->index, slot, p->n_rows, pids_hash_pid, p->rows);
     p->last = p->n_rows - 1;
     return shown;
 }
@@ -71,7 +61,7 @@ static uint32_t shown_as(struct import_pids *p, uint32_t pid)
     if (p->n_rows && p->rows[p->last].pid == pid && p->rows[p->last].process == p->now)
         return p->rows[p->last].shown;
     const struct pid_key key = {p->rows, p->now, pid};
-    uint32_t *slot = hash_slot(&p->by_pid, pids_hash_of(p->now, pid), pids_same_pid, &key);
+    uint32_t *slot = hash_slot(&p->index, pids_hash_of(p->now, pid), pids_same_pid, &key);
     return *slot ? p->rows[p->last = *slot - 1].shown : pids_add_row(p, slot, pid);
 }
 
@@ -111,7 +101,7 @@ void pids_enter(struct import_pids *p, const char *process)
 
 void pids_put_rank(struct import_pids *p, int64_t rank, mono_ns at)
 {
-    const struct event v = import_rank_event(rank, at);
+    const struct event v = import_fact(EV_RANK, rank, at);
     if (p->spoke)
         sink_pass_events(&p->pass.sink, &p->first, &v, 1);
 }
@@ -122,8 +112,7 @@ void pids_close(struct import_pids *p)
         free(p->processes[i]);
     free(p->processes);
     free(p->rows);
-    hash_free(&p->by_pid);
-    hash_free(&p->by_shown);
+    hash_free(&p->index);
     *p = (struct import_pids){0};
 }
 

@@ -22,8 +22,8 @@ struct import_pids {
     uint32_t n_processes, now;
     struct pid_row *rows;
     uint32_t n_rows, cap, last;
-    struct hash_index by_pid, by_shown; /* of the rows */
-    bool spoke;                         /* a thread since pids_enter */
+    struct hash_index index; /* of the rows, by process and pid */
+    bool spoke;              /* a thread since pids_enter */
     struct track first;
 };
 

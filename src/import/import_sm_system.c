@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_sm_system.c - system metrics as SageMaker writes them: JSON lines, one reading each.
  *
- * Lines of the usual shape go through a reader of their own (sm_line.h). A line that is broken is
- * counted and skipped; so is a last one that is cut.
+ *     {"Type":"cpu","Name":"cpu3","Dimension":"CPUUtilization","Value":37.5,"NodeId":"algo-2",
+ *      "Timestamp":1700000000.2514321}
+ *
+ * A line that is broken is counted and skipped; so is a last one that is cut.
  *
  * The agent that wrote them reads all its devices in one sweep, by several threads, so that the
  * times of a sweep are a few milliseconds apart and its lines may come in any order. A reading
@@ -14,17 +16,29 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "import/import_out.h"
 #include "import/importer.h"
-#include "import/sm_line.h"
+#include "json/json.h"
 #include "record/group.h"
 
 enum { SWEEPS_OPEN = 4, SM_SERIES_MOST = 4096 };
 
 #define SWEEP_NS (20 * NS_PER_MS)
 
+enum sm_key { SM_NONE, SM_TYPE, SM_NAME, SM_DIMENSION, SM_NODE, SM_VALUE, SM_TIME };
+enum { SM_TEXTS = SM_NODE + 1, SM_TEXT_MOST = 128 };
+
+static const char *const sm_keys[] = {"Type", "Name", "Dimension", "NodeId", "Value", "Timestamp"};
+
+struct sm_line {
+    struct json_text text[SM_TEXTS]; /* by enum sm_key; len 0: not there */
+    bool has_value, has_time;
+    double value;
+    int64_t time_ns;
+    char room[SM_TEXTS][SM_TEXT_MOST + 1]; /* of texts that have to be decoded */
+};
+
 struct sm_series {
-    struct sm_text type, name, dimension; /* its own copies */
-    uint64_t hash;
     slot_id slot; /* SLOT_NONE: no metric of ours */
     double scale; /* what the value is multiplied by to be a cell */
     double most;  /* the largest cell */
@@ -56,7 +70,7 @@ struct sm_sweeps {
 
     struct sm_series *series;
     uint32_t n_series, cap_series;
-    struct hash_index index; /* of the series */
+    struct texts names; /* type, name and dimension of a series; the number is 1 + its index */
 
     struct sm_total totals[SM_TOTALS];
     uint32_t n_totals;
@@ -96,17 +110,19 @@ static bool has_mean(enum metric_id m)
     return false;
 }
 
-static bool sm_sweeps_text_is(const struct sm_text *t, const char *s)
+static bool sm_sweeps_text_is(const struct json_text *t, const char *s)
 {
-    return strlen(s) == t->len && memcmp(s, t->p, t->len) == 0;
+    return json_text_is(t, s, strlen(s));
 }
 
 static int sm_sweeps_find_known(const struct sm_line *l)
 {
     for (size_t i = 0; i < COUNT_OF(known); i++)
-        if (sm_sweeps_text_is(&l->type, known[i].type) &&
-            (*known[i].name ? sm_sweeps_text_is(&l->name, known[i].name) : l->name.len > 0) &&
-            (*known[i].dimension == '*' || sm_sweeps_text_is(&l->dimension, known[i].dimension)))
+        if (sm_sweeps_text_is(&l->text[SM_TYPE], known[i].type) &&
+            (*known[i].name ? sm_sweeps_text_is(&l->text[SM_NAME], known[i].name)
+                            : l->text[SM_NAME].len > 0) &&
+            (*known[i].dimension == '*' ||
+             sm_sweeps_text_is(&l->text[SM_DIMENSION], known[i].dimension)))
             return (int)i;
     return -1;
 }
@@ -114,67 +130,16 @@ static int sm_sweeps_find_known(const struct sm_line *l)
 static void sm_sweeps_entity_of(char out[ENTITY_LEN], const struct sm_line *l,
                                 enum entity_from from)
 {
-    const struct sm_text total = {ENTITY_TOTAL, sizeof ENTITY_TOTAL - 1};
-    const struct sm_text *t = from == FROM_NAME                            ? &l->name
-                              : from == FROM_DIMENSION && l->dimension.len ? &l->dimension
-                                                                           : &total;
+    const struct json_text total = {.p = ENTITY_TOTAL, .len = sizeof ENTITY_TOTAL - 1};
+    const struct json_text *t = from == FROM_NAME ? &l->text[SM_NAME] : &total;
+    if (from == FROM_DIMENSION && l->text[SM_DIMENSION].len)
+        t = &l->text[SM_DIMENSION];
     const size_t n = MIN_OF(t->len, (size_t)ENTITY_LEN - 1);
     memcpy(out, t->p, n);
     out[n] = '\0';
 }
 
 /* ---- series ---- */
-
-static inline uint64_t ends_of(const struct sm_text *t)
-{
-    uint64_t head, tail = 0;
-    memcpy(&head, t->p, sizeof head);
-    if (t->len < 8)
-        head = t->len ? head << (64 - 8 * t->len) : 0;
-    else
-        memcpy(&tail, t->p + t->len - 8, sizeof tail);
-    return (head ^ (tail << 7 | tail >> 57)) + t->len;
-}
-
-static inline uint64_t sm_sweeps_hash_of(const struct sm_line *l)
-{
-    uint64_t h = ends_of(&l->name) * 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 32 ^ ends_of(&l->dimension)) * 0xff51afd7ed558ccdu;
-    h = (h ^ h >> 32 ^ ends_of(&l->type)) * 0xc4ceb9fe1a85ec53u;
-    return h ^ h >> 32;
-}
-
-static inline bool same(const struct sm_text *a, const struct sm_text *b)
-{
-    return a->len == b->len && memcmp(a->p, b->p, a->len) == 0;
-}
-
-struct sm_series_key {
-    const struct sm_sweeps *sweeps;
-    const struct sm_line *line;
-    uint64_t hash;
-};
-
-static inline bool sm_series_same(const void *ctx, uint32_t i)
-{
-    const struct sm_series_key *key = ctx;
-    const struct sm_series *x = &key->sweeps->series[i];
-    const struct sm_line *l = key->line;
-    return x->hash == key->hash && same(&x->name, &l->name) && same(&x->dimension, &l->dimension) &&
-           same(&x->type, &l->type);
-}
-
-static uint64_t sm_series_hash(const void *ctx, uint32_t i)
-{
-    return ((const struct sm_sweeps *)ctx)->series[i].hash;
-}
-
-static struct sm_text text_copy(const struct sm_text *t)
-{
-    char *p = xcalloc(1, t->len + (size_t)SM_PAD);
-    memcpy(p, t->p, t->len);
-    return (struct sm_text){p, t->len};
-}
 
 static unsigned sm_sweeps_total_of(struct sm_sweeps *s, enum metric_id metric, double step)
 {
@@ -210,20 +175,21 @@ static void add_slot(struct sm_sweeps *s, struct sm_series *x, const struct sm_l
 /* NULL: there are too many. */
 static struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct sm_line *l)
 {
-    const struct sm_series_key key = {s, l, sm_sweeps_hash_of(l)};
-    uint32_t *slot = hash_slot(&s->index, key.hash, sm_series_same, &key);
-    if (*slot)
-        return &s->series[*slot - 1];
-    if (s->n_series == SM_SERIES_MOST)
+    char key[SM_TEXTS * (SM_TEXT_MOST + 1)];
+    size_t n = 0;
+    for (unsigned k = SM_TYPE; k <= SM_DIMENSION; k++) {
+        memcpy(key + n, l->text[k].p, l->text[k].len);
+        n += l->text[k].len;
+        key[n++] = '\0';
+    }
+    struct kept_text *t = texts_full(&s->names) ? NULL : texts_keep(&s->names, key, n);
+    if (t && t->number)
+        return &s->series[t->number - 1];
+    if (!t || s->n_series == SM_SERIES_MOST)
         return NULL;
     struct sm_series *x = VEC_ADD(s->series, s->n_series, s->cap_series);
-    *x = (struct sm_series){
-        .type = text_copy(&l->type),
-        .name = text_copy(&l->name),
-        .dimension = text_copy(&l->dimension),
-        .hash = key.hash,
-    };
-    hash_put(&s->index, slot, s->n_series, sm_series_hash, s);
+    *x = (struct sm_series){0};
+    t->number = s->n_series;
     add_slot(s, x, l);
     return x;
 }
@@ -242,15 +208,6 @@ static int64_t sm_sweeps_period_of(const struct sm_sweeps *s)
         if (fabs((double)choices_ms[i] - gap) < fabs((double)best - gap))
             best = choices_ms[i];
     return best * NS_PER_MS;
-}
-
-static void sm_sweeps_note_time(struct import_result *r, mono_ns t)
-{
-    const bool first = r->count[IMPORTED_READINGS] == 0;
-    if (first || t.ns < r->first.ns)
-        r->first = t;
-    if (first || t.ns > r->last.ns)
-        r->last = t;
 }
 
 /* A mean over some of the devices would be none of all; one that is alone in its file may be one of
@@ -284,7 +241,7 @@ static void sm_sweeps_put_first(struct sm_sweeps *s)
         readings += sweep.cells[i] != CELL_MISSING;
     }
     set_totals(s, &sweep);
-    sm_sweeps_note_time(s->result, t);
+    import_note_span(s->result, t.ns, t.ns);
     s->result->count[IMPORTED_READINGS] += readings;
     group_commit(&s->group, s->sink, t);
     s->begun = true;
@@ -382,33 +339,22 @@ static void sm_sweeps_open(struct sm_sweeps *s, const struct import_ask *ask, st
     group_open(&s->group, "sagemaker", NS_PER_S);
 }
 
-static void text_free(struct sm_text *t)
-{
-    free((void *)(uintptr_t)t->p);
-}
-
 /* Tells what is open, and frees. */
 static void sm_sweeps_close(struct sm_sweeps *s)
 {
     while (s->n_open)
         sm_sweeps_put_first(s);
-    for (uint32_t i = 0; i < s->n_series; i++) {
-        text_free(&s->series[i].type);
-        text_free(&s->series[i].name);
-        text_free(&s->series[i].dimension);
-    }
     for (uint32_t i = 0; i < SWEEPS_OPEN; i++)
         free(s->open[i].cells);
     free(s->series);
-    hash_free(&s->index);
+    texts_clear(&s->names);
     group_close(&s->group);
 }
 
 /* ------------------------------------------------------------------------------------------------
  * The file */
 
-/* BUFFER also bounds a line. */
-enum { BUFFER = 256 << 10, NODES_MOST = 1024 };
+enum { LINE_MOST = 256 << 10, NODES_MOST = 1024 };
 
 struct sm_node {
     char name[IMPORT_NAME_LEN];
@@ -420,17 +366,14 @@ struct sm_reader {
     struct import_result *result;
     struct sm_node **nodes;
     uint32_t n_nodes, now;
+    struct json_scan scan;
     struct json_keys keys;
     struct sm_line line;
-    bool ended;
-    bool skipping; /* inside of a line that is longer than the buffer */
-    size_t len;
-    char buffer[BUFFER + SM_PAD];
 };
 
 /* ---- nodes ---- */
 
-static bool is_node(const struct sm_node *d, const struct sm_text *name)
+static bool is_node(const struct sm_node *d, const struct json_text *name)
 {
     return strncmp(d->name, name->p, name->len) == 0 && d->name[name->len] == '\0';
 }
@@ -443,7 +386,7 @@ static struct sink *sm_system_sink_of(const struct sm_reader *r, const char *nam
     return ask->sink_of_node(ask->ctx, name);
 }
 
-static struct sm_node *sm_system_add_node(struct sm_reader *r, const struct sm_text *name)
+static struct sm_node *sm_system_add_node(struct sm_reader *r, const struct json_text *name)
 {
     char text[IMPORT_NAME_LEN] = "";
     memcpy(text, name->p, name->len);
@@ -459,12 +402,13 @@ static struct sm_node *sm_system_add_node(struct sm_reader *r, const struct sm_t
 }
 
 /* A line that names no machine is of its file's own. */
-static struct sm_node *sm_system_find_node(struct sm_reader *r, const struct sm_text *name)
+static struct sm_node *sm_system_find_node(struct sm_reader *r, const struct json_text *name)
 {
     const char *own = r->ask->hint.node;
-    const struct sm_text cut =
-        name->len ? (struct sm_text){name->p, MIN_OF(name->len, (uint32_t)IMPORT_NAME_LEN - 1)}
-                  : (struct sm_text){own, (uint32_t)strlen(own)};
+    struct json_text cut = {.p = own, .len = (uint32_t)strlen(own)};
+    if (name->len)
+        cut = (struct json_text){.p = name->p,
+                                 .len = MIN_OF(name->len, (uint32_t)IMPORT_NAME_LEN - 1)};
     if (r->n_nodes && is_node(r->nodes[r->now], &cut))
         return r->nodes[r->now];
     for (uint32_t i = 0; i < r->n_nodes; i++)
@@ -475,111 +419,51 @@ static struct sm_node *sm_system_find_node(struct sm_reader *r, const struct sm_
 
 /* ---- lines ---- */
 
-static void sm_system_take_line(struct sm_reader *r)
+static void sm_system_take_line(void *ctx)
 {
+    struct sm_reader *r = ctx;
     uint64_t *count = r->result->count;
     if (!r->line.has_time || !r->line.has_value) {
         count[r->line.has_time ? IMPORTED_NO_VALUE : IMPORTED_NO_TIME]++;
         return;
     }
-    struct sm_node *d = sm_system_find_node(r, &r->line.node);
+    struct sm_node *d = sm_system_find_node(r, &r->line.text[SM_NODE]);
     if (d)
         sm_sweeps_take(&d->sweeps, &r->line);
     else
         count[IMPORTED_NODES]++;
 }
 
-static bool sm_system_is_blank(const char *p, const char *end)
+static void sm_keep_text(struct sm_reader *r, const struct json_item *it)
 {
-    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
-        p++;
-    return p == end;
-}
-
-/* A line whose end is known; `cut` when the input ends without one. */
-static void read_slowly(struct sm_reader *r, const char *p, const char *end, bool cut)
-{
-    struct json_faults *f = &r->result->faults;
-    if (sm_system_is_blank(p, end))
+    char *room = r->line.room[it->id];
+    r->line.text[it->id] = it->text;
+    if (!it->text.escaped && !it->text.high && it->text.len <= SM_TEXT_MOST)
         return;
-    if (sm_line_slow(p, (size_t)(end - p), &r->keys, f, &r->line))
-        sm_system_take_line(r);
-    else if (cut)
-        f->cut++;
-    else
-        f->unread++;
+    json_decode(&it->text, room, sizeof r->line.room[0], &r->scan.faults);
+    r->line.text[it->id] = (struct json_text){.p = room, .len = (uint32_t)strlen(room)};
 }
 
-/* Where the line ends that the fast reader has read up to p; NULL: something follows, or what
- * follows is not there yet. */
-static inline const char *behind_line(const char *p, const char *end, bool ended)
+static enum json_kind sm_take_member(void *ctx, const struct json_item *it)
 {
-    p += *p == '\r';
-    if (*p == '\n')
-        return p + 1;
-    return p == end && ended ? p : NULL;
+    struct sm_reader *r = ctx;
+    struct sm_line *l = &r->line;
+    if (it->id == SM_VALUE)
+        l->has_value = json_double(it, &l->value);
+    else if (it->id == SM_TIME)
+        l->has_time = it->kind == JS_NUMBER && json_scaled(it, 9, &l->time_ns) && l->time_ns >= 0;
+    else if (it->id && it->kind == JS_STRING)
+        sm_keep_text(r, it);
+    return JS_NULL;
 }
 
-/* All whole lines of the buffer; returns where the rest begins. */
-static const char *sm_system_read_lines(struct sm_reader *r, const char *p, const char *end)
+static enum json_kind sm_read_line(void *ctx)
 {
-    while (p < end) {
-        const char *next = sm_line_fast(p, &r->line);
-        next = next ? behind_line(next, end, r->ended) : NULL;
-        if (next) {
-            sm_system_take_line(r);
-        } else {
-            next = memchr(p, '\n', (size_t)(end - p));
-            if (!next && !r->ended)
-                return p;
-            read_slowly(r, p, next ? next : end, !next);
-            next = next ? next + 1 : end;
-        }
-        p = next;
-    }
-    return end;
-}
-
-static const char *skip_line(struct sm_reader *r, const char *p, const char *end)
-{
-    const char *next = memchr(p, '\n', (size_t)(end - p));
-    r->skipping = !next;
-    return next ? next + 1 : end;
-}
-
-static int sm_system_fill(struct sm_reader *r, struct err *e)
-{
-    const int64_t n = r->ask->in->read(r->ask->in, r->buffer + r->len, (size_t)BUFFER - r->len, e);
-    if (n < 0)
-        return (int)n;
-    r->ended = n == 0;
-    r->len += (size_t)n;
-    r->result->bytes += (uint64_t)n;
-    memset(r->buffer + r->len, 0, SM_PAD);
-    return 0;
-}
-
-static int sm_system_read_all(struct sm_reader *r, struct err *e)
-{
-    while (!r->ended) {
-        const int rc = sm_system_fill(r, e);
-        if (rc != 0)
-            return rc;
-        const char *p = r->buffer, *end = p + r->len;
-        if (r->result->bytes == r->len && r->len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
-            p += 3;
-        if (r->skipping)
-            p = skip_line(r, p, end);
-        p = sm_system_read_lines(r, p, end);
-        if (p == r->buffer && r->len == BUFFER) {
-            r->result->faults.long_items++;
-            r->skipping = true;
-            p = end;
-        }
-        r->len = (size_t)(end - p);
-        memmove(r->buffer, p, r->len);
-    }
-    return 0;
+    struct sm_reader *r = ctx;
+    for (unsigned i = 0; i < SM_TEXTS; i++)
+        r->line.text[i] = (struct json_text){.p = ""};
+    r->line.has_value = r->line.has_time = false;
+    return json_each(&r->scan, sm_take_member, r);
 }
 
 static int sm_system_run(const struct import_ask *ask, struct import_result *out, struct err *e)
@@ -588,8 +472,17 @@ static int sm_system_run(const struct import_ask *ask, struct import_result *out
     *out = (struct import_result){.rank = -1, .world_size = -1};
     r->ask = ask;
     r->result = out;
-    sm_line_keys(&r->keys);
-    int rc = sm_system_read_all(r, e);
+    json_keys_init(&r->keys, sm_keys, COUNT_OF(sm_keys));
+    json_open(&r->scan, ask->in,
+              &(struct json_options){.keys = &r->keys, .many = true, .window_most = LINE_MOST});
+    struct json_elements all = {
+        .scan = &r->scan, .read = sm_read_line, .tell = sm_system_take_line, .ctx = r};
+    const enum json_kind kind = json_elements(&all);
+    int rc = json_failed(&r->scan, kind, e);
+    out->faults = r->scan.faults;
+    out->faults.unread += all.others;
+    out->bytes = json_position(&r->scan);
+    json_close(&r->scan);
     for (uint32_t i = 0; i < r->n_nodes; i++) {
         sm_sweeps_close(&r->nodes[i]->sweeps);
         free(r->nodes[i]);

@@ -156,11 +156,7 @@ static const char *arg_of(const char *args, const char *key)
 
 static bool tf_number_at(const char *text, int64_t *out)
 {
-    char *end;
-    if (!text || !isdigit((unsigned char)*text) || strcspn(text, "\n") > 18)
-        return false;
-    *out = strtoll(text, &end, 10);
-    return *end == '\0' || *end == '\n';
+    return text && import_digits(text, strcspn(text, "\n"), out);
 }
 
 /* ---- steps ---- */
@@ -275,16 +271,14 @@ static int64_t bytes_in(const char *details)
 /* Category, link and bytes of what ran on a stream. */
 static void tf_device_event(struct event *v)
 {
-    const unsigned sense = name_sense(v->name);
     const char *copy = arg_of(v->args, "memcpy_details");
     const char *fill = arg_of(v->args, "memset_details");
     if (v->kind != EVENT_SPAN)
         return;
     v->link = tf_link_of(v);
-    v->category = sense & NAME_COMM_KERNEL      ? CAT_COMM
-                  : copy || sense & NAME_MEMCPY ? CAT_MEMCPY
-                  : fill || sense & NAME_MEMSET ? CAT_MEMSET
-                                                : CAT_KERNEL;
+    v->category = import_device_category(v->name);
+    if (v->category != CAT_COMM && (copy || fill))
+        v->category = copy ? CAT_MEMCPY : CAT_MEMSET;
     if (copy || fill)
         v->value = bytes_in(copy ? copy : fill);
 }
@@ -356,12 +350,6 @@ static void tf_phases_join(struct tf_phases *p)
         p->v[kept++] = p->v[i];
     }
     p->n = kept;
-}
-
-static void tf_phases_free(struct tf_phases *p)
-{
-    free(p->v);
-    *p = (struct tf_phases){0};
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -470,7 +458,7 @@ static void tf_put_rank(struct tf *f, const struct track *t, mono_ns at)
 {
     if (f->ranked || !f->ask->hint.has_rank)
         return;
-    const struct event v = import_rank_event(f->ask->hint.rank, at);
+    const struct event v = import_fact(EV_RANK, f->ask->hint.rank, at);
     f->ranked = true;
     f->result->rank = f->ask->hint.rank;
     tf_put_own(f, t, &v);
@@ -569,7 +557,7 @@ static int tf_run(const struct import_ask *ask, struct import_result *out, struc
         tf_put_line_steps(f);
         tf_put_phases(f);
     }
-    tf_phases_free(&f->phases);
+    free(f->phases.v);
     free(f->steps);
     free(f);
     return rc;

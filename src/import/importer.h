@@ -13,6 +13,7 @@
 
 #include "base/bytes_in.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "json/json.h"
 #include "record/event.h"
 #include "record/remake.h"
@@ -100,8 +101,34 @@ const struct importer *importer_sniff(const char *head, size_t n);
 /* The process that the tracks of the trace belong to: as the caller knows it, as the name of the
  * worker begins with it ("80807-host"), else one that is the rank's own. Never 0. */
 uint32_t import_pid(const struct import_ask *ask);
-/* What process.rank becomes: a count at that moment. */
-struct event import_rank_event(int64_t rank, mono_ns at);
+/* A number that is known by an event of ours, such as the rank, at that moment. */
+struct event import_fact(enum event_id id, int64_t value, mono_ns at);
+
+/* What ran on a device, by its name. */
+enum event_category import_device_category(const char *name);
+/* All of a text as a number of at most 18 digits. */
+bool import_digits(const char *p, size_t n, int64_t *out);
+
+/* The monotonic time of `ts`, which counts from `base`; false: ts is NULL, or the sum overflows,
+ * which is counted. */
+static inline bool import_time(const struct import_ask *ask, struct import_result *r,
+                               const int64_t *ts, int64_t base, mono_ns *out)
+{
+    int64_t wall;
+    const bool fits = ts && !__builtin_add_overflow(*ts, base, &wall) &&
+                      !__builtin_sub_overflow(wall, ask->wall_minus_mono_ns, &out->ns);
+    if (__builtin_expect(!fits, 0))
+        r->count[ts ? IMPORTED_BAD_TIME : IMPORTED_NO_TIME]++;
+    return fits;
+}
+
+/* Widens first and last. Called before what lies there is counted. */
+static inline void import_note_span(struct import_result *r, int64_t first, int64_t last)
+{
+    const bool any = r->count[IMPORTED_KEPT] + r->count[IMPORTED_READINGS] > 0;
+    r->first.ns = any ? MIN_OF(r->first.ns, first) : first;
+    r->last.ns = any ? MAX_OF(r->last.ns, last) : last;
+}
 
 void import_put_losses(const struct import_result *r, struct sink *s);
 

@@ -13,7 +13,7 @@ const struct importer *const importers[] = {
 };
 #undef IMPORTER
 
-#define COUNT(id, name, help) [IMPORTED_##id] = {name, help},
+#define COUNT(id, lost, name, help) [IMPORTED_##id] = {name, help},
 const struct word import_count_words[IMPORTED_N] = {
 #include "import/import_counts.def"
 };
@@ -64,32 +64,46 @@ uint32_t import_pid(const struct import_ask *ask)
     return ask->hint.has_rank ? (uint32_t)(ask->hint.rank & INT32_MAX) + 1 : 1;
 }
 
-struct event import_rank_event(int64_t rank, mono_ns at)
+enum event_category import_device_category(const char *name)
+{
+    const unsigned sense = name_sense(name);
+    return sense & NAME_COMM_KERNEL ? CAT_COMM
+           : sense & NAME_MEMCPY    ? CAT_MEMCPY
+           : sense & NAME_MEMSET    ? CAT_MEMSET
+                                    : CAT_KERNEL;
+}
+
+bool import_digits(const char *p, size_t n, int64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9' || i == 18)
+            return false;
+        *out = *out * 10 + (p[i] - '0');
+    }
+    return n > 0;
+}
+
+struct event import_fact(enum event_id id, int64_t value, mono_ns at)
 {
     return (struct event){
         .at = at,
         .kind = EVENT_COUNT,
-        .value = rank,
-        .category = event_words[EV_RANK].category,
-        .name = event_words[EV_RANK].name,
+        .value = value,
+        .category = event_words[id].category,
+        .name = event_words[id].name,
     };
 }
 
 /* ------------------------------------------------------------------------------------------------
  * What an import counted and could not use */
 
-/* Counts that lose nothing that anybody would miss. */
-static bool is_no_loss(enum import_count c)
-{
-    return c == IMPORTED_KEPT || c == IMPORTED_READINGS || c == IMPORTED_FLOWS ||
-           c == IMPORTED_MARKERS;
-}
-
-static bool is_limit(enum import_count c)
-{
-    return c == IMPORTED_TRACKS || c == IMPORTED_NODES || c == IMPORTED_OPEN ||
-           c == IMPORTED_LONG_TEXTS;
-}
+/* LOSS_N: none. */
+#define COUNT(id, lost, name, help) [IMPORTED_##id] = LOSS_##lost,
+static const enum loss_id lost_by[IMPORTED_N] = {
+#include "import/import_counts.def"
+};
+#undef COUNT
 
 static void import_put_loss(const struct import_result *r, struct sink *s, uint64_t count,
                             enum loss_id id, const struct word *of)
@@ -106,9 +120,8 @@ static void import_put_loss(const struct import_result *r, struct sink *s, uint6
 void import_put_losses(const struct import_result *r, struct sink *s)
 {
     for (enum import_count c = 0; c < IMPORTED_N; c++)
-        if (!is_no_loss(c))
-            import_put_loss(r, s, r->count[c], is_limit(c) ? LOSS_LIMIT : LOSS_MALFORMED,
-                            &import_count_words[c]);
+        if (lost_by[c] != LOSS_N)
+            import_put_loss(r, s, r->count[c], lost_by[c], &import_count_words[c]);
     for (const struct json_fault_word *w = json_fault_words; w->name; w++) {
         uint64_t count;
         memcpy(&count, (const char *)&r->faults + w->at, sizeof count);

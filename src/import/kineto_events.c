@@ -191,45 +191,27 @@ static struct kineto_async *kineto_async_open_one(struct kineto *k, const struct
     return o;
 }
 
-static void kineto_async_begin(struct kineto *k, const struct kineto_async *like,
-                               const struct event *v)
-{
-    struct kineto_async *o = kineto_async_find(k, like);
-    if (!o)
-        o = kineto_async_open_one(k, like);
-    if (o)
-        o->depth++;
-    out_begin(&k->out, o ? o->track : OUT_NO_TRACK, v);
-}
-
-static void kineto_async_end(struct kineto *k, const struct kineto_async *like,
-                             const struct event *v)
-{
-    struct kineto_async *o = kineto_async_find(k, like);
-    if (!o) {
-        k->result->count[IMPORTED_UNBEGUN]++;
-        return;
-    }
-    out_end(&k->out, o->track, v->at);
-    if (--o->depth == 0)
-        *o = k->async[--k->n_async];
-}
-
-static void mark(struct kineto *k, const struct kineto_async *like, const struct event *v)
-{
-    const struct kineto_async *o = kineto_async_find(k, like);
-    out_event(&k->out, o ? o->track : kineto_async_lane_track(k, like), v);
-}
-
 /* An event that belongs to no thread; `v` is what it becomes. */
-static void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, uint32_t cat,
-                         const struct event *v)
+static void kineto_async(struct kineto *k, const struct event *v)
 {
-    static void (*const take[])(struct kineto *, const struct kineto_async *,
-                                const struct event *) = {
-        [ASYNC_BEGIN] = kineto_async_begin, [ASYNC_END] = kineto_async_end, [ASYNC_MARK] = mark};
-    const struct kineto_async like = {.pid = pid, .cat = cat, .id = k->event.id};
-    take[what](k, &like, v);
+    const struct kineto_async like = {.pid = kineto_pid(&k->event.pid),
+                                      .cat = kineto_text_hash(&k->event.cat),
+                                      .id = k->event.id};
+    struct kineto_async *o = kineto_async_find(k, &like);
+    if (k->how == KINETO_MARK) {
+        out_event(&k->out, o ? o->track : kineto_async_lane_track(k, &like), v);
+    } else if (k->how == KINETO_BEGIN) {
+        o = o ? o : kineto_async_open_one(k, &like);
+        if (o)
+            o->depth++;
+        out_begin(&k->out, o ? o->track : OUT_NO_TRACK, v);
+    } else if (!o) {
+        k->result->count[IMPORTED_UNBEGUN]++;
+    } else {
+        out_end(&k->out, o->track, v->at);
+        if (--o->depth == 0)
+            *o = k->async[--k->n_async];
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -267,15 +249,7 @@ void kineto_cats_init(struct json_keys *keys)
 static bool step_number(const char *name, int64_t *out)
 {
     const char *digits = name_of_step(name);
-    *out = 0;
-    if (digits == name || !*digits || strlen(digits) > 18)
-        return false;
-    for (const char *p = digits; *p; p++) {
-        if (*p < '0' || *p > '9')
-            return false;
-        *out = *out * 10 + (*p - '0');
-    }
-    return true;
+    return digits != name && import_digits(digits, strlen(digits), out);
 }
 
 static void look_at_name(struct kept_text *t)
@@ -287,16 +261,8 @@ static void look_at_name(struct kept_text *t)
 
 static struct kept_text *kineto_put_name_of(struct kineto *k)
 {
-    const struct json_text *t = &k->event.name;
-    struct kept_text *name;
     k->result->count[IMPORTED_NO_NAME] += !(k->event.seen & 1u << (K_NAME - K_PH));
-    if (!t->escaped && !t->high && t->len < EVENT_NAME_MOST) {
-        name = texts_keep(&k->out.texts, t->p ? t->p : "", t->len);
-    } else {
-        k->result->count[IMPORTED_LONG_TEXTS] += t->len >= EVENT_NAME_MOST;
-        const size_t n = json_decode(t, k->text, sizeof k->text, &k->scan.faults);
-        name = texts_keep(&k->out.texts, k->text, strnlen(k->text, n));
-    }
+    struct kept_text *name = import_keep(&k->out.texts, &k->event.name, k->result, &k->scan.faults);
     if (!name->tag)
         look_at_name(name);
     return name;
@@ -350,17 +316,9 @@ static void kineto_find_base(struct kineto *k)
 /* Relative to the base time, which out_base adds. */
 static bool kineto_put_time_of(struct kineto *k, mono_ns *out)
 {
-    if (!k->event.has_ts) {
-        k->result->count[IMPORTED_NO_TIME]++;
-        return false;
-    }
-    if (!k->base_known)
+    if (k->event.has_ts && !k->base_known)
         kineto_find_base(k);
-    if (__builtin_sub_overflow(k->event.ts_ns, k->ask->wall_minus_mono_ns, &out->ns)) {
-        k->result->count[IMPORTED_BAD_TIME]++;
-        return false;
-    }
-    return true;
+    return import_time(k->ask, k->result, k->event.has_ts ? &k->event.ts_ns : NULL, 0, out);
 }
 
 /* ---- kinds of events ---- */
@@ -384,15 +342,15 @@ static void kineto_note_host(struct kineto *k, const struct event *v, uint32_t t
     k->near[NEAR_STREAM].good = false;
 }
 
-static void kineto_put_span(struct kineto *k, unsigned cat, bool begins)
+static void kineto_put_span(struct kineto *k)
 {
-    const bool device = cats[cat].where == DEVICE;
+    const bool device = cats[k->cat].where == DEVICE;
     struct event v = {.kind = EVENT_SPAN};
     if (!kineto_put_time_of(k, &v.at))
         return;
     const struct kept_text *name = kineto_put_name_of(k);
     v.name = name->p;
-    v.category = kineto_put_refine(cats[cat].category, name->tag, device);
+    v.category = kineto_put_refine(cats[k->cat].category, name->tag, device);
     v.dur_ns = k->event.dur_ns;
     v.link = k->event.link;
     v.parent = k->event.parent;
@@ -410,26 +368,15 @@ static void kineto_put_span(struct kineto *k, unsigned cat, bool begins)
     const uint32_t track = device ? kineto_device_track(k) : kineto_thread_track(k);
     if (!k->host_pid && !device)
         kineto_note_host(k, &v, track);
-    if (begins)
+    if (k->how == KINETO_BEGIN)
         out_begin(&k->out, track, &v);
     else
         out_event(&k->out, track, &v);
 }
 
-static void kineto_put_whole(struct kineto *k, unsigned cat)
-{
-    kineto_put_span(k, cat, false);
-}
-
-static void kineto_put_begin(struct kineto *k, unsigned cat)
-{
-    kineto_put_span(k, cat, true);
-}
-
-static void kineto_put_end(struct kineto *k, unsigned cat)
+static void kineto_put_end(struct kineto *k)
 {
     mono_ns at;
-    (void)cat;
     if (kineto_put_time_of(k, &at))
         out_end(&k->out, kineto_thread_track(k), at);
 }
@@ -478,9 +425,9 @@ static bool kineto_is_profilers_own(const struct kineto_who *pid)
            (pid->text.len == 0 || json_is(&pid->text, "Traces") || json_is(&pid->text, "Spans"));
 }
 
-static void kineto_put_instant(struct kineto *k, unsigned cat)
+static void kineto_put_instant(struct kineto *k)
 {
-    struct event v = {.kind = EVENT_MARK, .category = cats[cat].category};
+    struct event v = {.kind = EVENT_MARK, .category = cats[k->cat].category};
     if (kineto_is_profilers_own(&k->event.pid)) {
         k->result->count[IMPORTED_MARKERS]++;
         return;
@@ -511,9 +458,9 @@ static bool counters_of_device(const struct kineto_who *pid, int64_t *device)
 }
 
 /* Each number is a series of its own. */
-static void kineto_put_counter(struct kineto *k, unsigned cat)
+static void kineto_put_counter(struct kineto *k)
 {
-    struct event v = {.kind = EVENT_REAL, .category = cats[cat].category};
+    struct event v = {.kind = EVENT_REAL, .category = cats[k->cat].category};
     int64_t device;
     char series[EVENT_NAME_MOST];
     if (!kineto_put_time_of(k, &v.at))
@@ -533,10 +480,10 @@ static void kineto_put_counter(struct kineto *k, unsigned cat)
 }
 
 /* Arrows other than from a launch: a moment at each end, tied by the link. */
-static void kineto_put_flow(struct kineto *k, unsigned cat)
+static void kineto_put_flow(struct kineto *k)
 {
-    struct event v = {.kind = EVENT_MARK, .category = cats[cat].category, .link = k->event.id};
-    if (cats[cat].where == LAUNCH) {
+    struct event v = {.kind = EVENT_MARK, .category = cats[k->cat].category, .link = k->event.id};
+    if (cats[k->cat].where == LAUNCH) {
         k->result->count[IMPORTED_FLOWS]++;
         return;
     }
@@ -547,35 +494,19 @@ static void kineto_put_flow(struct kineto *k, unsigned cat)
     out_event(&k->out, kineto_thread_track(k), &v);
 }
 
-static void kineto_put_async(struct kineto *k, unsigned cat, enum kineto_async_what what)
+static void kineto_put_async(struct kineto *k)
 {
-    struct event v = {.kind = what == ASYNC_MARK ? EVENT_MARK : EVENT_SPAN,
-                      .category = cats[cat].category};
+    struct event v = {.kind = k->how == KINETO_MARK ? EVENT_MARK : EVENT_SPAN,
+                      .category = cats[k->cat].category};
     if (!kineto_put_time_of(k, &v.at))
         return;
     v.name = kineto_put_name_of(k)->p;
     v.args = kineto_put_args_of(k);
-    kineto_async(k, what, kineto_pid(&k->event.pid), kineto_text_hash(&k->event.cat), &v);
+    kineto_async(k, &v);
 }
 
-static void kineto_put_async_begin(struct kineto *k, unsigned cat)
+static void kineto_put_metadata(struct kineto *k)
 {
-    kineto_put_async(k, cat, ASYNC_BEGIN);
-}
-
-static void kineto_put_async_end(struct kineto *k, unsigned cat)
-{
-    kineto_put_async(k, cat, ASYNC_END);
-}
-
-static void kineto_put_async_mark(struct kineto *k, unsigned cat)
-{
-    kineto_put_async(k, cat, ASYNC_MARK);
-}
-
-static void kineto_put_metadata(struct kineto *k, unsigned cat)
-{
-    (void)cat;
     const struct kineto_event *v = &k->event;
     const bool process = json_is(&v->name, "process_name");
     if (!v->arg_name.len || (!process && !json_is(&v->name, "thread_name")))
@@ -593,44 +524,29 @@ static void kineto_put_metadata(struct kineto *k, unsigned cat)
 }
 
 /* By what the format calls the phase of an event. */
-static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
-    ['X'] = kineto_put_whole,       ['B'] = kineto_put_begin,      ['E'] = kineto_put_end,
-    ['i'] = kineto_put_instant,     ['I'] = kineto_put_instant,    ['R'] = kineto_put_instant,
-    ['C'] = kineto_put_counter,     ['s'] = kineto_put_flow,       ['t'] = kineto_put_flow,
-    ['f'] = kineto_put_flow,        ['M'] = kineto_put_metadata,   ['b'] = kineto_put_async_begin,
-    ['S'] = kineto_put_async_begin, ['e'] = kineto_put_async_end,  ['F'] = kineto_put_async_end,
-    ['n'] = kineto_put_async_mark,  ['T'] = kineto_put_async_mark, ['p'] = kineto_put_async_mark,
+static const struct {
+    void (*put)(struct kineto *k);
+    enum kineto_how how;
+} tellers[128] = {
+    ['X'] = {kineto_put_span, KINETO_WHOLE},
+    ['B'] = {kineto_put_span, KINETO_BEGIN},
+    ['E'] = {kineto_put_end, KINETO_END},
+    ['i'] = {kineto_put_instant, KINETO_MARK},
+    ['I'] = {kineto_put_instant, KINETO_MARK},
+    ['R'] = {kineto_put_instant, KINETO_MARK},
+    ['C'] = {kineto_put_counter, KINETO_MARK},
+    ['s'] = {kineto_put_flow, KINETO_MARK},
+    ['t'] = {kineto_put_flow, KINETO_MARK},
+    ['f'] = {kineto_put_flow, KINETO_MARK},
+    ['M'] = {kineto_put_metadata},
+    ['b'] = {kineto_put_async, KINETO_BEGIN},
+    ['S'] = {kineto_put_async, KINETO_BEGIN},
+    ['e'] = {kineto_put_async, KINETO_END},
+    ['F'] = {kineto_put_async, KINETO_END},
+    ['n'] = {kineto_put_async, KINETO_MARK},
+    ['T'] = {kineto_put_async, KINETO_MARK},
+    ['p'] = {kineto_put_async, KINETO_MARK},
 };
-
-/* The first n bytes, as a number. */
-static inline uint64_t low_bytes(uint64_t v, uint32_t n)
-{
-    return n < 8 ? v & (((uint64_t)1 << 8 * n) - 1) : v;
-}
-
-/* Its bytes as two numbers, which say all of a text of at most 16. After a text of the window
- * is its pad. */
-static inline void first_16(const struct json_text *t, uint64_t out[2])
-{
-    uint64_t low, high;
-    memcpy(&low, t->p, sizeof low);
-    memcpy(&high, t->p + sizeof low, sizeof high);
-    out[0] = low_bytes(low, t->len);
-    out[1] = t->len > 8 ? low_bytes(high, t->len - 8) : 0;
-}
-
-static unsigned cat_of(struct kineto *k)
-{
-    const struct json_text *t = &k->event.cat;
-    uint64_t text[2];
-    if (t->len == 0 || t->len > 16)
-        return json_key_number(&k->cats, t);
-    first_16(t, text);
-    struct kineto_cat *near = &k->near_cats[(text[0] ^ t->len) % COUNT_OF(k->near_cats)];
-    if (near->text[0] != text[0] || near->text[1] != text[1] || near->len != t->len)
-        *near = (struct kineto_cat){{text[0], text[1]}, t->len, json_key_number(&k->cats, t)};
-    return near->number;
-}
 
 void kineto_put(void *kineto)
 {
@@ -638,7 +554,7 @@ void kineto_put(void *kineto)
     const struct kineto_event *v = &k->event;
     if (__builtin_expect(out_held_enough(&k->out), 0))
         ask_base(k);
-    const unsigned cat = cat_of(k);
+    k->cat = json_key_number(&k->cats, &v->cat);
     if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events
                      */
         k->result->count[IMPORTED_PHASES] += v->others;
@@ -648,13 +564,13 @@ void kineto_put(void *kineto)
     k->result->count[IMPORTED_DUPLICATES] += v->duplicates;
     k->scan.faults.escapes += v->bad_escapes;
     k->scan.faults.utf8 += v->bad_utf8;
-    if (cats[cat].where == MARKER) {
+    if (cats[k->cat].where == MARKER) {
         k->result->count[IMPORTED_MARKERS]++;
         return;
     }
-    void (*tell)(struct kineto *, unsigned) = tellers[v->ph & 127];
-    if (tell)
-        tell(k, cat);
+    k->how = tellers[v->ph & 127].how;
+    if (tellers[v->ph & 127].put)
+        tellers[v->ph & 127].put(k);
     else
         k->result->count[IMPORTED_PHASES]++;
 }
@@ -663,13 +579,7 @@ void kineto_put(void *kineto)
 
 static void kineto_put_fact(struct kineto *k, enum event_id id, int64_t value)
 {
-    const struct event v = {
-        .at = k->first_host,
-        .kind = EVENT_COUNT,
-        .value = value,
-        .category = event_words[id].category,
-        .name = event_words[id].name,
-    };
+    const struct event v = import_fact(id, value, k->first_host);
     if (k->host_pid && value >= 0)
         out_event(&k->out, k->host_track, &v);
 }

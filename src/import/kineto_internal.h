@@ -69,13 +69,8 @@ struct kineto_async {
     uint32_t lane, depth, track;
 };
 
-/* A category that was looked up. */
-struct kineto_cat {
-    uint64_t text[2];
-    uint32_t len, number;
-};
-
-enum kineto_async_what { ASYNC_BEGIN, ASYNC_END, ASYNC_MARK };
+/* What the phase of an event says of its span. */
+enum kineto_how { KINETO_WHOLE, KINETO_BEGIN, KINETO_END, KINETO_MARK };
 
 struct kineto {
     const struct import_ask *ask;
@@ -83,12 +78,14 @@ struct kineto {
     struct import_out out;
     struct json_scan scan;
     struct json_keys keys, cats;
-    struct kineto_cat near_cats[16];
+    bool has_events; /* the list of them was there */
     bool base_known; /* what times count from: read, looked for, or not needed */
     uint32_t host_pid;
     mono_ns first_host; /* when the process was first heard of */
     uint32_t host_track;
     struct kineto_event event;
+    unsigned cat; /* of the event: its number in kineto_cats.def, from 1; 0: another */
+    enum kineto_how how;
     bool in_args; /* of the event that is being read */
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
@@ -99,13 +96,11 @@ struct kineto {
         uint32_t track;
         bool good;
     } near[2];
-    char text[EVENT_NAME_MOST];
 };
 
 /* Reads the members of the object that was just entered into k->event: JS_END, or a kind from
  * JS_LOST on. As json_elements takes it. */
 enum json_kind kineto_read(void *kineto);
-enum json_kind kineto_read_avx2(void *kineto); /* the same where the processor has AVX2 and BMI2 */
 /* Hands k->event over as events of a run. As json_elements takes it. */
 void kineto_put(void *kineto);
 /* Of a device as a whole. */

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto_read.c - one event of a trace, out of the scanner into a struct.
- * Compiled a second time for AVX2, by kineto_read_avx2.c. */
+/* kineto_read.c - one event of a trace, out of the scanner into a struct. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "import/kineto_internal.h"
 #include "json/json_members.h"
-
-#ifdef __AVX2__
-#define KINETO_READ kineto_read_avx2
-#else
-#define KINETO_READ kineto_read
-#endif
 
 enum {
     ARG_MOST = 240, /* bytes of one argument */
@@ -110,10 +103,6 @@ static void kineto_read_keep_text(struct kineto *k, const char *key, size_t key_
 
 static void keep_item(struct kineto *k, const struct json_item *it)
 {
-    static const struct json_text words[] = {
-        [JS_TRUE] = {"true", 4, false, false},
-        [JS_FALSE] = {"false", 5, false, false},
-    };
     const char *key = it->id ? kept_as[it->id].text : it->key.p;
     const size_t len = it->id ? kept_as[it->id].len : it->key.len;
     if (len == 0 || it->kind == JS_NULL)
@@ -123,8 +112,7 @@ static void keep_item(struct kineto *k, const struct json_item *it)
         keep_short_arg(&k->event, it->id, it->text.p, it->text.len);
         return;
     }
-    kineto_read_keep_text(
-        k, key, len, it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text);
+    kineto_read_keep_text(k, key, len, json_word_text(it));
 }
 
 /* An object or array among the arguments, as it is. */
@@ -242,16 +230,7 @@ static bool number_in_text(const struct json_text *t, int64_t *out)
 {
     static const char prefix[] = "stream ";
     const uint32_t skip = t->len > 7 && memcmp(t->p, prefix, 7) == 0 ? 7 : 0;
-    int64_t v = 0;
-    if (t->len == skip || t->len - skip > 18)
-        return false;
-    for (uint32_t i = skip; i < t->len; i++) {
-        if (t->p[i] < '0' || t->p[i] > '9')
-            return false;
-        v = v * 10 + (t->p[i] - '0');
-    }
-    *out = v;
-    return true;
+    return import_digits(t->p + skip, t->len - skip, out);
 }
 
 JSON_INLINE void take_who(struct kineto_who *w, const struct json_item *it)
@@ -375,7 +354,7 @@ static enum json_kind take_next(struct kineto *k)
     return JS_NULL;
 }
 
-enum json_kind KINETO_READ(void *kineto)
+enum json_kind kineto_read(void *kineto)
 {
     struct kineto *k = kineto;
     enum json_kind kind = JS_NULL;

@@ -180,10 +180,9 @@ static int take_shape(struct parsing *p, struct scene_piece *x, struct err *e)
             return err_set(e, ERR_FORMAT, "'%.60s' is not a value", *w ? w : "the end of the line");
         x->n_levels++;
         if (word_take(p, "for")) {
-            const int rc = word_time(p, &l->dur_ns, e);
-            if (rc != 0 || l->dur_ns == 0)
-                return rc != 0 ? rc
-                               : err_set(e, ERR_FORMAT, "a wave level needs a duration above 0 s");
+            TRY(word_time(p, &l->dur_ns, e));
+            if (l->dur_ns == 0)
+                return err_set(e, ERR_FORMAT, "a wave level needs a duration above 0 s");
             x->shape = SCENE_WAVE;
         }
     } while (x->shape == SCENE_WAVE && !word_last(p) && !word_is_range(word_now(p)) &&
@@ -277,13 +276,14 @@ static int add_everywhere(struct parsing *p, const char *id, const struct scene_
 {
     size_t node = 0;
     if (strcmp(id, "*") != 0) {
-        const int rc = scene_node_find(p, id, &node, e);
-        return rc != 0 ? rc : add_to_node(p, node, w, e);
+        TRY(scene_node_find(p, id, &node, e));
+        return add_to_node(p, node, w, e);
     }
-    int rc = p->out->n_nodes ? 0 : err_set(e, ERR_FORMAT, "no node is declared yet");
-    for (; node < p->out->n_nodes && rc == 0; node++)
-        rc = add_to_node(p, node, w, e);
-    return rc;
+    if (!p->out->n_nodes)
+        return err_set(e, ERR_FORMAT, "no node is declared yet");
+    for (; node < p->out->n_nodes; node++)
+        TRY(add_to_node(p, node, w, e));
+    return 0;
 }
 
 /* NODE METRIC [ENTITY] RANGE SHAPE ... */
@@ -292,23 +292,19 @@ static int scene_series_line(struct parsing *p, struct err *e)
     const char *id = word_next(p);
     struct scene_series_wanted w = {.entity = ENTITY_TOTAL};
     size_t node;
-    int rc = strcmp(id, "*") == 0 ? 0 : scene_node_find(p, id, &node, e);
-    if (rc != 0)
+    if (strcmp(id, "*") != 0 && scene_node_find(p, id, &node, e) != 0)
         return err_set(e, ERR_FORMAT, "'%.60s' is neither a node nor a keyword", id);
-    rc = scene_series_metric_of(word_next(p), &w.metric, e);
-    if (rc != 0)
-        return rc;
+    TRY(scene_series_metric_of(word_next(p), &w.metric, e));
     if (!word_is_range(word_now(p)))
         w.entity = word_next(p);
     struct scene_piece *pieces = arena_array(p->arena, struct scene_piece, p->words.n);
     do {
         struct scene_piece *x = &pieces[w.n++];
-        rc = word_range(p, false, &x->from_ns, &x->to_ns, e);
-        if (rc == 0)
-            rc = take_shape(p, x, e);
-    } while (rc == 0 && !word_last(p));
+        TRY(word_range(p, false, &x->from_ns, &x->to_ns, e));
+        TRY(take_shape(p, x, e));
+    } while (!word_last(p));
     w.pieces = pieces;
-    return rc != 0 ? rc : add_everywhere(p, id, &w, e);
+    return add_everywhere(p, id, &w, e);
 }
 
 /* ---- series: values ---- */
@@ -408,10 +404,10 @@ static int scene_on_node(struct parsing *p, struct err *e)
 
 static int on_interval(struct parsing *p, struct err *e)
 {
-    const int rc = word_time(p, &p->out->interval_ns, e);
-    if (rc == 0 && p->out->interval_ns < NS_PER_MS)
+    TRY(word_time(p, &p->out->interval_ns, e));
+    if (p->out->interval_ns < NS_PER_MS)
         return err_set(e, ERR_FORMAT, "the interval must be at least 1ms");
-    return rc;
+    return 0;
 }
 
 static int on_seed(struct parsing *p, struct err *e)
@@ -429,11 +425,11 @@ static int on_job(struct parsing *p, struct err *e)
     p->out->no_job = word_take(p, "unknown");
     if (p->out->no_job)
         return 0;
-    int rc = word_range(p, false, &p->out->job_from_ns, &p->out->job_to_ns, e);
-    if (rc == 0 && word_take(p, "exit"))
-        rc = word_count(p, 0, 255, &status, e);
+    TRY(word_range(p, false, &p->out->job_from_ns, &p->out->job_to_ns, e));
+    if (word_take(p, "exit"))
+        TRY(word_count(p, 0, 255, &status, e));
     p->out->job_exit = (int)status;
-    return rc;
+    return 0;
 }
 
 /* The rest of the line as it is there, for tests. */
@@ -452,21 +448,18 @@ static int on_note(struct parsing *p, struct err *e)
 static int on_mark(struct parsing *p, size_t node, struct err *e)
 {
     struct scene_mark m = {.node = node, .text = ""};
-    int rc = word_time(p, &m.at_ns, e);
-    if (rc != 0)
-        return rc;
+    TRY(word_time(p, &m.at_ns, e));
     const char *name = word_next(p);
     while (m.id < MARK_N && strcmp(marks[m.id].name, name) != 0)
         m.id++;
     if (m.id == MARK_N)
         return err_set(e, ERR_FORMAT, "unknown mark '%.60s'", scene_shown(name));
     if (!word_last(p))
-        rc = word_count(p, INT64_MIN, INT64_MAX, &m.number, e);
+        TRY(word_count(p, INT64_MIN, INT64_MAX, &m.number, e));
     if (!word_last(p))
         m.text = word_next(p);
-    if (rc == 0)
-        *ARENA_ADD(p->arena, p->out->marks, p->out->n_marks, p->out->cap_marks) = m;
-    return rc;
+    *ARENA_ADD(p->arena, p->out->marks, p->out->n_marks, p->out->cap_marks) = m;
+    return 0;
 }
 
 /* A line that begins with the name of a node. */
@@ -474,9 +467,9 @@ static int on_machine(struct parsing *p, struct err *e)
 {
     size_t node = 0;
     if (p->words.n > 1 && strcmp(p->words.v[1], "mark") == 0) {
-        const int rc = scene_node_find(p, p->words.v[0], &node, e);
+        TRY(scene_node_find(p, p->words.v[0], &node, e));
         p->words.at = 2;
-        return rc != 0 ? rc : on_mark(p, node, e);
+        return on_mark(p, node, e);
     }
     return scene_series_line(p, e);
 }
@@ -554,11 +547,12 @@ static int scene_split(struct parsing *p, const char *text, const char *end, str
     return 0;
 }
 
-bool scene_sniff(const char *text, size_t n)
+int scene_sniff(const char *text, size_t n)
 {
     const size_t len = sizeof FIRST_LINE - 1;
-    return n >= len && memcmp(text, FIRST_LINE, len) == 0 &&
-           (n == len || text[len] == '\n' || text[len] == ' ' || text[len] == '\r');
+    const bool is = n >= len && memcmp(text, FIRST_LINE, len) == 0 &&
+                    (n == len || text[len] == '\n' || text[len] == ' ' || text[len] == '\r');
+    return is ? 100 : 0;
 }
 
 /* Steps that a rank does, and how long they take at most: before anybody walks them. */

@@ -166,8 +166,8 @@ struct scene {
     size_t n_notes, cap_notes;
 };
 
-/* Whether bytes begin as a scene does. */
-bool scene_sniff(const char *text, size_t n);
+/* 100 when bytes begin as a scene does, else 0. */
+int scene_sniff(const char *text, size_t n);
 /* ERR_FORMAT or ERR_LIMIT with a sentence that names the line. */
 MUST_CHECK int scene_parse(const char *text, size_t n, struct arena *a, struct scene *out,
                            struct err *e);

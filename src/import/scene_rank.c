@@ -104,23 +104,26 @@ static int scene_on_steps(struct many *m, struct err *e)
 {
     struct parsing *p = m->p;
     struct scene_steps x = {.from_ns = -1};
-    int rc = scene_take_times(p, &x.count, &x.dur_ns, e);
-    while (rc == 0 && !clause_ends(p))
-        rc = steps_word(p, &x, e);
-    for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
+    TRY(scene_take_times(p, &x.count, &x.dur_ns, e));
+    while (!clause_ends(p))
+        TRY(steps_word(p, &x, e));
+    for (int64_t i = m->from; i <= m->to; i++) {
         struct scene_rank *r = rank_find(p->out, i);
         *ARENA_ADD(p->arena, r->steps, r->n_steps, r->cap_steps) = x;
     }
-    return rc;
+    return 0;
 }
 
 /* ---- what modifies the steps before ---- */
 
-static int scene_want_steps(const struct scene_rank *r, const char *what, struct err *e)
+static int scene_last_steps(const struct many *m, int64_t rank, const char *what,
+                            struct scene_steps **out, struct err *e)
 {
-    return r->n_steps
-               ? 0
-               : err_set(e, ERR_FORMAT, "'%s' must come after the steps that it modifies", what);
+    const struct scene_rank *r = rank_find(m->p->out, rank);
+    if (!r->n_steps)
+        return err_set(e, ERR_FORMAT, "'%s' must come after the steps that it modifies", what);
+    *out = &r->steps[r->n_steps - 1];
+    return 0;
 }
 
 static int scene_rank_too_many(const char *what, struct err *e)
@@ -130,70 +133,63 @@ static int scene_rank_too_many(const char *what, struct err *e)
 
 static int scene_add_odd(struct many *m, const char *what, const struct scene_odd *x, struct err *e)
 {
-    int rc = 0;
-    for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
-        struct scene_rank *r = rank_find(m->p->out, i);
-        struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
-        rc = scene_want_steps(r, what, e);
-        if (rc == 0 && s->n_odd == SCENE_EXTRAS_MOST)
-            rc = scene_rank_too_many(what, e);
-        if (rc == 0)
-            s->odd[s->n_odd++] = *x;
+    struct scene_steps *s;
+    for (int64_t i = m->from; i <= m->to; i++) {
+        TRY(scene_last_steps(m, i, what, &s, e));
+        if (s->n_odd == SCENE_EXTRAS_MOST)
+            return scene_rank_too_many(what, e);
+        s->odd[s->n_odd++] = *x;
     }
-    return rc;
+    return 0;
 }
 
 /* takes 2s [in data] */
 static int scene_take_odd(struct many *m, const char *what, struct scene_odd *x, struct err *e)
 {
     struct parsing *p = m->p;
-    int rc = word_want(p, "takes", e);
     x->in = EV_N;
-    if (rc == 0)
-        rc = word_time(p, &x->dur_ns, e);
-    if (rc == 0 && word_take(p, "in")) {
-        x->in = event_find(word_next(p));
+    TRY(word_want(p, "takes", e));
+    TRY(word_time(p, &x->dur_ns, e));
+    if (word_take(p, "in")) {
+        const char *part = word_next(p);
+        x->in = event_find(part);
         if (x->in == EV_N || !*event_words[x->in].part)
-            rc = err_set(e, ERR_FORMAT, "'%.60s' is not a part of a step",
-                         p->words.v[p->words.at - 1]);
+            return err_set(e, ERR_FORMAT, "'%.60s' is not a part of a step", part);
     }
-    return rc != 0 ? rc : scene_add_odd(m, what, x, e);
+    return scene_add_odd(m, what, x, e);
 }
 
 static int scene_on_every(struct many *m, struct err *e)
 {
     struct scene_odd x = {.at = -1};
-    const int rc = word_count(m->p, 1, STEPS_MOST, &x.every, e);
-    return rc != 0 ? rc : scene_take_odd(m, "every", &x, e);
+    TRY(word_count(m->p, 1, STEPS_MOST, &x.every, e));
+    return scene_take_odd(m, "every", &x, e);
 }
 
 static int scene_rank_on_step(struct many *m, struct err *e)
 {
     struct scene_odd x = {0};
-    const int rc = word_count(m->p, 0, STEPS_MOST, &x.at, e);
-    return rc != 0 ? rc : scene_take_odd(m, "step", &x, e);
+    TRY(word_count(m->p, 0, STEPS_MOST, &x.at, e));
+    return scene_take_odd(m, "step", &x, e);
 }
 
 static int scene_add_after(struct many *m, const char *what, const struct scene_after *x,
                            struct err *e)
 {
-    int rc = 0;
-    for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
-        struct scene_rank *r = rank_find(m->p->out, i);
-        struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
-        rc = scene_want_steps(r, what, e);
-        if (rc == 0 && s->n_after == SCENE_EXTRAS_MOST)
-            rc = scene_rank_too_many(what, e);
-        if (rc == 0)
-            s->after[s->n_after++] = *x;
+    struct scene_steps *s;
+    for (int64_t i = m->from; i <= m->to; i++) {
+        TRY(scene_last_steps(m, i, what, &s, e));
+        if (s->n_after == SCENE_EXTRAS_MOST)
+            return scene_rank_too_many(what, e);
+        s->after[s->n_after++] = *x;
     }
-    return rc;
+    return 0;
 }
 
 static int scene_take_every(struct parsing *p, struct scene_after *x, struct err *e)
 {
-    const int rc = word_want(p, "every", e);
-    return rc != 0 ? rc : word_count(p, 1, STEPS_MOST, &x->every, e);
+    TRY(word_want(p, "every", e));
+    return word_count(p, 1, STEPS_MOST, &x->every, e);
 }
 
 /* eval 20 x 100ms every 100 [parts] */
@@ -226,17 +222,18 @@ static void scene_rank_add_event(struct many *m, const struct scene_event *x)
     }
 }
 
-static int scene_want_name(const char *name, struct err *e)
+static int scene_take_name(struct parsing *p, const char **out, struct err *e)
 {
-    const size_t n = strlen(name);
+    *out = word_next(p);
+    const size_t n = strlen(*out);
     return n > 0 && n < 256 ? 0 : err_set(e, ERR_FORMAT, "an event needs a name");
 }
 
 /* span forward 10s..12s; one that has no end never ended */
 static int scene_on_span(struct many *m, struct err *e)
 {
-    struct scene_event x = {.kind = EVENT_SPAN, .name = word_next(m->p)};
-    TRY(scene_want_name(x.name, e));
+    struct scene_event x = {.kind = EVENT_SPAN};
+    TRY(scene_take_name(m->p, &x.name, e));
     TRY(word_range(m->p, true, &x.at_ns, &x.to_ns, e));
     scene_rank_add_event(m, &x);
     return 0;
@@ -245,8 +242,8 @@ static int scene_on_span(struct many *m, struct err *e)
 /* mark loader.start 10s */
 static int scene_on_event_mark(struct many *m, struct err *e)
 {
-    struct scene_event x = {.kind = EVENT_MARK, .name = word_next(m->p)};
-    TRY(scene_want_name(x.name, e));
+    struct scene_event x = {.kind = EVENT_MARK};
+    TRY(scene_take_name(m->p, &x.name, e));
     TRY(word_time(m->p, &x.at_ns, e));
     scene_rank_add_event(m, &x);
     return 0;
@@ -255,8 +252,8 @@ static int scene_on_event_mark(struct many *m, struct err *e)
 /* count batch.size 32 at 10s */
 static int scene_on_count(struct many *m, struct err *e)
 {
-    struct scene_event x = {.kind = EVENT_COUNT, .name = word_next(m->p)};
-    TRY(scene_want_name(x.name, e));
+    struct scene_event x = {.kind = EVENT_COUNT};
+    TRY(scene_take_name(m->p, &x.name, e));
     TRY(word_count(m->p, INT64_MIN, INT64_MAX, &x.value, e));
     TRY(word_want(m->p, "at", e));
     TRY(word_time(m->p, &x.at_ns, e));
@@ -307,10 +304,10 @@ static void scene_add_total(struct many *m, const char *what, const char *place,
  * until then */
 static int scene_on_waits(struct many *m, struct err *e)
 {
-    const char *op = word_next(m->p), *where = word_next(m->p);
+    const char *op, *where;
     int64_t count = 0, each_ns = 0, at = 0;
-    TRY(scene_want_name(op, e));
-    TRY(scene_want_name(where, e));
+    TRY(scene_take_name(m->p, &op, e));
+    TRY(scene_take_name(m->p, &where, e));
     TRY(scene_take_times(m->p, &count, &each_ns, e));
     TRY(word_want(m->p, "at", e));
     TRY(word_time(m->p, &at, e));
@@ -352,12 +349,12 @@ static int loader_fact(struct many *m, int64_t at, struct err *e)
 static int scene_rank_on_loader(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_MARK, .name = event_words[EV_LOADER_START].name};
-    int rc = word_take(m->p, "at") ? word_time(m->p, &x.at_ns, e) : 0;
-    if (rc == 0)
-        scene_rank_add_event(m, &x);
-    while (rc == 0 && !clause_ends(m->p))
-        rc = loader_fact(m, x.at_ns, e);
-    return rc;
+    if (word_take(m->p, "at"))
+        TRY(word_time(m->p, &x.at_ns, e));
+    scene_rank_add_event(m, &x);
+    while (!clause_ends(m->p))
+        TRY(loader_fact(m, x.at_ns, e));
+    return 0;
 }
 
 /* workers 4 fetch 300ms [every 1s] [0s..600s] */
@@ -366,34 +363,32 @@ static int scene_on_workers(struct many *m, struct err *e)
     struct parsing *p = m->p;
     struct scene_workers x = {0};
     int64_t count = 0;
-    int rc = word_count(p, 1, SCENE_WORKERS_MOST, &count, e);
-    if (rc == 0)
-        rc = word_want(p, "fetch", e);
-    if (rc == 0)
-        rc = word_time(p, &x.fetch_ns, e);
+    TRY(word_count(p, 1, SCENE_WORKERS_MOST, &count, e));
+    TRY(word_want(p, "fetch", e));
+    TRY(word_time(p, &x.fetch_ns, e));
     x.count = (size_t)count;
     x.every_ns = x.fetch_ns;
-    if (rc == 0 && word_take(p, "every"))
-        rc = word_time(p, &x.every_ns, e);
-    if (rc == 0 && word_is_range(word_now(p)))
-        rc = word_range(p, false, &x.from_ns, &x.to_ns, e);
-    if (rc == 0 && (x.fetch_ns == 0 || x.every_ns < x.fetch_ns))
-        rc = err_set(e, ERR_FORMAT,
-                     "a fetch must take more than 0 s and at most the time between fetches");
-    for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
+    if (word_take(p, "every"))
+        TRY(word_time(p, &x.every_ns, e));
+    if (word_is_range(word_now(p)))
+        TRY(word_range(p, false, &x.from_ns, &x.to_ns, e));
+    if (x.fetch_ns == 0 || x.every_ns < x.fetch_ns)
+        return err_set(e, ERR_FORMAT,
+                       "a fetch must take more than 0 s and at most the time between fetches");
+    for (int64_t i = m->from; i <= m->to; i++) {
         struct scene_rank *r = rank_find(p->out, i);
         *ARENA_ADD(p->arena, r->workers, r->n_workers, r->cap_workers) = x;
     }
-    return rc;
+    return 0;
 }
 
 static int scene_on_device(struct many *m, struct err *e)
 {
     int64_t device = 0;
-    const int rc = word_count(m->p, 0, 4096, &device, e);
-    for (int64_t i = m->from; rc == 0 && i <= m->to; i++)
+    TRY(word_count(m->p, 0, 4096, &device, e));
+    for (int64_t i = m->from; i <= m->to; i++)
         rank_find(m->p->out, i)->device = device;
-    return rc;
+    return 0;
 }
 
 /* ---- the line ---- */
@@ -452,20 +447,15 @@ int scene_rank_line(struct parsing *p, struct err *e)
 {
     struct many m = {.p = p};
     size_t node = 0;
-    int rc = scene_take_numbers(&m, e);
-    if (rc == 0)
-        rc = word_want(p, "on", e);
-    if (rc == 0)
-        rc = scene_node_find(p, word_next(p), &node, e);
-    if (rc == 0)
-        rc = word_want(p, ":", e);
-    if (rc == 0)
-        rc = make_ranks(&m, node, e);
-    do {
-        if (rc == 0)
-            rc = scene_take_clause(&m, e);
-    } while (rc == 0 && word_take(p, ";"));
-    return rc;
+    TRY(scene_take_numbers(&m, e));
+    TRY(word_want(p, "on", e));
+    TRY(scene_node_find(p, word_next(p), &node, e));
+    TRY(word_want(p, ":", e));
+    TRY(make_ranks(&m, node, e));
+    do
+        TRY(scene_take_clause(&m, e));
+    while (word_take(p, ";"));
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------------

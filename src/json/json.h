@@ -33,8 +33,8 @@
  * only bytes: whatever is different is scanned as usual, and gives the same items. This and the
  * loop that is made for it (json_members.h) save 45 % of the time of an import of a Kineto trace.
  *
- * Strict mode accepts what jansson accepts. Otherwise what is often broken in traces is mended and
- * counted in `faults`; what cannot be mended is JS_BAD, and json_recover finds the next element. */
+ * What is often broken in traces is mended and counted in `faults`; what cannot be mended is
+ * JS_BAD, and json_recover finds the next element. */
 #ifndef JSON_JSON_H
 #define JSON_JSON_H
 
@@ -54,7 +54,7 @@ enum json_kind {
     JS_TRUE,
     JS_FALSE,
     JS_NULL,
-    JS_WORD,   /* bare text that is no JSON: NaN, N/A; not in strict mode */
+    JS_WORD,   /* bare text that is no JSON: NaN, N/A */
     JS_LOST,   /* an item longer than the largest window, or nested too deep, was passed over */
     JS_AGAIN,  /* the window moved: begin again what began at the hold */
     JS_DONE,   /* the input is complete */
@@ -74,7 +74,7 @@ struct json_text {
     const char *p; /* as it is in the input: escapes are not decoded */
     uint32_t len;
     bool escaped; /* has backslashes */
-    bool high;    /* has bytes beyond ASCII; whether they are UTF-8 is not checked unless strict */
+    bool high;    /* has bytes beyond ASCII; whether they are UTF-8 is not checked */
 };
 
 /* mantissa x 10^-fraction, negative with `minus`; only when `plain`, else look at the text. */
@@ -156,7 +156,6 @@ void json_keys_ignore(struct json_keys *k, uint32_t number);
 uint32_t json_key_number(const struct json_keys *k, const struct json_text *t);
 
 struct json_options {
-    bool strict;
     bool many;              /* values may follow each other at the top, as in JSON lines */
     size_t window;          /* bytes to begin with; 0: as is good */
     size_t window_most;     /* it never grows beyond; 0: 16 MiB */
@@ -170,7 +169,7 @@ struct json_scan {
     uint32_t depth, hold_depth;
     bool some, hold_some; /* an item precedes in the same container, so a comma must come */
     bool in_object, hold_in_object;
-    bool strict, many;
+    bool many;
     bool ended; /* the source has no more */
     /* The number of the key of the item before, 0 when it has none, or JSON_OBJECT_START; and that
      * of the object or array entered last, until it or another one is left. */
@@ -198,12 +197,17 @@ enum json_kind json_next(struct json_scan *s, struct json_item *out);
 enum json_kind json_skip(struct json_scan *s, struct json_text *raw);
 void json_hold(struct json_scan *s);
 void json_release(struct json_scan *s);
+/* The members of the object, or elements of the array, that was just entered. `take` is given each;
+ * JS_NULL from it: an object or array is still to be passed over; else what reading it ended with.
+ * JS_END when all were taken, else a kind from JS_LOST on. */
+enum json_kind json_each(struct json_scan *s,
+                         enum json_kind (*take)(void *ctx, const struct json_item *it), void *ctx);
 /* After JS_BAD: from the hold on (else from here), goes to the next object of the array that held
- * the one that was being read, and counts it as unread. JS_CUT when there is none. Not when
- * strict. */
+ * the one that was being read, or with `many` to the next line, and counts it as unread. JS_CUT
+ * when there is none. */
 enum json_kind json_recover(struct json_scan *s);
-/* The objects of an array one after the other, whatever is broken in some: each is held in the
- * window while it is read, and read again when the window has to move. */
+/* The objects of an array, or with `many` of the input, one after the other, whatever is broken in
+ * some: each is held in the window while it is read, and read again when the window has to move. */
 struct json_elements {
     struct json_scan *scan; /* has just entered the array */
     /* Reads the members of the object that was just entered, from the start each time it is
@@ -222,6 +226,8 @@ enum json_kind json_elements(struct json_elements *x);
 /* Bytes of input before the place where the scanner is. */
 uint64_t json_position(const struct json_scan *s);
 const struct err *json_error(const struct json_scan *s);
+/* The error of JS_FAILED as the caller's; 0 for every other kind. */
+MUST_CHECK int json_failed(const struct json_scan *s, enum json_kind kind, struct err *e);
 
 /* The key of an item, also where json_members gave it by number only. */
 static inline struct json_text json_item_key(const struct json_keys *k, const struct json_item *it)
@@ -238,6 +244,16 @@ static inline bool json_text_is(const struct json_text *t, const char *s, size_t
 
 #define json_is(text, literal) json_text_is((text), "" literal, sizeof(literal) - 1)
 
+/* The text of an item that is no object or array, also of true and false. */
+static inline const struct json_text *json_word_text(const struct json_item *it)
+{
+    static const struct json_text words[] = {
+        [JS_TRUE] = {"true", 4, false, false},
+        [JS_FALSE] = {"false", 5, false, false},
+    };
+    return it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text;
+}
+
 /* The text decoded into to[room], NUL after it; returns its length without. What does not fit is
  * cut off between characters. Unknown escapes stay as they are, bytes that are not UTF-8 become
  * U+FFFD; both are counted in `f` (NULL is fine). U+0000 becomes a NUL byte. */
@@ -245,7 +261,9 @@ size_t json_decode(const struct json_text *t, char *to, size_t room, struct json
 /* ---- numbers: the usual in line, the rest in json_value.c ---- */
 
 bool json_odd_int(const struct json_item *it, int64_t *out);
-bool json_odd_us_to_ns(const struct json_item *it, int64_t *out);
+/* The number x 10^digits, rounded to the nearest; a string that holds a number counts too. False
+ * when it is none or too large. */
+bool json_scaled(const struct json_item *it, unsigned digits, int64_t *out);
 
 /* False when it is no number, not whole, or too large. */
 static inline bool json_int(const struct json_item *it, int64_t *out)
@@ -257,14 +275,13 @@ static inline bool json_int(const struct json_item *it, int64_t *out)
     return true;
 }
 
-/* Decimal microseconds as nanoseconds, exact; digits beyond are rounded to the nearest. A string
- * that holds a number counts too. False when it is none or too large. */
+/* Decimal microseconds as nanoseconds: json_scaled by three digits. */
 static inline bool json_us_to_ns(const struct json_item *it, int64_t *out)
 {
     const struct json_number *n = &it->number;
     const bool usual = it->kind == JS_NUMBER && n->plain && (n->fraction == 0 || n->fraction == 3);
     if (__builtin_expect(!usual || n->mantissa > INT64_MAX / 1000, 0))
-        return json_odd_us_to_ns(it, out);
+        return json_scaled(it, 3, out);
     const int64_t v = (int64_t)n->mantissa * (n->fraction ? 1 : 1000);
     *out = n->minus ? -v : v;
     return true;

@@ -101,12 +101,6 @@ enum json_kind json_pass_over(struct json_scan *s);
 enum json_kind json_bad(struct json_scan *s, const uint8_t *at, const char *what);
 /* Counts a fault; taken back when its item has to be begun again. */
 void json_fault(struct json_scan *s, uint64_t *which);
-/* UTF-8 as RFC 3629 has it: no surrogates, nothing overlong. */
-bool json_utf8_valid(const uint8_t *p, size_t n);
-/* Escapes all known, surrogates in pairs, and no U+0000 unless allowed. */
-bool json_escapes_valid(const uint8_t *p, size_t n, bool allow_nul);
-/* A number that strict mode takes: its value fits. */
-bool json_number_fits(const struct json_item *it, bool whole);
 
 /* ---- predicted gaps ---- */
 
@@ -141,16 +135,6 @@ static inline const struct json_gap *json_gap_at(const struct json_keys *k, unsi
 }
 
 /* ---- state ---- */
-
-static inline void json_hold_here(struct json_scan *s)
-{
-    assert(s->p >= s->window && s->p <= s->end);
-    s->hold = s->p;
-    s->hold_depth = s->depth;
-    s->hold_some = s->some;
-    s->hold_in_object = s->in_object;
-    s->noted = false;
-}
 
 static inline void json_push(struct json_scan *s, bool object)
 {

@@ -7,8 +7,7 @@
  * is exactly what json_next would have returned.
  *
  * The loop waits for memory and for its own comparisons most of the time; what `take` does is done
- * meanwhile. Called out of line, with the items in an array, an import takes 8 to 12 % longer. The
- * file that includes this may be compiled for AVX2 too (json_simd.h), which saves 5 to 6 %. */
+ * meanwhile. Called out of line, with the items in an array, an import takes 8 to 12 % longer. */
 #ifndef JSON_JSON_MEMBERS_H
 #define JSON_JSON_MEMBERS_H
 
@@ -56,14 +55,6 @@ JSON_INLINE const uint8_t *members_array(const uint8_t *v, const uint8_t *end, s
  * own to write to: the loop's would leave the registers if it had an address. */
 JSON_INLINE const uint8_t *members_long(const uint8_t *v, struct json_number *out)
 {
-#ifdef __AVX2__
-    const uint8_t *wide = json_number_16(v, &out->mantissa, &out->fraction);
-    if (__builtin_expect(wide && json_ends_value(*wide), 1)) {
-        out->minus = false;
-        out->plain = true;
-        return wide;
-    }
-#endif
     struct json_number other;
     const uint8_t *q = json_long_number(v, &other);
     *out = other;
@@ -146,7 +137,7 @@ JSON_INLINE enum json_kind json_members(struct json_scan *s, uint32_t enter, jso
     const uint8_t *const end = s->end;
     const uint32_t depth = s->depth;
     bool inside = false; /* of the object under `enter` */
-    bool more = !s->strict && keys && s->in_object && depth + 1 < JSON_DEPTH_MOST;
+    bool more = keys && s->in_object && depth + 1 < JSON_DEPTH_MOST;
     while (more) {
         const struct json_gap *g = json_gap_at(keys, at.last, at.p);
         if (__builtin_expect(!g, 0)) {

@@ -79,26 +79,11 @@ static COLD const uint8_t *scan_mend_string(const struct json_scan *s, const uin
     return NULL;
 }
 
-static COLD enum json_kind scan_strict_string(struct json_scan *s, const struct json_text *t,
-                                              unsigned flags, bool key)
-{
-    const uint8_t *p = (const uint8_t *)t->p;
-    if (flags & STRING_CONTROL)
-        return json_bad(s, p, "control character in a string");
-    if ((flags & STRING_ESCAPED) && !json_escapes_valid(p, t->len, !key))
-        return json_bad(s, p, "unknown escape sequence");
-    if ((flags & STRING_HIGH) && !json_utf8_valid(p, t->len))
-        return json_bad(s, p, "string is not UTF-8");
-    return JS_STRING;
-}
-
 /* What follows the text is not what may follow it. */
 static COLD enum json_kind scan_odd_string(struct json_scan *s, const uint8_t *from, bool key,
                                            struct json_text *out, const uint8_t **next)
 {
     const char *const what = key ? "key without a colon" : "string without an end";
-    if (s->strict)
-        return json_bad(s, from, what);
     const uint8_t *q = scan_mend_string(s, from, key);
     if (q == s->end && !s->ended)
         return JS_SHORT;
@@ -116,7 +101,7 @@ static COLD enum json_kind scan_control_character(struct json_scan *s, const uin
 {
     /* The newline that was added at the end of the input does not count. */
     const uint8_t *const last = end < s->end ? end : s->end - s->ended;
-    if (!s->strict && from < last && memchr(from, '\n', (size_t)(last - from)))
+    if (from < last && memchr(from, '\n', (size_t)(last - from)))
         return json_bad(s, from, "string without an end on its line");
     if (end >= s->end)
         return JS_SHORT;
@@ -143,11 +128,6 @@ JSON_INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from,
     *next = r;
     if (r >= s->end && (s->depth || !s->ended))
         return JS_SHORT;
-    if (__builtin_expect(s->strict && flags != 0, 0)) {
-        const enum json_kind k = scan_strict_string(s, out, flags, key);
-        if (k != JS_STRING)
-            return k;
-    }
     const bool fine = key ? *r == ':' : *r == ',' || *r == '}' || *r == ']';
     if (__builtin_expect(!fine && (key || s->depth), 0))
         return scan_odd_string(s, from, key, out, next);
@@ -176,7 +156,7 @@ static COLD enum json_kind scan_odd_word(struct json_scan *s, const uint8_t *p,
         q++;
     if (q >= s->end)
         return JS_SHORT;
-    if (s->strict || q == p || !json_ends_value(*q))
+    if (q == p || !json_ends_value(*q))
         return json_bad(s, p, "missing value");
     const bool number = (*p >= '0' && *p <= '9') || *p == '.' || *p == '+';
     json_fault(s, number ? &s->faults.numbers : &s->faults.words);
@@ -201,16 +181,6 @@ JSON_INLINE enum json_kind scan_word(struct json_scan *s, const uint8_t *p, stru
     return scan_odd_word(s, p, out, next);
 }
 
-static COLD enum json_kind scan_strict_number(struct json_scan *s, const struct json_item *it)
-{
-    const bool whole = !memchr(it->text.p, '.', it->text.len) &&
-                       !memchr(it->text.p, 'e', it->text.len) &&
-                       !memchr(it->text.p, 'E', it->text.len);
-    if (!json_number_fits(it, whole))
-        return json_bad(s, (const uint8_t *)it->text.p, "number too large");
-    return JS_NUMBER;
-}
-
 /* A number at the very end of the input may have had more digits, unless it is all there is. */
 static COLD bool scan_is_cut_off(const struct json_scan *s, const uint8_t *end)
 {
@@ -229,18 +199,10 @@ JSON_INLINE enum json_kind scan_numeric(struct json_scan *s, const uint8_t *p,
         return scan_odd_word(s, p, out, next);
     out->text = json_text_of(p, q, 0);
     *next = q;
-    return __builtin_expect(s->strict, 0) ? scan_strict_number(s, out) : JS_NUMBER;
+    return JS_NUMBER;
 }
 
 /* ---- items ---- */
-
-static COLD enum json_kind scan_too_deep(struct json_scan *s, const uint8_t *p)
-{
-    if (s->strict)
-        return json_bad(s, p, "nested too deep");
-    s->faults.deep++;
-    return json_pass_over(s);
-}
 
 JSON_INLINE enum json_kind scan_enter(struct json_scan *s, const uint8_t *p, uint8_t id,
                                       bool object)
@@ -257,8 +219,10 @@ JSON_INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, str
     const uint8_t *next = p;
     enum json_kind k;
     out->text = no_text;
-    if (__builtin_expect(s->depth >= JSON_DEPTH_MOST, 0) && p < s->end)
-        return scan_too_deep(s, p);
+    if (__builtin_expect(s->depth >= JSON_DEPTH_MOST, 0) && p < s->end) {
+        s->faults.deep++;
+        return json_pass_over(s);
+    }
     if (*p == '"')
         k = scan_string(s, p + 1, false, &out->text, &next);
     else if ((*p >= '0' && *p <= '9') || *p == '-')
@@ -310,66 +274,33 @@ JSON_INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bo
     return scan_value(s, value, out);
 }
 
-static COLD enum json_kind scan_odd_close(struct json_scan *s, const uint8_t *p, bool comma,
-                                          bool mismatch)
+static COLD void scan_odd_close(struct json_scan *s, bool comma, bool mismatch)
 {
-    if (s->strict)
-        return json_bad(s, p, comma ? "comma before a bracket" : "mismatched bracket");
     if (comma)
         json_fault(s, &s->faults.commas);
     if (mismatch)
         json_fault(s, &s->faults.brackets);
-    return JS_END;
 }
 
 JSON_INLINE enum json_kind scan_leave(struct json_scan *s, const uint8_t *p, bool comma)
 {
     const bool mismatch = (*p == '}') != s->in_object;
-    if (__builtin_expect(comma || mismatch, 0) && scan_odd_close(s, p, comma, mismatch) != JS_END)
-        return JS_BAD;
+    if (__builtin_expect(comma || mismatch, 0))
+        scan_odd_close(s, comma, mismatch);
     s->p = p + 1;
     json_pop(s);
     return JS_END;
-}
-
-static COLD enum json_kind scan_no_comma(struct json_scan *s, const uint8_t *p)
-{
-    if (p >= s->end)
-        return JS_SHORT;
-    if (s->strict)
-        return json_bad(s, p, "missing comma");
-    json_fault(s, &s->faults.commas);
-    return JS_DONE; /* go on as if there were one */
-}
-
-static COLD bool scan_strange_space(const struct json_scan *s, const uint8_t *to)
-{
-    for (const uint8_t *p = s->p; p < to && p < s->end; p++)
-        if (*p < ' ' && *p != '\n' && *p != '\t' && *p != '\r')
-            return true;
-    return false;
-}
-
-/* After the end of the one value there is. */
-static enum json_kind scan_after_end(struct json_scan *s, const uint8_t *p)
-{
-    if (s->strict && scan_strange_space(s, p))
-        return json_bad(s, s->p, "control character after the end");
-    if (p >= s->end)
-        return JS_SHORT;
-    if (s->strict)
-        return json_bad(s, p, "unexpected text after the end");
-    s->faults.trailing++;
-    return JS_DONE;
 }
 
 static enum json_kind scan_top(struct json_scan *s, const uint8_t *p, struct json_item *out)
 {
     out->key = no_text;
     out->id = 0;
-    if (s->some && !s->many)
-        return scan_after_end(s, p);
-    if (!s->strict && !s->some && memcmp(p, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+    if (s->some && !s->many) { /* after the end of the one value there is */
+        s->faults.trailing += p < s->end;
+        return p < s->end ? JS_DONE : JS_SHORT;
+    }
+    if (!s->some && memcmp(p, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         p = json_space(p + 3);
     return p >= s->end ? JS_SHORT : scan_value(s, p, out);
 }
@@ -393,9 +324,9 @@ JSON_INLINE enum json_kind scan_item(struct json_scan *s, struct json_item *out)
         if (comma) {
             p = json_space(p + 1);
         } else if (__builtin_expect(*p != '}' && *p != ']', 0)) {
-            const enum json_kind k = scan_no_comma(s, p);
-            if (k != JS_DONE)
-                return k;
+            if (p >= s->end)
+                return JS_SHORT;
+            json_fault(s, &s->faults.commas); /* and on as if there were one */
         }
     }
     if (*p == '}' || *p == ']')
@@ -407,34 +338,10 @@ JSON_INLINE enum json_kind scan_item(struct json_scan *s, struct json_item *out)
     return p >= s->end ? JS_SHORT : scan_value(s, p, out);
 }
 
-/* Strict JSON has four kinds of white space between its tokens and nothing else. What lies
- * between s->p and the next item, its key and colon included, is looked at as a whole. */
-static COLD enum json_kind scan_strict_item(struct json_scan *s, struct json_item *out)
-{
-    const uint8_t *const from = s->p;
-    const struct json_scan before = *s;
-    const enum json_kind k = scan_item(s, out);
-    if (k > JS_WORD)
-        return k;
-    bool in_text = false;
-    for (const uint8_t *p = from; p < s->p; p++) {
-        if (in_text && *p == '\\')
-            p++;
-        else if (*p == '"')
-            in_text = !in_text;
-        else if (!in_text && *p < ' ' && *p != '\n' && *p != '\t' && *p != '\r') {
-            *s = before;
-            return json_bad(s, p, "control character between values");
-        }
-    }
-    return k;
-}
-
 enum json_kind json_next(struct json_scan *s, struct json_item *out)
 {
     for (;;) {
-        enum json_kind k =
-            __builtin_expect(s->strict, 0) ? scan_strict_item(s, out) : scan_item(s, out);
+        enum json_kind k = scan_item(s, out);
         if (__builtin_expect(k == JS_SHORT, 0)) {
             k = json_more(s);
             if (k == JS_SHORT)

@@ -7,8 +7,8 @@
  *     json_bits_64    which of 64 bytes are quotes, backslashes, brackets, newlines?
  *     json_digits_8   how many digits are there, and what number are they?
  *
- * Each is answered with SSE2 on x86-64, with AVX2 in a file that is compiled for it, and in plain C
- * elsewhere. Nothing else in the library knows about vector registers.
+ * Each is answered with SSE2 on x86-64 and in plain C elsewhere. Nothing else in the library knows
+ * about vector registers.
  *
  * JSON_PAD quotes follow the window. A quote ends each of these loops, so none compares with the
  * end of the window: the caller compares the result. A load reaches 63 bytes beyond the end at
@@ -34,22 +34,7 @@ struct json_bits {
 /* ---- JSON_STEP bytes: a bit for each byte that may end a string, and for each beyond ASCII ----
  */
 
-#if defined __AVX2__
-
-enum { JSON_STEP = 32 };
-
-static inline uint32_t json_string_stops(const uint8_t *p, uint32_t *high)
-{
-    const __m256i v = _mm256_loadu_si256((const __m256i_u *)p);
-    const __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
-    const __m256i backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
-    const __m256i control = _mm256_cmpeq_epi8(_mm256_min_epu8(v, _mm256_set1_epi8(0x1f)), v);
-    *high = (uint32_t)_mm256_movemask_epi8(v);
-    return (uint32_t)_mm256_movemask_epi8(
-        _mm256_or_si256(quote, _mm256_or_si256(backslash, control)));
-}
-
-#elif defined __x86_64__
+#ifdef __x86_64__
 
 enum { JSON_STEP = 16 };
 
@@ -93,11 +78,6 @@ static inline unsigned json_space_stops(const uint8_t *p)
 /* One bit for each of 32 bytes that are equal. */
 static inline uint32_t json_same_32(const uint8_t *p, const uint8_t *q)
 {
-#ifdef __AVX2__
-    const __m256i a = _mm256_loadu_si256((const __m256i_u *)p);
-    const __m256i b = _mm256_loadu_si256((const __m256i_u *)q);
-    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b));
-#else
     uint32_t same[2];
     for (unsigned i = 0; i < 2; i++) {
         const __m128i a = _mm_loadu_si128((const __m128i_u *)(p + 16 * i));
@@ -105,7 +85,6 @@ static inline uint32_t json_same_32(const uint8_t *p, const uint8_t *q)
         same[i] = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(a, b));
     }
     return same[0] | same[1] << 16;
-#endif
 }
 
 static inline uint64_t json_equal_16(__m128i v, char c)
@@ -161,8 +140,8 @@ static inline void json_bits_64(const uint8_t *p, struct json_bits *out)
 
 /* ---- the questions ---- */
 
-/* The first byte from p on that is no white space. Other control characters count as white space;
- * strict mode looks at them afterwards. */
+/* The first byte from p on that is no white space. Other control characters count as white space.
+ */
 static inline const uint8_t *json_space(const uint8_t *p)
 {
     if (*p > ' ')
@@ -234,43 +213,5 @@ static inline unsigned json_digits_8(const uint8_t *p, uint64_t *value)
     *value = n ? json_value_of_8(bytes, n) : 0;
     return n;
 }
-
-#ifdef __AVX2__
-/* A number of at most 16 digits, perhaps with a point among them: the digits after the point move
- * over it, all move to the right end of a register, and neighbours are added up in four steps.
- * Where it ends; NULL: it is another. */
-static inline const uint8_t *json_number_16(const uint8_t *p, uint64_t *mantissa, uint8_t *fraction)
-{
-    static const uint8_t to_the_right[32] = {
-        0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
-        0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,
-        6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
-    };
-    const __m256i bytes =
-        _mm256_sub_epi8(_mm256_loadu_si256((const __m256i_u *)p), _mm256_set1_epi8('0'));
-    const __m256i is_other = _mm256_cmpeq_epi8(_mm256_max_epu8(bytes, _mm256_set1_epi8(10)), bytes);
-    const uint32_t other = (uint32_t)_mm256_movemask_epi8(is_other);
-    const unsigned whole = (unsigned)__builtin_ctz(other | 1u << 31);
-    const bool point = p[whole] == '.';
-    const unsigned end = point ? (unsigned)__builtin_ctz((other & (other - 1)) | 1u << 31) : whole;
-    const unsigned digits = end - point;
-    if (whole == 0 || (whole > 1 && *p == '0') || (point && digits == whole) || digits > 16)
-        return NULL;
-    const __m128i at = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m128i after = _mm_cmpgt_epi8(at, _mm_set1_epi8((char)(whole - 1)));
-    const __m128i next =
-        _mm_sub_epi8(_mm_loadu_si128((const __m128i_u *)(p + 1)), _mm_set1_epi8('0'));
-    const __m128i left = _mm_blendv_epi8(_mm256_castsi256_si128(bytes), next, after);
-    const __m128i d =
-        _mm_shuffle_epi8(left, _mm_loadu_si128((const __m128i_u *)(to_the_right + digits)));
-    const __m128i d2 = _mm_maddubs_epi16(d, _mm_set1_epi16(0x010a));
-    const __m128i d4 = _mm_madd_epi16(d2, _mm_set1_epi32(0x00010064));
-    const __m128i d8 = _mm_madd_epi16(_mm_packus_epi32(d4, d4), _mm_set1_epi32(0x00012710));
-    const uint64_t halves = (uint64_t)_mm_cvtsi128_si64(d8);
-    *mantissa = (halves & UINT32_MAX) * 100000000 + (halves >> 32);
-    *fraction = (uint8_t)(digits - whole);
-    return p + end;
-}
-#endif
 
 #endif

@@ -109,28 +109,9 @@ const uint8_t *json_pass_array(const uint8_t *v, const uint8_t *end)
     return NULL;
 }
 
-/* Every item is looked at. */
-static enum json_kind skip_strict(struct json_scan *s)
-{
-    struct json_item it;
-    const uint32_t outside = s->depth - 1;
-    for (;;) {
-        const enum json_kind k = json_next(s, &it);
-        if (k >= JS_LOST || (k == JS_END && s->depth == outside))
-            return k;
-    }
-}
-
 enum json_kind json_skip(struct json_scan *s, struct json_text *raw)
 {
     struct json_pass k = {.depth = 1};
-    if (__builtin_expect(s->strict, 0)) {
-        const uint8_t *from = s->p;
-        const enum json_kind kind = skip_strict(s);
-        if (raw && kind == JS_END)
-            *raw = (struct json_text){(const char *)from, (uint32_t)(s->p - from), true, true};
-        return kind;
-    }
     const uint8_t *from = s->p, *at = from;
     for (;;) {
         enum json_kind kind = pass_window(s, &k, &at);
@@ -155,7 +136,32 @@ enum json_kind json_skip(struct json_scan *s, struct json_text *raw)
     }
 }
 
+enum json_kind json_each(struct json_scan *s,
+                         enum json_kind (*take)(void *ctx, const struct json_item *it), void *ctx)
+{
+    for (;;) {
+        struct json_item it;
+        enum json_kind kind = json_next(s, &it);
+        if (kind == JS_END || kind >= JS_LOST)
+            return kind;
+        kind = take(ctx, &it);
+        if (kind == JS_NULL && it.kind <= JS_ARRAY)
+            kind = json_skip(s, NULL);
+        if (kind >= JS_LOST)
+            return kind;
+    }
+}
+
 /* ---- byte by byte, for what is rare ---- */
+
+/* The line that begins here, or after white space; JS_DONE or JS_CUT at the end of the input. */
+static enum json_kind pass_line(struct json_scan *s, enum json_kind then)
+{
+    int c = json_next_byte(s);
+    for (bool any = false; c >= 0 && !(any && c == '\n'); c = json_next_byte(s))
+        any = any || c > ' ';
+    return c < 0 ? json_out_of_bytes(s) : then;
+}
 
 /* A comma before the item belongs to it; the one after it, or the bracket, stays. */
 enum json_kind json_pass_over(struct json_scan *s)
@@ -164,6 +170,8 @@ enum json_kind json_pass_over(struct json_scan *s)
     bool text = false, any = false;
     s->hold = NULL;
     s->last = s->entered = 0;
+    if (s->many && s->depth == 0)
+        return pass_line(s, JS_LOST);
     for (int c = json_next_byte(s); c >= 0; c = json_next_byte(s)) {
         if (text) {
             if (c == '\\')
@@ -194,6 +202,8 @@ enum json_kind json_recover(struct json_scan *s)
     s->hold = NULL;
     s->last = s->entered = 0;
     s->faults.unread++;
+    if (s->many && s->depth == 0)
+        return pass_line(s, JS_END);
     for (int c = json_next_byte(s); c >= 0; c = json_next_byte(s)) {
         if (c == '{' && state == COMMA) {
             s->p--;

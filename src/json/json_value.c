@@ -6,48 +6,10 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "json/json_internal.h"
 
-/* ---- UTF-8 ---- */
-
-/* Length of the character at p, or 0 when it is none. */
-static unsigned utf8_length(const uint8_t *p, size_t n)
-{
-    static const struct {
-        uint8_t mask, lead, length;
-        uint32_t least;
-    } forms[] = {{0x80, 0x00, 1, 0},
-                 {0xe0, 0xc0, 2, 0x80},
-                 {0xf0, 0xe0, 3, 0x800},
-                 {0xf8, 0xf0, 4, 0x10000}};
-    for (size_t f = 0; f < COUNT_OF(forms); f++) {
-        if ((p[0] & forms[f].mask) != forms[f].lead)
-            continue;
-        if (forms[f].length > n)
-            return 0;
-        uint32_t c = p[0] & (uint8_t)~forms[f].mask;
-        for (unsigned i = 1; i < forms[f].length; i++) {
-            if ((p[i] & 0xc0) != 0x80)
-                return 0;
-            c = c << 6 | (p[i] & 0x3f);
-        }
-        const bool fine = c >= forms[f].least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
-        return fine ? forms[f].length : 0;
-    }
-    return 0;
-}
-
-bool json_utf8_valid(const uint8_t *p, size_t n)
-{
-    while (n) {
-        const unsigned k = utf8_length(p, n);
-        if (k == 0)
-            return false;
-        p += k;
-        n -= k;
-    }
-    return true;
-}
+/* ---- characters ---- */
 
 static unsigned utf8_put(char *to, uint32_t c)
 {
@@ -117,20 +79,6 @@ static size_t escape_at(const uint8_t *p, size_t n, uint32_t *out)
     return 1;
 }
 
-bool json_escapes_valid(const uint8_t *p, size_t n, bool allow_nul)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint32_t c = 0;
-        if (p[i] != '\\')
-            continue;
-        const size_t k = escape_at(p + i + 1, n - i - 1, &c);
-        if (k == 0 || (c == 0 && !allow_nul))
-            return false;
-        i += k;
-    }
-    return true;
-}
-
 /* One character of the text: its bytes in `to` (room for 4), how many bytes were taken. */
 static size_t value_decode_one(const uint8_t *p, size_t n, char *to, unsigned *made,
                                struct json_faults *f)
@@ -142,11 +90,12 @@ static size_t value_decode_one(const uint8_t *p, size_t n, char *to, unsigned *m
         *made = utf8_put(to, k ? c : '\\');
         return 1 + k;
     }
-    const unsigned k = utf8_length(p, n);
+    size_t k = utf8_len(p); /* a byte that is none of a character follows every text */
+    k = k <= n ? k : 0;
     f->utf8 += k == 0;
     if (k)
         memcpy(to, p, k);
-    *made = k ? k : utf8_put(to, c);
+    *made = k ? (unsigned)k : utf8_put(to, c);
     return k ? k : 1;
 }
 
@@ -267,23 +216,23 @@ bool json_odd_int(const struct json_item *it, int64_t *out)
     return decimal_of(it->text.p, it->text.len, &d) && decimal_to_int(d, out);
 }
 
-bool json_odd_us_to_ns(const struct json_item *it, int64_t *out)
+bool json_scaled(const struct json_item *it, unsigned digits, int64_t *out)
 {
-    static const uint64_t scale[] = {1000, 100, 10, 1};
     const struct json_number *n = &it->number;
     struct json_decimal d;
     if (it->kind != JS_NUMBER && it->kind != JS_STRING)
         return false;
-    if (it->kind == JS_NUMBER && n->plain && n->fraction <= 3) {
-        uint64_t v;
-        if (__builtin_mul_overflow(n->mantissa, scale[n->fraction], &v) || v > INT64_MAX)
-            return false;
+    if (it->kind == JS_NUMBER && n->plain && n->fraction <= digits) {
+        uint64_t v = n->mantissa;
+        for (unsigned i = n->fraction; i < digits; i++)
+            if (__builtin_mul_overflow(v, 10, &v))
+                return false;
         *out = n->minus ? -(int64_t)v : (int64_t)v;
-        return true;
+        return v <= INT64_MAX;
     }
     if (!decimal_of(it->text.p, it->text.len, &d))
         return false;
-    d.exponent += 3;
+    d.exponent += digits;
     return decimal_to_int(d, out);
 }
 
@@ -317,13 +266,4 @@ bool json_double(const struct json_item *it, double *out)
         return true;
     }
     return value_strtod(&it->text, out);
-}
-
-bool json_number_fits(const struct json_item *it, bool whole)
-{
-    struct json_item n = *it;
-    int64_t i;
-    double d;
-    n.kind = JS_NUMBER;
-    return whole ? json_int(&n, &i) : json_double(&n, &d);
 }

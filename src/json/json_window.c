@@ -22,7 +22,7 @@ void json_open(struct json_scan *s, struct bytes_in *in, const struct json_optio
 {
     const size_t cap = o->window ? MAX_OF(o->window, (size_t)WINDOW_LEAST) : WINDOW;
     const size_t most = o->window_most ? o->window_most : WINDOW_MOST;
-    *s = (struct json_scan){.in = in, .strict = o->strict, .many = o->many, .cap = cap};
+    *s = (struct json_scan){.in = in, .many = o->many, .cap = cap};
     s->cap_most = MAX_OF(cap, most);
     s->keys = o->keys;
     s->window = xmalloc(cap + 1 + JSON_PAD);
@@ -44,6 +44,11 @@ uint64_t json_position(const struct json_scan *s)
 const struct err *json_error(const struct json_scan *s)
 {
     return &s->err;
+}
+
+int json_failed(const struct json_scan *s, enum json_kind kind, struct err *e)
+{
+    return kind == JS_FAILED ? err_set(e, s->err.code, "%s", s->err.msg) : 0;
 }
 
 enum json_kind json_bad(struct json_scan *s, const uint8_t *at, const char *what)
@@ -74,7 +79,12 @@ static void window_take_back_faults(struct json_scan *s)
 
 void json_hold(struct json_scan *s)
 {
-    json_hold_here(s);
+    assert(s->p >= s->window && s->p <= s->end);
+    s->hold = s->p;
+    s->hold_depth = s->depth;
+    s->hold_some = s->some;
+    s->hold_in_object = s->in_object;
+    s->noted = false;
 }
 
 void json_release(struct json_scan *s)
@@ -160,11 +170,6 @@ static enum json_kind window_at_end(struct json_scan *s)
 /* What is held, or the item at s->p, fills the largest window. */
 static enum json_kind window_too_long(struct json_scan *s)
 {
-    if (s->strict) {
-        err_set(&s->err, ERR_LIMIT, "byte %llu: item larger than %zu bytes",
-                (unsigned long long)json_position(s), s->cap_most);
-        return JS_FAILED;
-    }
     window_take_back_faults(s);
     if (s->hold)
         json_back_to_hold(s);

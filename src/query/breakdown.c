@@ -107,7 +107,7 @@ static int64_t select_kth(int64_t *v, size_t n, size_t k)
     return v[lo];
 }
 
-static int breakdown_stream_by_value(const void *a, const void *b)
+static int breakdown_by_number(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
@@ -119,7 +119,7 @@ static void breakdown_stream_sort(int64_t *v, size_t n)
     while (i < n && v[i - 1] <= v[i])
         i++;
     if (i < n)
-        qsort(v, n, sizeof *v, breakdown_stream_by_value);
+        qsort(v, n, sizeof *v, breakdown_by_number);
 }
 
 /* Most that were launched and had not begun, right after a launch. */
@@ -253,8 +253,9 @@ void breakdown_close(struct breaking *b)
     free(b);
 }
 
-void breakdown_process(struct breaking *b, const struct run_process *p)
+void breakdown_process(void *breaking, const struct run_process *p)
 {
+    struct breaking *b = breaking;
     clear_process(b);
     b->of = (struct breakdown_of){arena_strdup(&b->arena, p->node), p->rank, p->pid};
 }
@@ -393,24 +394,24 @@ static bool breakdown_is_device(const struct run_track *t)
     return t->track.kind != TRACK_THREAD;
 }
 
-void breakdown_track_begin(struct breaking *b, const struct run_track *t)
+void breakdown_track_begin(void *breaking, const struct run_track *t)
 {
+    struct breaking *b = breaking;
     b->track = t;
     op_names_turn(&b->names);
     if (breakdown_is_device(t))
         begin_device(b, &t->track);
 }
 
-void breakdown_events(struct breaking *b, const struct run_event *v, size_t n)
+void breakdown_events(void *breaking, const struct run_event *v, size_t n)
 {
-    if (breakdown_is_device(b->track))
-        read_device(b, v, n);
-    else
-        read_thread(b, v, n);
+    struct breaking *b = breaking;
+    (breakdown_is_device(b->track) ? read_device : read_thread)(b, v, n);
 }
 
-void breakdown_track_end(struct breaking *b)
+void breakdown_track_end(void *breaking)
 {
+    struct breaking *b = breaking;
     if (breakdown_is_device(b->track))
         end_device(b);
 }
@@ -550,8 +551,9 @@ static void end_memory(struct breaking *b)
         out[i] = (struct memory_row){b->of, v[i], -1};
 }
 
-void breakdown_process_end(struct breaking *b)
+void breakdown_process_end(void *breaking)
 {
+    struct breaking *b = breaking;
     make_ready(b);
     if (b->profiled)
         end_steps(b);
@@ -586,37 +588,12 @@ void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out
     arena_join(a, &b->arena);
 }
 
-static void breakdown_sink_begin(void *to, const struct run_process *p)
-{
-    breakdown_process(to, p);
-}
-
-static void breakdown_sink_track(void *to, const struct run_track *t)
-{
-    breakdown_track_begin(to, t);
-}
-
-static void breakdown_sink_events(void *to, const struct run_event *v, size_t n)
-{
-    breakdown_events(to, v, n);
-}
-
-static void breakdown_sink_track_end(void *to)
-{
-    breakdown_track_end(to);
-}
-
-static void breakdown_sink_end(void *to)
-{
-    breakdown_process_end(to);
-}
-
 static const struct trace_sink breakdown_sink = {
-    breakdown_sink_begin,
-    breakdown_sink_track,
-    breakdown_sink_events,
-    breakdown_sink_track_end,
-    breakdown_sink_end,
+    breakdown_process,
+    breakdown_track_begin,
+    breakdown_events,
+    breakdown_track_end,
+    breakdown_process_end,
     .want = {.value = true, .link = true, .parent = true, .args_of = UINT64_C(1) << CAT_MEMORY},
 };
 
@@ -635,11 +612,6 @@ static void memory_events(void *to, const struct run_event *v, size_t n)
             add_memory(to, &v[i]);
 }
 
-static void memory_track_end(void *to)
-{
-    (void)to;
-}
-
 static void memory_process_end(void *to)
 {
     end_memory(to);
@@ -647,9 +619,11 @@ static void memory_process_end(void *to)
 }
 
 static const struct trace_sink memory_sink = {
-    breakdown_sink_begin, memory_track,
-    memory_events,        memory_track_end,
-    memory_process_end,   .want = {.value = true, .args_of = UINT64_C(1) << CAT_MEMORY},
+    .begin = breakdown_process,
+    .track = memory_track,
+    .events = memory_events,
+    .end = memory_process_end,
+    .want = {.value = true, .args_of = UINT64_C(1) << CAT_MEMORY},
 };
 
 int breakdown_hook_memory(struct run *r, const struct trace_ask *ask, struct arena *a,

@@ -152,15 +152,16 @@ struct breaking;
 
 struct breaking *breakdown_open(void);
 void breakdown_close(struct breaking *b); /* NULL is fine */
-void breakdown_process(struct breaking *b, const struct run_process *p);
+/* The functions of a trace_sink; what they get is a struct breaking. */
+void breakdown_process(void *breaking, const struct run_process *p);
 /* The track stays until its end, and the texts of its events. */
-void breakdown_track_begin(struct breaking *b, const struct run_track *t);
+void breakdown_track_begin(void *breaking, const struct run_track *t);
 /* Sorted by begin, the longer one first. */
-void breakdown_events(struct breaking *b, const struct run_event *v, size_t n);
-void breakdown_track_end(struct breaking *b);
+void breakdown_events(void *breaking, const struct run_event *v, size_t n);
+void breakdown_track_end(void *breaking);
 void breakdown_track(struct breaking *b, const struct run_track *t, const struct run_event *v,
                      size_t n);
-void breakdown_process_end(struct breaking *b);
+void breakdown_process_end(void *breaking);
 /* In the order of processes; rows live in the arena. Once, at the end. */
 void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
 #include "query/event_flow.h"
 #include "query/run_internal.h"
 #include "query/trace.h"
@@ -162,15 +163,6 @@ int detail_ranges(struct run *r, struct arena *a, struct detail_range **out, siz
     return 0;
 }
 
-bool detail_ranges_meet(const struct detail_range *v, size_t n, uint32_t process, wall_ns begin,
-                        wall_ns end, int64_t after_ns)
-{
-    for (size_t i = 0; i < n; i++)
-        if (v[i].process == process && begin.ns < v[i].end.ns + after_ns && end.ns > v[i].begin.ns)
-            return true;
-    return false;
-}
-
 /* ---- what it cost ---- */
 
 /* Steps after a window that may still be slower for it, and the time in which they may be. */
@@ -179,11 +171,6 @@ static const int64_t AFTER_NS = NS_PER_S;
 
 /* An iteration that took so many times as long as it should have was held up. */
 static const double STALLED = 1.5;
-
-double detail_slowdown(const struct detail_cost *c)
-{
-    return c->usual_step_s > 0 ? c->step_s / c->usual_step_s : NAN;
-}
 
 /* Steps of one rank, and the windows of its process. */
 struct cost_rank {
@@ -226,12 +213,6 @@ static bool is_usual(const struct cost_rank *c, size_t i)
     return true;
 }
 
-static int detail_cost_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 struct usual {
     bool known; /* it was worked out */
     double median_s, mean_s;
@@ -250,7 +231,7 @@ static struct usual usual_of(const struct cost_rank *c)
         sum += s;
     }
     if (n) {
-        qsort(v, n, sizeof *v, detail_cost_by_value);
+        stat_sort(v, n);
         out.median_s = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
         out.mean_s = sum / (double)n;
     }
@@ -336,19 +317,4 @@ void detail_costs_of(const struct rank_steps *ranks, size_t n_ranks,
             fill_steps(&c, usual.median_s, cost);
         }
     }
-}
-
-int detail_costs(struct run *r, struct arena *a, struct detail_cost **out, size_t *n, struct err *e)
-{
-    struct detail_range *ranges;
-    struct rank_steps *ranks;
-    size_t n_ranges, n_ranks;
-    *n = 0;
-    int rc = detail_ranges(r, a, &ranges, &n_ranges, e);
-    if (rc || n_ranges == 0)
-        return rc;
-    rc = steps_read(r, a, &ranks, &n_ranks, e);
-    if (rc == 0)
-        detail_costs_of(ranks, n_ranks, ranges, n_ranges, a, out, n);
-    return rc;
 }

@@ -28,11 +28,6 @@ struct detail_range {
 MUST_CHECK int detail_ranges(struct run *r, struct arena *a, struct detail_range **out, size_t *n,
                              struct err *e);
 
-/* Whether a span of time of the process overlaps one of them, or begins less than `after_ns` after
- * its end. */
-bool detail_ranges_meet(const struct detail_range *v, size_t n, uint32_t process, wall_ns begin,
-                        wall_ns end, int64_t after_ns);
-
 /* ---- what it cost: steps of each window beside the usual steps of the same rank ----
  *
  * Recording slows the thread that launches work, not the work on the GPU. So times of kernels in a
@@ -52,15 +47,7 @@ struct detail_cost {
     double stall_s;      /* what starting and stopping the profiler added; NAN */
 };
 
-/* How many times as long as usual its steps took; NAN: not known. */
-double detail_slowdown(const struct detail_cost *c);
-
-/* One row for each window of training processes, in order of rank and time. None without a pass
- * over the steps when the run has no windows. */
-MUST_CHECK int detail_costs(struct run *r, struct arena *a, struct detail_cost **out, size_t *n,
-                            struct err *e);
-
-/* The same from what was read already. */
+/* One row for each window of training processes, in order of rank and time. */
 void detail_costs_of(const struct rank_steps *ranks, size_t n_ranks,
                      const struct detail_range *ranges, size_t n_ranges, struct arena *a,
                      struct detail_cost **out, size_t *n);

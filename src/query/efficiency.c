@@ -25,14 +25,9 @@ const struct gpu_peak gpu_peaks[] = {
 
 const size_t n_gpu_peaks = COUNT_OF(gpu_peaks);
 
-static char gpu_peaks_upper(char c)
-{
-    return (char)toupper((unsigned char)c);
-}
-
 static bool starts_with_words(const char *text, const char *words)
 {
-    while (*words && gpu_peaks_upper(*text) == *words) {
+    while (*words && toupper((unsigned char)*text) == *words) {
         text++;
         words++;
     }
@@ -70,11 +65,6 @@ const struct gpu_peak *gpu_peak_find(const char *name)
 
 /* ---- the loop ---- */
 
-static wall_ns loop_step_end(const struct step *s)
-{
-    return (wall_ns){s->start.ns + s->dur_ns};
-}
-
 static bool step_trains(const struct step *s)
 {
     return s->mode == MODE_TRAIN && !s->cut;
@@ -98,7 +88,7 @@ static struct rank_loop rank_loop_of(const struct rank_steps *r)
         if (!s.warmup && l.steady++ == 0)
             l.first_steady = s.start;
         l.last = s.start;
-        l.end = loop_step_end(&s);
+        l.end = (wall_ns){s.start.ns + s.dur_ns};
     }
     return l;
 }
@@ -153,12 +143,12 @@ void loop_window_of(const struct rank_steps *ranks, size_t n, struct loop_window
 
 bool allocator_event_wanted(enum event_id id)
 {
-    return id == EV_CUDA_PEAK || id == EV_CUDA_RESERVED;
+    return id == EV_CUDA_PEAK || id == EV_CUDA_RESERVED || id == EV_CUDA_TF32;
 }
 
 struct allocator_peak allocator_peak_of(const struct node_events *named, size_t n)
 {
-    struct allocator_peak p = {-1, -1};
+    struct allocator_peak p = {-1, -1, false};
     struct named_event v[PACKED_ROWS];
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; i < named[k].n; i += PACKED_ROWS) {
@@ -168,6 +158,8 @@ struct allocator_peak allocator_peak_of(const struct node_events *named, size_t 
                     p.allocated_bytes = MAX_OF(p.allocated_bytes, v[x].value);
                 if (v[x].id == EV_CUDA_RESERVED)
                     p.reserved_bytes = MAX_OF(p.reserved_bytes, v[x].value);
+                if (v[x].id == EV_CUDA_TF32)
+                    p.tf32 = v[x].value > 0; /* the last report counts */
             }
         }
     return p;
@@ -329,9 +321,7 @@ static int efficiency_find_gpus(struct efficiency_reader *rd, struct arena *a, s
     struct efficiency *out = rd->out;
     struct series_key *keys;
     size_t n;
-    const int rc = series_list(rd->run, rd->arena, &keys, &n, e);
-    if (rc != 0)
-        return rc;
+    TRY(series_list(rd->run, rd->arena, &keys, &n, e));
     out->gpus = arena_array(a, struct gpu_efficiency, n + 1);
     for (size_t i = 0; i < n; i++) {
         const enum metric_id m = metric_find(keys[i].metric);
@@ -386,39 +376,26 @@ static int efficiency_read_mean(struct efficiency_reader *rd, enum gpu_mean m,
     return rc;
 }
 
-/* The largest value in the window itself; NAN: none. */
+/* The largest value in the window itself. */
 static int read_most(struct efficiency_reader *rd, enum metric_id m, const struct span_of *w,
-                     void (*set)(struct gpu_efficiency *g, const struct span_of *w, double v),
                      struct err *e)
 {
     const struct series_ask ask = {
         .metric = metrics[m].name, .from = w->from, .to = w->to, .points = 1};
     struct series *s;
     size_t n = 0;
-    const int rc = series_read(rd->run, &ask, rd->arena, &s, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    TRY(series_read(rd->run, &ask, rd->arena, &s, &n, e));
+    for (size_t i = 0; i < n; i++) {
         struct gpu_efficiency *g = efficiency_find_gpu(rd->out, &s[i].key);
-        if (g && s[i].n)
-            set(g, w, s[i].max[0]);
+        if (!g || !s[i].n)
+            continue;
+        if (m == M_GPU_JOB_PROCESSES)
+            g->used = s[i].max[0] > 0;
+        else
+            *(m == M_GPU_MEM_USED ? &efficiency_use_of(g, w)->mem_used_bytes
+                                  : &g->mem_total_bytes) = s[i].max[0];
     }
-    return rc;
-}
-
-static void set_mem_used(struct gpu_efficiency *g, const struct span_of *w, double v)
-{
-    efficiency_use_of(g, w)->mem_used_bytes = v;
-}
-
-static void set_mem_total(struct gpu_efficiency *g, const struct span_of *w, double v)
-{
-    (void)w;
-    g->mem_total_bytes = v;
-}
-
-static void set_used(struct gpu_efficiency *g, const struct span_of *w, double v)
-{
-    (void)w;
-    g->used = v > 0;
+    return 0;
 }
 
 /* ---- clocks ---- */
@@ -560,10 +537,9 @@ static int efficiency_read_energy(struct efficiency_reader *rd, const struct spa
 {
     struct series *counters, *powers;
     size_t n = 0, n_powers = 0;
-    int rc = read_metric(rd, M_GPU_ENERGY, w, INTEGRAL_POINTS, &counters, &n, e);
-    if (rc == 0)
-        rc = read_metric(rd, M_GPU_POWER, w, INTEGRAL_POINTS, &powers, &n_powers, e);
-    for (size_t i = 0; rc == 0 && i < rd->out->n_gpus; i++) {
+    TRY(read_metric(rd, M_GPU_ENERGY, w, INTEGRAL_POINTS, &counters, &n, e));
+    TRY(read_metric(rd, M_GPU_POWER, w, INTEGRAL_POINTS, &powers, &n_powers, e));
+    for (size_t i = 0; i < rd->out->n_gpus; i++) {
         struct gpu_efficiency *g = &rd->out->gpus[i];
         struct gpu_use *u = efficiency_use_of(g, w);
         const struct energy_series x = {series_like(counters, n, g),
@@ -577,7 +553,7 @@ static int efficiency_read_energy(struct efficiency_reader *rd, const struct spa
         u->mean[GPU_MEAN_POWER] = j.sum / j.covered_s;
         u->measured_share = j.covered_s / ns_to_s(w->to.ns - w->from.ns);
     }
-    return rc;
+    return 0;
 }
 
 /* ---- what follows from it ---- */
@@ -593,17 +569,27 @@ bool efficiency_tensor_unused(const struct gpu_use *u)
            (tensor < TENSOR_LEAST_PCT && tensor < TENSOR_LEAST_OF_SM * sm);
 }
 
-static void use_achieve(struct gpu_use *u, const struct gpu_peak *peak)
+double gpu_peak_tflops(const struct gpu_peak *p, bool tf32)
+{
+    return tf32 && p->tf32_tflops > 0 ? p->tf32_tflops : p->tflops;
+}
+
+const char *gpu_peak_format(const struct gpu_peak *p, bool tf32)
+{
+    return tf32 && p->tf32_tflops > 0 ? "TF32" : p->format;
+}
+
+static void use_achieve(struct gpu_use *u, const struct gpu_peak *peak, bool tf32)
 {
     if (!peak)
         return;
-    u->peak_tflops = peak->tflops;
+    u->peak_tflops = gpu_peak_tflops(peak, tf32);
     u->dram_tb_s = u->mean[GPU_MEAN_DRAM] / 100 * peak->dram_tb_s;
     if (efficiency_tensor_unused(u))
         return;
     u->tflops =
-        u->mean[GPU_MEAN_TENSOR] / 100 * peak->tflops * u->mean[GPU_MEAN_CLOCK] / peak->clock_mhz;
-    u->mfu_pct = 100 * u->tflops / peak->tflops;
+        u->mean[GPU_MEAN_TENSOR] / 100 * u->peak_tflops * u->mean[GPU_MEAN_CLOCK] / peak->clock_mhz;
+    u->mfu_pct = 100 * u->tflops / u->peak_tflops;
 }
 
 /* Where the job's processes are known on no GPU of a node, all of them count. */
@@ -680,15 +666,12 @@ static void per_step(struct efficiency *x)
 static int efficiency_read_window(struct efficiency_reader *rd, const struct span_of *w,
                                   struct err *e)
 {
-    int rc = 0;
-    for (enum gpu_mean m = 0; rc == 0 && m < GPU_MEANS; m++)
+    for (enum gpu_mean m = 0; m < GPU_MEANS; m++)
         if (m != GPU_MEAN_POWER) /* it follows from the energy */
-            rc = efficiency_read_mean(rd, m, w, e);
-    if (rc == 0)
-        rc = read_most(rd, M_GPU_MEM_USED, w, set_mem_used, e);
-    if (rc == 0)
-        read_holds(rd, w);
-    return rc;
+            TRY(efficiency_read_mean(rd, m, w, e));
+    TRY(read_most(rd, M_GPU_MEM_USED, w, e));
+    read_holds(rd, w);
+    return 0;
 }
 
 static int efficiency_read_all(struct efficiency_reader *rd, struct arena *a, struct err *e)
@@ -697,20 +680,16 @@ static int efficiency_read_all(struct efficiency_reader *rd, struct arena *a, st
     const struct span_of w[] = {{x->job_from, x->job_to, false},
                                 {x->window.from, x->window.to, true}};
     const size_t n = x->window.known && x->window.from.ns < x->window.to.ns ? 2 : 1;
-    int rc = efficiency_find_gpus(rd, a, e);
-    if (rc != 0 || x->n_gpus == 0)
-        return rc;
+    TRY(efficiency_find_gpus(rd, a, e));
+    if (x->n_gpus == 0)
+        return 0;
     double *factors = arena_array(rd->arena, double, x->n_gpus);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = efficiency_read_window(rd, &w[i], e);
-        if (rc == 0)
-            rc = efficiency_read_energy(rd, &w[i], factors, e);
+    for (size_t i = 0; i < n; i++) {
+        TRY(efficiency_read_window(rd, &w[i], e));
+        TRY(efficiency_read_energy(rd, &w[i], factors, e));
     }
-    if (rc == 0)
-        rc = read_most(rd, M_GPU_MEM_TOTAL, &w[0], set_mem_total, e);
-    if (rc == 0)
-        rc = read_most(rd, M_GPU_JOB_PROCESSES, &w[0], set_used, e);
-    return rc;
+    TRY(read_most(rd, M_GPU_MEM_TOTAL, &w[0], e));
+    return read_most(rd, M_GPU_JOB_PROCESSES, &w[0], e);
 }
 
 int efficiency_read(struct run *r, const struct efficiency_ask *ask, struct arena *a,
@@ -731,8 +710,8 @@ int efficiency_read(struct run *r, const struct efficiency_ask *ask, struct aren
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < out->n_gpus; i++) {
-        use_achieve(&out->gpus[i].loop, out->gpus[i].peak);
-        use_achieve(&out->gpus[i].job, out->gpus[i].peak);
+        use_achieve(&out->gpus[i].loop, out->gpus[i].peak, ask->allocator.tf32);
+        use_achieve(&out->gpus[i].job, out->gpus[i].peak, ask->allocator.tf32);
     }
     find_used(out);
     efficiency_sum_up(out);

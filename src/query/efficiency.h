@@ -25,9 +25,11 @@ struct loop_window {
 
 void loop_window_of(const struct rank_steps *ranks, size_t n, struct loop_window *out);
 
-/* Memory of PyTorch's allocator, in the rank that took most; -1: not known. */
+/* What ranks report of CUDA: memory of PyTorch's allocator, in the rank that took most, -1 if that
+ * is not known; and whether matrix products ran in TF32. */
 struct allocator_peak {
     int64_t allocated_bytes, reserved_bytes;
+    bool tf32;
 };
 
 /* For steps_read_named: the events that allocator_peak_of looks at. */
@@ -141,6 +143,10 @@ struct gpu_peak {
     double clock_mhz;   /* the SM clock at which `tflops` is reached */
     double watts;       /* default power limit */
 };
+
+/* The peak of the format in which matrix products ran, and the name of the format. */
+double gpu_peak_tflops(const struct gpu_peak *p, bool tf32);
+const char *gpu_peak_format(const struct gpu_peak *p, bool tf32);
 
 /* NULL: not in the table, or a part of a GPU (MIG, vGPU), whose peak is not known. */
 const struct gpu_peak *gpu_peak_find(const char *name);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
 #include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/trace.h"
@@ -38,30 +39,16 @@ static bool is_number(enum event_kind k)
     return k == EVENT_COUNT || k == EVENT_REAL;
 }
 
-static double quantile_s(const int64_t *ns, size_t n, double q)
-{
-    const double at = q * (double)(n - 1);
-    const size_t i = (size_t)at;
-    const double low = ns_to_s(ns[i]), high = ns_to_s(ns[MIN_OF(i + 1, n - 1)]);
-    return low + (high - low) * (at - (double)i);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static void sum_durations(int64_t *ns, struct event_sum *s)
+static void sum_durations(double *v, struct event_sum *s)
 {
     const size_t n = (size_t)s->count;
     s->total_s = 0;
     for (size_t i = 0; i < n; i++)
-        s->total_s += ns_to_s(ns[i]);
-    qsort(ns, n, sizeof *ns, by_size);
-    s->p50_s = quantile_s(ns, n, 0.5);
-    s->p95_s = quantile_s(ns, n, 0.95);
-    s->max_s = ns_to_s(ns[n - 1]);
+        s->total_s += v[i];
+    stat_sort(v, n);
+    s->p50_s = stat_quantile(v, n, 0.5);
+    s->p95_s = stat_quantile(v, n, 0.95);
+    s->max_s = v[n - 1];
 }
 
 /* fmin and fmax pass over what is no number, so the first needs no other treatment. */
@@ -117,18 +104,18 @@ static uint32_t *group_all(struct grouping *g, const struct run_track *t, const 
 static void sum_groups(struct grouping *g, const struct run_event *v, size_t n,
                        const uint32_t *whose)
 {
-    int64_t *ns = xmalloc((n + 1) * sizeof *ns);
+    double *s = xmalloc((n + 1) * sizeof *s);
     for (size_t i = 0; i < n; i++) {
         struct eventsum_group *x = &g->v[whose[i]];
         if (is_long(x->sum.kind))
-            ns[x->at++] = v[i].event.dur_ns;
+            s[x->at++] = ns_to_s(v[i].event.dur_ns);
         else if (is_number(x->sum.kind))
             see_number(&v[i].event, &x->sum);
     }
     for (size_t i = 0; i < g->n; i++)
         if (is_long(g->v[i].sum.kind))
-            sum_durations(ns + g->v[i].at - g->v[i].sum.count, &g->v[i].sum);
-    free(ns);
+            sum_durations(s + g->v[i].at - g->v[i].sum.count, &g->v[i].sum);
+    free(s);
 }
 
 static void grouping_close(struct grouping *g)
@@ -157,11 +144,6 @@ struct sums {
     size_t n, cap;
 };
 
-static void add_sum(struct sums *out, const struct event_sum *s)
-{
-    *VEC_ADD(out->v, out->n, out->cap) = *s;
-}
-
 static void sum_track(const struct run_track *t, const struct run_event *v, size_t n,
                       struct sums *out)
 {
@@ -171,7 +153,7 @@ static void sum_track(const struct run_track *t, const struct run_event *v, size
     uint32_t *whose = group_all(g, t, v, n);
     sum_groups(g, v, n, whose);
     for (size_t i = 0; i < g->n; i++)
-        add_sum(out, &g->v[i].sum);
+        *VEC_ADD(out->v, out->n, out->cap) = g->v[i].sum;
     if (out->n > before)
         qsort(out->v + before, out->n - before, sizeof *out->v, eventsum_longest_first);
     free(whose);
@@ -240,10 +222,9 @@ static int list_wanted(struct run *r, const struct event_window *w, struct arena
 {
     struct run_track *tracks;
     size_t n_tracks;
-    int rc = events_tracks(r, a, &tracks, &n_tracks, e);
+    int rc = 0;
     *n = 0;
-    if (rc)
-        return rc;
+    TRY(events_tracks(r, a, &tracks, &n_tracks, e));
     *out = arena_array(a, struct eventsum_wanted, n_tracks + 1);
     for (size_t i = 0; rc == 0 && i < n_tracks; i++) {
         const struct run_process *p = tracks[i].process;

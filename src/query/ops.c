@@ -150,12 +150,6 @@ static void ops_threads_settle(struct ops *o, int64_t t)
     o->cursor = MAX_OF(o->cursor, t);
 }
 
-static void ops_end_thread(struct ops *o)
-{
-    while (o->depth)
-        ops_threads_settle(o, o->stack[o->depth - 1].end);
-}
-
 static void ops_threads_push(struct ops *o, const struct run_event *x, uint32_t name)
 {
     struct stat *s = ops_stat(&o->cpu, name);
@@ -341,8 +335,9 @@ static void ops_sweep_device(struct ops *o, const struct run_event *v, size_t n)
 }
 
 /* Device time goes up the tree: parents have lower numbers than what is in them. */
-void ops_process_end(struct ops *o)
+void ops_process_end(void *ops)
 {
+    struct ops *o = ops;
     for (size_t i = o->n_nodes; i-- > 1;) {
         struct node *n = &o->nodes[i];
         if (n->outer)
@@ -530,8 +525,10 @@ void ops_close(struct ops *o)
     free(o);
 }
 
-void ops_process(struct ops *o)
+void ops_process(void *ops, const struct run_process *p)
 {
+    struct ops *o = ops;
+    (void)p;
     o->n_nodes = 0;
     o->indexed = false;
     o->n_backward = 1; /* number 0 is none */
@@ -540,8 +537,9 @@ void ops_process(struct ops *o)
     ops_add_node(o, &(struct node){.parent = NO_NODE});
 }
 
-void ops_track_begin(struct ops *o, const struct run_track *t)
+void ops_track_begin(void *ops, const struct run_track *t)
 {
+    struct ops *o = ops;
     o->thread = t->track.kind == TRACK_THREAD;
     if (o->thread)
         ops_begin_thread(o);
@@ -549,18 +547,20 @@ void ops_track_begin(struct ops *o, const struct run_track *t)
         ops_begin_device(o);
 }
 
-void ops_events(struct ops *o, const struct run_event *v, size_t n)
+void ops_events(void *ops, const struct run_event *v, size_t n)
 {
+    struct ops *o = ops;
     if (o->thread)
         ops_sweep_thread(o, v, n);
     else
         ops_sweep_device(o, v, n);
 }
 
-void ops_track_end(struct ops *o)
+void ops_track_end(void *ops)
 {
-    if (o->thread)
-        ops_end_thread(o);
+    struct ops *o = ops;
+    while (o->thread && o->depth)
+        ops_threads_settle(o, o->stack[o->depth - 1].end);
 }
 
 void ops_track(struct ops *o, const struct run_track *t, const struct run_event *v, size_t n)
@@ -572,38 +572,12 @@ void ops_track(struct ops *o, const struct run_track *t, const struct run_event 
 
 /* ---- of a run ---- */
 
-static void ops_sink_begin(void *to, const struct run_process *p)
-{
-    (void)p;
-    ops_process(to);
-}
-
-static void ops_sink_track(void *to, const struct run_track *t)
-{
-    ops_track_begin(to, t);
-}
-
-static void ops_sink_events(void *to, const struct run_event *v, size_t n)
-{
-    ops_events(to, v, n);
-}
-
-static void ops_sink_track_end(void *to)
-{
-    ops_track_end(to);
-}
-
-static void ops_sink_end(void *to)
-{
-    ops_process_end(to);
-}
-
 /* Only modules look at values: those of arrows. */
 static const struct trace_sink sinks[] = {
-    [OPS_BY_NAME] = {ops_sink_begin, ops_sink_track, ops_sink_events, ops_sink_track_end,
-                     ops_sink_end, .want = {.link = true, .parent = true}},
-    [OPS_BY_MODULE] = {ops_sink_begin, ops_sink_track, ops_sink_events, ops_sink_track_end,
-                       ops_sink_end, .want = {.value = true, .link = true, .parent = true}},
+    [OPS_BY_NAME] = {ops_process, ops_track_begin, ops_events, ops_track_end, ops_process_end,
+                     .want = {.link = true, .parent = true}},
+    [OPS_BY_MODULE] = {ops_process, ops_track_begin, ops_events, ops_track_end, ops_process_end,
+                       .want = {.value = true, .link = true, .parent = true}},
 };
 
 int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_row **out,

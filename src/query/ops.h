@@ -51,13 +51,14 @@ struct ops;
 
 struct ops *ops_open(enum ops_by by);
 void ops_close(struct ops *o);
-void ops_process(struct ops *o);
-void ops_track_begin(struct ops *o, const struct run_track *t);
+/* The functions of a trace_sink; what they get is a struct ops. */
+void ops_process(void *ops, const struct run_process *p);
+void ops_track_begin(void *ops, const struct run_track *t);
 /* Sorted by begin, the longer one first. Texts must stay until the end of the track. */
-void ops_events(struct ops *o, const struct run_event *v, size_t n);
-void ops_track_end(struct ops *o);
+void ops_events(void *ops, const struct run_event *v, size_t n);
+void ops_track_end(void *ops);
 void ops_track(struct ops *o, const struct run_track *t, const struct run_event *v, size_t n);
-void ops_process_end(struct ops *o);
+void ops_process_end(void *ops);
 /* Longest self time first; rows and texts live in the arena. */
 void ops_rows(const struct ops *o, struct arena *a, struct op_row **out, size_t *n);
 

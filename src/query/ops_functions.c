@@ -23,7 +23,7 @@ struct sum {
 };
 
 /* Of the window at hand; the name stays until the track's end. */
-struct ops_functions_told {
+struct functions_told {
     const char *name;
     struct sum sum;
 };
@@ -34,7 +34,7 @@ struct functions {
     uint32_t cap_sums;
     char phase[TRACK_NAME_LEN], timer[TIMER_LEN];
     int64_t at; /* of the window */
-    struct ops_functions_told *told;
+    struct functions_told *told;
     size_t n_told, cap_told;
 };
 
@@ -57,18 +57,15 @@ static void arg_copy(const char *args, const char *key, char *out, size_t size)
 
 /* ---- windows ---- */
 
-static struct sum *ops_functions_sum_of(struct functions *f, uint32_t name)
+static void functions_end_window(void *to)
 {
-    OP_NAMES_ROOM(f->sums, f->cap_sums, name);
-    return &f->sums[name];
-}
-
-static void end_window(struct functions *f)
-{
+    struct functions *f = to;
     for (size_t i = 0; i < f->n_told; i++) {
         char key[TRACK_NAME_LEN + TIMER_LEN + EVENT_NAME_MOST + 2];
         snprintf(key, sizeof key, "%s" PART "%s" PART "%s", f->phase, f->timer, f->told[i].name);
-        struct sum *s = ops_functions_sum_of(f, op_names_look(&f->names, key));
+        const uint32_t name = op_names_look(&f->names, key);
+        OP_NAMES_ROOM(f->sums, f->cap_sums, name);
+        struct sum *s = &f->sums[name];
         s->calls += f->told[i].sum.calls;
         s->self_ns += f->told[i].sum.self_ns;
         s->total_ns += f->told[i].sum.total_ns;
@@ -77,13 +74,13 @@ static void end_window(struct functions *f)
     f->timer[0] = '\0';
 }
 
-static void ops_functions_tell(struct functions *f, const struct event *v)
+static void functions_tell(struct functions *f, const struct event *v)
 {
     const char *args = v->args ? v->args : "";
     const double total_s = strtod(arg_find(args, "total_s"), NULL);
     VEC_ROOM(f->told, f->cap_told, f->n_told + 1);
     const bool fits = total_s > 0 && total_s < 1e9;
-    f->told[f->n_told++] = (struct ops_functions_told){
+    f->told[f->n_told++] = (struct functions_told){
         v->name,
         {(uint64_t)MAX_OF(v->value, 0), v->dur_ns,
          fits ? MAX_OF((int64_t)(total_s * 1e9), v->dur_ns) : v->dur_ns},
@@ -92,12 +89,7 @@ static void ops_functions_tell(struct functions *f, const struct event *v)
 
 /* ---- the sink ---- */
 
-static void sink_process(void *to, const struct run_process *p)
-{
-    (void)to, (void)p;
-}
-
-static void ops_functions_sink_track(void *to, const struct run_track *t)
+static void functions_track(void *to, const struct run_track *t)
 {
     struct functions *f = to;
     const char *phase = t->track.name + strlen(PROFILE_TRACK_NAME);
@@ -105,42 +97,32 @@ static void ops_functions_sink_track(void *to, const struct run_track *t)
     f->at = INT64_MIN;
 }
 
-static void ops_functions_sink_events(void *to, const struct run_event *v, size_t n)
+static void functions_events(void *to, const struct run_event *v, size_t n)
 {
     struct functions *f = to;
     for (size_t i = 0; i < n; i++) {
         const struct event *x = &v[i].event;
         if (x->at.ns != f->at)
-            end_window(f);
+            functions_end_window(f);
         f->at = x->at.ns;
         if (x->category == CAT_PYTHON)
-            ops_functions_tell(f, x);
+            functions_tell(f, x);
         else if (x->args)
             arg_copy(x->args, "timer", f->timer, sizeof f->timer);
     }
 }
 
-static void ops_functions_sink_track_end(void *to)
-{
-    end_window(to);
-}
-
-static void ops_functions_sink_end(void *to)
-{
-    (void)to;
-}
-
-static const struct trace_sink sink = {sink_process,
-                                       ops_functions_sink_track,
-                                       ops_functions_sink_events,
-                                       ops_functions_sink_track_end,
-                                       ops_functions_sink_end,
-                                       .want = {.value = true, .args_of = UINT64_MAX}};
+static const struct trace_sink sink = {
+    .track = functions_track,
+    .events = functions_events,
+    .track_end = functions_end_window,
+    .want = {.value = true, .args_of = UINT64_MAX},
+};
 
 /* ---- rows ---- */
 
 /* Key is "phase PART timer PART function"; it is the row's own. */
-static struct op_row ops_functions_row_of(char *key, const struct sum *s)
+static struct op_row functions_row_of(char *key, const struct sum *s)
 {
     char *timer = strstr(key, PART), *name = strstr(timer + 1, PART);
     *timer = *name = '\0';
@@ -156,7 +138,7 @@ static struct op_row ops_functions_row_of(char *key, const struct sum *s)
 }
 
 /* The whole window first, then phases as they come in a step. */
-static size_t ops_functions_place_of(const char *phase)
+static size_t functions_place_of(const char *phase)
 {
     size_t i = 0;
     while (i < step_parts() && strcmp(step_part_name(i), phase) != 0)
@@ -171,7 +153,7 @@ bool function_timer_is_clock(const char *timer)
 
 static int by_group(const struct op_row *x, const struct op_row *y)
 {
-    const size_t a = ops_functions_place_of(x->phase), b = ops_functions_place_of(y->phase);
+    const size_t a = functions_place_of(x->phase), b = functions_place_of(y->phase);
     if (a != b)
         return a < b ? -1 : 1;
     const int c = strcmp(x->phase, y->phase),
@@ -188,7 +170,7 @@ static int by_place(const void *a, const void *b)
     return x->self_ns > y->self_ns ? -1 : 1;
 }
 
-static void ops_functions_fill_shares(struct op_row *v, size_t n)
+static void functions_fill_shares(struct op_row *v, size_t n)
 {
     for (size_t i = 0, end; i < n; i = end) {
         double sum = 0;
@@ -210,10 +192,10 @@ int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a, 
     *n = f->names.n;
     *out = arena_array(a, struct op_row, *n);
     for (uint32_t i = 0; i < f->names.n; i++)
-        (*out)[i] = ops_functions_row_of(arena_strdup(a, f->names.v[i].text), &f->sums[i]);
+        (*out)[i] = functions_row_of(arena_strdup(a, f->names.v[i].text), &f->sums[i]);
     if (*n)
         qsort(*out, *n, sizeof **out, by_place);
-    ops_functions_fill_shares(*out, *n);
+    functions_fill_shares(*out, *n);
     op_names_close(&f->names);
     free(f->sums);
     free(f->told);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
 #include "base/vec.h"
 #include "query/block_cursor.h"
 
@@ -52,14 +53,9 @@ void tally_step(struct tally *t, double step)
     t->scale = scale_of(step);
 }
 
-static bool tally_is_small(int64_t steps)
-{
-    return steps >= 0 && steps < TALLY_SMALL;
-}
-
 void tally_add(struct tally *t, int64_t steps, uint64_t count)
 {
-    if (tally_is_small(steps)) {
+    if (steps >= 0 && steps < TALLY_SMALL) {
         t->counts[steps] += count;
         t->top = MAX_OF(t->top, (uint32_t)steps + 1);
         return;
@@ -72,59 +68,22 @@ void tally_add(struct tally *t, int64_t steps, uint64_t count)
 
 /* ---- from a run ---- */
 
-enum { BYTE_VALUES = 256, TURNS = 4, AHEAD = 4 };
-
-/* In turns into several counts: values repeat, and a count is not read before it is written. */
 static void tally_add_narrow(struct tally *t, const uint8_t *v, uint32_t n, int64_t base)
 {
-    uint32_t counts[TURNS][BYTE_VALUES] = {0};
-    uint32_t i = 0;
-    for (; i + TURNS <= n; i += TURNS) {
-        counts[0][v[i]]++;
-        counts[1][v[i + 1]]++;
-        counts[2][v[i + 2]]++;
-        counts[3][v[i + 3]]++;
-    }
-    for (; i < n; i++)
-        counts[0][v[i]]++;
-    for (unsigned b = 0; b < BYTE_VALUES; b++) {
-        const uint32_t all = counts[0][b] + counts[1][b] + counts[2][b] + counts[3][b];
-        if (all)
-            tally_add(t, (int64_t)((uint64_t)base + b), all);
-    }
-}
-
-static void tally_add_wide(struct tally *t, const int64_t *v, uint32_t n)
-{
-    int64_t most = -1;
+    uint32_t counts[UINT8_MAX + 1] = {0};
     for (uint32_t i = 0; i < n; i++)
-        if (tally_is_small(v[i])) {
-            t->counts[v[i]]++;
-            most = MAX_OF(most, v[i]);
-        } else {
-            tally_add(t, v[i], 1);
-        }
-    t->top = MAX_OF(t->top, (uint32_t)(most + 1));
+        counts[v[i]]++;
+    for (unsigned b = 0; b <= UINT8_MAX; b++)
+        if (counts[b])
+            tally_add(t, (int64_t)((uint64_t)base + b), counts[b]);
 }
-
-static_assert((TALLY_SMALL & (TALLY_SMALL - 1)) == 0, "all are small when all bits of them are");
 
 static void tally_add_hist(struct tally *t, const struct column *c)
 {
     struct hist_bin bins[HIST_MOST];
     const uint32_t n = column_hist(c, bins);
-    int64_t bits = 0, most = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        bits |= bins[i].value;
-        most = MAX_OF(most, bins[i].value);
-    }
     for (uint32_t i = 0; i < n; i++)
-        if (tally_is_small(bits))
-            t->counts[bins[i].value] += bins[i].count;
-        else
-            tally_add(t, bins[i].value, bins[i].count);
-    if (tally_is_small(bits))
-        t->top = MAX_OF(t->top, (uint32_t)most + 1);
+        tally_add(t, bins[i].value, bins[i].count);
 }
 
 static void tally_add_slice(struct tally *t, struct scan *scan, const struct slice *s)
@@ -139,18 +98,8 @@ static void tally_add_slice(struct tally *t, struct scan *scan, const struct sli
         return;
     if (view.narrow)
         tally_add_narrow(t, view.v8 + s->from, s->to - s->from, view.base);
-    else
-        tally_add_wide(t, view.v64 + s->from, s->to - s->from);
-}
-
-/* The blocks of a long run lie far apart in memory: what is needed of those to come is fetched
- * meanwhile. */
-static void tally_prefetch(const struct slice *s, size_t left)
-{
-    if (left > 2 * AHEAD)
-        __builtin_prefetch(&s[2 * AHEAD].column->hist);
-    if (left > AHEAD)
-        __builtin_prefetch(s[AHEAD].column->hist);
+    for (uint32_t i = s->from; !view.narrow && i < s->to; i++)
+        tally_add(t, view.v64[i], 1);
 }
 
 void tally_series(struct tally *t, struct scan *scan, const struct run_series *m, wall_ns from,
@@ -158,10 +107,8 @@ void tally_series(struct tally *t, struct scan *scan, const struct run_series *m
 {
     struct arena room = {0};
     const struct slices all = slices_of(scan, m, from, to, &room);
-    for (size_t i = 0; i < all.n; i++) {
-        tally_prefetch(&all.v[i], all.n - i);
+    for (size_t i = 0; i < all.n; i++)
         tally_add_slice(t, scan, &all.v[i]);
-    }
     arena_free(&room);
 }
 
@@ -175,44 +122,6 @@ void tally_each(struct tally *t, void (*see)(void *to, double value, uint64_t co
     for (size_t i = 0; i < t->n_values; i++)
         see(to, t->values[i], 1);
     t->n_bins = t->n_values = 0;
-}
-
-/* Bits of a double in an order that is the order of the numbers. */
-static uint64_t tally_sort_key(double v)
-{
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits & UINT64_C(1) << 63 ? ~bits : bits | UINT64_C(1) << 63;
-}
-
-/* Sixteen bits at a time from the lowest; a pass in which all agree is skipped. */
-static void tally_sort_values(double *v, size_t n)
-{
-    enum { DIGITS = 1 << 16 };
-    double *other = xmalloc(n * sizeof *other), *from = v, *to = other;
-    size_t *count = xmalloc(DIGITS * sizeof *count);
-    for (unsigned shift = 0; shift < 64; shift += 16) {
-        memset(count, 0, DIGITS * sizeof *count);
-        for (size_t i = 0; i < n; i++)
-            count[tally_sort_key(from[i]) >> shift & (DIGITS - 1)]++;
-        if (count[tally_sort_key(from[0]) >> shift & (DIGITS - 1)] == n)
-            continue;
-        size_t at = 0;
-        for (size_t d = 0; d < DIGITS; d++) {
-            const size_t c = count[d];
-            count[d] = at;
-            at += c;
-        }
-        for (size_t i = 0; i < n; i++)
-            to[count[tally_sort_key(from[i]) >> shift & (DIGITS - 1)]++] = from[i];
-        double *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != v)
-        memcpy(v, from, n * sizeof *v);
-    free(other);
-    free(count);
 }
 
 static int tally_by_value(const void *a, const void *b)
@@ -293,7 +202,7 @@ void tally_finish(struct tally *t, struct series_stats *out)
     if (t->n_bins)
         qsort(t->bins, t->n_bins, sizeof *t->bins, tally_by_value);
     if (t->n_values)
-        tally_sort_values(t->values, t->n_values);
+        stat_sort(t->values, t->n_values);
     const struct tally_quantile want[] = {
         {0, &out->min},   {0.05, &out->p5},  {0.25, &out->p25}, {0.5, &out->p50}, {0.75, &out->p75},
         {0.9, &out->p90}, {0.95, &out->p95}, {0.99, &out->p99}, {1, &out->max},

@@ -86,7 +86,7 @@ static void put_waiting(struct drawing *d, struct waiting *w)
 
 /* Where a span of this row and name waits: with its own kind, else where nobody does, else in the
  * place of the one that has waited longest. */
-static struct waiting *timeline_rows_place_for(struct drawing *d, const struct timeline_slice *s)
+static struct waiting *rows_place_for(struct drawing *d, const struct timeline_slice *s)
 {
     struct waiting *v = d->row[s->row], *best = v;
     if (!d->lane_by_name)
@@ -108,9 +108,9 @@ static bool waiting_joins(const struct drawing *d, const struct waiting *w,
            (!d->lane_by_name || w->slice.name == s->name);
 }
 
-static void timeline_rows_put_span(struct drawing *d, const struct timeline_slice *s)
+static void rows_put_span(struct drawing *d, const struct timeline_slice *s)
 {
-    struct waiting *w = timeline_rows_place_for(d, s);
+    struct waiting *w = rows_place_for(d, s);
     const int64_t end = s->start + s->dur_ns;
     if (!waiting_joins(d, w, s)) {
         put_waiting(d, w);
@@ -134,7 +134,7 @@ static void put_all_waiting(struct drawing *d)
             put_waiting(d, &d->row[i][k]);
 }
 
-static int timeline_rows_by_start(const void *a, const void *b)
+static int rows_by_start(const void *a, const void *b)
 {
     const struct timeline_slice *x = a, *y = b;
     if (x->start != y->start)
@@ -147,8 +147,7 @@ static void sort_lane(struct drawing *d)
 {
     struct timeline *t = d->out;
     if (t->n_slices > d->first)
-        qsort(t->slices + d->first, t->n_slices - d->first, sizeof *t->slices,
-              timeline_rows_by_start);
+        qsort(t->slices + d->first, t->n_slices - d->first, sizeof *t->slices, rows_by_start);
     d->first = t->n_slices;
 }
 
@@ -168,13 +167,13 @@ static void give_up_names(struct drawing *d)
             put_all_waiting(d);
             sort_lane(d);
         }
-        timeline_rows_put_span(d, &old[i]);
+        rows_put_span(d, &old[i]);
     }
     free(old);
 }
 
 /* The first row in which nothing runs any more, below all that still do. */
-static uint32_t timeline_rows_row_for(struct drawing *d, int64_t start, int64_t end)
+static uint32_t rows_row_for(struct drawing *d, int64_t start, int64_t end)
 {
     while (d->open && d->ends[d->open - 1] <= start)
         d->open--;
@@ -196,7 +195,7 @@ static void draw_seen(struct drawing *d, struct timeline_slice *s)
     lane->depth = MAX_OF(lane->depth, (size_t)s->row + 1);
     if (d->by_name && d->out->n_slices >= MIN_OF(NAMES_FACTOR * d->ask->limit, GATHER_MOST))
         give_up_names(d);
-    timeline_rows_put_span(d, s);
+    rows_put_span(d, s);
 }
 
 static void drawing_slice(struct drawing *d, struct timeline_slice *s)
@@ -211,7 +210,7 @@ static void drawing_span(struct drawing *d, struct timeline_slice *s)
 {
     if (!is_seen(d, s))
         return;
-    s->row = timeline_rows_row_for(d, s->start, s->start + s->dur_ns);
+    s->row = rows_row_for(d, s->start, s->start + s->dur_ns);
     draw_seen(d, s);
 }
 
@@ -734,9 +733,8 @@ int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a
 {
     struct run_track *tracks;
     size_t n;
-    int rc = events_tracks(r, a, &tracks, &n, e);
-    if (rc)
-        return rc;
+    int rc = 0;
+    TRY(events_tracks(r, a, &tracks, &n, e));
     struct drawing *d = drawing_open(ask, a, out);
     draw_phases(d);
     for (size_t i = 0; i < ask->n_ranks; i++)

@@ -32,6 +32,7 @@ struct trace_ask {
 #define PROFILE_TRACK_NAME "python profile"
 bool track_is_profile(const struct run_track *t);
 
+/* begin, track_end and end may be NULL. */
 struct trace_sink {
     void (*begin)(void *to, const struct run_process *p);
     void (*track)(void *to, const struct run_track *t);

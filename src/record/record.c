@@ -64,20 +64,22 @@ __attribute__((format(printf, 2, 0))) static void record_put_text(char text[TEXT
 
 /* ---- losses ---- */
 
-static void loss_set_subject(struct loss *l, struct loss_subject of)
+__attribute__((format(printf, 3, 0))) static struct loss
+loss_make(enum loss_id id, struct loss_subject of, const char *fmt, va_list ap)
 {
-    l->metric = of.part ? METRIC_N : of.metric;
-    snprintf(l->entity, sizeof l->entity, "%s", of.entity ? of.entity : "");
-    snprintf(l->part, sizeof l->part, "%s", of.part ? of.part : "");
+    struct loss l = {.id = id, .count = 1};
+    l.metric = of.part ? METRIC_N : of.metric;
+    snprintf(l.entity, sizeof l.entity, "%s", of.entity ? of.entity : "");
+    snprintf(l.part, sizeof l.part, "%s", of.part ? of.part : "");
+    record_put_text(l.why, fmt, ap);
+    return l;
 }
 
 struct loss loss_of(enum loss_id id, struct loss_subject of, const char *fmt, ...)
 {
-    struct loss l = {.id = id, .count = 1};
     va_list ap;
     va_start(ap, fmt);
-    loss_set_subject(&l, of);
-    record_put_text(l.why, fmt, ap);
+    const struct loss l = loss_make(id, of, fmt, ap);
     va_end(ap);
     return l;
 }
@@ -166,12 +168,11 @@ void sink_pass_events(struct sink *s, const struct track *t, const struct event 
 
 void sink_loss(struct sink *s, enum loss_id id, struct loss_subject of, const char *fmt, ...)
 {
-    struct loss l = {.id = id, .count = 1, .at = clock_mono()};
     va_list ap;
-    loss_set_subject(&l, of);
     va_start(ap, fmt);
-    record_put_text(l.why, fmt, ap);
+    struct loss l = loss_make(id, of, fmt, ap);
     va_end(ap);
+    l.at = clock_mono();
     s->ops->loss(s, &l);
 }
 

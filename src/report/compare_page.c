@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "compare/compare.h"
 #include "rules/rule.h"
@@ -22,47 +21,35 @@ static const enum tone tones[COMPARE_VERDICTS] = {
     [COMPARE_NOT] = TONE_WARNING,
 };
 
-struct doing {
-    struct doc doc;
-    const struct compared *c;
-    struct arena *arena;
-};
-
-static void compare_page_seconds_cell(struct doing *d, double s)
+static void seconds_cell(struct doc *d, double s)
 {
     char text[HUMAN_LEN];
-    doc_number(&d->doc, s, step_text(s, text));
+    doc_number(d, s, step_text(s, text));
 }
 
-static void more_cell(struct doing *d, double s)
+static void more_cell(struct doc *d, double s)
 {
     char text[HUMAN_LEN];
-    doc_number(&d->doc, s, step_more_text(s, text));
+    doc_number(d, s, step_more_text(s, text));
 }
 
-static void compare_page_share_cell(struct doing *d, double share)
+static void share_cell(struct doc *d, double share)
 {
     char text[HUMAN_LEN];
-    doc_number(&d->doc, share, share_text(share, text));
+    doc_number(d, share, share_text(share, text));
 }
 
 /* A share of a whole, as percents. */
-static void compare_page_part_cell(struct doing *d, double share)
+static void part_cell(struct doc *d, double share)
 {
-    char text[HUMAN_LEN];
-    doc_number(&d->doc, share, human_value(share * 100, "%", text, sizeof text));
-}
-
-static void value_cell(struct doing *d, double v, const char *unit)
-{
-    doc_value(&d->doc, v, unit);
+    doc_number(d, share, value_text(d->arena, share * 100, "%"));
 }
 
 /* What is more in B, of something that is a percentage. `v` is as the JSON has it. */
-static void points_cell(struct doing *d, double v, double points)
+static void points_cell(struct doc *d, double v, double points)
 {
     char text[HUMAN_LEN];
-    doc_number(&d->doc, v, human_points(points, text, sizeof text));
+    doc_number(d, v, human_points(points, text, sizeof text));
 }
 
 static double compare_page_share_of(const double v[COMPARE_SIDES])
@@ -71,60 +58,50 @@ static double compare_page_share_of(const double v[COMPARE_SIDES])
 }
 
 /* Why something is missing. */
-static void compare_page_put_losses(struct doing *d, const char *what)
+static void compare_page_put_losses(struct doc *d, const struct compared *c, const char *what)
 {
-    for (size_t i = 0; i < d->c->n_losses; i++) {
-        const struct compared_loss *l = &d->c->losses[i];
+    for (size_t i = 0; i < c->n_losses; i++) {
+        const struct compared_loss *l = &c->losses[i];
         if (strcmp(l->what, what) == 0)
-            doc_text(&d->doc, "%c has no %s: %s.", l->side == COMPARE_A ? 'A' : 'B', what, l->why);
+            doc_text(d, "%c has no %s: %s.", l->side == COMPARE_A ? 'A' : 'B', what, l->why);
     }
 }
 
 /* ---- the two sides ---- */
 
-static void compare_page_put_run(struct doing *d, const char *side, const struct compared_run *r)
+static void compare_page_put_run(struct doc *d, const struct compared *c, const char *side,
+                                 const struct compared_run *r)
 {
     char money[HUMAN_LEN];
-    doc_cell(&d->doc, side);
-    doc_cell(&d->doc, r->run);
-    doc_cell(&d->doc, run_status_name(r->status));
-    doc_count(&d->doc, r->machines);
-    doc_count(&d->doc, r->gpus);
-    doc_count(&d->doc, r->steps);
-    doc_value(&d->doc, r->duration_s, "s");
-    doc_number(&d->doc, r->cost, human_price(r->cost, d->c->currency, money, sizeof money));
+    doc_cell(d, side);
+    doc_cell(d, r->run);
+    doc_cell(d, run_status_name(r->status));
+    doc_count(d, r->machines);
+    doc_count(d, r->gpus);
+    doc_count(d, r->steps);
+    doc_value(d, r->duration_s, "s");
+    doc_number(d, r->cost, human_price(r->cost, c->currency, money, sizeof money));
 }
 
-static void put_sides(struct doing *d)
+static void put_sides(struct doc *d, const struct compared *c)
 {
-    static const struct page_column columns[] = {
-        {"Group", false, false},   {"Run", false, false}, {"Status", false, false},
-        {"Nodes", true, false},    {"GPUs", true, false}, {"Steps", true, false},
-        {"Duration", true, false}, {"Cost", true, false}, {0},
-    };
     static const char *const names[COMPARE_SIDES] = {"A", "B"};
-    doc_section(&d->doc, "runs", "Compared runs");
-    doc_table(&d->doc, "Runs", columns);
+    doc_section(d, "runs", "Compared runs");
+    doc_table(d, "Runs", "Group|Run|Status|>Nodes|>GPUs|>Steps|>Duration|>Cost");
     for (int s = 0; s < COMPARE_SIDES; s++)
-        for (size_t i = 0; i < d->c->side[s].n; i++)
-            compare_page_put_run(d, names[s], &d->c->side[s].runs[i]);
-    doc_table_end(&d->doc);
-    for (size_t i = 0; i < d->c->n_hardware; i++)
-        doc_note(&d->doc, TONE_INFO, "The hardware differs: %s.", d->c->hardware[i]);
-    doc_section_end(&d->doc);
+        for (size_t i = 0; i < c->side[s].n; i++)
+            compare_page_put_run(d, c, names[s], &c->side[s].runs[i]);
+    doc_table_end(d);
+    for (size_t i = 0; i < c->n_hardware; i++)
+        doc_note(d, TONE_INFO, "The hardware differs: %s.", c->hardware[i]);
+    doc_section_end(d);
 }
 
 /* ---- step time ---- */
 
-static void put_spread(struct doing *d)
+static void put_spread(struct doc *d, const struct compared *c)
 {
-    static const struct page_column columns[] = {{"Iteration", false, false},
-                                                 {"A", true, false},
-                                                 {"B", true, false},
-                                                 {"Change", true, false},
-                                                 {0}};
-    const struct step_diff_spread *a = &d->c->side[COMPARE_A].steps,
-                                  *b = &d->c->side[COMPARE_B].steps;
+    const struct step_diff_spread *a = &c->side[COMPARE_A].steps, *b = &c->side[COMPARE_B].steps;
     const struct {
         const char *name;
         double v[COMPARE_SIDES];
@@ -134,59 +111,52 @@ static void put_spread(struct doing *d)
         {"p99", {a->p99_s, b->p99_s}},     {"shortest", {a->min_s, b->min_s}},
         {"longest", {a->max_s, b->max_s}}, {"standard deviation", {a->stddev_s, b->stddev_s}},
     };
-    doc_table(&d->doc, "Iteration time (start of a step to the start of the next)", columns);
+    doc_table(d, "Iteration time (start of a step to the start of the next)",
+              "Iteration|>A|>B|>Change");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        doc_cell(&d->doc, rows[i].name);
-        compare_page_seconds_cell(d, rows[i].v[COMPARE_A]);
-        compare_page_seconds_cell(d, rows[i].v[COMPARE_B]);
-        compare_page_share_cell(d, compare_page_share_of(rows[i].v));
+        doc_cell(d, rows[i].name);
+        seconds_cell(d, rows[i].v[COMPARE_A]);
+        seconds_cell(d, rows[i].v[COMPARE_B]);
+        share_cell(d, compare_page_share_of(rows[i].v));
     }
-    doc_table_end(&d->doc);
+    doc_table_end(d);
 }
 
 /* Steady leaves out warm-up, evaluation, checkpoints and detail windows. */
-static void compare_page_put_numbers(struct doing *d)
+static void compare_page_put_numbers(struct doc *d, const struct compared *c)
 {
-    static const struct page_column columns[] = {
-        {"Metric", false, false},
-        {"A", true, false},
-        {"B", true, false},
-        {"Change", true, false},
-        {0},
-    };
-    const struct compared *c = d->c;
     if (c->n_numbers == 0)
         return;
-    doc_table(&d->doc, "Throughput: samples over wall time of the loop", columns);
+    doc_table(d, "Throughput: samples over wall time of the loop", "Metric|>A|>B|>Change");
     for (size_t i = 0; i < c->n_numbers; i++) {
         const struct compared_number *n = &c->numbers[i];
-        doc_cell(&d->doc, n->title);
-        value_cell(d, n->v[COMPARE_A], n->unit);
-        value_cell(d, n->v[COMPARE_B], n->unit);
-        compare_page_share_cell(d, compare_page_share_of(n->v));
+        doc_cell(d, n->title);
+        doc_value(d, n->v[COMPARE_A], n->unit);
+        doc_value(d, n->v[COMPARE_B], n->unit);
+        share_cell(d, compare_page_share_of(n->v));
     }
-    doc_table_end(&d->doc);
+    doc_table_end(d);
     for (size_t i = 0; i < c->n_numbers; i++)
         for (int s = 0; s < COMPARE_SIDES; s++)
             if (c->numbers[i].why[s])
-                doc_text(&d->doc, "%s of %c is not known: %s.", c->numbers[i].title, s ? 'B' : 'A',
+                doc_text(d, "%s of %c is not known: %s.", c->numbers[i].title, s ? 'B' : 'A',
                          c->numbers[i].why[s]);
 }
 
-static void compare_page_put_interval(struct doing *d, const char *name,
+static void compare_page_put_interval(struct doc *d, const struct compared *c, const char *name,
                                       const struct diff_interval *v)
 {
     char at[HUMAN_LEN], low[HUMAN_LEN], high[HUMAN_LEN];
     if (!isnan(v->low))
-        doc_fact(&d->doc, name, v->at,
+        doc_fact(d, name, v->at,
                  arena_printf(d->arena, "%s, %.3g %% confidence interval %s to %s",
-                              share_text(v->at, at), d->c->confidence * 100,
-                              share_text(v->low, low), share_text(v->high, high)));
+                              share_text(v->at, at), c->confidence * 100, share_text(v->low, low),
+                              share_text(v->high, high)));
 }
 
-static void put_histogram(struct doing *d)
+static void put_histogram(struct doc *d, const struct compared *c)
 {
-    const struct compared_histogram *h = &d->c->histogram;
+    const struct compared_histogram *h = &c->histogram;
     struct svg_counts rows[COMPARE_SIDES] = {{"A", NULL}, {"B", NULL}};
     if (h->n == 0)
         return;
@@ -197,7 +167,7 @@ static void put_histogram(struct doing *d)
         rows[s].counts = v;
     }
     doc_figure(
-        &d->doc,
+        d,
         &(struct figure){
             .kind = FIGURE_HISTOGRAM,
             .words =
@@ -212,35 +182,28 @@ static void put_histogram(struct doing *d)
         });
 }
 
-static void compare_page_put_parts(struct doing *d, const char *caption,
+static void compare_page_put_parts(struct doc *d, const char *caption,
                                    const struct compared_part *v, size_t n)
 {
-    static const struct page_column columns[] = {
-        {"Part", false, false},    {"A", true, false},
-        {"B", true, false},        {"Change", true, false},
-        {"Low", true, false},      {"High", true, false},
-        {"Verdict", false, false}, {0},
-    };
     if (n == 0)
         return;
-    doc_table(&d->doc, caption, columns);
+    doc_table(d, caption, "Part|>A|>B|>Change|>Low|>High|Verdict");
     for (size_t i = 0; i < n; i++) {
         const struct compared_part *p = &v[i];
-        doc_cell(&d->doc, p->part);
-        compare_page_seconds_cell(d, p->s[COMPARE_A]);
-        compare_page_seconds_cell(d, p->s[COMPARE_B]);
+        doc_cell(d, p->part);
+        seconds_cell(d, p->s[COMPARE_A]);
+        seconds_cell(d, p->s[COMPARE_B]);
         more_cell(d, p->diff_s.at);
         more_cell(d, p->diff_s.low);
         more_cell(d, p->diff_s.high);
-        doc_badge(&d->doc, tones[p->verdict], compare_called[p->verdict]);
+        doc_badge(d, tones[p->verdict], compare_called[p->verdict]);
     }
-    doc_table_end(&d->doc);
+    doc_table_end(d);
 }
 
 /* GPU time first: where the program runs ahead, host time is that of launching. */
-static void compare_page_put_clocks(struct doing *d)
+static void compare_page_put_clocks(struct doc *d, const struct compared *c)
 {
-    const struct compared *c = d->c;
     const struct compared_side *a = &c->side[COMPARE_A], *b = &c->side[COMPARE_B];
     compare_page_put_parts(
         d,
@@ -252,190 +215,162 @@ static void compare_page_put_clocks(struct doing *d)
                            c->launch_only ? "Iteration breakdown: host time (launch)"
                                           : "Iteration breakdown: host time",
                            c->parts, c->n_parts);
-    compare_page_put_losses(d, "GPU time");
+    compare_page_put_losses(d, c, "GPU time");
 }
 
-static void compare_page_put_steps(struct doing *d)
+static void compare_page_put_steps(struct doc *d, const struct compared *c)
 {
-    const struct compared *c = d->c;
-    doc_section(&d->doc, "steps", "Step time");
+    doc_section(d, "steps", "Step time");
     if (c->side[COMPARE_A].steps.count) {
-        put_spread(d);
-        doc_facts(&d->doc);
-        compare_page_put_interval(d, "Change of mean", &c->diff);
+        put_spread(d, c);
+        doc_facts(d);
+        compare_page_put_interval(d, c, "Change of mean", &c->diff);
         if (c->spread.reach > 0)
-            compare_page_put_interval(d, "These two runs only", &c->steps_diff);
-        compare_page_put_interval(d, "Change of median", &c->median);
-        doc_facts_end(&d->doc);
-        compare_page_put_numbers(d);
-        put_histogram(d);
-        compare_page_put_clocks(d);
+            compare_page_put_interval(d, c, "These two runs only", &c->steps_diff);
+        compare_page_put_interval(d, c, "Change of median", &c->median);
+        doc_facts_end(d);
+        compare_page_put_numbers(d, c);
+        put_histogram(d, c);
+        compare_page_put_clocks(d, c);
     }
-    compare_page_put_losses(d, "steps");
-    doc_section_end(&d->doc);
+    compare_page_put_losses(d, c, "steps");
+    doc_section_end(d);
 }
 
 /* ---- phases, money, utilization ---- */
 
-static void compare_page_put_phases(struct doing *d)
+static void compare_page_put_phases(struct doc *d, const struct compared *c)
 {
-    static const struct page_column columns[] = {
-        {"Phase", false, false},     {"A", true, false},      {"B", true, false},
-        {"Difference", true, false}, {"Change", true, false}, {0}};
-    doc_section(&d->doc, "phases", "Phases");
-    doc_table(&d->doc, "Time spent in phases", columns);
-    for (size_t i = 0; i < d->c->n_phases; i++) {
-        const struct compared_phase *p = &d->c->phases[i];
-        const double more = p->s[COMPARE_B] - p->s[COMPARE_A];
-        doc_cell(&d->doc, p->phase);
+    doc_section(d, "phases", "Phases");
+    doc_table(d, "Time spent in phases", "Phase|>A|>B|>Difference|>Change");
+    for (size_t i = 0; i < c->n_phases; i++) {
+        const struct compared_phase *p = &c->phases[i];
+        doc_cell(d, p->phase);
         for (int s = 0; s < COMPARE_SIDES; s++)
-            if (isnan(p->s[s]))
-                doc_number(&d->doc, NAN, "-");
-            else
-                doc_value(&d->doc, p->s[s], "s");
-        more_cell(d, more);
-        compare_page_share_cell(d, compare_page_share_of(p->s));
+            doc_value(d, p->s[s], "s");
+        more_cell(d, p->s[COMPARE_B] - p->s[COMPARE_A]);
+        share_cell(d, compare_page_share_of(p->s));
     }
-    doc_table_end(&d->doc);
-    doc_section_end(&d->doc);
+    doc_table_end(d);
+    doc_section_end(d);
 }
 
-static void compare_page_put_cost(struct doing *d)
+static void compare_page_put_cost(struct doc *d, const struct compared *c)
 {
-    const struct compared *c = d->c;
     char a[HUMAN_LEN], b[HUMAN_LEN], saved[HUMAN_LEN], share[HUMAN_LEN];
-    doc_section(&d->doc, "cost", "Cost");
+    doc_section(d, "cost", "Cost");
     if (isnan(c->saving)) {
-        doc_text(&d->doc, "The machine price is not known for %s; set it with --price.",
+        doc_text(d, "The machine price is not known for %s; set it with --price.",
                  isnan(c->cost[COMPARE_A]) && isnan(c->cost[COMPARE_B]) ? "A and B"
                  : isnan(c->cost[COMPARE_A])                            ? "A"
                                                                         : "B");
     } else {
         const char *s = share_text(fabs(c->saving_share), share);
-        doc_text(&d->doc, "A costs %s, B costs %s: B %s %s (%s).",
+        doc_text(d, "A costs %s, B costs %s: B %s %s (%s).",
                  human_price(c->cost[COMPARE_A], c->currency, a, sizeof a),
                  human_price(c->cost[COMPARE_B], c->currency, b, sizeof b),
                  c->saving < 0 ? "costs more by" : "saves",
                  human_price(fabs(c->saving), c->currency, saved, sizeof saved), s + (*s == '+'));
     }
-    doc_section_end(&d->doc);
+    doc_section_end(d);
 }
 
-static void compare_page_put_use(struct doing *d, const struct compared_use *u)
+static void compare_page_put_use(struct doc *d, const struct compared_use *u)
 {
     enum { P50 = 2, P95 = 4 };
-    doc_cell(&d->doc, u->title);
+    doc_cell(d, u->title);
     for (int q = P50; q <= P95; q += P95 - P50)
         for (int s = 0; s < COMPARE_SIDES; s++)
-            value_cell(d, u->v[s][q], u->unit);
+            doc_value(d, u->v[s][q], u->unit);
     if (strcmp(u->unit, "%") == 0)
         points_cell(d, u->diff, u->diff);
     else
-        value_cell(d, u->diff, u->unit);
+        doc_value(d, u->diff, u->unit);
 }
 
-static void put_unmeasured(struct doing *d, const struct compared_use *u)
+static void put_unmeasured(struct doc *d, const struct compared_use *u)
 {
     const char *a = u->why[COMPARE_A], *b = u->why[COMPARE_B];
     if (a && b && strcmp(a, b) == 0) {
-        doc_text(&d->doc, "%s was not measured: %s.", u->title, a);
+        doc_text(d, "%s was not measured: %s.", u->title, a);
         return;
     }
     for (int s = 0; s < COMPARE_SIDES; s++)
         if (u->why[s])
-            doc_text(&d->doc, "%s of %c was not measured: %s.", u->title, s ? 'B' : 'A', u->why[s]);
+            doc_text(d, "%s of %c was not measured: %s.", u->title, s ? 'B' : 'A', u->why[s]);
 }
 
-static void put_uses(struct doing *d)
+static void put_uses(struct doc *d, const struct compared *c)
 {
-    static const struct page_column columns[] = {
-        {"Resource", false, false},
-        {"Median A", true, false},
-        {"Median B", true, false},
-        {"p95 A", true, false},
-        {"p95 B", true, false},
-        {"Change", true, false},
-        {0},
-    };
-    doc_section(&d->doc, "utilization", "Utilization");
-    doc_table(&d->doc, "Utilization, all nodes", columns);
-    for (size_t i = 0; i < d->c->n_uses; i++)
-        compare_page_put_use(d, &d->c->uses[i]);
-    doc_table_end(&d->doc);
-    for (size_t i = 0; i < d->c->n_uses; i++)
-        put_unmeasured(d, &d->c->uses[i]);
-    doc_section_end(&d->doc);
+    doc_section(d, "utilization", "Utilization");
+    doc_table(d, "Utilization, all nodes", "Resource|>Median A|>Median B|>p95 A|>p95 B|>Change");
+    for (size_t i = 0; i < c->n_uses; i++)
+        compare_page_put_use(d, &c->uses[i]);
+    doc_table_end(d);
+    for (size_t i = 0; i < c->n_uses; i++)
+        put_unmeasured(d, &c->uses[i]);
+    doc_section_end(d);
 }
 
 /* ---- operators and breakdown ---- */
 
-static void compare_page_put_times(struct doing *d)
+static void compare_page_put_times(struct doc *d, const struct compared *c)
 {
-    static const struct page_column columns[] = {{"Item", false, false},  {"Part", false, false},
-                                                 {"A", true, false},      {"B", true, false},
-                                                 {"Change", true, false}, {0}};
-    doc_table(&d->doc, "Breakdown: step time and shares of device time", columns);
-    for (size_t i = 0; i < d->c->n_times; i++) {
-        const struct compared_time *t = &d->c->times[i];
+    doc_table(d, "Breakdown: step time and shares of device time", "Item|Part|>A|>B|>Change");
+    for (size_t i = 0; i < c->n_times; i++) {
+        const struct compared_time *t = &c->times[i];
         const bool seconds = strcmp(t->unit, "s") == 0;
         const double more = t->v[COMPARE_B] - t->v[COMPARE_A];
-        doc_cell(&d->doc, t->of);
-        doc_cell(&d->doc, t->what);
+        doc_cell(d, t->of);
+        doc_cell(d, t->what);
         for (int s = 0; s < COMPARE_SIDES; s++)
             if (seconds)
-                compare_page_seconds_cell(d, t->v[s]);
+                seconds_cell(d, t->v[s]);
             else
-                compare_page_part_cell(d, t->v[s]);
+                part_cell(d, t->v[s]);
         if (seconds)
             more_cell(d, more);
         else
             points_cell(d, more, more * 100);
     }
-    doc_table_end(&d->doc);
+    doc_table_end(d);
 }
 
-static void compare_page_put_ops(struct doing *d)
+static void compare_page_put_ops(struct doc *d, const struct compared *c)
 {
-    static const struct page_column columns[] = {
-        {"Operator", false, true}, {"Device", false, false},
-        {"Self A", true, false},   {"Self B", true, false},
-        {"Change", true, false},   {"Calls A", true, false},
-        {"Calls B", true, false},  {0},
-    };
-    const struct compared *c = d->c;
-    doc_table(&d->doc,
+    doc_table(d,
               c->ops_per_step ? "Operators per step, largest change first"
                               : "Operators of the run, largest change first",
-              columns);
+              "~Operator|Device|>Self A|>Self B|>Change|>Calls A|>Calls B");
     for (size_t i = 0; i < c->n_ops && i < OPS_SHOWN; i++) {
         const struct compared_op *o = &c->ops[i];
-        doc_cell(&d->doc, o->name);
-        doc_cell(&d->doc, op_device_names[o->device]);
-        compare_page_seconds_cell(d, o->self_s[COMPARE_A]);
-        compare_page_seconds_cell(d, o->self_s[COMPARE_B]);
+        doc_cell(d, o->name);
+        doc_cell(d, op_device_names[o->device]);
+        seconds_cell(d, o->self_s[COMPARE_A]);
+        seconds_cell(d, o->self_s[COMPARE_B]);
         more_cell(d, compared_op_diff(o));
         for (int s = 0; s < COMPARE_SIDES; s++)
-            value_cell(d, o->calls[s], "");
+            doc_value(d, o->calls[s], "");
     }
-    doc_table_end(&d->doc);
+    doc_table_end(d);
     if (c->n_ops > OPS_SHOWN)
-        doc_text(&d->doc, "The %d largest changes; --json lists up to %zu.", OPS_SHOWN, c->n_ops);
+        doc_text(d, "The %d largest changes; --json lists up to %zu.", OPS_SHOWN, c->n_ops);
 }
 
-static void compare_page_put_detail(struct doing *d)
+static void compare_page_put_detail(struct doc *d, const struct compared *c)
 {
-    doc_section(&d->doc, "operators", "Operators");
-    if (d->c->n_ops) {
-        compare_page_put_ops(d);
-        compare_page_put_times(d);
+    doc_section(d, "operators", "Operators");
+    if (c->n_ops) {
+        compare_page_put_ops(d, c);
+        compare_page_put_times(d, c);
     }
-    compare_page_put_losses(d, "operators");
-    doc_section_end(&d->doc);
+    compare_page_put_losses(d, c, "operators");
+    doc_section_end(d);
 }
 
 /* ---- findings ---- */
 
-static void compare_page_put_finding(struct doing *d, const struct compared_finding *f)
+static void compare_page_put_finding(struct doc *d, const struct compared_finding *f)
 {
     static const char *const words[FINDING_CHANGES] = {
         [FINDING_APPEARED] = "new in B",
@@ -450,49 +385,47 @@ static void compare_page_put_finding(struct doing *d, const struct compared_find
         [FINDING_UNKNOWN] = TONE_INFO,
     };
     const char *message = f->message[COMPARE_B] ? f->message[COMPARE_B] : f->message[COMPARE_A];
-    doc_cell(&d->doc, f->rule->custom ? f->rule->name : f->rule->title);
-    doc_badge(&d->doc, signs[f->change], words[f->change]);
+    doc_cell(d, f->rule->custom ? f->rule->name : f->rule->title);
+    doc_badge(d, signs[f->change], words[f->change]);
     for (int s = 0; s < COMPARE_SIDES; s++)
-        compare_page_part_cell(d, f->lost_share[s]);
-    doc_cell(&d->doc, f->change == FINDING_UNKNOWN && f->why ? f->why : message ? message : "");
+        part_cell(d, f->lost_share[s]);
+    doc_cell(d, f->change == FINDING_UNKNOWN && f->why ? f->why : message ? message : "");
 }
 
-static void compare_page_put_findings(struct doing *d)
+static void compare_page_put_findings(struct doc *d, const struct compared *c)
 {
-    static const struct page_column columns[] = {{"Rule", false, false},   {"Change", false, false},
-                                                 {"Lost A", true, false},  {"Lost B", true, false},
-                                                 {"Finding", false, true}, {0}};
-    doc_section(&d->doc, "findings", "Findings");
-    if (d->c->n_findings == 0) {
-        doc_text(&d->doc, "No issues found in A (%zu rules evaluated) or B (%zu rules evaluated).",
-                 d->c->rules_judged[COMPARE_A], d->c->rules_judged[COMPARE_B]);
+    doc_section(d, "findings", "Findings");
+    if (c->n_findings == 0) {
+        doc_text(d, "No issues found in A (%zu rules evaluated) or B (%zu rules evaluated).",
+                 c->rules_judged[COMPARE_A], c->rules_judged[COMPARE_B]);
     } else {
-        doc_table(&d->doc, "Findings; lost: share of the training loop", columns);
-        for (size_t i = 0; i < d->c->n_findings; i++)
-            compare_page_put_finding(d, &d->c->findings[i]);
-        doc_table_end(&d->doc);
+        doc_table(d, "Findings; lost: share of the training loop",
+                  "Rule|Change|>Lost A|>Lost B|~Finding");
+        for (size_t i = 0; i < c->n_findings; i++)
+            compare_page_put_finding(d, &c->findings[i]);
+        doc_table_end(d);
     }
-    doc_section_end(&d->doc);
+    doc_section_end(d);
 }
 
 /* ---- the document ---- */
 
-static void put_differences(struct doing *d)
+static void put_differences(struct doc *d, const struct compared *c)
 {
     const char *text = NULL;
-    for (size_t i = 0; i < d->c->n_differences; i++)
-        text = text ? arena_printf(d->arena, "%s; %s", text, d->c->differences[i].text)
-                    : d->c->differences[i].text;
+    for (size_t i = 0; i < c->n_differences; i++)
+        text = text ? arena_printf(d->arena, "%s; %s", text, c->differences[i].text)
+                    : c->differences[i].text;
     if (text)
-        doc_text(&d->doc, "Differences: %s", text);
+        doc_text(d, "Differences: %s", text);
 }
 
-static void put_verdict(struct doing *d)
+static void put_verdict(struct doc *d, const struct compared *c)
 {
-    doc_note(&d->doc, tones[d->c->verdict], "%s", d->c->sentence);
-    if (*d->c->why)
-        doc_text(&d->doc, "%s", d->c->why);
-    put_differences(d);
+    doc_note(d, tones[c->verdict], "%s", c->sentence);
+    if (*c->why)
+        doc_text(d, "%s", c->why);
+    put_differences(d, c);
 }
 
 void compare_document(const struct compared *c, enum doc_kind kind, struct arena *a,
@@ -506,20 +439,20 @@ void compare_document(const struct compared *c, enum doc_kind kind, struct arena
                                              {"findings", "Findings"},
                                              {"operators", "Operators"},
                                              {0}};
-    struct doing d = {.c = c, .arena = a};
-    doc_open(&d.doc, kind, out, a,
+    struct doc d;
+    doc_open(&d, kind, out, a,
              &(struct page_head){.title = compare_title(c),
                                  .product = "Footplate comparison",
                                  .lead = arena_printf(a, "A: %s. B: %s.", c->side[COMPARE_A].name,
                                                       c->side[COMPARE_B].name)});
-    put_verdict(&d);
-    doc_contents(&d.doc, links);
-    put_sides(&d);
-    compare_page_put_steps(&d);
-    compare_page_put_phases(&d);
-    compare_page_put_cost(&d);
-    put_uses(&d);
-    compare_page_put_findings(&d);
-    compare_page_put_detail(&d);
-    doc_close(&d.doc, NULL);
+    put_verdict(&d, c);
+    doc_contents(&d, links);
+    put_sides(&d, c);
+    compare_page_put_steps(&d, c);
+    compare_page_put_phases(&d, c);
+    compare_page_put_cost(&d, c);
+    put_uses(&d, c);
+    compare_page_put_findings(&d, c);
+    compare_page_put_detail(&d, c);
+    doc_close(&d, NULL);
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doc.c - see doc.h. HTML goes to page.h; text and Markdown share the tables and the charts, which
- * become tables, and differ in the functions of struct doc_form (doc_text.c). */
+/* doc.c - see doc.h. Each element in its three forms; their longer parts are in doc_html.c and
+ * doc_text.c. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/human.h"
+#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/stat.h"
 #include "report/doc_internal.h"
@@ -126,157 +124,262 @@ bool figure_of_plot(const struct plot *p, struct arena *a, struct figure *out)
 
 /* ---- documents ---- */
 
-static bool doc_is_html(const struct doc *d)
+static const char *const tone_names[TONE_N] = {"none", "good", "info", "warning", "bad"};
+/* The meaning of the colour, for screen readers and print. */
+static const char *const tone_signs[TONE_N] = {"", "\u2713", "i", "!", "\u2715"};
+
+/* One of them, as it is, by the form. */
+static void doc_put(struct doc *d, const char *html, const char *plain, const char *markdown)
 {
-    return !d->form;
+    const char *const forms[] = {[DOC_HTML] = html, [DOC_TEXT] = plain, [DOC_MARKDOWN] = markdown};
+    buf_put(d->out, forms[d->kind], strlen(forms[d->kind]));
 }
 
-/* Writes one of the two. */
-static void doc_put(struct doc *d, const char *html, const char *text)
+static void doc_put_html(struct doc *d, const char *html)
 {
-    const char *s = doc_is_html(d) ? html : text;
-    buf_put(d->out, s, strlen(s));
+    doc_put(d, html, "", "");
+}
+
+/* A text of HTML or Markdown between two pieces of markup. */
+static void doc_wrap(struct doc *d, const char *before, const char *text, size_t most,
+                     const char *after)
+{
+    buf_put(d->out, before, strlen(before));
+    if (d->kind == DOC_HTML)
+        html_text(d->out, text, most);
+    else
+        doc_markdown_text(d, text);
+    buf_put(d->out, after, strlen(after));
 }
 
 void doc_open(struct doc *d, enum doc_kind kind, struct buf *out, struct arena *a,
               const struct page_head *head)
 {
-    static const struct doc_form *const forms[] = {
-        [DOC_HTML] = NULL, [DOC_TEXT] = &doc_plain, [DOC_MARKDOWN] = &doc_markdown};
-    *d = (struct doc){.form = forms[kind], .out = out, .arena = a};
-    if (doc_is_html(d))
-        page_open(&d->page, d->out, head);
+    *d = (struct doc){.kind = kind, .out = out, .arena = a};
+    if (kind == DOC_HTML)
+        doc_html_open(d, head);
+    else if (kind == DOC_TEXT)
+        doc_plain_heading(d, head->title, '=');
     else
-        d->form->open(d, head);
+        doc_wrap(d, "# ", head->title, 0, "\n\n");
+    if (head->lead && kind == DOC_TEXT)
+        doc_plain_wrap(d, head->lead, 0, 0);
+    else if (head->lead)
+        doc_wrap(d, kind == DOC_HTML ? "<p class=\"lead\">" : "", head->lead, TEXT_MOST,
+                 kind == DOC_HTML ? "</p>\n" : "\n");
+    doc_put_html(d, "</header>\n<main>\n");
 }
 
 void doc_close(struct doc *d, const char *foot)
 {
-    if (doc_is_html(d))
-        page_close(&d->page, foot);
-    else
-        d->form->close(d, foot);
+    doc_put(d, "</main>\n", "\n", "");
+    if (foot && d->kind == DOC_TEXT)
+        doc_plain_wrap(d, foot, 0, 0);
+    else if (foot)
+        doc_wrap(d, d->kind == DOC_HTML ? "<footer><p>" : "\n---\n\n", foot, TEXT_MOST,
+                 d->kind == DOC_HTML ? "</p></footer>\n" : "\n");
+    if (d->kind == DOC_HTML)
+        doc_html_end(d);
 }
 
 void doc_contents(struct doc *d, const struct page_link *links)
 {
-    if (doc_is_html(d))
-        page_contents(&d->page, links);
+    doc_put_html(d, "<nav aria-label=\"Contents\"><ol>\n");
+    for (; d->kind == DOC_HTML && links->id; links++) {
+        buf_printf(d->out, "<li><a href=\"#%s\">", links->id);
+        doc_wrap(d, "", links->title, HEAD_MOST, "</a></li>\n");
+    }
+    doc_put_html(d, "</ol></nav>\n");
 }
 
 void doc_section(struct doc *d, const char *id, const char *title)
 {
-    if (doc_is_html(d))
-        page_section(&d->page, id, title);
+    if (d->kind == DOC_HTML)
+        buf_printf(d->out, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">",
+                   id, id, id);
+    doc_put(d, "", "\n\n", "\n## ");
+    if (d->kind == DOC_TEXT)
+        doc_plain_heading(d, title, '-');
     else
-        d->form->section(d, title);
+        doc_wrap(d, "", title, HEAD_MOST, d->kind == DOC_HTML ? "</h2>\n" : "\n\n");
 }
 
 void doc_section_end(struct doc *d)
 {
-    if (doc_is_html(d))
-        page_section_end(&d->page);
+    doc_put_html(d, "</section>\n");
 }
 
 void doc_part(struct doc *d, const char *id, const char *title)
 {
-    if (doc_is_html(d))
-        page_part(&d->page, id, title);
+    if (d->kind == DOC_TEXT)
+        buf_printf(d->out, "\n%s\n", text_safe(d->arena, title));
+    else if (d->kind == DOC_MARKDOWN)
+        doc_wrap(d, "\n### ", title, 0, "\n\n");
     else
-        d->form->part(d, title);
+        doc_wrap(d, id ? arena_printf(d->arena, "<h3 id=\"%s\">", id) : "<h3>", title, HEAD_MOST,
+                 "</h3>\n");
 }
 
 /* ---- sentences ---- */
-
-__attribute__((format(printf, 2, 0))) static const char *doc_format(struct doc *d, const char *fmt,
-                                                                    va_list ap)
-{
-    char *text = NULL;
-    if (vasprintf(&text, fmt, ap) < 0)
-        abort();
-    const char *copy = arena_strdup(d->arena, text);
-    free(text);
-    return copy;
-}
 
 void doc_text(struct doc *d, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    const char *text = doc_format(d, fmt, ap);
+    const char *text = arena_vprintf(d->arena, fmt, ap);
     va_end(ap);
-    if (doc_is_html(d))
-        page_text(&d->page, text);
+    if (d->kind == DOC_TEXT)
+        doc_plain_wrap(d, text, 0, 0);
+    else if (d->kind == DOC_MARKDOWN)
+        doc_wrap(d, "", text, 0, "\n\n");
     else
-        d->form->text(d, text);
+        doc_wrap(d, "<p>", text, TEXT_MOST, "</p>\n");
+}
+
+static const char *doc_sign(struct doc *d, enum tone tone)
+{
+    return tone == TONE_NONE
+               ? ""
+               : arena_printf(d->arena, "<span class=\"sign\" aria-hidden=\"true\">%s</span>",
+                              tone_signs[tone]);
 }
 
 void doc_note(struct doc *d, enum tone tone, const char *fmt, ...)
 {
+    static const char signs[TONE_N] = {' ', '+', ' ', '!', '!'};
+    static const char *const names[TONE_N] = {[TONE_INFO] = "**Note:** ",
+                                              [TONE_WARNING] = "**Warning:** ",
+                                              [TONE_BAD] = "**Important:** "};
     va_list ap;
     va_start(ap, fmt);
-    const char *text = doc_format(d, fmt, ap);
+    const char *text = arena_vprintf(d->arena, fmt, ap);
     va_end(ap);
-    if (doc_is_html(d))
-        page_note(&d->page, tone, text);
-    else
-        d->form->note(d, tone, text);
+    if (d->kind == DOC_HTML) {
+        buf_printf(d->out, "<p class=\"note %s\">%s<span>", tone_names[tone], doc_sign(d, tone));
+        doc_wrap(d, "", text, TEXT_MOST, "</span></p>\n");
+    } else if (d->kind == DOC_TEXT) {
+        buf_printf(d->out, "%c ", signs[tone]);
+        doc_plain_wrap(d, text, 2, 2);
+    } else {
+        buf_printf(d->out, "> %s", names[tone] ? names[tone] : "");
+        doc_wrap(d, "", text, 0, "\n\n");
+    }
 }
 
 /* ---- facts ---- */
 
+/* The number as JSON has it, for readers of the page and for sorting. */
+static void doc_put_value(struct doc *d, double v)
+{
+    if (!isfinite(v))
+        return;
+    doc_put_html(d, " data-v=\"");
+    json_put_number(d->out, v);
+    doc_put_html(d, "\"");
+}
+
 void doc_facts(struct doc *d)
 {
-    doc_put(d, "<dl class=\"facts\">\n", "");
+    doc_put_html(d, "<dl class=\"facts\">\n");
 }
 
 void doc_fact(struct doc *d, const char *name, double v, const char *text)
 {
-    if (doc_is_html(d))
-        page_fact_number(&d->page, name, v, text);
-    else
-        d->form->fact(d, name, text);
-}
-
-void doc_facts_end(struct doc *d)
-{
-    doc_put(d, "</dl>\n", "\n");
+    if (d->kind == DOC_HTML) {
+        doc_wrap(d, "<div><dt>", name, HEAD_MOST, "</dt><dd");
+        doc_put_value(d, v);
+        doc_wrap(d, ">", text, CELL_MOST, "</dd></div>\n");
+    } else if (d->kind == DOC_TEXT) {
+        doc_plain_fact(d, name, text);
+    } else {
+        doc_wrap(d, "- **", name, 0, ":** ");
+        doc_wrap(d, "", text, 0, "\n");
+    }
 }
 
 void doc_tiles(struct doc *d)
 {
-    doc_put(d, "<dl class=\"tiles\">\n", "");
+    doc_put_html(d, "<dl class=\"tiles\">\n");
 }
 
 void doc_tile(struct doc *d, const char *name, const char *text, const char *below)
 {
-    if (doc_is_html(d))
-        page_tile(&d->page, name, text, below);
-    else
-        d->form->fact(d, name, below ? arena_printf(d->arena, "%s (%s)", text, below) : text);
+    if (d->kind != DOC_HTML) {
+        doc_fact(d, name, NAN, below ? arena_printf(d->arena, "%s (%s)", text, below) : text);
+        return;
+    }
+    doc_wrap(d, "<div><dt>", name, HEAD_MOST, "</dt><dd>");
+    doc_wrap(d, "", text, HEAD_MOST, "</dd>");
+    if (below)
+        doc_wrap(d, "<dd class=\"below\">", below, CELL_MOST, "</dd>");
+    doc_put_html(d, "</div>\n");
 }
 
-void doc_tiles_end(struct doc *d)
+void doc_facts_end(struct doc *d)
 {
-    doc_put(d, "</dl>\n", "\n");
+    doc_put(d, "</dl>\n", "\n", "\n");
 }
 
 /* ---- tables: text and Markdown collect the cells before they write them ---- */
 
-void doc_table(struct doc *d, const char *caption, const struct page_column *columns)
+static const char *doc_class(const struct table_column *c)
 {
-    size_t n = 0;
-    if (doc_is_html(d)) {
-        page_table(&d->page, caption, columns);
-        return;
-    }
-    while (columns[n].title)
-        n++;
+    return c->right ? " class=\"n\"" : c->gives ? " class=\"wide\"" : "";
+}
+
+static void doc_begin_table(struct doc *d, const char *caption)
+{
+    size_t prose = 0; /* several columns of it want smaller letters */
     d->caption = caption;
-    d->columns = arena_array(d->arena, struct table_column, n + 1);
-    for (size_t i = 0; i < n; i++)
-        d->columns[i] = (struct table_column){columns[i].title, columns[i].right, false};
-    table_init(&d->table, d->arena, d->columns);
+    d->column = 0;
+    if (d->kind != DOC_HTML)
+        return;
+    for (size_t i = 0; i < d->table.n_columns; i++)
+        prose += d->table.columns[i].gives;
+    doc_wrap(d, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"", caption,
+             HEAD_MOST,
+             prose > 1 ? "\"><table class=\"prose\">\n<caption>" : "\"><table>\n<caption>");
+    doc_wrap(d, "", caption, HEAD_MOST, "</caption>\n<thead><tr>");
+    for (size_t i = 0; i < d->table.n_columns; i++) {
+        buf_printf(d->out, "<th scope=\"col\"%s>", doc_class(&d->table.columns[i]));
+        doc_wrap(d, "", d->table.columns[i].title, HEAD_MOST, "</th>");
+    }
+    doc_put_html(d, "</tr></thead>\n<tbody>\n");
+}
+
+void doc_table(struct doc *d, const char *caption, const char *columns)
+{
+    table_init(&d->table, d->arena, columns);
+    doc_begin_table(d, caption);
+}
+
+void doc_table_of(struct doc *d, const char *caption, struct table_column *columns, size_t n)
+{
+    d->table = (struct table){.arena = d->arena, .columns = columns, .n_columns = n};
+    doc_begin_table(d, caption);
+}
+
+/* An HTML cell over `span` columns: its attributes, its text between two pieces of markup. */
+static void doc_html_cell(struct doc *d, size_t span, const char *attributes, double v,
+                          const char *before, const char *text, const char *after)
+{
+    const bool head = d->column == 0;
+    buf_printf(d->out, "%s%s", head ? "<tr><th scope=\"row\"" : "<td", attributes);
+    doc_put_value(d, v);
+    doc_wrap(d, before, text, CELL_MOST, after);
+    doc_put_html(d, head ? "</th>" : "</td>");
+    d->column = (d->column + span) % d->table.n_columns;
+    if (d->column == 0)
+        doc_put_html(d, "</tr>\n");
+}
+
+static void doc_put_cell(struct doc *d, double v, const char *before, const char *text,
+                         const char *after)
+{
+    if (d->kind == DOC_HTML)
+        doc_html_cell(d, 1, doc_class(&d->table.columns[d->column]), v, before, text, after);
+    else
+        table_cell(&d->table, "%s", text);
 }
 
 void doc_cell(struct doc *d, const char *text)
@@ -286,86 +389,87 @@ void doc_cell(struct doc *d, const char *text)
 
 void doc_number(struct doc *d, double v, const char *text)
 {
-    if (doc_is_html(d))
-        page_number(&d->page, v, text);
-    else
-        table_cell(&d->table, "%s", text);
+    doc_put_cell(d, v, ">", text, "");
 }
 
 void doc_value(struct doc *d, double v, const char *unit)
 {
-    char text[HUMAN_LEN];
-    doc_number(d, v, human_value(v, unit, text, sizeof text));
+    doc_number(d, v, value_text(d->arena, v, unit));
 }
 
 void doc_count(struct doc *d, uint64_t n)
 {
-    char text[HUMAN_LEN];
-    doc_number(d, (double)n, human_count(n, text, sizeof text));
+    doc_number(d, (double)n, count_text(d->arena, n));
 }
 
-void doc_bar(struct doc *d, double share, double v, const char *text)
+void doc_bar(struct doc *d, double share, const char *text)
 {
-    if (doc_is_html(d))
-        page_bar(&d->page, share, v, text);
-    else
-        table_cell(&d->table, "%s", text);
+    const double shown = share >= 0 ? fmin(share, 1) : 0; /* NAN is none */
+    doc_put_cell(
+        d, share,
+        arena_printf(
+            d->arena,
+            "><svg class=\"bar\" width=\"64\" height=\"10\" viewBox=\"0 0 64 10\" "
+            "aria-hidden=\"true\"><rect class=\"track\" width=\"64\" height=\"10\" rx=\"2\"/>"
+            "<rect class=\"c0\" width=\"%.1f\" height=\"10\" rx=\"2\"/></svg>",
+            shown * 64),
+        text, "");
 }
 
 void doc_badge(struct doc *d, enum tone tone, const char *text)
 {
-    if (doc_is_html(d))
-        page_badge(&d->page, tone, text);
-    else
-        table_cell(&d->table, "%s", text);
+    doc_put_cell(
+        d, tone,
+        arena_printf(d->arena, "><span class=\"badge %s\">%s", tone_names[tone], doc_sign(d, tone)),
+        text, "</span>");
 }
 
 void doc_link(struct doc *d, const char *id, const char *text)
 {
-    if (doc_is_html(d))
-        page_link_cell(&d->page, id, text);
-    else
-        table_cell(&d->table, "%s", text);
+    doc_put_cell(d, NAN, arena_printf(d->arena, "><a href=\"#%s\">", id), text, "</a>");
 }
 
 void doc_rest(struct doc *d, const char *text)
 {
-    if (doc_is_html(d))
-        page_rest(&d->page, text);
+    const size_t left = d->table.n_columns - d->column;
+    if (d->kind == DOC_HTML)
+        doc_html_cell(d, left, arena_printf(d->arena, " class=\"wide rest\" colspan=\"%zu\"", left),
+                      NAN, ">", text, "");
     else
         table_rest(&d->table, "%s", text);
 }
 
 void doc_table_end(struct doc *d)
 {
-    if (doc_is_html(d))
-        page_table_end(&d->page);
-    else
-        d->form->table_end(d);
+    while (d->column != 0)
+        doc_cell(d, "");
+    doc_put_html(d, "</tbody></table></div>\n");
+    if (d->kind == DOC_TEXT)
+        doc_plain_table(d);
+    else if (d->kind == DOC_MARKDOWN)
+        doc_markdown_table(d);
 }
 
 /* ---- charts ---- */
 
 void doc_columns(struct doc *d)
 {
-    doc_put(d, "<div class=\"columns\">\n", "");
+    doc_put_html(d, "<div class=\"columns\">\n");
 }
 
 void doc_columns_end(struct doc *d)
 {
-    doc_put(d, "</div>\n", "");
+    doc_put_html(d, "</div>\n");
 }
 
 static void doc_pie(struct doc *d, const struct figure *f, const char *unit)
 {
-    static const struct page_column columns[] = {
-        {"PART"}, {"VALUE", .right = true}, {"SHARE", .right = true}, {0}};
     double v[PERCENTS_MOST] = {0}, pct[PERCENTS_MOST];
     const size_t n = MIN_OF(f->n, (size_t)PERCENTS_MOST);
     for (size_t i = 0; i < n; i++)
         v[i] = f->parts[i].v;
     percents_of(v, n, pct);
-    doc_table(d, f->words.title, columns);
+    doc_table(d, f->words.title, "PART|>VALUE|>SHARE");
     for (size_t i = 0; i < n; i++) {
         doc_cell(d, f->parts[i].label);
         doc_value(d, v[i], unit);
@@ -376,8 +480,7 @@ static void doc_pie(struct doc *d, const struct figure *f, const char *unit)
 
 static void doc_bars(struct doc *d, const struct figure *f, const char *unit)
 {
-    static const struct page_column columns[] = {{"ITEM"}, {"VALUE", .right = true}, {0}};
-    doc_table(d, f->words.title, columns);
+    doc_table(d, f->words.title, "ITEM|>VALUE");
     for (size_t i = 0; i < f->n; i++) {
         doc_cell(d, f->parts[i].label);
         doc_value(d, f->parts[i].v, unit);
@@ -387,16 +490,7 @@ static void doc_bars(struct doc *d, const struct figure *f, const char *unit)
 
 static void doc_boxes(struct doc *d, const struct figure *f, const char *unit)
 {
-    static const struct page_column columns[] = {
-        {"ITEM"},
-        {"P5", .right = true},
-        {"P25", .right = true},
-        {"P50", .right = true},
-        {"P75", .right = true},
-        {"P95", .right = true},
-        {0},
-    };
-    doc_table(d, f->words.title, columns);
+    doc_table(d, f->words.title, "ITEM|>P5|>P25|>P50|>P75|>P95");
     for (size_t i = 0; i < f->n; i++) {
         const struct svg_box *x = &f->boxes[i];
         const double v[] = {x->p5, x->p25, x->p50, x->p75, x->p95};
@@ -409,18 +503,19 @@ static void doc_boxes(struct doc *d, const struct figure *f, const char *unit)
 
 void doc_figure(struct doc *d, const struct figure *f)
 {
-    const char *unit = f->words.unit ? f->words.unit : "";
-    if (doc_is_html(d)) {
-        page_figure(&d->page, f->words.title);
-        figure_svg(d->out, f);
-        page_figure_end(&d->page, f->caption);
-    } else if (f->in_table) {
+    static void (*const tables[FIGURE_N])(struct doc * d, const struct figure *f,
+                                          const char *unit) = {
+        [FIGURE_PIE] = doc_pie, [FIGURE_BARS] = doc_bars, [FIGURE_BOXES] = doc_boxes};
+    if (d->kind != DOC_HTML) {
+        if (!f->in_table && tables[f->kind])
+            tables[f->kind](d, f, f->words.unit ? f->words.unit : "");
         return;
-    } else if (f->kind == FIGURE_PIE) {
-        doc_pie(d, f, unit);
-    } else if (f->kind == FIGURE_BARS) {
-        doc_bars(d, f, unit);
-    } else if (f->kind == FIGURE_BOXES) {
-        doc_boxes(d, f, unit);
     }
+    doc_put_html(d, "<figure>\n");
+    if (f->words.title)
+        doc_wrap(d, "<p class=\"figure-title\">", f->words.title, HEAD_MOST, "</p>\n");
+    figure_svg(d->out, f);
+    if (f->caption)
+        doc_wrap(d, "<figcaption>", f->caption, TEXT_MOST, "</figcaption>\n");
+    doc_put_html(d, "</figure>\n");
 }

@@ -2,13 +2,27 @@
 /* doc.h - a document that is written as HTML, as text or as Markdown from the same calls. Only HTML
  * has charts: elsewhere charts with few numbers become tables, and the others are left out.
  *
- * The calls, and their legal order, are those of page.h. */
+ * An HTML document is one file: its style sheet and its script are in it, and its content security
+ * policy allows nothing else, by their hashes. All texts are escaped here; only svg.h writes markup
+ * by itself. What is opened is closed by its own function, innermost first.
+ *
+ *     struct doc d;
+ *     doc_open(&d, DOC_HTML, &buf, &arena, &(struct page_head){.title = "...", .lead = "..."});
+ *     doc_section(&d, "rules", "Rules summary");
+ *     doc_text(&d, "17 rules were evaluated.");
+ *     doc_table(&d, "Rules", "Rule|>Time lost");
+ *     doc_cell(&d, "LowGPUUtilization");
+ *     doc_number(&d, 12.5, "12.5 s");          a full row begins the next by itself
+ *     doc_table_end(&d);
+ *     doc_section_end(&d);
+ *     doc_close(&d, "made by ...");
+ */
 #ifndef REPORT_DOC_H
 #define REPORT_DOC_H
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/table.h"
-#include "report/page.h"
 #include "report/svg.h"
 #include "rules/verdict.h"
 
@@ -48,47 +62,70 @@ bool figure_of_plot(const struct plot *p, struct arena *a, struct figure *out);
 
 /* ---- documents ---- */
 
-struct doc_form;
+enum doc_kind { DOC_HTML, DOC_TEXT, DOC_MARKDOWN };
+
+/* What a text says beside its words; each tone has a sign of its own, so colour is not needed. */
+enum tone { TONE_NONE, TONE_GOOD, TONE_INFO, TONE_WARNING, TONE_BAD, TONE_N };
 
 struct doc {
-    const struct doc_form *form; /* NULL: HTML */
+    enum doc_kind kind;
     struct buf *out;
     struct arena *arena;
-    struct page page;   /* HTML */
-    struct table table; /* text and Markdown: the open one */
-    struct table_column *columns;
+    struct table table; /* the open one; HTML has its columns alone */
+    size_t column;      /* HTML: of the next cell */
     const char *caption;
 };
 
-enum doc_kind { DOC_HTML, DOC_TEXT, DOC_MARKDOWN };
+struct page_head {
+    const char *title;   /* of the window and the heading */
+    const char *product; /* above the heading; NULL: "Footplate" */
+    const char *lead;    /* a line below it; NULL: none */
+};
+
+/* Links to the sections; the list ends with a NULL id. */
+struct page_link {
+    const char *id, *title;
+};
 
 void doc_open(struct doc *d, enum doc_kind kind, struct buf *out, struct arena *a,
               const struct page_head *head);
+/* `foot`: a line at the end; NULL: none. */
 void doc_close(struct doc *d, const char *foot);
 void doc_contents(struct doc *d, const struct page_link *links); /* HTML alone */
-
+/* id: a word of letters, digits and '-', once in a document. */
 void doc_section(struct doc *d, const char *id, const char *title);
 void doc_section_end(struct doc *d);
+/* A heading below that of the section. id may be NULL. */
 void doc_part(struct doc *d, const char *id, const char *title);
 void doc_text(struct doc *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A sentence in a box, with the sign of its tone. */
 void doc_note(struct doc *d, enum tone tone, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* Names with their values. `v` is the number of the text, as JSON has it; NAN: none. */
 void doc_facts(struct doc *d);
-void doc_fact(struct doc *d, const char *name, double v, const char *text); /* v: NAN for none */
-void doc_facts_end(struct doc *d);
+void doc_fact(struct doc *d, const char *name, double v, const char *text);
+/* Large numbers. */
 void doc_tiles(struct doc *d);
 void doc_tile(struct doc *d, const char *name, const char *text, const char *below);
-void doc_tiles_end(struct doc *d);
+void doc_facts_end(struct doc *d); /* of tiles too */
 
-void doc_table(struct doc *d, const char *caption, const struct page_column *columns);
+/* Columns as table_init has them. The first cell of each row is its heading. Where the script runs,
+ * a click on a column's title sorts by it. */
+void doc_table(struct doc *d, const char *caption, const char *columns);
+/* The same with titles that may be any text. */
+void doc_table_of(struct doc *d, const char *caption, struct table_column *columns, size_t n);
 void doc_cell(struct doc *d, const char *text);
+/* `v` is what the text was made of: what it is sorted by. NAN: not known. */
 void doc_number(struct doc *d, double v, const char *text);
 /* The same with the text of human_value and human_count. */
 void doc_value(struct doc *d, double v, const char *unit);
 void doc_count(struct doc *d, uint64_t n);
-void doc_bar(struct doc *d, double share, double v, const char *text);
+/* A bar of `share` (0..1) before the text. */
+void doc_bar(struct doc *d, double share, const char *text);
 void doc_badge(struct doc *d, enum tone tone, const char *text);
+/* A cell with a link to a section. */
 void doc_link(struct doc *d, const char *id, const char *text);
+/* One text over all columns that are left in this row. */
 void doc_rest(struct doc *d, const char *text);
 void doc_table_end(struct doc *d);
 
@@ -96,5 +133,9 @@ void doc_table_end(struct doc *d);
 void doc_columns(struct doc *d);
 void doc_columns_end(struct doc *d);
 void doc_figure(struct doc *d, const struct figure *f);
+
+/* A text for between tags and within quotes: escaped, control characters and broken UTF-8 as
+ * U+FFFD, and no more than `most` bytes of it (0: all) with an ellipsis. */
+void html_text(struct buf *b, const char *s, size_t most);
 
 #endif

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doc_internal.h - the forms of documents other than HTML, for doc.c and doc_text.c alone. */
+/* doc_internal.h - the forms of documents, for doc.c alone. HTML: doc_html.c; text and Markdown:
+ * doc_text.c. */
 #ifndef REPORT_DOC_INTERNAL_H
 #define REPORT_DOC_INTERNAL_H
 
 #include "report/doc.h"
 
-struct doc_form {
-    void (*open)(struct doc *d, const struct page_head *head);
-    void (*close)(struct doc *d, const char *foot);
-    void (*section)(struct doc *d, const char *title);
-    void (*part)(struct doc *d, const char *title);
-    void (*text)(struct doc *d, const char *text);
-    void (*note)(struct doc *d, enum tone tone, const char *text);
-    void (*fact)(struct doc *d, const char *name, const char *text);
-    void (*table_end)(struct doc *d); /* writes d->table */
-};
+/* Names can be as long as a program likes; report.json has all of it. */
+enum { HEAD_MOST = 200, CELL_MOST = 600, TEXT_MOST = 4000 };
 
-extern const struct doc_form doc_plain, doc_markdown;
+void doc_html_open(struct doc *d, const struct page_head *head);
+void doc_html_end(struct doc *d);
+
+/* Breaks at blanks; all lines but the first begin with `indent` blanks. `at`: where the first
+ * begins. */
+void doc_plain_wrap(struct doc *d, const char *text, size_t at, size_t indent);
+/* A heading with a line below it. */
+void doc_plain_heading(struct doc *d, const char *title, char line);
+void doc_plain_fact(struct doc *d, const char *name, const char *text);
+/* A text on one line in which nothing is markup: not HTML, not Markdown, not the end of a cell. */
+void doc_markdown_text(struct doc *d, const char *text);
+
+/* Both write d->table. */
+void doc_plain_table(struct doc *d);
+void doc_markdown_table(struct doc *d);
 
 #endif

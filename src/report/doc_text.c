@@ -10,16 +10,14 @@
 
 /* ---- text ---- */
 
-enum { WIDTH = 78, NAME = 26, CELL_MOST = 48 };
+enum { WIDTH = 78, NAME = 26, LINE_MOST = 48 };
 
-static void doc_plain_put(struct doc *d, const char *s)
+static void doc_text_put(struct doc *d, const char *s)
 {
     buf_put(d->out, s, strlen(s));
 }
 
-/* Breaks at blanks; all lines but the first begin with `indent` blanks. `at`: where the first
- * begins. */
-static void doc_plain_wrap(struct doc *d, const char *text, size_t at, size_t indent)
+void doc_plain_wrap(struct doc *d, const char *text, size_t at, size_t indent)
 {
     const char *s = text_safe(d->arena, text);
     for (bool first = true; *s; first = false) {
@@ -30,77 +28,38 @@ static void doc_plain_wrap(struct doc *d, const char *text, size_t at, size_t in
             buf_printf(d->out, "\n%*s", (int)indent, "");
             at = indent;
         } else if (!first) {
-            doc_plain_put(d, " ");
+            doc_text_put(d, " ");
             at++;
         }
-        doc_plain_put(d, word);
+        doc_text_put(d, word);
         at += width;
         s += bytes + (s[bytes] == ' ');
     }
-    doc_plain_put(d, "\n");
+    doc_text_put(d, "\n");
 }
 
-static void doc_plain_underline(struct doc *d, const char *title, char with)
-{
-    const size_t n = text_columns(title);
-    for (size_t i = 0; i < n && i < WIDTH; i++)
-        buf_u8(d->out, (uint8_t)with);
-    doc_plain_put(d, "\n");
-}
-
-static void doc_plain_open(struct doc *d, const struct page_head *head)
-{
-    const char *title = text_safe(d->arena, head->title);
-    buf_printf(d->out, "%s\n", title);
-    doc_plain_underline(d, title, '=');
-    if (head->lead)
-        doc_plain_wrap(d, head->lead, 0, 0);
-}
-
-static void doc_plain_close(struct doc *d, const char *foot)
-{
-    doc_plain_put(d, "\n");
-    if (foot)
-        doc_plain_wrap(d, foot, 0, 0);
-}
-
-static void doc_plain_section(struct doc *d, const char *title)
+void doc_plain_heading(struct doc *d, const char *title, char line)
 {
     title = text_safe(d->arena, title);
-    buf_printf(d->out, "\n\n%s\n", title);
-    doc_plain_underline(d, title, '-');
+    buf_printf(d->out, "%s\n", title);
+    for (size_t i = 0, n = text_columns(title); i < n && i < WIDTH; i++)
+        buf_u8(d->out, (uint8_t)line);
+    doc_text_put(d, "\n");
 }
 
-static void doc_plain_part(struct doc *d, const char *title)
-{
-    buf_printf(d->out, "\n%s\n", text_safe(d->arena, title));
-}
-
-static void doc_plain_text(struct doc *d, const char *words)
-{
-    doc_plain_wrap(d, words, 0, 0);
-}
-
-static void doc_plain_note(struct doc *d, enum tone tone, const char *words)
-{
-    static const char signs[TONE_N] = {' ', '+', ' ', '!', '!'};
-    buf_printf(d->out, "%c ", signs[tone]);
-    doc_plain_wrap(d, words, 2, 2);
-}
-
-static void doc_plain_fact(struct doc *d, const char *name, const char *words)
+void doc_plain_fact(struct doc *d, const char *name, const char *words)
 {
     const size_t width = text_columns(name), pad = width < NAME - 1 ? NAME - width : 2;
     buf_printf(d->out, "%s%*s", name, (int)pad, "");
     doc_plain_wrap(d, words, width + pad, NAME);
 }
 
-/* Bytes of the first line of a text: at most CELL_MOST columns, up to a blank where there is one.
+/* Bytes of the first line of a text: at most LINE_MOST columns, up to a blank where there is one.
  */
 static size_t doc_plain_line_of(const char *s)
 {
     size_t n = 0, blank_at = 0;
-    for (size_t columns = 0; s[n] && columns < CELL_MOST; columns++) {
+    for (size_t columns = 0; s[n] && columns < LINE_MOST; columns++) {
         if (s[n] == ' ' && s[n + 1] != '%')
             blank_at = n;
         n++;
@@ -130,8 +89,7 @@ static struct table doc_plain_fold(struct doc *d)
 {
     const struct table *from = &d->table;
     const size_t n = from->n_columns;
-    struct table to;
-    table_init(&to, d->arena, from->columns);
+    struct table to = {.arena = d->arena, .columns = from->columns, .n_columns = n};
     const char **rest = arena_array(d->arena, const char *, n);
     for (size_t i = 0; i + n <= from->n_cells; i += n) {
         bool reaches = false;
@@ -155,7 +113,7 @@ static size_t doc_plain_first_long(const struct table *t)
 {
     size_t first = t->n_columns;
     for (size_t i = 0; i < t->n_cells; i++)
-        if (t->cells[i] && text_columns(t->cells[i]) > CELL_MOST)
+        if (t->cells[i] && text_columns(t->cells[i]) > LINE_MOST)
             first = MIN_OF(first, i % t->n_columns);
     return first;
 }
@@ -176,14 +134,13 @@ static char *doc_plain_printed(const struct table *t)
 static void doc_plain_put_rows(struct doc *d, size_t from)
 {
     const struct table *t = &d->table;
-    struct table_column *columns = arena_array(d->arena, struct table_column, from + 2);
-    struct table head;
+    struct table_column *columns = arena_array(d->arena, struct table_column, from + 1);
+    struct table head = {.arena = d->arena, .columns = columns, .n_columns = from + 1};
     const char *titles = "";
     for (size_t c = from; c < t->n_columns; c++)
         titles = arena_printf(d->arena, "%s%s%s", titles, *titles ? "  " : "", t->columns[c].title);
     memcpy(columns, t->columns, from * sizeof *columns);
     columns[from].title = titles;
-    table_init(&head, d->arena, columns);
     for (size_t i = 0; i < t->n_cells; i++)
         if (i % t->n_columns <= from)
             table_cell(&head, "%s", i % t->n_columns < from ? t->cells[i] : "");
@@ -198,7 +155,7 @@ static void doc_plain_put_rows(struct doc *d, size_t from)
         for (size_t c = from; row && c < t->n_columns; c++) {
             const char *words = t->cells[(row - 1) * t->n_columns + c];
             if (*words)
-                doc_plain_put(d, "    ");
+                doc_text_put(d, "    ");
             if (*words)
                 doc_plain_wrap(d, words, 4, 4);
         }
@@ -215,7 +172,7 @@ static bool doc_plain_has_gaps(const struct table *t)
     return t->n_cells % t->n_columns != 0;
 }
 
-static void doc_plain_table_end(struct doc *d)
+void doc_plain_table(struct doc *d)
 {
     const size_t first = doc_plain_first_long(&d->table);
     buf_printf(d->out, "\n%s\n", text_safe(d->arena, d->caption));
@@ -225,38 +182,21 @@ static void doc_plain_table_end(struct doc *d)
         /* Names in other columns stay whole. */
         const struct table t = first + 1 == d->table.n_columns ? doc_plain_fold(d) : d->table;
         char *text = doc_plain_printed(&t);
-        doc_plain_put(d, text);
+        doc_text_put(d, text);
         free(text);
     }
-    doc_plain_put(d, "\n");
+    doc_text_put(d, "\n");
 }
-
-const struct doc_form doc_plain = {
-    .open = doc_plain_open,
-    .close = doc_plain_close,
-    .section = doc_plain_section,
-    .part = doc_plain_part,
-    .text = doc_plain_text,
-    .note = doc_plain_note,
-    .fact = doc_plain_fact,
-    .table_end = doc_plain_table_end,
-};
 
 /* ---- Markdown ---- */
 
-static void doc_markdown_put(struct doc *d, const char *s)
-{
-    buf_put(d->out, s, strlen(s));
-}
-
-/* A text on one line in which nothing is markup: not HTML, not Markdown, not the end of a cell. */
-static void doc_markdown_put_safe(struct doc *d, const char *text)
+void doc_markdown_text(struct doc *d, const char *text)
 {
     for (const char *s = text_safe(d->arena, text); *s; s++) {
         if (*s == '<')
-            doc_markdown_put(d, "&lt;");
+            doc_text_put(d, "&lt;");
         else if (*s == '&')
-            doc_markdown_put(d, "&amp;");
+            doc_text_put(d, "&amp;");
         else if (strchr("\\`*_[]|#~>@", *s))
             buf_printf(d->out, "\\%c", *s);
         else
@@ -264,107 +204,33 @@ static void doc_markdown_put_safe(struct doc *d, const char *text)
     }
 }
 
-static void doc_markdown_heading(struct doc *d, const char *marks, const char *title)
-{
-    buf_printf(d->out, "\n%s ", marks);
-    doc_markdown_put_safe(d, title);
-    doc_markdown_put(d, "\n\n");
-}
-
-static void doc_markdown_open(struct doc *d, const struct page_head *head)
-{
-    doc_markdown_put(d, "# ");
-    doc_markdown_put_safe(d, head->title);
-    doc_markdown_put(d, "\n\n");
-    if (head->lead) {
-        doc_markdown_put_safe(d, head->lead);
-        doc_markdown_put(d, "\n");
-    }
-}
-
-static void doc_markdown_close(struct doc *d, const char *foot)
-{
-    if (!foot)
-        return;
-    doc_markdown_put(d, "\n---\n\n");
-    doc_markdown_put_safe(d, foot);
-    doc_markdown_put(d, "\n");
-}
-
-static void doc_markdown_section(struct doc *d, const char *title)
-{
-    doc_markdown_heading(d, "##", title);
-}
-
-static void doc_markdown_part(struct doc *d, const char *title)
-{
-    doc_markdown_heading(d, "###", title);
-}
-
-static void doc_markdown_text(struct doc *d, const char *words)
-{
-    doc_markdown_put_safe(d, words);
-    doc_markdown_put(d, "\n\n");
-}
-
-static void doc_markdown_note(struct doc *d, enum tone tone, const char *words)
-{
-    static const char *const names[TONE_N] = {
-        [TONE_INFO] = "Note", [TONE_WARNING] = "Warning", [TONE_BAD] = "Important"};
-    doc_markdown_put(d, "> ");
-    if (names[tone])
-        buf_printf(d->out, "**%s:** ", names[tone]);
-    doc_markdown_put_safe(d, words);
-    doc_markdown_put(d, "\n\n");
-}
-
-static void doc_markdown_fact(struct doc *d, const char *name, const char *words)
-{
-    doc_markdown_put(d, "- **");
-    doc_markdown_put_safe(d, name);
-    doc_markdown_put(d, ":** ");
-    doc_markdown_put_safe(d, words);
-    doc_markdown_put(d, "\n");
-}
-
 static void doc_markdown_put_row(struct doc *d, const struct table *t, size_t row)
 {
     for (size_t i = 0; i < t->n_columns; i++) {
         const size_t k = row * t->n_columns + i;
-        doc_markdown_put(d, i ? " | " : "| ");
+        doc_text_put(d, i ? " | " : "| ");
         if (k < t->n_cells && t->cells[k])
-            doc_markdown_put_safe(d, t->cells[k]);
+            doc_markdown_text(d, t->cells[k]);
     }
-    doc_markdown_put(d, " |\n");
+    doc_text_put(d, " |\n");
 }
 
-static void doc_markdown_table_end(struct doc *d)
+void doc_markdown_table(struct doc *d)
 {
     const struct table *t = &d->table;
-    doc_markdown_put(d, "**");
-    doc_markdown_put_safe(d, d->caption);
-    doc_markdown_put(d, "**\n\n|");
+    doc_text_put(d, "**");
+    doc_markdown_text(d, d->caption);
+    doc_text_put(d, "**\n\n|");
     for (size_t i = 0; i < t->n_columns; i++) {
-        doc_markdown_put(d, " ");
-        doc_markdown_put_safe(d, t->columns[i].title);
-        doc_markdown_put(d, " |");
+        doc_text_put(d, " ");
+        doc_markdown_text(d, t->columns[i].title);
+        doc_text_put(d, " |");
     }
-    doc_markdown_put(d, "\n|");
+    doc_text_put(d, "\n|");
     for (size_t i = 0; i < t->n_columns; i++)
-        doc_markdown_put(d, t->columns[i].right ? " ---: |" : " --- |");
-    doc_markdown_put(d, "\n");
+        doc_text_put(d, t->columns[i].right ? " ---: |" : " --- |");
+    doc_text_put(d, "\n");
     for (size_t row = 0; row * t->n_columns < t->n_cells; row++)
         doc_markdown_put_row(d, t, row);
-    doc_markdown_put(d, "\n");
+    doc_text_put(d, "\n");
 }
-
-const struct doc_form doc_markdown = {
-    .open = doc_markdown_open,
-    .close = doc_markdown_close,
-    .section = doc_markdown_section,
-    .part = doc_markdown_part,
-    .text = doc_markdown_text,
-    .note = doc_markdown_note,
-    .fact = doc_markdown_fact,
-    .table_end = doc_markdown_table_end,
-};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* page_internal.h - the style sheet and the script of pages, made a part of the program by the
- * build. For page.c alone. */
+ * build. For doc_html.c and the charts of the Python package. */
 #ifndef REPORT_PAGE_INTERNAL_H
 #define REPORT_PAGE_INTERNAL_H
 

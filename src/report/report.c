@@ -2,7 +2,6 @@
 /* report.c - see report.h: the sections in their order, and report.json, which has every number of
  * the page under the names that the other commands give them. Keys of it may be added, never
  * renamed. */
-#include <math.h>
 
 #include "base/human.h"
 #include "base/json_write.h"
@@ -14,13 +13,8 @@
 
 /* ---- JSON ---- */
 
-static void report_json_put_numbers(struct jw *j, const char *key, const double *v, size_t n)
-{
-    jw_array(j, key);
-    for (size_t i = 0; i < n; i++)
-        jw_num(j, NULL, v[i]);
-    jw_end(j);
-}
+#define ROWS_FILE "report/report_rows.def"
+#include "base/row_expand.h"
 
 static void report_json_put_run(struct jw *j, const struct report *r)
 {
@@ -35,53 +29,6 @@ static void report_json_put_run(struct jw *j, const struct report *r)
     jw_num(j, "cost", r->cost);
     jw_num(j, "price_per_hour", r->price_per_hour);
     jw_str(j, "currency", pricing_currency(r->info));
-}
-
-static void report_json_put_line(struct jw *j, const struct report_line *l)
-{
-    jw_object(j, NULL);
-    jw_str(j, "label", l->label);
-    jw_str(j, "metric", l->metric);
-    report_json_put_numbers(j, "t_s", l->t, l->n);
-    report_json_put_numbers(j, "v", l->v, l->n);
-    report_json_put_numbers(j, "min", l->min, l->n);
-    report_json_put_numbers(j, "max", l->max, l->n);
-    jw_end(j);
-}
-
-static void report_json_put_charts(struct jw *j, const struct report *r)
-{
-    jw_array(j, "charts");
-    for (size_t i = 0; i < r->n_charts; i++) {
-        const struct report_chart *c = &r->charts[i];
-        jw_object(j, NULL);
-        jw_str(j, "node", c->node);
-        jw_str(j, "title", c->title);
-        jw_str(j, "unit", c->unit);
-        jw_array(j, "lines");
-        for (size_t k = 0; k < c->n; k++)
-            report_json_put_line(j, &c->lines[k]);
-        jw_end(j);
-        jw_end(j);
-    }
-    jw_end(j);
-}
-
-static void put_paces(struct jw *j, const struct report *r)
-{
-    jw_array(j, "step_durations");
-    for (size_t i = 0; i < r->n_paces; i++) {
-        const struct report_pace *p = &r->paces[i];
-        jw_object(j, NULL);
-        jw_str(j, "node", p->rank->node);
-        jw_int(j, "rank", p->rank->rank);
-        report_json_put_numbers(j, "step", p->step, p->n);
-        report_json_put_numbers(j, "mean_s", p->v, p->n);
-        report_json_put_numbers(j, "min_s", p->min, p->n);
-        report_json_put_numbers(j, "max_s", p->max, p->n);
-        jw_end(j);
-    }
-    jw_end(j);
 }
 
 static void report_json_put_operators(struct jw *j, const struct report *r)
@@ -114,14 +61,14 @@ void report_json(const struct report *r, struct buf *out)
     jw_key(&j, "steps");
     stepsview_json(&j, &r->steps);
     report_json_put_operators(&j, r);
-    report_general_json(&j, r);
+    row_json(&j, "general", &row_ReportGeneral, &r->general, NULL);
     jw_array(&j, "rules");
     for (size_t i = 0; i < r->n_rules; i++)
         verdict_json(&j, NULL, r->rules[i].v, r->rules[i].p);
     jw_end(&j);
     right_size_json(&j, "right_size", r->ask.right_size);
-    report_json_put_charts(&j, r);
-    put_paces(&j, r);
+    rows_json(&j, "charts", &row_ReportChart, r->charts, r->n_charts, NULL);
+    rows_json(&j, "step_durations", &row_ReportPace, r->paces, r->n_paces, NULL);
     jw_end(&j);
 }
 
@@ -138,10 +85,10 @@ static const char *report_lead(const struct report *r)
 {
     struct node_view *nodes;
     const size_t n = runview_nodes(r->info, r->arena, &nodes), gpus = runview_gpus(r->info);
-    char took[HUMAN_LEN], start[64];
+    char start[64];
     return arena_printf(
         r->arena, "%s: %s on %zu node%s with %s, started %s", run_status_name(r->info->status),
-        human_value(runview_duration_s(r->info), "s", took, sizeof took), n, n == 1 ? "" : "s",
+        value_text(r->arena, runview_duration_s(r->info), "s"), n, n == 1 ? "" : "s",
         gpus ? arena_printf(r->arena, "%zu GPU%s", gpus, gpus == 1 ? "" : "s") : "no GPU",
         wall_text(r->info->start, start, sizeof start));
 }

@@ -41,6 +41,7 @@ void report_conclude(struct report *r, const struct report_ask *ask);
 void report_html(const struct report *r, struct buf *out);
 /* Every number of the page. Keys may be added, never renamed. */
 void report_json(const struct report *r, struct buf *out);
+extern const struct row_table row_Report;
 /* For terminals and mail. */
 void report_text(const struct report *r, struct buf *out);
 /* For pull requests. */

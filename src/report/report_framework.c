@@ -3,13 +3,10 @@
  * general metrics, operators. The loop comes before the whole job: import, first kernels and the
  * end of a job do not show how it trains. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"
-#include "base/json_write.h"
 #include "base/mem.h"
-#include "base/stat.h"
 #include "report/report_internal.h"
 
 /* ---- the training loop ---- */
@@ -36,6 +33,11 @@ static double loop_part_of(const struct steps_row *row, enum steps_clock clock, 
     return steps_iteration_part_s(row, clock, part);
 }
 
+static const char *loop_part_name(size_t part)
+{
+    return part < step_parts() ? step_part_name(part) : "between steps";
+}
+
 /* Parts that any clock of any row has; returns how many. */
 static size_t loop_parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 1])
 {
@@ -55,27 +57,23 @@ static size_t loop_parts_seen(const struct report *r, size_t parts[STEP_PARTS_MO
 static void loop_put_clock(const struct report *r, struct doc *d, const struct steps_row *row,
                            enum steps_clock clock, const size_t *parts, size_t n)
 {
-    char text[HUMAN_LEN];
     doc_cell(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank));
     doc_cell(d, mode_name(row->stats.mode));
     doc_cell(d, steps_clock_text(&row->stats, row->rank, clock, r->arena));
-    for (size_t k = 0; k < n; k++) {
-        const double s = loop_part_of(row, clock, parts[k]);
-        doc_number(d, s, isnan(s) ? "-" : human_value(s, "s", text, sizeof text));
-    }
+    for (size_t k = 0; k < n; k++)
+        doc_value(d, loop_part_of(row, clock, parts[k]), "s");
 }
 
 /* GPU time first: it is the work; the host's is how long its launch took. */
 static void loop_put_parts(const struct report *r, struct doc *d)
 {
-    struct page_column columns[STEP_PARTS_MOST + 5] = {{"Rank"}, {"Mode"}, {"Clock"}};
+    const char *columns = "Rank|Mode|Clock";
     size_t parts[STEP_PARTS_MOST + 1];
     const size_t n = loop_parts_seen(r, parts);
     if (n == 0)
         return;
     for (size_t k = 0; k < n; k++)
-        columns[3 + k] = (struct page_column){
-            parts[k] < step_parts() ? step_part_name(parts[k]) : "between steps", .right = true};
+        columns = arena_printf(r->arena, "%s|>%s", columns, loop_part_name(parts[k]));
     doc_table(d, "Iteration breakdown, mean", columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
         for (enum steps_clock c = 0; c < CLOCKS; c++)
@@ -85,27 +83,6 @@ static void loop_put_parts(const struct report *r, struct doc *d)
 }
 
 /* ---- iterations ---- */
-
-static const struct page_column iteration_columns[] = {
-    {"Node"},
-    {"Rank", .right = true},
-    {"Mode"},
-    {"Iterations", .right = true},
-    {"Mean", .right = true},
-    {"p50", .right = true},
-    {"p95", .right = true},
-    {"p99", .right = true},
-    {"Max", .right = true},
-    {"Samples/s, steady", .right = true},
-    {"Samples/s, overall", .right = true},
-    {0},
-};
-
-static void put_rate(const struct report *r, struct doc *d, double v)
-{
-    char text[HUMAN_LEN];
-    doc_number(d, v, arena_strdup(r->arena, human_value(v, "", text, sizeof text)));
-}
 
 static void loop_put_iteration(const struct report *r, struct doc *d, const struct steps_row *row)
 {
@@ -119,8 +96,8 @@ static void loop_put_iteration(const struct report *r, struct doc *d, const stru
     doc_count(d, s->iterations);
     for (size_t i = 0; i < COUNT_OF(v); i++)
         doc_value(d, v[i], "s");
-    put_rate(r, d, s->throughput_steady);
-    put_rate(r, d, s->throughput_overall);
+    doc_value(d, s->throughput_steady, "");
+    doc_value(d, s->throughput_overall, "");
 }
 
 static void put_iterations(const struct report *r, struct doc *d)
@@ -136,7 +113,9 @@ static void put_iterations(const struct report *r, struct doc *d)
                  ? arena_printf(r->arena, " and %zu in or right after a detail window",
                                 best->stats.disturbed)
                  : "");
-    doc_table(d, "Iterations by rank", iteration_columns);
+    doc_table(d, "Iterations by rank",
+              "Node|>Rank|Mode|>Iterations|>Mean|>p50|>p95|>p99|>Max|>Samples/s, "
+              "steady|>Samples/s, overall");
     for (size_t i = 0; i < r->steps.n_rows; i++)
         if (r->steps.rows[i].stats.iterations > 0)
             loop_put_iteration(r, d, &r->steps.rows[i]);
@@ -145,27 +124,6 @@ static void put_iterations(const struct report *r, struct doc *d)
 
 /* ---- GPUs ---- */
 
-static const struct page_column gpu_columns[] = {
-    {"Node"},
-    {"GPU"},
-    {"Busy", .right = true},
-    {"SMs", .right = true},
-    {"Tensor cores", .right = true},
-    {"Memory bandwidth", .right = true},
-    {"TFLOP/s", .right = true},
-    {"Share of peak", .right = true},
-    {"Power", .right = true},
-    {"Clock", .right = true},
-    {0},
-};
-
-static void put_number(const struct report *r, struct doc *d, double v, const char *unit)
-{
-    char text[HUMAN_LEN];
-    doc_number(d, v,
-               isnan(v) ? "-" : arena_strdup(r->arena, human_value(v, unit, text, sizeof text)));
-}
-
 static void loop_put_gpu(const struct report *r, struct doc *d, const struct gpu_efficiency *g)
 {
     const struct gpu_use *u = r->show.gpu.loop ? &g->loop : &g->job;
@@ -173,14 +131,14 @@ static void loop_put_gpu(const struct report *r, struct doc *d, const struct gpu
     doc_cell(d, *g->name ? arena_printf(r->arena, "%s, %s%s", g->entity, g->name,
                                         g->used ? "" : " (not used)")
                          : g->entity);
-    put_number(r, d, u->mean[GPU_MEAN_UTIL], "%");
-    put_number(r, d, u->mean[GPU_MEAN_SM], "%");
-    put_number(r, d, u->mean[GPU_MEAN_TENSOR], "%");
-    put_number(r, d, u->mean[GPU_MEAN_DRAM], "%");
+    doc_value(d, u->mean[GPU_MEAN_UTIL], "%");
+    doc_value(d, u->mean[GPU_MEAN_SM], "%");
+    doc_value(d, u->mean[GPU_MEAN_TENSOR], "%");
+    doc_value(d, u->mean[GPU_MEAN_DRAM], "%");
     doc_number(d, u->tflops, isnan(u->tflops) ? "-" : arena_printf(r->arena, "%.0f", u->tflops));
-    put_number(r, d, u->mfu_pct, "%");
-    put_number(r, d, u->mean[GPU_MEAN_POWER], "W");
-    put_number(r, d, u->mean[GPU_MEAN_CLOCK], "MHz");
+    doc_value(d, u->mfu_pct, "%");
+    doc_value(d, u->mean[GPU_MEAN_POWER], "W");
+    doc_value(d, u->mean[GPU_MEAN_CLOCK], "MHz");
 }
 
 static void loop_put_gpus(const struct report *r, struct doc *d)
@@ -189,7 +147,8 @@ static void loop_put_gpus(const struct report *r, struct doc *d)
     if (x->n_gpus < 2)
         return;
     doc_table(d, r->show.gpu.loop ? "GPUs in the training loop" : "GPUs in the whole job",
-              gpu_columns);
+              "Node|GPU|>Busy|>SMs|>Tensor cores|>Memory bandwidth|>TFLOP/s|>Share of "
+              "peak|>Power|>Clock");
     for (size_t i = 0; i < MIN_OF(x->n_gpus, (size_t)REPORT_GPUS); i++)
         loop_put_gpu(r, d, &x->gpus[i]);
     doc_table_end(d);
@@ -232,16 +191,6 @@ void report_put_loop(const struct report *r, struct doc *d)
 
 /* ---- general metrics: time outside of the passes of steps and operators ---- */
 
-static const struct page_column columns[] = {
-    {"What", .wide = true},
-    {"Share", .right = true},
-    {"Time", .right = true},
-    {"Spans", .right = true},
-    {"Longest", .right = true},
-    {"Threads", .right = true},
-    {0},
-};
-
 static void put_bars(const struct report *r, struct doc *d)
 {
     struct svg_part parts[REPORT_GENERAL];
@@ -261,9 +210,8 @@ static void put_bars(const struct report *r, struct doc *d)
 
 static void general_put_row(struct doc *d, const struct general_row *x)
 {
-    char text[HUMAN_LEN];
     doc_cell(d, x->what);
-    doc_bar(d, x->share, x->share, human_value(x->share * 100, "%", text, sizeof text));
+    doc_bar(d, x->share, value_text(d->arena, x->share * 100, "%"));
     doc_value(d, x->total_s, "s");
     doc_count(d, x->count);
     doc_value(d, x->longest_s, "s");
@@ -273,7 +221,7 @@ static void general_put_row(struct doc *d, const struct general_row *x)
 static void put_rows(const struct report *r, struct doc *d)
 {
     const struct general *g = &r->general;
-    doc_table(d, "General metrics by total time", columns);
+    doc_table(d, "General metrics by total time", "~What|>Share|>Time|>Spans|>Longest|>Threads");
     for (size_t i = 0; i < g->n; i++)
         general_put_row(d, &g->rows[i]);
     doc_table_end(d);
@@ -297,42 +245,7 @@ static void report_put_general(const struct report *r, struct doc *d)
     put_rows(r, d);
 }
 
-void report_general_json(struct jw *j, const struct report *r)
-{
-    const struct general *g = &r->general;
-    jw_object(j, "general");
-    jw_array(j, "kinds");
-    for (size_t i = 0; i < g->n; i++) {
-        const struct general_row *x = &g->rows[i];
-        jw_object(j, NULL);
-        jw_str(j, "what", x->what);
-        jw_num(j, "share", x->share);
-        jw_num(j, "total_s", x->total_s);
-        jw_num(j, "of_s", x->lived_s);
-        jw_int(j, "count", (int64_t)x->count);
-        jw_num(j, "longest_s", x->longest_s);
-        jw_int(j, "threads", (int64_t)x->threads);
-        jw_end(j);
-    }
-    jw_end(j);
-    jw_int(j, "left_out", (int64_t)g->left_out);
-    jw_end(j);
-}
-
 /* ---- steps ---- */
-
-static const struct page_column step_columns[] = {
-    {"Node"},
-    {"Rank", .right = true},
-    {"Mode"},
-    {"Steps", .right = true},
-    {"Mean", .right = true},
-    {"p50", .right = true},
-    {"p95", .right = true},
-    {"p99", .right = true},
-    {"Max", .right = true},
-    {0},
-};
 
 static void put_steps_row(const struct report *r, struct doc *d, const struct steps_row *row)
 {
@@ -349,7 +262,7 @@ static void put_steps_row(const struct report *r, struct doc *d, const struct st
 
 static void framework_put_steps(const struct report *r, struct doc *d)
 {
-    doc_table(d, "Steps by rank", step_columns);
+    doc_table(d, "Steps by rank", "Node|>Rank|Mode|>Steps|>Mean|>p50|>p95|>p99|>Max");
     for (size_t i = 0; i < r->steps.n_rows; i++)
         put_steps_row(r, d, &r->steps.rows[i]);
     doc_table_end(d);
@@ -416,7 +329,7 @@ static void framework_put_last(const struct report *r, struct doc *d)
     size_t n_parts = parts_told(r, parts);
     parts[n_parts++] = step_parts();
     for (size_t k = 0; k < n_parts; k++)
-        names[k] = parts[k] < step_parts() ? step_part_name(parts[k]) : "between steps";
+        names[k] = loop_part_name(parts[k]);
     for (size_t i = 0; i < s->n_items && n < REPORT_LAST_STEPS; i++) {
         const struct step *x = s->items[i].step;
         if (s->items[i].rank != s->items[0].rank || x->mode != MODE_TRAIN || x->cut)
@@ -448,26 +361,14 @@ static void framework_put_last(const struct report *r, struct doc *d)
 
 /* ---- operators ---- */
 
-static const struct page_column op_columns[] = {
-    {"Operator", .wide = true},
-    {"Share", .right = true},
-    {"Self time", .right = true},
-    {"Total time", .right = true},
-    {"Calls", .right = true},
-    {"Mean", .right = true},
-    {0},
-};
-
 static void put_op(const struct report *r, struct doc *d, const struct op_row *x)
 {
-    const double self = (double)x->self_ns / (double)NS_PER_S,
-                 total = (double)x->total_ns / (double)NS_PER_S, mean = op_mean_s(x);
     doc_cell(d, x->name);
-    doc_bar(d, x->share, x->share, arena_printf(r->arena, "%.1f %%", x->share * 100));
-    doc_value(d, self, "s");
-    doc_value(d, total, "s");
+    doc_bar(d, x->share, arena_printf(r->arena, "%.1f %%", x->share * 100));
+    doc_value(d, ns_to_s(x->self_ns), "s");
+    doc_value(d, ns_to_s(x->total_ns), "s");
     doc_count(d, x->calls);
-    doc_value(d, mean, "s");
+    doc_value(d, op_mean_s(x), "s");
 }
 
 static void framework_put_ops(const struct report *r, struct doc *d, enum op_device device,
@@ -475,7 +376,7 @@ static void framework_put_ops(const struct report *r, struct doc *d, enum op_dev
 {
     if (r->op_s[device] <= 0)
         return;
-    doc_table(d, caption, op_columns);
+    doc_table(d, caption, "~Operator|>Share|>Self time|>Total time|>Calls|>Mean");
     for (size_t i = 0; i < r->ops.n; i++)
         if (r->ops.v[i].device == device)
             put_op(r, d, &r->ops.v[i]);

@@ -87,9 +87,6 @@ void report_put_rules(const struct report *r, struct doc *d);
 void report_put_findings(const struct report *r, struct doc *d);
 void report_put_measured(const struct report *r, struct doc *d);
 
-struct jw;
-void report_general_json(struct jw *j, const struct report *r);
-
 /* The verdict of a rule by its name; NULL: there is none. */
 const struct verdict *report_verdict(const struct report *r, const char *rule);
 /* Seconds since the job's start. */

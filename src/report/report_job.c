@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_job.c - the head of a report and the summary of the job. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -13,12 +12,6 @@
 #include "tables/verdict_words.h"
 
 enum { TOP_ISSUES = 3 };
-
-static const char *report_job_took(const struct report *r, double s)
-{
-    char text[HUMAN_LEN];
-    return arena_strdup(r->arena, human_value(s, "s", text, sizeof text));
-}
 
 static const char *wall(const struct report *r, wall_ns t)
 {
@@ -100,7 +93,7 @@ static void put_phase(const struct report *r, struct doc *d, const char *name, d
 {
     const bool known = r->show.phases.has_steps;
     doc_fact(d, name, known ? s : NAN,
-             known ? report_job_took(r, s) : "not known: no steps were detected");
+             known ? value_text(r->arena, s, "s") : "not known: no steps were detected");
 }
 
 static void put_percent(const struct report *r, struct doc *d, const char *name, double pct)
@@ -118,7 +111,7 @@ static void report_job_put_details(const struct report *r, struct doc *d)
     doc_fact(d, "Start time", NAN, wall(r, p->job_start));
     doc_fact(d, r->live ? "Data up to" : "End time", NAN, wall_beside_start(r, p->job_end));
     doc_fact(d, "Job duration", wall_span_s(p->job_start, p->job_end),
-             report_job_took(r, wall_span_s(p->job_start, p->job_end)));
+             value_text(r->arena, wall_span_s(p->job_start, p->job_end), "s"));
     put_time(r, d, "Training loop start", has, p->loop_start);
     if (p->loop_goes_on)
         doc_fact(d, "Training loop end", NAN, "still running");
@@ -129,7 +122,7 @@ static void report_job_put_details(const struct report *r, struct doc *d)
     put_phase(r, d, "Finalization", s[PHASE_FINAL]);
     if (s[PHASE_INTERRUPTION] > 0)
         doc_fact(d, "Interruption", s[PHASE_INTERRUPTION],
-                 report_job_took(r, s[PHASE_INTERRUPTION]));
+                 value_text(r->arena, s[PHASE_INTERRUPTION], "s"));
     put_percent(r, d, "Initialization (%)", pct[PHASE_INIT]);
     put_percent(r, d, "Training loop (%)", show_loop_percent(pct));
     put_percent(r, d, "Finalization (%)", pct[PHASE_FINAL]);
@@ -190,34 +183,25 @@ static void put_use_tile(const struct report *r, struct doc *d, const char *name
     const bool loop = r->loop_use.n > 0;
     const struct stat_line *l = report_job_use_of(loop ? &r->loop_use : &r->use, metric);
     const bool several = runview_nodes(r->info, r->arena, &nodes) > 1;
-    char p50[HUMAN_LEN];
     if (!l)
         return;
-    human_value(l->s->p50, l->unit, p50, sizeof p50);
-    doc_tile(d, name, p50,
+    doc_tile(d, name, value_text(r->arena, l->s->p50, l->unit),
              arena_printf(r->arena, "median %s%s%s", loop ? "in the training loop" : "of the job",
                           several ? " on " : "", several ? l->node : ""));
-}
-
-static const char *report_job_value(const struct report *r, double v, const char *unit)
-{
-    char text[HUMAN_LEN];
-    return arena_strdup(r->arena, human_value(v, unit, text, sizeof text));
 }
 
 static void put_iteration_tile(const struct report *r, struct doc *d)
 {
     const struct steps_row *row = report_best_row(r);
-    char count[HUMAN_LEN];
     if (!row)
         return;
     const struct step_stats *s = &row->stats;
     const bool iterations = s->iterations > 0;
-    human_count(iterations ? s->iterations : s->count, count, sizeof count);
     doc_tile(d, iterations ? "Training iteration" : "Training step",
-             report_job_value(r, iterations ? s->iteration_p50_s : s->p50_s, "s"),
-             arena_printf(r->arena, "median of %s; p95 %s", count,
-                          report_job_value(r, iterations ? s->iteration_p95_s : s->p95_s, "s")));
+             value_text(r->arena, iterations ? s->iteration_p50_s : s->p50_s, "s"),
+             arena_printf(r->arena, "median of %s; p95 %s",
+                          count_text(r->arena, iterations ? s->iterations : s->count),
+                          value_text(r->arena, iterations ? s->iteration_p95_s : s->p95_s, "s")));
 }
 
 /* Of all ranks together. */
@@ -235,12 +219,11 @@ static void put_throughput_tile(const struct report *r, struct doc *d)
     }
     if (ranks == 0 || isnan(steady))
         return;
-    char text[HUMAN_LEN], whole[HUMAN_LEN];
-    human_value(overall, "", whole, sizeof whole);
-    doc_tile(d, "Samples per second",
-             arena_strdup(r->arena, human_value(steady, "", text, sizeof text)),
+    doc_tile(d, "Samples per second", value_text(r->arena, steady, ""),
              arena_printf(r->arena, "steady%s%s",
-                          overall > 0 ? arena_printf(r->arena, "; %s overall", whole) : "",
+                          overall > 0 ? arena_printf(r->arena, "; %s overall",
+                                                     value_text(r->arena, overall, ""))
+                                      : "",
                           ranks > 1 ? arena_printf(r->arena, ", %zu ranks together", ranks) : ""));
 }
 
@@ -263,7 +246,7 @@ static void put_energy_tile(const struct report *r, struct doc *d)
     const char *job = isnan(g->x.job.energy_j)
                           ? NULL
                           : arena_printf(r->arena, "%s%s in the loop; %s for the job",
-                                         report_job_value(r, g->use->mean[GPU_MEAN_POWER], "W"),
+                                         value_text(r->arena, g->use->mean[GPU_MEAN_POWER], "W"),
                                          g->x.n_used > 1 ? " per GPU" : "",
                                          joules_text(r->arena, g->x.job.energy_j));
     if (!isnan(g->x.energy_per_sample_j))
@@ -295,7 +278,7 @@ static void put_tiles(const struct report *r, struct doc *d)
     put_energy_tile(r, d);
     put_use_tile(r, d, "CPU utilization", "cpu");
     doc_tile(d, r->live ? "Job duration so far" : "Job duration",
-             report_job_took(r, wall_span_s(p->job_start, p->job_end)),
+             value_text(r->arena, wall_span_s(p->job_start, p->job_end), "s"),
              p->has_steps ? arena_printf(r->arena, "%.1f %% in the training loop",
                                          show_loop_percent(r->phase_pct))
                           : NULL);
@@ -303,7 +286,7 @@ static void put_tiles(const struct report *r, struct doc *d)
              arena_printf(r->arena, "%zu passed \xc2\xb7 %zu skipped", r->states[RULE_CLEAR],
                           r->states[RULE_NOT_EVALUATED]));
     put_cost_tile(r, d);
-    doc_tiles_end(d);
+    doc_facts_end(d);
 }
 
 enum tone severity_tone(enum severity s)
@@ -329,14 +312,12 @@ const char *sentence(struct arena *a, const char *text)
 static void report_job_put_issue(const struct report *r, struct doc *d, const struct verdict *v)
 {
     const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings);
-    struct buf size = {0};
     findings_costliest_first(v, list);
-    verdict_size_words(&size, v, r->show.phases.has_steps);
     const char *advice = finding_advice(v, list[0]);
-    doc_note(d, severity_tone(v->severity), "%s (%.*s): %s%s%s", v->rule->title, (int)size.len,
-             (const char *)size.p, sentence(r->arena, list[0]->message),
-             *advice ? " What to do: " : "", sentence(r->arena, advice));
-    buf_free(&size);
+    doc_note(d, severity_tone(v->severity), "%s (%s): %s%s%s", v->rule->title,
+             verdict_size_words(v, r->show.phases.has_steps, r->arena),
+             sentence(r->arena, list[0]->message), *advice ? " What to do: " : "",
+             sentence(r->arena, advice));
 }
 
 /* What a reader in a hurry should know. */

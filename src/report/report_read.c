@@ -180,9 +180,7 @@ static void take_pace(struct report *r, const struct rank_steps *rank, struct re
 static int report_steps_read(struct report *r, struct run *run, struct err *e)
 {
     const struct steps_ask ask = {.last = REPORT_LAST_STEPS, .rank = -1, .modes = STEPS_ALL_MODES};
-    const int rc = stepsview_of(&r->steps, run, r->show.ranks, r->show.n_ranks, &ask, r->arena, e);
-    if (rc != 0)
-        return rc;
+    TRY(stepsview_of(&r->steps, run, r->show.ranks, r->show.n_ranks, &ask, r->arena, e));
     r->paces = arena_array(r->arena, struct report_pace, REPORT_RANKS);
     for (size_t i = 0; i < r->show.n_ranks && r->n_paces < REPORT_RANKS; i++) {
         struct report_pace *p = &r->paces[r->n_paces];
@@ -239,11 +237,9 @@ static int report_ops_read(struct report *r, struct run *run, struct err *e)
 {
     bool wants = false;
     struct opsview_ask ask = {.device = -1, .limit = REPORT_OPS};
-    int rc = wants_ops(r, run, &wants, e);
-    if (rc == 0 && wants)
-        rc = opsview_read(&r->ops, run, &ask, r->arena, e);
-    if (rc != 0)
-        return rc;
+    TRY(wants_ops(r, run, &wants, e));
+    if (wants)
+        TRY(opsview_read(&r->ops, run, &ask, r->arena, e));
     for (size_t i = 0; i < r->ops.n; i++) {
         const struct op_row *x = &r->ops.v[i];
         if (r->op_s[x->device] == 0 && x->share > 0)
@@ -374,23 +370,16 @@ int report_gather(struct report **out, struct run *run, const struct report_ask 
     *r = (struct report){.arena = a, .ask = *ask, .info = run_get_info(run)};
     r->now = ask->now.ns ? ask->now : clock_wall();
     r->live = r->info->status == RUN_RUNNING;
-    int rc = take_show(r, run, e);
-    if (rc != 0)
-        return rc;
+    TRY(take_show(r, run, e));
     statview_of(&r->use, r->show.lines, r->show.n_lines, a);
     show_percents(&r->show, r->phase_pct);
-    rc = take_loop_use(r, run, e);
-    if (rc == 0)
-        rc = charts_read(r, run, e);
-    if (rc == 0)
-        rc = report_steps_read(r, run, e);
-    if (rc == 0)
-        rc = report_ops_read(r, run, e);
-    if (rc == 0)
-        rc = general_read(run, REPORT_GENERAL, a, &r->general, e);
-    if (rc == 0)
-        *out = r;
-    return rc;
+    TRY(take_loop_use(r, run, e));
+    TRY(charts_read(r, run, e));
+    TRY(report_steps_read(r, run, e));
+    TRY(report_ops_read(r, run, e));
+    TRY(general_read(run, REPORT_GENERAL, a, &r->general, e));
+    *out = r;
+    return 0;
 }
 
 void report_conclude(struct report *r, const struct report_ask *ask)
@@ -403,8 +392,7 @@ void report_conclude(struct report *r, const struct report_ask *ask)
 int report_read(struct report **out, struct run *run, const struct report_ask *ask, struct arena *a,
                 struct err *e)
 {
-    const int rc = report_gather(out, run, ask, a, e);
-    if (rc == 0)
-        report_conclude(*out, ask);
-    return rc;
+    TRY(report_gather(out, run, ask, a, e));
+    report_conclude(*out, ask);
+    return 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_rules.c - every rule in a table; those that found something each in a section. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"
@@ -47,25 +46,6 @@ static void put_state(struct doc *d, const struct verdict *v)
         doc_badge(d, TONE_NONE, "skipped");
 }
 
-static const struct page_column columns[] = {
-    {"Rule"},
-    {"State"},
-    {"Time lost", .right = true},
-    {"Triggered", .right = true},
-    {"Checked", .right = true},
-    {"Reason", .wide = true},
-    {0},
-};
-
-static const struct page_column about_columns[] = {
-    {"Rule"},
-    {"ID"},
-    {"Description", .wide = true},
-    {"What to do", .wide = true},
-    {"Parameters", .wide = true},
-    {0},
-};
-
 /* A rule of the user's own has no title. */
 static const char *report_rules_title_of(const struct rule *rule)
 {
@@ -76,14 +56,12 @@ static const char *report_rules_title_of(const struct rule *rule)
 static void put_rule(const struct report *r, struct doc *d, const struct verdict *v)
 {
     const bool cost = v->state == RULE_ISSUE && !isnan(v->lost_s);
-    char text[HUMAN_LEN];
     if (v->state == RULE_ISSUE)
         doc_link(d, report_rule_id(r, v), report_rules_title_of(v->rule));
     else
         doc_cell(d, report_rules_title_of(v->rule));
     put_state(d, v);
-    doc_number(d, cost ? v->lost_s : NAN,
-               cost ? human_value(v->lost_s, "s", text, sizeof text) : "-");
+    doc_value(d, cost ? v->lost_s : NAN, "s");
     doc_count(d, v->triggered);
     doc_count(d, v->datapoints);
     doc_cell(d, v->state == RULE_ISSUE ? "" : v->why);
@@ -107,11 +85,11 @@ void report_put_rules(const struct report *r, struct doc *d)
              "lost come first.",
              r->states[RULE_ISSUE], r->states[RULE_ISSUE] == 1 ? "" : "s", r->states[RULE_CLEAR],
              r->states[RULE_NOT_EVALUATED]);
-    doc_table(d, "Rules by time lost", columns);
+    doc_table(d, "Rules by time lost", "Rule|State|>Time lost|>Triggered|>Checked|~Reason");
     for (size_t i = 0; i < r->n_rules; i++)
         put_rule(r, d, r->rules[i].v);
     doc_table_end(d);
-    doc_table(d, "Rule reference", about_columns);
+    doc_table(d, "Rule reference", "Rule|ID|~Description|~What to do|~Parameters");
     for (size_t i = 0; i < r->n_rules; i++)
         put_about(r, d, &r->rules[i]);
     doc_table_end(d);
@@ -122,17 +100,15 @@ void report_put_rules(const struct report *r, struct doc *d)
 
 static void put_plot_table(const struct report *r, struct doc *d, const struct plot *p)
 {
-    struct page_column *c = arena_array(r->arena, struct page_column, p->n_columns + 2);
+    struct table_column *c = arena_array(r->arena, struct table_column, p->n_columns + 1);
     c[0].title = "Item";
     for (size_t i = 0; i < p->n_columns; i++)
-        c[i + 1] = (struct page_column){p->columns[i], .right = true};
-    doc_table(d, p->title, c);
+        c[i + 1] = (struct table_column){p->columns[i], .right = true};
+    doc_table_of(d, p->title, c, p->n_columns + 1);
     for (size_t i = 0; i < MIN_OF(p->n_rows, (size_t)TABLE_ROWS_MOST); i++) {
         doc_cell(d, p->rows[i].label);
-        for (size_t k = 0; k < p->n_columns; k++) {
-            const double v = k < p->rows[i].n ? p->rows[i].v[k] : NAN;
-            doc_value(d, v, p->unit);
-        }
+        for (size_t k = 0; k < p->n_columns; k++)
+            doc_value(d, k < p->rows[i].n ? p->rows[i].v[k] : NAN, p->unit);
     }
     doc_table_end(d);
 }
@@ -176,13 +152,10 @@ void report_put_plots(const struct report *r, struct doc *d, const struct verdic
 
 /* ---- findings ---- */
 
-static void report_rules_put_words(struct doc *d, const char *name, struct buf *words)
+static void report_rules_put_words(struct doc *d, const char *name, const char *words)
 {
-    if (words->len) {
-        buf_u8(words, 0);
-        doc_fact(d, name, NAN, (const char *)words->p);
-    }
-    buf_free(words);
+    if (*words)
+        doc_fact(d, name, NAN, words);
 }
 
 static const char *report_rules_place_of(const struct report *r, const struct finding *f)
@@ -205,32 +178,26 @@ static const char *report_rules_label_of(const struct report *r, const struct fi
 
 static void report_rules_put_numbers(const struct report *r, struct doc *d, const struct finding *f)
 {
-    char text[HUMAN_LEN];
     for (size_t i = 0; i < f->n_numbers; i++) {
         const struct finding_number *n = &f->numbers[i];
         if (*n->label)
-            doc_fact(d, report_rules_label_of(r, n), n->v,
-                     human_value(n->v, n->unit, text, sizeof text));
+            doc_fact(d, report_rules_label_of(r, n), n->v, value_text(r->arena, n->v, n->unit));
     }
 }
 
 static void report_rules_put_finding(const struct report *r, struct doc *d, const struct verdict *v,
                                      const struct finding *f)
 {
-    struct buf when = {0}, lost = {0}, explained = {0}, shares = {0};
+    struct arena *a = r->arena;
     const bool node = r->ask.checked->n_nodes > 1 && *f->node;
     const char *advice = finding_advice(v, f);
-    finding_when_words(&when, f, r->show.phases.job_start);
-    finding_lost_words(&lost, f);
-    finding_explained_words(&explained, f);
-    finding_shares_words(&shares, f);
     doc_note(d, severity_tone(v->severity), "%s%s%s", node ? f->node : "", node ? ": " : "",
              sentence(r->arena, f->message));
     doc_facts(d);
-    report_rules_put_words(d, "When", &when);
-    report_rules_put_words(d, "Time lost", &lost);
-    report_rules_put_words(d, "Explained", &explained);
-    report_rules_put_words(d, "Activity meanwhile", &shares);
+    report_rules_put_words(d, "When", finding_when_words(f, r->show.phases.job_start, a));
+    report_rules_put_words(d, "Time lost", finding_lost_words(f, a));
+    report_rules_put_words(d, "Explained", finding_explained_words(f, a));
+    report_rules_put_words(d, "Activity meanwhile", finding_shares_words(f, a));
     report_rules_put_numbers(r, d, f);
     if (*advice)
         doc_fact(d, "What to do", NAN, sentence(r->arena, advice));
@@ -253,14 +220,11 @@ static void report_rules_put_issue(const struct report *r, struct doc *d, const 
 {
     const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings + 1);
     const size_t shown = MIN_OF(v->n_findings, (size_t)FINDINGS_MOST);
-    struct buf size = {0};
     findings_costliest_first(v, list);
     doc_section(d, report_rule_id(r, v),
                 arena_printf(r->arena, "%s (%s)", v->rule->title, v->rule->name));
-    verdict_size_words(&size, v, r->show.phases.has_steps);
-    doc_text(
-        d, "%s",
-        sentence(r->arena, arena_printf(r->arena, "%.*s", (int)size.len, (const char *)size.p)));
+    doc_text(d, "%s",
+             sentence(r->arena, verdict_size_words(v, r->show.phases.has_steps, r->arena)));
     if (v->rule->description && *v->rule->description)
         doc_text(d, "%s", v->rule->description);
     for (size_t i = 0; i < shown; i++)
@@ -271,7 +235,6 @@ static void report_rules_put_issue(const struct report *r, struct doc *d, const 
         doc_text(d, "%s", sentence(r->arena, v->remarks[i]));
     report_put_plots(r, d, v);
     doc_section_end(d);
-    buf_free(&size);
 }
 
 void report_put_findings(const struct report *r, struct doc *d)

@@ -10,19 +10,6 @@
 #include "report/report_internal.h"
 #include "tables/runview.h"
 
-static const struct page_column columns[] = {
-    {"Node"},
-    {"Resource"},
-    {"Unit"},
-    {"Min", .right = true},
-    {"Max", .right = true},
-    {"p99", .right = true},
-    {"p95", .right = true},
-    {"p90", .right = true},
-    {"p50", .right = true},
-    {0},
-};
-
 static void report_system_put_line(const struct report *r, struct doc *d, const struct stat_line *l)
 {
     const struct series_stats *s = l->s;
@@ -62,11 +49,10 @@ static void put_flat(const struct report *r, struct doc *d, const struct report_
                      bool several)
 {
     const char *labels = "";
-    char zero[HUMAN_LEN];
     for (size_t i = 0; i < c->n; i++)
         labels = arena_printf(r->arena, "%s%s%s", labels, i ? ", " : "", c->lines[i].label);
     doc_text(d, "%s%s%s over time (%s): constant at %s.", c->title, several ? " of " : "",
-             several ? c->node : "", labels, human_value(0, c->unit, zero, sizeof zero));
+             several ? c->node : "", labels, value_text(r->arena, 0, c->unit));
 }
 
 static void report_system_put_chart(const struct report *r, struct doc *d,
@@ -113,7 +99,7 @@ static void report_system_put_charts(const struct report *r, struct doc *d)
 static void report_system_put_use(const struct report *r, struct doc *d, const char *caption,
                                   const struct statview *use)
 {
-    doc_table(d, caption, columns);
+    doc_table(d, caption, "Node|Resource|Unit|>Min|>Max|>p99|>p95|>p90|>p50");
     for (size_t i = 0; i < use->n; i++)
         report_system_put_line(r, d, &use->v[i]);
     doc_table_end(d);
@@ -135,16 +121,6 @@ void report_put_system(const struct report *r, struct doc *d)
 
 /* ---- machines ---- */
 
-static const struct page_column node_columns[] = {
-    {"Node"},
-    {"Host"},
-    {"Cores", .right = true},
-    {"Memory", .right = true},
-    {"GPUs", .wide = true},
-    {"Kernel"},
-    {0},
-};
-
 static const char *measured_known(const char *text)
 {
     return text && *text ? text : "-";
@@ -152,7 +128,6 @@ static const char *measured_known(const char *text)
 
 static const char *measured_gpus_of(const struct report *r, const struct node_info *n)
 {
-    char bytes[HUMAN_LEN];
     if (!n->gpus_known)
         return "-";
     if (n->n_gpus == 0)
@@ -160,7 +135,7 @@ static const char *measured_gpus_of(const struct report *r, const struct node_in
     if (!*n->gpus[0].name)
         return arena_printf(r->arena, "%zu", n->n_gpus);
     return arena_printf(r->arena, "%zu x %s, %s each, driver %s", n->n_gpus, n->gpus[0].name,
-                        human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes),
+                        bytes_text(r->arena, (double)n->gpus[0].memory_bytes),
                         measured_known(n->gpus[0].driver));
 }
 
@@ -168,8 +143,7 @@ static void measured_put_nodes(const struct report *r, struct doc *d)
 {
     struct node_view *v;
     const size_t n = runview_nodes(r->info, r->arena, &v);
-    char text[HUMAN_LEN];
-    doc_table(d, "Nodes", node_columns);
+    doc_table(d, "Nodes", "Node|Host|>Cores|>Memory|~GPUs|Kernel");
     for (size_t i = 0; i < n; i++) {
         const struct node_info *x = v[i].last;
         doc_cell(d, x->id);
@@ -177,8 +151,7 @@ static void measured_put_nodes(const struct report *r, struct doc *d)
         doc_number(d, x->cores ? (double)x->cores : NAN,
                    x->cores ? arena_printf(r->arena, "%u", x->cores) : "-");
         doc_number(d, x->memory_bytes > 0 ? (double)x->memory_bytes : NAN,
-                   x->memory_bytes > 0 ? human_bytes((double)x->memory_bytes, text, sizeof text)
-                                       : "-");
+                   x->memory_bytes > 0 ? bytes_text(r->arena, (double)x->memory_bytes) : "-");
         doc_cell(d, measured_gpus_of(r, x));
         doc_cell(d, measured_known(x->kernel));
     }
@@ -189,7 +162,6 @@ static void measured_put_nodes(const struct report *r, struct doc *d)
 
 static void measured_put_interval(const struct report *r, struct doc *d)
 {
-    char text[HUMAN_LEN];
     const double s = (double)runview_interval_ns(r->info) / (double)NS_PER_S;
     size_t changed = 0;
     for (size_t i = 0; i < r->show.n_marks; i++)
@@ -199,31 +171,28 @@ static void measured_put_interval(const struct report *r, struct doc *d)
                  "not known: the metrics were not recorded by Footplate");
     else
         doc_fact(d, "Sampling interval", s * 1000,
-                 arena_printf(r->arena, "%s%s", human_value(s, "s", text, sizeof text),
+                 arena_printf(r->arena, "%s%s", value_text(r->arena, s, "s"),
                               changed ? " at first; changed during the run" : ""));
 }
 
 static void put_own_cost(const struct report *r, struct doc *d)
 {
-    char text[HUMAN_LEN];
     const double bytes = runview_bytes_written(r->info);
     doc_fact(d, "Footplate overhead", runview_self_cpu_s(r->info),
              runview_cost_text(r->info, r->arena));
-    doc_fact(d, "Disk writes", bytes,
-             isnan(bytes) ? "not known" : human_bytes(bytes, text, sizeof text));
+    doc_fact(d, "Disk writes", bytes, isnan(bytes) ? "not known" : bytes_text(r->arena, bytes));
 }
 
 static void put_recording(const struct report *r, struct doc *d)
 {
     const int64_t dropped = runview_events_dropped(r->info, &r->show.losses);
-    char text[HUMAN_LEN];
     doc_facts(d);
     measured_put_interval(r, d);
     doc_fact(d, "Readings", (double)r->show.size.samples,
-             human_count(r->show.size.samples, text, sizeof text));
+             count_text(r->arena, r->show.size.samples));
     doc_fact(d, "Files", (double)r->show.size.file_bytes,
-             human_bytes((double)r->show.size.file_bytes, text, sizeof text));
-    doc_fact(d, "Events lost", (double)dropped, human_count((uint64_t)dropped, text, sizeof text));
+             bytes_text(r->arena, (double)r->show.size.file_bytes));
+    doc_fact(d, "Events lost", (double)dropped, count_text(r->arena, (uint64_t)dropped));
     put_own_cost(r, d);
     doc_fact(d, "Recorded by", NAN,
              r->info->version && *r->info->version
@@ -235,9 +204,6 @@ static void put_recording(const struct report *r, struct doc *d)
 
 /* ---- losses ---- */
 
-static const struct page_column loss_columns[] = {
-    {"Node"}, {"What"}, {"Why", .wide = true}, {"Times", .right = true}, {0}};
-
 static void measured_put_losses(const struct report *r, struct doc *d)
 {
     const struct loss_list *l = &r->show.losses;
@@ -248,7 +214,7 @@ static void measured_put_losses(const struct report *r, struct doc *d)
         doc_text(d, "All requested data was measured; nothing was lost.");
         return;
     }
-    doc_table(d, "Not measured or lost", loss_columns);
+    doc_table(d, "Not measured or lost", "Node|What|~Why|>Times");
     for (size_t i = 0; i < l->n; i++) {
         const struct loss *x = &l->v[i].loss;
         if (loss_is_no_news(x))

@@ -2,7 +2,9 @@
 /* svg.c - the parts of charts (svg_internal.h), then rings, bars, boxes, histograms and stacks
  * (svg.h). Lines over time are in svg_lines.c. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/human.h"
@@ -10,7 +12,7 @@
 #include "base/stat.h"
 #include "base/table.h"
 #include "base/text.h"
-#include "report/page.h"
+#include "report/doc.h"
 #include "report/svg_internal.h"
 
 void svg_put(struct buf *b, const char *s)
@@ -18,11 +20,18 @@ void svg_put(struct buf *b, const char *s)
     buf_put(b, s, strlen(s));
 }
 
-void svg_hint(struct buf *b, const char *text)
+void svg_hint(struct buf *b, const char *fmt, ...)
 {
+    char *text = NULL;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        abort();
+    va_end(ap);
     svg_put(b, "<title>");
     html_text(b, text, 300);
     svg_put(b, "</title>");
+    free(text);
 }
 
 void svg_begin(struct buf *b, const struct svg_words *w, double width, double height,
@@ -36,7 +45,7 @@ void svg_begin(struct buf *b, const struct svg_words *w, double width, double he
         html_text(b, w->desc, 600);
     }
     svg_put(b, "\">");
-    svg_hint(b, w->title);
+    svg_hint(b, "%s", w->title);
     svg_put(b, "<desc>");
     html_text(b, w->desc ? w->desc : w->title, 600);
     svg_put(b, "</desc>\n");
@@ -84,7 +93,7 @@ void svg_name(struct buf *b, double x, double y, enum svg_anchor anchor, const c
     const size_t n = svg_bytes_of(text, LABEL_MOST);
     svg_open_text(b, x, y, anchor, "");
     if (text[n])
-        svg_hint(b, text);
+        svg_hint(b, "%s", text);
     html_text(b, text, text[n] ? n : 0);
     svg_put(b, "</text>\n");
 }
@@ -100,6 +109,14 @@ double svg_width_of(const char *text)
     const double each = 7.8; /* of a letter of 12 px in a wide font: a name is cut off otherwise */
     const size_t n = text_columns(text);
     return each * (double)MIN_OF(n, (size_t)LABEL_MOST + 1);
+}
+
+double svg_key(struct buf *b, int color, double x, int y, const char *label)
+{
+    buf_printf(b, "<rect class=\"c%d\" x=\"%.0f\" y=\"%d\" width=\"11\" height=\"11\" rx=\"2\"/>",
+               color, x, y);
+    svg_name(b, x + 17, y + 10, ANCHOR_START, label);
+    return x + 17 + svg_width_of(label);
 }
 
 static int svg_color(int color, size_t place)
@@ -235,13 +252,9 @@ static void put_ring(struct buf *b, double from, double to, int color)
 static void put_piece(struct buf *b, const struct svg_part *p, double from, double to, int color,
                       const char *words)
 {
-    struct buf hint = {0};
     put_ring(b, from, to, color);
-    buf_printf(&hint, "%s: %s", p->label, words);
-    buf_u8(&hint, 0);
-    svg_hint(b, (const char *)hint.p);
+    svg_hint(b, "%s: %s", p->label, words);
     svg_put(b, to - from > 0.9999 ? "</circle>\n" : "</path>\n");
-    buf_free(&hint);
 }
 
 /* Values in percent are not repeated. */
@@ -371,16 +384,13 @@ static void put_box(struct buf *b, const struct plot_area *a, const struct svg_b
     const double mid = y + ROW / 2.0, p5 = x_of(a, v->p5), p25 = x_of(a, v->p25),
                  p50 = x_of(a, v->p50), p75 = x_of(a, v->p75), p95 = x_of(a, v->p95);
     char t[5][HUMAN_LEN];
-    struct buf hint = {0};
-    buf_printf(&hint, "%s: p5 %s, p25 %s, median %s, p75 %s, p95 %s", v->label,
-               human_value(v->p5, a->unit, t[0], HUMAN_LEN),
-               human_value(v->p25, a->unit, t[1], HUMAN_LEN),
-               human_value(v->p50, a->unit, t[2], HUMAN_LEN),
-               human_value(v->p75, a->unit, t[3], HUMAN_LEN),
-               human_value(v->p95, a->unit, t[4], HUMAN_LEN));
-    buf_u8(&hint, 0);
     svg_put(b, "<g>");
-    svg_hint(b, (const char *)hint.p);
+    svg_hint(b, "%s: p5 %s, p25 %s, median %s, p75 %s, p95 %s", v->label,
+             human_value(v->p5, a->unit, t[0], HUMAN_LEN),
+             human_value(v->p25, a->unit, t[1], HUMAN_LEN),
+             human_value(v->p50, a->unit, t[2], HUMAN_LEN),
+             human_value(v->p75, a->unit, t[3], HUMAN_LEN),
+             human_value(v->p95, a->unit, t[4], HUMAN_LEN));
     svg_rule(b, "whisker", p5, mid, p95, mid);
     svg_rule(b, "whisker", p5, mid - 5, p5, mid + 5);
     svg_rule(b, "whisker", p95, mid - 5, p95, mid + 5);
@@ -388,7 +398,6 @@ static void put_box(struct buf *b, const struct plot_area *a, const struct svg_b
                p25, mid - 7, fmax(p75 - p25, 0.5));
     svg_rule(b, "median", p50, mid - 8, p50, mid + 8);
     svg_put(b, "</g>\n");
-    buf_free(&hint);
 }
 
 void svg_boxes(struct buf *b, const struct svg_words *w, const struct svg_box *v, size_t n,
@@ -435,7 +444,7 @@ static void put_bins(struct buf *b, const struct plot_area *a, const double *edg
                      const struct svg_counts *v, int color)
 {
     const double most = largest(v->counts, bins);
-    char from[HUMAN_LEN], to[HUMAN_LEN], count[HUMAN_LEN], hint[3 * HUMAN_LEN + 8];
+    char from[HUMAN_LEN], to[HUMAN_LEN], count[HUMAN_LEN];
     for (size_t k = 0; most > 0 && k < bins; k++) {
         if (!(v->counts[k] > 0))
             continue;
@@ -443,11 +452,9 @@ static void put_bins(struct buf *b, const struct plot_area *a, const double *edg
         const double h = fmax(v->counts[k] / most * HIST_HEIGHT, 1);
         buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
                    color, x, a->bottom - h, fmax(end - x - 0.6, 0.8), h);
-        snprintf(hint, sizeof hint, "%s to %s: %s",
-                 human_value(edges[k], a->unit, from, sizeof from),
+        svg_hint(b, "%s to %s: %s", human_value(edges[k], a->unit, from, sizeof from),
                  human_value(edges[k + 1], a->unit, to, sizeof to),
                  human_count((uint64_t)v->counts[k], count, sizeof count));
-        svg_hint(b, hint);
         svg_put(b, "</rect>");
     }
     svg_rule(b, "axis", a->left, a->bottom, a->right, a->bottom);
@@ -510,7 +517,7 @@ static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double
                     double most, const char *unit)
 {
     double y = TOP + PLOT;
-    char text[HUMAN_LEN], hint[300];
+    char text[HUMAN_LEN];
     for (size_t k = 0; k < s->n_parts; k++) {
         const double v = s->v[bar * s->n_parts + k], h = v / most * PLOT;
         if (!(v > 0))
@@ -518,9 +525,8 @@ static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double
         y -= h;
         buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
                    (int)(k % SVG_COLORS), x, y, width, h);
-        snprintf(hint, sizeof hint, "%s, %s: %s", s->labels[bar], s->parts[k],
+        svg_hint(b, "%s, %s: %s", s->labels[bar], s->parts[k],
                  human_value(v, unit, text, sizeof text));
-        svg_hint(b, hint);
         svg_put(b, "</rect>");
     }
     svg_put(b, "\n");
@@ -540,13 +546,8 @@ static void put_scale(struct buf *b, double most, const char *unit)
 static void svg_stack_put_parts(struct buf *b, const struct svg_stack *s)
 {
     double x = LEFT;
-    for (size_t k = 0; k < s->n_parts; k++) {
-        buf_printf(b,
-                   "<rect class=\"c%d\" x=\"%.0f\" y=\"4\" width=\"11\" height=\"11\" rx=\"2\"/>",
-                   (int)(k % SVG_COLORS), x);
-        svg_name(b, x + 17, 14, ANCHOR_START, s->parts[k]);
-        x += 17 + svg_width_of(s->parts[k]) + 20;
-    }
+    for (size_t k = 0; k < s->n_parts; k++)
+        x = svg_key(b, (int)(k % SVG_COLORS), x, 4, s->parts[k]) + 20;
 }
 
 void svg_stack(struct buf *b, const struct svg_words *w, const struct svg_stack *s)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svg.h - charts as SVG that is part of a page (page.h): drawn here, coloured by its style sheet.
+/* svg.h - charts as SVG that is part of an HTML document (doc.h): drawn here, coloured by its style
+ * sheet.
  *
  * Every chart has a title and a description for screen readers, shows its numbers as text or on
  * hover (<title>), and distinguishes its parts by more than colour: labels, dashes, order. Lines

@@ -3,6 +3,7 @@
 #ifndef REPORT_SVG_INTERNAL_H
 #define REPORT_SVG_INTERNAL_H
 
+#include "base/err.h"
 #include "report/svg.h"
 
 enum {
@@ -24,7 +25,10 @@ void svg_label(struct buf *b, double x, double y, enum svg_anchor anchor, const 
                const char *text);
 /* A name that is cut when it is too long; then it has all of it as a hint. */
 void svg_name(struct buf *b, double x, double y, enum svg_anchor anchor, const char *text);
-void svg_hint(struct buf *b, const char *text); /* <title> of the element around it */
+/* <title> of the element around it */
+void svg_hint(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A small box of the colour, and its name; returns where the next one can be. */
+double svg_key(struct buf *b, int color, double x, int y, const char *label);
 void svg_rule(struct buf *b, const char *cls, double x1, double y1, double x2, double y2);
 /* Pixels that a name takes, about. */
 double svg_width_of(const char *text);

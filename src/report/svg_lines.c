@@ -6,7 +6,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "report/page.h"
+#include "report/doc.h"
 #include "report/svg_internal.h"
 
 enum { LEFT = 66, RIGHT = 12, TOP = 26, PLOT = 140, BELOW = 24, SPANS_NAMED = 12 };
@@ -214,16 +214,11 @@ void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines 
 static void svg_lines_put_span(struct buf *b, const struct svg_span *v, double x, double end)
 {
     char from[HUMAN_LEN], took[HUMAN_LEN];
-    struct buf hint = {0};
-    buf_printf(&hint, "%s, %s from %s on", v->label,
-               duration_text(v->to - v->from, took, sizeof took),
-               duration_text(v->from, from, sizeof from));
-    buf_u8(&hint, 0);
     buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"2\" width=\"%.1f\" height=\"26\">", v->color,
                x, fmax(end - x, 0.8));
-    svg_hint(b, (const char *)hint.p);
+    svg_hint(b, "%s, %s from %s on", v->label, duration_text(v->to - v->from, took, sizeof took),
+             duration_text(v->from, from, sizeof from));
     svg_put(b, "</rect>\n");
-    buf_free(&hint);
 }
 
 /* The kinds that occur, each once. */
@@ -252,12 +247,7 @@ void svg_progress(struct buf *b, const struct svg_words *w, const struct svg_spa
         svg_lines_put_span(b, &v[i], LEFT + across(&s, v[i].from) * WIDTH / 1000,
                            LEFT + across(&s, v[i].to) * WIDTH / 1000);
     put_across_axis(b, &s, SVG_TIME, 28, NULL);
-    for (size_t i = 0; i < n_kinds; i++) {
-        buf_printf(b,
-                   "<rect class=\"c%d\" x=\"%.0f\" y=\"62\" width=\"11\" height=\"11\" rx=\"2\"/>",
-                   kinds[i]->color, x);
-        svg_name(b, x + 17, 72, ANCHOR_START, kinds[i]->label);
-        x += 17 + svg_width_of(kinds[i]->label) + 22;
-    }
+    for (size_t i = 0; i < n_kinds; i++)
+        x = svg_key(b, kinds[i]->color, x, 62, kinds[i]->label) + 22;
     svg_end(b);
 }

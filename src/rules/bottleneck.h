@@ -21,13 +21,11 @@ struct bottleneck_gpu {
 /* One way to be hot. */
 struct bottleneck_hot {
     enum node_signal signal;
-    const char *number; /* its name in a finding: "hot_core_pct" */
     const char *words;  /* "one core was" */
     const char *advice; /* when most of it is of this kind; a sentence without its full stop */
 };
 
 struct bottleneck_spec {
-    int threshold, gpu_threshold, hot_threshold; /* indices of parameters */
     const char *resource;                        /* "the CPU", for people */
     struct bottleneck_hot hots[BOTTLENECK_HOTS]; /* the first that holds counts */
     size_t n_hots;
@@ -49,15 +47,9 @@ struct bottleneck_row {
 enum { BOTTLENECK_ROWS = 16 };
 
 struct bottleneck {
-    struct per_gpu gpus;
+    struct node_state head;
     struct bottleneck_row row[BOTTLENECK_ROWS];
     size_t n_rows;
 };
-
-/* The functions of a rule whose state is a struct bottleneck and whose spec is a bottleneck_spec.
- */
-void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s);
-void bottleneck_memory(void *state, enum state_op op);
-void bottleneck_judge(const struct judge *j, struct verdict *out);
 
 #endif

@@ -26,7 +26,7 @@ struct share_list {
     size_t n, cap;
 };
 
-static void correlate_share_add(struct share_list *l, struct share s)
+static void share_add(struct share_list *l, struct share s)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 16;
@@ -47,7 +47,7 @@ static int by_share(const void *a, const void *b)
 }
 
 /* Those from `first` on are of one kind and rank: largest first, the smallest left out. */
-static void correlate_share_settle(struct share_list *l, size_t first)
+static void share_settle(struct share_list *l, size_t first)
 {
     if (l->n > first)
         qsort(l->v + first, l->n - first, sizeof *l->v, by_share);
@@ -101,7 +101,7 @@ static int op_windows_open(struct op_windows *w, const struct correlate_ask *ask
 /* ---- processes ---- */
 
 /* Tracks of a process are adjacent. */
-static size_t correlate_ops_process_end(const struct op_windows *w, size_t i)
+static size_t op_tracks_end(const struct op_windows *w, size_t i)
 {
     const struct run_process *p = w->tracks[i].process;
     while (i < w->n_tracks && w->tracks[i].process == p)
@@ -127,25 +127,28 @@ static bool detail_span(const struct op_windows *w, size_t from, size_t to, wall
     return events > 0 && events <= EVENTS_MOST && last->ns > first->ns;
 }
 
-/* One that has steps has a number even if it did not say so. */
-static int64_t correlate_ops_rank_of(const struct correlate_ask *ask, const struct run_process *p)
+static bool is_same_process(const struct run_process *a, const struct run_process *b)
 {
-    for (size_t i = 0; i < ask->n_ranks; i++) {
-        const struct run_process *q = ask->ranks[i].process;
-        if (q->pid == p->pid && q->session == p->session && strcmp(q->node, p->node) == 0)
+    return a->pid == b->pid && a->session == b->session && strcmp(a->node, b->node) == 0;
+}
+
+/* One that has steps has a number even if it did not say so. */
+static int64_t op_rank_of(const struct correlate_ask *ask, const struct run_process *p)
+{
+    for (size_t i = 0; i < ask->n_ranks; i++)
+        if (is_same_process(ask->ranks[i].process, p))
             return ask->ranks[i].rank;
-    }
     return p->rank;
 }
 
 /* ---- windows ---- */
 
-static int correlate_ops_read_window(struct op_windows *w, size_t from, size_t to,
-                                     struct op_window *out, struct err *e)
+static int op_read_window(struct op_windows *w, size_t from, size_t to, struct op_window *out,
+                          struct err *e)
 {
     struct ops *o = ops_open(OPS_BY_NAME);
     int rc = 0;
-    ops_process(o);
+    ops_process(o, NULL);
     for (size_t i = from; i < to && rc == 0; i++) {
         struct arena texts = {0};
         struct run_event *v;
@@ -165,8 +168,8 @@ static int correlate_ops_read_window(struct op_windows *w, size_t from, size_t t
 }
 
 /* *out NULL: there have been enough already. */
-static int correlate_ops_window_of(struct op_windows *w, size_t from, size_t to, wall_ns first,
-                                   wall_ns last, const struct op_window **out, struct err *e)
+static int op_window_of(struct op_windows *w, size_t from, size_t to, wall_ns first, wall_ns last,
+                        const struct op_window **out, struct err *e)
 {
     const struct run_process *p = w->tracks[from].process;
     *out = NULL;
@@ -178,29 +181,28 @@ static int correlate_ops_window_of(struct op_windows *w, size_t from, size_t to,
     if (w->n == WINDOWS_MOST)
         return 0;
     struct op_window *x = &w->v[w->n];
-    *x = (struct op_window){
-        .process = p, .rank = correlate_ops_rank_of(w->ask, p), .from = first, .to = last};
-    const int rc = correlate_ops_read_window(w, from, to, x, e);
+    *x = (struct op_window){.process = p, .rank = op_rank_of(w->ask, p), .from = first, .to = last};
+    const int rc = op_read_window(w, from, to, x, e);
     w->n += rc == 0;
     *out = rc == 0 ? x : NULL;
     return rc;
 }
 
-static void correlate_ops_add_rows(const struct op_window *x, struct share_list *out)
+static void op_add_rows(const struct op_window *x, struct share_list *out)
 {
     const double window_s = (double)(x->to.ns - x->from.ns) / 1e9;
     const size_t first = out->n;
     for (size_t i = 0; i < x->n; i++) {
         const double s = (double)x->rows[i].self_ns / 1e9;
-        correlate_share_add(out, (struct share){.what = "operator",
-                                                .name = arena_strdup(out->arena, x->rows[i].name),
-                                                .rank = x->rank,
-                                                .seconds = s,
-                                                .share = MIN_OF(s / window_s, 1)});
+        share_add(out, (struct share){.what = "operator",
+                                      .name = arena_strdup(out->arena, x->rows[i].name),
+                                      .rank = x->rank,
+                                      .seconds = s,
+                                      .share = MIN_OF(s / window_s, 1)});
         if (out->n - first == 64) /* they come longest first */
             break;
     }
-    correlate_share_settle(out, first);
+    share_settle(out, first);
 }
 
 /* Shares of operators in the time of the finding, of all its ranks. */
@@ -211,20 +213,18 @@ static int correlate_ops(struct op_windows *w, const struct finding *f, struct s
     for (size_t i = 0, end; i < w->n_tracks && looked < PER_FINDING; i = end) {
         const struct op_window *x;
         wall_ns first, last;
-        end = correlate_ops_process_end(w, i);
+        end = op_tracks_end(w, i);
         if (!detail_span(w, i, end, &first, &last) ||
             !correlate_is_about(f, w->tracks[i].process->node,
-                                correlate_ops_rank_of(w->ask, w->tracks[i].process)))
+                                op_rank_of(w->ask, w->tracks[i].process)))
             continue;
         first.ns = MAX_OF(first.ns, f->start.ns);
         last.ns = MIN_OF(last.ns, f->end.ns);
         if (first.ns >= last.ns)
             continue;
-        const int rc = correlate_ops_window_of(w, i, end, first, last, &x, e);
-        if (rc != 0)
-            return rc;
+        TRY(op_window_of(w, i, end, first, last, &x, e));
         if (x)
-            correlate_ops_add_rows(x, out);
+            op_add_rows(x, out);
         looked++;
     }
     return 0;
@@ -250,17 +250,17 @@ static void plot_device(struct verdict *v, const struct op_window *x, enum op_de
     }
 }
 
-/* Of the first rank that has any: ranks do the same. */
-/* Operators of all detail, as plots of the framework's summary. */
+/* Operators of all detail, as plots of the framework's summary. Of the first rank that has any:
+ * ranks do the same. */
 static int summarize_ops(struct op_windows *w, struct verdict *v, struct err *e)
 {
     for (size_t i = 0, end; i < w->n_tracks; i = end) {
         const struct op_window *x;
         wall_ns first, last;
-        end = correlate_ops_process_end(w, i);
+        end = op_tracks_end(w, i);
         if (!detail_span(w, i, end, &first, &last))
             continue;
-        const int rc = correlate_ops_window_of(w, i, end, first, last, &x, e);
+        const int rc = op_window_of(w, i, end, first, last, &x, e);
         if (rc == 0 && x) {
             plot_device(v, x, OP_CPU, "Operators on the CPU");
             plot_device(v, x, OP_GPU, "Operators on the GPU");
@@ -275,18 +275,13 @@ static int summarize_ops(struct op_windows *w, struct verdict *v, struct err *e)
 /* That a message names. */
 enum { PLACES_NAMED = 3 };
 
-static const struct run_process *sync_words_process_of(const struct correlate_ask *ask,
-                                                       const struct finding *f)
+static const struct run_process *sync_process_of(const struct correlate_ask *ask,
+                                                 const struct finding *f)
 {
     for (size_t i = 0; i < ask->n_ranks; i++)
         if (correlate_is_about(f, ask->ranks[i].node, ask->ranks[i].rank))
             return ask->ranks[i].process;
     return NULL;
-}
-
-static bool is_same_process(const struct run_process *a, const struct run_process *b)
-{
-    return a->pid == b->pid && a->session == b->session && strcmp(a->node, b->node) == 0;
 }
 
 /* "item() at train.py:31 (205 per step, 4.1 s)" */
@@ -302,7 +297,7 @@ static const char *place_words(const struct sync_place *x, double steps, struct 
                                           : duration_text(x->seconds, seconds, sizeof seconds));
 }
 
-static double sync_words_number_of(const struct finding *f, const char *name)
+static double sync_number_of(const struct finding *f, const char *name)
 {
     for (size_t i = 0; i < f->n_numbers; i++)
         if (strcmp(f->numbers[i].name, name) == 0)
@@ -313,8 +308,8 @@ static double sync_words_number_of(const struct finding *f, const char *name)
 static void name_places(const struct correlate_ask *ask, struct verdict *v, struct finding *f,
                         const struct sync_place *places, size_t n)
 {
-    const struct run_process *process = sync_words_process_of(ask, f);
-    const double steps = fmax(sync_words_number_of(f, "steps"), 1); /* 1: not known */
+    const struct run_process *process = sync_process_of(ask, f);
+    const double steps = fmax(sync_number_of(f, "steps"), 1); /* 1: not known */
     const char *words = "";
     size_t named = 0;
     double calls = 0;
@@ -478,20 +473,20 @@ static void correlate_add_rank(const struct correlate_ask *ask, const struct ran
         return;
     size_t first = out->n;
     for (size_t k = 0; k < IN_N; k++)
-        correlate_share_add(out, (struct share){.what = "phase",
-                                                .name = in_names[k],
-                                                .rank = r->rank,
-                                                .seconds = x.in_s[k] / x.all_s * all_s,
-                                                .share = MIN_OF(x.in_s[k] / x.all_s, 1)});
-    correlate_share_settle(out, first);
+        share_add(out, (struct share){.what = "phase",
+                                      .name = in_names[k],
+                                      .rank = r->rank,
+                                      .seconds = x.in_s[k] / x.all_s * all_s,
+                                      .share = MIN_OF(x.in_s[k] / x.all_s, 1)});
+    share_settle(out, first);
     first = out->n;
     for (size_t k = 0; k < step_parts(); k++)
-        correlate_share_add(out, (struct share){.what = "event",
-                                                .name = step_part_name(k),
-                                                .rank = r->rank,
-                                                .seconds = x.part_s[k] / x.all_s * all_s,
-                                                .share = MIN_OF(x.part_s[k] / x.all_s, 1)});
-    correlate_share_settle(out, first);
+        share_add(out, (struct share){.what = "event",
+                                      .name = step_part_name(k),
+                                      .rank = r->rank,
+                                      .seconds = x.part_s[k] / x.all_s * all_s,
+                                      .share = MIN_OF(x.part_s[k] / x.all_s, 1)});
+    share_settle(out, first);
 }
 
 static int correlate(const struct correlate_ask *ask, struct op_windows *ops, struct finding *f,

@@ -11,6 +11,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "base/stat.h"
 #include "base/text.h"
 #include "query/series.h"
 
@@ -58,18 +59,10 @@ static int custom_word_of(const char *value, const char *const *words, size_t n,
     return e->code;
 }
 
-static int custom_number_of(const char *value, double *out, struct err *e)
-{
-    char *end;
-    const double v = strtod(value, &end);
-    if (end == value || *end || !isfinite(v))
-        return err_set(e, ERR_USAGE, "'%.60s' is not a number", value);
-    *out = v;
-    return 0;
-}
+/* ---- keys: each sets one field ---- */
 
 /* Names go into commands and files: "MyRule", "my-rule_2". */
-static int set_name(struct custom_rule *c, const char *v, struct err *e)
+static int set_name(void *field, const char *v, struct err *e)
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
@@ -79,83 +72,82 @@ static int set_name(struct custom_rule *c, const char *v, struct err *e)
                        v, NAME_MOST);
     if (rule_find(v))
         return err_set(e, ERR_USAGE, "rule '%s' already exists", v);
-    c->name = v;
+    *(const char **)field = v;
     return 0;
 }
 
-static int set_metric(struct custom_rule *c, const char *v, struct err *e)
+static int set_metric(void *field, const char *v, struct err *e)
 {
-    return custom_text_of(v, NAME_MOST, &c->metric, e);
+    return custom_text_of(v, NAME_MOST, field, e);
 }
 
-static int set_entity(struct custom_rule *c, const char *v, struct err *e)
+static int set_entity(void *field, const char *v, struct err *e)
 {
-    return strcmp(v, "each") == 0 ? 0 : custom_text_of(v, NAME_MOST, &c->entity, e);
+    return strcmp(v, "each") == 0 ? 0 : custom_text_of(v, NAME_MOST, field, e);
 }
 
-static int set_aggregate(struct custom_rule *c, const char *v, struct err *e)
-{
-    int word = 0;
-    const int rc = custom_word_of(v, aggregates, AGGREGATE_N, &word, e);
-    c->aggregate = (enum aggregate)word;
-    return rc;
-}
-
-static int set_window(struct custom_rule *c, const char *v, struct err *e)
-{
-    return duration_parse_within("time", v, WINDOW_MIN_NS, TIME_MAX_NS, &c->window_ns, e);
-}
-
-static int set_for(struct custom_rule *c, const char *v, struct err *e)
-{
-    return duration_parse_within("time", v, 0, TIME_MAX_NS, &c->for_ns, e);
-}
-
-static int set_above(struct custom_rule *c, const char *v, struct err *e)
-{
-    return custom_number_of(v, &c->above, e);
-}
-
-static int set_below(struct custom_rule *c, const char *v, struct err *e)
-{
-    return custom_number_of(v, &c->below, e);
-}
-
-static int set_severity(struct custom_rule *c, const char *v, struct err *e)
+static int set_aggregate(void *field, const char *v, struct err *e)
 {
     int word = 0;
-    const int rc = custom_word_of(v, severity_names, SEVERITY_N, &word, e);
-    c->severity = (enum severity)word;
-    return rc;
+    TRY(custom_word_of(v, aggregates, AGGREGATE_N, &word, e));
+    *(enum aggregate *)field = (enum aggregate)word;
+    return 0;
 }
 
-static int set_message(struct custom_rule *c, const char *v, struct err *e)
+static int set_window(void *field, const char *v, struct err *e)
 {
-    return custom_text_of(v, TEXT_MOST, &c->message, e);
+    return duration_parse_within("time", v, WINDOW_MIN_NS, TIME_MAX_NS, field, e);
 }
 
-static int set_recommendation(struct custom_rule *c, const char *v, struct err *e)
+static int set_for(void *field, const char *v, struct err *e)
 {
-    return custom_text_of(v, TEXT_MOST, &c->recommendation, e);
+    return duration_parse_within("time", v, 0, TIME_MAX_NS, field, e);
 }
 
-/* ---- keys ---- */
+static int set_limit(void *field, const char *value, struct err *e)
+{
+    char *end;
+    const double v = strtod(value, &end);
+    if (end == value || *end || !isfinite(v))
+        return err_set(e, ERR_USAGE, "'%.60s' is not a number", value);
+    *(double *)field = v;
+    return 0;
+}
+
+static int set_severity(void *field, const char *v, struct err *e)
+{
+    int word = 0;
+    TRY(custom_word_of(v, severity_names, SEVERITY_N, &word, e));
+    *(enum severity *)field = (enum severity)word;
+    return 0;
+}
+
+static int set_text(void *field, const char *v, struct err *e)
+{
+    return custom_text_of(v, TEXT_MOST, field, e);
+}
 
 static const struct {
     const char *key;
-    int (*set)(struct custom_rule *c, const char *value, struct err *e);
+    int (*set)(void *field, const char *value, struct err *e);
+    size_t at;
 } keys[] = {
-    {"name", set_name},
-    {"metric", set_metric},
-    {"entity", set_entity},
-    {"aggregate", set_aggregate},
-    {"window", set_window},
-    {"above", set_above},
-    {"below", set_below},
-    {"for", set_for},
-    {"severity", set_severity},
-    {"message", set_message},
-    {"recommendation", set_recommendation},
+#define KEY(key, set, field)                                                                       \
+    {                                                                                              \
+        key, set, offsetof(struct custom_rule, field)                                              \
+    }
+    KEY("name", set_name, name),
+    KEY("metric", set_metric, metric),
+    KEY("entity", set_entity, entity),
+    KEY("aggregate", set_aggregate, aggregate),
+    KEY("window", set_window, window_ns),
+    KEY("above", set_limit, above),
+    KEY("below", set_limit, below),
+    KEY("for", set_for, for_ns),
+    KEY("severity", set_severity, severity),
+    KEY("message", set_text, message),
+    KEY("recommendation", set_text, recommendation),
+#undef KEY
 };
 
 static int custom_unknown_key(const char *key, struct err *e)
@@ -180,7 +172,7 @@ int custom_rule_set(struct custom_rule *c, const char *key, const char *value, s
 {
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         if (strcmp(keys[i].key, key) == 0)
-            return keys[i].set(c, value, e) ? err_in(e, "%s", key) : 0;
+            return keys[i].set((char *)c + keys[i].at, value, e) ? err_in(e, "%s", key) : 0;
     return custom_unknown_key(key, e);
 }
 
@@ -220,7 +212,7 @@ struct verdict custom_verdict(const char *name, const char *description, const c
 /* A custom rule over a run. */
 
 /* One series in windows. */
-struct custom_check_judging {
+struct custom_judging {
     const struct custom_rule *rule;
     const struct series *s;
     double *scratch; /* for a window's samples */
@@ -232,24 +224,15 @@ struct custom_check_judging {
     uint64_t windows, passed;
 };
 
-static int custom_check_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Linear between neighbours. */
-static double p95_of(const struct custom_check_judging *j, size_t from, size_t n)
+static double p95_of(const struct custom_judging *j, size_t from, size_t n)
 {
     memcpy(j->scratch, j->s->v + from, n * sizeof(double));
-    qsort(j->scratch, n, sizeof(double), custom_check_by_value);
-    const double at = 0.95 * (double)(n - 1);
-    const size_t i = (size_t)at;
-    const double next = j->scratch[MIN_OF(i + 1, n - 1)];
-    return j->scratch[i] + (at - (double)i) * (next - j->scratch[i]);
+    stat_sort(j->scratch, n);
+    return stat_quantile(j->scratch, n, 0.95);
 }
 
-static double custom_check_together(const struct custom_check_judging *j, size_t from, size_t n)
+static double custom_together(const struct custom_judging *j, size_t from, size_t n)
 {
     double sum = 0, least = INFINITY, most = -INFINITY;
     if (j->rule->aggregate == AGGREGATE_P95)
@@ -279,7 +262,7 @@ static double worse(const struct custom_rule *c, double a, double b)
     return isnan(c->below) ? fmax(a, b) : fmin(a, b); /* NAN is left out */
 }
 
-static void end_stretch(struct custom_check_judging *j)
+static void end_stretch(struct custom_judging *j)
 {
     if (j->now.end.ns && j->now.end.ns - j->now.start.ns >= j->rule->for_ns) {
         j->ranges[j->n_ranges++] = j->now;
@@ -289,9 +272,9 @@ static void end_stretch(struct custom_check_judging *j)
     j->worst_now = NAN;
 }
 
-static void take_window(struct custom_check_judging *j, int64_t start, size_t from, size_t n)
+static void take_window(struct custom_judging *j, int64_t start, size_t from, size_t n)
 {
-    const double v = custom_check_together(j, from, n);
+    const double v = custom_together(j, from, n);
     j->windows++;
     if (!passes(j->rule, v)) {
         end_stretch(j);
@@ -308,7 +291,7 @@ static void take_window(struct custom_check_judging *j, int64_t start, size_t fr
 
 /* `period`: the time that the last sample covers. The window that the run ended in is left out when
  * it is not whole. */
-static void judge_series(struct custom_check_judging *j, int64_t period)
+static void judge_series(struct custom_judging *j, int64_t period)
 {
     const struct series *s = j->s;
     const int64_t window = j->rule->window_ns, first = s->n ? s->t[0].ns : 0,
@@ -326,13 +309,13 @@ static void judge_series(struct custom_check_judging *j, int64_t period)
 /* ---- words ---- */
 
 static const struct number_label labels[] = {
-    {"worst", "Worst value"},
-    {"limit", "Limit"},
-    {"held", "Time beyond the limit"},
+    {"worst", "", "Worst value"},
+    {"limit", "", "Limit"},
+    {"held", "s", "Time beyond the limit"},
     {0},
 };
 
-static void custom_check_find(const struct custom_check_judging *j, struct verdict *v)
+static void custom_find(const struct custom_judging *j, struct verdict *v)
 {
     static const char *const words[] = {"mean", "highest value", "lowest value", "95th percentile"};
     const struct custom_rule *c = j->rule;
@@ -355,13 +338,12 @@ static void custom_check_find(const struct custom_check_judging *j, struct verdi
     finding_number(v, f, "worst", j->worst, unit);
     finding_number(v, f, "limit", at, unit);
     finding_number(v, f, "held", held_s, "s");
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
-    v->triggered += j->n_ranges;
+    finding_count(v, f, j->n_ranges, 0);
 }
 
 /* ---- over a run ---- */
 
-static int64_t custom_check_period_of(const struct run *r, const struct series *s)
+static int64_t custom_period_of(const struct run *r, const struct series *s)
 {
     const struct run_info *info = run_get_info(r);
     for (size_t i = 0; i < info->n_nodes; i++)
@@ -373,14 +355,14 @@ static int64_t custom_check_period_of(const struct run *r, const struct series *
 static uint64_t judge_one(const struct custom_rule *c, const struct run *r, const struct series *s,
                           struct verdict *out)
 {
-    struct custom_check_judging j = {.rule = c, .s = s, .worst = NAN, .worst_now = NAN};
+    struct custom_judging j = {.rule = c, .s = s, .worst = NAN, .worst_now = NAN};
     j.scratch = xcalloc(s->n + 1, sizeof(double));
     j.ranges = xcalloc(s->n + 1, sizeof *j.ranges);
-    judge_series(&j, custom_check_period_of(r, s));
+    judge_series(&j, custom_period_of(r, s));
     out->datapoints += s->n;
     out->violations += j.passed;
     if (j.n_ranges)
-        custom_check_find(&j, out);
+        custom_find(&j, out);
     free(j.scratch);
     free(j.ranges);
     return j.windows;

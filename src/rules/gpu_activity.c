@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "query/steps.h"
+#include "rules/judging.h"
 #include "rules/values.h"
 
 /* ---- seeing ---- */
@@ -41,18 +42,15 @@ static void level_add(struct gpu_level *l, const struct sweeps *s, const float *
     }
 }
 
-void gpu_activity_see(struct per_gpu *g, const struct sweeps *s)
+void gpu_activity_see(void *gpu, const struct gpu_batch *c)
 {
-    per_gpu_see(g, sizeof(struct gpu_activity), s);
-    for (size_t i = 0; i < s->n_gpus && s->n; i++) {
-        struct gpu_activity *a = per_gpu_at(g, i);
-        level_add(&a->util, s, s->gpus[i].v[GPU_SIG_UTIL]);
-        level_add(&a->sm, s, s->gpus[i].v[GPU_SIG_SM]);
-        level_add(&a->tensor, s, s->gpus[i].v[GPU_SIG_TENSOR]);
-        level_add(&a->dram, s, s->gpus[i].v[GPU_SIG_DRAM]);
-        a->first_ns = a->first_ns ? a->first_ns : s->at[0].ns;
-        a->end_ns = s->at[s->n - 1].ns + s->period_ns;
-    }
+    struct gpu_activity *a = gpu;
+    level_add(&a->util, c->s, c->gpu->v[GPU_SIG_UTIL]);
+    level_add(&a->sm, c->s, c->gpu->v[GPU_SIG_SM]);
+    level_add(&a->tensor, c->s, c->gpu->v[GPU_SIG_TENSOR]);
+    level_add(&a->dram, c->s, c->gpu->v[GPU_SIG_DRAM]);
+    a->range.start = a->range.start.ns ? a->range.start : c->s->at[0];
+    a->range.end.ns = c->s->at[c->s->n - 1].ns + c->s->period_ns;
 }
 
 /* ---- judging ---- */
@@ -60,11 +58,6 @@ void gpu_activity_see(struct per_gpu *g, const struct sweeps *s)
 double gpu_level_mean(const struct gpu_level *l)
 {
     return l->n >= GPU_ACTIVITY_LEAST ? (double)l->tenths / 10 / (double)l->n : NAN;
-}
-
-struct time_range gpu_activity_range(const struct gpu_activity *a)
-{
-    return (struct time_range){{a->first_ns}, {a->end_ns}};
 }
 
 static void mean_add(double *sum, size_t *n, double v)
@@ -75,18 +68,17 @@ static void mean_add(double *sum, size_t *n, double v)
     ++*n;
 }
 
-struct node_activity node_activity_of(const struct per_gpu *g)
+struct node_activity node_activity_of(const struct node_state *t)
 {
     struct node_activity out = {.util = NAN, .sm = NAN};
     double util = 0, sm = 0;
     size_t n_util = 0, n_sm = 0;
-    for (size_t i = 0; i < g->n; i++) {
-        const struct gpu_activity *a = per_gpu_at(g, i);
+    for (size_t i = 0; i < t->n_gpus; i++) {
+        const struct gpu_activity *a = state_gpu(t, i);
         if (!gpu_was_used(&a->head))
             continue;
-        out.range = out.gpus ? out.range : gpu_activity_range(a);
+        out.range = out.gpus ? out.range : a->range;
         out.gpus++;
-        out.readings = MAX_OF(out.readings, a->util.n);
         mean_add(&util, &n_util, gpu_level_mean(&a->util));
         mean_add(&sm, &n_sm, gpu_level_mean(&a->sm));
     }
@@ -95,13 +87,15 @@ struct node_activity node_activity_of(const struct per_gpu *g)
     return out;
 }
 
-const char *gpu_activity_missing(const struct judge *j)
+void gpu_activity_is_missing(const struct judge *j, struct verdict *out)
 {
     const char *gpu = NULL;
+    if (judge_is_short(j, GPU_ACTIVITY_LEAST, out))
+        return;
     for (size_t i = 0; i < j->n_nodes && !gpu; i++)
         gpu = j->nodes[i].facts->gpu && *j->nodes[i].facts->gpu ? j->nodes[i].facts->gpu : NULL;
-    return arena_printf(
-        j->arena,
+    verdict_not_evaluated(
+        out,
         "SM activity was not recorded on %s; it needs a Hopper (H100) or newer GPU without MIG",
         gpu ? gpu : "this GPU");
 }
@@ -130,22 +124,14 @@ void rank_time_add(struct rank_time *t, wall_ns from, const struct step *v, size
 
 /* ---- seconds ---- */
 
-double rank_time_iterations_s(const struct rank_time *t)
+double rank_time_part_s(const struct rank_time *t, enum event_id part)
 {
-    return (double)t->iteration_ns / 1e9;
-}
-
-double rank_time_part_s(const struct rank_time *t, const char *part)
-{
-    for (size_t k = 0; k < step_parts(); k++)
-        if (strcmp(step_part_name(k), part) == 0)
-            return (double)t->part_ns[k] / 1e9;
-    return 0;
+    return ns_to_s(t->part_ns[part_index(part)]);
 }
 
 double rank_time_waits_s(const struct rank_time *t)
 {
-    return rank_time_part_s(t, event_words[EV_SYNC].part) + (double)t->between_sync_ns / 1e9;
+    return rank_time_part_s(t, EV_SYNC) + (double)t->between_sync_ns / 1e9;
 }
 
 double rank_time_launch_s(const struct rank_time *t)
@@ -153,16 +139,8 @@ double rank_time_launch_s(const struct rank_time *t)
     static const enum event_id others[] = {EV_DATA, EV_SYNC, EV_COMM, EV_COMPILE, EV_CHECKPOINT};
     double s = (double)t->step_ns / 1e9;
     for (size_t i = 0; i < COUNT_OF(others); i++)
-        s -= rank_time_part_s(t, event_words[others[i]].part);
+        s -= rank_time_part_s(t, others[i]);
     return fmax(s, 0);
-}
-
-/* ---- the loop ---- */
-
-double judge_steady_s(const struct judge *j)
-{
-    const int64_t from = MAX_OF(j->run->steady_start.ns, j->run->loop_start.ns);
-    return (double)(j->run->loop_end.ns - from) / 1e9;
 }
 
 double rank_time_gpu_use(const struct judge *j, const struct rank_time *t, double mean)
@@ -170,18 +148,17 @@ double rank_time_gpu_use(const struct judge *j, const struct rank_time *t, doubl
     const double launch_s = rank_time_launch_s(t);
     if (isnan(mean) || launch_s <= 0)
         return NAN;
-    return fmin(mean * judge_steady_s(j) / launch_s, 100);
+    return fmin(mean * judge_counted_s(j) / launch_s, 100);
 }
 
 /* ==== memory ==== */
 
-static const float *of_job(const struct gpu_sweeps *g, size_t n, const struct node_facts *node,
-                           float *room)
+static const float *memory_of_job(const struct gpu_batch *c, float *room)
 {
-    const float *bytes = g->v[GPU_SIG_JOB_MEM], *totals = g->v[GPU_SIG_MEM_TOTAL];
-    const float known = (float)node->gpu_memory_bytes;
+    const float *bytes = c->gpu->v[GPU_SIG_JOB_MEM], *totals = c->gpu->v[GPU_SIG_MEM_TOTAL];
+    const float known = (float)c->rule->node->gpu_memory_bytes;
     bool any = false;
-    for (size_t i = 0; bytes && i < n; i++) {
+    for (size_t i = 0; bytes && i < c->s->n; i++) {
         const float total = totals && totals[i] > 0 ? totals[i] : known;
         room[i] = bytes[i] > 0 && total > 0 ? 100 * (bytes[i] / total) : NAN;
         any |= !isnan(room[i]);
@@ -189,12 +166,10 @@ static const float *of_job(const struct gpu_sweeps *g, size_t n, const struct no
     return any ? room : NULL;
 }
 
-const float *gpu_memory_column(enum gpu_memory which, const struct sweeps *s, size_t gpu,
-                               const struct node_facts *node, float *room)
+const float *gpu_memory_column(enum gpu_memory which, const struct gpu_batch *c, float *room)
 {
-    const struct gpu_sweeps *g = &s->gpus[gpu];
     if (which == MEMORY_OF_JOB)
-        return of_job(g, s->n, node, room);
-    const float *v = g->v[which == MEMORY_OF_DEVICE ? GPU_SIG_MEM : GPU_SIG_MEM_CTRL];
-    return v && values_read(v, s->n) ? v : NULL;
+        return memory_of_job(c, room);
+    const float *v = c->gpu->v[which == MEMORY_OF_DEVICE ? GPU_SIG_MEM : GPU_SIG_MEM_CTRL];
+    return v && values_read(v, c->s->n) ? v : NULL;
 }

@@ -20,27 +20,26 @@ struct gpu_level {
 struct gpu_activity {
     struct gpu_head head;
     struct gpu_level util, sm, tensor, dram;
-    int64_t first_ns, end_ns; /* of the sweeps; 0: there was none */
+    struct time_range range; /* of the sweeps; 0: there was none */
 };
 
-void gpu_activity_see(struct per_gpu *g, const struct sweeps *s);
+/* Members of a RULE_STATE. */
+#define GPU_ACTIVITY .gpu_size = sizeof(struct gpu_activity), .gpu = gpu_activity_see
+void gpu_activity_see(void *gpu, const struct gpu_batch *c);
 /* NAN: too few readings. */
 double gpu_level_mean(const struct gpu_level *l);
-/* The time that was looked at. */
-struct time_range gpu_activity_range(const struct gpu_activity *a);
 
 /* The mean over all GPUs of a node that the job used. */
 struct node_activity {
     size_t gpus;     /* that it used */
     double util, sm; /* NAN: not known of any of them */
-    uint64_t readings;
     struct time_range range;
 };
 
-struct node_activity node_activity_of(const struct per_gpu *g);
+struct node_activity node_activity_of(const struct node_state *t);
 
-/* Why a node has no SM activity, in the judge's arena. */
-const char *gpu_activity_missing(const struct judge *j);
+/* No GPU has SM activity: says why. */
+void gpu_activity_is_missing(const struct judge *j, struct verdict *out);
 
 /* ---- the time of ranks ---- */
 
@@ -59,17 +58,14 @@ struct rank_time {
 /* Steps that begin before `from` do not count. */
 void rank_time_add(struct rank_time *t, wall_ns from, const struct step *v, size_t n);
 
-double rank_time_iterations_s(const struct rank_time *t);
-/* Of the part with that name in all steps. */
-double rank_time_part_s(const struct rank_time *t, const char *part);
+/* Of the part that these events are, in all steps. */
+double rank_time_part_s(const struct rank_time *t, enum event_id part);
 /* Waits for the GPU, in steps and between them. */
 double rank_time_waits_s(const struct rank_time *t);
 /* Time in steps in which the program itself works: no loading, waiting, communication, compiling
  * or saving. In a CUDA job it launches work for the GPU then. */
 double rank_time_launch_s(const struct rank_time *t);
 
-/* Seconds of the loop after its warm-up. */
-double judge_steady_s(const struct judge *j);
 /* The GPU's use in percent while the program launches work, if all of its work was done then: the
  * most that it can have been. `mean`: its use over the loop after warm-up; NAN gives NAN. */
 double rank_time_gpu_use(const struct judge *j, const struct rank_time *t, double mean);
@@ -84,10 +80,9 @@ double rank_time_gpu_use(const struct judge *j, const struct rank_time *t, doubl
 
 enum gpu_memory { MEMORY_OF_JOB, MEMORY_OF_DEVICE, MEMORY_ACTIVITY, GPU_MEMORY_N };
 
-/* The column in percent of GPU `gpu` of the batch, in `room` of s->n when it has to be made; NULL:
- * nothing of it was read in this batch. That of the job is read every few seconds only, and is not
- * known, rather than zero, where the driver tells of none. */
-const float *gpu_memory_column(enum gpu_memory which, const struct sweeps *s, size_t gpu,
-                               const struct node_facts *node, float *room);
+/* The GPU's column of the batch in percent, in `room` of s->n when it has to be made; NULL: nothing
+ * of it was read in this batch. That of the job is read every few seconds only, and is not known,
+ * rather than zero, where the driver tells of none. */
+const float *gpu_memory_column(enum gpu_memory which, const struct gpu_batch *c, float *room);
 
 #endif

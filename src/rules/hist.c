@@ -9,7 +9,7 @@
 #define PER_PERCENT 10.0f
 
 /* Values whose bins are found together, by a loop that the compiler vectorizes. */
-enum { AT_ONCE = 4096, MANY = 1500 };
+enum { HIST_PIECE = 4096 };
 
 void hist_tenths(const float *restrict v, size_t n, uint16_t *restrict out)
 {
@@ -26,54 +26,23 @@ static double hist_value_of(uint64_t bin)
     return (double)bin / (double)PER_PERCENT;
 }
 
-static void add_few(struct hist *h, const uint16_t *bins, size_t n)
+void hist_add_tenths(struct hist *h, const uint16_t *tenths, size_t n)
 {
     size_t counted = 0;
     for (size_t i = 0; i < n; i++) {
-        if (bins[i] == TENTHS_NAN)
+        if (tenths[i] == TENTHS_NAN)
             continue;
-        h->bin[bins[i]]++;
+        h->bin[tenths[i]]++;
         counted++;
     }
     h->n += counted;
 }
 
-/* Neighbours often fall into one bin, and an addition that waits for the one before it is slow: so
- * they are counted apart. */
-enum { APART = 4 };
-
-static void add_many(struct hist *h, const uint16_t *bins, size_t n)
-{
-    uint16_t apart[APART][HIST_BINS + 1] = {0};
-    size_t i = 0;
-    for (; i + APART <= n; i += APART)
-        for (size_t k = 0; k < APART; k++)
-            apart[k][bins[i + k]]++;
-    for (; i < n; i++)
-        apart[0][bins[i]]++;
-    for (size_t k = 0; k < HIST_BINS; k++)
-        h->bin[k] += (uint32_t)apart[0][k] + apart[1][k] + apart[2][k] + apart[3][k];
-    h->n += n - apart[0][TENTHS_NAN] - apart[1][TENTHS_NAN] - apart[2][TENTHS_NAN] -
-            apart[3][TENTHS_NAN];
-}
-
-/* Counts apart have 16 bits. */
-void hist_add_tenths(struct hist *h, const uint16_t *tenths, size_t n)
-{
-    for (size_t i = 0; i < n; i += AT_ONCE) {
-        const size_t some = n - i < AT_ONCE ? n - i : AT_ONCE;
-        if (some >= MANY)
-            add_many(h, tenths + i, some);
-        else
-            add_few(h, tenths + i, some);
-    }
-}
-
 void hist_add(struct hist *h, const float *v, size_t n)
 {
-    uint16_t tenths[AT_ONCE];
-    for (size_t i = 0; i < n; i += AT_ONCE) {
-        const size_t some = n - i < AT_ONCE ? n - i : AT_ONCE;
+    uint16_t tenths[HIST_PIECE];
+    for (size_t i = 0; i < n; i += HIST_PIECE) {
+        const size_t some = MIN_OF(n - i, (size_t)HIST_PIECE);
         hist_tenths(v + i, some, tenths);
         hist_add_tenths(h, tenths, some);
     }
@@ -86,27 +55,12 @@ void hist_join(struct hist *h, const struct hist *other)
         h->bin[i] += other->bin[i];
 }
 
-/* Bins that are summed at once. */
-enum { STRIDE = 40 };
-
-static uint64_t hist_sum_of(const uint32_t *bin)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < STRIDE; i++)
-        sum += bin[i];
-    return sum;
-}
-
 /* The bin of the value that has `below` others before it in order; `seen`: how many lie in it and
  * before it. */
 static uint32_t bin_behind(const struct hist *h, uint64_t below, uint64_t *seen)
 {
     uint32_t bin = 0;
-    uint64_t before = 0;
-    for (uint64_t sum; bin + STRIDE < HIST_BINS; bin += STRIDE, before += sum)
-        if (before + (sum = hist_sum_of(h->bin + bin)) > below)
-            break;
-    *seen = before + h->bin[bin];
+    *seen = h->bin[0];
     while (bin < HIST_BINS - 1 && *seen <= below)
         *seen += h->bin[++bin];
     return bin;
@@ -135,30 +89,9 @@ double hist_mean(const struct hist *h)
     return h->n ? hist_value_of(sum) / (double)h->n : NAN;
 }
 
-double hist_min(const struct hist *h)
-{
-    return hist_quantile(h, 0);
-}
-
 double hist_max(const struct hist *h)
 {
     return hist_quantile(h, 1);
-}
-
-uint64_t hist_below(const struct hist *h, double limit)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < HIST_BINS && hist_value_of(i) < limit; i++)
-        n += h->bin[i];
-    return n;
-}
-
-uint64_t hist_above(const struct hist *h, double limit)
-{
-    uint64_t n = 0;
-    for (uint32_t i = HIST_BINS; i-- > 0 && hist_value_of(i) > limit;)
-        n += h->bin[i];
-    return n;
 }
 
 /* ==== values of any size ==== */
@@ -241,66 +174,6 @@ void loghist_counts(const struct loghist *h, double lo, double hi, double *out, 
         const double at = wide > 0 ? fmax(floor((v - lo) / wide), 0) : 0;
         out[(size_t)fmin(at, (double)(n - 1))] += h->bin[i];
     }
-}
-
-/* ==== quantiles without a histogram ==== */
-
-enum { COUNT_MOST = 4096 };
-
-/* Counts of 16 bits, so that a vector has room for many. */
-static uint16_t count_some(const uint16_t *v, size_t n, uint16_t most)
-{
-    uint16_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count = (uint16_t)(count + (v[i] <= most));
-    return count;
-}
-
-/* Values of at most so many tenths; NAN is none. */
-static size_t count_to(const struct readings *x, double most)
-{
-    size_t count = 0;
-    if (most < 0)
-        return 0;
-    for (size_t i = 0; i < x->n; i += COUNT_MOST)
-        count += count_some(x->tenths + i, MIN_OF(x->n - i, (size_t)COUNT_MOST),
-                            (uint16_t)fmin(most, TENTHS_MOST));
-    return count;
-}
-
-bool readings_are_empty(const struct readings *x)
-{
-    return x->hist ? x->hist->n == 0 : count_to(x, TENTHS_MOST) == 0;
-}
-
-static int side_of(const struct hist *h, double q, double limit)
-{
-    const double at = hist_quantile(h, q);
-    return (at > limit) - (at < limit);
-}
-
-static int side_exactly(const struct readings *x, double q, double limit)
-{
-    struct hist h = {0};
-    hist_add_tenths(&h, x->tenths, x->n);
-    return side_of(&h, q, limit);
-}
-
-/* A quantile lies between two neighbours in order. Where both are on one side by half a tenth or
- * more, so is it, however it is rounded. */
-int readings_side(const struct readings *x, double q, double limit)
-{
-    if (x->hist)
-        return side_of(x->hist, q, limit);
-    const size_t n = count_to(x, TENTHS_MOST);
-    if (n == 0)
-        return 0;
-    const double at = q * (double)(n - 1), tenths = 10 * limit;
-    if (count_to(x, ceil(tenths - 0.5) - 1) > (size_t)ceil(at))
-        return -1;
-    if (count_to(x, floor(tenths + 0.5)) <= (size_t)floor(at))
-        return 1;
-    return side_exactly(x, q, limit);
 }
 
 /* ==== plots ==== */

@@ -27,12 +27,7 @@ void hist_join(struct hist *h, const struct hist *other);
 /* Linear interpolation between neighbours, q in 0..1; NAN when it is empty. */
 double hist_quantile(const struct hist *h, double q);
 double hist_mean(const struct hist *h);
-double hist_min(const struct hist *h);
 double hist_max(const struct hist *h);
-/* How many lie below / above. */
-uint64_t hist_below(const struct hist *h, double limit);
-uint64_t hist_above(const struct hist *h, double limit);
-
 /* ---- values of any size ---- */
 
 /* How often values of any size occurred, to 1 % of the value: bytes per second, times.
@@ -57,24 +52,6 @@ double loghist_quantile(const struct loghist *h, double q);
 /* Adds to out[n] how many lie in each of n equal bins from lo to hi; what is outside counts to
  * the nearest. */
 void loghist_counts(const struct loghist *h, double lo, double hi, double *out, size_t n);
-
-/* ---- quantiles without a histogram ---- */
-
-/* Percentages of a span of time, as a histogram or as they came, and on which side
- * of a limit a quantile of them lies. Both ways give the same answer; to count values that are at
- * hand is much less work than to make a histogram of them. */
-
-struct readings {
-    const struct hist *hist; /* NULL: `tenths` has them */
-    const uint16_t *tenths;  /* as of hist_tenths */
-    size_t n;
-};
-
-/* Whether nothing was read in it. */
-bool readings_are_empty(const struct readings *x);
-/* Below 0: hist_quantile(q) is below the limit, above 0: it is above; 0: it is the limit, or there
- * is none. */
-int readings_side(const struct readings *x, double q, double limit);
 
 /* ---- plots ---- */
 

@@ -2,8 +2,12 @@
 /* judging.c - see judging.h. */
 #include "rules/judging.h"
 
+#include <string.h>
+
 #include "base/human.h"
 #include "base/mem.h"
+#include "query/steps.h"
+#include "rules/per_entity.h"
 
 size_t judge_gpus(const struct judge *j)
 {
@@ -34,9 +38,24 @@ double judge_job_s(const struct judge *j)
     return (double)(j->run->job_end.ns - j->run->job_start.ns) / 1e9;
 }
 
-const char *rank_entity(const struct judge *j, const struct rank_sight *who)
+const char *rank_entity(const struct judge *j, const void *rank)
 {
-    return arena_printf(j->arena, "rank %lld", (long long)who->rank);
+    const struct rank_head *h = rank;
+    return arena_printf(j->arena, "rank %lld", (long long)h->who.rank);
+}
+
+const char *judge_gpu_name(const struct judge *j, const struct judged_node *node, const void *gpu)
+{
+    const struct gpu_head *h = gpu;
+    return arena_printf(j->arena, "%s %s", node->facts->id, h->entity);
+}
+
+size_t part_index(enum event_id id)
+{
+    size_t i = 0;
+    while (i + 1 < step_parts() && strcmp(step_part_name(i), event_words[id].part) != 0)
+        i++;
+    return i;
 }
 
 const char *judge_time(const struct judge *j, double seconds)

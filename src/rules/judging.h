@@ -15,13 +15,18 @@ wall_ns judge_loop_start(const struct judge *j);
 double judge_counted_s(const struct judge *j); /* from there to the end of the loop */
 double judge_loop_s(const struct judge *j);    /* with its warm-up */
 double judge_job_s(const struct judge *j);
-/* "rank 3" */
-const char *rank_entity(const struct judge *j, const struct rank_sight *who);
+/* "rank 3"; `rank` begins with a rank_head. */
+const char *rank_entity(const struct judge *j, const void *rank);
+/* "node1 gpu0"; `gpu` begins with a gpu_head. */
+const char *judge_gpu_name(const struct judge *j, const struct judged_node *node, const void *gpu);
 
 /* Of the verdicts by enum rule_id: the title of the first rule that found what holds the run back,
  * and more than a little; NULL: none did. Low use, and room for a larger batch, only say that there
  * is room. */
 const char *held_back_by(const struct verdict *v);
+
+/* The index of the part of steps that events of this name are. */
+size_t part_index(enum event_id id);
 
 /* "47.5 ms", in the judge's arena. */
 const char *judge_time(const struct judge *j, double seconds);

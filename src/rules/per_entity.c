@@ -9,112 +9,184 @@
 #include "base/mem.h"
 #include "rules/values.h"
 
-/* ==== GPUs ==== */
-
 static const float UNUSED_BELOW = 1; /* percent */
 
-static void per_gpu_fit(struct per_gpu *g, size_t n, size_t size)
-{
-    if (n <= g->n)
-        return;
-    g->v = xrealloc(g->v, n, size);
-    memset(g->v + g->n * size, 0, (n - g->n) * size);
-    g->n = n;
-    g->size = size;
-}
-
-void *per_gpu_at(const struct per_gpu *g, size_t i)
-{
-    return g->v + i * g->size;
-}
-
-void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s)
-{
-    per_gpu_fit(g, s->n_gpus, size);
-    for (size_t i = 0; i < s->n_gpus; i++) {
-        struct gpu_head *h = per_gpu_at(g, i);
-        snprintf(h->entity, sizeof h->entity, "%s", s->gpus[i].entity);
-        if (gpu_was_used(h)) /* nothing more to learn */
-            continue;
-        h->most_util = values_highest(s->gpus[i].v[GPU_SIG_UTIL], s->n, h->most_util);
-        h->most_processes =
-            values_highest(s->gpus[i].v[GPU_SIG_PROCESSES], s->n, h->most_processes);
-    }
-}
-
-void per_gpu_memory(struct per_gpu *g, void (*one)(void *own, enum state_op op), enum state_op op)
-{
-    if (op == STATE_COPY)
-        state_memory(op, &g->v, g->n * g->size);
-    for (size_t i = 0; one && i < g->n; i++)
-        one(per_gpu_at(g, i), op);
-    if (op == STATE_FREE)
-        state_memory(op, &g->v, 0);
-}
+/* ---- GPUs ---- */
 
 bool gpu_was_used(const struct gpu_head *h)
 {
     return h->most_util >= UNUSED_BELOW || h->most_processes > 0;
 }
 
-/* ==== ranks ==== */
-
-static bool per_rank_is_same(const struct rank_sight *a, const struct rank_sight *b)
+void *state_gpu(const void *state, size_t i)
 {
-    if (a->rank >= 0 && b->rank >= 0)
-        return a->rank == b->rank;
-    return a->pid == b->pid;
+    const struct node_state *t = state;
+    return t->gpus + i * t->spec->gpu_size;
 }
 
-static bool is_before(const struct rank_sight *a, const struct rank_sight *b)
+/* Room for n of them. */
+static void state_fit_gpus(struct node_state *t, size_t n)
 {
-    return a->rank != b->rank ? a->rank < b->rank : a->pid < b->pid;
+    const size_t size = t->spec->gpu_size;
+    if (n <= t->n_gpus)
+        return;
+    t->gpus = xrealloc(t->gpus, n, size);
+    memset(t->gpus + t->n_gpus * size, 0, (n - t->n_gpus) * size);
+    t->n_gpus = n;
+}
+
+static void gpu_head_see(struct gpu_head *h, const struct gpu_sweeps *g, size_t n)
+{
+    snprintf(h->entity, sizeof h->entity, "%s", g->entity);
+    if (gpu_was_used(h)) /* nothing more to learn */
+        return;
+    h->most_util = values_highest(g->v[GPU_SIG_UTIL], n, h->most_util);
+    h->most_processes = values_highest(g->v[GPU_SIG_PROCESSES], n, h->most_processes);
+}
+
+void state_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct node_state *t = state;
+    t->spec = c->spec;
+    t->seen.start = t->seen.start.ns ? t->seen.start : s->at[0];
+    t->seen.end.ns = s->at[s->n - 1].ns + s->period_ns;
+    if (!t->signals && t->spec->n_signals)
+        t->signals = xcalloc(t->spec->n_signals, sizeof *t->signals);
+    for (size_t i = 0; i < t->spec->n_signals; i++)
+        shared_hist(s, s->v[t->spec->signals[i]], &t->signals[i]);
+    if (t->spec->gpu_size)
+        state_fit_gpus(t, s->n_gpus);
+    for (size_t i = 0; t->spec->gpu_size && i < s->n_gpus; i++) {
+        gpu_head_see(state_gpu(t, i), &s->gpus[i], s->n);
+        if (t->spec->gpu)
+            t->spec->gpu(state_gpu(t, i), &(struct gpu_batch){c, s, &s->gpus[i]});
+    }
+    if (t->spec->sweeps)
+        t->spec->sweeps(state, c, s);
+}
+
+/* ---- ranks ---- */
+
+static bool rank_is_same(const struct rank_sight *a, const struct rank_sight *b)
+{
+    return a->rank >= 0 && b->rank >= 0 ? a->rank == b->rank : a->pid == b->pid;
+}
+
+static bool rank_is_before(const struct rank_head *a, const struct rank_head *b)
+{
+    return a->who.rank != b->who.rank ? a->who.rank < b->who.rank : a->who.pid < b->who.pid;
 }
 
 /* Keeps the order when the one at i has got another number. */
-static void *per_rank_settle(struct per_rank *r, size_t i)
+static void *state_settle_rank(struct node_state *t, size_t i)
 {
-    void *one = r->v[i];
-    const struct rank_sight *who = &((struct rank_head *)one)->who;
-    for (; i > 0 && is_before(who, &((struct rank_head *)r->v[i - 1])->who); i--)
-        r->v[i] = r->v[i - 1];
-    for (; i + 1 < r->n && is_before(&((struct rank_head *)r->v[i + 1])->who, who); i++)
-        r->v[i] = r->v[i + 1];
-    r->v[i] = one;
+    void *one = t->ranks[i];
+    for (; i > 0 && rank_is_before(one, t->ranks[i - 1]); i--)
+        t->ranks[i] = t->ranks[i - 1];
+    for (; i + 1 < t->n_ranks && rank_is_before(t->ranks[i + 1], one); i++)
+        t->ranks[i] = t->ranks[i + 1];
+    t->ranks[i] = one;
     return one;
 }
 
-void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who)
+void *state_rank(void *state, const struct rule_view *c, const struct rank_sight *who)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        struct rank_head *h = r->v[i];
-        if (!per_rank_is_same(&h->who, who))
+    struct node_state *t = state;
+    t->spec = c->spec;
+    for (size_t i = 0; i < t->n_ranks; i++) {
+        struct rank_head *h = t->ranks[i];
+        if (!rank_is_same(&h->who, who))
             continue;
         const bool settled = h->who.rank >= 0 || who->rank < 0;
         h->who.rank = MAX_OF(h->who.rank, who->rank);
         h->who.device = MAX_OF(h->who.device, who->device);
-        return settled ? h : per_rank_settle(r, i);
+        return settled ? h : state_settle_rank(t, i);
     }
-    r->v = xrealloc(r->v, r->n + 1, sizeof(void *));
-    r->size = size;
-    struct rank_head *h = r->v[r->n++] = xcalloc(1, size);
+    t->ranks = xrealloc(t->ranks, t->n_ranks + 1, sizeof(void *));
+    struct rank_head *h = t->ranks[t->n_ranks++] = xcalloc(1, t->spec->rank_size);
     h->who = *who;
     h->who.gpu = NULL; /* it is not there for long */
-    return per_rank_settle(r, r->n - 1);
+    return state_settle_rank(t, t->n_ranks - 1);
 }
 
-void per_rank_memory(struct per_rank *r, void (*one)(void *own, enum state_op op), enum state_op op)
+void *state_event_rank(void *state, const struct rule_view *c, const struct rule_event *v)
 {
-    if (op == STATE_COPY)
-        state_memory(op, &r->v, r->n * sizeof *r->v);
-    for (size_t i = 0; i < r->n; i++) {
+    return state_rank(state, c, &(struct rank_sight){v->rank, -1, v->pid, NULL});
+}
+
+void state_events(void *state, const struct rule_view *c, const struct rule_event *v, size_t n)
+{
+    struct node_state *t = state;
+    t->spec = c->spec;
+    for (size_t i = 0; t->spec->event && i < n; i++)
+        t->spec->event(state, c, &v[i]);
+}
+
+static void state_keep_ranks(struct node_state *t, enum state_op op)
+{
+    for (size_t i = 0; i < t->n_ranks; i++) {
         if (op == STATE_COPY)
-            state_memory(op, &r->v[i], r->size);
-        if (one)
-            one(r->v[i], op);
+            state_memory(op, &t->ranks[i], t->spec->rank_size);
+        if (t->spec->memory_rank)
+            t->spec->memory_rank(t->ranks[i], op);
         if (op == STATE_FREE)
-            free(r->v[i]);
+            free(t->ranks[i]);
     }
+}
+
+/* A copy gets its arrays before what is in them, and a freed one loses them after it. */
+static void state_keep_arrays(struct node_state *t, enum state_op op)
+{
+    state_memory(op, &t->gpus, t->n_gpus * t->spec->gpu_size);
+    state_memory(op, &t->ranks, t->n_ranks * sizeof *t->ranks);
+    state_memory(op, &t->signals, t->spec->n_signals * sizeof *t->signals);
+}
+
+void state_keep(void *state, enum state_op op)
+{
+    struct node_state *t = state;
+    if (!t->spec) /* nothing was seen */
+        return;
+    if (op == STATE_COPY)
+        state_keep_arrays(t, op);
+    for (size_t i = 0; i < t->n_gpus && t->spec->memory_gpu; i++)
+        t->spec->memory_gpu(state_gpu(t, i), op);
+    state_keep_ranks(t, op);
+    if (t->spec->memory_own)
+        t->spec->memory_own(state, op);
     if (op == STATE_FREE)
-        state_memory(op, &r->v, 0);
+        state_keep_arrays(t, op);
+}
+
+/* ---- judging ---- */
+
+const struct hist *state_signal(const void *state, size_t i)
+{
+    static const struct hist none;
+    const struct node_state *t = state;
+    return t->signals ? &t->signals[i] : &none;
+}
+
+const void *next_gpu(const struct judge *j, struct entity_at *at)
+{
+    for (; at->next_node < j->n_nodes; at->next_node++, at->next = 0) {
+        at->node = &j->nodes[at->next_node];
+        while (at->next < ((const struct node_state *)at->node->state)->n_gpus) {
+            const void *gpu = state_gpu(at->node->state, at->next++);
+            if (gpu_was_used(gpu))
+                return gpu;
+        }
+    }
+    return NULL;
+}
+
+const void *next_rank(const struct judge *j, struct entity_at *at)
+{
+    for (; at->next_node < j->n_nodes; at->next_node++, at->next = 0) {
+        const struct node_state *t = j->nodes[at->next_node].state;
+        at->node = &j->nodes[at->next_node];
+        if (at->next < t->n_ranks)
+            return t->ranks[at->next++];
+    }
+    return NULL;
 }

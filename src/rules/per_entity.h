@@ -1,55 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* per_entity.h - a rule's state for each GPU and for each rank of a node. */
+/* per_entity.h - what a rule keeps of a node: a state of its own, one for each GPU and one for each
+ * rank. A rule says in its record how large they are and what to do with readings and events:
+ *
+ *     struct low_gpu {
+ *         struct gpu_head head;
+ *         struct hist util;
+ *     };
+ *
+ *     static void low_gpu_see(void *gpu, const struct gpu_batch *c)
+ *     {
+ *         shared_hist(c->s, c->gpu->v[GPU_SIG_UTIL], &((struct low_gpu *)gpu)->util);
+ *     }
+ *
+ *     const struct rule rule_low = {
+ *         ...
+ *         RULE_STATE(struct node_state, .gpu_size = sizeof(struct low_gpu), .gpu = low_gpu_see),
+ *         .judge = low_judge,
+ *     };
+ *
+ * All states begin as zeros. */
 #ifndef RULES_PER_ENTITY_H
 #define RULES_PER_ENTITY_H
 
+#include "rules/hist.h"
 #include "rules/rule.h"
+#include "rules/state.h"
 
-/* ---- GPUs ---- */
-
-/* A rule's state for each GPU of a node, with what says whether the job used it at all:
- * a GPU that it did not use is a finding of its own (UnusedGPU) and no evidence for others. */
-
-/* The head of a rule's own struct for one GPU; what follows begins as zeros. */
+/* The head of a rule's struct for one GPU. It says whether the job used the GPU at all: one that it
+ * did not use is a finding of its own (UnusedGPU) and no evidence for others. */
 struct gpu_head {
     char entity[ENTITY_LEN];
     float most_util;      /* percent; until it was used */
     float most_processes; /* of the job on it; the same */
 };
 
-struct per_gpu {
-    unsigned char *v; /* n of `size` bytes */
-    size_t n, size;
-};
-
-/* Makes room for the GPUs of the batch and takes note of their use. `size` is that of the rule's
- * struct, which begins with a gpu_head. */
-void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s);
-void *per_gpu_at(const struct per_gpu *g, size_t i);
-/* `one` may be NULL. */
-void per_gpu_memory(struct per_gpu *g, void (*one)(void *own, enum state_op op), enum state_op op);
-
-bool gpu_was_used(const struct gpu_head *h);
-
-/* ---- ranks ---- */
-
-/* A rule's state for each rank of a node, in order of rank. */
-
-/* The head of a rule's own struct for one rank; what follows begins as zeros. */
+/* The head of a rule's struct for one rank. */
 struct rank_head {
     struct rank_sight who;
 };
 
-struct per_rank {
-    void **v; /* n of `size` bytes each */
-    size_t n, size;
+/* The head of a rule's state of a node. */
+struct node_state {
+    const struct state_spec *spec; /* NULL: nothing was seen */
+    unsigned char *gpus;           /* n_gpus of spec->gpu_size bytes */
+    size_t n_gpus;
+    void **ranks; /* in order of rank */
+    size_t n_ranks;
+    struct hist *signals;   /* by spec->signals; NULL: nothing was seen */
+    struct time_range seen; /* from the first sweep to the end of the last */
 };
 
-/* The state of that rank, made when it is new. `size` is that of the rule's struct, which begins
- * with a rank_head. A process that says its rank late keeps what it has. */
-void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who);
-/* `one` may be NULL. */
-void per_rank_memory(struct per_rank *r, void (*one)(void *own, enum state_op op),
-                     enum state_op op);
+enum { STATE_SIGNALS = 3 };
+
+/* A batch of sweeps of one GPU. */
+struct gpu_batch {
+    const struct rule_view *rule;
+    const struct sweeps *s;
+    const struct gpu_sweeps *gpu;
+};
+
+/* Functions may be NULL. */
+struct state_spec {
+    enum node_signal signals[STATE_SIGNALS]; /* of the node, in percent, kept as histograms */
+    size_t n_signals;
+    size_t gpu_size, rank_size; /* 0: none are kept */
+    void (*gpu)(void *gpu, const struct gpu_batch *c);
+    void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
+    void (*event)(void *state, const struct rule_view *c, const struct rule_event *v);
+    /* The memory that they own; of a state, what follows the head. */
+    void (*memory_gpu)(void *gpu, enum state_op op);
+    void (*memory_rank)(void *rank, enum state_op op);
+    void (*memory_own)(void *state, enum state_op op);
+    const void *family; /* what makes the rule one of several that share functions */
+};
+
+void state_sweeps(void *state, const struct rule_view *c, const struct sweeps *s);
+void state_events(void *state, const struct rule_view *c, const struct rule_event *v, size_t n);
+void state_keep(void *state, enum state_op op);
+
+/* Members of a rule's record. `type` begins with a struct node_state; what follows are members of
+ * a struct state_spec. */
+#define RULE_STATE(type, ...)                                                                      \
+    .spec = &(const struct state_spec){__VA_ARGS__}, .state_size = sizeof(type),                   \
+    .sweeps = state_sweeps, .events = state_events, .memory = state_keep
+
+/* The state of that rank, or of the one that an event is of, made when it is new. A process that
+ * says its rank late keeps what it has. */
+void *state_rank(void *state, const struct rule_view *c, const struct rank_sight *who);
+void *state_event_rank(void *state, const struct rule_view *c, const struct rule_event *v);
+
+/* ---- judging ---- */
+
+/* All that was read of spec->signals[i]; the state is one of a node. */
+const struct hist *state_signal(const void *state, size_t i);
+
+bool gpu_was_used(const struct gpu_head *h);
+/* Whether it was used or not; the state is one of a node. */
+void *state_gpu(const void *state, size_t i);
+
+/* One after the other, of all nodes. NULL: that was the last. */
+struct entity_at {
+    const struct judged_node *node;
+    size_t next_node, next;
+};
+
+/* GPUs that the job used. */
+const void *next_gpu(const struct judge *j, struct entity_at *at);
+const void *next_rank(const struct judge *j, struct entity_at *at);
 
 #endif

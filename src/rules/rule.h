@@ -40,8 +40,8 @@ enum rule_needs {
 };
 
 struct rule_view {
-    const struct param_value *p; /* by the index of the rule's params */
-    const void *spec;            /* the rule's */
+    const struct param_value *p;   /* by the index of the rule's params */
+    const struct state_spec *spec; /* the rule's */
     const struct node_facts *node;
     wall_ns from; /* where its sweeps begin to count: what windows are measured from */
 };
@@ -78,9 +78,10 @@ struct rule {
     bool summary;                    /* never an issue: it fills a table */
     bool by_phase;                   /* plots in which phases its findings were */
     const char *const *explained_by; /* names of rules, ends with NULL; NULL: none */
+    const char *part;                /* the part of a step that it is about; NULL: no single one */
 
-    const void *spec;  /* what makes the rule one of several that share their functions; or NULL */
-    size_t state_size; /* states begin as zeros */
+    const struct state_spec *spec; /* see RULE_STATE in per_entity.h; or NULL */
+    size_t state_size;             /* states begin as zeros */
     void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
     void (*steps)(void *state, const struct rule_view *c, const struct rank_sight *r,
                   const struct step *v, size_t n);

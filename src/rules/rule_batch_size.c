@@ -33,71 +33,61 @@ enum { FINE, ROOM, NOT_READ };
 /* Memory up to which a batch may grow: the rest is for what is not the batch's. */
 static const double MEM_AIM = 90; /* percent */
 
-static unsigned rule_batch_size_classify(const struct readings *cols, const struct param_value *p)
+static unsigned batch_classify(const struct hist *cols, const struct param_value *p)
 {
     for (size_t k = 0; k < COLUMNS; k++)
-        if (readings_are_empty(&cols[k]))
+        if (cols[k].n == 0)
             return NOT_READ;
-    return readings_side(&cols[COL_CPU], 0.95, p[CPU_P95].v) < 0 &&
-                   readings_side(&cols[COL_GPU], 0.95, p[GPU_P95].v) < 0 &&
-                   readings_side(&cols[COL_MEM], 0.95, p[MEM_P95].v) < 0
+    return hist_quantile(&cols[COL_CPU], 0.95) < p[CPU_P95].v &&
+                   hist_quantile(&cols[COL_GPU], 0.95) < p[GPU_P95].v &&
+                   hist_quantile(&cols[COL_MEM], 0.95) < p[MEM_P95].v
                ? ROOM
                : FINE;
 }
 
 static const struct windows_spec spec = {
-    .columns = COLUMNS, .points = WINDOW, .classify = rule_batch_size_classify};
+    .columns = COLUMNS, .points = WINDOW, .classify = batch_classify};
 
 /* By one kind of memory. */
-struct use {
+struct batch_use {
     struct windows windows;
     struct hist mem;
 };
 
-struct rule_batch_size_gpu {
+struct batch_gpu {
     struct gpu_head head;
     struct hist util;
-    struct use use[GPU_MEMORY_N]; /* none of MEMORY_OF_JOB: others may fill the GPU as well */
+    struct batch_use use[GPU_MEMORY_N]; /* none of MEMORY_OF_JOB: others may fill the GPU too */
 };
 
-struct rule_batch_size_state {
-    struct per_gpu gpus;
-    struct hist cpu;
-    int64_t batch; /* samples of the largest training step; 0: not known */
+struct batch_state {
+    struct node_state head; /* with the CPU as its signal */
+    int64_t batch;          /* samples of the largest training step; 0: not known */
 };
 
 /* As long as the better kind was not read. */
-static void rule_batch_size_see_gpu(struct rule_batch_size_gpu *g, const struct rule_view *c,
-                                    const struct sweeps *s, size_t i)
+static void batch_see_gpu(void *gpu, const struct gpu_batch *c)
 {
-    const float *cols[COLUMNS] = {s->v[SIG_CPU], s->gpus[i].v[GPU_SIG_UTIL]};
+    struct batch_gpu *g = gpu;
+    const float *cols[COLUMNS] = {c->s->v[SIG_CPU], c->gpu->v[GPU_SIG_UTIL]};
     if (!cols[COL_CPU] || !cols[COL_GPU])
         return;
-    shared_hist(s, cols[COL_GPU], &g->util);
+    shared_hist(c->s, cols[COL_GPU], &g->util);
     for (enum gpu_memory k = MEMORY_OF_DEVICE; k < GPU_MEMORY_N; k++) {
-        cols[COL_MEM] = gpu_memory_column(k, s, i, c->node, NULL);
+        cols[COL_MEM] = gpu_memory_column(k, c, NULL);
         if (cols[COL_MEM]) {
-            windows_add(&g->use[k].windows, &spec, c, s, cols);
-            shared_hist(s, cols[COL_MEM], &g->use[k].mem);
+            windows_add(&g->use[k].windows, &spec, c->rule, c->s, cols);
+            shared_hist(c->s, cols[COL_MEM], &g->use[k].mem);
         }
         if (g->use[k].mem.n)
             return;
     }
 }
 
-static void rule_batch_size_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void batch_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                        const struct step *v, size_t n)
 {
-    struct rule_batch_size_state *t = state;
-    per_gpu_see(&t->gpus, sizeof(struct rule_batch_size_gpu), s);
-    shared_hist(s, s->v[SIG_CPU], &t->cpu);
-    for (size_t i = 0; i < s->n_gpus; i++)
-        rule_batch_size_see_gpu(per_gpu_at(&t->gpus, i), c, s, i);
-}
-
-static void rule_batch_size_steps(void *state, const struct rule_view *c,
-                                  const struct rank_sight *r, const struct step *v, size_t n)
-{
-    struct rule_batch_size_state *t = state;
+    struct batch_state *t = state;
     (void)c;
     (void)r;
     for (size_t i = 0; i < n; i++)
@@ -105,51 +95,36 @@ static void rule_batch_size_steps(void *state, const struct rule_view *c,
             t->batch = MAX_OF(t->batch, v[i].batch);
 }
 
-static void rule_batch_size_gpu_memory(void *own, enum state_op op)
+static void batch_memory_gpu(void *gpu, enum state_op op)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
-        windows_memory(&((struct rule_batch_size_gpu *)own)->use[k].windows, op);
-}
-
-static void rule_batch_size_memory(void *state, enum state_op op)
-{
-    per_gpu_memory(&((struct rule_batch_size_state *)state)->gpus, rule_batch_size_gpu_memory, op);
+        windows_memory(&((struct batch_gpu *)gpu)->use[k].windows, op);
 }
 
 /* ---- judging ---- */
 
-static enum gpu_memory rule_batch_size_memory_of(const struct rule_batch_size_gpu *g)
+/* Whether it is known how much memory is occupied; else only how busy the controller is. */
+static bool batch_is_occupied(const struct batch_gpu *g)
 {
-    return g->use[MEMORY_OF_DEVICE].mem.n ? MEMORY_OF_DEVICE : MEMORY_ACTIVITY;
+    return g->use[MEMORY_OF_DEVICE].mem.n;
 }
 
-static const struct hist *mem_of(const struct rule_batch_size_gpu *g)
+static const struct batch_use *batch_use_of(const struct batch_gpu *g)
 {
-    return &g->use[rule_batch_size_memory_of(g)].mem;
+    return &g->use[batch_is_occupied(g) ? MEMORY_OF_DEVICE : MEMORY_ACTIVITY];
 }
 
-/* As if all memory in use grew with the batch: weights do not, so there is room for at least this.
- * How busy the controller is says nothing about that. */
-static double batch_factor(const struct rule_batch_size_gpu *g)
+static void batch_advise(struct verdict *v, struct finding *f, int64_t batch, double factor,
+                         double room)
 {
-    const double most = hist_max(mem_of(g));
-    return most > 0 && rule_batch_size_memory_of(g) == MEMORY_OF_DEVICE ? fmax(MEM_AIM / most, 1)
-                                                                        : NAN;
-}
-
-static void advise(struct verdict *v, struct finding *f, const struct rule_batch_size_state *t,
-                   const struct rule_batch_size_gpu *g)
-{
-    const double factor = batch_factor(g), room = 100 - hist_max(mem_of(g));
     const int decimals = factor < 10;
     if (isnan(factor))
         finding_advise(v, f, "Increase the batch size, or use fewer or smaller machines.");
-    else if (t->batch > 0)
+    else if (batch > 0)
         finding_advise(v, f,
                        "%.0f %% of the GPU memory is free: batches of %lld samples could be %.*f "
                        "times as large (%.0f). Alternatively, use fewer or smaller machines.",
-                       room, (long long)t->batch, decimals, factor,
-                       floor((double)t->batch * factor));
+                       room, (long long)batch, decimals, factor, floor((double)batch * factor));
     else
         finding_advise(v, f,
                        "%.0f %% of the GPU memory is free: the batch could be %.*f times as large. "
@@ -157,96 +132,79 @@ static void advise(struct verdict *v, struct finding *f, const struct rule_batch
                        room, decimals, factor);
 }
 
-static void rule_batch_size_add_numbers(struct verdict *v, struct finding *f,
-                                        const struct rule_batch_size_state *t,
-                                        const struct rule_batch_size_gpu *g)
+/* The factor is as if all memory in use grew with the batch: weights do not, so there is room for
+ * at least this. How busy the controller is says nothing about that. */
+static void batch_find(const struct judge *j, const struct judged_node *node,
+                       const struct batch_gpu *g, const struct windows *w, struct verdict *v)
 {
-    const bool occupied = rule_batch_size_memory_of(g) == MEMORY_OF_DEVICE;
-    const double p95 = hist_quantile(mem_of(g), 0.95);
-    finding_number(v, f, "cpu_p95", hist_quantile(&t->cpu, 0.95), "%");
-    finding_number(v, f, "gpu_p95", hist_quantile(&g->util, 0.95), "%");
-    finding_number(v, f, occupied ? "gpu_memory_p95" : "gpu_memory_activity_p95", p95, "%");
-    finding_number(v, f, "gpu_memory_free", occupied ? 100 - hist_max(mem_of(g)) : NAN, "%");
-    finding_number(v, f, "batch_factor", batch_factor(g), "");
-    finding_number(v, f, "batch", t->batch > 0 ? (double)t->batch : NAN, "samples");
-}
-
-static void rule_batch_size_find(const struct judge *j, const struct judged_node *node,
-                                 const struct rule_batch_size_gpu *g, const struct windows *w,
-                                 struct verdict *v)
-{
-    const struct rule_batch_size_state *t = node->state;
-    const struct episodes *e = &w->episodes[ROOM];
-    const double held_s = (double)episodes_held_ns(e) / 1e9;
+    const struct batch_state *t = node->state;
+    const struct hist *mem = &batch_use_of(g)->mem;
+    const bool occupied = batch_is_occupied(g);
+    const double cpu = hist_quantile(state_signal(t, 0), 0.95), gpu = hist_quantile(&g->util, 0.95),
+                 p95 = hist_quantile(mem, 0.95), most = hist_max(mem),
+                 factor = most > 0 && occupied ? fmax(MEM_AIM / most, 1) : NAN;
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
-    finding_when(v, f, episodes_ranges(e, j->arena), e->n);
+    finding_in(v, f, &w->episodes[ROOM]);
     finding_say(v, f,
                 "%s has headroom: utilization p95 %.0f %% (threshold %g %%), %s p95 %.0f %% "
                 "(threshold %g %%), node CPU p95 %.0f %% (threshold %g %%)",
-                g->head.entity, hist_quantile(&g->util, 0.95), j->p[GPU_P95].v,
-                rule_batch_size_memory_of(g) == MEMORY_OF_DEVICE
-                    ? "memory"
-                    : "memory controller activity (memory use was not recorded)",
-                hist_quantile(mem_of(g), 0.95), j->p[MEM_P95].v, hist_quantile(&t->cpu, 0.95),
-                j->p[CPU_P95].v);
-    advise(v, f, t, g);
+                g->head.entity, gpu, j->p[GPU_P95].v,
+                occupied ? "memory" : "memory controller activity (memory use was not recorded)",
+                p95, j->p[MEM_P95].v, cpu, j->p[CPU_P95].v);
+    batch_advise(v, f, t->batch, factor, 100 - most);
     f->refute = "step time grows in proportion to the batch size";
-    rule_batch_size_add_numbers(v, f, t, g);
-    f->lost_gpu_s = held_s * (1 - hist_mean(&g->util) / 100);
-    f->lost_s = f->lost_gpu_s;
-    v->triggered += w->in_class[ROOM];
-    v->violations += w->in_class[ROOM];
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    FINDING_NUMBERS(v, f, cpu, gpu, occupied ? p95 : NUMBER_ABSENT, occupied ? NUMBER_ABSENT : p95,
+                    occupied ? 100 - most : NAN, factor, t->batch > 0 ? (double)t->batch : NAN);
+    f->lost_s = f->lost_gpu_s =
+        ns_to_s(episodes_held_ns(&w->episodes[ROOM])) * (1 - hist_mean(&g->util) / 100);
+    finding_count(v, f, w->in_class[ROOM], w->in_class[ROOM]);
 }
 
 /* Returns how many windows there were to judge. */
-static uint64_t rule_batch_size_judge_gpu(const struct judge *j, const struct judged_node *node,
-                                          const struct rule_batch_size_gpu *g, struct verdict *out)
+static uint64_t batch_judge_gpu(const struct judge *j, const struct judged_node *node,
+                                const struct batch_gpu *g, struct verdict *out)
 {
-    struct windows w = windows_ended(&g->use[rule_batch_size_memory_of(g)].windows, &spec, j->p,
-                                     node->from, j->run->ended);
+    struct windows w =
+        windows_ended(&batch_use_of(g)->windows, &spec, j->p, node->from, j->run->ended);
     const uint64_t judged = w.judged - w.in_class[NOT_READ];
     if (w.episodes[ROOM].n)
-        rule_batch_size_find(j, node, g, &w, out);
+        batch_find(j, node, g, &w, out);
     windows_memory(&w, STATE_FREE);
     return judged;
 }
 
-static uint64_t rule_batch_size_judge_node(const struct judge *j, const struct judged_node *node,
-                                           struct verdict *out)
+static uint64_t batch_judge_node(const struct judge *j, const struct judged_node *node,
+                                 struct verdict *out)
 {
-    const struct rule_batch_size_state *t = node->state;
+    const struct batch_state *t = node->state;
     uint64_t judged = 0;
-    bool used = false;
     struct plot *box = verdict_plot(
         out, PLOT_BOX, arena_printf(j->arena, "Utilization of %s", node->facts->id), "%");
-    for (size_t k = 0; k < t->gpus.n; k++) {
-        const struct rule_batch_size_gpu *g = per_gpu_at(&t->gpus, k);
-        if (!gpu_was_used(&g->head) || g->util.n == 0 || mem_of(g)->n == 0 || t->cpu.n == 0)
+    for (size_t k = 0; k < t->head.n_gpus; k++) {
+        const struct batch_gpu *g = state_gpu(t, k);
+        const struct hist *mem = &batch_use_of(g)->mem;
+        if (!gpu_was_used(&g->head) || g->util.n == 0 || mem->n == 0 || state_signal(t, 0)->n == 0)
             continue;
-        used = true;
         plot_box(out, box, g->head.entity, &g->util);
-        plot_box(
-            out, box,
-            arena_printf(j->arena, "%s memory%s", g->head.entity,
-                         rule_batch_size_memory_of(g) == MEMORY_OF_DEVICE ? "" : " controller"),
-            mem_of(g));
-        judged += rule_batch_size_judge_gpu(j, node, g, out);
+        plot_box(out, box,
+                 arena_printf(j->arena, "%s memory%s", g->head.entity,
+                              batch_is_occupied(g) ? "" : " controller"),
+                 mem);
+        judged += batch_judge_gpu(j, node, g, out);
     }
-    if (used)
-        plot_box(out, box, "CPU", &t->cpu);
+    if (box->n_rows)
+        plot_box(out, box, "CPU", state_signal(t, 0));
     else
         out->n_plots--;
     return judged;
 }
 
-static void rule_batch_size_judge(const struct judge *j, struct verdict *out)
+static void batch_judge(const struct judge *j, struct verdict *out)
 {
     uint64_t judged = 0;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_batch_size_state *t = j->nodes[i].state;
-        out->datapoints = MAX_OF(out->datapoints, t->cpu.n);
-        judged += rule_batch_size_judge_node(j, &j->nodes[i], out);
+        out->datapoints = MAX_OF(out->datapoints, state_signal(j->nodes[i].state, 0)->n);
+        judged += batch_judge_node(j, &j->nodes[i], out);
     }
     if (judged)
         return;
@@ -257,19 +215,14 @@ static void rule_batch_size_judge(const struct judge *j, struct verdict *out)
             out, "utilization, memory and CPU were not recorded together for any GPU in use");
 }
 
-/* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
-static const char *const explained_by[] = {
-    "CPUBottleneck", "IOBottleneck", "Dataloader",  "CheckpointStall",   "EvalHeavy",
-    "SyncBound",     "HostBound",    "CompileTime", "GPUMemoryIncrease", NULL};
-
 static const struct number_label labels[] = {
-    {"cpu_p95", "Node CPU, p95"},
-    {"gpu_p95", "GPU utilization, p95"},
-    {"gpu_memory_p95", "GPU memory, p95"},
-    {"gpu_memory_activity_p95", "Memory controller activity, p95"},
-    {"gpu_memory_free", "Free GPU memory"},
-    {"batch_factor", "Possible batch size / current"},
-    {"batch", "Batch size"},
+    {"cpu_p95", "%", "Node CPU, p95"},
+    {"gpu_p95", "%", "GPU utilization, p95"},
+    {"gpu_memory_p95", "%", "GPU memory, p95"},
+    {"gpu_memory_activity_p95", "%", "Memory controller activity, p95"},
+    {"gpu_memory_free", "%", "Free GPU memory"},
+    {"batch_factor", "", "Possible batch size / current"},
+    {"batch", "samples", "Batch size"},
     {0},
 };
 
@@ -284,10 +237,13 @@ const struct rule rule_batch_size = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by = explained_by,
-    .state_size = sizeof(struct rule_batch_size_state),
-    .sweeps = rule_batch_size_sweeps,
-    .steps = rule_batch_size_steps,
-    .memory = rule_batch_size_memory,
-    .judge = rule_batch_size_judge,
+    /* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
+    .explained_by = (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader",
+                                          "CheckpointStall", "EvalHeavy", "SyncBound", "HostBound",
+                                          "CompileTime", "GPUMemoryIncrease", NULL},
+    RULE_STATE(struct batch_state, .signals = {SIG_CPU}, .n_signals = 1,
+               .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,
+               .memory_gpu = batch_memory_gpu),
+    .steps = batch_steps,
+    .judge = batch_judge,
 };

@@ -10,14 +10,16 @@
 #include "rules/bottleneck.h"
 #include "rules/judging.h"
 
+/* The parameters of both rules. */
+enum { THRESHOLD, GPU, HOT, PATIENCE };
+
 /* ==== what is seen ==== */
 
-static uint64_t used_of(const struct per_gpu *g)
+static uint64_t used_of(const struct node_state *t)
 {
     uint64_t used = 0;
-    for (size_t i = 0; i < MIN_OF(g->n, (size_t)SIGHT_GPUS_MOST); i++)
-        if (gpu_was_used(per_gpu_at(g, i)))
-            used |= UINT64_C(1) << i;
+    for (size_t i = 0; i < MIN_OF(t->n_gpus, (size_t)SIGHT_GPUS_MOST); i++)
+        used |= (uint64_t)gpu_was_used(state_gpu(t, i)) << i;
     return used;
 }
 
@@ -149,7 +151,7 @@ static void see_gpus(struct bottleneck_piece *p, const struct sweeps *s, float l
 static void take_gpus(struct bottleneck *b, uint64_t low, int64_t held_ns)
 {
     for (; low; low &= low - 1) {
-        struct bottleneck_gpu *g = per_gpu_at(&b->gpus, (size_t)__builtin_ctzll(low));
+        struct bottleneck_gpu *g = state_gpu(b, (size_t)__builtin_ctzll(low));
         g->waited_ns += held_ns;
     }
 }
@@ -206,34 +208,35 @@ static void take_piece(struct bottleneck *b, const struct bottleneck_spec *spec,
             take_low(b, spec, s, p, i, used);
 }
 
-void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
     struct bottleneck *b = state;
-    const struct bottleneck_spec *spec = c->spec;
-    const float hot = float_limit(c->p[spec->hot_threshold].v);
+    const struct bottleneck_spec *spec = c->spec->family;
+    const float hot = float_limit(c->p[HOT].v);
     struct bottleneck_piece p;
-    per_gpu_see(&b->gpus, sizeof(struct bottleneck_gpu), s);
-    const uint64_t used = used_of(&b->gpus);
+    const uint64_t used = used_of(&b->head);
     bottleneck_settle(b, used);
     for (p.from = 0; p.from < s->n; p.from += PIECE) {
         p.n = MIN_OF(s->n - p.from, (size_t)PIECE);
-        see_gpus(&p, s, (float)c->p[spec->gpu_threshold].v);
+        see_gpus(&p, s, (float)c->p[GPU].v);
         see_heat(&p, spec, s, hot);
         take_piece(b, spec, s, &p, used);
     }
 }
 
-void bottleneck_memory(void *state, enum state_op op)
+static void bottleneck_memory(void *state, enum state_op op)
 {
     struct bottleneck *b = state;
     for (size_t i = 0; i < b->n_rows; i++)
         episodes_memory(&b->row[i].episodes, op);
-    per_gpu_memory(&b->gpus, NULL, op);
 }
 
-/* ==== the verdict ==== */
+#define BOTTLENECK_STATE(kind)                                                                     \
+    RULE_STATE(struct bottleneck, .gpu_size = sizeof(struct bottleneck_gpu),                       \
+               .sweeps = bottleneck_sweeps, .memory_own = bottleneck_memory, .family = &(kind)),   \
+        .judge = bottleneck_judge
 
-/* Here: judging and words. */
+/* ==== the verdict ==== */
 
 /* Below this a share of snapshots says nothing. */
 enum { LEAST = 10 };
@@ -244,7 +247,7 @@ struct counts {
     const struct episodes *episodes; /* NULL: none was low */
 };
 
-static struct counts bottleneck_judge_count(const struct bottleneck *b)
+static struct counts bottleneck_count(const struct bottleneck *b)
 {
     struct counts n = {0};
     for (size_t i = 0; i < b->n_rows; i++) {
@@ -265,7 +268,7 @@ static struct counts bottleneck_judge_count(const struct bottleneck *b)
     return n;
 }
 
-static double bottleneck_judge_percent(uint64_t n, uint64_t all)
+static double percent_of(uint64_t n, uint64_t all)
 {
     return all ? 100 * (double)n / (double)all : NAN;
 }
@@ -279,33 +282,30 @@ static size_t main_kind(const struct counts *n, const struct bottleneck_spec *sp
     return most;
 }
 
-static double waited_gpu_s(const struct bottleneck *b)
+static double waited_gpu_s(const struct node_state *t)
 {
     int64_t ns = 0;
-    for (size_t i = 0; i < b->gpus.n; i++) {
-        const struct bottleneck_gpu *g = per_gpu_at(&b->gpus, i);
-        if (gpu_was_used(&g->head))
-            ns += g->waited_ns;
+    for (size_t i = 0; i < t->n_gpus; i++) {
+        const struct bottleneck_gpu *g = state_gpu(t, i);
+        ns += gpu_was_used(&g->head) ? g->waited_ns : 0;
     }
-    return (double)ns / 1e9;
+    return ns_to_s(ns);
 }
 
-static void bottleneck_judge_pie(struct verdict *v, const struct bottleneck_spec *spec,
-                                 const struct judged_node *node, const struct param_value *p,
-                                 const struct counts *n)
+static void bottleneck_pie(struct verdict *v, const struct bottleneck_spec *spec,
+                           const struct judged_node *node, const struct param_value *p,
+                           const struct counts *n)
 {
-    char label[120];
     struct plot *plot =
         verdict_plot(v, PLOT_PIE, arena_printf(v->arena, "Readings of %s", node->facts->id), "%");
-    snprintf(label, sizeof label, "GPUs at %g %% or more", p[spec->gpu_threshold].v);
-    plot_row(v, plot, label, &(double){bottleneck_judge_percent(n->all - n->low, n->all)}, 1);
+    plot_row(v, plot, arena_printf(v->arena, "GPUs at %g %% or more", p[GPU].v),
+             &(double){percent_of(n->all - n->low, n->all)}, 1);
     plot_row(v, plot, "GPU low, other reasons",
-             &(double){bottleneck_judge_percent(n->low - n->bottleneck, n->all)}, 1);
-    for (size_t k = 0; k < spec->n_hots; k++) {
-        snprintf(label, sizeof label, "GPU low, %s above %g %%", spec->hots[k].words,
-                 p[spec->hot_threshold].v);
-        plot_row(v, plot, label, &(double){bottleneck_judge_percent(n->hot[k], n->all)}, 1);
-    }
+             &(double){percent_of(n->low - n->bottleneck, n->all)}, 1);
+    for (size_t k = 0; k < spec->n_hots; k++)
+        plot_row(v, plot,
+                 arena_printf(v->arena, "GPU low, %s above %g %%", spec->hots[k].words, p[HOT].v),
+                 &(double){percent_of(n->hot[k], n->all)}, 1);
 }
 
 /* "whole node: 20 %, one core: 51 %": the larger first would reorder the
@@ -317,50 +317,35 @@ static const char *kinds_text(struct verdict *v, const struct bottleneck_spec *s
     for (size_t k = 0; k < spec->n_hots; k++)
         if (n->hot[k])
             text = arena_printf(v->arena, "%s%s%s: %.0f %%", text, *text ? ", " : "",
-                                spec->hots[k].words, bottleneck_judge_percent(n->hot[k], n->all));
+                                spec->hots[k].words, percent_of(n->hot[k], n->all));
     return text;
 }
 
-static void bottleneck_judge_find(const struct judge *j, const struct bottleneck_spec *spec,
-                                  const struct judged_node *node, const struct counts *n,
-                                  struct verdict *v)
+static void bottleneck_find(const struct judge *j, const struct bottleneck_spec *spec,
+                            const struct judged_node *node, const struct counts *n,
+                            struct verdict *v)
 {
-    const struct param_value *p = j->p;
     const struct bottleneck_hot *most = &spec->hots[main_kind(n, spec)];
+    double numbers[BOTTLENECK_HOTS + 3] = {percent_of(n->bottleneck, n->all),
+                                           percent_of(n->low, n->all)};
+    for (size_t k = 0; k < spec->n_hots; k++)
+        numbers[2 + k] = percent_of(n->hot[k], n->all);
+    numbers[2 + spec->n_hots] = (double)n->all;
     struct finding *f = verdict_find(v, node->facts->id, "");
-    finding_when(v, f, episodes_ranges(n->episodes, j->arena), n->episodes->n);
+    finding_in(v, f, n->episodes);
     finding_say(v, f,
                 "in %.0f %% of %llu readings (threshold %g %%), a GPU in use was below %g %% while "
                 "%s was above %g %% (%s)",
-                bottleneck_judge_percent(n->bottleneck, n->all), (unsigned long long)n->all,
-                p[spec->threshold].v, p[spec->gpu_threshold].v, spec->resource,
-                p[spec->hot_threshold].v, kinds_text(v, spec, n));
+                percent_of(n->bottleneck, n->all), (unsigned long long)n->all, j->p[THRESHOLD].v,
+                j->p[GPU].v, spec->resource, j->p[HOT].v, kinds_text(v, spec, n));
     f->advice = node->facts->cores ? arena_printf(v->arena, "%s (this node has %u cores).",
                                                   most->advice, node->facts->cores)
                                    : arena_printf(v->arena, "%s.", most->advice);
     f->refute = spec->refute;
-    finding_number(v, f, "bottleneck_pct", bottleneck_judge_percent(n->bottleneck, n->all), "%");
-    finding_number(v, f, "gpu_low_pct", bottleneck_judge_percent(n->low, n->all), "%");
-    for (size_t k = 0; k < spec->n_hots; k++)
-        finding_number(v, f, spec->hots[k].number, bottleneck_judge_percent(n->hot[k], n->all),
-                       "%");
-    finding_number(v, f, "snapshots", (double)n->all, "");
-    f->lost_s = (double)episodes_held_ns(n->episodes) / 1e9;
+    finding_numbers(v, f, numbers, spec->n_hots + 3);
+    f->lost_s = ns_to_s(episodes_held_ns(n->episodes));
     f->lost_gpu_s = waited_gpu_s(node->state);
-    v->triggered += n->episodes->n;
-    v->violations += n->bottleneck;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
-}
-
-static bool any_gpu_used(const struct judge *j)
-{
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct bottleneck *b = j->nodes[i].state;
-        for (size_t k = 0; k < b->gpus.n; k++)
-            if (gpu_was_used(per_gpu_at(&b->gpus, k)))
-                return true;
-    }
-    return false;
+    finding_count(v, f, n->episodes->n, n->bottleneck);
 }
 
 /* Nothing to count: says why. */
@@ -369,7 +354,7 @@ static void say_nothing(const struct judge *j, const struct bottleneck_spec *spe
 {
     if (judge_is_short(j, LEAST, out))
         return;
-    if (!any_gpu_used(j))
+    if (!next_gpu(j, &(struct entity_at){0}))
         verdict_not_evaluated(out, "the job did not use a GPU");
     else
         verdict_not_evaluated(out, "needs %d readings with a GPU in use and %s%s, has %llu", LEAST,
@@ -377,36 +362,33 @@ static void say_nothing(const struct judge *j, const struct bottleneck_spec *spe
                               (unsigned long long)most);
 }
 
-void bottleneck_judge(const struct judge *j, struct verdict *out)
+static void bottleneck_judge(const struct judge *j, struct verdict *out)
 {
-    const struct bottleneck_spec *spec = j->rule->spec;
+    const struct bottleneck_spec *spec = j->rule->spec->family;
     double highest = -1;
     uint64_t most = 0;
     const char *where = "";
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct counts n = bottleneck_judge_count(j->nodes[i].state);
-        const double share = bottleneck_judge_percent(n.bottleneck, n.all);
+        const struct counts n = bottleneck_count(j->nodes[i].state);
+        const double share = percent_of(n.bottleneck, n.all);
         out->datapoints += n.all;
         most = MAX_OF(most, n.all);
         if (n.all < LEAST)
             continue;
-        bottleneck_judge_pie(out, spec, &j->nodes[i], j->p, &n);
+        bottleneck_pie(out, spec, &j->nodes[i], j->p, &n);
         if (share > highest) {
             highest = share;
             where = j->nodes[i].facts->id;
         }
-        if (share > j->p[spec->threshold].v)
-            bottleneck_judge_find(j, spec, &j->nodes[i], &n, out);
+        if (share > j->p[THRESHOLD].v)
+            bottleneck_find(j, spec, &j->nodes[i], &n, out);
     }
     if (most < LEAST)
         say_nothing(j, spec, most, out);
     else if (out->state == RULE_CLEAR)
         verdict_why(out, "at most %.0f %% of the readings of a node (%s; threshold %g %%)", highest,
-                    where, j->p[spec->threshold].v);
+                    where, j->p[THRESHOLD].v);
 }
-
-/* The parameters of both rules. */
-enum { THRESHOLD, GPU, HOT, PATIENCE };
 
 /* ==== CPUBottleneck ==== */
 
@@ -424,28 +406,23 @@ static const struct param cpu_params[] = {
 };
 
 static const struct bottleneck_spec cpu_spec = {
-    .threshold = THRESHOLD,
-    .gpu_threshold = GPU,
-    .hot_threshold = HOT,
     .resource = "CPU utilization",
-    .hots = {{SIG_CPU, "hot_node_pct", "whole node",
+    .hots = {{SIG_CPU, "whole node",
               "The whole node is busy: use more cores, make preprocessing cheaper, or preprocess "
               "the data in advance"},
-             {SIG_CPU_PEAK, "hot_core_pct", "one core",
+             {SIG_CPU_PEAK, "one core",
               "One core is busy while the others are not: a single Python thread limits the GPUs. "
               "Use more data loader workers and prefetching; more cores will not help"}},
     .n_hots = 2,
     .refute = "the GPUs do not wait for the busy core (loader wait is near zero in those steps)",
 };
 
-static const char *const cpu_explained_by[] = {"Dataloader", NULL};
-
 static const struct number_label cpu_labels[] = {
-    {"bottleneck_pct", "Readings with low GPU and busy CPU"},
-    {"gpu_low_pct", "Readings with low GPU"},
-    {"hot_node_pct", "Readings with low GPU and busy node"},
-    {"hot_core_pct", "Readings with low GPU and one busy core"},
-    {"snapshots", "Readings"},
+    {"bottleneck_pct", "%", "Readings with low GPU and busy CPU"},
+    {"gpu_low_pct", "%", "Readings with low GPU"},
+    {"hot_node_pct", "%", "Readings with low GPU and busy node"},
+    {"hot_core_pct", "%", "Readings with low GPU and one busy core"},
+    {"snapshots", "", "Readings"},
     {0},
 };
 
@@ -461,12 +438,8 @@ const struct rule rule_cpu_bottleneck = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
-    .explained_by = cpu_explained_by,
-    .spec = &cpu_spec,
-    .state_size = sizeof(struct bottleneck),
-    .sweeps = bottleneck_sweeps,
-    .memory = bottleneck_memory,
-    .judge = bottleneck_judge,
+    .explained_by = (const char *const[]){"Dataloader", NULL},
+    BOTTLENECK_STATE(cpu_spec),
 };
 
 /* ==== IOBottleneck ==== */
@@ -485,17 +458,14 @@ static const struct param io_params[] = {
 };
 
 static const struct bottleneck_spec io_spec = {
-    .threshold = THRESHOLD,
-    .gpu_threshold = GPU,
-    .hot_threshold = HOT,
     .resource = "I/O wait or pressure",
-    .hots = {{SIG_IOWAIT, "io_wait_node_pct", "I/O wait of the whole node",
+    .hots = {{SIG_IOWAIT, "I/O wait of the whole node",
               "All cores wait for storage: prefetch, store the data in a few large binary files or "
               "shards, and put them on a local disk"},
-             {SIG_IOWAIT_PEAK, "io_wait_core_pct", "I/O wait of one core",
+             {SIG_IOWAIT_PEAK, "I/O wait of one core",
               "Only one process reads at a time: read ahead with more loader workers, and store "
               "the data in a few large binary files or shards"},
-             {SIG_PSI_IO, "io_pressure_pct", "I/O pressure",
+             {SIG_PSI_IO, "I/O pressure",
               "Tasks are delayed by I/O that does not show as I/O wait, for example on a network "
               "file system: copy or cache the data on a local disk, or prefetch"}},
     .n_hots = 3,
@@ -503,15 +473,13 @@ static const struct bottleneck_spec io_spec = {
               "wait nor a checkpoint",
 };
 
-static const char *const io_explained_by[] = {"CheckpointStall", NULL};
-
 static const struct number_label io_labels[] = {
-    {"bottleneck_pct", "Readings with low GPU and high I/O wait"},
-    {"gpu_low_pct", "Readings with low GPU"},
-    {"io_wait_node_pct", "Readings with low GPU and I/O wait of the node"},
-    {"io_wait_core_pct", "Readings with low GPU and I/O wait of one core"},
-    {"io_pressure_pct", "Readings with low GPU and I/O pressure"},
-    {"snapshots", "Readings"},
+    {"bottleneck_pct", "%", "Readings with low GPU and high I/O wait"},
+    {"gpu_low_pct", "%", "Readings with low GPU"},
+    {"io_wait_node_pct", "%", "Readings with low GPU and I/O wait of the node"},
+    {"io_wait_core_pct", "%", "Readings with low GPU and I/O wait of one core"},
+    {"io_pressure_pct", "%", "Readings with low GPU and I/O pressure"},
+    {"snapshots", "", "Readings"},
     {0},
 };
 
@@ -527,10 +495,6 @@ const struct rule rule_io_bottleneck = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
-    .explained_by = io_explained_by,
-    .spec = &io_spec,
-    .state_size = sizeof(struct bottleneck),
-    .sweeps = bottleneck_sweeps,
-    .memory = bottleneck_memory,
-    .judge = bottleneck_judge,
+    .explained_by = (const char *const[]){"CheckpointStall", NULL},
+    BOTTLENECK_STATE(io_spec),
 };

@@ -57,43 +57,24 @@ static const struct bound memory_bound = {
     "fused kernels (torch.compile), larger tiles or less memory traffic would make it faster",
 };
 
-struct bound_state {
-    struct per_gpu gpus;
-};
-
-static void bound_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
-{
-    (void)c;
-    gpu_activity_see(&((struct bound_state *)state)->gpus, s);
-}
-
-static void bound_memory(void *state, enum state_op op)
-{
-    per_gpu_memory(&((struct bound_state *)state)->gpus, NULL, op);
-}
-
 static void bound_judge(const struct judge *j, struct verdict *out)
 {
-    const struct bound *b = j->rule->spec;
-    const struct gpu_activity *most = NULL;
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct bound_state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct gpu_activity *g = per_gpu_at(&t->gpus, k);
-            const double tensor = gpu_level_mean(&g->tensor), dram = gpu_level_mean(&g->dram);
-            if (!gpu_was_used(&g->head) || isnan(tensor) || isnan(dram))
-                continue;
-            out->datapoints = MAX_OF(out->datapoints, g->tensor.n);
-            most = most && gpu_level_mean(&most->tensor) >= tensor ? most : g;
-            if (b->holds(j->p, tensor, dram))
-                verdict_remark(
-                    out, "%s %s %s: tensor cores active %.0f %% of the time, DRAM %.0f %%; %s",
-                    j->nodes[i].facts->id, g->head.entity, b->words, tensor, dram, b->advice);
-        }
+    const struct bound *b = j->rule->spec->family;
+    const struct gpu_activity *most = NULL, *g;
+    for (struct entity_at at = {0}; (g = next_gpu(j, &at));) {
+        const double tensor = gpu_level_mean(&g->tensor), dram = gpu_level_mean(&g->dram);
+        if (isnan(tensor) || isnan(dram))
+            continue;
+        out->datapoints = MAX_OF(out->datapoints, g->tensor.n);
+        most = most && gpu_level_mean(&most->tensor) >= tensor ? most : g;
+        if (b->holds(j->p, tensor, dram))
+            verdict_remark(out,
+                           "%s %s %s: tensor cores active %.0f %% of the time, DRAM %.0f %%; %s",
+                           at.node->facts->id, g->head.entity, b->words, tensor, dram, b->advice);
     }
-    if (!most && !judge_is_short(j, GPU_ACTIVITY_LEAST, out))
-        verdict_not_evaluated(out, "%s", gpu_activity_missing(j));
-    else if (most && !out->n_remarks)
+    if (!most)
+        gpu_activity_is_missing(j, out);
+    else if (!out->n_remarks)
         verdict_why(out, "tensor cores active %.0f %% of the time, DRAM %.0f %%",
                     gpu_level_mean(&most->tensor), gpu_level_mean(&most->dram));
 }
@@ -108,10 +89,7 @@ const struct rule rule_compute_bound = {
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .summary = true,
-    .spec = &compute_bound,
-    .state_size = sizeof(struct bound_state),
-    .sweeps = bound_sweeps,
-    .memory = bound_memory,
+    RULE_STATE(struct node_state, GPU_ACTIVITY, .family = &compute_bound),
     .judge = bound_judge,
 };
 
@@ -125,9 +103,6 @@ const struct rule rule_memory_bound = {
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .summary = true,
-    .spec = &memory_bound,
-    .state_size = sizeof(struct bound_state),
-    .sweeps = bound_sweeps,
-    .memory = bound_memory,
+    RULE_STATE(struct node_state, GPU_ACTIVITY, .family = &memory_bound),
     .judge = bound_judge,
 };

@@ -25,7 +25,7 @@ struct save {
  * only in the end: so some of either end are kept. */
 enum { FIRST_KEPT = 8 };
 
-struct rule_checkpoint_stall_rank {
+struct saving_rank {
     struct rank_head head;
     uint64_t n;
     int64_t sum_ns, longest_ns;
@@ -34,67 +34,39 @@ struct rule_checkpoint_stall_rank {
     struct episodes when;
 };
 
-struct rule_checkpoint_stall_state {
-    struct per_rank ranks;
-};
-
-/* ---- seeing ---- */
-
-static void keep_first(struct rule_checkpoint_stall_rank *r, uint64_t n, const struct save *s)
+static void checkpoint_event(void *state, const struct rule_view *c, const struct rule_event *v)
 {
-    if (n < FIRST_KEPT)
-        r->first[n] = *s;
-}
-
-static void rule_checkpoint_stall_take(struct rule_checkpoint_stall_rank *r,
-                                       const struct rule_event *v)
-{
-    keep_first(r, r->n, &(struct save){v->at.ns, v->dur_ns});
+    if (v->id != EV_CHECKPOINT)
+        return;
+    struct saving_rank *r = state_event_rank(state, c, v);
+    const struct save s = {v->at.ns, v->dur_ns};
+    if (r->n < FIRST_KEPT)
+        r->first[r->n] = s;
     r->n++;
     r->sum_ns += v->dur_ns;
     r->longest_ns = MAX_OF(r->longest_ns, v->dur_ns);
     if (v->at.ns >= r->last.at_ns)
-        r->last = (struct save){v->at.ns, v->dur_ns};
+        r->last = s;
     episodes_add(&r->when, v->at, v->dur_ns);
 }
 
-static void rule_checkpoint_stall_events(void *state, const struct rule_view *c,
-                                         const struct rule_event *v, size_t n)
+static void checkpoint_memory_rank(void *rank, enum state_op op)
 {
-    struct rule_checkpoint_stall_state *t = state;
-    (void)c;
-    for (size_t i = 0; i < n; i++) {
-        const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
-        if (v[i].id == EV_CHECKPOINT)
-            rule_checkpoint_stall_take(
-                per_rank_see(&t->ranks, sizeof(struct rule_checkpoint_stall_rank), &who), &v[i]);
-    }
-}
-
-static void rule_checkpoint_stall_rank_memory(void *own, enum state_op op)
-{
-    episodes_memory(&((struct rule_checkpoint_stall_rank *)own)->when, op);
-}
-
-static void rule_checkpoint_stall_memory(void *state, enum state_op op)
-{
-    per_rank_memory(&((struct rule_checkpoint_stall_state *)state)->ranks,
-                    rule_checkpoint_stall_rank_memory, op);
+    episodes_memory(&((struct saving_rank *)rank)->when, op);
 }
 
 /* ---- judging ---- */
 
-struct rule_checkpoint_stall_saved {
-    const struct rule_checkpoint_stall_rank *rank;
+struct saved {
+    const struct saving_rank *rank;
     uint64_t n;
     double s, share;
 };
 
-static struct rule_checkpoint_stall_saved saved_by(const struct judge *j,
-                                                   const struct rule_checkpoint_stall_rank *r)
+static struct saved saved_by(const struct judge *j, const struct saving_rank *r)
 {
     const double loop_s = judge_counted_s(j);
-    struct rule_checkpoint_stall_saved x = {.rank = r, .n = r->n};
+    struct saved x = {.rank = r, .n = r->n};
     int64_t ns = r->sum_ns;
     uint64_t early = 0;
     while (early < MIN_OF(r->n, (uint64_t)FIRST_KEPT) &&
@@ -107,14 +79,13 @@ static struct rule_checkpoint_stall_saved saved_by(const struct judge *j,
     return x;
 }
 
-static void rule_checkpoint_stall_find(const struct judge *j, struct verdict *v,
-                                       const struct judged_node *node,
-                                       const struct rule_checkpoint_stall_saved *x)
+static void checkpoint_find(const struct judge *j, struct verdict *v,
+                            const struct judged_node *node, const struct saved *x)
 {
     const double limit = j->p[THRESHOLD].v / 100;
     const double times = limit > 0 ? ceil(x->share / limit) : NAN, mean_s = x->s / (double)x->n;
-    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &x->rank->head.who));
-    finding_when(v, f, episodes_ranges(&x->rank->when, j->arena), x->rank->when.n);
+    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, x->rank));
+    finding_in(v, f, &x->rank->when);
     finding_say(v, f,
                 "%llu checkpoint%s took %s, %.1f %% of the training loop (threshold %g %%); "
                 "average %s, longest %s",
@@ -130,31 +101,25 @@ static void rule_checkpoint_stall_find(const struct judge *j, struct verdict *v,
             "save now takes %s) and write it from another thread, to a faster disk.",
             times, judge_time(j, mean_s));
     f->refute = "other ranks keep training while one rank saves";
-    finding_number(v, f, "checkpoints", (double)x->n, "");
-    finding_number(v, f, "share", x->share * 100, "%");
-    finding_number(v, f, "mean", mean_s, "s");
-    finding_number(v, f, "longest", (double)x->rank->longest_ns / 1e9, "s");
-    f->lost_s = x->s;
-    f->lost_gpu_s = node->facts->n_gpus ? x->s * (double)node->facts->n_gpus : NAN;
-    v->triggered++;
-    v->violations += x->n;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    FINDING_NUMBERS(v, f, (double)x->n, x->share * 100, mean_s, ns_to_s(x->rank->longest_ns));
+    finding_lost(f, x->s, node->facts->n_gpus);
+    finding_count(v, f, 1, x->n);
 }
 
-static void rule_checkpoint_stall_judge(const struct judge *j, struct verdict *out)
+static void checkpoint_judge(const struct judge *j, struct verdict *out)
 {
     double worst = 0;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_checkpoint_stall_state *t = j->nodes[i].state;
-        struct rule_checkpoint_stall_saved most = {0};
-        for (size_t k = 0; k < t->ranks.n; k++) {
-            const struct rule_checkpoint_stall_saved x = saved_by(j, t->ranks.v[k]);
+        const struct node_state *t = j->nodes[i].state;
+        struct saved most = {0};
+        for (size_t k = 0; k < t->n_ranks; k++) {
+            const struct saved x = saved_by(j, t->ranks[k]);
             out->datapoints += x.n;
             most = x.s > most.s ? x : most;
         }
         worst = fmax(worst, most.share);
         if (most.rank && most.share * 100 > j->p[THRESHOLD].v && (most.n > 1 || most.s >= ALONE_S))
-            rule_checkpoint_stall_find(j, out, &j->nodes[i], &most);
+            checkpoint_find(j, out, &j->nodes[i], &most);
     }
     if (out->state == RULE_CLEAR && out->datapoints == 0)
         verdict_why(out, "no checkpoint was saved in the training loop");
@@ -167,10 +132,10 @@ static void rule_checkpoint_stall_judge(const struct judge *j, struct verdict *o
 }
 
 static const struct number_label labels[] = {
-    {"checkpoints", "Checkpoints"},
-    {"share", "Share of the training loop"},
-    {"mean", "Mean time per checkpoint"},
-    {"longest", "Longest checkpoint"},
+    {"checkpoints", "", "Checkpoints"},
+    {"share", "%", "Share of the training loop"},
+    {"mean", "s", "Mean time per checkpoint"},
+    {"longest", "s", "Longest checkpoint"},
     {0},
 };
 
@@ -184,8 +149,7 @@ const struct rule rule_checkpoint_stall = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .state_size = sizeof(struct rule_checkpoint_stall_state),
-    .events = rule_checkpoint_stall_events,
-    .memory = rule_checkpoint_stall_memory,
-    .judge = rule_checkpoint_stall_judge,
+    RULE_STATE(struct node_state, .rank_size = sizeof(struct saving_rank),
+               .event = checkpoint_event, .memory_rank = checkpoint_memory_rank),
+    .judge = checkpoint_judge,
 };

@@ -19,54 +19,31 @@ static const struct param params[] = {
     {0},
 };
 
-/* Compilations that lie in each other are one. */
-struct compilation {
-    int64_t from_ns, to_ns;
-};
-
 struct compile_rank {
     struct rank_head head;
-    struct compilation *v; /* in order of time, none inside another */
+    struct time_range *v; /* in order of time; compilations that lie in each other are one */
     size_t n, cap;
-};
-
-struct compile_state {
-    struct per_rank ranks;
 };
 
 /* ---- seeing ---- */
 
-static void compilations_add(struct compile_rank *r, const struct compilation *x)
+static void compile_event(void *state, const struct rule_view *c, const struct rule_event *v)
 {
-    if (r->n && x->from_ns < r->v[r->n - 1].to_ns) {
-        r->v[r->n - 1].to_ns = MAX_OF(r->v[r->n - 1].to_ns, x->to_ns);
+    if (v->id != EV_COMPILE || v->worker >= 0)
         return;
-    }
-    *VEC_ADD(r->v, r->n, r->cap) = *x;
+    struct compile_rank *r = state_event_rank(state, c, v);
+    struct time_range *last = r->n ? &r->v[r->n - 1] : NULL;
+    const wall_ns end = {v->at.ns + v->dur_ns};
+    if (last && v->at.ns < last->end.ns)
+        last->end.ns = MAX_OF(last->end.ns, end.ns);
+    else
+        *VEC_ADD(r->v, r->n, r->cap) = (struct time_range){v->at, end};
 }
 
-static void compile_events(void *state, const struct rule_view *c, const struct rule_event *v,
-                           size_t n)
+static void compile_memory_rank(void *rank, enum state_op op)
 {
-    struct compile_state *t = state;
-    (void)c;
-    for (size_t i = 0; i < n; i++) {
-        const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
-        if (v[i].id == EV_COMPILE && v[i].worker < 0)
-            compilations_add(per_rank_see(&t->ranks, sizeof(struct compile_rank), &who),
-                             &(struct compilation){v[i].at.ns, v[i].at.ns + v[i].dur_ns});
-    }
-}
-
-static void compile_rank_memory(void *own, enum state_op op)
-{
-    struct compile_rank *r = own;
+    struct compile_rank *r = rank;
     STATE_VEC(op, r);
-}
-
-static void compile_memory(void *state, enum state_op op)
-{
-    per_rank_memory(&((struct compile_state *)state)->ranks, compile_rank_memory, op);
 }
 
 /* ---- judging ---- */
@@ -84,7 +61,7 @@ static struct compiled compiled_by(const struct judge *j, const struct compile_r
                   steady = MAX_OF(j->run->steady_start.ns, from);
     struct compiled x = {.rank = r, .when = arena_array(j->arena, struct time_range, r->n + 1)};
     for (size_t i = 0; i < r->n; i++) {
-        const int64_t a = MAX_OF(r->v[i].from_ns, from), b = MIN_OF(r->v[i].to_ns, to);
+        const int64_t a = MAX_OF(r->v[i].start.ns, from), b = MIN_OF(r->v[i].end.ns, to);
         if (b <= a)
             continue;
         const double s = (double)(b - a) / 1e9;
@@ -101,7 +78,7 @@ static void compile_find(const struct judge *j, struct verdict *v, const struct 
                          const struct compiled *x)
 {
     const double share = 100 * x->s / judge_loop_s(j);
-    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &x->rank->head.who));
+    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, x->rank));
     finding_when(v, f, x->when, (size_t)x->n);
     const char *again = x->again
                             ? arena_printf(j->arena, ", %llu of them (%s) after warm-up",
@@ -122,16 +99,9 @@ static void compile_find(const struct judge *j, struct verdict *v, const struct 
               "shapes, or use torch.compile(dynamic=True) or torch._dynamo.mark_dynamic. "
             : "");
     f->refute = "the real run is much longer, so that compilation is a small share of it";
-    finding_number(v, f, "compilations", (double)x->n, "");
-    finding_number(v, f, "compilations_after_warmup", (double)x->again, "");
-    finding_number(v, f, "compile", x->s, "s");
-    finding_number(v, f, "share", share, "%");
-    finding_number(v, f, "longest", x->longest_s, "s");
-    f->lost_s = x->s;
-    f->lost_gpu_s = node->facts->n_gpus ? x->s * (double)node->facts->n_gpus : NAN;
-    v->triggered++;
-    v->violations += x->n;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    FINDING_NUMBERS(v, f, (double)x->n, (double)x->again, x->s, share, x->longest_s);
+    finding_lost(f, x->s, node->facts->n_gpus);
+    finding_count(v, f, 1, x->n);
 }
 
 static void compile_judge(const struct judge *j, struct verdict *out)
@@ -139,10 +109,10 @@ static void compile_judge(const struct judge *j, struct verdict *out)
     const double loop_s = judge_loop_s(j);
     double worst_s = 0;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct compile_state *t = j->nodes[i].state;
+        const struct node_state *t = j->nodes[i].state;
         struct compiled most = {.rank = NULL};
-        for (size_t k = 0; k < t->ranks.n; k++) {
-            const struct compiled x = compiled_by(j, t->ranks.v[k]);
+        for (size_t k = 0; k < t->n_ranks; k++) {
+            const struct compiled x = compiled_by(j, t->ranks[k]);
             out->datapoints += x.n;
             most = x.s > most.s ? x : most;
         }
@@ -158,9 +128,12 @@ static void compile_judge(const struct judge *j, struct verdict *out)
 }
 
 static const struct number_label labels[] = {
-    {"compilations", "Compilations"},   {"compilations_after_warmup", "Compilations after warm-up"},
-    {"compile", "Compile time"},        {"share", "Share of the training loop"},
-    {"longest", "Longest compilation"}, {0},
+    {"compilations", "", "Compilations"},
+    {"compilations_after_warmup", "", "Compilations after warm-up"},
+    {"compile", "s", "Compile time"},
+    {"share", "%", "Share of the training loop"},
+    {"longest", "s", "Longest compilation"},
+    {0},
 };
 
 const struct rule rule_compile_time = {
@@ -173,8 +146,7 @@ const struct rule rule_compile_time = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .state_size = sizeof(struct compile_state),
-    .events = compile_events,
-    .memory = compile_memory,
+    RULE_STATE(struct node_state, .rank_size = sizeof(struct compile_rank), .event = compile_event,
+               .memory_rank = compile_memory_rank),
     .judge = compile_judge,
 };

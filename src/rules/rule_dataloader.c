@@ -44,7 +44,7 @@ struct fact {
     int64_t lo, hi;
 };
 
-struct rule_dataloader_rank {
+struct loader_rank {
     struct rank_head head;
     uint64_t steps;
     int64_t step_ns, wait_ns; /* of training iterations */
@@ -52,14 +52,13 @@ struct rule_dataloader_rank {
     struct episodes when;
 };
 
-struct rule_dataloader_gpu {
+struct loader_gpu {
     struct gpu_head head;
     struct hist util;
 };
 
-struct rule_dataloader_state {
-    struct per_rank ranks;
-    struct per_gpu gpus;
+struct loader_state {
+    struct node_state head;
     struct fact facts[FACT_N];
     uint64_t starts, asked,
         empty; /* loaders begun; looks at the queue, of them with nothing ready */
@@ -72,22 +71,9 @@ struct rule_dataloader_state {
 
 /* ---- seeing ---- */
 
-static size_t data_part(void)
+static void loader_see_gpu(void *gpu, const struct gpu_batch *c)
 {
-    size_t i = 0;
-    while (i < step_parts() && strcmp(step_part_name(i), event_words[EV_DATA].part) != 0)
-        i++;
-    return i;
-}
-
-static void rule_dataloader_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
-{
-    struct rule_dataloader_state *t = state;
-    (void)c;
-    per_gpu_see(&t->gpus, sizeof(struct rule_dataloader_gpu), s);
-    for (size_t i = 0; i < s->n_gpus; i++)
-        shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL],
-                    &((struct rule_dataloader_gpu *)per_gpu_at(&t->gpus, i))->util);
+    shared_hist(c->s, c->gpu->v[GPU_SIG_UTIL], &((struct loader_gpu *)gpu)->util);
 }
 
 /* Of an iteration, or of the step where it has no end. */
@@ -96,12 +82,11 @@ static int64_t length_of(const struct step *s)
     return MAX_OF(step_iteration_ns(s), s->dur_ns);
 }
 
-static void rule_dataloader_steps(void *state, const struct rule_view *c,
-                                  const struct rank_sight *r, const struct step *v, size_t n)
+static void loader_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                         const struct step *v, size_t n)
 {
-    struct rule_dataloader_rank *own =
-        per_rank_see(&((struct rule_dataloader_state *)state)->ranks, sizeof *own, r);
-    const size_t data = data_part();
+    struct loader_rank *own = state_rank(state, c, r);
+    const size_t data = part_index(EV_DATA);
     for (size_t i = 0; i < n; i++) {
         if (v[i].mode != MODE_TRAIN || !step_is_steady(&v[i]))
             continue;
@@ -114,16 +99,7 @@ static void rule_dataloader_steps(void *state, const struct rule_view *c,
     }
 }
 
-static void see_fact(struct fact *f, const struct fact *x)
-{
-    if (x->n == 0)
-        return;
-    f->lo = f->n ? MIN_OF(f->lo, x->lo) : x->lo;
-    f->hi = f->n ? MAX_OF(f->hi, x->hi) : x->hi;
-    f->n += x->n;
-}
-
-static void see_pid(struct rule_dataloader_state *t, uint32_t pid)
+static void see_pid(struct loader_state *t, uint32_t pid)
 {
     size_t i = 0;
     while (i < t->n_pids && t->pids[i] < pid)
@@ -136,11 +112,16 @@ static void see_pid(struct rule_dataloader_state *t, uint32_t pid)
     t->n_pids++;
 }
 
-static void dataloader_see_event(struct rule_dataloader_state *t, const struct rule_event *v)
+static void loader_event(void *state, const struct rule_view *c, const struct rule_event *v)
 {
+    struct loader_state *t = state;
+    (void)c;
     for (size_t k = 0; k < FACT_N; k++)
-        if (v->id == fact_ids[k])
-            see_fact(&t->facts[k], &(struct fact){1, v->value, v->value});
+        if (v->id == fact_ids[k]) {
+            struct fact *f = &t->facts[k];
+            f->lo = f->n ? MIN_OF(f->lo, v->value) : v->value;
+            f->hi = f->n++ ? MAX_OF(f->hi, v->value) : v->value;
+        }
     t->starts += v->id == EV_LOADER_START;
     t->asked += v->id == EV_LOADER_QUEUE;
     t->empty += v->id == EV_LOADER_QUEUE && v->value == 0;
@@ -152,24 +133,14 @@ static void dataloader_see_event(struct rule_dataloader_state *t, const struct r
     see_pid(t, v->pid);
 }
 
-static void rule_dataloader_events(void *state, const struct rule_view *c,
-                                   const struct rule_event *v, size_t n)
+static void loader_memory_rank(void *rank, enum state_op op)
 {
-    (void)c;
-    for (size_t i = 0; i < n; i++)
-        dataloader_see_event(state, &v[i]);
+    episodes_memory(&((struct loader_rank *)rank)->when, op);
 }
 
-static void rule_dataloader_rank_memory(void *own, enum state_op op)
+static void loader_memory(void *state, enum state_op op)
 {
-    episodes_memory(&((struct rule_dataloader_rank *)own)->when, op);
-}
-
-static void rule_dataloader_memory(void *state, enum state_op op)
-{
-    struct rule_dataloader_state *t = state;
-    per_rank_memory(&t->ranks, rule_dataloader_rank_memory, op);
-    per_gpu_memory(&t->gpus, NULL, op);
+    struct loader_state *t = state;
     at_once_memory(&t->at_once, op);
     state_memory(op, &t->pids, t->n_pids * sizeof *t->pids);
 }
@@ -177,27 +148,27 @@ static void rule_dataloader_memory(void *state, enum state_op op)
 /* ---- judging ---- */
 
 /* What is known of the loading of a node. */
-struct rule_dataloader_seen {
+struct loader_seen {
     const struct judged_node *node;
-    const struct rule_dataloader_state *t;
-    const struct rule_dataloader_rank *worst; /* of its ranks; NULL: none has steps enough */
-    double wait;                              /* its share of iterations; NAN: not recorded */
-    double step_s;                            /* mean iteration */
+    const struct loader_state *t;
+    const struct loader_rank *worst; /* of its ranks; NULL: none has steps enough */
+    double wait;                     /* its share of iterations; NAN: not recorded */
+    double step_s;                   /* mean iteration */
     double gpu;     /* mean utilization of the GPUs in use, percent; NAN: none known */
     double at_once; /* NAN: no fetches were recorded */
     double cores;   /* 0: not known */
 };
 
-static double wait_of(const struct rule_dataloader_rank *r)
+static double wait_of(const struct loader_rank *r)
 {
     return r->saw_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
 }
 
-static double gpu_use(const struct rule_dataloader_state *t)
+static double gpu_use(const struct loader_state *t)
 {
     double sum = 0, n = 0;
-    for (size_t i = 0; i < t->gpus.n; i++) {
-        const struct rule_dataloader_gpu *g = per_gpu_at(&t->gpus, i);
+    for (size_t i = 0; i < t->head.n_gpus; i++) {
+        const struct loader_gpu *g = state_gpu(t, i);
         if (gpu_was_used(&g->head) && g->util.n) {
             sum += hist_mean(&g->util);
             n++;
@@ -206,14 +177,13 @@ static double gpu_use(const struct rule_dataloader_state *t)
     return n > 0 ? sum / n : NAN;
 }
 
-static struct rule_dataloader_seen rule_dataloader_look(const struct judged_node *node)
+static struct loader_seen loader_look(const struct judged_node *node)
 {
-    const struct rule_dataloader_state *t = node->state;
-    struct rule_dataloader_seen x = {
-        .node = node, .t = t, .wait = NAN, .step_s = NAN, .at_once = NAN};
+    const struct loader_state *t = node->state;
+    struct loader_seen x = {.node = node, .t = t, .wait = NAN, .step_s = NAN, .at_once = NAN};
     x.gpu = gpu_use(t);
-    for (size_t i = 0; i < t->ranks.n; i++) {
-        const struct rule_dataloader_rank *r = t->ranks.v[i];
+    for (size_t i = 0; i < t->head.n_ranks; i++) {
+        const struct loader_rank *r = t->head.ranks[i];
         if (r->steps < STEPS_LEAST || (x.worst && !(wait_of(r) > x.wait)))
             continue;
         x.worst = r;
@@ -228,28 +198,13 @@ static struct rule_dataloader_seen rule_dataloader_look(const struct judged_node
     return x;
 }
 
-static bool is_few(const struct rule_dataloader_seen *x, const struct param_value *p)
-{
-    return x->cores > 0 && x->at_once * 100 < p[MIN_SHARE].v * x->cores;
-}
-
-static bool is_many(const struct rule_dataloader_seen *x, const struct param_value *p)
-{
-    return x->cores > 0 && x->at_once * 100 > p[MAX_SHARE].v * x->cores;
-}
-
-static bool waits(const struct rule_dataloader_seen *x, const struct param_value *p)
-{
-    return x->wait * 100 > p[WAIT].v;
-}
-
 /* Workers for each rank, so that a batch is ready when it is asked for: what one batch costs to
  * make over what a step takes without waiting, and twice that, because fetches are not all alike.
  * At most as many as there are cores for each rank. */
-static int workers_for(const struct rule_dataloader_seen *x)
+static int workers_for(const struct loader_seen *x)
 {
-    const struct rule_dataloader_state *t = x->t;
-    const double ranks = (double)MAX_OF(t->ranks.n, (size_t)1);
+    const struct loader_state *t = x->t;
+    const double ranks = (double)MAX_OF(t->head.n_ranks, (size_t)1);
     const double work_s = x->step_s * (1 - (isnan(x->wait) ? 0 : x->wait));
     const double now = (double)(t->facts[F_WORKERS].n ? t->facts[F_WORKERS].lo : 0);
     const double fetch_s = t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9
@@ -263,7 +218,7 @@ static int workers_for(const struct rule_dataloader_seen *x)
 }
 
 /* "num_workers is 2 on 16 cores", as far as it is known. */
-static const char *loaders_text(const struct judge *j, const struct rule_dataloader_seen *x)
+static const char *loaders_text(const struct judge *j, const struct loader_seen *x)
 {
     const struct fact *w = &x->t->facts[F_WORKERS];
     const char *text = "";
@@ -282,9 +237,9 @@ static const char *loaders_text(const struct judge *j, const struct rule_dataloa
 }
 
 static void advise_waiting(const struct judge *j, struct verdict *v, struct finding *f,
-                           const struct rule_dataloader_seen *x)
+                           const struct loader_seen *x)
 {
-    const struct rule_dataloader_state *t = x->t;
+    const struct loader_state *t = x->t;
     const struct fact *w = &t->facts[F_WORKERS];
     const int want = workers_for(x);
     const char *first = "Make batches cheaper to prepare, or prepare them in advance.";
@@ -302,49 +257,41 @@ static void advise_waiting(const struct judge *j, struct verdict *v, struct find
                    again ? " Set persistent_workers=True to keep workers between epochs." : "");
 }
 
-static void size_waiting(struct finding *f, const struct rule_dataloader_seen *x)
+static void size_waiting(struct finding *f, const struct loader_seen *x)
 {
     double all = 0;
-    for (size_t i = 0; i < x->t->ranks.n; i++)
-        all += (double)((const struct rule_dataloader_rank *)x->t->ranks.v[i])->wait_ns / 1e9;
+    for (size_t i = 0; i < x->t->head.n_ranks; i++)
+        all += (double)((const struct loader_rank *)x->t->head.ranks[i])->wait_ns / 1e9;
     f->lost_s = (double)x->worst->wait_ns / 1e9;
     f->lost_gpu_s = x->node->facts->n_gpus ? all : NAN;
 }
 
-static void rule_dataloader_add_numbers(struct verdict *v, struct finding *f,
-                                        const struct rule_dataloader_seen *x)
+static void loader_add_numbers(struct verdict *v, struct finding *f, const struct loader_seen *x)
 {
-    const struct rule_dataloader_state *t = x->t;
-    finding_number(v, f, "wait_share", x->wait * 100, "%");
-    finding_number(v, f, "step", x->step_s, "s");
-    finding_number(v, f, "gpu_mean", x->gpu, "%");
-    finding_number(v, f, "at_once", x->at_once, "");
-    finding_number(v, f, "cores", x->cores > 0 ? x->cores : NAN, "");
-    finding_number(v, f, "num_workers",
-                   t->facts[F_WORKERS].n ? (double)t->facts[F_WORKERS].lo : NAN, "");
-    finding_number(v, f, "fetch", t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9 : NAN,
-                   "s");
-    if (t->asked)
-        finding_number(v, f, "queue_empty", 100 * (double)t->empty / (double)t->asked, "%");
+    const struct loader_state *t = x->t;
+    FINDING_NUMBERS(v, f, x->wait * 100, x->step_s, x->gpu, x->at_once,
+                    x->cores > 0 ? x->cores : NAN,
+                    t->facts[F_WORKERS].n ? (double)t->facts[F_WORKERS].lo : NAN,
+                    t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9 : NAN,
+                    t->asked ? 100 * (double)t->empty / (double)t->asked : NUMBER_ABSENT);
 }
 
-static void find_waiting(const struct judge *j, struct verdict *v,
-                         const struct rule_dataloader_seen *x)
+static void find_waiting(const struct judge *j, struct verdict *v, const struct loader_seen *x)
 {
     const char *loaders = loaders_text(j, x);
-    struct finding *f = verdict_find(v, x->node->facts->id, rank_entity(j, &x->worst->head.who));
-    finding_when(v, f, episodes_ranges(&x->worst->when, j->arena), x->worst->when.n);
+    struct finding *f = verdict_find(v, x->node->facts->id, rank_entity(j, x->worst));
+    finding_in(v, f, &x->worst->when);
     finding_say(v, f, "loader wait was %.0f %% of the iteration (threshold %g %%), %s of %s%s%s",
                 x->wait * 100, j->p[WAIT].v, judge_time(j, x->wait * x->step_s),
                 judge_time(j, x->step_s), *loaders ? "; " : "", loaders);
     advise_waiting(j, v, f, x);
     f->refute = "the first batch of each epoch accounts for nearly all of the wait";
-    rule_dataloader_add_numbers(v, f, x);
+    loader_add_numbers(v, f, x);
     size_waiting(f, x);
 }
 
-static void find_count(const struct judge *j, struct verdict *v,
-                       const struct rule_dataloader_seen *x, bool many)
+static void find_count(const struct judge *j, struct verdict *v, const struct loader_seen *x,
+                       bool many)
 {
     struct finding *f = verdict_find(v, x->node->facts->id, "");
     finding_when(v, f, &(struct time_range){judge_loop_start(j), j->run->loop_end}, 1);
@@ -352,59 +299,54 @@ static void find_count(const struct judge *j, struct verdict *v,
                 "%.1f loader workers were active on average, %.0f %% of %.0f cores (%s %g %%)",
                 x->at_once, 100 * x->at_once / x->cores, x->cores, many ? "maximum" : "minimum",
                 many ? j->p[MAX_SHARE].v : j->p[MIN_SHARE].v);
-    if (many)
-        finding_advise(v, f, "Set num_workers to %.0f; there are no cores for more workers.",
-                       fmax(floor(x->cores / (double)MAX_OF(x->t->ranks.n, (size_t)1)), 1));
-    else
-        finding_advise(v, f, "Set num_workers to %.0f if the loop waits for data.",
-                       fmax(floor(x->cores / (double)MAX_OF(x->t->ranks.n, (size_t)1)), 1));
-    rule_dataloader_add_numbers(v, f, x);
+    const double each = fmax(floor(x->cores / (double)MAX_OF(x->t->head.n_ranks, (size_t)1)), 1);
+    finding_advise(v, f,
+                   many ? "Set num_workers to %.0f; there are no cores for more workers."
+                        : "Set num_workers to %.0f if the loop waits for data.",
+                   each);
+    loader_add_numbers(v, f, x);
 }
 
-static void rule_dataloader_judge_node(const struct judge *j, const struct rule_dataloader_seen *x,
-                                       struct verdict *out)
+static void loader_judge_node(const struct judge *j, const struct loader_seen *x,
+                              struct verdict *out)
 {
-    const bool many = is_many(x, j->p), busy = x->gpu > BUSY;
+    const bool many = x->cores > 0 && x->at_once * 100 > j->p[MAX_SHARE].v * x->cores,
+               few = x->cores > 0 && x->at_once * 100 < j->p[MIN_SHARE].v * x->cores,
+               busy = x->gpu > BUSY;
     if (!x->worst)
         return;
-    if (waits(x, j->p) && !busy)
+    if (x->wait * 100 > j->p[WAIT].v && !busy)
         find_waiting(j, out, x);
-    else if (many || (isnan(x->wait) && is_few(x, j->p) && !busy))
+    else if (many || (isnan(x->wait) && few && !busy))
         find_count(j, out, x, many);
     else
         return;
-    const struct finding *f = &out->findings[out->n_findings - 1];
-    out->triggered++;
-    out->violations += MAX_OF(x->worst->when.n, 1u);
-    out->last_triggered.ns = MAX_OF(out->last_triggered.ns, f->end.ns);
+    finding_count(out, &out->findings[out->n_findings - 1], 1, MAX_OF(x->worst->when.n, 1u));
 }
 
 static void plot_waits(const struct judge *j, struct verdict *out)
 {
     struct plot *p = verdict_plot(out, PLOT_BARS, "Loader wait, share of training iterations", "%");
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_dataloader_state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->ranks.n; k++) {
-            const struct rule_dataloader_rank *r = t->ranks.v[k];
-            const double share = wait_of(r) * 100;
-            if (!isnan(share))
-                plot_row(out, p, rank_entity(j, &r->head.who), &share, 1);
-        }
+    const struct loader_rank *r;
+    for (struct entity_at at = {0}; (r = next_rank(j, &at));) {
+        const double share = wait_of(r) * 100;
+        if (!isnan(share))
+            plot_row(out, p, rank_entity(j, r), &share, 1);
     }
 }
 
-static void rule_dataloader_judge(const struct judge *j, struct verdict *out)
+static void loader_judge(const struct judge *j, struct verdict *out)
 {
     double worst = NAN, busiest = NAN;
     bool known = false;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_dataloader_seen x = rule_dataloader_look(&j->nodes[i]);
+        const struct loader_seen x = loader_look(&j->nodes[i]);
         busiest = fmax(busiest, x.gpu);
-        for (size_t k = 0; k < x.t->ranks.n; k++)
-            out->datapoints += ((const struct rule_dataloader_rank *)x.t->ranks.v[k])->steps;
+        for (size_t k = 0; k < x.t->head.n_ranks; k++)
+            out->datapoints += ((const struct loader_rank *)x.t->head.ranks[k])->steps;
         known |= x.worst && (!isnan(x.wait) || (!isnan(x.at_once) && x.cores > 0));
         worst = fmax(worst, x.wait);
-        rule_dataloader_judge_node(j, &x, out);
+        loader_judge_node(j, &x, out);
     }
     if (!known) {
         verdict_not_evaluated(out, out->datapoints < STEPS_LEAST
@@ -422,23 +364,22 @@ static void rule_dataloader_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "loader wait was %.1f %% of the iteration", worst * 100);
 }
 
-static const char *const explained_by[] = {"IOBottleneck", NULL};
-
 static const struct number_label labels[] = {
-    {"wait_share", "Loader wait, share of iteration"},
-    {"step", "Iteration time"},
-    {"gpu_mean", "GPU utilization, mean"},
-    {"at_once", "Active workers, average"},
-    {"cores", "CPU cores"},
-    {"num_workers", "Loader workers (num_workers)"},
-    {"fetch", "Time to load a batch"},
-    {"queue_empty", "Batch queue found empty"},
+    {"wait_share", "%", "Loader wait, share of iteration"},
+    {"step", "s", "Iteration time"},
+    {"gpu_mean", "%", "GPU utilization, mean"},
+    {"at_once", "", "Active workers, average"},
+    {"cores", "", "CPU cores"},
+    {"num_workers", "", "Loader workers (num_workers)"},
+    {"fetch", "s", "Time to load a batch"},
+    {"queue_empty", "%", "Batch queue found empty"},
     {0},
 };
 
 const struct rule rule_dataloader = {
     .name = "Dataloader",
     .title = "Data loading",
+    .part = "data",
     .description = "Checks what share of a training iteration is spent waiting for data, and "
                    "whether the number of loader workers suits the machine.",
     .recommendation =
@@ -447,11 +388,10 @@ const struct rule rule_dataloader = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = explained_by,
-    .state_size = sizeof(struct rule_dataloader_state),
-    .sweeps = rule_dataloader_sweeps,
-    .steps = rule_dataloader_steps,
-    .events = rule_dataloader_events,
-    .memory = rule_dataloader_memory,
-    .judge = rule_dataloader_judge,
+    .explained_by = (const char *const[]){"IOBottleneck", NULL},
+    RULE_STATE(struct loader_state, .gpu_size = sizeof(struct loader_gpu), .gpu = loader_see_gpu,
+               .rank_size = sizeof(struct loader_rank), .memory_rank = loader_memory_rank,
+               .event = loader_event, .memory_own = loader_memory),
+    .steps = loader_steps,
+    .judge = loader_judge,
 };

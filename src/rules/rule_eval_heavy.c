@@ -20,7 +20,7 @@ struct evals {
     struct episodes when;
 };
 
-struct rule_eval_heavy_rank {
+struct eval_rank {
     struct rank_head head;
     uint64_t steps;
     bool trains;
@@ -29,18 +29,10 @@ struct rule_eval_heavy_rank {
     struct evals evals;
 };
 
-struct rule_eval_heavy_state {
-    struct per_rank ranks;
-};
-
-/* ---- seeing ---- */
-
-static void rule_eval_heavy_steps(void *state, const struct rule_view *c,
-                                  const struct rank_sight *r, const struct step *v, size_t n)
+static void eval_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                       const struct step *v, size_t n)
 {
-    struct rule_eval_heavy_state *t = state;
-    struct rule_eval_heavy_rank *own = per_rank_see(&t->ranks, sizeof *own, r);
-    (void)c;
+    struct eval_rank *own = state_rank(state, c, r);
     for (size_t i = 0; i < n; i++) {
         own->steps += !v[i].cut;
         own->trains |= v[i].mode == MODE_TRAIN && !v[i].warmup;
@@ -53,38 +45,30 @@ static void rule_eval_heavy_steps(void *state, const struct rule_view *c,
     }
 }
 
-static void rule_eval_heavy_rank_memory(void *own, enum state_op op)
+static void eval_memory_rank(void *rank, enum state_op op)
 {
-    struct rule_eval_heavy_rank *r = own;
-    episodes_memory(&r->before.when, op);
-    episodes_memory(&r->evals.when, op);
-}
-
-static void rule_eval_heavy_memory(void *state, enum state_op op)
-{
-    per_rank_memory(&((struct rule_eval_heavy_state *)state)->ranks, rule_eval_heavy_rank_memory,
-                    op);
+    episodes_memory(&((struct eval_rank *)rank)->before.when, op);
+    episodes_memory(&((struct eval_rank *)rank)->evals.when, op);
 }
 
 /* ---- judging ---- */
 
 /* When nothing is trained, the loop begins with the first step there is. */
-static const struct evals *evals_of(const struct rule_eval_heavy_rank *r)
+static const struct evals *evals_of(const struct eval_rank *r)
 {
     return r->trains ? &r->evals : &r->before;
 }
 
-static void rule_eval_heavy_find(const struct judge *j, struct verdict *v,
-                                 const struct judged_node *node,
-                                 const struct rule_eval_heavy_rank *r)
+static void eval_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
+                      const struct eval_rank *r)
 {
     const struct evals *x = evals_of(r);
     const double s = (double)x->ns / 1e9, share = s / judge_counted_s(j),
                  limit = j->p[THRESHOLD].v / 100;
     /* n times as rare an evaluation is a share of s/n of (loop - s + s/n). */
     const double times = ceil(s * (1 - limit) / fmax(limit * (judge_counted_s(j) - s), 1e-9));
-    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &r->head.who));
-    finding_when(v, f, episodes_ranges(&x->when, j->arena), x->when.n);
+    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, r));
+    finding_in(v, f, &x->when);
     finding_say(v, f,
                 "evaluation took %.0f %% of the training loop (threshold %g %%): %llu steps, %s",
                 share * 100, j->p[THRESHOLD].v, (unsigned long long)x->n, judge_time(j, s));
@@ -94,17 +78,12 @@ static void rule_eval_heavy_find(const struct judge *j, struct verdict *v,
                        "gradients a larger batch usually fits.",
                        times, times);
     f->refute = "evaluation is the purpose of the job";
-    finding_number(v, f, "eval_share", share * 100, "%");
-    finding_number(v, f, "eval", s, "s");
-    finding_number(v, f, "eval_steps", (double)x->n, "");
-    f->lost_s = s;
-    f->lost_gpu_s = node->facts->n_gpus ? f->lost_s * (double)node->facts->n_gpus : NAN;
-    v->triggered++;
-    v->violations += x->n;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    FINDING_NUMBERS(v, f, share * 100, s, (double)x->n);
+    finding_lost(f, s, node->facts->n_gpus);
+    finding_count(v, f, 1, x->n);
 }
 
-static void rule_eval_heavy_judge(const struct judge *j, struct verdict *out)
+static void eval_judge(const struct judge *j, struct verdict *out)
 {
     double worst = 0;
     if (judge_counted_s(j) <= 0) {
@@ -112,26 +91,26 @@ static void rule_eval_heavy_judge(const struct judge *j, struct verdict *out)
         return;
     }
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_eval_heavy_state *t = j->nodes[i].state;
-        const struct rule_eval_heavy_rank *most = NULL;
-        for (size_t k = 0; k < t->ranks.n; k++) {
-            const struct rule_eval_heavy_rank *r = t->ranks.v[k];
+        const struct node_state *t = j->nodes[i].state;
+        const struct eval_rank *most = NULL;
+        for (size_t k = 0; k < t->n_ranks; k++) {
+            const struct eval_rank *r = t->ranks[k];
             out->datapoints += r->steps;
             most = !most || evals_of(r)->ns > evals_of(most)->ns ? r : most;
         }
         const double share = most ? (double)evals_of(most)->ns / 1e9 / judge_counted_s(j) : 0;
         worst = fmax(worst, share);
         if (most && share * 100 > j->p[THRESHOLD].v)
-            rule_eval_heavy_find(j, out, &j->nodes[i], most);
+            eval_find(j, out, &j->nodes[i], most);
     }
     if (out->state == RULE_CLEAR)
         verdict_why(out, "evaluation took %.1f %% of the training loop", worst * 100);
 }
 
 static const struct number_label labels[] = {
-    {"eval_share", "Share of the training loop"},
-    {"eval", "Evaluation time"},
-    {"eval_steps", "Evaluation steps"},
+    {"eval_share", "%", "Share of the training loop"},
+    {"eval", "s", "Evaluation time"},
+    {"eval_steps", "", "Evaluation steps"},
     {0},
 };
 
@@ -145,8 +124,8 @@ const struct rule rule_eval_heavy = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .state_size = sizeof(struct rule_eval_heavy_state),
-    .steps = rule_eval_heavy_steps,
-    .memory = rule_eval_heavy_memory,
-    .judge = rule_eval_heavy_judge,
+    RULE_STATE(struct node_state, .rank_size = sizeof(struct eval_rank),
+               .memory_rank = eval_memory_rank),
+    .steps = eval_steps,
+    .judge = eval_judge,
 };

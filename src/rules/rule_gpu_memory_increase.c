@@ -51,7 +51,7 @@ struct course {
     struct hist mem;
 };
 
-struct rule_gpu_memory_increase_gpu {
+struct memory_gpu {
     struct gpu_head head;
     struct course course[GPU_MEMORY_N];
     float total; /* bytes; 0: not known */
@@ -60,18 +60,13 @@ struct rule_gpu_memory_increase_gpu {
 /* What tensors hold, by the allocator of a rank. The last reading may be that of a process that is
  * about to end and has freed everything: whether the loop was over by then is known only in the
  * end, so it is kept apart. */
-struct rule_gpu_memory_increase_rank {
+struct memory_rank {
     struct rank_head head;
     struct trend mib;
     uint64_t n; /* in `mib` */
     wall_ns last;
     float last_mib;
     bool has_last;
-};
-
-struct rule_gpu_memory_increase_state {
-    struct per_gpu gpus;
-    struct per_rank ranks;
 };
 
 /* What is made for this rule alone is shared with none. */
@@ -86,32 +81,22 @@ static void see_course(struct course *k, const struct rule_view *c, const struct
 }
 
 /* Activity only as long as nothing better was read. */
-static void rule_gpu_memory_increase_see(struct rule_gpu_memory_increase_gpu *g,
-                                         const struct rule_view *c, const struct sweeps *s,
-                                         size_t i, float *room)
+static void memory_see(void *gpu, const struct gpu_batch *c)
 {
-    g->total = values_highest(s->gpus[i].v[GPU_SIG_MEM_TOTAL], s->n, g->total);
+    struct memory_gpu *g = gpu;
+    float *room = xcalloc(c->s->n + 1, sizeof *room);
+    g->total = values_highest(c->gpu->v[GPU_SIG_MEM_TOTAL], c->s->n, g->total);
     for (enum gpu_memory k = 0; k < GPU_MEMORY_N; k++) {
-        const float *mem = gpu_memory_column(k, s, i, c->node, room);
+        const float *mem = gpu_memory_column(k, c, room);
         if (mem)
-            see_course(&g->course[k], c, s, mem, mem == room);
+            see_course(&g->course[k], c->rule, c->s, mem, mem == room);
         if (k == MEMORY_OF_DEVICE && g->course[k].mem.n)
-            return;
+            break;
     }
-}
-
-static void rule_gpu_memory_increase_sweeps(void *state, const struct rule_view *c,
-                                            const struct sweeps *s)
-{
-    struct rule_gpu_memory_increase_state *t = state;
-    float *room = xcalloc(s->n + 1, sizeof *room);
-    per_gpu_see(&t->gpus, sizeof(struct rule_gpu_memory_increase_gpu), s);
-    for (size_t i = 0; i < s->n_gpus; i++)
-        rule_gpu_memory_increase_see(per_gpu_at(&t->gpus, i), c, s, i, room);
     free(room);
 }
 
-static void add_last(struct rule_gpu_memory_increase_rank *r)
+static void add_last(struct memory_rank *r)
 {
     if (!r->has_last)
         return;
@@ -120,33 +105,21 @@ static void add_last(struct rule_gpu_memory_increase_rank *r)
     r->has_last = false;
 }
 
-static void rule_gpu_memory_increase_events(void *state, const struct rule_view *c,
-                                            const struct rule_event *v, size_t n)
+static void memory_event(void *state, const struct rule_view *c, const struct rule_event *v)
 {
-    struct rule_gpu_memory_increase_state *t = state;
-    for (size_t i = 0; i < n; i++) {
-        if (v[i].id != EV_CUDA_ALLOCATED || v[i].at.ns < c->from.ns)
-            continue;
-        const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
-        struct rule_gpu_memory_increase_rank *r = per_rank_see(&t->ranks, sizeof *r, &who);
-        add_last(r);
-        r->last = v[i].at;
-        r->last_mib = (float)((double)v[i].value / MIB);
-        r->has_last = true;
-    }
+    if (v->id != EV_CUDA_ALLOCATED || v->at.ns < c->from.ns)
+        return;
+    struct memory_rank *r = state_event_rank(state, c, v);
+    add_last(r);
+    r->last = v->at;
+    r->last_mib = (float)((double)v->value / MIB);
+    r->has_last = true;
 }
 
-static void rule_gpu_memory_increase_one_memory(void *own, enum state_op op)
+static void course_memory(void *gpu, enum state_op op)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
-        rises_memory(&((struct rule_gpu_memory_increase_gpu *)own)->course[k].rises, op);
-}
-
-static void rule_gpu_memory_increase_memory(void *state, enum state_op op)
-{
-    per_gpu_memory(&((struct rule_gpu_memory_increase_state *)state)->gpus,
-                   rule_gpu_memory_increase_one_memory, op);
-    per_rank_memory(&((struct rule_gpu_memory_increase_state *)state)->ranks, NULL, op);
+        rises_memory(&((struct memory_gpu *)gpu)->course[k].rises, op);
 }
 
 /* ---- judging ---- */
@@ -157,17 +130,17 @@ static const char *const memory_words[GPU_MEMORY_N] = {
     [MEMORY_ACTIVITY] = "memory controller activity (memory use was not recorded) of",
 };
 
-struct rule_gpu_memory_increase_seen {
+struct memory_steps {
     const struct judge *j;
     const struct judged_node *node;
-    const struct rule_gpu_memory_increase_gpu *g;
+    const struct memory_gpu *g;
     const struct course *course;
     const char *words; /* "memory of" */
     const struct rises *rises;
     const struct trend_fit *fit;
 };
 
-static enum gpu_memory rule_gpu_memory_increase_of(const struct rule_gpu_memory_increase_gpu *g)
+static enum gpu_memory memory_of(const struct memory_gpu *g)
 {
     return g->course[MEMORY_OF_JOB].mem.n >= JOB_LEAST ? MEMORY_OF_JOB
            : g->course[MEMORY_OF_DEVICE].mem.n         ? MEMORY_OF_DEVICE
@@ -175,7 +148,7 @@ static enum gpu_memory rule_gpu_memory_increase_of(const struct rule_gpu_memory_
 }
 
 /* The last block over the first, percentage points. */
-static double rule_gpu_memory_increase_grown(const struct trend *t)
+static double memory_grown(const struct trend *t)
 {
     double first = NAN, last = NAN;
     for (uint32_t i = 0; i < t->n; i++)
@@ -193,43 +166,27 @@ static const char *near_limit(double most)
                               : "";
 }
 
-static void rule_gpu_memory_increase_finish(struct verdict *v, struct finding *f,
-                                            const struct rule_gpu_memory_increase_seen *s,
-                                            uint64_t count)
+static void find_step(struct verdict *v, const struct memory_steps *s, const struct rise *r)
 {
-    finding_number(v, f, "memory_max", hist_max(&s->course->mem), "%");
-    finding_number(v, f, "climb_per_hour", s->fit->per_s * 3600, "%/h");
-    finding_number(v, f, "climb_r2", s->fit->r2, "");
-    v->triggered += count;
-    v->violations += count;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
-}
-
-static void find_step(struct verdict *v, const struct rule_gpu_memory_increase_seen *s,
-                      const struct rise *r)
-{
-    char when[48];
+    const double most = hist_max(&s->course->mem);
     struct finding *f = verdict_find(v, s->node->facts->id, s->g->head.entity);
     finding_when(v, f, &(struct time_range){{r->from_ns}, {r->to_ns}}, 1);
     finding_say(v, f,
                 "%s %s jumped from %.1f %% to %.1f %% within %s (threshold %g percentage points), "
-                "without a "
-                "steady rise over the training loop",
+                "without a steady rise over the training loop",
                 s->words, s->g->head.entity, r->before, r->after,
-                duration_text((double)(r->to_ns - r->from_ns) / 1e9, when, sizeof when),
-                s->j->p[INCREASE].v);
+                judge_time(s->j, ns_to_s(r->to_ns - r->from_ns)), s->j->p[INCREASE].v);
     finding_advise(v, f,
                    "A jump is a new allocation: check what started at that time, such as "
                    "evaluation, a longer batch or a cache.%s",
-                   near_limit(hist_max(&s->course->mem)));
+                   near_limit(most));
     f->refute = "memory falls back to the earlier level soon afterwards";
-    finding_number(v, f, "memory_before", r->before, "%");
-    finding_number(v, f, "memory_after", r->after, "%");
-    finding_number(v, f, "increase", r->after - r->before, "%");
-    rule_gpu_memory_increase_finish(v, f, s, r->count);
+    FINDING_NUMBERS(v, f, r->before, r->after, r->after - r->before, NUMBER_ABSENT, most,
+                    s->fit->per_s * 3600, s->fit->r2);
+    finding_count(v, f, r->count, r->count);
 }
 
-static void find_steps(struct verdict *v, const struct rule_gpu_memory_increase_seen *s)
+static void find_steps(struct verdict *v, const struct memory_steps *s)
 {
     for (uint32_t i = 0; i < s->rises->n && i < FINDINGS_MOST; i++)
         find_step(v, s, &s->rises->v[i]);
@@ -264,36 +221,25 @@ struct climb {
 static void find_climb(const struct judge *j, struct verdict *v, const struct climb *x,
                        uint64_t count)
 {
-    char when[48], left[48];
-    const struct trend *t = x->trend;
     const double full_s = (100 - x->fit.to) / x->fit.per_s;
     struct finding *f = verdict_find(v, x->node->facts->id, x->entity);
-    finding_when(
-        v, f, &(struct time_range){{t->first * t->length_ns}, {(t->first + t->n) * t->length_ns}},
-        1);
+    finding_over(v, f, x->trend);
     finding_say(
         v, f,
         "%s %s rose steadily, from %.1f %% to %.1f %% in %s (threshold %g percentage points)%s",
-        x->words, x->entity, x->fit.from, x->fit.to,
-        duration_text(x->fit.seconds, when, sizeof when), j->p[INCREASE].v,
-        j->run->ended ? ""
-                      : arena_printf(j->arena, "; at this rate it is full in %s",
-                                     duration_text(full_s, left, sizeof left)));
+        x->words, x->entity, x->fit.from, x->fit.to, judge_time(j, x->fit.seconds),
+        j->p[INCREASE].v,
+        j->run->ended
+            ? ""
+            : arena_printf(j->arena, "; at this rate it is full in %s", judge_time(j, full_s)));
     finding_advise(v, f,
                    "A steady rise indicates a leak: look for tensors kept between steps (losses "
                    "summed with their graph, lists of outputs, growing caches).%s",
                    near_limit(x->most));
     f->refute = "memory levels off later in the run";
-    finding_number(v, f, "memory_before", x->fit.from, "%");
-    finding_number(v, f, "memory_after", x->fit.to, "%");
-    finding_number(v, f, "increase", x->fit.to - x->fit.from, "%");
-    finding_number(v, f, "full_in", full_s, "s");
-    finding_number(v, f, "memory_max", x->most, "%");
-    finding_number(v, f, "climb_per_hour", x->fit.per_s * 3600, "%/h");
-    finding_number(v, f, "climb_r2", x->fit.r2, "");
-    v->triggered += count;
-    v->violations += count;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    FINDING_NUMBERS(v, f, x->fit.from, x->fit.to, x->fit.to - x->fit.from, full_s, x->most,
+                    x->fit.per_s * 3600, x->fit.r2);
+    finding_count(v, f, count, count);
 }
 
 static bool climbs(const struct judge *j, const struct trend_fit *fit)
@@ -302,7 +248,7 @@ static bool climbs(const struct judge *j, const struct trend_fit *fit)
 }
 
 /* Of a run that has ended a tenth of a window is enough, but two points at least. */
-static uint64_t rule_gpu_memory_increase_needed(const struct judge *j)
+static uint64_t memory_needed(const struct judge *j)
 {
     const int64_t period = MAX_OF(j->nodes[0].facts->period_ns, 1);
     const uint64_t window = (uint64_t)param_points(&j->p[WINDOW], period);
@@ -312,11 +258,10 @@ static uint64_t rule_gpu_memory_increase_needed(const struct judge *j)
 /* Steps up are seen by the course of the device where that of the job is read too rarely for it:
  * but then the job must have grown as well. */
 static bool find_rises(const struct judge *j, const struct judged_node *node,
-                       const struct rule_gpu_memory_increase_gpu *g, const struct trend_fit *fit,
-                       struct verdict *out)
+                       const struct memory_gpu *g, const struct trend_fit *fit, struct verdict *out)
 {
     const struct rule_view c = {.p = j->p, .node = node->facts, .from = node->from};
-    const enum gpu_memory best = rule_gpu_memory_increase_of(g);
+    const enum gpu_memory best = memory_of(g);
     enum gpu_memory k = best;
     struct rises r = rises_ended(&g->course[k].rises, &spec, &c, false);
     if (r.compared == 0) {
@@ -324,23 +269,20 @@ static bool find_rises(const struct judge *j, const struct judged_node *node,
         rises_memory(&r, STATE_FREE);
         r = rises_ended(&g->course[k].rises, &spec, &c, j->run->ended);
     }
-    const bool judged = r.compared > 0 ||
-                        (j->run->ended && g->course[k].mem.n >= rule_gpu_memory_increase_needed(j));
-    if (k == best || rule_gpu_memory_increase_grown(&g->course[best].trend) > j->p[INCREASE].v)
-        find_steps(out, &(struct rule_gpu_memory_increase_seen){j, node, g, &g->course[k],
-                                                                memory_words[k], &r, fit});
+    const bool judged = r.compared > 0 || (j->run->ended && g->course[k].mem.n >= memory_needed(j));
+    if (k == best || memory_grown(&g->course[best].trend) > j->p[INCREASE].v)
+        find_steps(out,
+                   &(struct memory_steps){j, node, g, &g->course[k], memory_words[k], &r, fit});
     rises_memory(&r, STATE_FREE);
     return judged;
 }
 
 /* Returns whether there was something to compare. */
-static bool rule_gpu_memory_increase_judge_gpu(const struct judge *j,
-                                               const struct judged_node *node,
-                                               const struct rule_gpu_memory_increase_gpu *g,
-                                               struct verdict *out)
+static bool memory_judge_gpu(const struct judge *j, const struct judged_node *node,
+                             const struct memory_gpu *g, struct verdict *out)
 {
     const struct rule_view c = {.p = j->p, .node = node->facts, .from = node->from};
-    const enum gpu_memory k = rule_gpu_memory_increase_of(g);
+    const enum gpu_memory k = memory_of(g);
     const struct course *course = &g->course[k];
     const struct trend_fit fit = trend_fit_of(&course->trend, SCALE);
     if (course->mem.n < CLIMB_LEAST || !climbs(j, &fit))
@@ -357,22 +299,20 @@ static bool rule_gpu_memory_increase_judge_gpu(const struct judge *j,
 /* ---- by what allocators say ---- */
 
 /* Bytes of one GPU of the node; 0: not known. */
-static double rule_gpu_memory_increase_total_of(const struct judged_node *node)
+static double memory_total_of(const struct judged_node *node)
 {
-    const struct rule_gpu_memory_increase_state *t = node->state;
+    const struct node_state *t = node->state;
     double total = (double)node->facts->gpu_memory_bytes;
-    for (size_t k = 0; k < t->gpus.n; k++)
-        total = fmax(
-            total,
-            (double)((const struct rule_gpu_memory_increase_gpu *)per_gpu_at(&t->gpus, k))->total);
+    for (size_t k = 0; k < t->n_gpus; k++)
+        total = fmax(total, (double)((const struct memory_gpu *)state_gpu(t, k))->total);
     return total;
 }
 
 /* Whether the driver reported what the job holds on any GPU of the node. */
-static bool job_is_known(const struct rule_gpu_memory_increase_state *t)
+static bool job_is_known(const struct node_state *t)
 {
-    for (size_t k = 0; k < t->gpus.n; k++)
-        if (rule_gpu_memory_increase_of(per_gpu_at(&t->gpus, k)) == MEMORY_OF_JOB)
+    for (size_t k = 0; k < t->n_gpus; k++)
+        if (memory_of(state_gpu(t, k)) == MEMORY_OF_JOB)
             return true;
     return false;
 }
@@ -392,13 +332,11 @@ static struct trend_fit fit_in_percent(const struct trend *mib, double total)
 /* Returns whether the allocators of the node's ranks said enough to judge it by. */
 static bool judge_ranks(const struct judge *j, const struct judged_node *node, struct verdict *out)
 {
-    const struct rule_gpu_memory_increase_state *t = node->state;
-    const double total = rule_gpu_memory_increase_total_of(node);
+    const struct node_state *t = node->state;
+    const double total = memory_total_of(node);
     bool judged = false;
-    for (size_t i = 0; total > 0 && i < t->ranks.n; i++) {
-        struct rule_gpu_memory_increase_rank own = *(const struct rule_gpu_memory_increase_rank *)
-                                                        t->ranks.v[i],
-                                             *r = &own;
+    for (size_t i = 0; total > 0 && i < t->n_ranks; i++) {
+        struct memory_rank own = *(const struct memory_rank *)t->ranks[i], *r = &own;
         if (!j->run->has_steps || r->last.ns <= j->run->loop_end.ns)
             add_last(r);
         const struct trend_fit fit = fit_in_percent(&r->mib, total);
@@ -408,79 +346,65 @@ static bool judge_ranks(const struct judge *j, const struct judged_node *node, s
         out->datapoints = MAX_OF(out->datapoints, r->n);
         if (climbs(j, &fit))
             find_climb(j, out,
-                       &(struct climb){node, rank_entity(j, &r->head.who),
-                                       "GPU memory held by tensors of", &r->mib, fit,
-                                       fmax(fit.from, fit.to)},
+                       &(struct climb){node, rank_entity(j, r), "GPU memory held by tensors of",
+                                       &r->mib, fit, fmax(fit.from, fit.to)},
                        1);
     }
     return judged;
 }
 
-static void rule_gpu_memory_increase_plot(const struct judge *j, const struct judged_node *node,
-                                          const struct rule_gpu_memory_increase_gpu *g,
-                                          struct plot *box, struct verdict *out)
-{
-    plot_box(out, box, arena_printf(j->arena, "%s %s", node->facts->id, g->head.entity),
-             &g->course[rule_gpu_memory_increase_of(g)].mem);
-}
-
 static void plot_courses(const struct judge *j, struct verdict *out)
 {
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_gpu_memory_increase_state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct rule_gpu_memory_increase_gpu *g = per_gpu_at(&t->gpus, k);
-            const struct course *c = &g->course[rule_gpu_memory_increase_of(g)];
-            if (gpu_was_used(&g->head) && c->mem.n)
-                trend_plot(&c->trend, SCALE, j->run->job_start,
-                           arena_printf(j->arena, "Memory of %s %s", j->nodes[i].facts->id,
-                                        g->head.entity),
-                           "%", out);
-        }
+    const struct memory_gpu *g;
+    for (struct entity_at at = {0}; (g = next_gpu(j, &at));) {
+        const struct course *c = &g->course[memory_of(g)];
+        if (c->mem.n)
+            trend_plot(&c->trend, SCALE, j->run->job_start,
+                       arena_printf(j->arena, "Memory of %s", judge_gpu_name(j, at.node, g)), "%",
+                       out);
     }
 }
 
-static bool rule_gpu_memory_increase_judge_node(const struct judge *j,
-                                                const struct judged_node *node, struct plot *box,
-                                                struct verdict *out)
+static bool memory_judge_node(const struct judge *j, const struct judged_node *node,
+                              struct plot *box, struct verdict *out)
 {
-    const struct rule_gpu_memory_increase_state *t = node->state;
+    const struct node_state *t = node->state;
     const bool by_ranks = !job_is_known(t) && judge_ranks(j, node, out);
     bool judged = by_ranks;
-    for (size_t k = 0; k < t->gpus.n; k++) {
-        const struct rule_gpu_memory_increase_gpu *g = per_gpu_at(&t->gpus, k);
-        const struct course *c = &g->course[rule_gpu_memory_increase_of(g)];
+    for (size_t k = 0; k < t->n_gpus; k++) {
+        const struct memory_gpu *g = state_gpu(t, k);
+        const struct course *c = &g->course[memory_of(g)];
         if (!gpu_was_used(&g->head) || c->mem.n == 0)
             continue;
-        rule_gpu_memory_increase_plot(j, node, g, box, out);
+        plot_box(out, box, judge_gpu_name(j, node, g), &c->mem);
         if (!by_ranks)
-            judged |= rule_gpu_memory_increase_judge_gpu(j, node, g, out);
+            judged |= memory_judge_gpu(j, node, g, out);
         out->datapoints = MAX_OF(out->datapoints, c->mem.n);
     }
     return judged;
 }
 
-static void rule_gpu_memory_increase_judge(const struct judge *j, struct verdict *out)
+static void memory_judge(const struct judge *j, struct verdict *out)
 {
     bool judged = false;
     struct plot *box = verdict_plot(out, PLOT_BOX, "GPU memory in use", "%");
     for (size_t i = 0; i < j->n_nodes; i++)
-        judged |= rule_gpu_memory_increase_judge_node(j, &j->nodes[i], box, out);
+        judged |= memory_judge_node(j, &j->nodes[i], box, out);
     plot_courses(j, out);
     if (judged)
         return;
-    if (!judge_is_short(j, rule_gpu_memory_increase_needed(j), out))
+    if (!judge_is_short(j, memory_needed(j), out))
         verdict_not_evaluated(out, "GPU memory was not reported");
 }
 
 static const struct number_label labels[] = {
-    {"memory_before", "Memory before"},
-    {"memory_after", "Memory after"},
-    {"increase", "Increase"},
-    {"full_in", "Time to full at this rate"},
-    {"memory_max", "Highest memory use"},
-    {"climb_per_hour", "Growth per hour"},
-    {"climb_r2", ""},
+    {"memory_before", "%", "Memory before"},
+    {"memory_after", "%", "Memory after"},
+    {"increase", "%", "Increase"},
+    {"full_in", "s", "Time to full at this rate"},
+    {"memory_max", "%", "Highest memory use"},
+    {"climb_per_hour", "%/h", "Growth per hour"},
+    {"climb_r2", "", ""},
     {0},
 };
 
@@ -497,9 +421,8 @@ const struct rule rule_gpu_memory_increase = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .state_size = sizeof(struct rule_gpu_memory_increase_state),
-    .sweeps = rule_gpu_memory_increase_sweeps,
-    .events = rule_gpu_memory_increase_events,
-    .memory = rule_gpu_memory_increase_memory,
-    .judge = rule_gpu_memory_increase_judge,
+    RULE_STATE(struct node_state, .gpu_size = sizeof(struct memory_gpu), .gpu = memory_see,
+               .memory_gpu = course_memory, .rank_size = sizeof(struct memory_rank),
+               .event = memory_event),
+    .judge = memory_judge,
 };

@@ -5,6 +5,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "rules/judging.h"
+#include "rules/per_entity.h"
 #include "rules/trend.h"
 #include "rules/values.h"
 
@@ -29,7 +30,7 @@ struct last {
     float v;
 };
 
-struct rule_host_memory_increase_state {
+struct host_memory_state {
     struct trend rss;
     uint64_t readings;
     struct last rss_now, mem_now, limit; /* B, % of the node, B of the control group */
@@ -45,10 +46,9 @@ static void see_last(struct last *l, const struct sweeps *s, enum node_signal si
         }
 }
 
-static void rule_host_memory_increase_sweeps(void *state, const struct rule_view *c,
-                                             const struct sweeps *s)
+static void host_memory_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
-    struct rule_host_memory_increase_state *t = state;
+    struct host_memory_state *t = state;
     const float *rss = s->v[SIG_JOB_RSS];
     (void)c;
     if (rss) {
@@ -70,7 +70,7 @@ struct room {
 /* The control group's limit is the job's own; of a node others use a part as well. */
 static struct room room_of(const struct judged_node *node)
 {
-    const struct rule_host_memory_increase_state *t = node->state;
+    const struct host_memory_state *t = node->state;
     const double rss = (double)t->rss_now.v, all = (double)node->facts->memory_bytes;
     const double limit = (double)t->limit.v;
     if (t->limit.at.ns && limit > 0 && (all <= 0 || limit < all))
@@ -82,68 +82,44 @@ static struct room room_of(const struct judged_node *node)
         "the node's memory"};
 }
 
-static double run_s(const struct judge *j)
-{
-    return (double)(j->run->job_end.ns - j->run->job_start.ns) / 1e9;
-}
-
 static bool is_leak(const struct judge *j, const struct trend_fit *f, const struct room *room)
 {
     const double rise = f->to - f->from;
     if (!trend_is_climb(f) || rise < j->p[INCREASE].v / 100 * f->from)
         return false;
-    return room->left / f->per_s < fmax(run_s(j), j->p[HORIZON].v);
+    return room->left / f->per_s < fmax(judge_job_s(j), j->p[HORIZON].v);
 }
 
-/* The limit and, while the run lasts, when it is reached. */
-static const char *forecast(const struct judge *j, const struct room *room, const char *left)
+static void host_memory_find(const struct judge *j, const struct judged_node *node,
+                             const struct trend_fit *fit, const struct room *room,
+                             struct verdict *v)
 {
-    char limit[HUMAN_LEN];
-    human_bytes(room->limit, limit, sizeof limit);
-    return j->run->ended ? arena_printf(j->arena, "; %s is %s", room->words, limit)
-                         : arena_printf(j->arena, "; at this rate it reaches %s of %s in %s",
-                                        room->words, limit, left);
-}
-
-static void rule_host_memory_increase_find(const struct judge *j, const struct judged_node *node,
-                                           const struct trend_fit *fit, const struct room *room,
-                                           struct verdict *v)
-{
-    char from[HUMAN_LEN], to[HUMAN_LEN], pace[HUMAN_LEN], when[HUMAN_LEN], left[HUMAN_LEN];
-    const struct trend *t = &((const struct rule_host_memory_increase_state *)node->state)->rss;
+    const double left_s = room->left / fit->per_s;
+    const char *left = judge_time(j, left_s), *limit = bytes_text(j->arena, room->limit);
     struct finding *f = verdict_find(v, node->facts->id, "");
-    duration_text(room->left / fit->per_s, left, sizeof left);
-    finding_when(
-        v, f, &(struct time_range){{t->first * t->length_ns}, {(t->first + t->n) * t->length_ns}},
-        1);
+    finding_over(v, f, &((const struct host_memory_state *)node->state)->rss);
     finding_say(v, f,
                 "resident memory of the job rose steadily, from %s to %s in %s (%s per hour)%s",
-                human_bytes(fit->from, from, sizeof from), human_bytes(fit->to, to, sizeof to),
-                duration_text(fit->seconds, when, sizeof when),
-                human_bytes(fit->per_s * 3600, pace, sizeof pace), forecast(j, room, left));
+                bytes_text(j->arena, fit->from), bytes_text(j->arena, fit->to),
+                judge_time(j, fit->seconds), bytes_text(j->arena, fit->per_s * 3600),
+                j->run->ended ? arena_printf(j->arena, "; %s is %s", room->words, limit)
+                              : arena_printf(j->arena, "; at this rate it reaches %s of %s in %s",
+                                             room->words, limit, left));
     finding_advise(v, f,
                    "Look for lists, caches or logs that grow with every step, datasets copied by "
                    "each loader worker, and losses kept with their graph%s.",
                    j->run->ended ? ""
                                  : arena_printf(j->arena, "; save a checkpoint within %s", left));
     f->refute = "memory levels off later in the run";
-    finding_number(v, f, "memory_before", fit->from, "B");
-    finding_number(v, f, "memory_after", fit->to, "B");
-    finding_number(v, f, "climb_per_hour", fit->per_s * 3600, "B/h");
-    finding_number(v, f, "climb_r2", fit->r2, "");
-    finding_number(v, f, "limit", room->limit, "B");
-    finding_number(v, f, "limit_in", room->left / fit->per_s, "s");
-    v->triggered++;
-    v->violations++;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    FINDING_NUMBERS(v, f, fit->from, fit->to, fit->per_s * 3600, fit->r2, room->limit, left_s);
+    finding_count(v, f, 1, 1);
 }
 
 /* Returns whether there was enough to judge by. */
-static bool rule_host_memory_increase_judge_node(const struct judge *j,
-                                                 const struct judged_node *node,
-                                                 struct verdict *out)
+static bool host_memory_judge_node(const struct judge *j, const struct judged_node *node,
+                                   struct verdict *out)
 {
-    const struct rule_host_memory_increase_state *t = node->state;
+    const struct host_memory_state *t = node->state;
     const struct trend_fit fit = trend_fit_of(&t->rss, SCALE);
     const struct room room = room_of(node);
     if (t->readings < (uint64_t)j->p[MIN_POINTS].v || isnan(room.limit))
@@ -151,17 +127,17 @@ static bool rule_host_memory_increase_judge_node(const struct judge *j,
     trend_plot(&t->rss, SCALE, j->run->job_start,
                arena_printf(j->arena, "Resident memory on %s", node->facts->id), "B", out);
     if (is_leak(j, &fit, &room))
-        rule_host_memory_increase_find(j, node, &fit, &room, out);
+        host_memory_find(j, node, &fit, &room, out);
     return true;
 }
 
-static void rule_host_memory_increase_judge(const struct judge *j, struct verdict *out)
+static void host_memory_judge(const struct judge *j, struct verdict *out)
 {
     const uint64_t least = (uint64_t)j->p[MIN_POINTS].v;
     bool judged = false, read = false;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_host_memory_increase_state *t = j->nodes[i].state;
-        judged |= rule_host_memory_increase_judge_node(j, &j->nodes[i], out);
+        const struct host_memory_state *t = j->nodes[i].state;
+        judged |= host_memory_judge_node(j, &j->nodes[i], out);
         read |= t->readings > 0;
         out->datapoints = MAX_OF(out->datapoints, t->readings);
     }
@@ -177,12 +153,12 @@ static void rule_host_memory_increase_judge(const struct judge *j, struct verdic
 }
 
 static const struct number_label labels[] = {
-    {"memory_before", "Memory before"},
-    {"memory_after", "Memory after"},
-    {"climb_per_hour", ""},
-    {"climb_r2", ""},
-    {"limit", "Memory limit"},
-    {"limit_in", "Time to limit at this rate"},
+    {"memory_before", "B", "Memory before"},
+    {"memory_after", "B", "Memory after"},
+    {"climb_per_hour", "B/h", ""},
+    {"climb_r2", "", ""},
+    {"limit", "B", "Memory limit"},
+    {"limit_in", "s", "Time to limit at this rate"},
     {0},
 };
 
@@ -197,7 +173,7 @@ const struct rule rule_host_memory_increase = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS,
-    .state_size = sizeof(struct rule_host_memory_increase_state),
-    .sweeps = rule_host_memory_increase_sweeps,
-    .judge = rule_host_memory_increase_judge,
+    .state_size = sizeof(struct host_memory_state),
+    .sweeps = host_memory_sweeps,
+    .judge = host_memory_judge,
 };

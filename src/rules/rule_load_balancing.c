@@ -194,50 +194,46 @@ static const double APART_LEAST = 5;
  * show. */
 static const double GAP_LEAST = 20, GAP_OVER_CHANCE = 1.25;
 
-struct rule_load_balancing_gpu {
+struct balance_gpu {
     struct gpu_head head;
     struct hist util;
 };
 
-struct rule_load_balancing_state {
-    struct per_gpu gpus;
+struct balance_state {
+    struct node_state head;
     struct gaps gaps;
-    int64_t last_ns, period_ns;
+    int64_t period_ns;
 };
 
-static void rule_load_balancing_sweeps(void *state, const struct rule_view *c,
-                                       const struct sweeps *s)
+static void balance_see_gpu(void *gpu, const struct gpu_batch *c)
 {
-    struct rule_load_balancing_state *t = state;
+    shared_hist(c->s, c->gpu->v[GPU_SIG_UTIL], &((struct balance_gpu *)gpu)->util);
+}
+
+static void balance_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct balance_state *t = state;
     (void)c;
-    per_gpu_see(&t->gpus, sizeof(struct rule_load_balancing_gpu), s);
-    for (size_t i = 0; i < s->n_gpus; i++) {
-        struct rule_load_balancing_gpu *g = per_gpu_at(&t->gpus, i);
-        shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL], &g->util);
-    }
     gaps_add(&t->gaps, s);
-    t->last_ns = s->at[s->n - 1].ns;
     t->period_ns = s->period_ns;
 }
 
-static void rule_load_balancing_memory(void *state, enum state_op op)
+static void balance_memory(void *state, enum state_op op)
 {
-    struct rule_load_balancing_state *t = state;
-    per_gpu_memory(&t->gpus, NULL, op);
-    gaps_memory(&t->gaps, op);
+    gaps_memory(&((struct balance_state *)state)->gaps, op);
 }
 
 /* ---- judging ---- */
 
 /* A GPU in use, of any node. */
-struct rule_load_balancing_entry {
+struct balance_entry {
     size_t node, index;
-    const struct rule_load_balancing_gpu *g;
+    const struct balance_gpu *g;
     struct shape shape;
 };
 
 struct entries {
-    struct rule_load_balancing_entry *v;
+    struct balance_entry *v;
     size_t n, busiest;
     double mean; /* of all */
 };
@@ -246,20 +242,17 @@ static struct entries entries_of(const struct judge *j)
 {
     struct entries e = {0};
     size_t most = 0;
-    for (size_t i = 0; i < j->n_nodes; i++)
-        most += ((const struct rule_load_balancing_state *)j->nodes[i].state)->gpus.n;
-    e.v = arena_array(j->arena, struct rule_load_balancing_entry, MAX_OF(most, 1));
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_load_balancing_state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct rule_load_balancing_gpu *g = per_gpu_at(&t->gpus, k);
-            if (!gpu_was_used(&g->head) || g->util.n < LEAST)
-                continue;
-            e.v[e.n] = (struct rule_load_balancing_entry){i, k, g, shape_of(&g->util)};
-            if (e.v[e.n].shape.mean > e.v[e.busiest].shape.mean)
-                e.busiest = e.n;
-            e.mean += e.v[e.n++].shape.mean;
-        }
+    const struct balance_gpu *g;
+    for (struct entity_at at = {0}; next_gpu(j, &at);)
+        most++;
+    e.v = arena_array(j->arena, struct balance_entry, MAX_OF(most, 1));
+    for (struct entity_at at = {0}; (g = next_gpu(j, &at));) {
+        if (g->util.n < LEAST)
+            continue;
+        e.v[e.n] = (struct balance_entry){at.next_node, at.next - 1, g, shape_of(&g->util)};
+        if (e.v[e.n].shape.mean > e.v[e.busiest].shape.mean)
+            e.busiest = e.n;
+        e.mean += e.v[e.n++].shape.mean;
     }
     e.mean /= (double)MAX_OF(e.n, 1);
     return e;
@@ -267,14 +260,13 @@ static struct entries entries_of(const struct judge *j)
 
 /* Two GPUs that are apart; a is the less used one. */
 struct pair {
-    const struct rule_load_balancing_entry *a, *b;
+    const struct balance_entry *a, *b;
     double distance, gap; /* gap: of turns, else NAN */
     uint64_t pairs;       /* like it on the node of a */
 };
 
-static void rule_load_balancing_offer(struct pair *worst, const struct rule_load_balancing_entry *x,
-                                      const struct rule_load_balancing_entry *y, double distance,
-                                      double gap)
+static void balance_offer(struct pair *worst, const struct balance_entry *x,
+                          const struct balance_entry *y, double distance, double gap)
 {
     const bool x_less = x->shape.mean <= y->shape.mean;
     const struct pair p = {x_less ? x : y, x_less ? y : x, distance, gap, 0};
@@ -287,20 +279,19 @@ static void rule_load_balancing_offer(struct pair *worst, const struct rule_load
 }
 
 /* Balanced over time, but while one works the other waits. */
-static double turns(const struct judge *j, const struct rule_load_balancing_entry *x,
-                    const struct rule_load_balancing_entry *y)
+static double turns(const struct judge *j, const struct balance_entry *x,
+                    const struct balance_entry *y)
 {
     if (x->node != y->node)
         return NAN; /* clocks and sweeps of nodes do not match */
-    const struct rule_load_balancing_state *t = j->nodes[x->node].state;
+    const struct balance_state *t = j->nodes[x->node].state;
     const double gap = gaps_mean(&t->gaps, x->index, y->index);
     return gap >= GAP_LEAST && gap >= GAP_OVER_CHANCE * hist_chance_gap(&x->g->util, &y->g->util)
                ? gap
                : NAN;
 }
 
-static bool is_apart(const struct rule_load_balancing_entry *x,
-                     const struct rule_load_balancing_entry *y)
+static bool is_apart(const struct balance_entry *x, const struct balance_entry *y)
 {
     return fabs(x->shape.mean - y->shape.mean) >= APART_LEAST || /* says it without the work */
            hist_apart(&x->g->util, &y->g->util) >= APART_LEAST;
@@ -313,43 +304,38 @@ static double compare_all(const struct judge *j, const struct entries *e, struct
     double most = 0;
     for (size_t x = 0; x < e->n; x++)
         for (size_t y = x + 1; y < e->n; y++) {
-            const struct rule_load_balancing_entry *a = &e->v[x], *b = &e->v[y];
+            const struct balance_entry *a = &e->v[x], *b = &e->v[y];
             const double d = shape_distance(&a->shape, &b->shape);
             const bool over = d > j->p[THRESHOLD].v;
             most = fmax(most, d);
             if (over && is_apart(a, b))
-                rule_load_balancing_offer(uneven, a, b, d, NAN);
+                balance_offer(uneven, a, b, d, NAN);
             else if (!isnan(turns(j, a, b)))
-                rule_load_balancing_offer(turn, a, b, d, turns(j, a, b));
+                balance_offer(turn, a, b, d, turns(j, a, b));
         }
     return most;
 }
 
-static const char *rule_load_balancing_name_of(const struct judge *j,
-                                               const struct rule_load_balancing_entry *x)
+static const char *balance_name_of(const struct judge *j, const struct balance_entry *x)
 {
     return j->n_nodes < 2
                ? x->g->head.entity
                : arena_printf(j->arena, "%s of %s", x->g->head.entity, j->nodes[x->node].facts->id);
 }
 
-static double rule_load_balancing_seconds_of(const struct judge *j,
-                                             const struct rule_load_balancing_entry *x)
+static double balance_seconds_of(const struct judge *j, const struct balance_entry *x)
 {
-    const struct rule_load_balancing_state *t = j->nodes[x->node].state;
+    const struct balance_state *t = j->nodes[x->node].state;
     return (double)x->g->util.n * (double)t->period_ns / 1e9;
 }
 
-static struct finding *rule_load_balancing_begin(const struct judge *j, const struct pair *p,
-                                                 struct verdict *v)
+static struct finding *balance_begin(const struct judge *j, const struct pair *p, struct verdict *v)
 {
     const struct judged_node *node = &j->nodes[p->a->node];
-    const struct rule_load_balancing_state *t = node->state;
+    const struct balance_state *t = node->state;
     struct finding *f = verdict_find(v, node->facts->id, p->a->g->head.entity);
-    finding_when(v, f, &(struct time_range){node->from, {t->last_ns + t->period_ns}}, 1);
-    v->triggered++;
-    v->violations += p->pairs;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    finding_when(v, f, &(struct time_range){node->from, t->head.seen.end}, 1);
+    finding_count(v, f, 1, p->pairs);
     return f;
 }
 
@@ -360,64 +346,57 @@ static double idle_gpu_s(const struct judge *j, const struct entries *e, size_t 
     for (size_t i = 0; i < e->n; i++)
         if (e->v[i].node == node)
             idle += (e->v[e->busiest].shape.mean - e->v[i].shape.mean) / 100 *
-                    rule_load_balancing_seconds_of(j, &e->v[i]);
+                    balance_seconds_of(j, &e->v[i]);
     return idle;
 }
 
 static void find_uneven(const struct judge *j, const struct entries *e, const struct pair *p,
                         struct verdict *v)
 {
-    const double apart = hist_apart(&p->a->g->util, &p->b->g->util);
     const double less = p->a->shape.mean, more = p->b->shape.mean;
-    struct finding *f = rule_load_balancing_begin(j, p, v);
+    struct finding *f = balance_begin(j, p, v);
     finding_say(v, f,
                 "%s (mean %.0f %%) and %s (mean %.0f %%) are unevenly loaded: the Jensen-Shannon "
                 "distance of their utilization histograms is %.2f (threshold %g)",
-                rule_load_balancing_name_of(j, p->a), less, rule_load_balancing_name_of(j, p->b),
-                more, p->distance, j->p[THRESHOLD].v);
+                balance_name_of(j, p->a), less, balance_name_of(j, p->b), more, p->distance,
+                j->p[THRESHOLD].v);
     finding_advise(v, f,
                    "Give %s as much work as %s: even shards and batches, the same model part on "
                    "each, or another distribution strategy. With an even load, the work would take "
                    "%.0f %% of the time.",
-                   rule_load_balancing_name_of(j, p->a), rule_load_balancing_name_of(j, p->b),
+                   balance_name_of(j, p->a), balance_name_of(j, p->b),
                    100 * e->mean / e->v[e->busiest].shape.mean);
     f->refute = "the GPUs are different models, or do different work on purpose";
-    finding_number(v, f, "distance", p->distance, "");
-    finding_number(v, f, "mean_difference", more - less, "%");
-    finding_number(v, f, "moved", apart, "%");
-    finding_number(v, f, "pairs", (double)p->pairs, "");
+    FINDING_NUMBERS(v, f, p->distance, more - less, hist_apart(&p->a->g->util, &p->b->g->util),
+                    NUMBER_ABSENT, NUMBER_ABSENT, (double)p->pairs);
     f->lost_gpu_s = idle_gpu_s(j, e, p->a->node);
-    f->lost_s =
-        rule_load_balancing_seconds_of(j, p->a) * (1 - e->mean / e->v[e->busiest].shape.mean);
+    f->lost_s = balance_seconds_of(j, p->a) * (1 - e->mean / e->v[e->busiest].shape.mean);
 }
 
 static void find_turns(const struct judge *j, const struct pair *p, struct verdict *v)
 {
     const struct hist *a = &p->a->g->util, *b = &p->b->g->util;
     const double chance = hist_chance_gap(a, b);
-    struct finding *f = rule_load_balancing_begin(j, p, v);
+    struct finding *f = balance_begin(j, p, v);
     finding_say(
         v, f,
         "%s and %s take turns: their mean utilization is similar (%.0f and %.0f %%, "
         "distance %.2f), but at the same moment they differ by %.0f percentage points on average "
         "(%.0f expected for independent GPUs)",
-        rule_load_balancing_name_of(j, p->a), rule_load_balancing_name_of(j, p->b),
-        p->a->shape.mean, p->b->shape.mean, p->distance, p->gap, chance);
+        balance_name_of(j, p->a), balance_name_of(j, p->b), p->a->shape.mean, p->b->shape.mean,
+        p->distance, p->gap, chance);
     finding_advise(v, f,
                    "One of %s and %s waits while the other works: split the batch into more "
                    "micro-batches, or use data parallelism instead of stages.",
-                   rule_load_balancing_name_of(j, p->a), rule_load_balancing_name_of(j, p->b));
+                   balance_name_of(j, p->a), balance_name_of(j, p->b));
     f->refute = "the two GPUs were not read at the same time";
-    finding_number(v, f, "distance", p->distance, "");
-    finding_number(v, f, "gap", p->gap, "%");
-    finding_number(v, f, "gap_by_chance", chance, "%");
-    finding_number(v, f, "pairs", (double)p->pairs, "");
-    f->lost_s = rule_load_balancing_seconds_of(j, p->a) * (p->gap - chance) / 100;
+    FINDING_NUMBERS(v, f, p->distance, NUMBER_ABSENT, NUMBER_ABSENT, p->gap, chance,
+                    (double)p->pairs);
+    f->lost_s = balance_seconds_of(j, p->a) * (p->gap - chance) / 100;
     f->lost_gpu_s = 2 * f->lost_s;
 }
 
-static void rule_load_balancing_plot(const struct judge *j, const struct entries *e,
-                                     struct verdict *out)
+static void balance_plot(const struct judge *j, const struct entries *e, struct verdict *out)
 {
     struct plot *p = verdict_plot(out, PLOT_HISTOGRAM, "GPU utilization", "%");
     p->edges = shape_edges;
@@ -426,14 +405,11 @@ static void rule_load_balancing_plot(const struct judge *j, const struct entries
         double counts[SHAPE_BINS];
         for (size_t k = 0; k < SHAPE_BINS; k++)
             counts[k] = round(e->v[i].shape.share[k] * (double)e->v[i].g->util.n);
-        plot_row(out, p,
-                 arena_printf(j->arena, "%s %s", j->nodes[e->v[i].node].facts->id,
-                              e->v[i].g->head.entity),
-                 counts, SHAPE_BINS);
+        plot_row(out, p, judge_gpu_name(j, &j->nodes[e->v[i].node], e->v[i].g), counts, SHAPE_BINS);
     }
 }
 
-static void rule_load_balancing_judge(const struct judge *j, struct verdict *out)
+static void balance_judge(const struct judge *j, struct verdict *out)
 {
     const struct entries e = entries_of(j);
     for (size_t i = 0; i < e.n; i++)
@@ -446,7 +422,7 @@ static void rule_load_balancing_judge(const struct judge *j, struct verdict *out
     struct pair *uneven = arena_array(j->arena, struct pair, j->n_nodes);
     struct pair *turn = arena_array(j->arena, struct pair, j->n_nodes);
     const double most = compare_all(j, &e, uneven, turn);
-    rule_load_balancing_plot(j, &e, out);
+    balance_plot(j, &e, out);
     for (size_t i = 0; i < j->n_nodes; i++) {
         if (uneven[i].a)
             find_uneven(j, &e, &uneven[i], out);
@@ -458,15 +434,13 @@ static void rule_load_balancing_judge(const struct judge *j, struct verdict *out
                     j->p[THRESHOLD].v);
 }
 
-static const char *const explained_by[] = {"GPUThrottling", NULL};
-
 static const struct number_label labels[] = {
-    {"distance", "Jensen-Shannon distance"},
-    {"mean_difference", "Difference of mean utilization"},
-    {"moved", ""},
-    {"pairs", "Affected GPU pairs"},
-    {"gap", "Difference at the same moment, average"},
-    {"gap_by_chance", "Difference expected for independent GPUs"},
+    {"distance", "", "Jensen-Shannon distance"},
+    {"mean_difference", "%", "Difference of mean utilization"},
+    {"moved", "%", ""},
+    {"gap", "%", "Difference at the same moment, average"},
+    {"gap_by_chance", "%", "Difference expected for independent GPUs"},
+    {"pairs", "", "Affected GPU pairs"},
     {0},
 };
 
@@ -483,9 +457,8 @@ const struct rule rule_load_balancing = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by = explained_by,
-    .state_size = sizeof(struct rule_load_balancing_state),
-    .sweeps = rule_load_balancing_sweeps,
-    .memory = rule_load_balancing_memory,
-    .judge = rule_load_balancing_judge,
+    .explained_by = (const char *const[]){"GPUThrottling", NULL},
+    RULE_STATE(struct balance_state, .gpu_size = sizeof(struct balance_gpu), .gpu = balance_see_gpu,
+               .sweeps = balance_sweeps, .memory_own = balance_memory),
+    .judge = balance_judge,
 };

@@ -24,54 +24,36 @@ static const struct param params[] = {
 
 enum { FINE, UNDER_USED, FLUCTUATING };
 
-static unsigned rule_low_gpu_utilization_classify(const struct readings *util,
-                                                  const struct param_value *p)
+static unsigned low_gpu_classify(const struct hist *util, const struct param_value *p)
 {
-    const int p95 = readings_side(util, 0.95, p[P95].v);
-    if (p95 < 0)
+    const double p95 = hist_quantile(util, 0.95);
+    if (p95 < p[P95].v)
         return UNDER_USED;
-    return p95 > 0 && readings_side(util, 0.05, p[P5].v) < 0 ? FLUCTUATING : FINE;
+    return p95 > p[P95].v && hist_quantile(util, 0.05) < p[P5].v ? FLUCTUATING : FINE;
 }
 
 static const struct windows_spec spec = {
-    .columns = 1, .points = WINDOW, .classify = rule_low_gpu_utilization_classify};
+    .columns = 1, .points = WINDOW, .classify = low_gpu_classify};
 
-struct rule_low_gpu_utilization_gpu {
+struct low_gpu {
     struct gpu_head head;
     struct windows windows;
     struct hist all;
-    int64_t period_ns;
 };
 
-struct rule_low_gpu_utilization_state {
-    struct per_gpu gpus;
-};
-
-static void rule_low_gpu_utilization_sweeps(void *state, const struct rule_view *c,
-                                            const struct sweeps *s)
+static void low_gpu_see(void *gpu, const struct gpu_batch *c)
 {
-    struct rule_low_gpu_utilization_state *t = state;
-    per_gpu_see(&t->gpus, sizeof(struct rule_low_gpu_utilization_gpu), s);
-    for (size_t i = 0; i < s->n_gpus; i++) {
-        struct rule_low_gpu_utilization_gpu *g = per_gpu_at(&t->gpus, i);
-        const float *util = s->gpus[i].v[GPU_SIG_UTIL];
-        if (!util)
-            continue;
-        windows_add(&g->windows, &spec, c, s, &util);
-        shared_hist(s, util, &g->all);
-        g->period_ns = s->period_ns;
-    }
+    struct low_gpu *g = gpu;
+    const float *util = c->gpu->v[GPU_SIG_UTIL];
+    if (!util)
+        return;
+    windows_add(&g->windows, &spec, c->rule, c->s, &util);
+    shared_hist(c->s, util, &g->all);
 }
 
-static void rule_low_gpu_utilization_one_memory(void *own, enum state_op op)
+static void low_gpu_memory(void *gpu, enum state_op op)
 {
-    windows_memory(&((struct rule_low_gpu_utilization_gpu *)own)->windows, op);
-}
-
-static void rule_low_gpu_utilization_memory(void *state, enum state_op op)
-{
-    per_gpu_memory(&((struct rule_low_gpu_utilization_state *)state)->gpus,
-                   rule_low_gpu_utilization_one_memory, op);
+    windows_memory(&((struct low_gpu *)gpu)->windows, op);
 }
 
 /* ---- judging ---- */
@@ -86,75 +68,40 @@ static const struct {
                      "blocking calls, evaluation."},
 };
 
-/* GPU time that was not used, of the time in which the rule held. */
-static double idle_share(const struct hist *h)
-{
-    return 1 - hist_mean(h) / 100;
-}
-
-static void rule_low_gpu_utilization_find(struct verdict *v, const struct judge *j,
-                                          const struct judged_node *node,
-                                          const struct rule_low_gpu_utilization_gpu *g,
-                                          const struct windows *w, unsigned kind)
+static void low_gpu_find(const struct judge *j, const struct judged_node *node,
+                         const struct low_gpu *g, const struct windows *w, unsigned kind,
+                         struct verdict *v)
 {
     const struct episodes *e = &w->episodes[kind];
     if (e->n == 0)
         return;
-    const double held_s = (double)episodes_held_ns(e) / 1e9, p95 = hist_quantile(&g->all, 0.95),
-                 p5 = hist_quantile(&g->all, 0.05);
+    const double p95 = hist_quantile(&g->all, 0.95), p5 = hist_quantile(&g->all, 0.05),
+                 mean = hist_mean(&g->all);
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
-    finding_when(v, f, episodes_ranges(e, j->arena), e->n);
+    finding_in(v, f, e);
     finding_say(v, f, "%s %s: utilization p95 %.0f %% (threshold %g %%), p5 %.0f %%, mean %.0f %%",
-                g->head.entity, kinds[kind].words, p95, j->p[P95].v, p5, hist_mean(&g->all));
-    finding_advise(v, f, "%s", kinds[kind].advice);
+                g->head.entity, kinds[kind].words, p95, j->p[P95].v, p5, mean);
+    f->advice = kinds[kind].advice;
     f->refute = "SM activity or power is near its limit while utilization is low";
-    finding_number(v, f, "gpu_p95", p95, "%");
-    finding_number(v, f, "gpu_p5", p5, "%");
-    finding_number(v, f, "gpu_mean", hist_mean(&g->all), "%");
-    f->lost_gpu_s = held_s * idle_share(&g->all);
-    f->lost_s = f->lost_gpu_s;
-    v->triggered += w->in_class[kind];
-    v->violations += w->in_class[kind];
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    FINDING_NUMBERS(v, f, p95, p5, mean);
+    f->lost_s = f->lost_gpu_s = ns_to_s(episodes_held_ns(e)) * (1 - mean / 100);
+    finding_count(v, f, w->in_class[kind], w->in_class[kind]);
 }
 
-static void rule_low_gpu_utilization_plot(struct verdict *v, struct plot *p,
-                                          const struct judged_node *node,
-                                          const struct rule_low_gpu_utilization_gpu *g,
-                                          struct arena *a)
+static void low_gpu_judge(const struct judge *j, struct verdict *out)
 {
-    plot_box(v, p, arena_printf(a, "%s %s", node->facts->id, g->head.entity), &g->all);
-}
-
-static uint64_t rule_low_gpu_utilization_judge_gpu(const struct judge *j,
-                                                   const struct judged_node *node,
-                                                   const struct rule_low_gpu_utilization_gpu *g,
-                                                   struct verdict *out)
-{
-    struct windows w = windows_ended(&g->windows, &spec, j->p, node->from, j->run->ended);
-    const uint64_t judged = w.judged;
-    for (unsigned kind = UNDER_USED; kind <= FLUCTUATING; kind++)
-        rule_low_gpu_utilization_find(out, j, node, g, &w, kind);
-    windows_memory(&w, STATE_FREE);
-    return judged;
-}
-
-static void rule_low_gpu_utilization_judge(const struct judge *j, struct verdict *out)
-{
-    uint64_t judged = 0, most = 0;
+    uint64_t judged = 0;
     struct plot *box = verdict_plot(out, PLOT_BOX, "GPU utilization", "%");
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_low_gpu_utilization_state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct rule_low_gpu_utilization_gpu *g = per_gpu_at(&t->gpus, k);
-            if (!gpu_was_used(&g->head))
-                continue;
-            rule_low_gpu_utilization_plot(out, box, &j->nodes[i], g, j->arena);
-            judged += rule_low_gpu_utilization_judge_gpu(j, &j->nodes[i], g, out);
-            most = MAX_OF(most, g->all.n);
-        }
+    const struct low_gpu *g;
+    for (struct entity_at at = {0}; (g = next_gpu(j, &at));) {
+        struct windows w = windows_ended(&g->windows, &spec, j->p, at.node->from, j->run->ended);
+        plot_box(out, box, judge_gpu_name(j, at.node, g), &g->all);
+        for (unsigned kind = UNDER_USED; kind <= FLUCTUATING; kind++)
+            low_gpu_find(j, at.node, g, &w, kind, out);
+        judged += w.judged;
+        windows_memory(&w, STATE_FREE);
+        out->datapoints = MAX_OF(out->datapoints, g->all.n);
     }
-    out->datapoints = most;
     if (judged)
         return;
     const uint64_t needed =
@@ -162,17 +109,13 @@ static void rule_low_gpu_utilization_judge(const struct judge *j, struct verdict
     if (!judge_is_short(j, needed, out))
         verdict_not_evaluated(out, "needs %llu readings of a GPU in use%s, has %llu",
                               (unsigned long long)needed, judge_time_of(j, needed, true),
-                              (unsigned long long)most);
+                              (unsigned long long)out->datapoints);
 }
 
-static const char *const explained_by[] = {"CPUBottleneck",   "IOBottleneck", "Dataloader",
-                                           "CheckpointStall", "EvalHeavy",    "SyncBound",
-                                           "HostBound",       "CompileTime",  NULL};
-
 static const struct number_label labels[] = {
-    {"gpu_p95", "GPU utilization, p95"},
-    {"gpu_p5", "GPU utilization, p5"},
-    {"gpu_mean", "GPU utilization, mean"},
+    {"gpu_p95", "%", "GPU utilization, p95"},
+    {"gpu_p5", "%", "GPU utilization, p5"},
+    {"gpu_mean", "%", "GPU utilization, mean"},
     {0},
 };
 
@@ -187,9 +130,10 @@ const struct rule rule_low_gpu_utilization = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by = explained_by,
-    .state_size = sizeof(struct rule_low_gpu_utilization_state),
-    .sweeps = rule_low_gpu_utilization_sweeps,
-    .memory = rule_low_gpu_utilization_memory,
-    .judge = rule_low_gpu_utilization_judge,
+    .explained_by =
+        (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader", "CheckpointStall",
+                              "EvalHeavy", "SyncBound", "HostBound", "CompileTime", NULL},
+    RULE_STATE(struct node_state, .gpu_size = sizeof(struct low_gpu), .gpu = low_gpu_see,
+               .memory_gpu = low_gpu_memory),
+    .judge = low_gpu_judge,
 };

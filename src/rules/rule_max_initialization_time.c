@@ -14,81 +14,63 @@ static const struct param params[] = {
 };
 
 /* Without a word of the framework nothing is known about steps either. */
-struct rule_max_initialization_time_state {
+struct init_state {
     bool heard;
 };
 
-static void rule_max_initialization_time_events(void *state, const struct rule_view *c,
-                                                const struct rule_event *v, size_t n)
+static void init_events(void *state, const struct rule_view *c, const struct rule_event *v,
+                        size_t n)
 {
     (void)c;
     (void)v;
-    ((struct rule_max_initialization_time_state *)state)->heard |= n > 0;
+    ((struct init_state *)state)->heard |= n > 0;
 }
 
 /* ---- judging ---- */
 
-static bool was_heard(const struct judge *j)
+static void init_find(const struct judge *j, struct verdict *v, wall_ns until, double took_s)
 {
-    for (size_t i = 0; i < j->n_nodes; i++)
-        if (((const struct rule_max_initialization_time_state *)j->nodes[i].state)->heard)
-            return true;
-    return j->run->has_steps;
-}
-
-static void rule_max_initialization_time_find(const struct judge *j, struct verdict *v,
-                                              wall_ns until, double took_s)
-{
-    char took[32], limit[32];
     const double limit_s = j->p[THRESHOLD].v * 60;
     struct finding *f = verdict_find(v, "", "");
     finding_when(v, f, &(struct time_range){j->run->job_start, until}, 1);
-    duration_text(took_s, took, sizeof took);
-    duration_text(limit_s, limit, sizeof limit);
     if (j->run->has_steps)
-        finding_say(v, f, "the first step began %s after the start of the job (threshold %s)", took,
-                    limit);
+        finding_say(v, f, "the first step began %s after the start of the job (threshold %s)",
+                    judge_time(j, took_s), judge_time(j, limit_s));
     else
-        finding_say(v, f, "no step began within %s of the start of the job (threshold %s)", took,
-                    limit);
+        finding_say(v, f, "no step began within %s of the start of the job (threshold %s)",
+                    judge_time(j, took_s), judge_time(j, limit_s));
     f->refute =
         "the hooks cannot detect the steps of this program; mark them with footplate.step()";
-    finding_number(v, f, "initialization", took_s, "s");
-    finding_number(v, f, "threshold", limit_s, "s");
-    f->lost_s = took_s;
-    f->lost_gpu_s = judge_gpus(j) ? took_s * (double)judge_gpus(j) : NAN;
-    v->triggered = v->violations = 1;
-    v->last_triggered = until;
+    FINDING_NUMBERS(v, f, took_s, limit_s);
+    finding_lost(f, took_s, judge_gpus(j));
+    finding_count(v, f, 1, 1);
 }
 
-static void rule_max_initialization_time_judge(const struct judge *j, struct verdict *out)
+static void init_judge(const struct judge *j, struct verdict *out)
 {
     const wall_ns until = j->run->has_steps ? j->run->loop_start : j->run->job_end;
-    const double took_s = (double)(until.ns - j->run->job_start.ns) / 1e9;
-    char took[32];
-    out->datapoints = 1;
-    if (!was_heard(j)) {
-        out->datapoints = 0;
+    const double took_s = wall_span_s(j->run->job_start, until);
+    bool heard = j->run->has_steps;
+    for (size_t i = 0; i < j->n_nodes; i++)
+        heard |= ((const struct init_state *)j->nodes[i].state)->heard;
+    out->datapoints = heard;
+    if (!heard)
         verdict_not_evaluated(
             out, "no framework events were recorded, so the time of the first step is not known");
-        return;
-    }
-    if (took_s > j->p[THRESHOLD].v * 60) {
-        rule_max_initialization_time_find(j, out, until, took_s);
-        return;
-    }
-    duration_text(took_s, took, sizeof took);
-    if (j->run->has_steps)
-        verdict_why(out, "the first step began %s after the start of the job", took);
+    else if (took_s > j->p[THRESHOLD].v * 60)
+        init_find(j, out, until, took_s);
+    else if (j->run->has_steps)
+        verdict_why(out, "the first step began %s after the start of the job",
+                    judge_time(j, took_s));
     else if (j->run->ended)
-        verdict_not_evaluated(out, "the job ended after %s without a step", took);
+        verdict_not_evaluated(out, "the job ended after %s without a step", judge_time(j, took_s));
     else
-        verdict_why(out, "no step yet, %s after the start of the job", took);
+        verdict_why(out, "no step yet, %s after the start of the job", judge_time(j, took_s));
 }
 
 static const struct number_label labels[] = {
-    {"initialization", "Initialization time"},
-    {"threshold", "Threshold"},
+    {"initialization", "s", "Initialization time"},
+    {"threshold", "s", "Threshold"},
     {0},
 };
 
@@ -102,7 +84,7 @@ const struct rule rule_max_initialization_time = {
     .labels = labels,
     .patience = -1,
     .whole_job = true,
-    .state_size = sizeof(struct rule_max_initialization_time_state),
-    .events = rule_max_initialization_time_events,
-    .judge = rule_max_initialization_time_judge,
+    .state_size = sizeof(struct init_state),
+    .events = init_events,
+    .judge = init_judge,
 };

@@ -23,7 +23,7 @@ static const enum event_id gpu_phases[] = {EV_FORWARD, EV_BACKWARD, EV_OPTIMIZER
 
 enum { GPU_PHASES = COUNT_OF(gpu_phases) };
 
-struct rule_overall_framework_metrics_rank {
+struct framework_rank {
     struct rank_head head;
     uint64_t n[MODE_N];
     int64_t ns[MODE_N];
@@ -34,22 +34,9 @@ struct rule_overall_framework_metrics_rank {
     int64_t gpu_ns[GPU_PHASES];
 };
 
-struct rule_overall_framework_metrics_state {
-    struct per_rank ranks;
-};
-
 /* ---- seeing ---- */
 
-static size_t rule_overall_framework_metrics_part_of(enum event_id id)
-{
-    size_t i = 0;
-    while (i + 1 < step_parts() && strcmp(step_part_name(i), event_words[id].part) != 0)
-        i++;
-    return i;
-}
-
-static void see_parts(struct rule_overall_framework_metrics_rank *own, const struct step *s,
-                      size_t sync)
+static void see_parts(struct framework_rank *own, const struct step *s, size_t sync)
 {
     own->steady++;
     for (size_t k = 0; k < STEP_PARTS_MOST; k++)
@@ -60,26 +47,16 @@ static void see_parts(struct rule_overall_framework_metrics_rank *own, const str
     }
 }
 
-/* They are those of the whole rank, each time. */
-static void rule_overall_framework_metrics_see_gpu(struct rule_overall_framework_metrics_rank *own,
-                                                   const struct gpu_phases *g)
+/* A step that was cut is time all the same. GPU phases are those of the whole rank, each time. */
+static void framework_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                            const struct step *v, size_t n)
 {
-    for (size_t k = 0; g && k < GPU_PHASES; k++) {
-        own->gpu_n[k] = g->n[gpu_phases[k]];
-        own->gpu_ns[k] = g->sum_ns[gpu_phases[k]];
+    struct framework_rank *own = state_rank(state, c, r);
+    const size_t sync = part_index(EV_SYNC);
+    for (size_t k = 0; r->gpu && k < GPU_PHASES; k++) {
+        own->gpu_n[k] = r->gpu->n[gpu_phases[k]];
+        own->gpu_ns[k] = r->gpu->sum_ns[gpu_phases[k]];
     }
-}
-
-/* A step that was cut is time all the same. */
-static void rule_overall_framework_metrics_steps(void *state, const struct rule_view *c,
-                                                 const struct rank_sight *r, const struct step *v,
-                                                 size_t n)
-{
-    struct rule_overall_framework_metrics_state *t = state;
-    struct rule_overall_framework_metrics_rank *own = per_rank_see(&t->ranks, sizeof *own, r);
-    const size_t sync = rule_overall_framework_metrics_part_of(EV_SYNC);
-    (void)c;
-    rule_overall_framework_metrics_see_gpu(own, r->gpu);
     for (size_t i = 0; i < n; i++) {
         const enum event_mode m = v[i].mode < MODE_N ? v[i].mode : MODE_TRAIN;
         own->n[m]++;
@@ -89,9 +66,7 @@ static void rule_overall_framework_metrics_steps(void *state, const struct rule_
     }
 }
 
-static void
-rule_overall_framework_metrics_add_rank(struct rule_overall_framework_metrics_rank *a,
-                                        const struct rule_overall_framework_metrics_rank *b)
+static void framework_add_rank(struct framework_rank *a, const struct framework_rank *b)
 {
     for (size_t m = 0; m < MODE_N; m++) {
         a->n[m] += b->n[m];
@@ -101,21 +76,10 @@ rule_overall_framework_metrics_add_rank(struct rule_overall_framework_metrics_ra
     a->between_ns += b->between_ns;
     for (size_t k = 0; k < STEP_PARTS_MOST; k++)
         a->part_ns[k] += b->part_ns[k];
-}
-
-static void
-rule_overall_framework_metrics_add_gpu(struct rule_overall_framework_metrics_rank *a,
-                                       const struct rule_overall_framework_metrics_rank *b)
-{
     for (size_t k = 0; k < GPU_PHASES; k++) {
         a->gpu_n[k] += b->gpu_n[k];
         a->gpu_ns[k] += b->gpu_ns[k];
     }
-}
-
-static void rule_overall_framework_metrics_memory(void *state, enum state_op op)
-{
-    per_rank_memory(&((struct rule_overall_framework_metrics_state *)state)->ranks, NULL, op);
 }
 
 /* ---- judging ---- */
@@ -125,7 +89,7 @@ struct shares {
     double train, eval, others;
 };
 
-static struct shares shares_of(const struct rule_overall_framework_metrics_rank *r, double all_s)
+static struct shares shares_of(const struct framework_rank *r, double all_s)
 {
     struct shares x = {.train = (double)r->ns[MODE_TRAIN] / 1e9 / all_s};
     x.eval = (double)(r->ns[MODE_EVAL] + r->ns[MODE_PREDICT]) / 1e9 / all_s;
@@ -133,8 +97,8 @@ static struct shares shares_of(const struct rule_overall_framework_metrics_rank 
     return x;
 }
 
-static void rule_overall_framework_metrics_pie(struct verdict *v, const char *title,
-                                               const char *const *labels, const double *s, size_t n)
+static void framework_pie(struct verdict *v, const char *title, const char *const *labels,
+                          const double *s, size_t n)
 {
     struct plot *p = verdict_plot(v, PLOT_PIE, title, "s");
     for (size_t i = 0; i < n; i++)
@@ -146,13 +110,12 @@ static void plot_shares(struct verdict *v, const struct shares *x, double all_s)
 {
     static const char *const labels[] = {"training", "evaluation", "other"};
     const double s[] = {x->train * all_s, x->eval * all_s, x->others * all_s};
-    rule_overall_framework_metrics_pie(v, "Job time", labels, s, COUNT_OF(s));
+    framework_pie(v, "Job time", labels, s, COUNT_OF(s));
 }
 
 /* Names and host seconds of the parts of an iteration, what lies between steps last; returns how
  * many there are. */
-static size_t host_parts(const struct rule_overall_framework_metrics_rank *sum, const char **names,
-                         double *s)
+static size_t host_parts(const struct framework_rank *sum, const char **names, double *s)
 {
     const size_t n = step_parts();
     for (size_t i = 0; i < n; i++) {
@@ -165,8 +128,7 @@ static size_t host_parts(const struct rule_overall_framework_metrics_rank *sum, 
 }
 
 /* The same of the GPU, per step on the mean; 0: nothing was timed. */
-static size_t gpu_parts(const struct rule_overall_framework_metrics_rank *sum, const char **names,
-                        double *s)
+static size_t gpu_parts(const struct framework_rank *sum, const char **names, double *s)
 {
     size_t n = 0;
     for (size_t k = 0; k < GPU_PHASES; k++)
@@ -208,7 +170,7 @@ static void remark_on_passes(struct verdict *v, const char *const *names, const 
 }
 
 static void remark_on_parts(const struct judge *j, struct verdict *v,
-                            const struct rule_overall_framework_metrics_rank *sum)
+                            const struct framework_rank *sum)
 {
     const char *names[STEP_PARTS_MOST + 1];
     double s[STEP_PARTS_MOST + 1];
@@ -230,13 +192,13 @@ static void remark_on_parts(const struct judge *j, struct verdict *v,
                    : gpu ? "host time (launch)"
                          : "host time",
                    parts_text(j, names, s, n));
-    rule_overall_framework_metrics_pie(v, "Host time of training iterations", names, s, n);
+    framework_pie(v, "Host time of training iterations", names, s, n);
     if (!gpu)
         remark_on_passes(v, names, s, n, "");
 }
 
-static void remark_on(const struct judge *j, struct verdict *v,
-                      const struct rule_overall_framework_metrics_rank *sum, const struct shares *x)
+static void remark_on(const struct judge *j, struct verdict *v, const struct framework_rank *sum,
+                      const struct shares *x)
 {
     double pct[3];
     percents_of((const double[]){x->train, x->eval, x->others}, COUNT_OF(pct), pct);
@@ -250,21 +212,17 @@ static void remark_on(const struct judge *j, struct verdict *v,
                        x->others * 100);
 }
 
-static void rule_overall_framework_metrics_judge(const struct judge *j, struct verdict *out)
+static void framework_judge(const struct judge *j, struct verdict *out)
 {
-    struct rule_overall_framework_metrics_rank sum = {0};
+    struct framework_rank sum = {0};
+    const struct framework_rank *r;
     size_t n = 0;
     struct plot *bars = verdict_plot(out, PLOT_BARS, "Training steps by rank", "s");
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_overall_framework_metrics_state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->ranks.n; k++, n++) {
-            const struct rule_overall_framework_metrics_rank *r = t->ranks.v[k];
-            const double s = (double)r->ns[MODE_TRAIN] / 1e9;
-            rule_overall_framework_metrics_add_rank(&sum, r);
-            rule_overall_framework_metrics_add_gpu(&sum, r);
-            if (n < ROWS_MOST)
-                plot_row(out, bars, rank_entity(j, &r->head.who), &s, 1);
-        }
+    for (struct entity_at at = {0}; (r = next_rank(j, &at)); n++) {
+        const double s = ns_to_s(r->ns[MODE_TRAIN]);
+        framework_add_rank(&sum, r);
+        if (n < ROWS_MOST)
+            plot_row(out, bars, rank_entity(j, r), &s, 1);
     }
     for (size_t m = 0; m < MODE_N; m++)
         out->datapoints += sum.n[m];
@@ -286,8 +244,7 @@ const struct rule rule_overall_framework_metrics = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .summary = true,
-    .state_size = sizeof(struct rule_overall_framework_metrics_state),
-    .steps = rule_overall_framework_metrics_steps,
-    .memory = rule_overall_framework_metrics_memory,
-    .judge = rule_overall_framework_metrics_judge,
+    RULE_STATE(struct node_state, .rank_size = sizeof(struct framework_rank)),
+    .steps = framework_steps,
+    .judge = framework_judge,
 };

@@ -11,48 +11,36 @@
 #include "rules/values.h"
 
 enum { LEAST = 2 };
+enum { CPU, MEM, IO_WAIT }; /* signals of the node */
 
 /* Above this a resource is used well, below it has room. */
 static const double WELL = 70; /* percent */
 
-struct rule_overall_system_usage_gpu {
+struct usage_gpu {
     struct gpu_head head;
     struct hist util, mem;
 };
 
-struct rule_overall_system_usage_state {
-    struct per_gpu gpus;
-    struct hist cpu, mem, io_wait;
+struct usage_state {
+    struct node_state head;
     struct loghist net_in, net_out; /* B/s */
 };
 
-static void add_log(struct loghist *h, const float *v, size_t n)
+static void usage_see_gpu(void *gpu, const struct gpu_batch *c)
 {
-    if (v)
-        loghist_add(h, v, n);
+    struct usage_gpu *g = gpu;
+    shared_hist(c->s, c->gpu->v[GPU_SIG_UTIL], &g->util);
+    shared_hist(c->s, c->gpu->v[GPU_SIG_MEM], &g->mem);
 }
 
-static void rule_overall_system_usage_sweeps(void *state, const struct rule_view *c,
-                                             const struct sweeps *s)
+static void usage_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
-    struct rule_overall_system_usage_state *t = state;
+    struct usage_state *t = state;
     (void)c;
-    per_gpu_see(&t->gpus, sizeof(struct rule_overall_system_usage_gpu), s);
-    for (size_t i = 0; i < s->n_gpus; i++) {
-        struct rule_overall_system_usage_gpu *g = per_gpu_at(&t->gpus, i);
-        shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL], &g->util);
-        shared_hist(s, s->gpus[i].v[GPU_SIG_MEM], &g->mem);
-    }
-    shared_hist(s, s->v[SIG_CPU], &t->cpu);
-    shared_hist(s, s->v[SIG_MEM], &t->mem);
-    shared_hist(s, s->v[SIG_IOWAIT], &t->io_wait);
-    add_log(&t->net_in, s->v[SIG_NET_RX], s->n);
-    add_log(&t->net_out, s->v[SIG_NET_TX], s->n);
-}
-
-static void rule_overall_system_usage_memory(void *state, enum state_op op)
-{
-    per_gpu_memory(&((struct rule_overall_system_usage_state *)state)->gpus, NULL, op);
+    if (s->v[SIG_NET_RX])
+        loghist_add(&t->net_in, s->v[SIG_NET_RX], s->n);
+    if (s->v[SIG_NET_TX])
+        loghist_add(&t->net_out, s->v[SIG_NET_TX], s->n);
 }
 
 /* ---- judging ---- */
@@ -80,8 +68,7 @@ static void row_log(struct verdict *v, struct plot *p, const char *label, const 
         plot_row(v, p, label, values, COUNT_OF(values));
 }
 
-static struct plot *rule_overall_system_usage_table(struct verdict *v, const char *title,
-                                                    const char *unit)
+static struct plot *usage_table(struct verdict *v, const char *title, const char *unit)
 {
     struct plot *p = verdict_plot(v, PLOT_TABLE, title, unit);
     p->columns = columns;
@@ -90,12 +77,11 @@ static struct plot *rule_overall_system_usage_table(struct verdict *v, const cha
 }
 
 /* All GPUs of the node that the job used, as one. */
-static size_t pool(const struct rule_overall_system_usage_state *t, struct hist *util,
-                   struct hist *mem)
+static size_t pool(const struct usage_state *t, struct hist *util, struct hist *mem)
 {
     size_t used = 0;
-    for (size_t k = 0; k < t->gpus.n; k++) {
-        const struct rule_overall_system_usage_gpu *g = per_gpu_at(&t->gpus, k);
+    for (size_t k = 0; k < t->head.n_gpus; k++) {
+        const struct usage_gpu *g = state_gpu(t, k);
         if (!gpu_was_used(&g->head) || g->util.n == 0)
             continue;
         hist_join(util, &g->util);
@@ -158,9 +144,8 @@ static void say_cpu_only(const struct judge *j, struct verdict *v, const char *n
                        p95 < WELL ? under_used(j) : "CPU well used");
 }
 
-static void rule_overall_system_usage_say(const struct judge *j, struct verdict *v,
-                                          const char *node, const struct hist *gpu,
-                                          const struct hist *cpu)
+static void usage_say(const struct judge *j, struct verdict *v, const char *node,
+                      const struct hist *gpu, const struct hist *cpu)
 {
     const double g95 = hist_quantile(gpu, 0.95), c95 = hist_quantile(cpu, 0.95);
     const double g50 = hist_quantile(gpu, 0.5);
@@ -177,24 +162,21 @@ static void rule_overall_system_usage_say(const struct judge *j, struct verdict 
                        g95, over_what(j), words);
 }
 
-static void rule_overall_system_usage_judge_node(const struct judge *j,
-                                                 const struct judged_node *node,
-                                                 struct verdict *out)
+static void usage_judge_node(const struct judge *j, const struct judged_node *node,
+                             struct verdict *out)
 {
-    const struct rule_overall_system_usage_state *t = node->state;
+    const struct usage_state *t = node->state;
     const char *id = node->facts->id;
     struct hist *util = xcalloc(1, sizeof *util), *mem = xcalloc(1, sizeof *mem);
     const size_t used = pool(t, util, mem);
-    struct plot *p =
-        rule_overall_system_usage_table(out, arena_printf(j->arena, "Utilization of %s", id), "%");
-    row(out, p, "CPU", &t->cpu);
+    struct plot *p = usage_table(out, arena_printf(j->arena, "Utilization of %s", id), "%");
+    row(out, p, "CPU", state_signal(t, CPU));
     row(out, p, "GPU", util);
-    row(out, p, "CPU memory", &t->mem);
+    row(out, p, "CPU memory", state_signal(t, MEM));
     row(out, p, "GPU memory", mem);
-    row(out, p, "I/O wait", &t->io_wait);
+    row(out, p, "I/O wait", state_signal(t, IO_WAIT));
     if (t->net_in.n || t->net_out.n) {
-        p = rule_overall_system_usage_table(out, arena_printf(j->arena, "Network of %s", id),
-                                            "B/s");
+        p = usage_table(out, arena_printf(j->arena, "Network of %s", id), "B/s");
         row_log(out, p, "Network in", &t->net_in);
         row_log(out, p, "Network out", &t->net_out);
     }
@@ -203,27 +185,27 @@ static void rule_overall_system_usage_judge_node(const struct judge *j,
         .gpus = used,
         .gpu_p95 = hist_quantile(util, 0.95),
         .gpu_mem_p95 = hist_quantile(mem, 0.95),
-        .cpu_p95 = hist_quantile(&t->cpu, 0.95),
-        .mem_p95 = hist_quantile(&t->mem, 0.95),
+        .cpu_p95 = hist_quantile(state_signal(t, CPU), 0.95),
+        .mem_p95 = hist_quantile(state_signal(t, MEM), 0.95),
     };
     if (used)
-        rule_overall_system_usage_say(j, out, id, util, &t->cpu);
+        usage_say(j, out, id, util, state_signal(t, CPU));
     else
-        say_cpu_only(j, out, id, &t->cpu);
+        say_cpu_only(j, out, id, state_signal(t, CPU));
     free(util);
     free(mem);
 }
 
-static void rule_overall_system_usage_judge(const struct judge *j, struct verdict *out)
+static void usage_judge(const struct judge *j, struct verdict *out)
 {
     if (judge_is_short(j, LEAST, out))
         return;
     out->uses = arena_array(j->arena, struct node_use, j->n_nodes);
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_overall_system_usage_state *t = j->nodes[i].state;
-        out->datapoints = MAX_OF(out->datapoints, t->cpu.n);
+        const struct usage_state *t = j->nodes[i].state;
+        out->datapoints = MAX_OF(out->datapoints, state_signal(t, CPU)->n);
         if (j->nodes[i].sweeps)
-            rule_overall_system_usage_judge_node(j, &j->nodes[i], out);
+            usage_judge_node(j, &j->nodes[i], out);
     }
 }
 
@@ -236,8 +218,7 @@ const struct rule rule_overall_system_usage = {
     .patience = -1,
     .needs = NEEDS_SWEEPS,
     .summary = true,
-    .state_size = sizeof(struct rule_overall_system_usage_state),
-    .sweeps = rule_overall_system_usage_sweeps,
-    .memory = rule_overall_system_usage_memory,
-    .judge = rule_overall_system_usage_judge,
+    RULE_STATE(struct usage_state, .signals = {SIG_CPU, SIG_MEM, SIG_IOWAIT}, .n_signals = 3,
+               .gpu_size = sizeof(struct usage_gpu), .gpu = usage_see_gpu, .sweeps = usage_sweeps),
+    .judge = usage_judge,
 };

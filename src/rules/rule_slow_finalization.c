@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "rules/judging.h"
+#include "rules/per_entity.h"
 #include "rules/seconds.h"
 
 enum { THRESHOLD, LEAST_S };
@@ -23,13 +24,10 @@ static const struct param params[] = {
  * end, so the last ones are kept. */
 enum { LAST_KEPT = 32 };
 
-struct rule_slow_finalization_saved {
-    int64_t at_ns, dur_ns;
-};
-
 struct final_state {
+    struct node_state head;
     uint64_t n;
-    struct rule_slow_finalization_saved last[LAST_KEPT];
+    struct time_range last[LAST_KEPT];
     struct seconds busy; /* in which a GPU was */
 };
 
@@ -37,11 +35,6 @@ struct final_state {
 static const float BUSY_FROM = 50;
 
 /* ---- seeing ---- */
-
-static void saved_add(struct final_state *t, const struct rule_slow_finalization_saved *x)
-{
-    t->last[t->n++ % LAST_KEPT] = *x;
-}
 
 static void final_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
@@ -56,13 +49,12 @@ static void final_sweeps(void *state, const struct rule_view *c, const struct sw
     }
 }
 
-static void final_events(void *state, const struct rule_view *c, const struct rule_event *v,
-                         size_t n)
+static void final_event(void *state, const struct rule_view *c, const struct rule_event *v)
 {
+    struct final_state *t = state;
     (void)c;
-    for (size_t i = 0; i < n; i++)
-        if (v[i].id == EV_CHECKPOINT)
-            saved_add(state, &(struct rule_slow_finalization_saved){v[i].at.ns, v[i].dur_ns});
+    if (v->id == EV_CHECKPOINT)
+        t->last[t->n++ % LAST_KEPT] = (struct time_range){v->at, {v->at.ns + v->dur_ns}};
 }
 
 static void final_memory(void *state, enum state_op op)
@@ -96,9 +88,9 @@ static double saving_s(const struct judge *j, wall_ns since, uint64_t *n)
         const struct final_state *t = j->nodes[i].state;
         int64_t covered = since.ns, ns = 0;
         for (uint64_t k = t->n - MIN_OF(t->n, (uint64_t)LAST_KEPT); k < t->n; k++) {
-            const struct rule_slow_finalization_saved *x = &t->last[k % LAST_KEPT];
-            const int64_t from = MAX_OF(x->at_ns, covered),
-                          to = MIN_OF(x->at_ns + x->dur_ns, j->run->job_end.ns);
+            const struct time_range *x = &t->last[k % LAST_KEPT];
+            const int64_t from = MAX_OF(x->start.ns, covered),
+                          to = MIN_OF(x->end.ns, j->run->job_end.ns);
             if (to <= from)
                 continue;
             ns += to - from;
@@ -129,51 +121,38 @@ static void final_find(const struct judge *j, struct verdict *v, wall_ns since, 
         v, f,
         "the job ran for another %s after its last %s, %.0f %% of its time (threshold %g %%); %s",
         judge_time(j, final_s), work_words(j, since), share, j->p[THRESHOLD].v, saved);
-    if (saved_s > final_s / 2)
-        finding_advise(v, f,
-                       "Save the last checkpoint in the background while training still runs, or "
-                       "to a faster disk.");
-    else
-        finding_advise(
-            v, f,
-            "Find out what the job does after its last step (py-spy dump): loader workers that are "
-            "not shut down, uploads, exports, a barrier that waits for another rank.");
+    f->advice =
+        saved_s > final_s / 2
+            ? "Save the last checkpoint in the background while training still runs, or to a "
+              "faster disk."
+            : "Find out what the job does after its last step (py-spy dump): loader workers that "
+              "are not shut down, uploads, exports, a barrier that waits for another rank.";
     f->refute = "the work at the end is intended, such as exporting or uploading results";
-    finding_number(v, f, "finalization", final_s, "s");
-    finding_number(v, f, "share", share, "%");
-    finding_number(v, f, "checkpoints", saved_s, "s");
-    f->lost_s = final_s;
-    f->lost_gpu_s = judge_gpus(j) ? final_s * (double)judge_gpus(j) : NAN;
-    v->triggered = v->violations = 1;
-    v->last_triggered = f->end;
+    FINDING_NUMBERS(v, f, final_s, share, saved_s);
+    finding_lost(f, final_s, judge_gpus(j));
+    finding_count(v, f, 1, 1);
 }
 
 static void final_judge(const struct judge *j, struct verdict *out)
 {
     const wall_ns since = work_end(j);
-    const double final_s = (double)(j->run->job_end.ns - since.ns) / 1e9;
-    if (!j->run->ended) {
+    const double final_s = wall_span_s(since, j->run->job_end);
+    out->datapoints = j->run->ended && !j->run->interrupted;
+    if (!j->run->ended)
         verdict_not_evaluated(out, "the job is still running");
-        return;
-    }
-    if (j->run->interrupted) {
+    else if (j->run->interrupted)
         verdict_not_evaluated(out, "the job was interrupted");
-        return;
-    }
-    out->datapoints = 1;
-    if (final_s > j->p[LEAST_S].v && 100 * final_s > j->p[THRESHOLD].v * judge_job_s(j))
+    else if (final_s > j->p[LEAST_S].v && 100 * final_s > j->p[THRESHOLD].v * judge_job_s(j))
         final_find(j, out, since, final_s);
     else
         verdict_why(out, "the job ended %s after its last %s", judge_time(j, final_s),
                     work_words(j, since));
 }
 
-static const char *const explained_by[] = {"StalledTraining", NULL};
-
 static const struct number_label labels[] = {
-    {"finalization", "Time after the last step"},
-    {"share", "Share of the job"},
-    {"checkpoints", "Checkpoint time"},
+    {"finalization", "s", "Time after the last step"},
+    {"share", "%", "Share of the job"},
+    {"checkpoints", "s", "Checkpoint time"},
     {0},
 };
 
@@ -187,11 +166,9 @@ const struct rule rule_slow_finalization = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = explained_by,
+    .explained_by = (const char *const[]){"StalledTraining", NULL},
     .whole_job = true,
-    .state_size = sizeof(struct final_state),
-    .sweeps = final_sweeps,
-    .events = final_events,
-    .memory = final_memory,
+    RULE_STATE(struct final_state, .sweeps = final_sweeps, .event = final_event,
+               .memory_own = final_memory),
     .judge = final_judge,
 };

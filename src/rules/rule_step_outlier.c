@@ -38,7 +38,7 @@ static const float PSI_HIGH = 20;
 /* Reasons of a held-down clock that are no wish of the user: power caps and heat. */
 static const unsigned THROTTLED = 0xec;
 
-struct rule_step_outlier_rank {
+struct outlier_rank {
     struct rank_head head;
     struct step_spread mode[MODE_N];
 };
@@ -46,8 +46,8 @@ struct rule_step_outlier_rank {
 /* What may coincide with a long step. */
 enum { BY_CHECKPOINT, BY_IO, BY_THROTTLE, BY_N };
 
-struct rule_step_outlier_state {
-    struct per_rank ranks;
+struct outlier_state {
+    struct node_state head;
     struct seconds when[BY_N];
 };
 
@@ -78,9 +78,9 @@ static bool is_high(const struct sweeps *s, enum node_signal k, size_t at, float
     return s->v[k] && s->v[k][at] > limit; /* a missing one is not */
 }
 
-static void rule_step_outlier_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void outlier_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
-    struct rule_step_outlier_state *t = state;
+    struct outlier_state *t = state;
     (void)c;
     if (!is_worth_a_look(s))
         return;
@@ -92,39 +92,32 @@ static void rule_step_outlier_sweeps(void *state, const struct rule_view *c, con
     }
 }
 
-static void rule_step_outlier_steps(void *state, const struct rule_view *c,
-                                    const struct rank_sight *r, const struct step *v, size_t n)
+static void outlier_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                          const struct step *v, size_t n)
 {
-    struct rule_step_outlier_state *t = state;
-    struct rule_step_outlier_rank *own = per_rank_see(&t->ranks, sizeof *own, r);
-    (void)c;
+    struct outlier_rank *own = state_rank(state, c, r);
     for (size_t i = 0; i < n; i++)
         if (step_is_steady(&v[i]) && v[i].mode < MODE_N)
             step_spread_add(&own->mode[v[i].mode], &v[i]);
 }
 
-static void rule_step_outlier_events(void *state, const struct rule_view *c,
-                                     const struct rule_event *v, size_t n)
+static void outlier_event(void *state, const struct rule_view *c, const struct rule_event *v)
 {
-    struct rule_step_outlier_state *t = state;
     (void)c;
-    for (size_t i = 0; i < n; i++)
-        if (v[i].id == EV_CHECKPOINT)
-            seconds_mark(&t->when[BY_CHECKPOINT], v[i].at, v[i].dur_ns);
+    if (v->id == EV_CHECKPOINT)
+        seconds_mark(&((struct outlier_state *)state)->when[BY_CHECKPOINT], v->at, v->dur_ns);
 }
 
-static void rule_step_outlier_rank_memory(void *own, enum state_op op)
+static void outlier_memory_rank(void *rank, enum state_op op)
 {
     for (size_t m = 0; m < MODE_N; m++)
-        step_spread_memory(&((struct rule_step_outlier_rank *)own)->mode[m], op);
+        step_spread_memory(&((struct outlier_rank *)rank)->mode[m], op);
 }
 
-static void rule_step_outlier_memory(void *state, enum state_op op)
+static void outlier_memory(void *state, enum state_op op)
 {
-    struct rule_step_outlier_state *t = state;
-    per_rank_memory(&t->ranks, rule_step_outlier_rank_memory, op);
     for (size_t k = 0; k < BY_N; k++)
-        seconds_memory(&t->when[k], op);
+        seconds_memory(&((struct outlier_state *)state)->when[k], op);
 }
 
 /* ---- judging ---- */
@@ -132,7 +125,7 @@ static void rule_step_outlier_memory(void *state, enum state_op op)
 /* The long steps of one rank and mode. */
 struct outliers {
     const struct judged_node *node;
-    const struct rule_step_outlier_rank *rank;
+    const struct outlier_rank *rank;
     enum event_mode mode;
     double mean_s, limit_s;
     double lost_s, lost_share; /* what they took longer than the mean; of the time of all steps */
@@ -140,14 +133,14 @@ struct outliers {
     size_t n;
 };
 
-static bool rule_step_outlier_wanted(const struct judge *j, enum event_mode m)
+static bool outlier_wanted(const struct judge *j, enum event_mode m)
 {
     const size_t word = (size_t)j->p[MODE].v;
     return word == 0 || strcmp(mode_words[word], event_mode_names[m]) == 0;
 }
 
 static struct outliers outliers_of(const struct judge *j, const struct judged_node *node,
-                                   const struct rule_step_outlier_rank *r, enum event_mode m)
+                                   const struct outlier_rank *r, enum event_mode m)
 {
     const struct step_spread *x = &r->mode[m];
     struct outliers o = {.node = node, .rank = r, .mode = m, .mean_s = step_spread_mean(x)};
@@ -176,8 +169,8 @@ static double more_of(const struct outliers *o, size_t part)
     double more = 0;
     for (size_t i = 0; i < o->n; i++)
         more += (double)(part == BETWEEN ? o->v[i].between_us : o->v[i].part_us[part]) / 1e6;
-    return more -
-           (double)o->n * (part == BETWEEN ? step_spread_between(x) : step_spread_part(x, part));
+    const uint64_t usual_us = part == BETWEEN ? x->between_us : x->part_us[part];
+    return more - (double)o->n * ((double)usual_us / (double)x->n / 1e6);
 }
 
 /* A part in which most of the additional time was spent, or BETWEEN; step_parts(): in none. */
@@ -219,7 +212,7 @@ static const struct {
     {EV_COMM, "Find the rank that the others wait for."},
 };
 
-static const char *rule_step_outlier_advice_for(const char *part)
+static const char *outlier_advice_for(const char *part)
 {
     for (size_t i = 0; i < COUNT_OF(part_advice); i++)
         if (strcmp(event_words[part_advice[i].id].part, part) == 0)
@@ -265,7 +258,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
                                            const struct outliers *all, size_t n_all)
 {
     struct causes_found c = {0};
-    const struct rule_step_outlier_state *t = o->node->state;
+    const struct outlier_state *t = o->node->state;
     struct seconds others = {0};
     char text[128];
     double more_s;
@@ -278,7 +271,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
         const char *quote = part == BETWEEN ? "" : "'";
         snprintf(text, sizeof text, "%s%s%s took %s longer than usual", quote, name, quote,
                  judge_time(j, more_s));
-        add_cause(&c, text, rule_step_outlier_advice_for(name));
+        add_cause(&c, text, outlier_advice_for(name));
     }
     mark_others(all, n_all, o, &others);
     c.other_ranks = share_within(o, &others) >= 0.5;
@@ -298,15 +291,15 @@ static void set_ranges(const struct judge *j, struct verdict *v, struct finding 
     finding_when(v, f, r, n);
 }
 
-static void rule_step_outlier_find(const struct judge *j, struct verdict *v,
-                                   const struct outliers *o, const struct causes_found *c)
+static void outlier_find(const struct judge *j, struct verdict *v, const struct outliers *o,
+                         const struct causes_found *c)
 {
     const struct step_spread *x = &o->rank->mode[o->mode];
     const bool full = o->n == LONGEST_KEPT;
     double longest = 0;
     for (size_t i = 0; i < o->n; i++)
         longest = fmax(longest, (double)o->v[i].dur_ns / 1e9);
-    struct finding *f = verdict_find(v, o->node->facts->id, rank_entity(j, &o->rank->head.who));
+    struct finding *f = verdict_find(v, o->node->facts->id, rank_entity(j, o->rank));
     set_ranges(j, v, f, o);
     finding_say(v, f,
                 "%s%zu of %llu %s steps of rank %lld took longer than %s (mean %s + %g standard "
@@ -319,20 +312,14 @@ static void rule_step_outlier_find(const struct judge *j, struct verdict *v,
     if (c->advice)
         finding_advise(v, f, "%s", c->advice);
     f->refute = "the data itself causes the long steps, such as longer sequences";
-    finding_number(v, f, "outliers", (double)o->n, "");
-    finding_number(v, f, "steps", (double)x->n, "");
-    finding_number(v, f, "mean", o->mean_s, "s");
-    finding_number(v, f, "stddev", step_spread_sigma(x), "s");
-    finding_number(v, f, "threshold", o->limit_s, "s");
-    finding_number(v, f, "longest", longest, "s");
+    FINDING_NUMBERS(v, f, (double)o->n, (double)x->n, o->mean_s, step_spread_sigma(x), o->limit_s,
+                    longest);
     f->lost_s = o->lost_s;
     f->lost_gpu_s = o->node->facts->n_gpus ? o->lost_s : NAN;
-    v->triggered++;
-    v->violations += o->n;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    finding_count(v, f, 1, o->n);
 }
 
-static const char *rule_step_outlier_label_of(const struct judge *j, const struct outliers *o)
+static const char *outlier_label_of(const struct judge *j, const struct outliers *o)
 {
     return arena_printf(j->arena, "rank %lld %s", (long long)o->rank->head.who.rank,
                         event_mode_names[o->mode]);
@@ -355,7 +342,7 @@ static void plot_histogram(const struct judge *j, struct verdict *v,
     p->n_edges = DURATION_BINS + 1;
     for (size_t i = 0; i < n; i++) {
         step_spread_counts(&o[i]->rank->mode[o[i]->mode], lo, hi, counts, DURATION_BINS);
-        plot_row(v, p, rule_step_outlier_label_of(j, o[i]), counts, DURATION_BINS);
+        plot_row(v, p, outlier_label_of(j, o[i]), counts, DURATION_BINS);
     }
 }
 
@@ -368,7 +355,7 @@ static void plot_boxes(const struct judge *j, struct verdict *v, const struct ou
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < COUNT_OF(quantiles); k++)
             box[k] = step_spread_quantile(&o[i]->rank->mode[o[i]->mode], quantiles[k]);
-        plot_row(v, p, rule_step_outlier_label_of(j, o[i]), box, COUNT_OF(box));
+        plot_row(v, p, outlier_label_of(j, o[i]), box, COUNT_OF(box));
     }
 }
 
@@ -382,15 +369,14 @@ static void plot_long(const struct judge *j, struct verdict *v, const struct out
         s[i] = (double)o->v[o->n - n + i].dur_ns / 1e9;
     }
     struct plot *p = verdict_plot(
-        v, PLOT_SERIES, arena_printf(j->arena, "Slow steps, %s", rule_step_outlier_label_of(j, o)),
-        "s");
+        v, PLOT_SERIES, arena_printf(j->arena, "Slow steps, %s", outlier_label_of(j, o)), "s");
     p->edges = at;
     p->n_edges = n;
-    plot_row(v, p, rule_step_outlier_label_of(j, o), s, n);
+    plot_row(v, p, outlier_label_of(j, o), s, n);
 }
 
-static void rule_step_outlier_plot(const struct judge *j, struct verdict *v,
-                                   const struct outliers *const *o, size_t n)
+static void outlier_plot(const struct judge *j, struct verdict *v, const struct outliers *const *o,
+                         size_t n)
 {
     if (n == 0)
         return;
@@ -401,33 +387,32 @@ static void rule_step_outlier_plot(const struct judge *j, struct verdict *v,
 }
 
 /* All ranks of all nodes that have steps enough. */
-static size_t rule_step_outlier_gather(const struct judge *j, struct outliers **out,
-                                       uint64_t *steps_seen, uint64_t *most)
+static size_t outlier_gather(const struct judge *j, struct outliers **out, uint64_t *steps_seen,
+                             uint64_t *most)
 {
-    size_t n = 0, cap = 0;
-    for (size_t i = 0; i < j->n_nodes; i++)
-        cap += ((const struct rule_step_outlier_state *)j->nodes[i].state)->ranks.n * MODE_N;
-    *out = arena_array(j->arena, struct outliers, MAX_OF(cap, 1));
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct rule_step_outlier_state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->ranks.n * MODE_N; k++) {
-            const struct rule_step_outlier_rank *r = t->ranks.v[k / MODE_N];
-            const enum event_mode m = (enum event_mode)(k % MODE_N);
+    const struct outlier_rank *r;
+    size_t n = 0, cap = 1;
+    for (struct entity_at at = {0}; next_rank(j, &at);)
+        cap += MODE_N;
+    *out = arena_array(j->arena, struct outliers, cap);
+    for (struct entity_at at = {0}; (r = next_rank(j, &at));)
+        for (enum event_mode m = 0; m < MODE_N; m++) {
             const uint64_t all = r->mode[m].n + r->mode[m].some;
-            *most = rule_step_outlier_wanted(j, m) ? MAX_OF(*most, all) : *most;
-            *steps_seen += rule_step_outlier_wanted(j, m) ? all : 0;
-            if (rule_step_outlier_wanted(j, m) && all >= STEPS_LEAST)
-                (*out)[n++] = outliers_of(j, &j->nodes[i], r, m);
+            if (!outlier_wanted(j, m))
+                continue;
+            *most = MAX_OF(*most, all);
+            *steps_seen += all;
+            if (all >= STEPS_LEAST)
+                (*out)[n++] = outliers_of(j, at.node, r, m);
         }
-    }
     return n;
 }
 
-static void rule_step_outlier_judge(const struct judge *j, struct verdict *out)
+static void outlier_judge(const struct judge *j, struct verdict *out)
 {
     struct outliers *all;
     uint64_t seen = 0, most = 0;
-    const size_t n = rule_step_outlier_gather(j, &all, &seen, &most);
+    const size_t n = outlier_gather(j, &all, &seen, &most);
     const struct outliers *worst = all,
                           **found = arena_array(j->arena, const struct outliers *, n + 1);
     size_t n_found = 0;
@@ -442,10 +427,10 @@ static void rule_step_outlier_judge(const struct judge *j, struct verdict *out)
         if ((double)all[i].n <= j->p[N_OUTLIERS].v || all[i].lost_share * 100 < j->p[LEAST_LOST].v)
             continue;
         const struct causes_found c = look_for_causes(j, &all[i], all, n);
-        rule_step_outlier_find(j, out, &all[i], &c);
+        outlier_find(j, out, &all[i], &c);
         found[n_found++] = &all[i];
     }
-    rule_step_outlier_plot(j, out, found, n_found);
+    outlier_plot(j, out, found, n_found);
     if (out->state == RULE_CLEAR && worst->n == 0)
         verdict_why(out, "no slow steps");
     else if (out->state == RULE_CLEAR)
@@ -454,16 +439,13 @@ static void rule_step_outlier_judge(const struct judge *j, struct verdict *out)
                     worst->lost_share * 100);
 }
 
-static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "Dataloader",
-                                           "GPUThrottling", NULL};
-
 static const struct number_label labels[] = {
-    {"outliers", "Slow steps"},
-    {"steps", "Steps"},
-    {"mean", "Mean step time"},
-    {"stddev", "Standard deviation"},
-    {"threshold", "Threshold"},
-    {"longest", "Longest step"},
+    {"outliers", "", "Slow steps"},
+    {"steps", "", "Steps"},
+    {"mean", "s", "Mean step time"},
+    {"stddev", "s", "Standard deviation"},
+    {"threshold", "s", "Threshold"},
+    {"longest", "s", "Longest step"},
     {0},
 };
 
@@ -480,11 +462,11 @@ const struct rule rule_step_outlier = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = explained_by,
-    .state_size = sizeof(struct rule_step_outlier_state),
-    .sweeps = rule_step_outlier_sweeps,
-    .steps = rule_step_outlier_steps,
-    .events = rule_step_outlier_events,
-    .memory = rule_step_outlier_memory,
-    .judge = rule_step_outlier_judge,
+    .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", "Dataloader",
+                                          "GPUThrottling", NULL},
+    RULE_STATE(struct outlier_state, .rank_size = sizeof(struct outlier_rank),
+               .sweeps = outlier_sweeps, .event = outlier_event, .memory_rank = outlier_memory_rank,
+               .memory_own = outlier_memory),
+    .steps = outlier_steps,
+    .judge = outlier_judge,
 };

@@ -29,25 +29,6 @@ static const double TENSOR_OF_SM = 0.1;
  * as fast, so much of its time is lost. */
 static const double LOST_SHARE = 1 - 1.0 / 3;
 
-struct tensor_state {
-    struct per_gpu gpus;
-};
-
-/* ---- seeing ---- */
-
-static void tensor_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
-{
-    (void)c;
-    gpu_activity_see(&((struct tensor_state *)state)->gpus, s);
-}
-
-static void tensor_memory(void *state, enum state_op op)
-{
-    per_gpu_memory(&((struct tensor_state *)state)->gpus, NULL, op);
-}
-
-/* ---- judging ---- */
-
 static const char *factor_text(const struct judge *j, const char *gpu)
 {
     const struct gpu_peak *p = gpu ? gpu_peak_find(gpu) : NULL;
@@ -65,8 +46,7 @@ static void tensor_find(const struct judge *j, struct verdict *v, const struct j
     const double sm = gpu_level_mean(&g->sm), tensor = gpu_level_mean(&g->tensor),
                  dram = gpu_level_mean(&g->dram);
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
-    const struct time_range range = gpu_activity_range(g);
-    finding_when(v, f, &range, 1);
+    finding_when(v, f, &g->range, 1);
     finding_say(v, f,
                 "the SMs of %s were active %.0f %% of the time, its tensor cores %.1f %% "
                 "(threshold %g %%): matrix products run in FP32 without TF32, or in a format that "
@@ -77,16 +57,11 @@ static void tensor_find(const struct judge *j, struct verdict *v, const struct j
                    "with torch.autocast(\"cuda\", dtype=torch.bfloat16): %s.",
                    factor_text(j, node->facts->gpu));
     f->refute = "the model has no matrix products or convolutions, or needs FP64";
-    finding_number(v, f, "sm_active", sm, "%");
-    finding_number(v, f, "tensor_active", tensor, "%");
-    finding_number(v, f, "dram_active", dram, "%");
+    FINDING_NUMBERS(v, f, sm, tensor, dram);
     const double seconds =
-        j->run->has_steps ? judge_steady_s(j) : (double)(range.end.ns - range.start.ns) / 1e9;
-    f->lost_gpu_s = seconds * sm / 100 * LOST_SHARE;
-    f->lost_s = f->lost_gpu_s;
-    v->triggered++;
-    v->violations += g->tensor.n;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+        j->run->has_steps ? judge_counted_s(j) : wall_span_s(g->range.start, g->range.end);
+    f->lost_s = f->lost_gpu_s = seconds * sm / 100 * LOST_SHARE;
+    finding_count(v, f, 1, g->tensor.n);
 }
 
 static bool tensor_cores_are_unused(const struct judge *j, const struct gpu_activity *g)
@@ -100,32 +75,28 @@ static bool tensor_cores_are_unused(const struct judge *j, const struct gpu_acti
 
 static void tensor_judge(const struct judge *j, struct verdict *out)
 {
-    const struct gpu_activity *least = NULL;
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct tensor_state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct gpu_activity *g = per_gpu_at(&t->gpus, k);
-            const double tensor = gpu_level_mean(&g->tensor);
-            if (!gpu_was_used(&g->head) || isnan(gpu_level_mean(&g->sm)) || isnan(tensor))
-                continue;
-            out->datapoints = MAX_OF(out->datapoints, g->tensor.n);
-            least = least && gpu_level_mean(&least->tensor) <= tensor ? least : g;
-            if (tensor_cores_are_unused(j, g))
-                tensor_find(j, out, &j->nodes[i], g);
-        }
+    const struct gpu_activity *least = NULL, *g;
+    for (struct entity_at at = {0}; (g = next_gpu(j, &at));) {
+        const double tensor = gpu_level_mean(&g->tensor);
+        if (isnan(gpu_level_mean(&g->sm)) || isnan(tensor))
+            continue;
+        out->datapoints = MAX_OF(out->datapoints, g->tensor.n);
+        least = least && gpu_level_mean(&least->tensor) <= tensor ? least : g;
+        if (tensor_cores_are_unused(j, g))
+            tensor_find(j, out, at.node, g);
     }
-    if (!least && !judge_is_short(j, GPU_ACTIVITY_LEAST, out))
-        verdict_not_evaluated(out, "%s", gpu_activity_missing(j));
-    else if (least && out->state == RULE_CLEAR)
+    if (!least)
+        gpu_activity_is_missing(j, out);
+    else if (out->state == RULE_CLEAR)
         verdict_why(out, "tensor cores active %.1f %% of the time, SMs %.0f %%, DRAM %.0f %%",
                     gpu_level_mean(&least->tensor), gpu_level_mean(&least->sm),
                     gpu_level_mean(&least->dram));
 }
 
 static const struct number_label labels[] = {
-    {"sm_active", "SM activity"},
-    {"tensor_active", "Tensor core activity"},
-    {"dram_active", "DRAM activity"},
+    {"sm_active", "%", "SM activity"},
+    {"tensor_active", "%", "Tensor core activity"},
+    {"dram_active", "%", "DRAM activity"},
     {0},
 };
 
@@ -139,8 +110,6 @@ const struct rule rule_tensor_cores_unused = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .state_size = sizeof(struct tensor_state),
-    .sweeps = tensor_sweeps,
-    .memory = tensor_memory,
+    RULE_STATE(struct node_state, GPU_ACTIVITY),
     .judge = tensor_judge,
 };

@@ -34,6 +34,7 @@ bool rules_want_event(enum event_id id)
     case EV_CHECKPOINT:
     case EV_CUDA_PEAK: /* the report's */
     case EV_CUDA_RESERVED:
+    case EV_CUDA_TF32:
     case EV_CUDA_ALLOCATED:
     case EV_DETAIL:
     case EV_FETCH:

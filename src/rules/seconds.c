@@ -6,51 +6,84 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
+#include "base/vec.h"
 
 static int64_t second_of(int64_t ns)
 {
     return ns / NS_PER_S - (ns % NS_PER_S < 0);
 }
 
-/* The first chunk that is not before `index`. Most sets have no holes between their chunks. */
-static uint32_t seconds_place_of(const struct seconds *s, int64_t index)
+/* ---- chunks ---- */
+
+struct chunks_key {
+    const struct chunks *c;
+    size_t size;
+    int64_t index;
+};
+
+static int64_t chunk_index(const struct chunks *c, size_t size, size_t i)
 {
-    uint32_t lo = 0, hi = s->n;
-    const int64_t guess = s->n ? index - s->v[0].index : 0;
-    if (guess >= 0 && guess < s->n && s->v[guess].index == index)
-        return (uint32_t)guess;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (s->v[mid].index < index)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return *(const int64_t *)(const void *)(c->v + i * size);
 }
+
+static bool chunk_is_before(const void *ctx, size_t i)
+{
+    const struct chunks_key *k = ctx;
+    return chunk_index(k->c, k->size, i) < k->index;
+}
+
+/* The first chunk that is not before `index`. Most lists have no holes between their chunks. */
+static size_t chunks_place(const struct chunks *c, size_t size, int64_t index)
+{
+    const int64_t guess = c->n ? index - chunk_index(c, size, 0) : 0;
+    if (guess >= 0 && guess < c->n && chunk_index(c, size, (size_t)guess) == index)
+        return (size_t)guess;
+    return search_first(0, c->n, chunk_is_before, &(struct chunks_key){c, size, index});
+}
+
+/* NULL: it has none of that index. */
+static void *chunks_find(const struct chunks *c, size_t size, int64_t index)
+{
+    const size_t i = chunks_place(c, size, index);
+    return i < c->n && chunk_index(c, size, i) == index ? c->v + i * size : NULL;
+}
+
+/* Made where there is none; NULL: there are `most` already, so it is too far from the others. */
+static void *chunks_make(struct chunks *c, size_t size, uint32_t most, int64_t index)
+{
+    char *found = chunks_find(c, size, index);
+    if (found || c->n == most)
+        return found;
+    const size_t i = chunks_place(c, size, index);
+    if (c->n == c->cap) {
+        c->cap = c->cap ? 2 * c->cap : 2;
+        c->v = xrealloc(c->v, c->cap, size);
+    }
+    memmove(c->v + (i + 1) * size, c->v + i * size, (c->n - i) * size);
+    memset(c->v + i * size, 0, size);
+    memcpy(c->v + i * size, &index, sizeof index);
+    c->n++;
+    return c->v + i * size;
+}
+
+static void chunks_memory(struct chunks *c, size_t size, enum state_op op)
+{
+    state_memory(op, &c->v, c->cap * size);
+    if (op == STATE_FREE)
+        *c = (struct chunks){0};
+}
+
+/* ==== seconds ==== */
 
 static const struct seconds_chunk *seconds_find(const struct seconds *s, int64_t index)
 {
-    const uint32_t i = seconds_place_of(s, index);
-    return i < s->n && s->v[i].index == index ? &s->v[i] : NULL;
+    return chunks_find(&s->chunks, sizeof(struct seconds_chunk), index);
 }
 
-/* NULL: it is too far from the others. */
 static struct seconds_chunk *seconds_make(struct seconds *s, int64_t index)
 {
-    const uint32_t i = seconds_place_of(s, index);
-    if (i < s->n && s->v[i].index == index)
-        return &s->v[i];
-    if (s->n == SECONDS_CHUNKS_MOST)
-        return NULL;
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 2;
-        s->v = xrealloc(s->v, s->cap, sizeof *s->v);
-    }
-    memmove(&s->v[i + 1], &s->v[i], (s->n - i) * sizeof *s->v);
-    s->v[i] = (struct seconds_chunk){.index = index};
-    s->n++;
-    return &s->v[i];
+    return chunks_make(&s->chunks, sizeof(struct seconds_chunk), SECONDS_CHUNKS_MOST, index);
 }
 
 static void set(struct seconds *s, int64_t second)
@@ -58,12 +91,6 @@ static void set(struct seconds *s, int64_t second)
     struct seconds_chunk *c = seconds_make(s, second / SECONDS_CHUNK);
     if (c)
         c->bits[second % SECONDS_CHUNK / 64] |= UINT64_C(1) << (second % 64);
-}
-
-bool seconds_has(const struct seconds *s, int64_t second)
-{
-    const struct seconds_chunk *c = seconds_find(s, second / SECONDS_CHUNK);
-    return c && (c->bits[second % SECONDS_CHUNK / 64] >> (second % 64) & 1);
 }
 
 /* The last second that is touched; a moment touches one. */
@@ -97,12 +124,13 @@ static int64_t next_in(const struct seconds_chunk *c, int64_t at)
 
 int64_t seconds_next(const struct seconds *s, int64_t second)
 {
+    const struct seconds_chunk *v = (const void *)s->chunks.v;
     const int64_t index = second / SECONDS_CHUNK;
-    for (uint32_t i = seconds_place_of(s, index); i < s->n; i++) {
-        const int64_t at = s->v[i].index == index ? second % SECONDS_CHUNK : 0;
-        const int64_t k = next_in(&s->v[i], at);
+    for (size_t i = chunks_place(&s->chunks, sizeof *v, index); i < s->chunks.n; i++) {
+        const int64_t at = v[i].index == index ? second % SECONDS_CHUNK : 0;
+        const int64_t k = next_in(&v[i], at);
         if (k < SECONDS_CHUNK)
-            return s->v[i].index * SECONDS_CHUNK + k;
+            return v[i].index * SECONDS_CHUNK + k;
     }
     return INT64_MAX;
 }
@@ -133,53 +161,22 @@ uint64_t seconds_touched(const struct seconds *s, wall_ns from, int64_t dur_ns, 
 
 void seconds_add_all(struct seconds *s, const struct seconds *other)
 {
-    for (uint32_t i = 0; i < other->n; i++) {
-        struct seconds_chunk *c = seconds_make(s, other->v[i].index);
+    const struct seconds_chunk *v = (const void *)other->chunks.v;
+    for (uint32_t i = 0; i < other->chunks.n; i++) {
+        struct seconds_chunk *c = seconds_make(s, v[i].index);
         for (size_t k = 0; c && k < COUNT_OF(c->bits); k++)
-            c->bits[k] |= other->v[i].bits[k];
+            c->bits[k] |= v[i].bits[k];
     }
 }
 
 void seconds_memory(struct seconds *s, enum state_op op)
 {
-    STATE_VEC(op, s);
+    chunks_memory(&s->chunks, sizeof(struct seconds_chunk), op);
 }
 
 /* ==== how many at once ==== */
 
 static const int64_t PIECE_NS = AT_ONCE_PIECE_S * NS_PER_S, UNIT_NS = 10 * NS_PER_US;
-
-/* NULL: it is too far from the others. */
-static struct at_once_chunk *chunk_of(struct at_once *x, int64_t index)
-{
-    uint32_t lo = 0, hi = x->n;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (x->v[mid].index < index)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < x->n && x->v[lo].index == index)
-        return &x->v[lo];
-    if (x->n == AT_ONCE_CHUNKS_MOST)
-        return NULL;
-    if (x->n == x->cap) {
-        x->cap = x->cap ? 2 * x->cap : 2;
-        x->v = xrealloc(x->v, x->cap, sizeof *x->v);
-    }
-    memmove(&x->v[lo + 1], &x->v[lo], (x->n - lo) * sizeof *x->v);
-    x->v[lo] = (struct at_once_chunk){.index = index};
-    x->n++;
-    return &x->v[lo];
-}
-
-static void at_once_add_slot(struct at_once *x, int64_t slot, int64_t ns)
-{
-    struct at_once_chunk *c = chunk_of(x, slot / AT_ONCE_CHUNK);
-    if (c)
-        c->busy[slot % AT_ONCE_CHUNK] += (uint32_t)(ns / UNIT_NS);
-}
 
 void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns)
 {
@@ -188,38 +185,37 @@ void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns)
         return;
     for (int64_t at = from.ns; at < end;) {
         const int64_t stop = MIN_OF(end, (at / PIECE_NS + 1) * PIECE_NS);
-        at_once_add_slot(x, at / PIECE_NS, stop - at);
+        const int64_t slot = at / PIECE_NS;
+        struct at_once_chunk *c =
+            chunks_make(&x->chunks, sizeof *c, AT_ONCE_CHUNKS_MOST, slot / AT_ONCE_CHUNK);
+        if (c)
+            c->busy[slot % AT_ONCE_CHUNK] += (uint32_t)((stop - at) / UNIT_NS);
         at = stop;
     }
 }
 
 void at_once_memory(struct at_once *x, enum state_op op)
 {
-    STATE_VEC(op, x);
-}
-
-static int at_once_by_value(const void *a, const void *b)
-{
-    const uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
-    return (s > t) - (s < t);
+    chunks_memory(&x->chunks, sizeof(struct at_once_chunk), op);
 }
 
 /* Pieces between chunks, in which there was no work, are not kept and not looked at: then the job
  * did something else. */
 double at_once_median(const struct at_once *x)
 {
+    const struct at_once_chunk *chunks = (const void *)x->chunks.v;
     size_t n = 0, first = SIZE_MAX, last = 0;
-    uint32_t *v = xcalloc(MAX_OF((size_t)x->n, (size_t)1) * AT_ONCE_CHUNK, sizeof *v);
-    for (uint32_t i = 0; i < x->n; i++)
+    double *v = xcalloc(MAX_OF((size_t)x->chunks.n, (size_t)1) * AT_ONCE_CHUNK, sizeof *v);
+    for (uint32_t i = 0; i < x->chunks.n; i++)
         for (size_t k = 0; k < AT_ONCE_CHUNK; k++, n++) {
-            v[n] = x->v[i].busy[k];
-            first = v[n] && first == SIZE_MAX ? n : first;
-            last = v[n] ? n : last;
+            v[n] = chunks[i].busy[k];
+            first = v[n] > 0 && first == SIZE_MAX ? n : first;
+            last = v[n] > 0 ? n : last;
         }
     double median = 0;
     if (first != SIZE_MAX) {
-        qsort(v + first, last - first + 1, sizeof *v, at_once_by_value);
-        median = (double)v[first + (last - first) / 2] * (double)UNIT_NS / (double)PIECE_NS;
+        stat_sort(v + first, last - first + 1);
+        median = v[first + (last - first) / 2] * (double)UNIT_NS / (double)PIECE_NS;
     }
     free(v);
     return median;

@@ -19,17 +19,21 @@ struct seconds_chunk {
     uint64_t bits[SECONDS_CHUNK / 64];
 };
 
+/* Chunks in order of their index, which is their first member; made where something is put. */
+struct chunks {
+    char *v;
+    uint32_t n, cap;
+};
+
 /* Zeroed: empty. */
 struct seconds {
-    struct seconds_chunk *v; /* in order */
-    uint32_t n, cap;
+    struct chunks chunks;
 };
 
 /* All seconds that from..from + dur_ns touches. */
 void seconds_mark(struct seconds *s, wall_ns from, int64_t dur_ns);
 /* How many of those that it touches are in the set; `of`: how many it touches. */
 uint64_t seconds_touched(const struct seconds *s, wall_ns from, int64_t dur_ns, uint64_t *of);
-bool seconds_has(const struct seconds *s, int64_t second);
 /* The first one in the set that is not before `second`; INT64_MAX: there is none. */
 int64_t seconds_next(const struct seconds *s, int64_t second);
 /* The first one from `second` on that is not in the set: cheap where many are adjacent. */
@@ -53,8 +57,7 @@ struct at_once_chunk {
 
 /* Zeroed: empty. */
 struct at_once {
-    struct at_once_chunk *v; /* in order */
-    uint32_t n, cap;
+    struct chunks chunks;
 };
 
 void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns);

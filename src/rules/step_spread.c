@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 /* ==== the longest steps ==== */
 
@@ -52,11 +53,7 @@ static void longest_put(struct longest *l, uint32_t most, const struct long_step
         sink_down(l);
         return;
     }
-    if (l->n == l->cap) {
-        l->cap = MIN_OF(l->cap ? 2 * l->cap : 16, most);
-        l->v = xrealloc(l->v, l->cap, sizeof *l->v);
-    }
-    l->v[l->n++] = *x;
+    *VEC_ADD(l->v, l->n, l->cap) = *x;
     rise(l, l->n - 1);
 }
 
@@ -161,16 +158,6 @@ double step_spread_sigma(const struct step_spread *x)
 double step_spread_quantile(const struct step_spread *x, double q)
 {
     return x->quantiles ? loghist_quantile(x->quantiles, q) / 1e6 : NAN;
-}
-
-double step_spread_part(const struct step_spread *x, size_t part)
-{
-    return x->n ? (double)x->part_us[part] / (double)x->n / 1e6 : NAN;
-}
-
-double step_spread_between(const struct step_spread *x)
-{
-    return x->n ? (double)x->between_us / (double)x->n / 1e6 : NAN;
 }
 
 void step_spread_counts(const struct step_spread *x, double lo, double hi, double *out, size_t n)

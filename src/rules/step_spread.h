@@ -59,8 +59,6 @@ void step_spread_memory(struct step_spread *x, enum state_op op);
 double step_spread_mean(const struct step_spread *x);
 double step_spread_sigma(const struct step_spread *x); /* population */
 double step_spread_quantile(const struct step_spread *x, double q);
-double step_spread_part(const struct step_spread *x, size_t part); /* mean */
-double step_spread_between(const struct step_spread *x);           /* mean */
 /* How many of them lie in each of n equal bins from lo to hi, both included. */
 void step_spread_counts(const struct step_spread *x, double lo, double hi, double *out, size_t n);
 

@@ -56,41 +56,6 @@ static uint32_t trend_place_of(struct trend *t, int64_t at_ns)
     return place;
 }
 
-/* Whole numbers up to SMALL add up to 32 bits over so many; ROUND: what makes a float of such a
- * size whole, to the nearest, when it is added and taken away again. By loops that the compiler
- * vectorizes, which llrintf would prevent. */
-enum { SMALL = 1 << 18, MANY = 4096 };
-#define ROUND 0x1.8p23f
-
-static bool are_small(const float *v, size_t n, float scale)
-{
-    int large = 0;
-    for (size_t i = 0; i < n; i++)
-        large |= fabsf(v[i] * scale) > SMALL;
-    return !large;
-}
-
-static void add_small(const float *v, size_t n, float scale, uint64_t *many, int64_t *sum)
-{
-    int32_t count = 0, all = 0;
-    for (size_t i = 0; i < n; i++) {
-        const float x = v[i] == v[i] ? v[i] : 0, scaled = x * scale;
-        count += v[i] == v[i];
-        all += (int32_t)((scaled + ROUND) - ROUND);
-    }
-    *many += (uint64_t)count;
-    *sum += all;
-}
-
-static void trend_add_values(const float *v, size_t n, float scale, uint64_t *many, int64_t *sum)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(v[i])) {
-            (*many)++;
-            *sum += llrintf(v[i] * scale);
-        }
-}
-
 void trend_add(struct trend *t, const wall_ns *at, const float *v, size_t n, float scale)
 {
     for (size_t i = 0, j; i < n; i = j) {
@@ -102,9 +67,11 @@ void trend_add(struct trend *t, const wall_ns *at, const float *v, size_t n, flo
         const int64_t end = (t->first + place + 1) * t->length_ns;
         uint64_t many = 0;
         int64_t sum = 0;
-        j = i + MAX_OF(sweeps_from(at + i, MIN_OF(n - i, (size_t)MANY), end), (size_t)1);
-        (are_small(v + i, j - i, scale) ? add_small : trend_add_values)(v + i, j - i, scale, &many,
-                                                                        &sum);
+        for (j = i; j < n && (j == i || at[j].ns < end); j++)
+            if (!isnan(v[j])) {
+                many++;
+                sum += llrintf(v[j] * scale);
+            }
         add_block(t, place, many, sum);
     }
 }
@@ -176,6 +143,12 @@ bool trend_is_climb(const struct trend_fit *f)
 {
     return f->blocks >= FIT_LEAST && f->per_s > 0 && f->r2 >= STEADY_R2 &&
            f->late_per_s >= STILL_CLIMBS * f->per_s;
+}
+
+void finding_over(struct verdict *v, struct finding *f, const struct trend *t)
+{
+    const int64_t from = t->first * t->length_ns;
+    finding_when(v, f, &(struct time_range){{from}, {from + t->n * t->length_ns}}, 1);
 }
 
 void trend_plot(const struct trend *t, float scale, wall_ns zero, const char *title,

@@ -39,6 +39,8 @@ struct trend_fit trend_fit_of(const struct trend *t, float scale);
 /* The line explains nearly everything, more than it does of one or two steps, and the climb goes on
  * in the last third. */
 bool trend_is_climb(const struct trend_fit *f);
+/* The time of all blocks becomes the range of a finding. */
+void finding_over(struct verdict *v, struct finding *f, const struct trend *t);
 /* A row of a PLOT_SERIES whose edges are the middles of the blocks in s since `zero`. */
 void trend_plot(const struct trend *t, float scale, wall_ns zero, const char *title,
                 const char *unit, struct verdict *v);

@@ -4,8 +4,10 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 /* ==== at a glance ==== */
 
@@ -65,7 +67,7 @@ struct shared_entry {
 };
 
 struct shared {
-    struct shared_entry **v; /* those after n were of earlier batches */
+    struct shared_entry *v; /* those after n were of earlier batches: their room is used again */
     size_t n, cap;
 };
 
@@ -76,11 +78,8 @@ struct shared *shared_open(void)
 
 void shared_close(struct shared *x)
 {
-    for (size_t i = 0; x && i < x->cap; i++) {
-        if (x->v[i])
-            free(x->v[i]->tenths);
-        free(x->v[i]);
-    }
+    for (size_t i = 0; x && i < x->cap; i++)
+        free(x->v[i].tenths);
     if (x)
         free(x->v);
     free(x);
@@ -95,17 +94,11 @@ struct shared *shared_begin(struct shared *x, size_t n)
 static struct shared_entry *shared_add(struct shared *x, const float *v, size_t n)
 {
     if (x->n == x->cap) {
-        const size_t cap = x->cap ? 2 * x->cap : 32;
-        x->v = xrealloc(x->v, cap, sizeof *x->v);
-        for (size_t i = x->cap; i < cap; i++)
-            x->v[i] = xcalloc(1, sizeof **x->v);
-        x->cap = cap;
+        VEC_ROOM(x->v, x->cap, x->n + 1);
+        memset(x->v + x->n, 0, (x->cap - x->n) * sizeof *x->v);
     }
-    struct shared_entry *e = x->v[x->n++];
-    if (n > e->cap) {
-        e->tenths = xrealloc(e->tenths, n, sizeof *e->tenths);
-        e->cap = n;
-    }
+    struct shared_entry *e = &x->v[x->n++];
+    VEC_ROOM(e->tenths, e->cap, n);
     e->v = v;
     e->n = n;
     e->has_hist = false;
@@ -117,8 +110,8 @@ static struct shared_entry *shared_entry_of(const struct sweeps *s, const float 
 {
     struct shared *x = s->shared;
     for (size_t i = 0; i < x->n; i++)
-        if (x->v[i]->v == v && x->v[i]->n == s->n)
-            return x->v[i];
+        if (x->v[i].v == v && x->v[i].n == s->n)
+            return &x->v[i];
     return shared_add(x, v, s->n);
 }
 

@@ -129,6 +129,14 @@ void finding_number(struct verdict *v, struct finding *f, const char *name, doub
         (struct finding_number){name, unit, verdict_label_of(v->rule, name), value};
 }
 
+void finding_numbers(struct verdict *v, struct finding *f, const double *values, size_t n)
+{
+    const struct number_label *l = v->rule->labels;
+    for (size_t i = 0; i < n; i++)
+        if (!isinf(values[i]))
+            finding_number(v, f, l[i].name, values[i], l[i].unit);
+}
+
 void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
 {
     SAY(f->message, v->arena, fmt);
@@ -148,6 +156,20 @@ void finding_when(struct verdict *v, struct finding *f, const struct time_range 
     memcpy(f->ranges, r, n * sizeof *r);
     f->start = r[0].start;
     f->end = r[n - 1].end;
+}
+
+void finding_count(struct verdict *v, const struct finding *f, uint64_t triggered,
+                   uint64_t violations)
+{
+    v->triggered += triggered;
+    v->violations += violations;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+void finding_lost(struct finding *f, double seconds, size_t gpus)
+{
+    f->lost_s = seconds;
+    f->lost_gpu_s = gpus ? seconds * (double)gpus : NAN;
 }
 
 bool verdict_counts(const struct verdict *v)

@@ -21,9 +21,10 @@ extern const char *const rule_state_names[RULE_STATE_N]; /* "clear", "issue", "n
 extern const char *const rule_state_words[RULE_STATE_N];
 extern const char *const severity_names[SEVERITY_N];
 
-/* The words for a number; of one that is only for programs the label is "". */
+/* A number of a rule's findings; of one that is only for programs the label is "". */
 struct number_label {
-    const char *name, *label; /* "gpu_p95", "GPU utilization, p95"; an empty one ends a table */
+    const char *name, *unit, *label; /* "gpu_p95", "%", "GPU utilization, p95"; an empty one ends
+                                        a table */
 };
 
 struct finding_number {
@@ -132,6 +133,11 @@ void plot_row(struct verdict *v, struct plot *p, const char *label, const double
 /* The label is the one of the rule's table; a custom rule's number is called by its name. */
 void finding_number(struct verdict *v, struct finding *f, const char *name, double value,
                     const char *unit);
+/* Those of the rule's table, in its order; NUMBER_ABSENT leaves one out. */
+#define NUMBER_ABSENT INFINITY
+void finding_numbers(struct verdict *v, struct finding *f, const double *values, size_t n);
+#define FINDING_NUMBERS(v, f, ...)                                                                 \
+    finding_numbers(v, f, (const double[]){__VA_ARGS__}, COUNT_OF(((const double[]){__VA_ARGS__})))
 void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
@@ -151,5 +157,10 @@ void verdicts_worst_first(const struct verdict **v, size_t n);
 void verdicts_in_order(const struct verdict *v, size_t n, const struct verdict **out);
 /* The ranges are copied; start and end follow from them. */
 void finding_when(struct verdict *v, struct finding *f, const struct time_range *r, size_t n);
+/* How often the rule was triggered by it, the last time at its end. */
+void finding_count(struct verdict *v, const struct finding *f, uint64_t triggered,
+                   uint64_t violations);
+/* Time in which so many GPUs wait; 0: there is none. */
+void finding_lost(struct finding *f, double seconds, size_t gpus);
 
 #endif

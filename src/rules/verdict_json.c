@@ -231,9 +231,7 @@ static void read_finding(const json_t *o, struct verdict *v)
     f->lost_gpu_s = json_get_num(o, "lost_gpu_s", NAN);
     read_ranges(o, v, f);
     read_numbers(o, v, f);
-    v->triggered++;
-    v->violations += MAX_OF(f->n_ranges, (size_t)1);
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    finding_count(v, f, 1, MAX_OF(f->n_ranges, (size_t)1));
     v->lost_s = fmax(v->lost_s, f->lost_s); /* findings may share their time */
     if (!isnan(f->lost_gpu_s))
         v->lost_gpu_s = isnan(v->lost_gpu_s) ? f->lost_gpu_s : v->lost_gpu_s + f->lost_gpu_s;

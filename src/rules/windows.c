@@ -44,12 +44,12 @@ int64_t episodes_held_ns(const struct episodes *e)
     return held;
 }
 
-struct time_range *episodes_ranges(const struct episodes *e, struct arena *a)
+void finding_in(struct verdict *v, struct finding *f, const struct episodes *e)
 {
-    struct time_range *r = arena_array(a, struct time_range, e->n);
+    struct time_range *r = arena_array(v->arena, struct time_range, e->n);
     for (uint32_t i = 0; i < e->n; i++)
         r[i] = (struct time_range){{e->v[i].from_ns}, {e->v[i].to_ns}};
-    return r;
+    finding_when(v, f, r, e->n);
 }
 
 /* ==== windows ==== */
@@ -91,25 +91,15 @@ static bool windows_is_full(const struct windows_extent *w)
     return (int64_t)w->n * w->period_ns >= w->length_ns / 10 * 9;
 }
 
-static void judge_columns(struct windows *w, const struct windows_spec *spec,
-                          const struct rule_view *c, const struct windows_extent *x,
-                          const struct readings *cols)
-{
-    const unsigned class = spec->classify(cols, c->p);
-    const wall_ns at = {c->from.ns + x->index * x->length_ns};
-    w->judged++;
-    w->in_class[class]++;
-    if (class)
-        episodes_add(&w->episodes[class], at, (int64_t)x->n * x->period_ns);
-}
-
 static void judge_window(struct windows *w, const struct windows_spec *spec,
                          const struct rule_view *c, const struct rule_window *x)
 {
-    struct readings cols[WINDOW_COLUMNS_MOST];
-    for (size_t k = 0; k < spec->columns; k++)
-        cols[k] = (struct readings){.hist = &x->h[k]};
-    judge_columns(w, spec, c, &x->is, cols);
+    const unsigned class = spec->classify(x->h, c->p);
+    const wall_ns at = {c->from.ns + x->is.index * x->is.length_ns};
+    w->judged++;
+    w->in_class[class]++;
+    if (class)
+        episodes_add(&w->episodes[class], at, (int64_t)x->is.n * x->is.period_ns);
 }
 
 static void judge_if_full(struct windows *w, const struct windows_spec *spec,
@@ -117,11 +107,6 @@ static void judge_if_full(struct windows *w, const struct windows_spec *spec,
 {
     if (windows_is_full(&x->is))
         judge_window(w, spec, c, x);
-}
-
-static struct rule_window *latest(struct windows *w)
-{
-    return w->last ? w->last : w->first;
 }
 
 /* The latest one has nothing to come. */
@@ -137,108 +122,38 @@ static void windows_end_latest(struct windows *w, const struct windows_spec *spe
     w->last = NULL;
 }
 
-/* A window that follows all others becomes the last. */
-static void windows_append(struct windows *w, const struct windows_spec *spec,
-                           const struct rule_view *c, struct rule_window *x)
-{
-    windows_end_latest(w, spec, c);
-    *(w->first ? &w->last : &w->first) = x;
-}
-
-static bool same_window(const struct windows_extent *a, const struct windows_extent *b)
-{
-    return a->index == b->index && a->length_ns == b->length_ns;
-}
-
 static struct rule_window *windows_window_at(struct windows *w, const struct windows_spec *spec,
                                              const struct rule_view *c,
                                              const struct windows_extent *which)
 {
-    struct rule_window *x = latest(w);
-    if (!x || !same_window(&x->is, which)) {
+    struct rule_window *x = w->last ? w->last : w->first;
+    if (!x || x->is.index != which->index || x->is.length_ns != which->length_ns) {
         x = window_new(spec->columns);
         x->is = *which;
-        windows_append(w, spec, c, x);
+        windows_end_latest(w, spec, c);
+        *(w->first ? &w->last : &w->first) = x;
     }
     return x;
-}
-
-/* Sweeps of a batch that belong to one window. */
-struct windows_piece {
-    struct windows_extent window; /* its sweeps are not counted yet */
-    size_t from, to;
-};
-
-/* From that sweep on. */
-static struct windows_piece piece_at(const struct windows_spec *spec, const struct rule_view *c,
-                                     const struct sweeps *s, size_t from)
-{
-    const int64_t length = param_ns(&c->p[spec->points], s->period_ns);
-    const int64_t index = (s->at[from].ns - c->from.ns) / length;
-    const int64_t end = c->from.ns + (index + 1) * length;
-    const size_t to = from + 1 + sweeps_from(s->at + from + 1, s->n - from - 1, end);
-    return (struct windows_piece){
-        {.index = index, .length_ns = length, .period_ns = s->period_ns}, from, to};
-}
-
-/* The values of all columns as tenths; false: nothing is shared. */
-static bool find_tenths(const struct windows_spec *spec, const struct sweeps *s,
-                        const float *const *cols, struct readings *out)
-{
-    for (size_t k = 0; k < spec->columns; k++) {
-        out[k] = (struct readings){.tenths = shared_tenths(s, cols[k])};
-        if (!out[k].tenths)
-            return false;
-    }
-    return true;
-}
-
-/* It begins and ends in the batch. */
-static bool is_between(struct windows *w, const struct windows_piece *p, const struct sweeps *s)
-{
-    return w->first && !same_window(&latest(w)->is, &p->window) && p->to < s->n;
-}
-
-static void judge_between(struct windows *w, const struct windows_spec *spec,
-                          const struct rule_view *c, struct windows_piece *p,
-                          const struct readings *all)
-{
-    struct readings cols[WINDOW_COLUMNS_MOST];
-    windows_end_latest(w, spec, c);
-    p->window.n = p->to - p->from;
-    if (!windows_is_full(&p->window))
-        return;
-    for (size_t k = 0; k < spec->columns; k++)
-        cols[k] = (struct readings){.tenths = all[k].tenths + p->from, .n = p->window.n};
-    judge_columns(w, spec, c, &p->window, cols);
-}
-
-static void windows_add_piece(struct windows *w, const struct windows_spec *spec,
-                              const struct rule_view *c, const struct windows_piece *p,
-                              const struct readings *all, const float *const *cols)
-{
-    struct rule_window *x = windows_window_at(w, spec, c, &p->window);
-    const size_t n = p->to - p->from;
-    x->is.n += n;
-    for (size_t k = 0; k < spec->columns; k++)
-        if (all)
-            hist_add_tenths(&x->h[k], all[k].tenths + p->from, n);
-        else
-            hist_add(&x->h[k], cols[k] + p->from, n);
 }
 
 void windows_add(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
                  const struct sweeps *s, const float *const *cols)
 {
-    struct readings all[WINDOW_COLUMNS_MOST];
-    const bool known = find_tenths(spec, s, cols, all);
-    for (size_t i = 0; i < s->n;) {
-        struct windows_piece p = piece_at(spec, c, s, i);
-        if (known && is_between(w, &p, s))
-            judge_between(w, spec, c, &p, all);
-        else
-            windows_add_piece(w, spec, c, &p, known ? all : NULL, cols);
-        i = p.to;
+    const int64_t length = param_ns(&c->p[spec->points], s->period_ns);
+    for (size_t i = 0, to; i < s->n; i = to) {
+        const int64_t index = (s->at[i].ns - c->from.ns) / length;
+        const int64_t end = c->from.ns + (index + 1) * length;
+        to = i + 1 + sweeps_from(s->at + i + 1, s->n - i - 1, end);
+        struct rule_window *x =
+            windows_window_at(w, spec, c,
+                              &(struct windows_extent){
+                                  .index = index, .length_ns = length, .period_ns = s->period_ns});
+        x->is.n += to - i;
+        for (size_t k = 0; k < spec->columns; k++)
+            if (shared_tenths(s, cols[k]))
+                hist_add_tenths(&x->h[k], shared_tenths(s, cols[k]) + i, to - i);
+            else
+                hist_add(&x->h[k], cols[k] + i, to - i);
     }
 }
 
@@ -366,41 +281,21 @@ static struct rise_window *rises_window_at(struct rises *r, const struct rises_s
     return &r->w[r->n_windows - 1];
 }
 
-/* What was read of the values from `i` to that of the first sweep that is not before `end_ns`,
- * whose place is returned. `known`: the same values as tenths, or NULL. */
-static size_t rises_add_values(struct rise_window *w, const struct sweeps *s, const float *v,
-                               const uint16_t *known, size_t i, int64_t end_ns)
-{
-    uint32_t n = 0, sum = 0; /* of a batch */
-    if (known)
-        for (; i < s->n && s->at[i].ns < end_ns; i++) {
-            n += known[i] != TENTHS_NAN;
-            sum += known[i] != TENTHS_NAN ? known[i] : 0;
-        }
-    for (; i < s->n && s->at[i].ns < end_ns; i++)
-        if (!isnan(v[i])) {
-            n++;
-            sum += (uint32_t)tenths_of(v[i]);
-        }
-    w->n += n;
-    w->sum += sum;
-    return i;
-}
-
 void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
                const struct sweeps *s, const float *v)
 {
     const int64_t length = param_ns(&c->p[spec->window], s->period_ns);
-    const uint16_t *known = shared_tenths(s, v);
-    int64_t index = 0, end = 0;
     for (size_t i = 0; i < s->n;) {
-        const int64_t at = s->at[i].ns; /* most often in the window after the one before */
-        index = i && at < end + length ? index + 1 : (at - c->from.ns) / length;
-        end = c->from.ns + (index + 1) * length;
+        const int64_t index = (s->at[i].ns - c->from.ns) / length,
+                      end = c->from.ns + (index + 1) * length;
         struct rise_window *w = rises_window_at(r, spec, c, index);
         w->length_ns = length;
         w->period_ns = s->period_ns;
-        i = rises_add_values(w, s, v, known, i, end);
+        for (; i < s->n && s->at[i].ns < end; i++)
+            if (!isnan(v[i])) {
+                w->n++;
+                w->sum += tenths_of(v[i]);
+            }
     }
 }
 

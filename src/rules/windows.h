@@ -33,8 +33,8 @@ void episodes_add(struct episodes *e, wall_ns at, int64_t held_ns);
 void episodes_put(struct episodes *e, const struct episode *x);
 void episodes_memory(struct episodes *e, enum state_op op);
 int64_t episodes_held_ns(const struct episodes *e);
-/* As ranges of a finding, in the arena. */
-struct time_range *episodes_ranges(const struct episodes *e, struct arena *a);
+/* They become the ranges of a finding. */
+void finding_in(struct verdict *v, struct finding *f, const struct episodes *e);
 
 /* ---- windows ---- */
 
@@ -42,8 +42,7 @@ struct time_range *episodes_ranges(const struct episodes *e, struct arena *a);
  *
  * Windows lie side by side from where the rule begins to count. The latest one is kept as
  * histograms, since sweeps may still come; when it has ended it is judged and becomes a count and
- * an episode of its class. The first one is kept for runs that are too short for a full window. One
- * that begins and ends within a large batch is judged by its values, without a histogram. */
+ * an episode of its class. The first one is kept for runs that are too short for a full window. */
 
 /* Class 0 is fine. */
 enum { WINDOW_CLASSES = 3, WINDOW_COLUMNS_MOST = 3 };
@@ -51,8 +50,8 @@ enum { WINDOW_CLASSES = 3, WINDOW_COLUMNS_MOST = 3 };
 struct windows_spec {
     size_t columns;
     int points; /* index of the parameter that says how long a window is */
-    /* By its columns; judged alike whether they come as histograms or as values. */
-    unsigned (*classify)(const struct readings *cols, const struct param_value *p);
+    /* By its columns. */
+    unsigned (*classify)(const struct hist *cols, const struct param_value *p);
 };
 
 struct rule_window;

@@ -35,9 +35,8 @@ int run_open_metrics(struct store **out, const struct run_info *info, size_t nod
 {
     char path[PATH_LEN];
     assert(node < info->n_nodes);
-    const int rc =
-        run_files_node_file(path, info, &info->nodes[node], STORE_METRICS, STORE_SEALED, e);
-    return rc ? rc : store_open_from(out, storage_of(path)->source, path, e);
+    TRY(run_files_node_file(path, info, &info->nodes[node], STORE_METRICS, STORE_SEALED, e));
+    return store_open_from(out, storage_of(path)->source, path, e);
 }
 
 int run_open_events(struct store **out, const struct run_event_file *f, struct err *e)
@@ -54,7 +53,7 @@ struct run_file_list {
 
 static void run_files_add_path(struct run_file_list *s, size_t node, const char *path, bool detail)
 {
-    *VEC_ADD(s->v, s->n, s->cap) =
+    *ARENA_ADD(s->arena, s->v, s->n, s->cap) =
         (struct run_event_file){arena_strdup(s->arena, path), node, detail};
 }
 
@@ -85,17 +84,15 @@ static int run_files_add_windows(struct run_file_list *s, size_t node, struct er
     struct err ignored; /* then there are none */
     assert(node < s->info->n_nodes);
     char folder[PATH_LEN], path[PATH_LEN];
-    int rc = run_node_path(folder, s->info->path, s->info->nodes[node].id, e);
-    if (rc || storage_of(folder)->list(folder, 0, run_files_note_window, &w, &ignored))
-        return rc;
-    if (w.n)
-        qsort(w.names, w.n, sizeof *w.names, run_files_by_text); /* a list has any order */
-    for (size_t i = 0; rc == 0 && i < w.n; i++) {
-        rc = run_path(path, folder, w.names[i], e);
-        if (rc == 0)
-            run_files_add_path(s, node, path, true);
+    TRY(run_node_path(folder, s->info->path, s->info->nodes[node].id, e));
+    if (storage_of(folder)->list(folder, 0, run_files_note_window, &w, &ignored))
+        return 0;
+    qsort(w.names, w.n, sizeof *w.names, run_files_by_text); /* a list has any order */
+    for (size_t i = 0; i < w.n; i++) {
+        TRY(run_path(path, folder, w.names[i], e));
+        run_files_add_path(s, node, path, true);
     }
-    return rc;
+    return 0;
 }
 
 static bool run_files_is_last_session(const struct run_info *info, size_t i)
@@ -107,29 +104,21 @@ static bool run_files_is_last_session(const struct run_info *info, size_t i)
 static int run_files_add_node(struct run_file_list *s, size_t node, struct err *e)
 {
     char path[PATH_LEN];
-    const int rc =
-        run_files_node_file(path, s->info, &s->info->nodes[node], STORE_EVENTS, STORE_SEALED, e);
-    if (rc == 0 && storage_has(path))
+    TRY(run_files_node_file(path, s->info, &s->info->nodes[node], STORE_EVENTS, STORE_SEALED, e));
+    if (storage_has(path))
         run_files_add_path(s, node, path, false);
-    return rc == 0 && run_files_is_last_session(s->info, node) ? run_files_add_windows(s, node, e)
-                                                               : rc;
+    return run_files_is_last_session(s->info, node) ? run_files_add_windows(s, node, e) : 0;
 }
 
 int run_event_files(const struct run_info *info, struct arena *a, struct run_event_file **out,
                     size_t *n, struct err *e)
 {
     struct run_file_list s = {.info = info, .arena = a};
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < info->n_nodes; i++)
-        rc = run_files_add_node(&s, i, e);
-    if (rc == 0) {
-        *out = arena_array(a, struct run_event_file, s.n);
-        *n = s.n;
-        if (s.n)
-            memcpy(*out, s.v, s.n * sizeof *s.v);
-    }
-    free(s.v);
-    return rc;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        TRY(run_files_add_node(&s, i, e));
+    *out = s.v;
+    *n = s.n;
+    return 0;
 }
 
 /* ---- small files ---- */
@@ -242,21 +231,16 @@ struct run_stamp run_stamp_data(const char *run)
     return run_stamp_look_through(run, true);
 }
 
-static int64_t run_stamp_changed(const char *path)
+int64_t run_stamp_folder(const char *run)
 {
     struct storage_stat st;
     struct err e;
-    return storage_of(path)->stat(path, STORAGE_FOLLOW, &st, &e) == 0 ? st.changed_ns : 0;
+    return storage_of(run)->stat(run, STORAGE_FOLLOW, &st, &e) == 0 ? st.changed_ns : 0;
 }
 
 int64_t run_stamp_findings(const char *run)
 {
     char path[PATH_LEN];
     struct err e;
-    return run_path(path, run, RUN_FINDINGS, &e) == 0 ? run_stamp_changed(path) : 0;
-}
-
-int64_t run_stamp_folder(const char *run)
-{
-    return run_stamp_changed(run);
+    return run_path(path, run, RUN_FINDINGS, &e) == 0 ? run_stamp_folder(path) : 0;
 }

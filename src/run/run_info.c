@@ -86,11 +86,9 @@ static int run_info_read_run(struct run_info *out, const char *path, struct aren
 {
     char file[PATH_LEN];
     json_t *o;
-    int rc = run_path(file, path, RUN_ABOUT, e);
-    if (rc == 0)
-        rc = storage_read_json(&o, file, e);
-    if (rc)
-        return rc;
+    int rc = 0;
+    TRY(run_path(file, path, RUN_ABOUT, e));
+    TRY(storage_read_json(&o, file, e));
     const int64_t version = json_get_int(o, "format_version", 0);
     if (!json_is_object(o) || version < 1)
         rc = err_set(e, ERR_FORMAT, "'%s' is not a valid " RUN_ABOUT, file);
@@ -229,13 +227,11 @@ static void run_info_read_node(const char *dir, struct arena *a, struct node_inf
 
 static bool run_info_has_session(const char *dir, unsigned session)
 {
-    char path[PATH_LEN];
+    char rows[PATH_LEN], node[PATH_LEN];
     struct err e;
-    if (run_session_path(path, dir, STORE_METRICS, session, STORE_SEALED, &e) == 0 &&
-        storage_has(path))
-        return true;
-    return run_session_path(path, dir, RUN_NODE_STEM, session, RUN_NODE_END, &e) == 0 &&
-           storage_has(path);
+    return run_session_path(rows, dir, STORE_METRICS, session, STORE_SEALED, &e) == 0 &&
+           run_session_path(node, dir, RUN_NODE_STEM, session, RUN_NODE_END, &e) == 0 &&
+           (storage_has(rows) || storage_has(node));
 }
 
 static unsigned run_info_count_sessions(const char *dir)
@@ -252,21 +248,6 @@ struct run_info_nodes {
     size_t cap;
 };
 
-static struct node_info *run_info_new_node(struct run_info_nodes *x)
-{
-    struct run_info *out = x->out;
-    assert(out->n_nodes <= x->cap);
-    if (out->n_nodes == x->cap) {
-        x->cap = x->cap ? x->cap * 2 : 4;
-        struct node_info *nodes = arena_array(x->arena, struct node_info, x->cap);
-        if (out->n_nodes)
-            memcpy(nodes, out->nodes, out->n_nodes * sizeof *nodes);
-        out->nodes = nodes;
-    }
-    assert(out->n_nodes < x->cap);
-    return &out->nodes[out->n_nodes++];
-}
-
 /* Only folders: a link could lead to what the reader may see, but the run's owner may not. */
 static void run_info_add_node(void *ctx, const struct storage_entry *found)
 {
@@ -278,7 +259,8 @@ static void run_info_add_node(void *ctx, const struct storage_entry *found)
         return;
     const unsigned sessions = run_info_count_sessions(dir);
     for (unsigned k = 1; k <= sessions; k++) {
-        struct node_info *n = run_info_new_node(x);
+        struct node_info *n = ARENA_ADD(x->arena, x->out->nodes, x->out->n_nodes, x->cap);
+        assert(x->out->n_nodes <= x->cap);
         *n = (struct node_info){.id = arena_strdup(x->arena, id), .session = k};
         run_info_read_node(dir, x->arena, n);
         if (n->status == RUN_RUNNING && k < sessions) { /* the lock is held by a later one */
@@ -298,9 +280,7 @@ static int run_info_by_node(const void *a, const void *b)
 static int run_info_read_nodes(struct run_info *out, struct arena *a, struct err *e)
 {
     struct run_info_nodes x = {.out = out, .arena = a};
-    const int rc = storage_of(out->path)->list(out->path, STORAGE_FOLLOW, run_info_add_node, &x, e);
-    if (rc)
-        return rc;
+    TRY(storage_of(out->path)->list(out->path, STORAGE_FOLLOW, run_info_add_node, &x, e));
     if (out->n_nodes)
         qsort(out->nodes, out->n_nodes, sizeof *out->nodes, run_info_by_node);
     return 0;
@@ -344,11 +324,8 @@ static void run_info_sum_up(struct run_info *out)
 int run_info_read(struct run_info *out, const char *path, struct arena *a, struct err *e)
 {
     struct run_info info = {0};
-    int rc = run_info_read_run(&info, path, a, e);
-    if (rc == 0)
-        rc = run_info_read_nodes(&info, a, e);
-    if (rc)
-        return rc;
+    TRY(run_info_read_run(&info, path, a, e));
+    TRY(run_info_read_nodes(&info, a, e));
     run_info_sum_up(&info);
     *out = info;
     return 0;
@@ -435,7 +412,7 @@ static void run_find_add_candidate(void *ctx, const char *path)
     struct run_candidates *x = ctx;
     if (!run_find_is_run(path))
         return;
-    struct run_candidate *c = VEC_ADD(x->v, x->n, x->cap);
+    struct run_candidate *c = ARENA_ADD(x->arena, x->v, x->n, x->cap);
     *c = (struct run_candidate){.path = arena_strdup(x->arena, path)};
     c->folder = path_base(c->path);
     run_find_describe(c, x->arena);
@@ -445,27 +422,18 @@ static int run_find_all_runs(const char *dir, struct arena *a, struct run_candid
                              size_t *n, struct err *e)
 {
     struct run_candidates x = {.arena = a};
-    *out = NULL;
-    *n = 0;
     const int rc = run_each(dir, run_find_add_candidate, &x, e);
-    if (rc)
-        return rc == ERR_SYS && e->sys == ENOENT ? 0 : rc;
-    if (x.n) {
+    if (x.n)
         qsort(x.v, x.n, sizeof *x.v, run_find_newest_first);
-        *out = arena_array(a, struct run_candidate, x.n);
-        memcpy(*out, x.v, x.n * sizeof *x.v);
-    }
+    *out = x.v;
     *n = x.n;
-    free(x.v);
-    return 0;
+    return rc == ERR_SYS && e->sys == ENOENT ? 0 : rc;
 }
 
 int run_list(const char *dir, struct arena *a, const char ***paths, size_t *n, struct err *e)
 {
     struct run_candidate *list;
-    int rc = run_find_all_runs(runs_folder(dir), a, &list, n, e);
-    if (rc)
-        return rc;
+    TRY(run_find_all_runs(runs_folder(dir), a, &list, n, e));
     *paths = arena_array(a, const char *, *n);
     for (size_t i = 0; i < *n; i++)
         (*paths)[i] = list[i].path;
@@ -477,7 +445,6 @@ static const struct run_candidate *run_find_match(const struct run_candidate *li
                                                   const char *ref, size_t *fits)
 {
     const struct run_candidate *best = NULL;
-    const size_t len = strlen(ref);
     *fits = n > 0;
     if (strcmp(ref, "last") == 0)
         return n ? &list[0] : NULL;
@@ -486,13 +453,10 @@ static const struct run_candidate *run_find_match(const struct run_candidate *li
         if (strcmp(list[i].folder, ref) == 0 || strcmp(list[i].id, ref) == 0 ||
             strcmp(list[i].name, ref) == 0)
             best = (*fits)++ ? best : &list[i];
-    for (size_t i = 0; i < n && len && !best; i++)
-        if (strncmp(list[i].folder, ref, len) == 0 || strncmp(list[i].id, ref, len) == 0) {
-            best = &list[i];
-            for (; i < n; i++)
-                *fits +=
-                    strncmp(list[i].folder, ref, len) == 0 || strncmp(list[i].id, ref, len) == 0;
-        }
+    const bool whole = best != NULL;
+    for (size_t i = 0; i < n && *ref && !whole; i++)
+        if (text_starts(list[i].folder, ref) || text_starts(list[i].id, ref))
+            best = (*fits)++ ? best : &list[i];
     return best;
 }
 

@@ -41,15 +41,13 @@ int run_place_of(struct run_place *p, const char *wanted, const char *runs, stru
         return path_join(p->dir, e, "%s", runs_folder(runs));
     if (storage_has(wanted))
         return err_set(e, ERR_BUSY, "'%s' exists already", wanted);
-    int rc = path_join(p->dir, e, "%s", wanted);
-    if (rc != 0)
-        return rc;
+    TRY(path_join(p->dir, e, "%s", wanted));
     for (size_t n = strlen(p->dir); n > 1 && p->dir[n - 1] == '/'; n--)
         p->dir[n - 1] = '\0';
     char *slash = strrchr(p->dir, '/');
-    rc = path_join(p->id, e, "%s", slash ? slash + 1 : p->dir);
-    if (rc != 0 || !slash)
-        return rc != 0 ? rc : path_join(p->dir, e, ".");
+    TRY(path_join(p->id, e, "%s", slash ? slash + 1 : p->dir));
+    if (!slash)
+        return path_join(p->dir, e, ".");
     slash[slash == p->dir] = '\0'; /* the root keeps its own */
     return 0;
 }
@@ -81,28 +79,26 @@ static int rundir_given_id(struct rundir *r, const char *id, struct err *e)
     return 0;
 }
 
-/* A folder that did not exist before, so that no two runs ever share one by accident. */
+/* A folder that did not exist before, so that no two runs ever share one by accident. `about` NULL:
+ * a hidden one. */
 static int rundir_make_fresh(struct rundir *r, const char *dir, const struct run_about *about,
                              struct err *e)
 {
-    int rc = 0;
-    for (int i = 0; i < FOLDER_TRIES && rc == 0 && !r->made_run; i++) {
-        rundir_fresh_id(r, about);
-        rc = run_path(r->path, dir, r->id, e);
-        if (rc == 0)
-            rc = storage_of(r->path)->claim(r->path, &r->made_run, e);
+    for (int i = 0; i < FOLDER_TRIES && !r->made_run; i++) {
+        if (about)
+            rundir_fresh_id(r, about);
+        const unsigned number = rundir_random_16() << 16 | rundir_random_16();
+        TRY(about ? run_path(r->path, dir, r->id, e) : run_hidden_path(r->path, dir, number, e));
+        TRY(storage_of(r->path)->claim(r->path, &r->made_run, e));
     }
-    if (rc == 0 && !r->made_run)
-        rc = err_set(e, ERR_BUSY, "'%s' exists already", r->path);
-    return rc;
+    return r->made_run ? 0 : err_set(e, ERR_BUSY, "'%s' exists already", r->path);
 }
 
 static int rundir_make_shared(struct rundir *r, const char *dir, const char *id, struct err *e)
 {
-    int rc = rundir_given_id(r, id, e);
-    if (rc == 0)
-        rc = run_path(r->path, dir, id, e);
-    return rc ? rc : storage_of(r->path)->claim(r->path, &r->made_run, e);
+    TRY(rundir_given_id(r, id, e));
+    TRY(run_path(r->path, dir, id, e));
+    return storage_of(r->path)->claim(r->path, &r->made_run, e);
 }
 
 static void rundir_about_json(struct buf *out, const struct rundir *r, const struct run_about *a)
@@ -140,11 +136,9 @@ static int rundir_write_about(const struct rundir *r, const struct run_about *ab
 {
     char path[PATH_LEN];
     struct buf b = {0};
-    int rc = run_path(path, r->path, RUN_ABOUT, e);
-    if (rc)
-        return rc;
+    TRY(run_path(path, r->path, RUN_ABOUT, e));
     rundir_about_json(&b, r, about);
-    rc = storage_of(path)->put(path, b.p, b.len, how, e);
+    const int rc = storage_of(path)->put(path, b.p, b.len, how, e);
     buf_free(&b);
     return rc;
 }
@@ -188,20 +182,19 @@ static int rundir_node_folder(const struct rundir *r, const char *node_id, char 
                               struct err *e)
 {
     if (!*node_id || strchr(node_id, '/') || strlen(node_id) >= NODE_ID_LEN)
-        return err_set(e, ERR_USAGE, "'%s' is not a valid node name: it must not contain '/'",
-                       node_id);
+        return err_set(e, ERR_USAGE,
+                       "'%s' is not a valid node name: it must have 1 to %d characters and no '/'",
+                       node_id, NODE_ID_LEN - 1);
     return run_node_path(path, r->path, node_id, e);
 }
 
 int rundir_make_node(struct rundir *r, const char *node_id, struct err *e)
 {
-    int rc = rundir_node_folder(r, node_id, r->node_path, e);
-    if (rc == 0)
-        rc = storage_of(r->node_path)->claim(r->node_path, &r->made_node, e);
-    assert(rc != 0 || strlen(node_id) < sizeof r->node_id); /* rundir_node_folder checked it */
-    if (rc == 0)
-        snprintf(r->node_id, sizeof r->node_id, "%s", node_id);
-    return rc;
+    TRY(rundir_node_folder(r, node_id, r->node_path, e));
+    TRY(storage_of(r->node_path)->claim(r->node_path, &r->made_node, e));
+    assert(strlen(node_id) < sizeof r->node_id); /* rundir_node_folder checked it */
+    snprintf(r->node_id, sizeof r->node_id, "%s", node_id);
+    return 0;
 }
 
 int rundir_put_node(const struct rundir *r, const char *node_id, unsigned session, const void *p,
@@ -209,11 +202,8 @@ int rundir_put_node(const struct rundir *r, const char *node_id, unsigned sessio
 {
     char folder[PATH_LEN], path[PATH_LEN];
     assert(*r->path && session > 0);
-    int rc = rundir_node_folder(r, node_id, folder, e);
-    if (rc == 0)
-        rc = run_session_path(path, folder, RUN_NODE_STEM, session, RUN_NODE_END, e);
-    if (rc)
-        return rc;
+    TRY(rundir_node_folder(r, node_id, folder, e));
+    TRY(run_session_path(path, folder, RUN_NODE_STEM, session, RUN_NODE_END, e));
     return storage_of(path)->put(path, p, n, r->hidden ? STORAGE_PUT_STAGED : STORAGE_PUT_REPLACE,
                                  e);
 }
@@ -335,13 +325,8 @@ int run_maker_begin(struct run_maker *m, const char *home, struct err *e)
     int rc = storage_of(home)->make_runs(home, &r->made_runs, e);
     if (rc == 0)
         rc = storage_of(home)->stage(home, stage, e);
-    for (int i = 0; i < FOLDER_TRIES && rc == 0 && !r->made_run; i++) {
-        rc = run_hidden_path(r->path, stage, rundir_random_16() << 16 | rundir_random_16(), e);
-        if (rc == 0)
-            rc = storage_of(r->path)->claim(r->path, &r->made_run, e);
-    }
-    if (rc == 0 && !r->made_run)
-        rc = err_set(e, ERR_BUSY, "'%s' exists already", r->path);
+    if (rc == 0)
+        rc = rundir_make_fresh(r, stage, NULL, e);
     if (rc)
         run_maker_end(m);
     return rc;
@@ -355,20 +340,16 @@ struct run_maker_node *run_maker_find(const struct run_maker *m, const char *id,
     return NULL;
 }
 
-static int run_maker_open(const struct rundir *r, struct run_maker_node *n, struct clock_tie tie,
-                          struct err *e)
+static int run_maker_open(const struct rundir *r, struct run_maker_node *n, const char *id,
+                          struct clock_tie tie, struct err *e)
 {
     char folder[PATH_LEN];
     bool made;
     assert(r->hidden && n->session > 0);
-    int rc = rundir_node_folder(r, n->id, folder, e);
-    if (rc == 0)
-        rc = storage_of(folder)->claim(folder, &made, e);
-    if (rc == 0)
-        rc = writer_open_bulk(&n->metrics, folder, n->session, tie, e);
-    if (rc)
-        return rc;
-    rc = writer_open_beside(&n->events, n->metrics, STORE_EVENTS, e);
+    TRY(rundir_node_folder(r, id, folder, e));
+    TRY(storage_of(folder)->claim(folder, &made, e));
+    TRY(writer_open_bulk(&n->metrics, folder, n->session, tie, e));
+    const int rc = writer_open_beside(&n->events, n->metrics, STORE_EVENTS, e);
     if (rc)
         writer_discard(n->metrics);
     return rc;
@@ -380,13 +361,14 @@ int run_maker_node(struct run_maker *m, const char *id, unsigned session, struct
     assert(!run_maker_find(m, id, session));
     struct run_maker_node *n = xcalloc(1, sizeof *n);
     assert(session > 0);
-    snprintf(n->id, sizeof n->id, "%s", id);
     n->session = session;
-    const int rc = run_maker_open(&m->dir, n, tie, e);
+    const int rc = run_maker_open(&m->dir, n, id, tie, e);
     if (rc) {
         free(n);
         return rc;
     }
+    assert(strlen(id) < sizeof n->id); /* rundir_node_folder checked it */
+    snprintf(n->id, sizeof n->id, "%s", id);
     *VEC_ADD(m->nodes, m->n_nodes, m->cap_nodes) = *out = n;
     return 0;
 }
@@ -403,9 +385,7 @@ int run_maker_window(struct run_maker_node *n, unsigned pid, unsigned window, st
             return 0;
         }
     run_window_stem(stem, sizeof stem, pid, false, window);
-    const int rc = writer_open_beside(&w, n->metrics, stem, e);
-    if (rc)
-        return rc;
+    TRY(writer_open_beside(&w, n->metrics, stem, e));
     *VEC_ADD(n->windows, n->n_windows, n->cap_windows) = (struct run_maker_window){pid, window, w};
     *out = w;
     return 0;
@@ -480,22 +460,15 @@ int run_maker_place(struct run_maker *m, const char *home, const char *id,
 {
     char to[PATH_LEN];
     struct rundir *r = &m->dir;
-    int rc = 0;
     assert(r->hidden && r->made_run);
     for (size_t i = 0; i < m->n_nodes; i++)
         assert(!m->nodes[i]->metrics && !m->nodes[i]->events); /* closed, so complete */
-    if (id)
-        rc = rundir_given_id(r, id, e);
-    else
+    if (!id)
         rundir_fresh_id(r, about);
-    if (rc == 0)
-        rc = rundir_write_about(r, about, STORAGE_PUT_STAGED, e);
-    if (rc == 0)
-        rc = run_path(to, home, r->id, e);
-    if (rc == 0)
-        rc = storage_of(to)->publish(r->path, to, e);
-    if (rc)
-        return rc;
+    TRY(id ? rundir_given_id(r, id, e) : 0);
+    TRY(rundir_write_about(r, about, STORAGE_PUT_STAGED, e));
+    TRY(run_path(to, home, r->id, e));
+    TRY(storage_of(to)->publish(r->path, to, e));
     memcpy(r->path, to, sizeof to);
     r->hidden = false;
     *out = *r;

@@ -63,18 +63,9 @@ static int local_stat(const char *path, int flags, struct storage_stat *out, str
 static enum storage_kind local_kind_of_entry(int dir, const struct dirent *f)
 {
     struct storage_stat st;
-    switch (f->d_type) {
-    case DT_REG:
-        return STORAGE_FILE;
-    case DT_DIR:
-        return STORAGE_FOLDER;
-    case DT_LNK:
-        return STORAGE_LINK;
-    case DT_UNKNOWN: /* some file systems do not know it here */
+    if (f->d_type == DT_UNKNOWN) /* some file systems do not know it here */
         return local_stat_at(dir, f->d_name, 0, &st) ? st.kind : STORAGE_OTHER;
-    default:
-        return STORAGE_OTHER;
-    }
+    return local_kind((mode_t)DTTOIF(f->d_type));
 }
 
 static void local_visit(DIR *d, int flags, storage_visit *visit, void *ctx)
@@ -164,9 +155,7 @@ static bool local_remove(const char *path, enum storage_remove what)
 static int local_publish(const char *from, const char *to, struct err *e)
 {
     assert(strcmp(from, to) != 0);
-    const int rc = dir_sync(from, e); /* before it can be seen, see above */
-    if (rc)
-        return rc;
+    TRY(dir_sync(from, e)); /* before it can be seen, see above */
     if (rename(from, to) == 0)
         return 0;
     if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)

@@ -48,24 +48,10 @@ bool amdgpu_dpm_mhz(const void *text, size_t n, double *out)
     return false;
 }
 
-/* Where the numbers lie in revisions 1.1 to 1.3:
- *   0 size u16, format u8, content u8   4 edge  6 hotspot  8 memory  (C, u16 each)
- *   16 gfx activity  18 memory controller activity (%)  22 socket power (W)
- *   54 gfx clock now  58 memory clock now (MHz) */
-enum {
-    AT_EDGE = 4,
-    AT_TEMP_MEM = 8,
-    AT_GFX_UTIL = 16,
-    AT_MEM_UTIL = 18,
-    AT_WATT = 22,
-    AT_GFX_MHZ = 54,
-    AT_MEM_MHZ = 58,
-    LEAST_SIZE = 80,
-    NOT_THERE = 0xffff,
-};
-
-static bool metrics_u16(const void *p, size_t n, size_t at, double *out)
+/* The table begins with its size (16 bits), its format and its content (8 bits each). */
+bool amdgpu_metric(const void *p, size_t n, enum amdgpu_at at, double *out)
 {
+    enum { LEAST_SIZE = 80, NOT_THERE = 0xffff };
     struct cur c = cur_of(p, n);
     const uint16_t size = cur_u16(&c);
     const uint8_t format = cur_u8(&c), content = cur_u8(&c);
@@ -77,41 +63,6 @@ static bool metrics_u16(const void *p, size_t n, size_t at, double *out)
         return false;
     *out = v;
     return true;
-}
-
-bool amdgpu_metrics_util(const void *p, size_t n, double *out)
-{
-    return metrics_u16(p, n, AT_GFX_UTIL, out);
-}
-
-bool amdgpu_metrics_mem_util(const void *p, size_t n, double *out)
-{
-    return metrics_u16(p, n, AT_MEM_UTIL, out);
-}
-
-bool amdgpu_metrics_watt(const void *p, size_t n, double *out)
-{
-    return metrics_u16(p, n, AT_WATT, out);
-}
-
-bool amdgpu_metrics_edge(const void *p, size_t n, double *out)
-{
-    return metrics_u16(p, n, AT_EDGE, out);
-}
-
-bool amdgpu_metrics_temp_mem(const void *p, size_t n, double *out)
-{
-    return metrics_u16(p, n, AT_TEMP_MEM, out);
-}
-
-bool amdgpu_metrics_gfx_mhz(const void *p, size_t n, double *out)
-{
-    return metrics_u16(p, n, AT_GFX_MHZ, out);
-}
-
-bool amdgpu_metrics_mem_mhz(const void *p, size_t n, double *out)
-{
-    return metrics_u16(p, n, AT_MEM_MHZ, out);
 }
 
 /* "card12" but not "card12-DP-1" */

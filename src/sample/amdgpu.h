@@ -24,13 +24,18 @@ bool amdgpu_number(const void *text, size_t n, double *out);
 /* pp_dpm_sclk, pp_dpm_mclk: the level in use, in MHz ("1: 1000Mhz *"). */
 bool amdgpu_dpm_mhz(const void *text, size_t n, double *out);
 
-/* gpu_metrics, the driver's binary table, revisions 1.1 to 1.3 (discrete cards). */
-bool amdgpu_metrics_util(const void *p, size_t n, double *out);     /* % */
-bool amdgpu_metrics_mem_util(const void *p, size_t n, double *out); /* % */
-bool amdgpu_metrics_watt(const void *p, size_t n, double *out);
-bool amdgpu_metrics_edge(const void *p, size_t n, double *out);     /* C */
-bool amdgpu_metrics_temp_mem(const void *p, size_t n, double *out); /* C */
-bool amdgpu_metrics_gfx_mhz(const void *p, size_t n, double *out);
-bool amdgpu_metrics_mem_mhz(const void *p, size_t n, double *out);
+/* Where the numbers lie in gpu_metrics, the driver's binary table, revisions 1.1 to 1.3 (discrete
+ * cards): C, %, W, MHz, 16 bits each. */
+enum amdgpu_at {
+    AMDGPU_AT_EDGE = 4,
+    AMDGPU_AT_TEMP_MEM = 8,
+    AMDGPU_AT_UTIL = 16,
+    AMDGPU_AT_MEM_UTIL = 18,
+    AMDGPU_AT_WATT = 22,
+    AMDGPU_AT_GFX_MHZ = 54,
+    AMDGPU_AT_MEM_MHZ = 58,
+};
+
+bool amdgpu_metric(const void *p, size_t n, enum amdgpu_at at, double *out);
 
 #endif

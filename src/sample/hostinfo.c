@@ -15,16 +15,24 @@
 #include "sample/source.h"
 #include "sample/textscan.h"
 
-/* A file of one line. */
-static void hostinfo_read_line(char out[HOST_TEXT], const char *folder, const char *name)
+static size_t hostinfo_peek(char *text, size_t size, const char *folder, const char *file)
 {
-    char path[PATH_LEN], text[HOST_TEXT];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    const long n = file_peek(path, text, sizeof text);
-    size_t len = n > 0 ? (size_t)n : 0;
-    while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
-        len--;
-    scan_copy(out, HOST_TEXT, text, len);
+    char path[PATH_LEN];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    const long n = file_peek(path, text, size);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* The first line of a file, empty when there is none. */
+static void hostinfo_line(char *out, size_t size, const char *folder, const char *file)
+{
+    char text[HOST_TEXT];
+    const size_t n = hostinfo_peek(text, sizeof text, folder, file);
+    const char *end = memchr(text, '\n', n);
+    end = end ? end : text + n;
+    while (end > text && end[-1] == ' ')
+        end--;
+    scan_copy(out, size, text, (size_t)(end - text));
 }
 
 static void read_uname(struct hostinfo *out)
@@ -49,22 +57,17 @@ void hostinfo_read(struct hostinfo *out, const char *proc, const char *sys)
     enum { TEXT_SIZE = 256 * 1024 }; /* cpuinfo's first core, and the cpu lines of 2000 cores */
     *out = (struct hostinfo){0};
     read_uname(out);
-    hostinfo_read_line(out->boot_id, proc, "sys/kernel/random/boot_id");
-    hostinfo_read_line(out->dmi_vendor, sys, "class/dmi/id/sys_vendor");
-    hostinfo_read_line(out->dmi_product, sys, "class/dmi/id/product_name");
-    char path[PATH_LEN], *text = xmalloc(TEXT_SIZE);
+    hostinfo_line(out->boot_id, sizeof out->boot_id, proc, "sys/kernel/random/boot_id");
+    hostinfo_line(out->dmi_vendor, sizeof out->dmi_vendor, sys, "class/dmi/id/sys_vendor");
+    hostinfo_line(out->dmi_product, sizeof out->dmi_product, sys, "class/dmi/id/product_name");
+    char *text = xmalloc(TEXT_SIZE);
     struct meminfo m;
-    snprintf(path, sizeof path, "%s/cpuinfo", proc);
-    long n = file_peek(path, text, TEXT_SIZE);
-    if (n > 0)
-        procfs_cpu_model(text, (size_t)n, out->cpu_model, sizeof out->cpu_model);
-    snprintf(path, sizeof path, "%s/stat", proc);
-    n = file_peek(path, text, TEXT_SIZE);
-    if (n > 0)
-        read_cores(out, text, (size_t)n);
-    snprintf(path, sizeof path, "%s/meminfo", proc);
-    n = file_peek(path, text, TEXT_SIZE);
-    if (n > 0 && procfs_meminfo(text, (size_t)n, &m))
+    size_t n = hostinfo_peek(text, TEXT_SIZE, proc, "cpuinfo");
+    procfs_cpu_model(text, n, out->cpu_model, sizeof out->cpu_model);
+    n = hostinfo_peek(text, TEXT_SIZE, proc, "stat");
+    read_cores(out, text, n);
+    n = hostinfo_peek(text, TEXT_SIZE, proc, "meminfo");
+    if (procfs_meminfo(text, n, &m))
         out->memory_bytes = m.kb[MEM_TOTAL] * 1024;
     free(text);
 }
@@ -95,31 +98,20 @@ static void nvidia(struct nvml_lib *lib, unsigned i, struct gpu_info *out)
         out->memory_bytes = m.total;
 }
 
-/* The first line of a file, empty when there is none. */
-static void gpulist_line_of(char *out, size_t size, const char *folder, const char *file)
-{
-    char path[AMDGPU_PATH + 64], text[HOST_TEXT];
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    const long n = file_peek(path, text, sizeof text);
-    const char *nl = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
-    const long len = nl ? (long)(nl - text) : n;
-    scan_copy(out, size, text, len > 0 ? (size_t)len : 0);
-}
-
 static void amd(const struct amdgpu_card *c, unsigned index, const char *sys, struct gpu_info *out)
 {
     char text[HOST_TEXT], module[AMDGPU_PATH];
     double bytes = 0;
     *out = (struct gpu_info){0};
     snprintf(out->entity, sizeof out->entity, "gpu%u", index);
-    gpulist_line_of(out->name, sizeof out->name, c->device, "product_name");
-    gpulist_line_of(text, sizeof text, c->device, "device");
+    hostinfo_line(out->name, sizeof out->name, c->device, "product_name");
+    hostinfo_line(text, sizeof text, c->device, "device");
     if (!out->name[0])
         snprintf(out->name, sizeof out->name, "AMD GPU %.16s", text);
-    gpulist_line_of(out->uuid, sizeof out->uuid, c->device, "unique_id");
+    hostinfo_line(out->uuid, sizeof out->uuid, c->device, "unique_id");
     snprintf(module, sizeof module, "%.256s/module/amdgpu", sys);
-    gpulist_line_of(out->driver, sizeof out->driver, module, "version");
-    gpulist_line_of(text, sizeof text, c->device, "mem_info_vram_total");
+    hostinfo_line(out->driver, sizeof out->driver, module, "version");
+    hostinfo_line(text, sizeof text, c->device, "mem_info_vram_total");
     if (amdgpu_number(text, strlen(text), &bytes))
         out->memory_bytes = (uint64_t)bytes;
 }

@@ -37,14 +37,6 @@ bool pidset_has(struct pidset *p, int pid)
     return has;
 }
 
-size_t pidset_count(struct pidset *p)
-{
-    pthread_mutex_lock(&p->lock);
-    const size_t n = p->n;
-    pthread_mutex_unlock(&p->lock);
-    return n;
-}
-
 void pidset_free(struct pidset *p)
 {
     pthread_mutex_destroy(&p->lock);

@@ -20,7 +20,6 @@ void pidset_init(struct pidset *p);
 /* Replaces the set; `pid` need not be sorted. */
 void pidset_set(struct pidset *p, const int *pid, size_t n);
 bool pidset_has(struct pidset *p, int pid);
-size_t pidset_count(struct pidset *p);
 void pidset_free(struct pidset *p);
 
 #endif

@@ -25,41 +25,42 @@ struct amd_row {
     struct {
         enum amd_place place;
         const char *file;
-        bool (*parse)(const void *p, size_t n, double *out);
-        double counts; /* of the metric in one of the file */
+        bool (*parse)(const void *p, size_t n, double *out); /* NULL: of gpu_metrics */
+        double counts;                                       /* of the metric in one of the file */
+        enum amdgpu_at at;
     } from[ALTERNATIVES];
 };
 
 static const struct amd_row rows[] = {
     {M_GPU_UTIL,
      {{DEVICE, "gpu_busy_percent", amdgpu_number, 1},
-      {DEVICE, "gpu_metrics", amdgpu_metrics_util, 1}}},
+      {DEVICE, "gpu_metrics", NULL, 1, AMDGPU_AT_UTIL}}},
     {M_GPU_MEM_CTRL,
      {{DEVICE, "mem_busy_percent", amdgpu_number, 1},
-      {DEVICE, "gpu_metrics", amdgpu_metrics_mem_util, 1}}},
+      {DEVICE, "gpu_metrics", NULL, 1, AMDGPU_AT_MEM_UTIL}}},
     {M_GPU_MEM_TOTAL, {{DEVICE, "mem_info_vram_total", amdgpu_number, 1}}},
     {M_GPU_MEM_USED, {{DEVICE, "mem_info_vram_used", amdgpu_number, 1}}},
     {M_GPU_POWER, /* microwatt, kept as milliwatt */
      {{HWMON, "power1_average", amdgpu_number, 1e-3},
       {HWMON, "power1_input", amdgpu_number, 1e-3},
-      {DEVICE, "gpu_metrics", amdgpu_metrics_watt, 1e3}}},
+      {DEVICE, "gpu_metrics", NULL, 1e3, AMDGPU_AT_WATT}}},
     {M_GPU_POWER_LIMIT, {{HWMON, "power1_cap", amdgpu_number, 1e-3}}},
     {M_GPU_POWER_DEFAULT, {{HWMON, "power1_cap_default", amdgpu_number, 1e-3}}},
     {M_GPU_CLOCK_SM, /* Hz */
      {{HWMON, "freq1_input", amdgpu_number, 1e-6},
       {DEVICE, "pp_dpm_sclk", amdgpu_dpm_mhz, 1},
-      {DEVICE, "gpu_metrics", amdgpu_metrics_gfx_mhz, 1}}},
+      {DEVICE, "gpu_metrics", NULL, 1, AMDGPU_AT_GFX_MHZ}}},
     {M_GPU_CLOCK_MEM,
      {{HWMON, "freq2_input", amdgpu_number, 1e-6},
       {DEVICE, "pp_dpm_mclk", amdgpu_dpm_mhz, 1},
-      {DEVICE, "gpu_metrics", amdgpu_metrics_mem_mhz, 1}}},
+      {DEVICE, "gpu_metrics", NULL, 1, AMDGPU_AT_MEM_MHZ}}},
     {M_GPU_TEMP, /* thousandths of a degree: edge, then junction */
      {{HWMON, "temp1_input", amdgpu_number, 1e-3},
       {HWMON, "temp2_input", amdgpu_number, 1e-3},
-      {DEVICE, "gpu_metrics", amdgpu_metrics_edge, 1}}},
+      {DEVICE, "gpu_metrics", NULL, 1, AMDGPU_AT_EDGE}}},
     {M_GPU_TEMP_MEM,
      {{HWMON, "temp3_input", amdgpu_number, 1e-3},
-      {DEVICE, "gpu_metrics", amdgpu_metrics_temp_mem, 1}}},
+      {DEVICE, "gpu_metrics", NULL, 1, AMDGPU_AT_TEMP_MEM}}},
 };
 
 /* What reports show of other GPUs and this driver's files do not have. */
@@ -70,9 +71,7 @@ struct amd_one {
     struct source file;
     unsigned from; /* the next alternative to try, 1 more than the one in use */
     slot_id slot;
-    bool off;
-    int reported; /* errno of the loss that was reported */
-    mono_ns again;
+    struct nvml_try attempt; /* `reported` is an errno */
 };
 
 struct card {
@@ -148,17 +147,15 @@ static bool never(int sys)
 static void end_slot(struct amd_state *st, const struct card *c, enum metric_id m, slot_id *slot,
                      struct sink *s)
 {
-    if (*slot == SLOT_NONE)
-        return;
-    lose(c, LOSS_UNSUPPORTED, m, s, "not reported by this GPU or its driver");
-    group_drop(&st->group, *slot);
-    *slot = SLOT_NONE;
+    if (*slot != SLOT_NONE)
+        lose(c, LOSS_UNSUPPORTED, m, s, "not reported by this GPU or its driver");
+    slot_end(&st->group, slot);
 }
 
 static void end_row(struct amd_state *st, struct card *c, const struct amd_row *r,
                     struct amd_one *o, struct sink *s)
 {
-    o->off = true;
+    o->attempt.off = true;
     source_close(&o->file);
     end_slot(st, c, r->metric, &o->slot, s);
     if (r->metric == M_GPU_MEM_TOTAL || r->metric == M_GPU_MEM_USED)
@@ -168,11 +165,18 @@ static void end_row(struct amd_state *st, struct card *c, const struct amd_row *
 static void amd_failed(struct card *c, const struct amd_row *r, struct amd_one *o, int sys,
                        struct sink *s)
 {
-    if (o->reported != sys)
+    if (o->attempt.reported != sys)
         lose(c, sys == EACCES || sys == EPERM ? LOSS_DENIED : LOSS_READ, r->metric, s,
              strerror(sys));
-    o->reported = sys;
-    o->again = mono_add(clock_mono(), RETRY_NS);
+    o->attempt.reported = sys;
+    o->attempt.again = mono_add(clock_mono(), RETRY_NS);
+}
+
+static bool amd_parse(const struct amd_row *r, unsigned from, const char *text, size_t n,
+                      double *out)
+{
+    return r->from[from].parse ? r->from[from].parse(text, n, out)
+                               : amdgpu_metric(text, n, r->from[from].at, out);
 }
 
 /* True when the value was read. A source that has nothing gives way to the next one. */
@@ -187,9 +191,9 @@ static bool amd_read_row(struct amd_state *st, struct card *c, size_t i, struct 
             amd_failed(c, r, o, got.sys, s);
             return false;
         }
-        if (got.sys == 0 && r->from[o->from - 1].parse(st->text, got.n, out)) {
+        if (got.sys == 0 && amd_parse(r, o->from - 1, st->text, got.n, out)) {
             *out *= r->from[o->from - 1].counts;
-            o->reported = 0;
+            o->attempt.reported = 0;
             return true;
         }
         if (!next_source(c, r, o))
@@ -204,8 +208,7 @@ static void read_card(struct amd_state *st, struct card *c, mono_ns now, struct 
     double total = 0, v;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct amd_one *o = &c->one[i];
-        if (o->off || (o->reported && mono_diff(now, o->again) < 0) ||
-            !amd_read_row(st, c, i, s, &v))
+        if (!nvml_try_due(&o->attempt, now) || !amd_read_row(st, c, i, s, &v))
             continue;
         group_gauge(&st->group, o->slot, v);
         if (rows[i].metric == M_GPU_MEM_TOTAL)

@@ -18,12 +18,18 @@
 
 enum { TEXT_SIZE = 1024 };
 
+struct cgroup_file {
+    struct source file;
+    slot_id slot; /* SLOT_NONE until something was read */
+    struct counter us;
+};
+
 struct cgroup_state {
     struct cgroup_place cpu, cpuacct, memory;
-    struct source usage, throttle, memory_now;
+    struct cgroup_file usage, throttle;
+    struct source memory_now;
     struct group fast, slow; /* "cgroup" and "cgroupmem" */
-    slot_id cpu_slot, throttled_slot, mem_slot, cpu_limit_slot, mem_limit_slot;
-    struct counter usage_us, throttled_us;
+    slot_id mem_slot, cpu_limit_slot, mem_limit_slot;
     double cpu_limit_percent, mem_limit_bytes; /* 0: none */
     int64_t period_ns;
     struct cadence slow_at, limit_at;
@@ -49,17 +55,15 @@ static void cgroup_set_slot(struct group *g, slot_id *slot, enum metric_id m, bo
 {
     if (wanted && *slot == SLOT_NONE)
         *slot = group_add(g, m, ENTITY_TOTAL);
-    if (!wanted) {
-        group_drop(g, *slot);
-        *slot = SLOT_NONE;
-    }
+    if (!wanted)
+        slot_end(g, slot);
 }
 
 /* Where there is no limit nobody is throttled, and there is nothing to read. */
 static void no_cpu_limit(struct cgroup_state *st, struct sink *s)
 {
-    source_close(&st->throttle);
-    cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, false);
+    source_close(&st->throttle.file);
+    cgroup_set_slot(&st->fast, &st->throttle.slot, M_CGROUP_THROTTLED, false);
     if (!st->cpu.version || !report_once(&st->reported, REPORTED_NO_CPU_LIMIT))
         return;
     sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU_LIMIT), "no limit is set");
@@ -79,12 +83,12 @@ static void read_cpu_limit(struct cgroup_state *st, struct sink *s)
     char path[PATH_LEN + sizeof "/cpu.stat"];
     struct err ignored;
     snprintf(path, sizeof path, "%s/cpu.stat", limit.folder);
-    if (source_is_open(&st->throttle) && strcmp(st->throttle.path, path) == 0)
+    if (source_is_open(&st->throttle.file) && strcmp(st->throttle.file.path, path) == 0)
         return;
-    source_close(&st->throttle);
-    st->throttled_us = (struct counter){0};
-    if (source_open(&st->throttle, &ignored, "%s", path))
-        st->throttle = (struct source){0};
+    source_close(&st->throttle.file);
+    st->throttle.us = (struct counter){0};
+    if (source_open(&st->throttle.file, &ignored, "%s", path))
+        st->throttle.file = (struct source){0};
 }
 
 static void read_mem_limit(struct cgroup_state *st, struct sink *s)
@@ -99,67 +103,51 @@ static void read_mem_limit(struct cgroup_state *st, struct sink *s)
 
 /* ---- CPU ---- */
 
-static bool parse_usage(const struct cgroup_state *st, const char *text, size_t n, uint64_t *us)
+/* Version 1 counts nanoseconds. */
+struct cgroup_counter {
+    enum metric_id metric;
+    unsigned read, absent;   /* causes of losses */
+    const char *key1, *key2; /* by version; NULL: the file is the number */
+    const char *what;
+};
+
+static bool parse_us(const struct cgroup_counter *c, int version, const char *text, size_t n,
+                     uint64_t *us)
 {
-    if (st->cpuacct.version == 2)
-        return procfs_key(text, n, "usage_usec", us);
-    if (!procfs_cgroup_number(text, n, us))
+    if (version == 2)
+        return procfs_key(text, n, c->key2, us);
+    if (c->key1 ? !procfs_key(text, n, c->key1, us) : !procfs_cgroup_number(text, n, us))
         return false;
     *us /= 1000;
     return true;
 }
 
-static void put_usage(struct cgroup_state *st, struct sink *s)
+static void put_counter(struct cgroup_state *st, const struct cgroup_counter *c, int version,
+                        struct cgroup_file *f, struct sink *s)
 {
+    const struct loss_subject of = LOST_METRIC(c->metric);
     char text[TEXT_SIZE];
     struct reading r;
     uint64_t us;
-    if (!source_is_open(&st->usage))
+    if (!source_is_open(&f->file))
         return;
-    if (!source_read(&st->usage, text, sizeof text, &r)) {
-        lose_read(s, &st->reported, REPORTED_CPU_READ, LOST_METRIC(M_CGROUP_CPU), r.sys);
-    } else if (!parse_usage(st, text, r.n, &us)) {
-        if (report_once(&st->reported, REPORTED_NO_USAGE))
-            sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU), "%s does not report CPU time",
-                      st->usage.path);
+    if (!source_read(&f->file, text, sizeof text, &r)) {
+        lose_read(s, &st->reported, c->read, of, r.sys);
+    } else if (!parse_us(c, version, text, r.n, &us)) {
+        if (report_once(&st->reported, c->absent))
+            sink_loss(s, LOSS_ABSENT, of, "%s does not report %s", f->file.path, c->what);
     } else {
-        cgroup_set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
-        if (group_counter(&st->fast, st->cpu_slot, &st->usage_us, us, 64, r.at) == COUNTER_RESET)
-            lose_reset(s, &st->resets_reported, LOST_METRIC(M_CGROUP_CPU));
+        cgroup_set_slot(&st->fast, &f->slot, c->metric, true);
+        if (group_counter(&st->fast, f->slot, &f->us, us, 64, r.at) == COUNTER_RESET)
+            lose_reset(s, &st->resets_reported, of);
     }
 }
 
-static bool parse_throttled(const struct cgroup_state *st, const char *text, size_t n, uint64_t *us)
-{
-    if (st->cpu.version == 2)
-        return procfs_key(text, n, "throttled_usec", us);
-    if (!procfs_key(text, n, "throttled_time", us))
-        return false;
-    *us /= 1000;
-    return true;
-}
-
-static void put_throttled(struct cgroup_state *st, struct sink *s)
-{
-    char text[TEXT_SIZE];
-    struct reading r;
-    uint64_t us;
-    if (!source_is_open(&st->throttle))
-        return;
-    if (!source_read(&st->throttle, text, sizeof text, &r)) {
-        lose_read(s, &st->reported, REPORTED_THROTTLE_READ, LOST_METRIC(M_CGROUP_THROTTLED), r.sys);
-    } else if (!parse_throttled(st, text, r.n, &us)) {
-        if (report_once(&st->reported, REPORTED_NO_THROTTLE))
-            sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_THROTTLED),
-                      "%s does not report throttling: no CPU limit can be set there",
-                      st->throttle.path);
-    } else {
-        cgroup_set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
-        if (group_counter(&st->fast, st->throttled_slot, &st->throttled_us, us, 64, r.at) ==
-            COUNTER_RESET)
-            lose_reset(s, &st->resets_reported, LOST_METRIC(M_CGROUP_THROTTLED));
-    }
-}
+static const struct cgroup_counter usage = {M_CGROUP_CPU, REPORTED_CPU_READ, REPORTED_NO_USAGE,
+                                            NULL,         "usage_usec",      "CPU time"};
+static const struct cgroup_counter throttling = {
+    M_CGROUP_THROTTLED, REPORTED_THROTTLE_READ, REPORTED_NO_THROTTLE,
+    "throttled_time",   "throttled_usec",       "throttling: no CPU limit can be set there"};
 
 /* ---- memory ---- */
 
@@ -181,7 +169,7 @@ static void cgroup_put_memory(struct cgroup_state *st, struct sink *s)
 /* What is not there at all, reported at the first reading. */
 static void report_absent(struct cgroup_state *st, struct sink *s)
 {
-    if (!source_is_open(&st->usage) && report_once(&st->reported, REPORTED_NO_CPU))
+    if (!source_is_open(&st->usage.file) && report_once(&st->reported, REPORTED_NO_CPU))
         sink_loss(s, LOSS_ABSENT, LOST_METRIC(M_CGROUP_CPU),
                   "the job's control group does not report CPU time");
     if (!source_is_open(&st->memory_now) && report_once(&st->reported, REPORTED_NO_MEMORY))
@@ -200,8 +188,8 @@ static void cgroup_read(void *state, struct sink *s)
         read_mem_limit(st, s);
         report_absent(st, s);
     }
-    put_usage(st, s);
-    put_throttled(st, s);
+    put_counter(st, &usage, st->cpuacct.version, &st->usage, s);
+    put_counter(st, &throttling, st->cpu.version, &st->throttle, s);
     group_commit(&st->fast, s, t);
     if (!cadence_due(&st->slow_at, t, slack))
         return;
@@ -245,12 +233,12 @@ static int cgroup_open(void *state, const struct probe_env *env, int64_t period_
     cgroup_finder_close(&finder);
     if (!st->cpu.version && !st->cpuacct.version && !st->memory.version)
         return err_set(e, ERR_NOT_FOUND, "the job's control group is not visible");
-    cgroup_open_file(&st->usage, &st->cpuacct, "cpuacct.usage", "cpu.stat");
+    cgroup_open_file(&st->usage.file, &st->cpuacct, "cpuacct.usage", "cpu.stat");
     cgroup_open_file(&st->memory_now, &st->memory, "memory.usage_in_bytes", "memory.current");
     group_open(&st->fast, "cgroup", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->slow, "cgroupmem", MAX_OF(period_ns, MEM_PERIOD_NS));
     cgroup_set_period(st, period_ns);
-    st->cpu_slot = st->throttled_slot = st->mem_slot = SLOT_NONE;
+    st->usage.slot = st->throttle.slot = st->mem_slot = SLOT_NONE;
     st->cpu_limit_slot = st->mem_limit_slot = SLOT_NONE;
     return 0;
 }
@@ -258,8 +246,8 @@ static int cgroup_open(void *state, const struct probe_env *env, int64_t period_
 static void cgroup_close(void *state)
 {
     struct cgroup_state *st = state;
-    source_close(&st->usage);
-    source_close(&st->throttle);
+    source_close(&st->usage.file);
+    source_close(&st->throttle.file);
     source_close(&st->memory_now);
     group_close(&st->fast);
     group_close(&st->slow);

@@ -36,7 +36,6 @@ struct cpu_busy {
 struct cpu_state {
     struct source stat;
     struct textbuf text;    /* when the cpu lines are longer than near_text */
-    size_t want;            /* bytes to ask for: the cpu lines and a little more */
     struct cpu_line *lines; /* of the latest reading: the cores */
     size_t n_lines, lines_cap;
     struct group group;
@@ -53,42 +52,21 @@ enum { REPORTED_READ, REPORTED_MALFORMED, REPORTED_STEAL };
 
 /* ---- reading ---- */
 
-static void keep_line(struct cpu_state *st, const struct cpu_line *c)
+/* False when the cpu lines did not fit. */
+static bool parse_lines(struct cpu_state *st, const char *text, const struct reading *r,
+                        struct cpu_line *total, unsigned *bad)
 {
-    *VEC_ADD(st->lines, st->n_lines, st->lines_cap) = *c;
-}
-
-static size_t cpu_room(const struct cpu_state *st)
-{
-    return st->text.p ? st->text.size : sizeof(struct near_text);
-}
-
-/* False when the cpu lines did not fit in what was requested. */
-static bool parse_lines(struct cpu_state *st, const char *text, size_t n, struct cpu_line *total,
-                        unsigned *bad)
-{
-    struct lines l = lines_of(text, n);
+    struct lines l = lines_of(text, r->n);
     struct cpu_line c;
     st->n_lines = 0;
+    *total = (struct cpu_line){0};
     while (procfs_cpu_next(&l, &c))
         if (c.core == CPU_ALL)
             *total = c;
         else
-            keep_line(st, &c);
+            *VEC_ADD(st->lines, st->n_lines, st->lines_cap) = c;
     *bad = l.bad;
-    const size_t used = (size_t)(l.p - text);
-    const bool whole = !l.cut || n < st->want;
-    if (whole)
-        st->want = MIN_OF(cpu_room(st), used + used / 8 + 256);
-    return whole;
-}
-
-static bool ask_for_more(struct cpu_state *st)
-{
-    if (st->want >= cpu_room(st) && !textbuf_grow(&st->text))
-        return false;
-    st->want = cpu_room(st);
-    return true;
+    return !l.cut || !r->full;
 }
 
 static bool cpu_read_lines(struct cpu_state *st, struct cpu_line *total, unsigned *bad,
@@ -98,10 +76,9 @@ static bool cpu_read_lines(struct cpu_state *st, struct cpu_line *total, unsigne
     char *text;
     do {
         text = st->text.p ? st->text.p : near.p;
-        *total = (struct cpu_line){0};
-        if (!source_read(&st->stat, text, st->want, r))
+        if (!source_read(&st->stat, text, st->text.p ? st->text.size : sizeof near.p, r))
             return false;
-    } while (!parse_lines(st, text, r->n, total, bad) && ask_for_more(st));
+    } while (!parse_lines(st, text, r, total, bad) && textbuf_grow(&st->text));
     return true;
 }
 
@@ -262,7 +239,6 @@ static int cpu_open(void *state, const struct probe_env *env, int64_t period_ns,
 {
     struct cpu_state *st = state;
     TRY(source_open(&st->stat, e, "%s/stat", env->proc));
-    st->want = cpu_room(st);
     st->total.core = CPU_ALL;
     const long hz = sysconf(_SC_CLK_TCK);
     st->tick_scale = hz > 0 ? (double)TICKS_PER_S / (double)hz : 1;

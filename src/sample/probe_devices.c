@@ -17,8 +17,7 @@
 #include "sample/procfs.h"
 #include "sample/source.h"
 
-#define MIN_PERIOD_NS  (100 * NS_PER_MS)
-#define LIST_PERIOD_NS (5 * NS_PER_S)
+#define MIN_PERIOD_NS (100 * NS_PER_MS)
 
 /* ------------------------------------------------------------------------------------------------
  * Devices that come and go */
@@ -39,12 +38,16 @@ struct device_part {
     bool mean;     /* the total is the devices' mean and not their sum */
 };
 
+struct devices;
+struct device_round;
+
 /* What disks and interfaces differ in. */
 struct device_family {
-    const char *name, *none; /* of the probe; why there is no device */
+    const char *name, *file, *none; /* of the probe; in /proc; why there is no device */
     unsigned n_parts;
     struct device_part part[DEVICE_PARTS];
     enum device_kind (*classify)(const char *sys, const char *name);
+    void (*put)(struct devices *st, struct lines *l, mono_ns t, struct device_round *round);
 };
 
 struct device {
@@ -54,7 +57,6 @@ struct device {
     slot_id slot[DEVICE_PARTS];
     struct counter counter[DEVICE_PARTS];
     uint64_t packets[2]; /* of an interface: received, sent */
-    struct source own;   /* of a disk: /sys/block/NAME/stat, while it is used */
 };
 
 struct devices {
@@ -106,7 +108,6 @@ static void devices_drop_unseen(struct devices *st)
         if (!d->seen) {
             for (unsigned p = 0; p < st->family->n_parts; p++)
                 group_drop(&st->group, d->slot[p]);
-            source_close(&d->own);
             st->count[d->kind]--;
             continue;
         }
@@ -132,14 +133,11 @@ static void devices_put(struct devices *st, struct device *d, const uint64_t *no
         for (unsigned p = 0; p < f->n_parts; p++)
             d->slot[p] = group_add(&st->group, f->part[p].metric, d->name);
     }
-    /* A disk that only lists show may have grown over several of the total's intervals. */
-    const int64_t dt = mono_diff(t, st->last), own_dt = mono_diff(t, d->counter[0].at);
-    const double share = own_dt > dt && own_dt > 0 ? (double)dt / (double)own_dt : 1;
     for (unsigned p = 0; p < f->n_parts; p++) {
         double growth;
         ok &= counter_read(&st->group, d->slot[p], &d->counter[p], now[p], f->part[p].bits, t,
                            &growth) != COUNTER_RESET;
-        round->sum[d->kind][p] += growth * share;
+        round->sum[d->kind][p] += growth;
     }
     if (!ok)
         lose_reset(round->sink, &st->resets_reported, LOST_PART(d->name));
@@ -161,22 +159,23 @@ static void devices_put_total(struct devices *st, const struct device_round *rou
                    mono_diff(t, st->last));
 }
 
-/* The file with a line for each device. `put` takes the lines. */
-static void devices_read(struct devices *st, struct sink *s,
-                         void (*put)(struct devices *st, struct lines *l, mono_ns t,
-                                     struct device_round *round))
+static void devices_read(void *state, struct sink *s)
 {
+    struct devices *st = state;
     const struct loss_subject of = LOST_PART(st->family->name);
     struct device_round round = {.sink = s};
     struct near_text near;
     struct reading r;
     const char *text;
+    warm(st, sizeof *st);
+    warm(st->v, st->n * sizeof *st->v);
+    warm_group(&st->group);
     if (!source_read_text(&st->file, &near, &st->text, &text, &r)) {
         lose_read(s, &st->reported, REPORTED_READ, of, r.sys);
         return;
     }
     struct lines l = lines_of(text, r.n);
-    put(st, &l, r.at, &round);
+    st->family->put(st, &l, r.at, &round);
     devices_drop_unseen(st);
     devices_put_total(st, &round, r.at);
     if (l.bad && report_once(&st->reported, REPORTED_MALFORMED))
@@ -188,17 +187,10 @@ static void devices_read(struct devices *st, struct sink *s,
     group_commit(&st->group, s, r.at);
 }
 
-static void devices_warm(const struct devices *st, size_t size)
-{
-    warm(st, size);
-    warm(st->v, st->n * sizeof *st->v);
-    warm_group(&st->group);
-}
-
-static int devices_open(struct devices *st, const struct device_family *f, const char *file,
+static int devices_open(struct devices *st, const struct device_family *f,
                         const struct probe_env *env, int64_t period_ns, struct err *e)
 {
-    TRY(source_open(&st->file, e, "%s/%s", env->proc, file));
+    TRY(source_open(&st->file, e, "%s/%s", env->proc, f->file));
     st->family = f;
     st->sys = xstrdup(env->sys);
     group_open(&st->group, f->name, MAX_OF(period_ns, MIN_PERIOD_NS));
@@ -208,8 +200,6 @@ static int devices_open(struct devices *st, const struct device_family *f, const
 static void devices_close(void *state)
 {
     struct devices *st = state;
-    for (size_t i = 0; i < st->n; i++)
-        source_close(&st->v[i].own);
     source_close(&st->file);
     textbuf_free(&st->text);
     free(st->sys);
@@ -220,32 +210,15 @@ static void devices_close(void *state)
 /* ------------------------------------------------------------------------------------------------
  * Disks: operations, bytes and busy time, from /proc/diskstats.
  *
- * Whole disks only, as their partitions' traffic is in theirs. The kernel writes a line for every
- * loop device, partition and unused disk, and that is most of the cost. Where only a few disks have
- * ever moved something, their own files in /sys/block are read instead, and diskstats only now and
- * then to see which disks there are. */
-
-enum { OWN_FILES_MOST = 4 }; /* more disks than this: diskstats is cheaper */
-
-struct disk_state {
-    struct devices devices; /* first: the state is the list */
-    bool own_files;         /* the disks' own files are read */
-    int64_t period_ns;
-    struct cadence list_at;
-};
-
-static void sys_name(char out[DISK_NAME_LEN], const char *name)
-{
-    snprintf(out, DISK_NAME_LEN, "%s", name);
-    for (char *p = out; *p; p++)
-        if (*p == '/') /* "cciss/c0d0" is a folder "cciss!c0d0" */
-            *p = '!';
-}
+ * Whole disks only, as their partitions' traffic is in theirs. */
 
 static bool disk_in_sys(const char *sys, const char *name, const char *sub)
 {
     char path[PATH_LEN], folder[DISK_NAME_LEN];
-    sys_name(folder, name);
+    snprintf(folder, sizeof folder, "%s", name);
+    for (char *p = folder; *p; p++)
+        if (*p == '/') /* "cciss/c0d0" is a folder "cciss!c0d0" */
+            *p = '!';
     snprintf(path, sizeof path, "%s/block/%s%s", sys, folder, sub);
     return access(path, F_OK) == 0;
 }
@@ -267,9 +240,28 @@ static enum device_kind disk_classify(const char *sys, const char *name)
     return disk_in_sys(sys, name, "/device") ? DEVICE_PHYSICAL : DEVICE_VIRTUAL;
 }
 
+/* Operations do not wrap within a life, so they show whether a disk was made anew; the other
+ * counters alone could be mistaken for having wrapped. */
+static void disk_put_lines(struct devices *st, struct lines *l, mono_ns t,
+                           struct device_round *round)
+{
+    struct disk_line line;
+    for (size_t i = 0; procfs_disk_next(l, &line); i++) {
+        struct device *d = devices_find(st, line.name, i);
+        const uint64_t now[DEVICE_PARTS] = {line.reads, line.writes, line.read_sectors,
+                                            line.written_sectors, line.busy_ms};
+        const bool reset = LONG_BITS > 32 && d->counter[0].known &&
+                           (now[0] < d->counter[0].last || now[1] < d->counter[1].last);
+        d->seen = true;
+        if (d->kind != DEVICE_OTHER)
+            devices_put(st, d, now, reset, t, round);
+    }
+}
+
 /* The kernel's own types: unsigned long, and unsigned int for milliseconds. */
 static const struct device_family disks = {
     .name = "disk",
+    .file = "diskstats",
     .none = "no disk is visible",
     .n_parts = 5,
     .part = {{M_DISK_READ_OPS, LONG_BITS, false},
@@ -278,109 +270,12 @@ static const struct device_family disks = {
              {M_DISK_WRITE, LONG_BITS, false},
              {M_DISK_BUSY, 32, true}},
     .classify = disk_classify,
+    .put = disk_put_lines,
 };
-
-/* Operations do not wrap within a life, so they show whether a disk was made anew; the other
- * counters alone could be mistaken for having wrapped. */
-static void disk_put(struct devices *st, struct device *d, const struct disk_line *line, mono_ns t,
-                     struct device_round *round)
-{
-    const uint64_t now[DEVICE_PARTS] = {line->reads, line->writes, line->read_sectors,
-                                        line->written_sectors, line->busy_ms};
-    const bool reset = LONG_BITS > 32 && d->counter[0].known &&
-                       (now[0] < d->counter[0].last || now[1] < d->counter[1].last);
-    devices_put(st, d, now, reset, t, round);
-}
-
-static void disk_put_lines(struct devices *st, struct lines *l, mono_ns t,
-                           struct device_round *round)
-{
-    struct disk_line line;
-    for (size_t i = 0; procfs_disk_next(l, &line); i++) {
-        struct device *d = devices_find(st, line.name, i);
-        d->seen = true;
-        if (d->kind != DEVICE_OTHER)
-            disk_put(st, d, &line, t, round);
-    }
-}
-
-/* ---- the disks' own files ---- */
-
-static bool disk_open_own(struct devices *st, struct device *d)
-{
-    char folder[DISK_NAME_LEN];
-    struct err ignored;
-    sys_name(folder, d->name);
-    return source_is_open(&d->own) ||
-           source_open(&d->own, &ignored, "%s/block/%s/stat", st->sys, folder) == 0;
-}
-
-/* Decides how the readings until the next list are made. */
-static void disk_choose_files(struct disk_state *disk)
-{
-    struct devices *st = &disk->devices;
-    unsigned moving = 0;
-    for (size_t i = 0; i < st->n; i++)
-        moving += st->v[i].has_slots;
-    disk->own_files = moving > 0 && moving <= OWN_FILES_MOST;
-    for (size_t i = 0; i < st->n; i++)
-        if (st->v[i].has_slots && disk->own_files)
-            disk->own_files = disk_open_own(st, &st->v[i]);
-    for (size_t i = 0; i < st->n && !disk->own_files; i++)
-        source_close(&st->v[i].own);
-}
-
-/* False when a disk could not be read: it may be gone, and a list will show. */
-static bool disk_read_own(struct devices *st, struct sink *s)
-{
-    struct device_round round = {.sink = s};
-    mono_ns first = {0};
-    for (size_t i = 0; i < st->n; i++) {
-        struct device *d = &st->v[i];
-        char text[512];
-        struct reading r;
-        struct disk_line line;
-        if (!source_is_open(&d->own))
-            continue;
-        if (!source_read(&d->own, text, sizeof text, &r) || !procfs_disk_stat(text, r.n, &line))
-            return false;
-        if (!first.ns)
-            first = r.at;
-        disk_put(st, d, &line, r.at, &round);
-    }
-    devices_put_total(st, &round, first);
-    st->last = first;
-    group_commit(&st->group, s, first);
-    return true;
-}
-
-/* ---- the record ---- */
-
-static void disk_read(void *state, struct sink *s)
-{
-    struct disk_state *st = state;
-    devices_warm(&st->devices, sizeof *st);
-    const bool list = !st->own_files || cadence_due(&st->list_at, clock_mono(), st->period_ns / 2);
-    if (!list && disk_read_own(&st->devices, s))
-        return;
-    devices_read(&st->devices, s, disk_put_lines);
-    disk_choose_files(st);
-}
-
-static void disk_set_period(void *state, int64_t period_ns)
-{
-    struct disk_state *st = state;
-    st->period_ns = MAX_OF(period_ns, MIN_PERIOD_NS);
-    st->list_at.period_ns = MAX_OF(period_ns, LIST_PERIOD_NS);
-    group_set_period(&st->devices.group, st->period_ns);
-}
 
 static int disk_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
-    struct disk_state *st = state;
-    TRY(devices_open(&st->devices, &disks, "diskstats", env, period_ns, e));
-    disk_set_period(st, period_ns);
-    return 0;
+    return devices_open(state, &disks, env, period_ns, e);
 }
 
 const struct probe probe_disk = {
@@ -388,10 +283,10 @@ const struct probe probe_disk = {
     .title = "operations, bytes and busy time of the disks",
     .lane = LANE_FAST,
     .min_period_ns = MIN_PERIOD_NS,
-    .state_size = sizeof(struct disk_state),
+    .state_size = sizeof(struct devices),
     .open = disk_open,
-    .read = disk_read,
-    .set_period = disk_set_period,
+    .read = devices_read,
+    .group = offsetof(struct devices, group),
     .close = devices_close,
 };
 
@@ -406,15 +301,6 @@ static enum device_kind nic_classify(const char *sys, const char *name)
     snprintf(path, sizeof path, "%s/class/net/%s/device", sys, name);
     return access(path, F_OK) == 0 ? DEVICE_PHYSICAL : DEVICE_VIRTUAL;
 }
-
-/* Byte counters of some drivers are 32 bits wide and wrap within seconds. */
-static const struct device_family nics = {
-    .name = "net",
-    .none = "no network interface except lo",
-    .n_parts = 2,
-    .part = {{M_NET_RX, 32, false}, {M_NET_TX, 32, false}},
-    .classify = nic_classify,
-};
 
 /* Packet counters take far longer to wrap than byte counters, so when those went backwards too the
  * interface was reset. */
@@ -434,16 +320,20 @@ static void nic_put_lines(struct devices *st, struct lines *l, mono_ns t,
     }
 }
 
-static void net_read(void *state, struct sink *s)
-{
-    struct devices *st = state;
-    devices_warm(st, sizeof *st);
-    devices_read(st, s, nic_put_lines);
-}
+/* Byte counters of some drivers are 32 bits wide and wrap within seconds. */
+static const struct device_family nics = {
+    .name = "net",
+    .file = "net/dev",
+    .none = "no network interface except lo",
+    .n_parts = 2,
+    .part = {{M_NET_RX, 32, false}, {M_NET_TX, 32, false}},
+    .classify = nic_classify,
+    .put = nic_put_lines,
+};
 
 static int net_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
-    return devices_open(state, &nics, "net/dev", env, period_ns, e);
+    return devices_open(state, &nics, env, period_ns, e);
 }
 
 const struct probe probe_net = {
@@ -453,7 +343,7 @@ const struct probe probe_net = {
     .min_period_ns = MIN_PERIOD_NS,
     .state_size = sizeof(struct devices),
     .open = net_open,
-    .read = net_read,
+    .read = devices_read,
     .group = offsetof(struct devices, group),
     .close = devices_close,
 };

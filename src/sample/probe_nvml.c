@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "sample/nvml_internal.h"
 #include "sample/probe.h"
+#include "sample/probe_util.h"
 
 /* ------------------------------------------------------------------------------------------------
  * Readings from memory */
@@ -132,8 +133,7 @@ struct nvml_fast_one {
 struct nvml_fast_state {
     struct nvml_lib *lib;
     struct group often, rare;
-    bool rare_read;
-    mono_ns rare_at;
+    struct cadence rare_due;
     struct nvml_fast_one one[GPU_MOST][COUNT_OF(readings)];
 };
 
@@ -147,7 +147,8 @@ static void nvml_fast_set_period(void *state, int64_t period_ns)
 {
     struct nvml_fast_state *st = state;
     group_set_period(&st->often, MAX_OF(period_ns, NVML_PERIOD_NS));
-    group_set_period(&st->rare, MAX_OF(period_ns, RARE_PERIOD_NS));
+    st->rare_due.period_ns = MAX_OF(period_ns, RARE_PERIOD_NS);
+    group_set_period(&st->rare, st->rare_due.period_ns);
 }
 
 static int nvml_fast_open(void *state, const struct probe_env *env, int64_t period_ns,
@@ -157,18 +158,13 @@ static int nvml_fast_open(void *state, const struct probe_env *env, int64_t peri
     TRY(nvml_of(env, &st->lib, e));
     group_open(&st->often, "nvml", MAX_OF(period_ns, NVML_PERIOD_NS));
     group_open(&st->rare, "nvml_rare", MAX_OF(period_ns, RARE_PERIOD_NS));
+    st->rare_due.period_ns = st->rare.period_ns;
     for (unsigned g = 0; g < st->lib->n; g++)
         for (size_t r = 0; r < COUNT_OF(readings); r++)
             for (unsigned i = 0; i < readings[r].n; i++)
                 st->one[g][r].slot[i] = group_add(nvml_fast_group_of(st, &readings[r]),
                                                   readings[r].metrics[i], st->lib->gpu[g].entity);
     return 0;
-}
-
-static void nvml_fast_drop(struct group *g, slot_id *s)
-{
-    group_drop(g, *s);
-    *s = SLOT_NONE;
 }
 
 static void nvml_fast_put(struct group *g, const struct nvml_fast_reading *r,
@@ -180,7 +176,7 @@ static void nvml_fast_put(struct group *g, const struct nvml_fast_reading *r,
         } else if (o->slot[i] != SLOT_NONE) {
             nvml_loss(a, LOSS_UNSUPPORTED, r->metrics[i],
                       "this driver does not report it separately");
-            nvml_fast_drop(g, &o->slot[i]);
+            slot_end(g, &o->slot[i]);
         }
     }
 }
@@ -210,7 +206,7 @@ static void read_one(struct nvml_fast_state *st, const struct nvml_fast_reading 
     if (nvml_try_took(&o->attempt, a, rc, r->metrics, r->n))
         nvml_fast_put(g, r, o, v, a);
     for (unsigned i = 0; i < r->n && o->attempt.off; i++)
-        nvml_fast_drop(g, &o->slot[i]);
+        slot_end(g, &o->slot[i]);
 }
 
 static void nvml_fast_read_gpu(struct nvml_fast_state *st, const struct nvml_ask *a, bool rare)
@@ -227,15 +223,12 @@ static void nvml_fast_read(void *state, struct sink *s)
 {
     struct nvml_fast_state *st = state;
     const mono_ns now = clock_mono();
-    const bool rare = !st->rare_read || mono_diff(now, st->rare_at) >= st->rare.period_ns;
+    const bool rare = cadence_due(&st->rare_due, now, 0);
     for (unsigned i = 0; i < st->lib->n; i++)
         nvml_fast_read_gpu(st, &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now}, rare);
     group_commit(&st->often, s, now);
-    if (!rare)
-        return;
-    group_commit(&st->rare, s, now);
-    st->rare_read = true;
-    st->rare_at = now;
+    if (rare)
+        group_commit(&st->rare, s, now);
 }
 
 static void nvml_fast_close(void *state)
@@ -377,8 +370,7 @@ static void end_metric(struct gpm_state *st, struct nvml_gpu *gpu, struct gpm_on
 {
     if (gpm[i].bytes > 0)
         atomic_store(&gpu->gpm_pcie, false);
-    group_drop(&st->group, o->slot[i]);
-    o->slot[i] = SLOT_NONE;
+    slot_end(&st->group, &o->slot[i]);
 }
 
 /* What the whole call answered: on the first error GPM ends for this GPU. */

@@ -111,12 +111,6 @@ static void nvml_fields_forget(struct nvml_fields *f)
         f->one[i].counter.known = false;
 }
 
-static void end_field(struct nvml_field_state *o, struct group *g)
-{
-    group_drop(g, o->slot);
-    o->slot = SLOT_NONE;
-}
-
 /* The next best source, when the driver does not have this one. */
 static bool other_source(const struct field_metric *m, struct nvml_field_state *o, int rc)
 {
@@ -147,9 +141,9 @@ static uint64_t whole_value(const struct nvml_field *v)
     }
 }
 
-static void lose_step(const struct nvml_ask *a, struct nvml_field_state *o, enum metric_id m)
+static void lose_step(const struct nvml_ask *a, unsigned *resets, enum metric_id m)
 {
-    if (o->resets++ < RESETS_REPORTED)
+    if ((*resets)++ < RESETS_REPORTED)
         nvml_loss(a, LOSS_RESET, m, "the driver's counter went backwards");
 }
 
@@ -161,7 +155,7 @@ static void nvml_fields_put(const struct field_metric *m, struct nvml_field_stat
     if (!m->counter)
         group_gauge(g, o->slot, (double)value);
     else if (group_counter(g, o->slot, &o->counter, value, bits, a->now) == COUNTER_RESET)
-        lose_step(a, o, m->metric);
+        lose_step(a, &o->resets, m->metric);
 }
 
 /* A PCIe counter of 32 bits wraps several times a second on a busy link, and it is not known how
@@ -183,7 +177,7 @@ static void nvml_fields_take(const struct field_metric *m, struct nvml_field_sta
     if (nvml_try_took(&o->attempt, a, v->rc, &m->metric, 1))
         nvml_fields_put(m, o, g, v, a);
     if (o->attempt.off)
-        end_field(o, g);
+        slot_end(g, &o->slot);
 }
 
 /* GPM measures it already. */
@@ -231,7 +225,7 @@ static void nvml_fields_measure(const struct field_metric *m, struct nvml_field_
     if (nvml_try_took(&o->attempt, a, rc, &m->metric, 1))
         group_rate(g, o->slot, (double)kib_per_s * KIB, NS_PER_S);
     if (o->attempt.off)
-        end_field(o, g);
+        slot_end(g, &o->slot);
 }
 
 /* `may_block`: whether calls of 20 ms are wanted this time. */
@@ -279,11 +273,6 @@ static void nvml_jobs_set_period(struct nvml_jobs *j, int64_t period_ns)
 {
     group_set_period(&j->group, MAX_OF(period_ns, NVML_JOBS_PERIOD_NS));
     j->due.period_ns = j->group.period_ns;
-}
-
-static void nvml_jobs_close(struct nvml_jobs *j)
-{
-    group_close(&j->group);
 }
 
 static int list_v1(struct nvml_jobs *j, const struct nvml_ask *a, unsigned *n)
@@ -376,9 +365,8 @@ static void nvml_jobs_read_gpu(struct nvml_jobs *j, const struct nvml_ask *a)
         nvml_jobs_put(j, g, a, n);
     if (!g->attempt.off)
         return;
-    group_drop(&j->group, g->processes);
-    group_drop(&j->group, g->memory);
-    g->processes = g->memory = SLOT_NONE;
+    slot_end(&j->group, &g->processes);
+    slot_end(&j->group, &g->memory);
 }
 
 static void nvml_jobs_read(struct nvml_jobs *j, const struct nvml_ask *round)
@@ -544,11 +532,6 @@ static int nvml_slow_open(void *state, const struct probe_env *env, int64_t peri
     return 0;
 }
 
-static mono_ns middle(mono_ns a, mono_ns b)
-{
-    return mono_add(a, mono_diff(b, a) / 2);
-}
-
 static void nvml_slow_read_energy(struct energy *o, struct group *g, const struct nvml_ask *a)
 {
     const enum metric_id metric = M_GPU_ENERGY;
@@ -559,21 +542,12 @@ static void nvml_slow_read_energy(struct energy *o, struct group *g, const struc
     const mono_ns before = clock_mono();
     const int rc =
         api->energy_mj ? api->energy_mj(atomic_load(&a->gpu->dev), &mj) : NVML_NO_FUNCTION;
-    const mono_ns t = middle(before, clock_mono());
+    const mono_ns t = mono_add(before, mono_diff(clock_mono(), before) / 2);
     if (nvml_try_took(&o->attempt, a, rc, &metric, 1) &&
-        group_counter(g, o->slot, &o->counter, mj, 64, t) == COUNTER_RESET &&
-        o->resets++ < RESETS_REPORTED)
-        nvml_loss(a, LOSS_RESET, metric, "the driver's counter went backwards");
-    if (!o->attempt.off)
-        return;
-    group_drop(g, o->slot);
-    o->slot = SLOT_NONE;
-}
-
-static bool energy_is_due(struct nvml_slow_state *st, mono_ns now)
-{
-    const bool due = cadence_due(&st->energy_due, now, NS_PER_S / 2);
-    return due || st->energy_reads < ENERGY_AT_ONCE;
+        group_counter(g, o->slot, &o->counter, mj, 64, t) == COUNTER_RESET)
+        lose_step(a, &o->resets, metric);
+    if (o->attempt.off)
+        slot_end(g, &o->slot);
 }
 
 /* Of the GPUs that are there; the caller has looked for them in this round. */
@@ -607,7 +581,8 @@ static void nvml_slow_read(void *state, struct sink *s)
     const bool may_block = cadence_due(&st->may_block, now, NS_PER_S / 2);
     for (unsigned i = 0; i < st->lib->n; i++)
         nvml_slow_read_gpu(st, &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now}, may_block);
-    if (energy_is_due(st, now))
+    const bool energy = cadence_due(&st->energy_due, now, NS_PER_S / 2);
+    if (energy || st->energy_reads < ENERGY_AT_ONCE)
         read_energies(st, s, now);
     nvml_xid_read(&st->xid, &st->group, &round);
     group_commit(&st->group, s, now);
@@ -628,7 +603,7 @@ static void nvml_slow_close(void *state)
     struct nvml_slow_state *st = state;
     if (st->lib)
         nvml_xid_close(&st->xid, st->lib);
-    nvml_jobs_close(&st->jobs);
+    group_close(&st->jobs.group);
     group_close(&st->group);
     group_close(&st->energies);
 }

@@ -216,10 +216,8 @@ static void proc_add_series(struct proc_state *st, struct follow *f,
 
 static void drop_series(struct proc_state *st, struct follow *f)
 {
-    for (unsigned i = 0; i < F_SLOTS; i++) {
-        group_drop(i == F_CPU ? &st->cpu : &st->mem, f->slot[i]);
-        f->slot[i] = SLOT_NONE;
-    }
+    for (unsigned i = 0; i < F_SLOTS; i++)
+        slot_end(i == F_CPU ? &st->cpu : &st->mem, &f->slot[i]);
     f->has_series = false;
 }
 

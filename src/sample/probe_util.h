@@ -33,6 +33,13 @@ static inline void lose_read(struct sink *s, uint32_t *reported, unsigned cause,
         sink_loss(s, LOSS_READ, of, "%s", strerror(sys));
 }
 
+/* What is not read any more. */
+static inline void slot_end(struct group *g, slot_id *slot)
+{
+    group_drop(g, *slot);
+    *slot = SLOT_NONE;
+}
+
 /* A sampling period after the last reading, what a probe keeps has left the caches. Asked for
  * before the kernel is, it comes in while the kernel works, and costs nothing. */
 static inline void warm(const void *p, size_t n)

@@ -147,38 +147,25 @@ bool procfs_pressure(const char *text, size_t n, struct pressure *out)
     return has_some;
 }
 
-/* reads merged sectors ms writes merged sectors ms in_flight busy_ms ... */
-static bool parse_disk_numbers(const char *p, const char *end, struct disk_line *out)
+/* major minor name reads merged sectors ms writes merged sectors ms in_flight busy_ms ... */
+static bool parse_disk(const char *p, const char *end, struct disk_line *out)
 {
     enum { READS, READ_SECTORS = 2, WRITES = 4, WRITTEN_SECTORS = 6, BUSY = 9, FIELDS };
     uint64_t v[FIELDS];
+    const char *name;
+    size_t len;
+    if (!scan_skip_words(&p, end, 2) || !scan_word(&p, end, &name, &len) || len >= sizeof out->name)
+        return false;
     for (unsigned i = 0; i < FIELDS; i++)
         if (!scan_u64(&p, end, &v[i]))
             return false;
-    out->reads = v[READS];
-    out->writes = v[WRITES];
-    out->read_sectors = v[READ_SECTORS];
-    out->written_sectors = v[WRITTEN_SECTORS];
-    out->busy_ms = v[BUSY];
-    return true;
-}
-
-/* major minor name, then the numbers */
-static bool parse_disk(const char *p, const char *end, struct disk_line *out)
-{
-    const char *name;
-    size_t len;
-    if (!scan_skip_words(&p, end, 2) || !scan_word(&p, end, &name, &len) ||
-        len >= sizeof out->name || !parse_disk_numbers(p, end, out))
-        return false;
+    *out = (struct disk_line){.reads = v[READS],
+                              .writes = v[WRITES],
+                              .read_sectors = v[READ_SECTORS],
+                              .written_sectors = v[WRITTEN_SECTORS],
+                              .busy_ms = v[BUSY]};
     scan_copy(out->name, sizeof out->name, name, len);
     return true;
-}
-
-bool procfs_disk_stat(const char *text, size_t n, struct disk_line *out)
-{
-    out->name[0] = '\0';
-    return parse_disk_numbers(text, n ? text + n : text, out);
 }
 
 bool procfs_disk_next(struct lines *l, struct disk_line *out)

@@ -88,8 +88,6 @@ struct disk_line {
 };
 
 bool procfs_disk_next(struct lines *l, struct disk_line *out);
-/* The same numbers of one disk: /sys/block/NAME/stat. The name is left empty. */
-bool procfs_disk_stat(const char *text, size_t n, struct disk_line *out);
 
 /* ---- /proc/net/dev ---- */
 

@@ -121,7 +121,7 @@ static void close_stat(struct proctree *t, struct proctree_member *m)
     t->open_now--;
 }
 
-void proctree_mark_gone(struct proctree *t, size_t i)
+static void proctree_mark_gone(struct proctree *t, size_t i)
 {
     t->members[i].gone = true;
     close_stat(t, &t->members[i]);
@@ -136,7 +136,8 @@ void proctree_sweep(struct proctree *t)
         t->places--;
 }
 
-long proctree_find(const struct proctree *t, int pid)
+/* The place of the member with that pid, or -1. */
+static long proctree_find(const struct proctree *t, int pid)
 {
     for (size_t i = 0; i < t->places; i++)
         if (t->members[i].used && !t->members[i].gone && t->members[i].stat.pid == pid)

@@ -52,7 +52,6 @@ size_t proctree_scan(struct proctree *t);
 void proctree_peek(struct proctree *t);
 /* Reads the member again; false when it is gone. */
 bool proctree_refresh(struct proctree *t, size_t i);
-void proctree_mark_gone(struct proctree *t, size_t i);
 /* Frees the places of those that are gone. */
 void proctree_sweep(struct proctree *t);
 
@@ -60,8 +59,6 @@ void proctree_sweep(struct proctree *t);
  * not change while it lives. */
 size_t proctree_places(const struct proctree *t);
 const struct proctree_member *proctree_at(const struct proctree *t, size_t i);
-/* The place of the member with that pid, or -1. */
-long proctree_find(const struct proctree *t, int pid);
 /* Whether there were ever more than PROCTREE_MOST. */
 bool proctree_overflowed(const struct proctree *t);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_charts.c - readings as charts need them: aligned columns, a heatmap of bytes. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -11,12 +10,12 @@
 /* ---- aligned columns ---- */
 
 const struct route_param api_grid_params[] = {
-    PARAM_ROW_NODE,
+    {PARAM_ROW_NODE},
     {"metric", PARAM_TEXT, .repeat = true,
      .help = "METRIC or METRIC:ENTITY. The entity '*mean*' is the mean of all entities (the whole "
              "machine if that was recorded); without an entity, all are returned."},
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"points", PARAM_INT, .lo = 1, .hi = 4000,
      .help = "Columns (default: 1000); up to a third fewer if there are many readings."},
     {0},
@@ -129,13 +128,10 @@ static int grid_wish_json(struct jw *j, const struct route_request *q,
     size_t n_keys;
     ask.which = &which;
     ask.n_which = 1;
-    int rc = series_list(q->run, q->arena, &keys, &n_keys, e);
-    if (rc == 0 && w->mean && grid_has_totals(q, w->metric, keys, n_keys))
+    TRY(series_list(q->run, q->arena, &keys, &n_keys, e));
+    if (w->mean && grid_has_totals(q, w->metric, keys, n_keys))
         which.entity = ENTITY_TOTAL;
-    if (rc == 0)
-        rc = grid_read(q->run, &ask, q->arena, &g, e);
-    if (rc)
-        return rc;
+    TRY(grid_read(q->run, &ask, q->arena, &g, e));
     if (!w->mean && j->out->len + 3 * NUMBER_BYTES * g.n * g.columns > ANSWER_MOST)
         return answer_too_large("grid", e);
     if (w->mean)
@@ -153,27 +149,24 @@ int api_grid(const struct route_request *q, struct route_answer *out, struct err
     struct grid axis;
     struct jw j = {.out = &out->body};
     const size_t n = grid_wishes_of(q, wishes);
-    int rc = route_window(q, &ask.from, &ask.to, e);
-    if (rc == 0)
-        rc = grid_read(q->run, &ask, q->arena, &axis, e);
-    if (rc)
-        return rc;
+    TRY(route_window(q, &ask.from, &ask.to, e));
+    TRY(grid_read(q->run, &ask, q->arena, &axis, e));
     jw_object(&j, NULL);
     grid_axis_json(&j, &axis);
     jw_array(&j, "series");
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = grid_wish_json(&j, q, &ask, &wishes[i], e);
+    for (size_t i = 0; i < n; i++)
+        TRY(grid_wish_json(&j, q, &ask, &wishes[i], e));
     jw_end(&j);
     jw_end(&j);
-    return rc;
+    return 0;
 }
 
 /* ---- heatmap ---- */
 
 const struct route_param api_heatmap_params[] = {
-    PARAM_ROW_NODE,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"columns", PARAM_INT, .lo = 1, .hi = 4000,
      .help = "Columns (default: 1000); up to a third fewer if there are many readings."},
     {0},
@@ -244,11 +237,8 @@ int api_heatmap(const struct route_request *q, struct route_answer *out, struct 
                            .fewer_from = MANY_SAMPLES};
     struct grid g;
     struct jw j = {.out = &out->body};
-    int rc = route_window(q, &ask.from, &ask.to, e);
-    if (rc == 0)
-        rc = grid_read(q->run, &ask, q->arena, &g, e);
-    if (rc)
-        return rc;
+    TRY(route_window(q, &ask.from, &ask.to, e));
+    TRY(grid_read(q->run, &ask, q->arena, &g, e));
     jw_object(&j, NULL);
     grid_axis_json(&j, &g);
     heat_rows(&j, &g);

@@ -149,11 +149,11 @@ static int async_count_events(const struct route_request *q, uint64_t *events, s
 {
     struct run_track *tracks;
     size_t n;
-    const int rc = events_tracks(q->run, q->arena, &tracks, &n, e);
+    TRY(events_tracks(q->run, q->arena, &tracks, &n, e));
     *events = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         *events += tracks[i].events;
-    return rc;
+    return 0;
 }
 
 int answer_async(const struct route_request *q, route_fn *now, struct route_answer *out,
@@ -161,9 +161,10 @@ int answer_async(const struct route_request *q, route_fn *now, struct route_answ
 {
     uint64_t events;
     struct buf text = {0};
-    int rc = async_count_events(q, &events, e);
-    if (rc || events <= ANSWER_EVENTS)
-        return rc ? rc : now(q, out, e);
+    int rc = 0;
+    TRY(async_count_events(q, &events, e));
+    if (events <= ANSWER_EVENTS)
+        return now(q, out, e);
     async_put_key(&text, q, now);
     const struct memo_key key = {text.p, text.len, q->version};
     struct memo_value *v = memo_get(runs_memo(q->runs, CACHE_ANSWERS), &key, NULL);
@@ -211,8 +212,9 @@ static int steps_make(void *ctx, struct run *run, struct memo_value **out, struc
     return 0;
 }
 
-/* The digest of the run's steps, counted for the caller. Few events are read at once, more of them
- * by an async job; until that is done, `*out` is the digest of older data (`*older`) or NULL. */
+/* The digest of the run's steps, counted for the caller, also when it fails. Few events are read at
+ * once, more of them by an async job; until that is done, `*out` is the digest of older data
+ * (`*older`) or NULL. */
 static int steps_get(const struct route_request *q, struct memo_value **out, bool *older,
                      struct err *e)
 {
@@ -225,17 +227,15 @@ static int steps_get(const struct route_request *q, struct memo_value **out, boo
     *out = memo_get(m, &key, older);
     if (*out && !*older)
         return 0;
-    int rc = stepdigest_cost(q->run, q->arena, &events, e);
-    if (rc == 0 && events > STEPS_EVENTS)
+    TRY(stepdigest_cost(q->run, q->arena, &events, e));
+    if (events > STEPS_EVENTS)
         return memo_start(m, &key, &(struct memo_job){.path = path, .make = steps_make}, e);
     memo_unref(*out);
     *out = NULL;
     *older = false;
-    if (rc == 0)
-        rc = steps_make(NULL, q->run, out, e);
-    if (rc == 0)
-        memo_put(m, &key, *out);
-    return rc;
+    TRY(steps_make(NULL, q->run, out, e));
+    memo_put(m, &key, *out);
+    return 0;
 }
 
 int answer_with_steps(const struct route_request *q, steps_fn *put, struct route_answer *out,
@@ -243,11 +243,9 @@ int answer_with_steps(const struct route_request *q, steps_fn *put, struct route
 {
     struct memo_value *v;
     int rc = steps_get(q, &v, &out->passing, e);
-    if (rc)
-        return rc;
-    if (v)
+    if (rc == 0 && v)
         rc = put(q, &((struct steps_value *)v)->digest, out, e);
-    else
+    else if (rc == 0)
         answer_pending(out);
     memo_unref(v);
     return rc;

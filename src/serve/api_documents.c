@@ -15,13 +15,10 @@
 
 /* ---- reports ---- */
 
-#define PARAM_ROW_DOWNLOAD                                                                         \
-    {                                                                                              \
-        "download", PARAM_FLAG, .help = "1: send as a download."                                   \
-    }
+#define PARAM_ROW_DOWNLOAD "download", PARAM_FLAG, .help = "1: send as a download."
 
-const struct route_param api_report_html_params[] = {PARAM_ROW_DOWNLOAD, {0}};
-const struct route_param api_report_json_params[] = {PARAM_ROW_DOWNLOAD, {0}};
+const struct route_param api_report_html_params[] = {{PARAM_ROW_DOWNLOAD}, {0}};
+const struct route_param api_report_json_params[] = {{PARAM_ROW_DOWNLOAD}, {0}};
 
 typedef void report_writer(const struct report *r, struct buf *out);
 
@@ -41,17 +38,13 @@ static int documents_write_report(void *ctx, struct run *run, struct err *e)
     const struct pricing pricing = {.table = table};
     struct report *report;
     rule_params_init(params, a);
-    int rc = machines_load(table, NULL, a, e);
-    if (rc == 0)
-        rc = rules_check_priced(run, params, &pricing, a, checked, e);
-    if (rc)
-        return rc;
+    TRY(machines_load(table, NULL, a, e));
+    TRY(rules_check_priced(run, params, &pricing, a, checked, e));
     const struct report_ask ask = {
         .checked = checked, .params = params, .right_size = rightsize_advise(checked, table, a)};
-    rc = report_read(&report, run, &ask, a, e);
-    if (rc == 0)
-        g->put(report, g->out);
-    return rc;
+    TRY(report_read(&report, run, &ask, a, e));
+    g->put(report, g->out);
+    return 0;
 }
 
 static int report_answer(const struct route_request *q, report_writer *put, const char *end,
@@ -140,11 +133,8 @@ static int compare_put(const struct api_documents_side *sides, struct arena *a, 
         .side = {[COMPARE_A] = {x->runs, x->n, 0}, [COMPARE_B] = {y->runs, y->n, 0}},
         .table = table};
     struct jw j = {.out = out};
-    int rc = machines_load(table, NULL, a, e);
-    if (rc == 0)
-        rc = compare_runs(&ask, a, c, e);
-    if (rc)
-        return rc;
+    TRY(machines_load(table, NULL, a, e));
+    TRY(compare_runs(&ask, a, c, e));
     jw_object(&j, NULL);
     compare_json(&j, c);
     jw_end(&j);
@@ -153,10 +143,9 @@ static int compare_put(const struct api_documents_side *sides, struct arena *a, 
 
 static int compare_open_side(struct api_documents_side *s, struct err *e)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->n; i++)
-        rc = run_open(&s->runs[i], s->paths[i], e);
-    return rc;
+    for (size_t i = 0; i < s->n; i++)
+        TRY(run_open(&s->runs[i], s->paths[i], e));
+    return 0;
 }
 
 static void compare_close_side(struct api_documents_side *s)

@@ -14,10 +14,10 @@ enum { BUDGET = 400000, SUM_BUDGET = 100000, SEARCH_BUDGET = 200000 };
 /* ---- an interval ---- */
 
 const struct route_param api_events_params[] = {
-    PARAM_ROW_NODE,
-    PARAM_ROW_RANK,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_RANK},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"detail", PARAM_FLAG, .help = "1: include events of detail windows and imported traces."},
     {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "Maximum number of rows (default: 200)."},
     {0},
@@ -40,11 +40,8 @@ static int events_put(const struct route_request *q, struct route_answer *out, s
     struct jw j = {.out = &out->body};
     struct event_sum *v;
     size_t n;
-    int rc = events_window_of(q, &w, e);
-    if (rc == 0)
-        rc = event_sums_within(q->run, &w, q->arena, &v, &n, e);
-    if (rc)
-        return rc;
+    TRY(events_window_of(q, &w, e));
+    TRY(event_sums_within(q->run, &w, q->arena, &v, &n, e));
     const double window_s = (double)(w.to.ns - w.from.ns) / (double)NS_PER_S;
     n = MIN_OF(n, (size_t)route_number(q, "limit", EVENTS_LIMIT));
     jw_array(&j, NULL);
@@ -59,24 +56,21 @@ int api_events(const struct route_request *q, struct route_answer *out, struct e
 {
     struct event_window w;
     uint64_t cost;
-    int rc = events_window_of(q, &w, e);
-    if (rc == 0)
-        rc = event_sums_cost(q->run, &w, q->arena, &cost, e);
-    if (rc)
-        return rc;
+    TRY(events_window_of(q, &w, e));
+    TRY(event_sums_cost(q->run, &w, q->arena, &cost, e));
     return cost <= 2 * SUM_BUDGET ? events_put(q, out, e) : answer_async(q, events_put, out, e);
 }
 
 /* ---- timeline ---- */
 
 const struct route_param api_timeline_params[] = {
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"px", PARAM_INT, .lo = 1, .hi = 10000,
      .help = "Width of the window in pixels (default: 1500); slices narrower than one pixel are "
              "merged with their neighbors."},
-    PARAM_ROW_RANK,
-    PARAM_ROW_NODE,
+    {PARAM_ROW_RANK},
+    {PARAM_ROW_NODE},
     {"detail", PARAM_FLAG, .help = "0: omit operators and GPU streams."},
     {"limit", PARAM_INT, .lo = 1, .hi = 25000, .help = "Maximum number of slices."},
     {0},
@@ -84,49 +78,28 @@ const struct route_param api_timeline_params[] = {
 
 enum { PX = 1500, SLICES = 20000 };
 
-/* The fields of slices, one array each. */
-enum { SLICE_LANE, SLICE_ROW, SLICE_START, SLICE_DUR, SLICE_NAME, SLICE_CATEGORY, SLICE_MERGED };
-
-static const char *const slice_fields[] = {
-    [SLICE_LANE] = "lane",     [SLICE_ROW] = "row",   [SLICE_START] = "start",
-    [SLICE_DUR] = "dur",       [SLICE_NAME] = "name", [SLICE_CATEGORY] = "category",
-    [SLICE_MERGED] = "merged",
-};
-
-static int64_t slice_field(const struct timeline_slice *s, size_t field, wall_ns from)
-{
-    switch (field) {
-    case SLICE_LANE:
-        return s->lane;
-    case SLICE_ROW:
-        return s->row;
-    case SLICE_START:
-        return s->start - from.ns;
-    case SLICE_DUR:
-        return s->dur_ns;
-    case SLICE_NAME:
-        return s->name;
-    case SLICE_CATEGORY:
-        return s->category;
-    default:
-        return s->merged;
-    }
-}
-
-/* They are many, so they are written without the checks of jw_int. */
+/* One array for each field of the slices. They are many, so they are written without the checks of
+ * jw_int. */
 static void timeline_slices_json(struct jw *j, const struct timeline *t, size_t n, wall_ns from)
 {
+#define FIELD(key, value)                                                                          \
+    jw_array(j, key);                                                                              \
+    for (const struct timeline_slice *s = t->slices; s < t->slices + n; s++) {                     \
+        if (s != t->slices)                                                                        \
+            buf_u8(j->out, ',');                                                                   \
+        buf_int(j->out, value);                                                                    \
+    }                                                                                              \
+    jw_end(j)
     jw_object(j, "slices");
-    for (size_t k = 0; k < COUNT_OF(slice_fields); k++) {
-        jw_array(j, slice_fields[k]);
-        for (size_t i = 0; i < n; i++) {
-            if (i)
-                buf_u8(j->out, ',');
-            buf_int(j->out, slice_field(&t->slices[i], k, from));
-        }
-        jw_end(j);
-    }
+    FIELD("lane", s->lane);
+    FIELD("row", s->row);
+    FIELD("start", s->start - from.ns);
+    FIELD("dur", s->dur_ns);
+    FIELD("name", s->name);
+    FIELD("category", s->category);
+    FIELD("merged", s->merged);
     jw_end(j);
+#undef FIELD
 }
 
 static void timeline_json(struct jw *j, const struct timeline *t, const struct timeline_ask *ask,
@@ -192,8 +165,8 @@ int api_timeline(const struct route_request *q, struct route_answer *out, struct
 
 const struct route_param api_search_params[] = {
     {"q", PARAM_TEXT, .help = "Part of the name, case-insensitive."},
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "Maximum number of slices (default: 200)."},
     {0},
 };
@@ -211,9 +184,7 @@ int api_search(const struct route_request *q, struct route_answer *out, struct e
     struct jw j = {.out = &out->body};
     if (!ask.text || !*ask.text)
         return err_set(e, ERR_USAGE, "search: parameter q (part of a name) is missing");
-    const int rc = search_read(q->run, &ask, q->arena, &r, e);
-    if (rc)
-        return rc;
+    TRY(search_read(q->run, &ask, q->arena, &r, e));
     row_json(&j, NULL, &row_Search, &r, NULL);
     return answer_fits(&out->body, "search", e);
 }

@@ -18,23 +18,12 @@
 /* No answer is larger; a client that needs more requests smaller parts. */
 enum { ANSWER_MOST = 1 << 20 };
 
-#define PARAM_ROW_NODE                                                                             \
-    {                                                                                              \
-        "node", PARAM_TEXT, .help = "Only this node."                                              \
-    }
-#define PARAM_ROW_RANK                                                                             \
-    {                                                                                              \
-        "rank", PARAM_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."                     \
-    }
+#define PARAM_ROW_NODE "node", PARAM_TEXT, .help = "Only this node."
+#define PARAM_ROW_RANK "rank", PARAM_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."
 #define PARAM_ROW_FROM                                                                             \
-    {                                                                                              \
-        "from", PARAM_TIME, .help = "Start of the window, ns since the epoch (default: open)."     \
-    }
+    "from", PARAM_TIME, .help = "Start of the window, ns since the epoch (default: open)."
 #define PARAM_ROW_TO                                                                               \
-    {                                                                                              \
-        "to", PARAM_TIME,                                                                          \
-            .help = "End of the window, exclusive, ns since the epoch (default: open)."            \
-    }
+    "to", PARAM_TIME, .help = "End of the window, exclusive, ns since the epoch (default: open)."
 
 /* ERR_USAGE; the message says to request less. */
 int answer_too_large(const char *what, struct err *e);
@@ -118,6 +107,6 @@ struct api_status {
 extern const struct row_table row_Error, row_Pending, row_RunEntry, row_BrokenRun, row_Run,
     row_OneSeries, row_Grid, row_Heatmap, row_DeviceHistogram, row_StepHistogram, row_Histograms,
     row_Event, row_Lane, row_Timeline, row_Search, row_ControlAsk, row_ControlSaid,
-    row_ControlAnswer, row_Status, row_OpenApi, row_Report;
+    row_ControlAnswer, row_Status, row_OpenApi;
 
 #endif

@@ -10,7 +10,6 @@
 #include "control/control_client.h"
 #include "query/eventsum.h"
 #include "query/series.h"
-#include "rules/verdict.h"
 #include "run/run_info.h"
 #include "serve/api_internal.h"
 #include "serve/route.h"
@@ -54,9 +53,7 @@ static int runs_read_metrics(struct api_run *out, const struct route_request *q,
 {
     struct series_key *v;
     size_t n;
-    const int rc = series_list(q->run, q->arena, &v, &n, e);
-    if (rc)
-        return rc;
+    TRY(series_list(q->run, q->arena, &v, &n, e));
     out->metrics = arena_array(q->arena, struct api_metric, n + 1);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && strcmp(v[end].metric, v[i].metric) == 0 &&
@@ -77,14 +74,11 @@ static int runs_put_run(const struct route_request *q, const struct step_digest 
                           .name = q->name,
                           .version = q->version,
                           .no_control = runs_why_no_control(q)};
-    int rc = show_read_with(&show, q->run, &known, q->arena, e);
-    if (rc == 0)
-        rc = runs_read_metrics(&run, q, e);
-    if (rc == 0)
-        rc = events_have_operators(q->run, &run.has_detail, e);
-    if (rc == 0)
-        row_json(&j, NULL, &row_Run, &run, q->arena);
-    return rc;
+    TRY(show_read_with(&show, q->run, &known, q->arena, e));
+    TRY(runs_read_metrics(&run, q, e));
+    TRY(events_have_operators(q->run, &run.has_detail, e));
+    row_json(&j, NULL, &row_Run, &run, q->arena);
+    return 0;
 }
 
 int api_run(const struct route_request *q, struct route_answer *out, struct err *e)

@@ -16,9 +16,9 @@
 /* ---- stats ---- */
 
 const struct route_param api_stats_params[] = {
-    PARAM_ROW_NODE,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"all", PARAM_FLAG, .help = "1: every series, not only the summary of each node."},
     {"loop", PARAM_FLAG,
      .help = "1: only the training loop after its warm-up; empty without training steps."},
@@ -38,12 +38,11 @@ static int stats_put(const struct route_request *q, const struct loop_window *lo
         jw_end(&j);
         return 0;
     }
-    const int rc = statview_read(&view, q->run, &ask, route_number(q, "all", 0) != 0, q->arena, e);
-    if (rc == 0 && loop)
+    TRY(statview_read(&view, q->run, &ask, route_number(q, "all", 0) != 0, q->arena, e));
+    if (loop)
         view.window = "loop";
-    if (rc == 0)
-        statview_json(&j, &view);
-    return rc;
+    statview_json(&j, &view);
+    return 0;
 }
 
 static int stats_put_loop(const struct route_request *q, const struct step_digest *d,
@@ -64,9 +63,9 @@ const struct route_param api_series_params[] = {
     {"metric", PARAM_TEXT, .repeat = true,
      .help = "The metric; a trailing dot, as in 'cpu.', selects a family."},
     {"entity", PARAM_TEXT, .help = "Only this entity: a core, a GPU, a disk, 'total'."},
-    PARAM_ROW_NODE,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {"points", PARAM_INT, .lo = 1, .hi = 1000000,
      .help = "Maximum number of points per series; each keeps the minimum and maximum of its "
              "interval. Without it, every reading is returned."},
@@ -79,8 +78,8 @@ enum { POINT_BYTES = 26 };
 static int series_put_metric(const struct route_request *q, const struct series_ask *ask,
                              const struct keys *all, struct jw *j, struct err *e)
 {
-    int rc = query_check(q->run, ask, all, e);
-    for (size_t i = 0; rc == 0 && i < all->n; i++) {
+    TRY(query_check(q->run, ask, all, e));
+    for (size_t i = 0; i < all->n; i++) {
         struct series_ask one = *ask;
         struct series *s;
         size_t n;
@@ -89,14 +88,14 @@ static int series_put_metric(const struct route_request *q, const struct series_
         one.node = all->v[i].node;
         one.metric = all->v[i].metric;
         one.entity = all->v[i].entity;
-        rc = series_read(q->run, &one, q->arena, &s, &n, e);
-        for (size_t k = 0; rc == 0 && k < n; k++) {
+        TRY(series_read(q->run, &one, q->arena, &s, &n, e));
+        for (size_t k = 0; k < n; k++) {
             if (j->out->len + s[k].n * POINT_BYTES > ANSWER_MOST)
                 return answer_too_large("series", e);
             series_json(j, &s[k], NULL);
         }
     }
-    return rc ? rc : answer_fits(j->out, "series", e);
+    return answer_fits(j->out, "series", e);
 }
 
 int api_series(const struct route_request *q, struct route_answer *out, struct err *e)
@@ -104,9 +103,9 @@ int api_series(const struct route_request *q, struct route_answer *out, struct e
     struct keys all;
     struct jw j = {.out = &out->body};
     size_t asked = 0;
-    int rc = series_list(q->run, q->arena, &all.v, &all.n, e);
+    TRY(series_list(q->run, q->arena, &all.v, &all.n, e));
     jw_array(&j, NULL);
-    for (size_t i = 0; rc == 0 && i < q->n_values; i++) {
+    for (size_t i = 0; i < q->n_values; i++) {
         if (strcmp(q->values[i].param->name, "metric") != 0)
             continue;
         const struct series_ask ask = {
@@ -118,18 +117,17 @@ int api_series(const struct route_request *q, struct route_answer *out, struct e
             .points = (size_t)route_number(q, "points", 0),
         };
         asked++;
-        rc = series_put_metric(q, &ask, &all, &j, e);
+        TRY(series_put_metric(q, &ask, &all, &j, e));
     }
     jw_end(&j);
-    return rc == 0 && asked == 0 ? err_set(e, ERR_USAGE, "series: parameter metric is missing")
-                                 : rc;
+    return asked ? 0 : err_set(e, ERR_USAGE, "series: parameter metric is missing");
 }
 
 /* ---- operators ---- */
 
 const struct route_param api_ops_params[] = {
     {"device", PARAM_TEXT, .help = "Only this device: cpu or gpu."},
-    PARAM_ROW_RANK,
+    {PARAM_ROW_RANK},
     {"by", PARAM_TEXT,
      .help = "name (default), module, group (kernel groups) or function (Python profiles)."},
     {"limit", PARAM_INT, .lo = 0, .hi = 100000, .help = "Maximum number of rows per device."},
@@ -144,18 +142,14 @@ static int ops_now(const struct route_request *q, struct route_answer *out, stru
     struct jw j = {.out = &out->body};
     int64_t by = OPS_BY_NAME;
     struct opsview_ask ask = {.device = -1, .limit = (size_t)route_number(q, "limit", OPS_LIMIT)};
-    int rc = route_word(q, "device", op_device_names, &ask.device, e);
-    if (rc == 0)
-        rc = route_word(q, "by", ops_by_names, &by, e);
-    if (rc)
-        return rc;
+    TRY(route_word(q, "device", op_device_names, &ask.device, e));
+    TRY(route_word(q, "by", ops_by_names, &by, e));
     ask.ops.by = (enum ops_by)by;
     ask.ops.trace.rank = route_number(q, "rank", -1);
     ask.ops.trace.one_rank = ask.ops.trace.rank >= 0;
-    rc = opsview_read(&view, q->run, &ask, q->arena, e);
-    if (rc == 0)
-        opsview_json(&j, &view);
-    return rc ? rc : answer_fits(&out->body, "ops", e);
+    TRY(opsview_read(&view, q->run, &ask, q->arena, e));
+    opsview_json(&j, &view);
+    return answer_fits(&out->body, "ops", e);
 }
 
 int api_ops(const struct route_request *q, struct route_answer *out, struct err *e)
@@ -166,7 +160,7 @@ int api_ops(const struct route_request *q, struct route_answer *out, struct err 
 /* ---- breakdown ---- */
 
 const struct route_param api_breakdown_params[] = {
-    PARAM_ROW_RANK,
+    {PARAM_ROW_RANK},
     {"last", PARAM_INT, .lo = 1, .hi = 3000,
      .help = "Maximum number of steps, the last ones (default: 2000)."},
     {0},
@@ -180,9 +174,7 @@ static int breakdown_now(const struct route_request *q, struct route_answer *out
     struct jw j = {.out = &out->body};
     const int64_t rank = route_number(q, "rank", -1);
     const struct trace_ask ask = {.one_rank = rank >= 0, .rank = rank};
-    const int rc = breakdown_read(q->run, &ask, q->arena, &b, e);
-    if (rc)
-        return rc;
+    TRY(breakdown_read(q->run, &ask, q->arena, &b, e));
     breakview_keep_last(&b, (size_t)route_number(q, "last", BREAKDOWN_LAST));
     breakview_json(&j, &b, (1u << BREAK_TABLES) - 1, q->arena);
     return answer_fits(&out->body, "breakdown", e);
@@ -216,17 +208,17 @@ enum { LAST = 30, LAST_MOST = DIGEST_LAST };
 const struct route_param api_steps_params[] = {
     {"last", PARAM_INT, .lo = 0, .hi = LAST_MOST,
      .help = "Only the last N steps of each rank (default: 30)."},
-    PARAM_ROW_RANK,
+    {PARAM_ROW_RANK},
     {"mode", PARAM_TEXT, .help = "Only steps of this mode: train, eval or predict."},
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {0},
 };
 
 static int steps_ask_of(const struct route_request *q, struct steps_ask *out, struct err *e)
 {
     int64_t mode = -1;
-    const int rc = route_word(q, "mode", event_mode_names, &mode, e);
+    TRY(route_word(q, "mode", event_mode_names, &mode, e));
     *out = (struct steps_ask){
         .last = (size_t)route_number(q, "last", LAST),
         .rank = route_number(q, "rank", -1),
@@ -234,7 +226,7 @@ static int steps_ask_of(const struct route_request *q, struct steps_ask *out, st
         .from = route_time(q, "from"),
         .to = route_time(q, "to"),
     };
-    return rc;
+    return 0;
 }
 
 /* Of a window of time, which need not be among the steps that a digest has in full. */
@@ -243,12 +235,10 @@ static int steps_window_now(const struct route_request *q, struct route_answer *
     struct steps_ask ask;
     struct steps_view view;
     struct jw j = {.out = &out->body};
-    int rc = steps_ask_of(q, &ask, e);
-    if (rc == 0)
-        rc = stepsview_read(&view, q->run, &ask, q->arena, e);
-    if (rc == 0)
-        stepsview_json(&j, &view);
-    return rc ? rc : answer_fits(&out->body, "steps", e);
+    TRY(steps_ask_of(q, &ask, e));
+    TRY(stepsview_read(&view, q->run, &ask, q->arena, e));
+    stepsview_json(&j, &view);
+    return answer_fits(&out->body, "steps", e);
 }
 
 static int steps_put_last(const struct route_request *q, const struct step_digest *d,
@@ -257,20 +247,16 @@ static int steps_put_last(const struct route_request *q, const struct step_diges
     struct steps_ask ask;
     struct steps_view view;
     struct jw j = {.out = &out->body};
-    int rc = steps_ask_of(q, &ask, e);
-    if (rc == 0)
-        rc = stepsview_cut(&view, &d->view, &ask, q->arena, e);
-    if (rc == 0)
-        stepsview_json(&j, &view);
-    return rc ? rc : answer_fits(&out->body, "steps", e);
+    TRY(steps_ask_of(q, &ask, e));
+    TRY(stepsview_cut(&view, &d->view, &ask, q->arena, e));
+    stepsview_json(&j, &view);
+    return answer_fits(&out->body, "steps", e);
 }
 
 int api_steps(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct steps_ask ask;
-    const int rc = steps_ask_of(q, &ask, e);
-    if (rc)
-        return rc;
+    TRY(steps_ask_of(q, &ask, e));
     return ask.from.ns || ask.to.ns ? answer_async(q, steps_window_now, out, e)
                                     : answer_with_steps(q, steps_put_last, out, e);
 }
@@ -278,30 +264,29 @@ int api_steps(const struct route_request *q, struct route_answer *out, struct er
 /* ---- histograms ---- */
 
 const struct route_param api_histograms_params[] = {
-    PARAM_ROW_NODE,
-    PARAM_ROW_FROM,
-    PARAM_ROW_TO,
+    {PARAM_ROW_NODE},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
     {0},
 };
 
 static int histograms_devices_json(struct jw *j, const struct route_request *q, struct err *e)
 {
     const enum metric_id percents[] = {M_CPU_UTIL, M_GPU_UTIL};
-    int rc = 0;
     jw_array(j, "devices");
-    for (size_t k = 0; rc == 0 && k < COUNT_OF(percents); k++) {
+    for (size_t k = 0; k < COUNT_OF(percents); k++) {
         const struct series_ask ask = {.node = route_text(q, "node"),
                                        .metric = metrics[percents[k]].name,
                                        .from = route_time(q, "from"),
                                        .to = route_time(q, "to")};
         struct devhist *v;
         size_t n = 0;
-        rc = devhist_read(q->run, &ask, q->arena, &v, &n, e);
-        for (size_t i = 0; rc == 0 && i < n; i++)
+        TRY(devhist_read(q->run, &ask, q->arena, &v, &n, e));
+        for (size_t i = 0; i < n; i++)
             row_json(j, NULL, &row_DeviceHistogram, &v[i], NULL);
     }
     jw_end(j);
-    return rc;
+    return 0;
 }
 
 static void histograms_steps_json(struct jw *j, const struct route_request *q,
@@ -327,10 +312,10 @@ static int histograms_put(const struct route_request *q, const struct step_diges
 {
     struct jw j = {.out = &out->body};
     jw_object(&j, NULL);
-    const int rc = histograms_devices_json(&j, q, e);
+    TRY(histograms_devices_json(&j, q, e));
     histograms_steps_json(&j, q, d);
     jw_end(&j);
-    return rc ? rc : answer_fits(&out->body, "histograms", e);
+    return answer_fits(&out->body, "histograms", e);
 }
 
 int api_histograms(const struct route_request *q, struct route_answer *out, struct err *e)

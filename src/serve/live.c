@@ -713,9 +713,7 @@ int api_live(const struct route_request *q, struct route_answer *out, struct err
 {
     struct live *l = q->live;
     struct live_feed f;
-    const int rc = feed_of(&f, q, e);
-    if (rc)
-        return rc;
+    TRY(feed_of(&f, q, e));
     pthread_mutex_lock(&l->lock);
     struct live_client *c = live_add_client(l, q->exchange, &f);
     pthread_mutex_unlock(&l->lock);

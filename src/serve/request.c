@@ -59,9 +59,7 @@ static int request_read_path(struct request *out, const char *p, size_t n, struc
         if (out->n_steps == REQUEST_STEPS)
             return err_set(e, ERR_NOT_FOUND, "page not found");
         if (len > 0 || slash) {
-            const int rc = request_decode(&out->step[out->n_steps], p, len, false, a, e);
-            if (rc)
-                return rc;
+            TRY(request_decode(&out->step[out->n_steps], p, len, false, a, e));
             out->n_steps++;
         }
         p += len + 1;
@@ -79,22 +77,19 @@ static int request_read_value(struct request *out, const char *p, size_t n, stru
     const char *equals = memchr(p, '=', n);
     const size_t name = equals ? (size_t)(equals - p) : n;
     struct request_value *v = &out->value[out->n_values++];
-    int rc = request_decode(&v->name, p, name, true, a, e);
     v->text = "";
-    if (rc == 0 && equals)
-        rc = request_decode(&v->text, equals + 1, n - name - 1, true, a, e);
-    return rc;
+    TRY(request_decode(&v->name, p, name, true, a, e));
+    return equals ? request_decode(&v->text, equals + 1, n - name - 1, true, a, e) : 0;
 }
 
 int request_parse_values(struct request *out, const char *text, struct arena *a, struct err *e)
 {
-    int rc = 0;
-    for (const char *p = text; rc == 0 && *p;) {
+    for (const char *p = text; *p;) {
         const size_t n = strcspn(p, "&");
-        rc = request_read_value(out, p, n, a, e);
+        TRY(request_read_value(out, p, n, a, e));
         p += n + (p[n] == '&');
     }
-    return rc;
+    return 0;
 }
 
 int request_parse(struct request *out, const char *uri, struct arena *a, struct err *e)
@@ -106,8 +101,8 @@ int request_parse(struct request *out, const char *uri, struct arena *a, struct 
     if (uri[0] != '/')
         return err_set(e, ERR_USAGE, "the URL is malformed");
     const size_t path = strcspn(uri, "?");
-    const int rc = request_read_path(out, uri + 1, path - 1, a, e);
-    return rc || !uri[path] ? rc : request_parse_values(out, uri + path + 1, a, e);
+    TRY(request_read_path(out, uri + 1, path - 1, a, e));
+    return uri[path] ? request_parse_values(out, uri + path + 1, a, e) : 0;
 }
 
 /* ---- routes ---- */
@@ -161,21 +156,9 @@ static int request_read_number(const struct route_param *p, const char *text, in
     if ((p->lo || p->hi) && (v < p->lo || v > p->hi))
         return err_set(e, ERR_USAGE, "%s: %lld is not between %lld and %lld", p->name, v,
                        (long long)p->lo, (long long)p->hi);
+    if (p->kind == PARAM_TIME && !clock_fits(v))
+        return err_set(e, ERR_USAGE, "%s: %lld is more than 142 years from the epoch", p->name, v);
     *out = v;
-    return 0;
-}
-
-static int request_read_time(const struct route_param *p, const char *text, int64_t *out,
-                             struct err *e)
-{
-    int64_t ns;
-    const int rc = request_read_number(p, text, &ns, e);
-    if (rc)
-        return rc;
-    if (!clock_fits(ns))
-        return err_set(e, ERR_USAGE, "%s: %lld is more than 142 years from the epoch", p->name,
-                       (long long)ns);
-    *out = ns;
     return 0;
 }
 
@@ -190,20 +173,6 @@ static int request_read_flag(const struct route_param *p, const char *text, int6
                 return 0;
             }
     return err_set(e, ERR_USAGE, "%s: '%.40s' is neither 1 nor 0", p->name, text);
-}
-
-static int request_read_kind(const struct route_param *p, struct route_value *v, struct err *e)
-{
-    switch (p->kind) {
-    case PARAM_INT:
-        return request_read_number(p, v->text, &v->number, e);
-    case PARAM_TIME:
-        return request_read_time(p, v->text, &v->number, e);
-    case PARAM_FLAG:
-        return request_read_flag(p, v->text, &v->number, e);
-    default:
-        return 0;
-    }
 }
 
 static const struct route_param *request_find_param(const struct route *r, const char *name)
@@ -223,22 +192,22 @@ static int request_add_value(const struct route *r, const struct request_value *
     for (size_t i = 0; i < *n && !p->repeat; i++)
         if (list[i].param == p)
             return err_set(e, ERR_USAGE, "%s is given twice", p->name);
-    list[*n] = (struct route_value){.param = p, .text = from->text};
-    return request_read_kind(p, &list[(*n)++], e);
+    struct route_value *v = &list[(*n)++];
+    *v = (struct route_value){.param = p, .text = from->text};
+    if (p->kind == PARAM_TEXT)
+        return 0;
+    return p->kind == PARAM_FLAG ? request_read_flag(p, v->text, &v->number, e)
+                                 : request_read_number(p, v->text, &v->number, e);
 }
 
 int request_params(const struct request *q, const struct route *r, struct arena *a,
                    struct route_request *out, struct err *e)
 {
     struct route_value *list = arena_array(a, struct route_value, q->n_values + 1);
-    size_t n = 0;
-    for (size_t i = 0; i < q->n_values; i++) {
-        const int rc = request_add_value(r, &q->value[i], list, &n, e);
-        if (rc)
-            return rc;
-    }
     out->values = list;
-    out->n_values = n;
+    out->n_values = 0;
+    for (size_t i = 0; i < q->n_values; i++)
+        TRY(request_add_value(r, &q->value[i], list, &out->n_values, e));
     return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "compare/compare.h"
+#include "report/report.h"
 #include "rules/verdict_json.h"
 #include "serve/api_internal.h"
 #include "tables/breakview.h"

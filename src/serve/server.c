@@ -348,34 +348,28 @@ static int server_read_tokens(struct server *s, const struct server_options *ask
 {
     char *text;
     size_t len;
-    int rc = 0;
     s->rights = rights_open(ask->control);
     if (ask->token)
-        rc = rights_add(s->rights, RIGHT_CONTROL, ask->token, "FOOTPLATE_TOKEN", e);
-    if (rc || !ask->token_file)
-        return rc;
-    rc = trust_read_named(ask->token_file, PEM_MOST, &s->arena, &text, &len, e);
-    return rc ? rc : rights_add_text(s->rights, text, ask->token_file, e);
-}
-
-static void server_add_host(struct server *s, const char *name)
-{
-    s->hosts[s->n_hosts++] = arena_strdup(&s->arena, name);
+        TRY(rights_add(s->rights, RIGHT_CONTROL, ask->token, "FOOTPLATE_TOKEN", e));
+    if (!ask->token_file)
+        return 0;
+    TRY(trust_read_named(ask->token_file, PEM_MOST, &s->arena, &text, &len, e));
+    return rights_add_text(s->rights, text, ask->token_file, e);
 }
 
 /* The host names of this server; a request for another one may be an attack (DNS rebinding). */
 static void server_name_hosts(struct server *s, const struct server_options *ask)
 {
+    const char *const known[] = {"localhost", "127.0.0.1", "::1",
+                                 ask->bind ? ask->bind : "127.0.0.1"};
     char own[256] = "";
-    s->hosts = arena_array(&s->arena, const char *, ask->n_hosts + 5);
-    server_add_host(s, "localhost");
-    server_add_host(s, "127.0.0.1");
-    server_add_host(s, "::1");
-    server_add_host(s, ask->bind ? ask->bind : "127.0.0.1");
+    s->hosts = arena_array(&s->arena, const char *, ask->n_hosts + COUNT_OF(known) + 1);
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        s->hosts[s->n_hosts++] = arena_strdup(&s->arena, known[i]);
     if (s->place.anywhere && gethostname(own, sizeof own - 1) == 0)
-        server_add_host(s, own);
+        s->hosts[s->n_hosts++] = arena_strdup(&s->arena, own);
     for (size_t i = 0; i < ask->n_hosts; i++)
-        server_add_host(s, ask->hosts[i]);
+        s->hosts[s->n_hosts++] = arena_strdup(&s->arena, ask->hosts[i]);
 }
 
 static int server_check_ask(const struct server *s, const struct server_options *ask, struct err *e)
@@ -403,10 +397,9 @@ static int server_read_pem(struct server *s, const char *path, const char **out,
 {
     char *text;
     size_t len;
-    const int rc = file_read(path, PEM_MOST, &s->arena, &text, &len, e);
-    if (rc == 0)
-        *out = text;
-    return rc;
+    TRY(file_read(path, PEM_MOST, &s->arena, &text, &len, e));
+    *out = text;
+    return 0;
 }
 
 static int server_start_http(struct server *s, const struct server_options *ask, struct err *e)
@@ -416,29 +409,22 @@ static int server_start_http(struct server *s, const struct server_options *ask,
                               .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
                               .request = server_request,
                               .ctx = s};
-    int rc = 0;
-    if (s->tls)
-        rc = tls_load(e);
-    if (rc == 0 && s->tls)
-        rc = server_read_pem(s, ask->tls_cert, &h.cert, e);
-    if (rc == 0 && s->tls)
-        rc = server_read_pem(s, ask->tls_key, &h.key, e);
-    return rc ? rc : httpd_start(&s->httpd, &h, e);
+    if (s->tls) {
+        TRY(tls_load(e));
+        TRY(server_read_pem(s, ask->tls_cert, &h.cert, e));
+        TRY(server_read_pem(s, ask->tls_key, &h.key, e));
+    }
+    return httpd_start(&s->httpd, &h, e);
 }
 
 static int server_open_parts(struct server *s, const struct server_options *ask, struct err *e)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int rc = runs_open(&s->runs, ask->folders, ask->n_folders, RUNS_OPEN_BYTES, e);
-    if (rc == 0)
-        rc = work_open(&s->work, (unsigned)MAX_OF(WORKERS_LEAST, MIN_OF(cores, WORKERS_MOST)),
-                       "serve", e);
-    if (rc == 0)
-        rc = work_open(&s->slow, 1, "slow", e);
-    if (rc == 0)
-        rc = live_open(&s->live, s->runs, e);
-    if (rc)
-        return rc;
+    TRY(runs_open(&s->runs, ask->folders, ask->n_folders, RUNS_OPEN_BYTES, e));
+    TRY(work_open(&s->work, (unsigned)MAX_OF(WORKERS_LEAST, MIN_OF(cores, WORKERS_MOST)), "serve",
+                  e));
+    TRY(work_open(&s->slow, 1, "slow", e));
+    TRY(live_open(&s->live, s->runs, e));
     runs_set_facts(s->runs, server_fill_facts, s);
     page_open_assets(s);
     return server_start_http(s, ask, e);
@@ -464,17 +450,11 @@ static int server_open_all(struct server *s, const struct server_options *ask, s
 {
     const char *address = ask->bind ? ask->bind : "127.0.0.1";
     heap_set_up();
-    int rc = sigbus_guard_install(e);
-    if (rc == 0)
-        rc = listen_look(address, &s->place, e);
-    if (rc == 0)
-        rc = server_read_tokens(s, ask, e);
-    if (rc == 0)
-        rc = server_check_ask(s, ask, e);
-    if (rc == 0)
-        rc = listen_open(address, ask->port, ask->port_is_wish, &s->place, e);
-    if (rc)
-        return rc;
+    TRY(sigbus_guard_install(e));
+    TRY(listen_look(address, &s->place, e));
+    TRY(server_read_tokens(s, ask, e));
+    TRY(server_check_ask(s, ask, e));
+    TRY(listen_open(address, ask->port, ask->port_is_wish, &s->place, e));
     s->tls = ask->tls_cert != NULL;
     snprintf(s->cookie, sizeof s->cookie, "footplate-%d", s->place.port);
     server_name_hosts(s, ask);

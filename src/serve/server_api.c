@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "serve/answer_gzip.h"
 #include "serve/hash.h"
@@ -162,14 +161,18 @@ static struct reply *api_answer(struct api_request *q)
     return r;
 }
 
-static void api_run_job(struct work_job *j, bool ends)
+static void api_end(struct api_request *q, struct reply *r)
 {
-    struct api_request *q = (struct api_request *)j;
     struct exchange *x = q->x;
-    struct reply *r = ends ? reply_error(503, "the server is shutting down") : api_answer(q);
     arena_free(&q->arena);
     free(q);
     exchange_answer(x, r);
+}
+
+static void api_run_job(struct work_job *j, bool ends)
+{
+    struct api_request *q = (struct api_request *)j;
+    api_end(q, ends ? reply_error(503, "the server is shutting down") : api_answer(q));
 }
 
 /* ---- requests ---- */
@@ -208,32 +211,16 @@ static struct api_request *api_request_of(struct visit *v, const struct route *r
     return q;
 }
 
-static void api_drop(struct api_request *q)
-{
-    arena_free(&q->arena);
-    free(q);
-}
-
 static void api_start(struct api_request *q)
 {
-    struct exchange *x = q->x;
     struct reply *r = api_cached_now(q);
     if (r) {
-        api_drop(q);
-        exchange_answer(x, r);
+        api_end(q, r);
         return;
     }
-    exchange_wait(x);
-    if (!work_add(q->route->flags & ROUTE_SLOW ? q->server->slow : q->server->work, &q->job)) {
-        api_drop(q);
-        exchange_answer(x, reply_error(503, "the server is shutting down"));
-    }
-}
-
-static struct reply *api_no_route(bool other_method)
-{
-    return other_method ? reply_error(405, "method not allowed")
-                        : reply_error(404, "no such API path");
+    exchange_wait(q->x);
+    if (!work_add(q->route->flags & ROUTE_SLOW ? q->server->slow : q->server->work, &q->job))
+        api_run_job(&q->job, true);
 }
 
 void serve_api(struct visit *v)
@@ -243,8 +230,9 @@ void serve_api(struct visit *v)
     const enum http_method m = v->x->method;
     const struct route *route = request_route(
         &v->request, API_STEPS, m == HTTP_POST ? ROUTE_POST : ROUTE_GET, &name, &other);
-    struct reply *r =
-        !route || m == HTTP_OTHER ? api_no_route(other || route) : api_refuse(v, route);
+    struct reply *r = route && m != HTTP_OTHER ? api_refuse(v, route)
+                      : other || route         ? reply_error(405, "method not allowed")
+                                               : reply_error(404, "no such API path");
     if (r) {
         exchange_answer(v->x, r);
         return;
@@ -252,10 +240,8 @@ void serve_api(struct visit *v)
     struct err e;
     struct api_request *q = api_request_of(v, route, name);
     q->request.arena = &q->arena;
-    if (request_params(&v->request, route, &q->arena, &q->request, &e) != 0) {
-        exchange_answer(v->x, reply_of_err(&e));
-        api_drop(q);
-    } else {
+    if (request_params(&v->request, route, &q->arena, &q->request, &e) != 0)
+        api_end(q, reply_of_err(&e));
+    else
         api_start(q);
-    }
 }

@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/mem.h"
 #include "base/trust.h"
 
 /* ---- addresses ---- */
@@ -84,22 +83,16 @@ static int listen_parse(const char *text, union socket_address *out, struct err 
     return err_set(e, ERR_USAGE, "'%.100s' is not a numeric IP address of this machine", text);
 }
 
-static void listen_describe(const union socket_address *a, struct listen_place *out)
-{
-    out->v6 = a->any.sa_family == AF_INET6;
-    out->loopback = addr_is_loopback(&a->any);
-    out->anywhere = out->v6 ? IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr)
-                            : a->v4.sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
 int listen_look(const char *address, struct listen_place *out, struct err *e)
 {
     union socket_address a;
-    const int rc = listen_parse(address, &a, e);
     *out = (struct listen_place){.fd = -1};
-    if (rc == 0)
-        listen_describe(&a, out);
-    return rc;
+    TRY(listen_parse(address, &a, e));
+    out->v6 = a.any.sa_family == AF_INET6;
+    out->loopback = addr_is_loopback(&a.any);
+    out->anywhere = out->v6 ? IN6_IS_ADDR_UNSPECIFIED(&a.v6.sin6_addr)
+                            : a.v4.sin_addr.s_addr == htonl(INADDR_ANY);
+    return 0;
 }
 
 static int listen_bind(union socket_address *a, int port)
@@ -132,11 +125,8 @@ static int listen_port_of(int fd)
 int listen_open(const char *address, int port, bool wish, struct listen_place *out, struct err *e)
 {
     union socket_address a;
-    int rc = listen_look(address, out, e);
-    if (rc == 0)
-        rc = listen_parse(address, &a, e);
-    if (rc)
-        return rc;
+    TRY(listen_look(address, out, e));
+    TRY(listen_parse(address, &a, e));
     const int tries = wish && port ? LISTEN_TRIES : 1;
     for (int i = 0; i < tries && port + i <= UINT16_MAX; i++) {
         out->fd = listen_bind(&a, port + i);

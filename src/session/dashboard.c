@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -65,11 +64,8 @@ int dashboard_start(struct dashboard *out, const char *folder, struct err *e)
     struct dashboard_start w;
     struct aside aside;
     out->fd = -1;
-    int rc = dashboard_check_page(e);
-    if (rc == 0)
-        rc = aside_start(&aside, SOCK_STREAM, dashboard_process, (void *)(uintptr_t)folder, e);
-    if (rc)
-        return rc;
+    TRY(dashboard_check_page(e));
+    TRY(aside_start(&aside, SOCK_STREAM, dashboard_process, (void *)(uintptr_t)folder, e));
     out->fd = aside.fd;
     if (!aside_read(out->fd, &w, sizeof w))
         w.err = (struct err){.code = ERR_SYS, .msg = "its process ended"};

@@ -17,11 +17,11 @@
 #include "report/report.h"
 #include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
-#include "tables/stepsview.h"
-#include "tables/verdict_words.h"
+#include "tables/runview.h"
+#include "tables/summary.h"
 #include "userrules/user_rules.h"
 
-enum { LIMIT_MS = 10000, ISSUES_MOST = 3 };
+enum { LIMIT_MS = 10000 };
 
 /* Verdicts of the user's rules, and the machines that would do. */
 struct run_verdict_user {
@@ -46,120 +46,24 @@ static void run_verdict_line(const struct run_verdict_printing *t, const char *l
     t->ask->tell(NULL, line);
 }
 
-static size_t run_verdict_of_state(const struct run_verdict_printing *t, enum rule_state state,
-                                   const struct verdict ***out)
+static int run_verdict_print_all(const struct run_verdict_printing *t, struct run *r, struct err *e)
 {
-    size_t n = 0;
-    *out = arena_array(t->arena, const struct verdict *, RULE_N + t->own->n);
-    for (size_t k = 0; k < RULE_N; k++) {
-        const struct verdict *v = &t->checked->verdicts.v[k];
-        if (v->state == state && verdict_counts(v))
-            (*out)[n++] = v;
-    }
-    for (size_t i = 0; i < t->own->n; i++)
-        if (t->own->v[i].v.state == state)
-            (*out)[n++] = &t->own->v[i].v;
-    return n;
-}
-
-static void run_verdict_print_issue(const struct run_verdict_printing *t, const struct verdict *v)
-{
-    struct buf size = {0};
-    const struct finding *f = &v->findings[0];
-    const bool several = t->checked->n_nodes > 1 && *f->node;
-    const char *more =
-        v->n_findings > 1 ? arena_printf(t->arena, " (and %zu more)", v->n_findings - 1) : "";
-    verdict_size_words(&size, v, t->checked->run.has_steps);
-    /* A rule of the user's own has no title. */
-    const char *rule = v->rule->custom
-                           ? arena_printf(t->arena, "%s (", v->rule->name)
-                           : arena_printf(t->arena, "%s (%s, ", v->rule->title, v->rule->name);
-    run_verdict_line(t, arena_printf(t->arena, "  %s%.*s): %s%s%s%s", rule, (int)size.len,
-                                     (const char *)size.p, several ? f->node : "",
-                                     several ? ": " : "", f->message, more));
-    const char *advice = f->advice ? f->advice : v->rule->recommendation;
-    const char *cause = verdict_explained_by(v);
-    if (cause)
-        run_verdict_line(t, arena_printf(t->arena, "    explained by %s: fix that first", cause));
-    else if (*advice)
-        run_verdict_line(t, arena_printf(t->arena, "    fix: %s", advice));
-    buf_free(&size);
-}
-
-static void run_verdict_print_issues(const struct run_verdict_printing *t, const struct verdict **v,
-                                     size_t n)
-{
-    verdicts_worst_first(v, n);
-    run_verdict_line(t, "Issues found:");
-    for (size_t i = 0; i < MIN_OF(n, (size_t)ISSUES_MOST); i++)
-        run_verdict_print_issue(t, v[i]);
-    if (n > ISSUES_MOST)
-        run_verdict_line(t, arena_printf(t->arena,
-                                         "  and %zu more; run 'footplate check last' to see all",
-                                         n - ISSUES_MOST));
-}
-
-static size_t run_verdict_count_of(const struct verdict *const *v, size_t n, const char *why)
-{
-    size_t same = 0;
-    for (size_t i = 0; i < n; i++)
-        same += strcmp(v[i]->why, why) == 0;
-    return same;
-}
-
-/* The reason that most of them have, leaving one out; NULL: there is no other. */
-static const char *usual_reason(const struct verdict *const *v, size_t n, const char *but)
-{
-    const char *best = NULL;
-    for (size_t i = 0; i < n; i++)
-        if ((!but || strcmp(v[i]->why, but) != 0) &&
-            (!best || run_verdict_count_of(v, n, v[i]->why) > run_verdict_count_of(v, n, best)))
-            best = v[i]->why;
-    return best;
-}
-
-/* The two that most of them have. */
-static const char *usual_reasons(const struct run_verdict_printing *t,
-                                 const struct verdict *const *v, size_t n)
-{
-    const char *first = usual_reason(v, n, NULL);
-    const char *second = first ? usual_reason(v, n, first) : NULL;
-    return second ? arena_printf(t->arena, "%s; %s", first, second) : first ? first : "";
-}
-
-static void run_verdict_print_no_issue(const struct run_verdict_printing *t,
-                                       const struct verdict *const *not_evaluated, size_t n_not,
-                                       size_t n_clear)
-{
-    const char *why = usual_reasons(t, not_evaluated, n_not);
-    const char *none = verdict_none_words(t->info);
-    if (n_clear == 0 && !t->checked->run.has_steps)
-        run_verdict_line(t, arena_printf(t->arena, "No rules ran: %s", steps_none_words(t->info)));
-    else if (n_clear == 0)
-        run_verdict_line(t, arena_printf(t->arena, "No rules ran: %s", why));
-    else if (n_not == 0)
-        run_verdict_line(t, arena_printf(t->arena, "%s (%zu rule%s passed)", none, n_clear,
-                                         n_clear == 1 ? "" : "s"));
-    else
-        run_verdict_line(t, arena_printf(t->arena, "%s (%zu rule%s passed, %zu skipped: %s)", none,
-                                         n_clear, n_clear == 1 ? "" : "s", n_not, why));
-}
-
-static void run_verdict_print_all(const struct run_verdict_printing *t)
-{
-    const struct verdict **issues, **clear, **not_evaluated;
-    const size_t n = run_verdict_of_state(t, RULE_ISSUE, &issues),
-                 n_clear = run_verdict_of_state(t, RULE_CLEAR, &clear),
-                 n_not = run_verdict_of_state(t, RULE_NOT_EVALUATED, &not_evaluated);
+    const struct run_verdict_user *own = t->own;
+    const char *lines[SUMMARY_LINES];
     const char *ending = runview_ending(t->info, t->arena);
+    struct show show;
+    TRY(show_read_named(&show, r, &own->steps, t->arena, e));
+    const size_t n = summary_lines(
+        &(struct summary_ask){&show, t->checked, own->v, own->n,
+                              "footplate show last, footplate check last, footplate serve"},
+        lines);
     if (ending)
         run_verdict_line(t, ending);
-    if (n > 0)
-        run_verdict_print_issues(t, issues, n);
-    else
-        run_verdict_print_no_issue(t, not_evaluated, n_not, n_clear);
-    if (t->own->right_size)
-        run_verdict_line(t, arena_printf(t->arena, "Right-sizing: %s", t->own->right_size->why));
+    for (size_t i = 0; i < n; i++)
+        run_verdict_line(t, lines[i]);
+    if (own->right_size)
+        run_verdict_line(t, arena_printf(t->arena, "Right-sizing: %s", own->right_size->why));
+    return 0;
 }
 
 /* ---- the process ---- */
@@ -208,22 +112,17 @@ static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a,
     struct checked *c = arena_new(a, struct checked);
     struct run_verdict_user *own = arena_new(a, struct run_verdict_user);
     const struct pricing unpriced = {0}; /* as the run itself says */
-    int rc = run_open(&r, ask->path, e);
-    if (rc == 0)
-        rc = rules_read_steps(r, a, &own->steps, e);
-    if (rc == 0)
-        rc = rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c,
-                               e);
-    if (rc == 0)
-        rc = run_verdict_judge_user(ask, r, c, a, own, e);
-    if (rc == 0 && !ask->quiet)
-        run_verdict_print_all(&(struct run_verdict_printing){ask, c, own, a, run_get_info(r)});
-    if (rc == 0)
-        rc = findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e);
-    if (rc == 0 && ask->report)
+    TRY(run_open(&r, ask->path, e));
+    TRY(rules_read_steps(r, a, &own->steps, e));
+    TRY(rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c, e));
+    TRY(run_verdict_judge_user(ask, r, c, a, own, e));
+    if (!ask->quiet)
+        TRY(run_verdict_print_all(&(struct run_verdict_printing){ask, c, own, a, run_get_info(r)},
+                                  r, e));
+    TRY(findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e));
+    if (ask->report)
         run_verdict_write_report(ask, r, c, own, a);
-    run_close(r);
-    return rc;
+    return 0; /* the process ends now: nothing is closed */
 }
 
 static _Noreturn void run_verdict_child(const struct run_verdict_ask *ask)

@@ -18,12 +18,13 @@
 #include "userrules/user_rules.h"
 #include "watch/watch.h"
 
-/* One write per line, so that the output of the job cannot split it. */
+/* One write per line, so that the output of the job cannot split it. Lines that continue the one
+ * before are indented and have no name in front, so that they can be pasted elsewhere. */
 static void session_print(void *ctx, const char *line)
 {
     (void)ctx;
     struct arena a = {0};
-    fprintf(stderr, "footplate: %s\n", text_safe(&a, line));
+    fprintf(stderr, "%s%s\n", *line == ' ' ? "" : "footplate: ", text_safe(&a, line));
     arena_free(&a);
 }
 
@@ -73,14 +74,13 @@ static int session_take_custom(struct settings *s, const struct action_setting *
 static int session_take_rules(struct settings *s, struct session_rules *out, struct arena *a,
                               struct err *e)
 {
-    int rc = 0;
     rule_params_init(&out->params, a);
     user_rules_files(&out->user, s, a);
-    for (size_t i = 0; rc == 0 && i < s->n_rule_settings; i++)
-        rc = session_take_rule(s, &s->rule_settings[i], out, e);
-    for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
-        rc = session_take_custom(s, &s->custom[i], &out->user, e);
-    return rc ? rc : action_make_all(s, a, &out->actions, &out->n_actions, e);
+    for (size_t i = 0; i < s->n_rule_settings; i++)
+        TRY(session_take_rule(s, &s->rule_settings[i], out, e));
+    for (size_t i = 0; i < s->n_custom; i++)
+        TRY(session_take_custom(s, &s->custom[i], &out->user, e));
+    return action_make_all(s, a, &out->actions, &out->n_actions, e);
 }
 
 static int session_load(struct settings *out, struct session_rules *wishes,
@@ -245,15 +245,6 @@ static bool session_is_wrong_use(const struct settings *s, const struct err *e)
                                     settings_origin(s, SETTING_NODE)->source == FROM_OPTION);
 }
 
-/* For the time before the settings are loaded. */
-static bool session_is_given(const struct session_options *o, const char *name)
-{
-    for (size_t i = 0; o->table[i].name; i++)
-        if (strcmp(o->table[i].name, name) == 0)
-            return o->given[i].given;
-    return false;
-}
-
 static int session_check_user_rules(const void *ctx, struct run *r, struct arena *a,
                                     struct hosted **out, size_t *n, struct err *e)
 {
@@ -280,13 +271,11 @@ static void session_set_helper(struct record_ask *ask, const struct settings *s,
 static int session_record(const struct session_options *o, struct record_ask *ask, struct arena *a,
                           struct err *e)
 {
-    if (ask->argv)
-        keeper_start(ask->argv, session_is_given(o, "require-recording"));
+    if (ask->argv) /* the settings are not loaded yet */
+        keeper_start(ask->argv, opt_given(o->table, o->given, "require-recording") != NULL);
     struct settings *s = arena_new(a, struct settings);
     struct session_rules *wishes = arena_new(a, struct session_rules);
-    const int rc = session_load(s, wishes, o, ask->argv, a, e);
-    if (rc != 0)
-        return rc;
+    TRY(session_load(s, wishes, o, ask->argv, a, e));
     if (ask->argv)
         keeper_start(ask->argv, s->require_recording);
     session_print_problems(s, a);

@@ -117,6 +117,7 @@ static bool read_columns(const struct rows_block *b, struct column *out)
 /* They were right when the store was opened. If the file was changed since, they are empty. */
 static void read_again(const struct rows_block *b, struct column *out)
 {
+    assert(b->list);
     if (!read_columns(b, out))
         memset(out, 0, b->n_columns * sizeof *out);
 }
@@ -195,19 +196,6 @@ bool rows_block_get(const struct block_header *h, const uint8_t *payload, struct
 
 /* ---- catalog ---- */
 
-/* Room for one more in an array of the arena: doubled by copying. The old array stays until the
- * store is closed, which at most doubles the memory. */
-static void *catalog_room(struct arena *a, void *p, uint32_t n, uint32_t *cap, size_t size)
-{
-    if (n < *cap)
-        return p;
-    *cap = *cap ? *cap * 2 : 8;
-    void *bigger = arena_alloc(a, *cap, size);
-    if (n)
-        memcpy(bigger, p, n * size);
-    return bigger;
-}
-
 enum { LOSSES_MOST = 4096 }; /* kinds; a writer keeps 256 apart */
 
 void catalog_loss(struct catalog *c, const struct loss *l)
@@ -221,40 +209,16 @@ void catalog_loss(struct catalog *c, const struct loss *l)
         }
     if (s->n_losses == LOSSES_MOST)
         return;
-    s->losses = catalog_room(&s->arena, s->losses, s->n_losses, &c->cap_losses, sizeof *s->losses);
-    s->losses[s->n_losses++] = *l;
+    *ARENA_ADD(&s->arena, s->losses, s->n_losses, c->cap_losses) = *l;
 }
 
 void catalog_tie(struct catalog *c, struct clock_tie tie)
 {
     struct store *s = c->store;
+    assert(!s->steps); /* catalog_find_steps comes after the last one */
     if (!clock_fits(tie.mono.ns) || !clock_fits(tie.wall.ns))
         return;
-    s->ties = catalog_room(&s->arena, s->ties, s->n_ties, &c->cap_ties, sizeof *s->ties);
-    s->ties[s->n_ties++] = tie;
-}
-
-static void catalog_add_mark(struct catalog *c, const struct mark *m)
-{
-    struct store *s = c->store;
-    s->marks = catalog_room(&s->arena, s->marks, s->n_marks, &c->cap_marks, sizeof *s->marks);
-    s->marks[s->n_marks++] = *m;
-}
-
-static unsigned catalog_find_loss(const char *name)
-{
-    unsigned i = 0;
-    while (i < LOSS_N && strcmp(losses[i].name, name) != 0)
-        i++;
-    return i;
-}
-
-static unsigned find_mark(const char *name)
-{
-    unsigned i = 0;
-    while (i < MARK_N && strcmp(marks[i].name, name) != 0)
-        i++;
-    return i;
+    *ARENA_ADD(&s->arena, s->ties, s->n_ties, c->cap_ties) = tie;
 }
 
 /* us from the file as ns, without overflowing on made-up numbers. */
@@ -273,10 +237,12 @@ static void get_loss(struct catalog *c, struct cur *in)
     const mono_ns at = from_us(unzigzag(cur_varint(in)));
     cur_str(in, what, sizeof what);
     cur_str(in, why, sizeof why);
-    const unsigned id = catalog_find_loss(name);
-    if (in->bad || id >= LOSS_N)
+    enum loss_id id = 0;
+    while (id < LOSS_N && strcmp(losses[id].name, name) != 0)
+        id++;
+    if (in->bad || id == LOSS_N)
         return;
-    struct loss l = loss_from_text((enum loss_id)id, what, why);
+    struct loss l = loss_from_text(id, what, why);
     l.count = count;
     l.at = at;
     catalog_loss(c, &l);
@@ -290,10 +256,10 @@ static void get_mark(struct catalog *c, struct cur *in)
     m.at = from_us(unzigzag(cur_varint(in)));
     m.number = unzigzag(cur_varint(in));
     cur_str(in, m.text, sizeof m.text);
-    const unsigned id = find_mark(name);
-    m.id = (enum mark_id)id;
-    if (!in->bad && id < MARK_N)
-        catalog_add_mark(c, &m);
+    while (m.id < MARK_N && strcmp(marks[m.id].name, name) != 0)
+        m.id++;
+    if (!in->bad && m.id < MARK_N)
+        *ARENA_ADD(&c->store->arena, c->store->marks, c->store->n_marks, c->cap_marks) = m;
 }
 
 static void get_tie(struct catalog *c, struct cur *in)
@@ -392,15 +358,14 @@ static struct store_series *catalog_series_of(struct catalog *c, const struct co
         hash_slot(&c->index, catalog_hash_of(col->metric, col->entity), catalog_same, &k);
     if (*slot)
         return &s->series[*slot - 1];
-    s->series = catalog_room(&s->arena, s->series, s->n_series, &c->cap_series, sizeof *s->series);
-    s->series[s->n_series] = (struct store_series){
+    struct store_series *one = ARENA_ADD(&s->arena, s->series, s->n_series, c->cap_series);
+    *one = (struct store_series){
         .metric = arena_strndup(&s->arena, col->metric.p, col->metric.n),
         .unit = arena_strndup(&s->arena, col->unit.p, col->unit.n),
         .entity = arena_strndup(&s->arena, col->entity.p, col->entity.n),
     };
-    s->n_series++;
     hash_put(&c->index, slot, s->n_series, catalog_hash, &k);
-    return &s->series[s->n_series - 1];
+    return one;
 }
 
 /* Ties differ by microseconds; only real jumps move the mapping, and only forward. */
@@ -433,9 +398,7 @@ void catalog_finish(struct catalog *c)
                 continue;
             struct store_series *one = catalog_series_of(c, column);
             assert(one->n_refs == 0 || one->refs[one->n_refs - 1].block <= i);
-            one->refs =
-                catalog_room(&s->arena, one->refs, one->n_refs, &one->cap_refs, sizeof *one->refs);
-            one->refs[one->n_refs++] = (struct store_ref){i, k};
+            *ARENA_ADD(&s->arena, one->refs, one->n_refs, one->cap_refs) = (struct store_ref){i, k};
         }
     hash_free(&c->index);
 }

@@ -52,8 +52,8 @@ struct codec {
     ZSTD_CCtx *huffman; /* entropy coding alone: better and faster on noise */
     ZSTD_CCtx *runs;    /* with matches: for columns that repeat for long */
     ZSTD_DCtx *dctx;
-    struct buf packed;     /* bytes before or after zstd */
-    struct buf deltas;     /* int64_t[], neighbours' differences */
+    struct buf packed; /* bytes before or after zstd */
+    struct buf deltas; /* int64_t[], neighbours' differences; when decoding, bytes over a base */
     struct buf attempt[2]; /* zstd output */
 };
 
@@ -326,6 +326,8 @@ static inline void unpack_whole(const uint8_t *restrict p, size_t bytes, unsigne
 /* The counterpart of pack_bytes, as bytes over the base. */
 static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
 {
+    if (n == 0) /* p may be NULL */
+        return;
     if (b == 8) {
         memcpy(out, p, n);
         return;
@@ -341,29 +343,14 @@ static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
         out[i] = (uint8_t)((unsigned)p[i / per] >> (i % per * b) & mask);
 }
 
-/* The same as numbers. */
-static inline void widen_whole(const uint8_t *restrict p, size_t bytes, unsigned b, int64_t base,
-                               int64_t *restrict out)
+/* The same as numbers; `bytes` has room for n. */
+static void codec_widen(const uint8_t *p, size_t n, unsigned b, int64_t base,
+                        uint8_t *restrict bytes, int64_t *restrict out)
 {
-    const unsigned per = 8 / b, mask = (1u << b) - 1;
-    for (size_t i = 0; i < bytes; i++)
-        for (unsigned k = 0; k < per; k++)
-            out[i * per + k] = (int64_t)((uint64_t)base + ((unsigned)p[i] >> (k * b) & mask));
-}
-
-static void codec_widen(const uint8_t *p, size_t n, unsigned b, int64_t base, int64_t *out)
-{
-    const unsigned per = 8 / b, mask = (1u << b) - 1;
-    if (b == 1)
-        widen_whole(p, n / per, 1, base, out);
-    else if (b == 2)
-        widen_whole(p, n / per, 2, base, out);
-    else if (b == 4)
-        widen_whole(p, n / per, 4, base, out);
-    else
-        widen_whole(p, n / per, 8, base, out);
-    for (size_t i = n / per * per; i < n; i++)
-        out[i] = (int64_t)((uint64_t)base + ((unsigned)p[i / per] >> (i % per * b) & mask));
+    assert(b == 1 || b == 2 || b == 4 || b == 8); /* width_fits */
+    unpack_bytes(p, n, b, bytes);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (int64_t)((uint64_t)base + bytes[i]);
 }
 
 /* ---- byte planes ---- */
@@ -382,34 +369,15 @@ static void split_planes(struct buf *out, const int64_t *v, size_t n, int64_t ba
     out->len = n * k;
 }
 
-/* With k known to the compiler this becomes a handful of instructions a value. */
-static inline void join_some(const uint8_t *restrict p, size_t n, int64_t base, unsigned k,
-                             int64_t *restrict out)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint64_t x = 0;
-        for (unsigned plane = 0; plane < k; plane++)
-            x |= (uint64_t)p[plane * n + i] << (8 * plane);
-        out[i] = (int64_t)((uint64_t)base + x);
-    }
-}
-
-static void join_planes(const uint8_t *p, size_t n, int64_t base, unsigned k, int64_t *out)
+static void join_planes(const uint8_t *restrict p, size_t n, int64_t base, unsigned k,
+                        int64_t *restrict out)
 {
     assert(k >= 2 && k <= 8); /* width_fits */
-    switch (k) {
-    case 2:
-        join_some(p, n, base, 2, out);
-        break;
-    case 3:
-        join_some(p, n, base, 3, out);
-        break;
-    case 4:
-        join_some(p, n, base, 4, out);
-        break;
-    default:
-        join_some(p, n, base, k, out);
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = (int64_t)((uint64_t)base + p[i]);
+    for (unsigned plane = 1; plane < k; plane++)
+        for (size_t i = 0; i < n; i++)
+            out[i] = (int64_t)((uint64_t)out[i] + ((uint64_t)p[plane * n + i] << (8 * plane)));
 }
 
 /* ---- zstd ---- */
@@ -611,7 +579,8 @@ static bool get_wide(struct codec *c, struct cur *in, const struct column_head *
         const unsigned per = 8 / h->width;
         if (!codec_decompress(c, in, (h->n + per - 1) / per))
             return false;
-        codec_widen(c->packed.p, h->n, h->width, h->base, out);
+        buf_reserve(&c->deltas, h->n);
+        codec_widen(c->packed.p, h->n, h->width, h->base, c->deltas.p, out);
         return true;
     }
     default:

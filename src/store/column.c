@@ -47,34 +47,13 @@ static struct summary summary_of(const int64_t *v, size_t n)
     return s;
 }
 
-enum { TABLES = 4, TABLE_SPAN = 128 };
-
-/* Into several tables in turn: equal neighbours would wait for each other's count to be stored. */
-static void count_narrow(const int64_t *v, size_t n, int64_t min, uint32_t *counts, size_t span)
-{
-    uint32_t part[TABLES][TABLE_SPAN] = {0};
-    size_t i = 0;
-    assert(span <= TABLE_SPAN);
-    for (; i + TABLES <= n; i += TABLES)
-        for (size_t k = 0; k < TABLES; k++)
-            part[k][v[i + k] - min]++;
-    for (; i < n; i++)
-        part[0][v[i] - min]++;
-    for (size_t value = 0; value < span; value++)
-        for (size_t k = 0; k < TABLES; k++)
-            counts[value] += part[k][value];
-}
-
 /* Counts of each value over min; 0 bins when there are more than HIST_MOST different ones. */
 static unsigned count_values(const int64_t *v, size_t n, const struct summary *all,
                              uint32_t *counts, size_t span)
 {
     memset(counts, 0, span * sizeof *counts);
-    if (span <= TABLE_SPAN)
-        count_narrow(v, n, all->min, counts, span);
-    else
-        for (size_t i = 0; i < n; i++)
-            counts[v[i] - all->min]++;
+    for (size_t i = 0; i < n; i++)
+        counts[v[i] - all->min]++;
     unsigned different = 0;
     for (size_t i = 0; i < span; i++)
         different += counts[i] != 0;
@@ -104,51 +83,19 @@ struct levels {
     uint32_t n;
 };
 
-static void set_level(struct levels *l, uint32_t i, const struct summary *s)
+/* Of all buckets of `level` values; none when there are fewer values. part[0] is to be freed. */
+static struct levels levels_of(const struct column_in *in, uint32_t level)
 {
-    l->part[LEVEL_MIN][i] = s->min;
-    l->part[LEVEL_MAX][i] = s->max;
-    l->part[LEVEL_SUM][i] = s->sum;
-}
-
-/* `room` is for three times n. */
-static struct levels levels_at(int64_t *room, uint32_t n)
-{
-    return (struct levels){.part = {room, room + n, room + 2 * (size_t)n}, .n = n};
-}
-
-static struct levels levels_of(const struct column_in *in, uint32_t level, int64_t *room)
-{
-    struct levels l = levels_at(room, bucket_count(in->count, level));
-    for (uint32_t i = 0; i < l.n; i++) {
-        const uint32_t from = i * level, n = MIN_OF(level, in->count - from);
-        const struct summary s = summary_of(in->values + from, n);
-        set_level(&l, i, &s);
-    }
-    return l;
-}
-
-/* Of `n` neighbouring buckets together. */
-static struct summary join_levels(const struct levels *l, uint32_t from, uint32_t n)
-{
-    struct summary s = {l->part[LEVEL_MIN][from], l->part[LEVEL_MAX][from], 0};
-    uint64_t sum = 0;
-    assert(n > 0 && from + n <= l->n);
-    for (uint32_t i = from; i < from + n; i++) {
-        s.min = MIN_OF(s.min, l->part[LEVEL_MIN][i]);
-        s.max = MAX_OF(s.max, l->part[LEVEL_MAX][i]);
-        sum += (uint64_t)l->part[LEVEL_SUM][i];
-    }
-    s.sum = (int64_t)sum;
-    return s;
-}
-
-static struct levels coarser_levels(const struct levels *fine, uint32_t by, int64_t *room)
-{
-    struct levels l = levels_at(room, bucket_count(fine->n, by));
-    for (uint32_t i = 0; i < l.n; i++) {
-        const struct summary s = join_levels(fine, i * by, MIN_OF(by, fine->n - i * by));
-        set_level(&l, i, &s);
+    const uint32_t n = in->count < level ? 0 : bucket_count(in->count, level);
+    int64_t *room = xmalloc(3 * sizeof *room * n);
+    const struct levels l = {.part = {room, room + n, room + 2 * (size_t)n}, .n = n};
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t from = i * level;
+        assert(from < in->count);
+        const struct summary s = summary_of(in->values + from, MIN_OF(level, in->count - from));
+        l.part[LEVEL_MIN][i] = s.min;
+        l.part[LEVEL_MAX][i] = s.max;
+        l.part[LEVEL_SUM][i] = s.sum;
     }
     return l;
 }
@@ -162,35 +109,28 @@ static void column_put_values(struct codec *c, const int64_t *v, size_t n, bool 
     buf_free(&bytes);
 }
 
-static_assert(LEVEL2 % LEVEL1 == 0, "a bucket of level 2 is made of whole ones of level 1");
-
-static void put_levels(struct codec *c, const struct column_in *in, const struct levels *one,
-                       struct buf *head, struct buf *data)
+static void put_levels(struct codec *c, const struct column_in *in, struct buf *head,
+                       struct buf *data)
 {
-    for (int k = 0; k < 3 && one->n; k++)
-        column_put_values(c, one->part[k], one->n, false, head, data);
-    if (in->count < LEVEL2)
-        return;
-    int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL2));
-    const struct levels two = coarser_levels(one, LEVEL2 / LEVEL1, room);
-    assert(two.n == bucket_count(in->count, LEVEL2));
+    const struct levels one = levels_of(in, LEVEL1), two = levels_of(in, LEVEL2);
     struct buf bytes = {0};
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 3 && one.n; k++)
+        column_put_values(c, one.part[k], one.n, false, head, data);
+    for (int k = 0; k < 3 && two.n; k++) {
         bytes.len = 0;
         codec_encode(c, two.part[k], two.n, false, &bytes);
         buf_varint(head, bytes.len);
         buf_put(head, bytes.p, bytes.len);
     }
     buf_free(&bytes);
-    free(room);
+    free(one.part[0]);
+    free(two.part[0]);
 }
 
-static void column_put_summary(const struct column_in *in, const struct levels *one,
-                               struct buf *head)
+static void column_put_summary(const struct column_in *in, struct buf *head)
 {
     assert(in->count > 0);
-    const struct summary all =
-        one->n ? join_levels(one, 0, one->n) : summary_of(in->values, in->count);
+    const struct summary all = summary_of(in->values, in->count);
     buf_varint(head, zigzag(all.min));
     buf_varint(head, zigzag(all.max));
     buf_varint(head, zigzag(all.sum));
@@ -199,11 +139,7 @@ static void column_put_summary(const struct column_in *in, const struct levels *
 
 void column_put(struct codec *c, const struct column_in *in, struct buf *head, struct buf *data)
 {
-    int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL1));
-    struct levels one = {0}; /* none when there are too few values */
     assert(in->count <= ROWS_MOST && in->first_row <= ROWS_MOST - in->count);
-    if (in->count >= LEVEL1)
-        one = levels_of(in, LEVEL1, room);
     buf_str(head, in->metric);
     buf_str(head, in->unit);
     buf_str(head, in->entity);
@@ -212,14 +148,13 @@ void column_put(struct codec *c, const struct column_in *in, struct buf *head, s
     buf_varint(head, in->count);
     buf_u8(head, in->n_runs != 0);
     if (in->count)
-        column_put_summary(in, &one, head);
+        column_put_summary(in, head);
     if (in->n_runs) {
         buf_varint(head, in->n_runs);
         column_put_values(c, in->runs, in->n_runs, true, head, data);
     }
     column_put_values(c, in->values, in->count, true, head, data);
-    put_levels(c, in, &one, head, data);
-    free(room);
+    put_levels(c, in, head, data);
 }
 
 /* ---- reading ---- */
@@ -301,24 +236,13 @@ void column_get(struct cur *head, struct cur *data, uint32_t l1, uint32_t l2, st
         get_level2(head, out);
 }
 
-/* Counts have one or two bytes, and nobody can foresee which: so without a branch on that. */
-static uint64_t short_varint(struct cur *c)
-{
-    if (cur_left(c) < 2 || (c->p[0] & c->p[1]) >= 0x80)
-        return cur_varint(c);
-    const unsigned more = c->p[0] >> 7;
-    const uint64_t v = (c->p[0] & 0x7fu) | (c->p[1] & (0u - more)) << 7;
-    c->p += 1 + more;
-    return v;
-}
-
 uint32_t column_hist(const struct column *c, struct hist_bin *out)
 {
     struct cur in = cur_of(c->hist, c->hist_len);
     uint64_t value = (uint64_t)c->min;
     for (uint32_t i = 0; i < c->n_hist; i++) {
         value += cur_varint(&in);
-        out[i] = (struct hist_bin){(int64_t)value, short_varint(&in)};
+        out[i] = (struct hist_bin){(int64_t)value, cur_varint(&in)};
     }
     return c->n_hist;
 }

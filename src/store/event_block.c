@@ -93,9 +93,6 @@ static int64_t ceil_us(int64_t ns)
 
 /* ---- writing ---- */
 
-/* Gathers one column of the rows, in their order. */
-typedef void gather(const struct event_rows *r, int64_t *out);
-
 static void gather_at(const struct event_rows *r, int64_t *out)
 {
     uint64_t at = (uint64_t)floor_us(r->order[0].at) * (uint64_t)NS_PER_US, dur = 0;
@@ -105,18 +102,6 @@ static void gather_at(const struct event_rows *r, int64_t *out)
         at = (uint64_t)r->order[i].at;
         dur = (uint64_t)r->order[i].dur;
     }
-}
-
-static void gather_dur(const struct event_rows *r, int64_t *out)
-{
-    for (uint32_t i = 0; i < r->n; i++)
-        out[i] = r->order[i].dur;
-}
-
-static void gather_name(const struct event_rows *r, int64_t *out)
-{
-    for (uint32_t i = 0; i < r->n; i++)
-        out[i] = r->v[r->order[i].row].name;
 }
 
 static void gather_what(const struct event_rows *r, int64_t *out)
@@ -139,29 +124,26 @@ static void gather_value(const struct event_rows *r, int64_t *out)
     free(before);
 }
 
-static void gather_link(const struct event_rows *r, int64_t *out)
+/* Column k of the rows, in their order. */
+static void gather(const struct event_rows *r, enum event_column k, int64_t *out)
 {
-    for (uint32_t i = 0; i < r->n; i++)
-        out[i] = (int64_t)r->v[r->order[i].row].link;
+    assert(k < EVENT_COLUMN_N);
+    if (k == COLUMN_AT)
+        gather_at(r, out);
+    else if (k == COLUMN_WHAT)
+        gather_what(r, out);
+    else if (k == COLUMN_VALUE)
+        gather_value(r, out);
+    else
+        for (uint32_t i = 0; i < r->n; i++) {
+            const struct bare_event *v = &r->v[r->order[i].row];
+            out[i] = k == COLUMN_DUR      ? r->order[i].dur
+                     : k == COLUMN_NAME   ? v->name
+                     : k == COLUMN_LINK   ? (int64_t)v->link
+                     : k == COLUMN_PARENT ? (int64_t)v->parent
+                                          : v->args;
+        }
 }
-
-static void gather_parent(const struct event_rows *r, int64_t *out)
-{
-    for (uint32_t i = 0; i < r->n; i++)
-        out[i] = (int64_t)r->v[r->order[i].row].parent;
-}
-
-static void gather_args(const struct event_rows *r, int64_t *out)
-{
-    for (uint32_t i = 0; i < r->n; i++)
-        out[i] = r->v[r->order[i].row].args;
-}
-
-static gather *const gathers[EVENT_COLUMN_N] = {
-    [COLUMN_AT] = gather_at,         [COLUMN_DUR] = gather_dur,     [COLUMN_NAME] = gather_name,
-    [COLUMN_WHAT] = gather_what,     [COLUMN_VALUE] = gather_value, [COLUMN_LINK] = gather_link,
-    [COLUMN_PARENT] = gather_parent, [COLUMN_ARGS] = gather_args,
-};
 
 static bool all_zero(const int64_t *v, uint32_t n)
 {
@@ -178,7 +160,7 @@ static void put_columns(struct codec *c, const struct event_rows *r, struct buf 
     struct buf bytes = {0};
     buf_varint(head, EVENT_COLUMN_N);
     for (unsigned k = 0; k < EVENT_COLUMN_N; k++) {
-        gathers[k](r, values);
+        gather(r, k, values);
         bytes.len = 0;
         if (!all_zero(values, r->n))
             codec_encode(c, values, r->n, true, &bytes);
@@ -226,12 +208,6 @@ void event_block_put(struct codec *c, const struct event_rows *r, struct buf *he
 
 /* ---- reading ---- */
 
-static bool event_block_times_fit(const struct events_block *b)
-{
-    return b->t_first_us >= -TIME_MOST_US && b->t_last_us <= TIME_MOST_US &&
-           b->t_first_us <= b->t_last_us;
-}
-
 bool event_block_get(const struct block_header *h, const uint8_t *payload, struct events_block *out)
 {
     struct cur head = cur_of(payload, h->head_len);
@@ -251,7 +227,8 @@ bool event_block_get(const struct block_header *h, const uint8_t *payload, struc
         if (i < EVENT_COLUMN_N)
             out->column[i] = one;
     }
-    return !head.bad && h->rows > 0 && h->rows <= ROWS_MOST && event_block_times_fit(out);
+    return !head.bad && h->rows > 0 && h->rows <= ROWS_MOST && h->t_first_us >= -TIME_MOST_US &&
+           h->t_last_us <= TIME_MOST_US && h->t_first_us <= h->t_last_us;
 }
 
 uint64_t event_block_verify(const struct events_block *b)

@@ -104,25 +104,17 @@ static bool settle_value(struct event_columns *c, const struct events_block *b, 
     return true;
 }
 
-static bool settle_nothing(struct event_columns *c, const struct events_block *b, int64_t *v)
-{
-    (void)c;
-    (void)b;
-    (void)v;
-    return true;
-}
-
 /* In this order: begins need durations, `what` and values need names. `zeros`: a column of zeros
- * has a meaning, too. */
+ * has a meaning, too. settle NULL: it is what it means. */
 static const struct {
     enum event_column column;
     settle *settle;
     bool zeros;
 } steps[] = {
-    {COLUMN_DUR, settle_nothing, false},    {COLUMN_AT, settle_at, true},
-    {COLUMN_NAME, settle_name, true},       {COLUMN_WHAT, settle_what, false},
-    {COLUMN_VALUE, settle_value, false},    {COLUMN_LINK, settle_nothing, false},
-    {COLUMN_PARENT, settle_nothing, false}, {COLUMN_ARGS, settle_args, false},
+    {COLUMN_DUR, NULL, false},           {COLUMN_AT, settle_at, true},
+    {COLUMN_NAME, settle_name, true},    {COLUMN_WHAT, settle_what, false},
+    {COLUMN_VALUE, settle_value, false}, {COLUMN_LINK, NULL, false},
+    {COLUMN_PARENT, NULL, false},        {COLUMN_ARGS, settle_args, false},
 };
 static_assert(COUNT_OF(steps) == EVENT_COLUMN_N, "every column is read");
 
@@ -195,7 +187,8 @@ static bool get_columns(struct event_columns *c, struct codec *codec, const stru
         if ((b->column[k].len == 0 && !steps[i].zeros) || !event_columns_is_wanted(c, b, want, k))
             continue;
         int64_t *v = event_columns_cells_of(c, k);
-        good = get_column(codec, &b->column[k], c->rows, v) && steps[i].settle(c, b, v);
+        good = get_column(codec, &b->column[k], c->rows, v) &&
+               (!steps[i].settle || steps[i].settle(c, b, v));
         c->v[k] = v;
     }
     return good;

@@ -88,8 +88,8 @@ static void intake_count_loss(struct intake *in, const struct loss *l)
 
 /* ---- texts ----
  *
- * A million events a second come through here, so the usual one (its text is in the tail and is
- * found by its address) costs a comparison and a few bytes. */
+ * A million events a second come through here: the usual one, whose text is in the tail, costs a
+ * hash, a comparison and a few bytes. */
 
 /* At most EVENT_NAME_MOST - 1 bytes, and no UTF-8 character cut in two. */
 static uint32_t text_len(const char *text)
@@ -126,28 +126,13 @@ static struct text_key text_key_of(const struct intake_events *ev, const char *t
     return (struct text_key){ev, text, len, format_sum32(text, len, 0)};
 }
 
-static struct text_hint *text_hint_of(struct intake_events *ev, const char *text)
-{
-    const uintptr_t a = (uintptr_t)text;
-    return &ev->hints[(a >> 3 ^ a >> 11) % TEXT_HINTS];
-}
-
 /* NULL when this tail does not have it yet. Valid until a text is added. */
 static inline const struct intake_text *text_find(struct intake_events *ev, const char *text)
 {
-    struct text_hint *h = text_hint_of(ev, text);
-    if (h->address == text) {
-        assert(h->number < ev->n_texts);
-        const struct intake_text *t = &ev->texts[h->number];
-        if (strcmp((const char *)ev->bytes.p + t->at, text) == 0)
-            return t;
-    }
     const struct text_key k = text_key_of(ev, text);
     const uint32_t *slot = hash_slot(&ev->text_index, k.hash, text_is, &k);
-    if (!*slot)
-        return NULL;
-    *h = (struct text_hint){text, *slot - 1};
-    return &ev->texts[*slot - 1];
+    assert(*slot <= ev->n_texts);
+    return *slot ? &ev->texts[*slot - 1] : NULL;
 }
 
 static void text_add(struct intake *in, const char *text, unsigned what)
@@ -353,34 +338,6 @@ static size_t intake_put_events(struct intake *in, const struct track *t, const 
     return i;
 }
 
-/* All of them, into the buffer. */
-static void intake_buffer_events(struct intake *in, const struct track *t, const struct event *v,
-                                 size_t n)
-{
-    const uint32_t track = intake_track_of(in, t);
-    struct event_texts texts;
-    for (size_t i = 0; i < n; i++) {
-        if (!intake_event_fits(in, &v[i]))
-            continue;
-        if (!event_texts_find(&in->ev, &v[i], &texts)) {
-            event_texts_add(in, &v[i]);
-            event_texts_find(&in->ev, &v[i], &texts);
-        }
-        const struct bare_event bare = {
-            .at = v[i].at.ns,
-            .dur = MAX_OF(v[i].dur_ns, 0),
-            .value = v[i].value,
-            .link = v[i].link,
-            .parent = v[i].parent,
-            .name = text_number(&in->ev, texts.name),
-            .args = texts.args ? text_number(&in->ev, texts.args) + 1 : 0,
-            .what = what_of(&v[i]),
-        };
-        event_buffer_add(&in->ev.buffer, track, &bare);
-        in->ev.accepted++;
-    }
-}
-
 /* The lock is released between records: others need not wait for a long list. No event: the track
  * may have another name. */
 void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n)
@@ -388,12 +345,10 @@ void intake_events(struct intake *in, const struct track *t, const struct event 
     for (;;) {
         size_t done = n;
         pthread_mutex_lock(&in->lock);
-        if (intake_pending(in) > in->pending_most)
+        if (in->records.len > in->pending_most)
             in->ev.dropped += n;
         else if (n == 0)
             intake_track_of(in, t);
-        else if (in->ev.buffered)
-            intake_buffer_events(in, t, v, n);
         else
             done = intake_put_events(in, t, v, n);
         pthread_mutex_unlock(&in->lock);
@@ -405,7 +360,7 @@ void intake_events(struct intake *in, const struct track *t, const struct event 
     }
 }
 
-/* A new tail begins, without texts and tracks. The buffer stays. */
+/* A new tail begins, without texts and tracks. */
 static void intake_forget_declared(struct intake_events *ev)
 {
     free(ev->texts);
@@ -414,8 +369,6 @@ static void intake_forget_declared(struct intake_events *ev)
     hash_free(&ev->track_index);
     buf_free(&ev->bytes);
     *ev = (struct intake_events){
-        .buffered = ev->buffered,
-        .buffer = ev->buffer,
         .accepted = ev->accepted,
         .dropped = ev->dropped,
         .dropped_counted = ev->dropped_counted,
@@ -641,17 +594,14 @@ static void move_records(struct intake *in, struct buf *out)
         buf_free(&in->records);
 }
 
-uint64_t intake_take(struct intake *in, struct buf *out, struct event_buffer *buffer,
-                     size_t tail_most, int why_errno, bool *last)
+uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
+                     bool *last)
 {
     pthread_mutex_lock(&in->lock);
     put_dropped(in, "rows", in->rows_dropped, &in->dropped_counted, why_errno);
     put_dropped(in, "events", in->ev.dropped, &in->ev.dropped_counted, why_errno);
     intake_put_losses(in);
     move_records(in, out);
-    event_buffer_free(buffer);
-    *buffer = in->ev.buffer;
-    in->ev.buffer = (struct event_buffer){0};
     const uint64_t tail = in->tail;
     *last = out->len >= tail_most;
     if (*last) {
@@ -661,18 +611,6 @@ uint64_t intake_take(struct intake *in, struct buf *out, struct event_buffer *bu
     }
     pthread_mutex_unlock(&in->lock);
     return tail;
-}
-
-void intake_give_back(struct intake *in, struct event_buffer *buffer)
-{
-    pthread_mutex_lock(&in->lock);
-    if (in->ev.buffer.n_parts == 0) {
-        in->ev.buffer = *buffer;
-        in->ev.buffer.n = 0;
-        *buffer = (struct event_buffer){0};
-    }
-    pthread_mutex_unlock(&in->lock);
-    event_buffer_free(buffer);
 }
 
 void intake_open(struct intake *in, size_t pending_most)
@@ -691,7 +629,6 @@ void intake_close(struct intake *in)
     free(in->groups);
     free(in->losses);
     intake_forget_declared(&in->ev);
-    event_buffer_free(&in->ev.buffer);
     buf_free(&in->records);
     pthread_mutex_destroy(&in->lock);
 }

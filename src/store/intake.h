@@ -16,19 +16,11 @@
 #include "record/group.h"
 #include "store/event_bits.h"
 
-enum { TEXT_HINTS = 256 };
-
 /* A text that the tail has. Its number is its place in the array. */
 struct intake_text {
     uint16_t what;    /* of the first event that it named */
     uint32_t at, len; /* in intake_events.bytes */
     uint32_t hash;
-};
-
-/* Where a text was last found by its address. The text is compared all the same. */
-struct text_hint {
-    const char *address;
-    uint32_t number;
 };
 
 /* A track that the tail has. Its number is its place in the array. */
@@ -44,14 +36,11 @@ struct intake_events {
     struct intake_text *texts;
     uint32_t n_texts, cap_texts;
     struct hash_index text_index;
-    struct text_hint hints[TEXT_HINTS];
     struct intake_track *tracks;
     uint32_t n_tracks, cap_tracks;
     struct hash_index track_index;
     uint64_t accepted, dropped;
     uint64_t dropped_counted; /* of them, counted as a loss already */
-    bool buffered;            /* events go into the buffer; only texts and tracks into records */
-    struct event_buffer buffer;
 };
 
 struct intake {
@@ -78,19 +67,9 @@ void intake_loss(struct intake *in, const struct loss *l);
 void intake_mark(struct intake *in, const struct mark *m);
 void intake_tie(struct intake *in, struct clock_tie tie);
 void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n);
-/* Bytes that wait to be taken; a buffered event counts as much as one in a record takes. */
-static inline size_t intake_pending(const struct intake *in)
-{
-    return in->records.len + (size_t)in->ev.buffer.n * EVENT_USUAL;
-}
-
-/* Appends all records to `out` and returns the number of their tail; buffered events go to
- * `buffer`. When `out` has then reached `tail_most` bytes, `*last` is set: these are the last
- * records of that tail, and whatever arrives from now on belongs to the next one. `why_errno` is
- * why rows had to be dropped, if any were. */
-uint64_t intake_take(struct intake *in, struct buf *out, struct event_buffer *buffer,
-                     size_t tail_most, int why_errno, bool *last);
-/* The events of `buffer` are stored: its memory is used for those to come. */
-void intake_give_back(struct intake *in, struct event_buffer *buffer);
-
+/* Appends all records to `out` and returns the number of their tail. When `out` has then reached
+ * `tail_most` bytes, `*last` is set: these are the last records of that tail, and whatever arrives
+ * from now on belongs to the next one. `why_errno` is why rows had to be dropped, if any were. */
+uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
+                     bool *last);
 #endif

@@ -343,8 +343,7 @@ static void reader_sum_up(struct store *s)
 
 static void add_damage(struct store *s, struct catalog *cat)
 {
-    const char *slash = strrchr(s->path, '/');
-    const char *name = slash ? slash + 1 : s->path;
+    const char *name = path_base(s->path);
     struct loss bad =
         loss_of(LOSS_DAMAGED, LOST_PART(name), "blocks with an invalid checksum or content");
     struct loss torn =
@@ -357,12 +356,7 @@ static void add_damage(struct store *s, struct catalog *cat)
         catalog_loss(cat, &torn);
 }
 
-static int map_local_file(const char *path, bool growing, struct fmap *out, struct err *e)
-{
-    return growing ? fmap_copy(out, path, e) : fmap_open(out, path, e);
-}
-
-const struct store_source store_files = {file_read_range, map_local_file};
+const struct store_source store_files = {file_read_range, fmap_open};
 
 /* Whether the file has the end that writer_close gives it; after that nobody changes it. While it
  * grows this may read more bytes than it asked for, which is an error and the right answer. */
@@ -442,14 +436,12 @@ static int reader_open_parts(struct store *s, const struct store_source *from, s
     struct arena scratch = {0};
     char *tail = NULL;
     size_t tail_len = 0;
-    int rc = tail_path(s, path, e);
-    if (rc)
-        return rc;
+    TRY(tail_path(s, path, e));
     if (from->read(path, 0, TAIL_MOST, &scratch, &tail, &tail_len, e)) {
         s->own->bad_tail = e->sys != ENOENT; /* it is there and cannot be read */
         tail = NULL;
     }
-    rc = from->map(s->path, !has_end(from, s->path), &s->own->map, e);
+    int rc = from->map(s->path, !has_end(from, s->path), &s->own->map, e);
     if (rc == 0)
         rc = read_parts(s, tail, tail_len, e);
     arena_free(&scratch);
@@ -464,35 +456,16 @@ int store_open_from(struct store **out, const struct store_source *from, const c
     int rc = path_join(s->path, e, "%s", path);
     if (rc == 0)
         rc = reader_open_parts(s, from, e);
-    if (rc) {
+    if (rc)
         store_close(s);
-        return rc;
-    }
-    *out = s;
-    return 0;
+    else
+        *out = s;
+    return rc;
 }
 
 int store_open(struct store **out, const char *path, struct err *e)
 {
     return store_open_from(out, &store_files, path, e);
-}
-
-int store_open_bytes(struct store **out, const void *p, size_t n, const char *tail, size_t tail_len,
-                     struct err *e)
-{
-    struct store *s = xcalloc(1, sizeof *s);
-    uint8_t *copy = xmalloc(n);
-    memcpy(copy, p, n);
-    s->own = xcalloc(1, sizeof *s->own);
-    s->own->map = (struct fmap){.p = copy, .len = n, .copied = true};
-    snprintf(s->path, sizeof s->path, "metrics.fp");
-    const int rc = read_parts(s, tail, tail_len, e);
-    if (rc) {
-        store_close(s);
-        return rc;
-    }
-    *out = s;
-    return 0;
 }
 
 void store_close(struct store *s)

@@ -55,7 +55,8 @@ struct store_ref {
 struct store_series {
     const char *metric, *unit, *entity;
     struct store_ref *refs; /* in order of time */
-    uint32_t n_refs, cap_refs;
+    uint32_t n_refs;
+    size_t cap_refs;
 };
 
 struct store {
@@ -88,7 +89,7 @@ struct store_source {
      */
     int (*read)(const char *path, int64_t from, size_t most, struct arena *a, char **out,
                 size_t *len, struct err *e);
-    /* `growing`: its writer may still cut it, see fmap_copy. */
+    /* `growing`: its writer may still cut it, see fmap_open. */
     int (*map)(const char *path, bool growing, struct fmap *out, struct err *e);
 };
 
@@ -99,10 +100,6 @@ MUST_CHECK int store_open_from(struct store **out, const struct store_source *fr
                                const char *path, struct err *e);
 /* The same from the local file system. */
 MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
-/* The same of bytes in memory, which are copied; `tail` may be NULL. For tests and fuzzing, which
- * open thousands a second. */
-MUST_CHECK int store_open_bytes(struct store **out, const void *p, size_t n, const char *tail,
-                                size_t tail_len, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
 /* The n_columns of a block. They are in memory from the moment the store is opened; after

@@ -29,7 +29,7 @@ void track_names_free(struct track_names *k);
 
 struct catalog {
     struct store *store;
-    uint32_t cap_losses, cap_marks, cap_ties, cap_series;
+    size_t cap_losses, cap_marks, cap_ties, cap_series;
     struct hash_index index;  /* of store->series */
     struct track_names names; /* of event blocks and logs, in the order of the file */
 };

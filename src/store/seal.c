@@ -76,12 +76,6 @@ static void open_events_begin(struct open_events *o, const struct segment *s)
     o->n_processes = n;
 }
 
-static void open_events_end(struct open_events *o)
-{
-    free(o->processes);
-    free(o->v);
-}
-
 /* ---- one track ---- */
 
 /* Same begin, name and kind: the same event. Modes, categories and ends may differ, because an
@@ -221,7 +215,8 @@ static void seal_events_open(struct seal_events_work *w)
 static void seal_events_close(struct seal_events_work *w)
 {
     arena_free(&w->arena);
-    open_events_end(&w->open);
+    free(w->open.processes);
+    free(w->open.v);
     buf_free(&w->head);
     buf_free(&w->data);
     buf_free(&w->block);
@@ -245,17 +240,10 @@ static inline void seal_add_event(struct seal_events_work *w, const struct bare_
 {
     const uint32_t n = w->n++;
     assert(n < w->cap);
-    w->keys[n] = order_key(v->at, v->dur, n, w->s->buffer != NULL);
+    w->keys[n] = order_key(v->at, v->dur, n, w->s->listed);
     w->rows[n] = *v;
     w->rows[n].name = local_text(w, v->name);
     w->rows[n].args = v->args ? 1 + local_text(w, v->args - 1) : 0;
-}
-
-static bool seal_wants_event(struct seal_events_work *w, struct bare_event *v)
-{
-    if (w->use == SEAL_TO_SHOW)
-        return open_events_show(&w->open, v);
-    return what_end(v->what) != END_OPEN;
 }
 
 /* Only the texts of the block are cleared, so the cost depends on the block and not on the
@@ -291,19 +279,9 @@ static int end_block(struct seal_events_work *w, const struct seg_track *t, stru
     return seal_emit(&h, &w->head, &w->data, &w->block, w->out, e);
 }
 
-/* A block holds events that were recorded one after the other. They are sorted within the block;
- * blocks of a track may overlap in time. */
-static inline int seal_event(struct seal_events_work *w, const struct seg_track *t,
-                             struct bare_event *v, struct err *e)
-{
-    if (!seal_wants_event(w, v))
-        return 0;
-    seal_add_event(w, v);
-    return w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST ? end_block(w, t, e) : 0;
-}
-
 /* The events of a track, block by block. segment_event never fails here: all events were checked
- * when they were fed. */
+ * when they were fed. A block holds events that were recorded one after the other. They are sorted
+ * within the block; blocks of a track may overlap in time. */
 static int seal_track(struct seal_events_work *w, const struct seg_track *t, struct err *e)
 {
     struct event_cur c = segment_events(t);
@@ -311,19 +289,12 @@ static int seal_track(struct seal_events_work *w, const struct seg_track *t, str
     int rc = 0;
     if (w->use == SEAL_TO_SHOW)
         open_events_track(&w->open, w->s, t);
-    while (rc == 0 && segment_event(w->s, &c, &v))
-        rc = seal_event(w, t, &v, e);
-    return rc ? rc : end_block(w, t, e);
-}
-
-/* The same from a buffer. */
-static int seal_buffered(struct seal_events_work *w, const struct seg_track *t, struct err *e)
-{
-    const uint32_t *row = w->s->buffer_rows + t->first, *const end = row + t->rows;
-    int rc = 0;
-    while (rc == 0 && row < end) {
-        struct bare_event v = event_buffer_get(w->s->buffer, *row++);
-        rc = seal_event(w, t, &v, e);
+    while (rc == 0 && segment_event(w->s, &c, &v)) {
+        if (w->use == SEAL_TO_SHOW ? !open_events_show(&w->open, &v) : is_open(&v))
+            continue;
+        seal_add_event(w, &v);
+        if (w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST)
+            rc = end_block(w, t, e);
     }
     return rc ? rc : end_block(w, t, e);
 }
@@ -337,7 +308,7 @@ static int seal_events(struct codec *c, const struct segment *s, uint32_t number
     int rc = 0;
     seal_events_open(&w);
     for (uint32_t i = 0; i < s->n_tracks && rc == 0; i++)
-        rc = (s->buffer ? seal_buffered : seal_track)(&w, &s->tracks[i], e);
+        rc = seal_track(&w, &s->tracks[i], e);
     seal_events_close(&w);
     return rc;
 }
@@ -413,12 +384,6 @@ static void seal_put_series(struct codec *c, const struct seg_series *s, struct 
     column_put(c, &in, &w->head, &w->data);
 }
 
-static int seal_emit_scratch(const struct block_header *h, struct scratch *w,
-                             const struct seal_out *out, struct err *e)
-{
-    return seal_emit(h, &w->head, &w->data, &w->block, out, e);
-}
-
 static int seal_group(struct codec *c, const struct segment *s, const struct seg_group *g,
                       uint32_t number, struct scratch *w, const struct seal_out *out, struct err *e)
 {
@@ -437,7 +402,7 @@ static int seal_group(struct codec *c, const struct segment *s, const struct seg
         .segment = number,
         .rows = g->rows,
     };
-    return seal_emit_scratch(&h, w, out, e);
+    return seal_emit(&h, &w->head, &w->data, &w->block, out, e);
 }
 
 /* Tracks that were named and have no event in this segment, so no block with their name. */
@@ -467,7 +432,7 @@ static int seal_log(const struct segment *s, uint32_t number, struct scratch *w,
     buf_put(&w->head, s->log.p, s->log.len);
     put_names(s, &w->head);
     const struct block_header h = {.kind = BLOCK_LOG, .flags = BLOCK_LAST, .segment = number};
-    return seal_emit_scratch(&h, w, out, e);
+    return seal_emit(&h, &w->head, &w->data, &w->block, out, e);
 }
 
 /* The order of blocks does not matter, except that the log comes last. */

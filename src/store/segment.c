@@ -92,23 +92,9 @@ static bool segment_feed_text(struct segment *s, struct cur *in)
     return true;
 }
 
-/* cur_varint in line: there are four in an event. */
-static inline uint64_t get_varint(struct cur *c)
-{
-    uint64_t v = 0;
-    for (unsigned shift = 0; shift < 64 && c->p < c->end; shift += 7) {
-        const uint8_t byte = *c->p++;
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return v;
-    }
-    c->bad = true;
-    return 0;
-}
-
 static inline uint64_t get_if(struct cur *c, unsigned has, unsigned bit)
 {
-    return has & bit ? get_varint(c) : 0;
+    return has & bit ? cur_varint(c) : 0;
 }
 
 /* One event at the cursor, which moves on success only. Fields that the first byte does not
@@ -117,11 +103,11 @@ static inline bool next_event(const struct segment *s, struct event_cur *at, str
 {
     struct cur c = at->in;
     const unsigned has = cur_u8(&c), end = has >> HAS_END_SHIFT;
-    const uint64_t name = get_varint(&c);
+    const uint64_t name = cur_varint(&c);
     if (c.bad || name >= s->n_texts)
         return false;
-    const uint64_t what = has & HAS_WHAT ? get_varint(&c) : s->texts[name].what;
-    out->at = (int64_t)(at->end + (uint64_t)unzigzag(get_varint(&c)));
+    const uint64_t what = has & HAS_WHAT ? cur_varint(&c) : s->texts[name].what;
+    out->at = (int64_t)(at->end + (uint64_t)unzigzag(cur_varint(&c)));
     const uint64_t dur = get_if(&c, has, HAS_DUR);
     out->value = unzigzag(get_if(&c, has, HAS_VALUE));
     out->link = get_if(&c, has, HAS_LINK);
@@ -178,31 +164,6 @@ static bool segment_feed_events(struct segment *s, struct cur *in)
     return true;
 }
 
-/* A counting sort by track: how many rows each has, where they begin, and then the rows
- * themselves, in order. */
-bool segment_feed_buffer(struct segment *s, const struct event_buffer *buffer)
-{
-    for (uint32_t i = 0; i < buffer->n; i++) {
-        if (event_buffer_track(buffer, i) >= s->n_tracks)
-            return false;
-        s->tracks[event_buffer_track(buffer, i)].rows++;
-    }
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < s->n_tracks; i++) {
-        s->tracks[i].first = first;
-        first += s->tracks[i].rows;
-        s->tracks[i].rows = 0;
-    }
-    assert(first == buffer->n); /* each row has a track, and each track its rows */
-    s->buffer = buffer;
-    s->buffer_rows = xmalloc((buffer->n + 1ul) * sizeof *s->buffer_rows);
-    for (uint32_t i = 0; i < buffer->n; i++) {
-        struct seg_track *t = &s->tracks[event_buffer_track(buffer, i)];
-        s->buffer_rows[t->first + t->rows++] = i;
-    }
-    return true;
-}
-
 /* ---- groups and rows ---- */
 
 /* More groups than two MiB of tail can declare, so a writer that never stops changing its period
@@ -249,8 +210,8 @@ static void list_in_use(struct seg_group *g)
     g->order = xrealloc(g->order, g->n_slots, sizeof *g->order);
     g->n_order = 0;
     for (uint32_t i = 0; i < g->n_slots; i++)
-        if (g->slots[i].series != SEG_NONE)
-            g->order[g->n_order++] = g->slots[i].series;
+        if (g->slots[i] != SEG_NONE)
+            g->order[g->n_order++] = g->slots[i];
     g->order_stale = false;
 }
 
@@ -262,20 +223,12 @@ static void segment_set_slot(struct segment *s, struct seg_group *g, uint32_t sl
         s->n_slots += slot + 1 - g->n_slots;
         g->slots = xrealloc(g->slots, slot + 1, sizeof *g->slots);
         for (uint32_t i = g->n_slots; i <= slot; i++)
-            g->slots[i].series = SEG_NONE;
+            g->slots[i] = SEG_NONE;
         g->n_slots = slot + 1;
     }
     assert(slot < g->n_slots && s->n_slots <= SLOTS_MOST_ALL);
-    g->slots[slot].series = series;
+    g->slots[slot] = series;
     g->order_stale = true;
-}
-
-static uint32_t segment_add_series(struct segment *s, struct seg_group *g,
-                                   const struct seg_series *one)
-{
-    *VEC_ADD(g->series, g->n_series, g->cap_series) = s->n_series;
-    *VEC_ADD(s->series, s->n_series, s->cap_series) = *one;
-    return s->n_series - 1;
 }
 
 /* The series begins with the next row of its group. What was recorded in the slot before belongs
@@ -295,7 +248,9 @@ static bool feed_slot(struct segment *s, struct cur *c)
     if (slot >= g->n_slots && s->n_slots + (slot + 1 - g->n_slots) > SLOTS_MOST_ALL)
         return false;
     one.first_row = g->rows;
-    segment_set_slot(s, g, (uint32_t)slot, segment_add_series(s, g, &one));
+    segment_set_slot(s, g, (uint32_t)slot, s->n_series);
+    *VEC_ADD(g->series, g->n_series, g->cap_series) = s->n_series;
+    *VEC_ADD(s->series, s->n_series, s->cap_series) = one;
     return true;
 }
 
@@ -304,7 +259,7 @@ static bool feed_drop(struct segment *s, struct cur *c)
 {
     struct seg_group *g = get_group(s, c);
     const uint64_t slot = cur_varint(c);
-    if (c->bad || !g || slot >= g->n_slots || g->slots[slot].series == SEG_NONE)
+    if (c->bad || !g || slot >= g->n_slots || g->slots[slot] == SEG_NONE)
         return false;
     segment_set_slot(s, g, (uint32_t)slot, SEG_NONE);
     return true;
@@ -451,41 +406,21 @@ void segment_free(struct segment *s)
     for (uint32_t i = 0; i < s->n_tracks; i++)
         buf_free(&s->tracks[i].events);
     free(s->tracks);
-    free(s->buffer_rows);
     free(s->texts);
     buf_free(&s->log);
     arena_free(&s->names);
     *s = (struct segment){0};
 }
 
-static uint64_t wide_cell(const uint8_t *p, unsigned len)
-{
-    uint64_t v = 0;
-    memcpy(&v, p + 1, len - 1);
-    return v;
-}
-
-static void add_run(struct buf *runs, uint32_t length)
-{
-    buf_u64(runs, length);
-}
-
 static inline const uint8_t *get_cell(const uint8_t *p, uint64_t *at)
 {
     const unsigned len = cell_len(*p);
-    *at += (uint64_t)unzigzag(len == 1 ? *p : wide_cell(p, len));
+    assert(*p != CELL_GAP);
+    uint64_t z = len == 1 ? *p : 0;
+    if (len > 1)
+        memcpy(&z, p + 1, len - 1);
+    *at += (uint64_t)unzigzag(z);
     return p + len;
-}
-
-static void decode_dense(const struct seg_series *s, int64_t *values)
-{
-    const uint8_t *p = s->cells.p;
-    uint64_t at = 0;
-    for (uint32_t i = 0; i < s->span; i++) {
-        p = get_cell(p, &at);
-        values[i] = (int64_t)at;
-    }
-    assert(s->span == 0 || p <= s->cells.p + s->cells.len);
 }
 
 /* Differences become values, gaps become runs. `at` starts at 0 as in the writer, and a gap does
@@ -497,10 +432,6 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
     uint32_t n = 0, run = 0;
     bool in_gap = false;
     runs->len = 0;
-    if (s->gaps == 0) {
-        decode_dense(s, values);
-        return s->span;
-    }
     for (uint32_t i = 0; i < s->span; i++) {
         const bool gap = *p == CELL_GAP;
         if (gap) {
@@ -510,13 +441,14 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
             values[n++] = (int64_t)at;
         }
         if (gap != in_gap) {
-            add_run(runs, run);
+            buf_u64(runs, run);
             run = 0;
             in_gap = gap;
         }
         run++;
     }
-    add_run(runs, run);
+    if (s->gaps)
+        buf_u64(runs, run);
     assert(n <= s->span && (s->span == 0 || p <= s->cells.p + s->cells.len));
     return n;
 }

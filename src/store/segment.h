@@ -23,9 +23,6 @@ struct seg_series {
     struct buf cells;
 };
 
-struct seg_slot {
-    uint32_t series; /* SEG_NONE: not in use */
-};
 #define SEG_NONE UINT32_MAX
 
 struct seg_group {
@@ -33,7 +30,7 @@ struct seg_group {
     int64_t period_ns, t_first_us, t_prev_us;
     struct buf offs; /* of each row but the first: how far from a period after the one before, us */
     uint32_t rows;
-    struct seg_slot *slots;
+    uint32_t *slots; /* the series in each; SEG_NONE: not in use */
     uint32_t n_slots;
     uint32_t *order; /* series in use, by slot; made anew when slots changed */
     uint32_t n_order;
@@ -53,8 +50,7 @@ struct seg_track {
     uint32_t pid;
     uint64_t id;
     const char *process, *name;
-    struct buf events; /* as they are in the tail; empty with a buffer */
-    uint32_t first;    /* with a buffer: where its rows begin in segment.buffer_rows */
+    struct buf events; /* as they are in the tail */
     uint32_t rows;
     uint32_t open; /* of them, recorded as open */
     uint64_t end;  /* of its last event, ns */
@@ -62,9 +58,7 @@ struct seg_track {
 };
 
 struct segment {
-    const struct event_buffer
-        *buffer;           /* events that never left this process; NULL: they were read */
-    uint32_t *buffer_rows; /* rows of the buffer, track by track */
+    bool listed; /* events are in the order of a trace file, see order_key */
     struct arena names;
     struct seg_group *groups;
     uint32_t n_groups, cap_groups;
@@ -81,8 +75,6 @@ struct segment {
 
 /* False when the payload is not what a writer writes; what came before it stays. */
 bool segment_feed(struct segment *s, const uint8_t *p, size_t n);
-/* The events of tracks and texts that were fed. The buffer must outlive the segment. */
-bool segment_feed_buffer(struct segment *s, const struct event_buffer *buffer);
 void segment_free(struct segment *s);
 
 /* The times of all rows, us. */
@@ -93,7 +85,7 @@ void segment_times(const struct seg_group *g, int64_t *out);
  */
 uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs);
 
-/* Without a buffer: the events of a track, one after the other. */
+/* The events of a track, one after the other. */
 struct event_cur {
     struct cur in;
     uint64_t end; /* of the event before */

@@ -88,8 +88,7 @@ struct writer {
     off_t fp_len, tail_len;
     struct buf frame;    /* header and payload of the frame to write; only the header: none */
     uint64_t frame_tail; /* number of the tail it belongs to */
-    struct event_buffer buffer; /* in bulk: the events of that segment */
-    struct buf index;           /* uint64_t offset, kind of each block */
+    struct buf index;    /* uint64_t offset, kind of each block */
     struct codec *codec;
     struct clock_tie tie; /* the last one written */
     bool tie_due;         /* every segment has one, so it can do without the file header */
@@ -148,13 +147,6 @@ static void writer_put_tie(struct writer *w)
                   offset > old ? "forward" : "back");
 }
 
-/* Under the lock; other threads read these numbers without it, so they are atomic. */
-static void writer_count_bytes(struct writer *w, size_t n)
-{
-    atomic_fetch_add(&w->bytes_written, n);
-    atomic_store(&w->file_bytes, (uint64_t)w->fp_len);
-}
-
 /* Appends at `*len`; on failure the file is cut back to it, so a retry starts clean. */
 static int writer_append(struct writer *w, int fd, off_t *len, const struct buf *b,
                          const char *name, struct err *e)
@@ -169,7 +161,9 @@ static int writer_append(struct writer *w, int fd, off_t *len, const struct buf 
         return rc;
     }
     *len += (off_t)b->len;
-    writer_count_bytes(w, b->len);
+    /* Under the lock; other threads read these numbers without it, so they are atomic. */
+    atomic_fetch_add(&w->bytes_written, b->len);
+    atomic_store(&w->file_bytes, (uint64_t)w->fp_len);
     return 0;
 }
 
@@ -217,14 +211,10 @@ static int write_frame(struct writer *w, bool durable, struct err *e)
     if (w->frame.len == FRAME_HEADER_LEN || w->bulk)
         return 0;
     assert(w->frame.len > FRAME_HEADER_LEN && !w->sealed);
-    int rc = w->tail_len == 0 ? write_tail_header(w, e) : 0;
-    if (rc == 0)
-        rc = writer_append(w, w->tail_fd, &w->tail_len, &w->frame, w->tail_path, e);
-    if (rc == 0)
-        empty_frame(w);
-    if (rc == 0 && durable && fdatasync(w->tail_fd) < 0)
-        rc = err_sys(e, "sync '%s'", w->tail_path);
-    return rc;
+    TRY(w->tail_len == 0 ? write_tail_header(w, e) : 0);
+    TRY(writer_append(w, w->tail_fd, &w->tail_len, &w->frame, w->tail_path, e));
+    empty_frame(w);
+    return durable && fdatasync(w->tail_fd) < 0 ? err_sys(e, "sync '%s'", w->tail_path) : 0;
 }
 
 /* Called by sealing for each block of the segment, in order. The offset goes to the index that
@@ -235,12 +225,10 @@ static int keep_block(void *ctx, const struct block_header *h, const struct buf 
     const off_t at = w->fp_len;
     assert(at % BLOCK_ALIGN == 0 && b->len % BLOCK_ALIGN == 0 &&
            h->segment == (uint32_t)w->frame_tail);
-    int rc = writer_append(w, w->fd, &w->fp_len, b, w->path, e);
-    if (rc == 0) {
-        buf_u64(&w->index, (uint64_t)at);
-        buf_u64(&w->index, h->kind);
-    }
-    return rc;
+    TRY(writer_append(w, w->fd, &w->fp_len, b, w->path, e));
+    buf_u64(&w->index, (uint64_t)at);
+    buf_u64(&w->index, h->kind);
+    return 0;
 }
 
 /* Reads back what this writer appended, in windows, so that sealing needs little more memory than
@@ -273,7 +261,8 @@ static int writer_read_tail(struct writer *w, struct segment *s, struct err *e)
  * its size. */
 static int take_frame(const struct writer *w, struct segment *s, struct err *e)
 {
-    if (segment_feed(s, w->frame.p, w->frame.len) && segment_feed_buffer(s, &w->buffer))
+    assert(w->bulk && w->tail_fd < 0);
+    if (segment_feed(s, w->frame.p, w->frame.len))
         return 0;
     return err_set(e, ERR_LIMIT, "'%s': block too large", w->path);
 }
@@ -284,7 +273,7 @@ static int seal_blocks(struct writer *w, struct err *e)
     const off_t before = w->fp_len;
     const size_t index_before = w->index.len;
     const struct seal_out out = {keep_block, w};
-    struct segment s = {0};
+    struct segment s = {.listed = w->bulk};
     assert(!w->sealed && w->frame.len >= frame_head(w));
     int rc = w->bulk ? take_frame(w, &s, e) : writer_read_tail(w, &s, e);
     if (rc == 0)
@@ -306,16 +295,12 @@ static int seal_blocks(struct writer *w, struct err *e)
 /* Two steps, each done once: a tail that could not be emptied must not be sealed a second time. */
 static int seal_tail(struct writer *w, struct err *e)
 {
-    int rc = w->sealed ? 0 : seal_blocks(w, e);
-    if (rc)
-        return rc;
+    TRY(w->sealed ? 0 : seal_blocks(w, e));
     w->sealed = true; /* from here on the rows are in the file */
-    if (w->bulk) {
+    if (w->bulk)
         empty_frame(w);
-        intake_give_back(&w->in, &w->buffer);
-    } else if (ftruncate(w->tail_fd, 0) < 0) {
+    else if (ftruncate(w->tail_fd, 0) < 0)
         return err_sys(e, "empty '%s'", w->tail_path);
-    }
     w->tail_len = 0;
     w->seal_wanted = false;
     w->sealed = false;
@@ -331,8 +316,8 @@ static void take_rows(struct writer *w, bool last)
     const size_t room = left > 0 ? (size_t)left : 0;
     assert(!w->seal_wanted && !w->sealed && w->frame.len == frame_head(w));
     w->frame.len = frame_head(w);
-    w->frame_tail = intake_take(&w->in, &w->frame, &w->buffer, last ? 0 : room,
-                                atomic_load(&w->write_errno), &last);
+    w->frame_tail =
+        intake_take(&w->in, &w->frame, last ? 0 : room, atomic_load(&w->write_errno), &last);
     w->seal_wanted = last;
     if (w->bulk)
         return;
@@ -362,17 +347,14 @@ static int seal_if_wanted(struct writer *w, struct err *e)
  * frame and seal_wanted as they are, so the next flush tries the same bytes again. */
 static int flush_locked(struct writer *w, bool durable, bool last, struct err *e)
 {
-    int rc = write_frame(w, durable, e);
-    if (rc == 0)
-        rc = seal_if_wanted(w, e);
-    if (rc)
-        return rc;
+    TRY(write_frame(w, durable, e));
+    TRY(seal_if_wanted(w, e));
     if (w->bulk && !last && writer_pending(w) < (size_t)w->seal_bytes)
         return 0;
     writer_put_tie(w);
     take_rows(w, last || w->bulk);
-    rc = write_frame(w, durable, e);
-    return rc ? rc : seal_if_wanted(w, e);
+    TRY(write_frame(w, durable, e));
+    return seal_if_wanted(w, e);
 }
 
 int writer_flush(struct writer *w, bool durable, struct err *e)
@@ -395,9 +377,7 @@ int writer_flush(struct writer *w, bool durable, struct err *e)
 static int lock_folder(struct writer *w, struct err *e)
 {
     char path[PATH_LEN];
-    int rc = path_join(path, e, "%s/" STORE_LOCK, w->dir);
-    if (rc)
-        return rc;
+    TRY(path_join(path, e, "%s/" STORE_LOCK, w->dir));
     const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     struct stat st;
     w->lock_fd = open(path, flags, 0666);
@@ -420,22 +400,19 @@ static int session_paths(struct writer *w, const char *name, unsigned k, struct 
     char file[128];
     assert(strlen(name) < NAME_LEN);
     store_file_name(file, sizeof file, name, k, STORE_SEALED);
-    int rc = path_join(w->path, e, "%s/%s", w->dir, file);
+    TRY(path_join(w->path, e, "%s/%s", w->dir, file));
     store_file_name(file, sizeof file, name, k, STORE_TAIL);
-    return rc ? rc : path_join(w->tail_path, e, "%s/%s", w->dir, file);
+    return path_join(w->tail_path, e, "%s/%s", w->dir, file);
 }
 
 /* ERR_BUSY when the file is there already. */
 static int create_files(struct writer *w, const char *name, unsigned k, struct err *e)
 {
-    int rc = session_paths(w, name, k, e);
-    if (rc)
-        return rc;
-    rc = file_create_new(&w->fd, w->path, e);
+    TRY(session_paths(w, name, k, e));
+    const int rc = file_create_new(&w->fd, w->path, e);
     if (rc == ERR_SYS && e->sys == EEXIST)
         return err_set(e, ERR_BUSY, "'%s' exists already and was left unchanged", w->path);
-    if (rc)
-        return rc;
+    TRY(rc);
     w->session = k;
     if (w->bulk)
         return 0;
@@ -476,7 +453,6 @@ static void writer_free(struct writer *w)
     intake_close(&w->in);
     buf_free(&w->frame);
     buf_free(&w->index);
-    event_buffer_free(&w->buffer);
     codec_close(w->codec);
     for (int *fd = (int[]){w->fd, w->tail_fd, w->lock_fd, -2}; *fd != -2; fd++)
         if (*fd >= 0)
@@ -485,25 +461,27 @@ static void writer_free(struct writer *w)
     free(w);
 }
 
-/* Before anything was written. Events then bypass the records (struct event_buffer). */
+/* Before anything was written. */
 static void go_bulk(struct writer *w, struct clock_tie tie)
 {
     w->bulk = true;
     w->tie = tie;
     w->in.pending_most = EVENTS_PENDING_MOST; /* rows, too, come as fast as they are read */
-    w->in.ev.buffered = true;
     empty_frame(w);
 }
 
-static struct writer *writer_new(size_t pending_most)
+/* `beside`: another one, for events. */
+static struct writer *writer_new(bool beside)
 {
     struct writer *w = xcalloc(1, sizeof *w);
+    w->beside = beside;
+    w->seal_bytes = beside ? EVENTS_SEAL_BYTES : SEAL_BYTES;
     w->sink.ops = &ops;
     w->fd = w->tail_fd = w->lock_fd = -1;
     w->codec = codec_open();
     w->tie = clock_tie_now();
     w->tie_due = true;
-    intake_open(&w->in, pending_most);
+    intake_open(&w->in, beside ? EVENTS_PENDING_MOST : PENDING_MOST);
     pthread_mutex_init(&w->lock, NULL);
     empty_frame(w);
     return w;
@@ -524,18 +502,17 @@ static int writer_opened(struct writer **out, struct writer *w, int rc)
     return rc;
 }
 
-static int open_first(struct writer **out, const char *dir, unsigned session,
-                      const struct clock_tie *bulk, struct err *e)
+/* The file `name` of the session; 0: the first that is free. With `locked` this writer is the first
+ * of the folder, else it is beside one that is. */
+static int writer_make(struct writer **out, struct writer *w, const char *dir, const char *name,
+                       unsigned session, bool locked, struct err *e)
 {
-    struct writer *w = writer_new(PENDING_MOST);
-    if (bulk)
-        go_bulk(w, *bulk);
-    w->seal_bytes = SEAL_BYTES;
+    assert(session > 0 || !w->beside);
     int rc = path_join(w->dir, e, "%s", dir);
-    if (rc == 0 && !bulk)
+    if (rc == 0 && locked)
         rc = lock_folder(w, e);
     if (rc == 0)
-        rc = session ? create_files(w, STORE_METRICS, session, e) : create_first_free(w, e);
+        rc = session ? create_files(w, name, session, e) : create_first_free(w, e);
     if (rc == 0)
         rc = write_file_header(w, e);
     return writer_opened(out, w, rc);
@@ -543,42 +520,30 @@ static int open_first(struct writer **out, const char *dir, unsigned session,
 
 int writer_open(struct writer **out, const char *dir, struct err *e)
 {
-    return open_first(out, dir, 0, NULL, e);
+    return writer_make(out, writer_new(false), dir, STORE_METRICS, 0, true, e);
 }
 
 int writer_open_bulk(struct writer **out, const char *dir, unsigned session, struct clock_tie tie,
                      struct err *e)
 {
-    return open_first(out, dir, session, &tie, e);
-}
-
-static int writer_open_second(struct writer **out, struct writer *w, const char *dir,
-                              unsigned session, const char *name, struct err *e)
-{
-    assert(session > 0);
-    w->seal_bytes = EVENTS_SEAL_BYTES;
-    w->beside = true;
-    int rc = path_join(w->dir, e, "%s", dir);
-    if (rc == 0)
-        rc = create_files(w, name, session, e);
-    if (rc == 0)
-        rc = write_file_header(w, e);
-    return writer_opened(out, w, rc);
+    struct writer *w = writer_new(false);
+    go_bulk(w, tie);
+    return writer_make(out, w, dir, STORE_METRICS, session, false, e);
 }
 
 int writer_open_beside(struct writer **out, const struct writer *first, const char *name,
                        struct err *e)
 {
-    struct writer *w = writer_new(EVENTS_PENDING_MOST);
+    struct writer *w = writer_new(true);
     if (first->bulk)
         go_bulk(w, first->tie);
-    return writer_open_second(out, w, first->dir, first->session, name, e);
+    return writer_make(out, w, first->dir, name, first->session, false, e);
 }
 
 int writer_open_session(struct writer **out, const char *dir, unsigned session, const char *name,
                         struct err *e)
 {
-    return writer_open_second(out, writer_new(EVENTS_PENDING_MOST), dir, session, name, e);
+    return writer_make(out, writer_new(true), dir, name, session, false, e);
 }
 
 struct sink *writer_sink(struct writer *w)
@@ -602,7 +567,7 @@ uint64_t writer_tail(struct writer *w)
 size_t writer_pending(struct writer *w)
 {
     pthread_mutex_lock(&w->in.lock);
-    const size_t pending = intake_pending(&w->in);
+    const size_t pending = w->in.records.len;
     pthread_mutex_unlock(&w->in.lock);
     return pending;
 }

@@ -80,16 +80,13 @@ const void *breakview_rows(const struct breakdown *b, enum break_table t)
     return rows[t];
 }
 
-static bool breakview_same_process(const struct step_row *a, const struct step_row *b)
-{
-    return a->of.pid == b->of.pid && strcmp(a->of.node, b->of.node) == 0;
-}
-
 /* After the last step of the process whose first is `i`. */
 static size_t breakview_process_end(const struct breakdown *b, size_t i)
 {
+    const struct step_row *s = b->steps;
     size_t end = i + 1;
-    while (end < b->n_steps && breakview_same_process(&b->steps[i], &b->steps[end]))
+    while (end < b->n_steps && s[i].of.pid == s[end].of.pid &&
+           strcmp(s[i].of.node, s[end].of.node) == 0)
         end++;
     return end;
 }

@@ -13,9 +13,7 @@ int gpuview_read(struct gpu_view *out, struct run *r, const struct efficiency_as
                  const struct loss_list *lost, struct arena *a, struct err *e)
 {
     struct efficiency x;
-    const int rc = efficiency_read(r, ask, a, &x, e);
-    if (rc != 0)
-        return rc;
+    TRY(efficiency_read(r, ask, a, &x, e));
     *out = (struct gpu_view){.x = x, .loop = x.window.known, .lost = lost, .arena = a};
     struct gpu_use *use = arena_new(a, struct gpu_use);
     *use = x.window.known ? x.loop : x.job;
@@ -228,7 +226,7 @@ const char *gpuview_peak_format(const struct gpu_view *v)
 {
     for (size_t i = 0; i < v->x.n_gpus; i++)
         if (v->x.gpus[i].used && v->x.gpus[i].peak)
-            return v->x.gpus[i].peak->format;
+            return gpu_peak_format(v->x.gpus[i].peak, v->x.allocator.tf32);
     return "";
 }
 

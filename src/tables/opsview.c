@@ -51,10 +51,9 @@ static void cut(struct opsview *l, const struct opsview_ask *ask)
 int opsview_read(struct opsview *out, struct run *r, const struct opsview_ask *ask, struct arena *a,
                  struct err *e)
 {
-    const int rc = ops_read(r, &ask->ops, a, &out->v, &out->n, e);
-    if (rc == 0)
-        cut(out, ask);
-    return rc;
+    TRY(ops_read(r, &ask->ops, a, &out->v, &out->n, e));
+    cut(out, ask);
+    return 0;
 }
 
 #define ROWS_FILE "tables/op_rows.def"

@@ -235,15 +235,10 @@ static const char *loss_no_gpu(const struct loss_list *l, const char *node)
  * run at all, the loss is about the probe. "": the probe is named as the metrics it reads. */
 static const char *loss_probe_of(enum metric_id m)
 {
-    switch (m) {
-    case M_GPU_SM_ACTIVE:
-    case M_GPU_SM_OCCUPANCY:
-    case M_GPU_TENSOR_ACTIVE:
-    case M_GPU_DRAM_ACTIVE:
-        return "nvml_gpm";
-    default:
-        return "";
-    }
+    return m == M_GPU_SM_ACTIVE || m == M_GPU_SM_OCCUPANCY || m == M_GPU_TENSOR_ACTIVE ||
+                   m == M_GPU_DRAM_ACTIVE
+               ? "nvml_gpm"
+               : "";
 }
 
 const char *loss_list_why(const struct loss_list *l, const char *node, const char *metric,

@@ -64,9 +64,7 @@ static int query_no_values(struct run *r, const struct series_ask *ask, struct a
     const struct run_info *info = run_get_info(r);
     struct loss_list lost;
     const char *what;
-    const int rc = loss_list_read(&lost, r, a, e);
-    if (rc != 0)
-        return rc;
+    TRY(loss_list_read(&lost, r, a, e));
     const char *node = ask->node ? ask->node : info->n_nodes ? info->nodes[0].id : "";
     return err_set(e, ERR_NOT_FOUND, "%s was not measured: %s", ask->metric,
                    loss_list_why(&lost, node, ask->metric, &what));

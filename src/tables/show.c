@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/mem.h"
 #include "base/stat.h"
 #include "cost/pricing.h"
@@ -65,12 +66,6 @@ int show_read_named(struct show *out, struct run *r, const struct run_steps *ste
     if (rc == 0)
         rc = show_find_phases(out, r, a, e);
     return rc ? rc : show_read_rest(out, r, &known, a, e);
-}
-
-int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
-                    struct arena *a, struct err *e)
-{
-    return show_read_named(out, r, &(struct run_steps){.ranks = ranks, .n_ranks = n}, a, e);
 }
 
 int show_read(struct show *out, struct run *r, struct arena *a, struct err *e)
@@ -222,4 +217,34 @@ void runview_json(struct jw *j, const struct run_info *info, struct arena *a)
 void show_json(struct jw *j, const struct show *s)
 {
     row_fields_json(j, &row_RunShow, s, s->arena);
+}
+
+struct mode_steps show_mode_steps(const struct show *s, enum event_mode mode)
+{
+    struct mode_steps x = {0};
+    for (size_t i = 0; i < s->n_ranks; i++) {
+        struct step_stats one;
+        step_stats_of(&s->ranks[i], mode, s->arena, &one);
+        if (one.count == 0)
+            continue;
+        x.ranks++;
+        x.steady += one.throughput_steady;
+        x.overall += one.throughput_overall;
+        if (one.count > x.best.count) {
+            x.best = one;
+            x.rank = &s->ranks[i];
+        }
+    }
+    return x;
+}
+
+const char *show_throughput(const struct show *s, const struct mode_steps *x)
+{
+    const char *overall = x->overall > 0 ? arena_printf(s->arena, ", %s overall",
+                                                        value_text(s->arena, x->overall, ""))
+                                         : "";
+    const char *ranks =
+        x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "";
+    return arena_printf(s->arena, "%s steady%s%s", value_text(s->arena, x->steady, "samples/s"),
+                        overall, ranks);
 }

@@ -26,11 +26,8 @@ struct show {
 /* Everything lives in the arena and as long as the run. */
 MUST_CHECK int show_read(struct show *out, struct run *r, struct arena *a, struct err *e);
 
-/* The same with steps that were read already. */
-MUST_CHECK int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
-                               struct arena *a, struct err *e);
-
-/* With the events that allocator_event_wanted asks for, where they were read with the steps. */
+/* The same with steps that were read already, and with the events that allocator_event_wanted asks
+ * for where they were read with the steps. */
 MUST_CHECK int show_read_named(struct show *out, struct run *r, const struct run_steps *steps,
                                struct arena *a, struct err *e);
 
@@ -44,6 +41,19 @@ struct show_known {
 
 MUST_CHECK int show_read_with(struct show *out, struct run *r, const struct show_known *known,
                               struct arena *a, struct err *e);
+
+/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
+ * all. */
+struct mode_steps {
+    struct step_stats best;
+    const struct rank_steps *rank;
+    size_t ranks;
+    double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
+};
+
+struct mode_steps show_mode_steps(const struct show *s, enum event_mode mode);
+/* "421 samples/s steady, 380 overall". */
+const char *show_throughput(const struct show *s, const struct mode_steps *x);
 
 /* Percentages of the job's time as they are shown everywhere: with one decimal, and 100 together.
  * NAN without steps. */

@@ -130,29 +130,6 @@ int summary_read(struct run *r, const struct series_ask *window, const struct lo
 
 /* ---- statistics ---- */
 
-static const struct {
-    const char *name;
-    size_t offset;
-} numbers[] = {
-    {"min", offsetof(struct series_stats, min)}, {"p50", offsetof(struct series_stats, p50)},
-    {"p90", offsetof(struct series_stats, p90)}, {"p95", offsetof(struct series_stats, p95)},
-    {"p99", offsetof(struct series_stats, p99)}, {"max", offsetof(struct series_stats, max)},
-};
-
-static_assert(COUNT_OF(numbers) == STAT_NUMBERS, "as the header says");
-
-const char *stat_number_name(size_t i)
-{
-    return numbers[i].name;
-}
-
-double stat_number(const struct series_stats *s, size_t i)
-{
-    double v;
-    memcpy(&v, (const char *)s + numbers[i].offset, sizeof v);
-    return v;
-}
-
 void statview_of(struct statview *out, const struct summary_line *s, size_t n, struct arena *a)
 {
     *out = (struct statview){.v = arena_array(a, struct stat_line, n + 1), .n = n, .window = "job"};
@@ -167,21 +144,17 @@ static int statview_read_summary(struct run *r, const struct series_ask *ask, st
     struct loss_list lost;
     struct summary_line *s;
     size_t n;
-    int rc = loss_list_read(&lost, r, a, e);
-    if (rc == 0)
-        rc = summary_read(r, ask, &lost, a, &s, &n, e);
-    if (rc == 0)
-        statview_of(out, s, n, a);
-    return rc;
+    TRY(loss_list_read(&lost, r, a, e));
+    TRY(summary_read(r, ask, &lost, a, &s, &n, e));
+    statview_of(out, s, n, a);
+    return 0;
 }
 
 static int statview_read_all(struct run *r, const struct series_ask *ask, struct arena *a,
                              struct statview *out, struct err *e)
 {
     struct series_stats *s;
-    const int rc = series_stats_read(r, ask, a, &s, &out->n, e);
-    if (rc != 0)
-        return rc;
+    TRY(series_stats_read(r, ask, a, &s, &out->n, e));
     out->v = arena_array(a, struct stat_line, out->n + 1);
     for (size_t i = 0; i < out->n; i++) {
         const struct series_key *k = &s[i].key;
@@ -212,12 +185,11 @@ static int statview_check_node(const struct run_info *info, const char *node, st
 int statview_read(struct statview *out, struct run *r, const struct series_ask *ask, bool all,
                   struct arena *a, struct err *e)
 {
-    int rc = statview_check_node(run_get_info(r), ask->node, e);
     *out = (struct statview){.all = all};
-    if (rc == 0)
-        rc = all ? statview_read_all(r, ask, a, out, e) : statview_read_summary(r, ask, a, out, e);
+    TRY(statview_check_node(run_get_info(r), ask->node, e));
+    TRY((all ? statview_read_all : statview_read_summary)(r, ask, a, out, e));
     out->window = ask->from.ns || ask->to.ns ? "given" : "job";
-    return rc;
+    return 0;
 }
 
 void statview_lines_json(struct jw *j, const struct statview *v)

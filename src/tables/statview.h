@@ -54,12 +54,6 @@ struct statview {
                          * "given": a window that the caller asked for */
 };
 
-/* The numbers, in the order in which they are shown; one list for text, JSON and CSV. */
-enum { STAT_NUMBERS = 6 };
-
-const char *stat_number_name(size_t i);
-double stat_number(const struct series_stats *s, size_t i);
-
 /* ask: only node, from and to are looked at. ERR_NOT_FOUND when there is no such node. */
 MUST_CHECK int statview_read(struct statview *out, struct run *r, const struct series_ask *ask,
                              bool all, struct arena *a, struct err *e);

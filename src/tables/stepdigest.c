@@ -121,19 +121,6 @@ static void keep_all(struct step_digest *d, const struct steps_view *all,
         keep_rank(d, all, &ranks[i], a);
 }
 
-static void keep_phases(struct step_digest *d, const struct phases_from *from, struct arena *a)
-{
-    phases_of(from, a, &d->phases);
-    d->bytes += d->phases.n * sizeof *d->phases.phases;
-}
-
-static int keep_overview(struct step_digest *d, struct run *r, struct arena *a, struct err *e)
-{
-    const int rc = timeline_overview_read(r, DIGEST_OVERVIEW, a, &d->overview, e);
-    d->bytes += d->overview.n_slices * sizeof(struct overview_slice);
-    return rc;
-}
-
 int stepdigest_read(struct step_digest *out, struct run *r, struct arena *a, struct err *e)
 {
     const struct steps_ask everything = {.last = 0, .rank = -1, .modes = STEPS_ALL_MODES};
@@ -154,12 +141,16 @@ int stepdigest_read(struct step_digest *out, struct run *r, struct arena *a, str
         from.ranks = steps.ranks;
         from.n_ranks = steps.n_ranks;
         keep_all(out, &all, steps.ranks, steps.n_ranks, a);
-        keep_phases(out, &from, a);
+        phases_of(&from, a, &out->phases);
+        out->bytes += out->phases.n * sizeof *out->phases.phases;
         loop_window_of(steps.ranks, steps.n_ranks, &out->window);
         out->allocator = allocator_peak_of(steps.named, steps.n_named);
     }
     arena_free(&scratch);
-    return rc ? rc : keep_overview(out, r, a, e);
+    TRY(rc);
+    TRY(timeline_overview_read(r, DIGEST_OVERVIEW, a, &out->overview, e));
+    out->bytes += out->overview.n_slices * sizeof(struct overview_slice);
+    return 0;
 }
 
 int stepdigest_cost(struct run *r, struct arena *a, uint64_t *events, struct err *e)

@@ -46,9 +46,7 @@ int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
 {
     struct run_process *processes;
     size_t n;
-    const int rc = events_processes(r, a, &processes, &n, e);
-    if (rc)
-        return rc;
+    TRY(events_processes(r, a, &processes, &n, e));
     if (n == 0 && runview_attached(run_get_info(r))) {
         *why = attached_has_none;
         return 0;
@@ -146,13 +144,10 @@ int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps 
     size_t steps = 0, wanted = 0;
     struct loss_list *lost = arena_new(a, struct loss_list);
     *out = (struct steps_view){.info = run_get_info(r), .arena = a};
-    int rc = loss_list_read(lost, r, a, e);
-    if (rc == 0 && n == 0)
+    TRY(loss_list_read(lost, r, a, e));
+    if (n == 0)
         return steps_why_none(r, lost, a, &out->why, e);
-    if (rc == 0)
-        rc = sync_places_read(r, a, &out->places, &out->n_places, e);
-    if (rc)
-        return rc;
+    TRY(sync_places_read(r, a, &out->places, &out->n_places, e));
     for (size_t i = 0; i < n; i++) {
         steps += MIN_OF(ranks[i].n, ask->last);
         wanted += wants_rank(ask, &ranks[i]);
@@ -222,11 +217,6 @@ int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
 /* ---- parts ---- */
 
 /* Seconds of a part; NAN: not seen. */
-static double steps_row_part_s(const struct steps_row *row, size_t part)
-{
-    return row->unseen >> part & 1 ? NAN : row->part_s[part];
-}
-
 double steps_item_part_s(const struct steps_item *x, size_t part)
 {
     return x->unseen >> part & 1 ? NAN : ns_to_s(x->step->part_ns[part]);
@@ -283,8 +273,9 @@ static const char *part_key(size_t i)
 
 static struct row_cell steps_row_part_at(const void *x, size_t i, const char **key)
 {
+    const struct steps_row *row = x;
     *key = part_key(i);
-    return x ? row_number(steps_row_part_s(x, i)) : row_absent();
+    return !x ? row_absent() : row_number(row->unseen >> i & 1 ? NAN : row->part_s[i]);
 }
 
 static struct row_cell steps_item_part_at(const void *x, size_t i, const char **key)

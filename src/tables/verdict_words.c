@@ -4,22 +4,24 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/human.h"
 #include "base/mem.h"
 
-void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)
+const char *verdict_size_words(const struct verdict *v, bool has_steps, struct arena *a)
 {
-    char lost[HUMAN_LEN], money[HUMAN_LEN];
-    buf_printf(b, "%s", severity_names[v->severity]);
+    char money[HUMAN_LEN];
+    const char *t = severity_names[v->severity];
     if (!isnan(v->lost_s))
-        buf_printf(b, ", %s lost", human_value(v->lost_s, "s", lost, sizeof lost));
+        t = arena_printf(a, "%s, %s lost", t, value_text(a, v->lost_s, "s"));
     if (!isnan(v->lost_share))
-        buf_printf(b, ", %.1f %% of the %s", v->lost_share * 100,
-                   has_steps ? "training loop" : "job");
+        t = arena_printf(a, "%s, %.1f %% of the %s", t, v->lost_share * 100,
+                         has_steps ? "training loop" : "job");
     if (!isnan(v->lost_cost))
-        buf_printf(b, ", at a cost of %s",
-                   human_price(v->lost_cost, v->currency, money, sizeof money));
+        t = arena_printf(a, "%s, at a cost of %s", t,
+                         human_price(v->lost_cost, v->currency, money, sizeof money));
+    return t;
 }
 
 const char *verdict_none_words(const struct run_info *info)
@@ -31,55 +33,58 @@ const char *verdict_none_words(const struct run_info *info)
 
 /* ---- findings ---- */
 
-void finding_when_words(struct buf *b, const struct finding *f, wall_ns job_start)
+const char *finding_when_words(const struct finding *f, wall_ns job_start, struct arena *a)
 {
     char from[HUMAN_LEN], to[HUMAN_LEN], held[HUMAN_LEN];
     double s = 0;
     if (f->n_ranges == 0)
-        return;
+        return "";
     for (size_t i = 0; i < f->n_ranges; i++)
         s += wall_span_s(f->ranges[i].start, f->ranges[i].end);
-    buf_printf(b, "from %s to %s after the start",
-               duration_text(wall_span_s(job_start, f->start), from, sizeof from),
-               duration_text(wall_span_s(job_start, f->end), to, sizeof to));
-    if (f->n_ranges > 1)
-        buf_printf(b, "; %zu times, %s in total", f->n_ranges, duration_text(s, held, sizeof held));
+    const char *t = arena_printf(a, "from %s to %s after the start",
+                                 duration_text(wall_span_s(job_start, f->start), from, sizeof from),
+                                 duration_text(wall_span_s(job_start, f->end), to, sizeof to));
+    return f->n_ranges == 1 ? t
+                            : arena_printf(a, "%s; %zu times, %s in total", t, f->n_ranges,
+                                           duration_text(s, held, sizeof held));
 }
 
-void finding_lost_words(struct buf *b, const struct finding *f)
+const char *finding_lost_words(const struct finding *f, struct arena *a)
 {
-    char text[HUMAN_LEN];
-    if (!isnan(f->lost_s))
-        buf_printf(b, "%s", human_value(f->lost_s, "s", text, sizeof text));
-    if (!isnan(f->lost_gpu_s))
-        buf_printf(b, "%s%s of GPU time", isnan(f->lost_s) ? "" : ", ",
-                   human_value(f->lost_gpu_s, "s", text, sizeof text));
+    const char *t = isnan(f->lost_s) ? "" : value_text(a, f->lost_s, "s");
+    return isnan(f->lost_gpu_s) ? t
+                                : arena_printf(a, "%s%s%s of GPU time", t, *t ? ", " : "",
+                                               value_text(a, f->lost_gpu_s, "s"));
 }
 
-void finding_explained_words(struct buf *b, const struct finding *f)
+const char *finding_explained_words(const struct finding *f, struct arena *a)
 {
+    const char *t = "";
     for (size_t i = 0; i < f->n_explained_by; i++)
-        buf_printf(b, "%s%s", i ? ", " : "by ", rule_title(f->explained_by[i]));
+        t = arena_printf(a, "%s%s%s", t, i ? ", " : "by ", rule_title(f->explained_by[i]));
+    return t;
 }
 
-void finding_shares_words(struct buf *b, const struct finding *f)
+const char *finding_shares_words(const struct finding *f, struct arena *a)
 {
     static const struct {
         const char *what;
         size_t most;
     } kinds[] = {{"phase", 2}, {"event", 3}, {"operator", 2}};
     bool some = false;
-    if (f->n_shares && f->shares[0].rank >= 0)
-        buf_printf(b, "rank %lld: ", (long long)f->shares[0].rank);
+    const char *t = f->n_shares && f->shares[0].rank >= 0
+                        ? arena_printf(a, "rank %lld: ", (long long)f->shares[0].rank)
+                        : "";
     for (size_t k = 0; k < COUNT_OF(kinds); k++)
         for (size_t i = 0, n = 0; i < f->n_shares && n < kinds[k].most; i++) {
             const struct share *s = &f->shares[i];
             if (s->rank != f->shares[0].rank || strcmp(s->what, kinds[k].what) != 0)
                 continue;
-            buf_printf(b, "%s%s %.0f %%", some ? ", " : "", s->name, s->share * 100);
+            t = arena_printf(a, "%s%s%s %.0f %%", t, some ? ", " : "", s->name, s->share * 100);
             some = true;
             n++;
         }
+    return t;
 }
 
 const char *finding_advice(const struct verdict *v, const struct finding *f)

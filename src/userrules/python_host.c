@@ -16,12 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/jobenv.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/text.h"
+#include "config/python_env.h"
 #include "rules/custom.h"
 
 enum { ANSWER_MOST = 64 << 20, RULES_MOST = 100 };
@@ -49,30 +48,12 @@ static const char *python_host_package(struct arena *a)
     return arena_strdup(a, path);
 }
 
-static bool python_host_replaces(const char *entry)
-{
-    static const char *const names[] = {"FOOTPLATE_BIN=", "FOOTPLATE_DISABLE="};
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (text_starts(entry, names[i]))
-            return true;
-    return false;
-}
-
 static char **python_host_environment(struct arena *a)
 {
     char exe[PATH_LEN];
-    const ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    size_t n = 0, out = 0;
-    exe[len < 0 ? 0 : len] = 0;
-    while (environ[n])
-        n++;
-    char **env = arena_array(a, char *, n + 3);
-    for (size_t i = 0; i < n; i++)
-        if (!python_host_replaces(environ[i]))
-            env[out++] = environ[i];
-    env[out++] = arena_printf(a, "FOOTPLATE_BIN=%s", exe);
-    env[out++] = arena_strdup(a, "FOOTPLATE_DISABLE=1");
-    return env;
+    program_path(exe);
+    const char *const set[] = {arena_printf(a, "FOOTPLATE_BIN=%s", exe), "FOOTPLATE_DISABLE=1"};
+    return env_with(a, environ, set, COUNT_OF(set));
 }
 
 /* As `python3 -m footplate.rules_host` with the package of the folder that comes first, but nothing

@@ -39,6 +39,8 @@ INSTEAD = {
     "footplate attach --pid PID": "footplate attach --pid {pid}",
     "footplate serve --bind 0.0.0.0": None,  # to others than this machine
     "footplate ops last": None,  # this train.py has no operators
+    "footplate run --interval 100ms -- python examples/gpu": None,  # needs a GPU
+    "footplate run -- python examples/pytorch": "footplate run -- python train.py",
 }
 WORDS = {
     "/shared/footplate-runs": "footplate-runs",

@@ -263,3 +263,16 @@ def test_a_report_can_be_made(fixture):
     text = file.read_text()
     for rule in issues(fixture.json("check")):
         assert rule["title"] in text
+
+
+MARKED = {"Dataloader": "data", "SyncBound": "sync"}  # parts of a step that a rule is about
+
+
+@each(lambda truth: truth.get("cause"))
+def test_show_begins_with_the_cause_in_at_most_15_lines(fixture):
+    lines = fixture.ask("show", fixture.run).split("\n\n")[0].splitlines()
+    cause = fixture.truth["cause"]
+    assert f"({cause}): " in lines[0] and len(lines) <= 15
+    assert lines[1].startswith("  why         ") and lines[2].startswith("  fix         ")
+    marked = [line.split()[0] for line in lines if line.endswith("<-- here")]
+    assert marked == ([MARKED[cause]] if cause in MARKED else [])

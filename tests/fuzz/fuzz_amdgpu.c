@@ -9,18 +9,24 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-static bool (*const parsers[])(const void *p, size_t n, double *out) = {
-    amdgpu_number,           amdgpu_dpm_mhz,         amdgpu_metrics_util,
-    amdgpu_metrics_mem_util, amdgpu_metrics_watt,    amdgpu_metrics_edge,
-    amdgpu_metrics_temp_mem, amdgpu_metrics_gfx_mhz, amdgpu_metrics_mem_mhz,
-};
+static bool (*const parsers[])(const void *p, size_t n, double *out) = {amdgpu_number,
+                                                                        amdgpu_dpm_mhz};
+
+static void check(bool read, double v)
+{
+    if (read ? !(v >= 0 && v < 1e20) : v != -1)
+        abort();
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < COUNT_OF(parsers); i++) {
         double v = -1;
-        if (parsers[i](p, n, &v) ? !(v >= 0 && v < 1e20) : v != -1)
-            abort();
+        check(parsers[i](p, n, &v), v);
+    }
+    for (unsigned at = AMDGPU_AT_EDGE; at <= AMDGPU_AT_MEM_MHZ; at += 2) {
+        double v = -1;
+        check(amdgpu_metric(p, n, at, &v), v);
     }
     return 0;
 }

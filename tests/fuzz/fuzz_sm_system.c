@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_sm_system.c - any bytes as system metrics: rows are within limits and in order, and the two
- * readers of a line agree. */
+/* fuzz_sm_system.c - any bytes as system metrics: rows are within limits and in order. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "import/importer.h"
-#include "import/sm_line.h"
 #include "record/group.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -50,33 +48,6 @@ static struct sink *sink_of_node(void *ctx, const char *node)
     return *node == 'x' ? NULL : ctx;
 }
 
-static bool same(const struct sm_text *a, const struct sm_text *b)
-{
-    return a->len == b->len && memcmp(a->p, b->p, a->len) == 0;
-}
-
-static void compare_readers(const uint8_t *p, size_t n)
-{
-    char *copy = calloc(1, n + SM_PAD);
-    struct sm_line fast = {0}, slow = {0};
-    struct json_keys keys;
-    struct json_faults faults = {0};
-    check(copy != NULL);
-    if (n)
-        memcpy(copy, p, n);
-    const char *end = sm_line_fast(copy, &fast);
-    sm_line_keys(&keys);
-    if (end) {
-        check(sm_line_slow(copy, (size_t)(end - copy), &keys, &faults, &slow));
-        check(same(&fast.type, &slow.type) && same(&fast.name, &slow.name) &&
-              same(&fast.dimension, &slow.dimension) && same(&fast.node, &slow.node));
-        check(fast.has_value == slow.has_value && fast.has_time == slow.has_time);
-        check(!fast.has_value || fast.value == slow.value);
-        check(!fast.has_time || fast.time_ns == slow.time_ns);
-    }
-    free(copy);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     static const struct sink_ops ops = {.row = take};
@@ -88,7 +59,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     struct err e;
     if (n < 1)
         return 0;
-    compare_readers(p + 1, n - 1);
     bytes_memory_init(&in, p + 1, n - 1, p[0]);
     const struct import_ask ask = {
         .in = &in.in,

@@ -3,9 +3,11 @@
  * by far than fuzz_store_open, which asks what queries ask, of files.
  * The first byte says what follows: bit 0: a tail instead of a metrics.fp; bit 1: leave the
  * checksums as they are, else all are made right. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "../unit/store/block_events.h"
+#include "base/text.h"
 #include "store/reader.h"
 #include "store_repair.h"
 
@@ -89,6 +91,40 @@ static void decode_events(struct codec *c, const struct store *s, const struct e
 
 /* ---- a file ---- */
 
+/* What is read in place of files; tail NULL: there is none. */
+static struct {
+    const void *file, *tail;
+    size_t file_len, tail_len;
+} bytes;
+
+static int bytes_read(const char *path, int64_t from, size_t most, struct arena *a, char **out,
+                      size_t *len, struct err *e)
+{
+    const bool tail = text_ends(path, "." STORE_TAIL);
+    const char *p = tail ? bytes.tail : bytes.file;
+    const size_t n = tail ? bytes.tail_len : bytes.file_len;
+    if (!p) {
+        errno = ENOENT;
+        return err_sys(e, "open '%s'", path);
+    }
+    *len = from < 0 ? MIN_OF((size_t)-from, n) : n;
+    if (*len > most)
+        return err_set(e, ERR_LIMIT, "'%s' is too large", path);
+    *out = arena_strndup(a, p + n - *len, *len);
+    return 0;
+}
+
+static int bytes_map(const char *path, bool growing, struct fmap *out, struct err *e)
+{
+    uint8_t *copy = xmalloc(bytes.file_len);
+    (void)path;
+    (void)growing;
+    (void)e;
+    memcpy(copy, bytes.file, bytes.file_len);
+    *out = (struct fmap){.p = copy, .len = bytes.file_len, .copied = bytes.file_len};
+    return 0;
+}
+
 static void decode_all(struct store *s)
 {
     struct codec *c = codec_open();
@@ -123,8 +159,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     if (n > FILE_HEADER_LEN)
         memcpy(h.id, copy + 40, sizeof h.id);
     file_header_put(&fp, &h);
-    const int rc = tail ? store_open_bytes(&s, fp.p, fp.len, (const char *)copy, n - 1, &e)
-                        : store_open_bytes(&s, copy, n - 1, NULL, 0, &e);
+    const struct store_source source = {bytes_read, bytes_map};
+    bytes.file = tail ? fp.p : copy;
+    bytes.file_len = tail ? fp.len : n - 1;
+    bytes.tail = tail ? copy : NULL;
+    bytes.tail_len = n - 1;
+    const int rc = store_open_from(&s, &source, "metrics." STORE_SEALED, &e);
     if (rc == 0) {
         decode_all(s);
         store_close(s);

@@ -57,7 +57,7 @@ static inline void check_settings(const struct settings *s, struct arena *a)
     for (size_t i = 0; i < s->detail.n; i++)
         check_window(&s->detail.v[i]);
     for (size_t i = 0; i < s->python.n; i++)
-        check_window(&s->python.v[i].w);
+        check_window(&s->python.v[i]);
     struct buf b = settings_hook_config(s, 1, start);
     json_t *tree = json_loadb((const char *)b.p, b.len, 0, NULL);
     must(json_is_object(tree));

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import os
 import subprocess
 import sys
@@ -76,8 +77,10 @@ def test_a_slow_loader_is_found_and_sized_and_there_is_advice(record):
     found = run.finding("Dataloader")
     assert run.rules["Dataloader"]["lost_share"] > 0.25
     assert "num_workers is 0" in found["message"] and "Set num_workers to" in found["advice"]
-    assert "footplate: Issues found:\n" in run.stderr
-    assert f": {found['message']}\n" in run.stderr and found["advice"] in run.stderr
+    assert "footplate: Data loading (Dataloader): " in run.stderr
+    assert f"  why         {found['message']}\n" in run.stderr
+    assert f"  fix         {found['advice']}\n" in run.stderr
+    assert re.search(r"^    data .* %  <-- here$", run.stderr, re.MULTILINE)
 
 
 def test_a_fast_loader_is_no_issue_and_the_verdict_says_so(record):
@@ -116,7 +119,8 @@ def test_while_the_run_lives_a_finding_is_a_line_and_sets_an_action_off(record, 
     run = record("slow", 4, options=options)
     lines = run.stderr.splitlines()
     line = next(x for x in lines if x.endswith("(Dataloader)"))
-    assert lines.index(line) < lines.index("footplate: Issues found:")
+    last = next(x for x in lines if x.startswith("footplate: Data loading (Dataloader): "))
+    assert lines.index(line) < lines.index(last)
     assert json.loads(told.read_text())["rule"] == "Dataloader"
     assert "footplate: exec cat: yes" in lines
 

@@ -66,6 +66,12 @@ def test_the_allocator_is_asked_and_the_device_told(run):
     assert counts["cuda.alloc_retries"] == 4
 
 
+@pytest.mark.parametrize(("scene", "tf32"), [("train", 0), ("tf32", 1), ("autocast", 0)])
+def test_tf32_is_reported_where_it_is_allowed_and_nothing_else_is_used(run, scene, tf32):
+    _, events = run(scene)
+    assert {e["value"] for e in events if e["name"] == "cuda.tf32"} == {tf32}
+
+
 def test_statistics_are_asked_at_the_first_step_and_at_the_end_not_at_every_step(run):
     _, events = run("train")
     assert sum(e["name"] == "cuda.allocated" for e in events) == 2

@@ -30,6 +30,8 @@ _Noreturn void test_fail(const char *file, int line, const char *fmt, ...)
 _Noreturn void test_skip(const char *why);
 /* A fresh folder, removed when the test ends. */
 const char *test_tmpdir(void);
+/* To be freed by the caller. */
+char *test_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2), returns_nonnull));
 
 #define TEST(name)                                                                                 \
     static void test_##name(void);                                                                 \

@@ -51,6 +51,17 @@ void test_skip(const char *why)
     exit(TEST_SKIPPED);
 }
 
+char *test_printf(const char *fmt, ...)
+{
+    char *text;
+    va_list ap;
+    va_start(ap, fmt);
+    if (vasprintf(&text, fmt, ap) < 0)
+        test_fail(__FILE__, __LINE__, "out of memory");
+    va_end(ap);
+    return text;
+}
+
 const char *test_tmpdir(void)
 {
     if (!tmpdir[0]) {

@@ -8,7 +8,8 @@ the step before. Steps that the program or its framework marks itself win. A CUD
 replayed counts as an optimizer that steps: the step's work is in it.
 
 Hooks call `fetch`, `optimizer` and `replay`, always; `work` only while somebody watches. Only the
-main thread counts.
+main thread counts. While nobody watches, the common cases of `fetch` and `optimizer` are done in C
+(python/core/core_loop.c).
 """
 
 import os
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 _get_ident = threading.get_ident
 
 
-class _Tracker:
-    """What is known of the loop so far."""
+class _Tracker(_core.Loop):
+    """What is known of the loop so far. The fields of the base class are written in C, too."""
 
     def __init__(self) -> None:
-        self.main = threading.main_thread().ident
+        self.main = threading.main_thread().ident or 0
         self.ended = 0  # training steps that are over; the number of the next one
         self.begun = False  # the next one has begun and was told
         self.explicit = False  # the program marks its steps
@@ -47,66 +48,54 @@ class _Tracker:
         self.windows = 0  # detail windows that are under way, from their warm-up on
 
 
-_now = _Tracker()
+loop = _Tracker()
 
 # Called only while a window or profile watches: with the number of the step that begins, with that
 # of one that began but was not a step, and with the number of finished steps.
 on_begin: "list[Callable[[int], None]]" = []
 on_undo: "list[Callable[[int], None]]" = []
 on_end: "list[Callable[[int], None]]" = []
-_on_watch: "list[Callable[[], None]]" = []
 on_asked: "list[Callable[[], None]]" = []  # the settings have changed
 
 
 def _begin() -> None:
-    if not _now.begun:
-        _now.begun = True
-        if _now.watched:
+    if not loop.begun:
+        loop.begun = True
+        if loop.watched:
             for call in on_begin:
-                call(_now.ended)
+                call(loop.ended)
 
 
 def _end(number: int) -> None:
-    _now.ended = number
-    _now.begun = False
-    if _now.watched:
+    loop.ended = number
+    loop.begun = False
+    if loop.watched:
         for call in on_end:
             call(number)
 
 
 def _look_at_settings() -> None:
     asked = _core.asked()
-    if asked != _now.asked:
-        _now.asked = asked
+    if asked != loop.asked:
+        loop.asked = asked
         for call in on_asked:
             call()
 
 
 def _end_derived() -> None:
-    _now.usual = _now.stepped
-    _now.stepped = set()
-    _end(_now.ended + 1)
+    loop.usual = loop.stepped
+    loop.stepped = set()
+    _end(loop.ended + 1)
 
 
 def watch(on: bool) -> None:
     """While nobody watches, steps are only counted, which costs next to nothing."""
-    _now.watched = on
-    if on:
-        for call in _on_watch:
-            call()
-
-
-def when_watched(call: "Callable[[], None]") -> None:
-    """Calls it when somebody begins to watch, at once when somebody does."""
-    if call not in _on_watch:
-        _on_watch.append(call)
-    if _now.watched:
-        call()
+    loop.watched = on
 
 
 def fetch(source: "Hashable") -> None:
-    """The loop asks a loader for a batch. The source tells loaders apart; 0: it has asked."""
-    now = _now
+    """The loop asks a loader for a batch. The source tells loaders apart."""
+    now = loop
     if _core.asked() != now.asked:
         _look_at_settings()
     if now.watched:
@@ -122,7 +111,7 @@ def fetch(source: "Hashable") -> None:
 
 
 def _fetch_watched(source: "Hashable") -> None:
-    now = _now
+    now = loop
     if _get_ident() != now.main or now.explicit:
         return
     now.loader = True
@@ -137,14 +126,14 @@ def _fetch_watched(source: "Hashable") -> None:
         _end_derived()
     now.fetched = not now.begun and (source not in now.eval_sources or not now.usual)
     if now.fetched:
-        now.phase = "data" if source else ""
+        now.phase = "data"
         _begin()
         now.phase = ""
 
 
 def nothing_fetched() -> None:
     """The latest fetch found that there are no more batches, so no step began with it."""
-    now = _now
+    now = loop
     if now.watched and now.fetched and now.begun and _get_ident() == now.main:
         now.begun = now.fetched = False
         for call in on_undo:
@@ -153,12 +142,12 @@ def nothing_fetched() -> None:
 
 def made() -> None:
     """An optimizer was made."""
-    _now.made += 1
+    loop.made += 1
 
 
 def optimizer(index: int) -> None:
     """An optimizer steps."""
-    now = _now
+    now = loop
     if _get_ident() != now.main:
         return
     now.trained = True
@@ -175,7 +164,7 @@ def optimizer(index: int) -> None:
 def replay(graph: int) -> None:
     """A CUDA graph is replayed; graphs are numbered from 1. Apart from other work in front of it a
     step begins here, which no forward pass has told."""
-    now = _now
+    now = loop
     if _get_ident() != now.main:
         return
     now.trained = True
@@ -193,18 +182,18 @@ def replay(graph: int) -> None:
 
 def all_stepped() -> bool:
     """In a loop without a loader: what comes next belongs to the next step."""
-    now = _now
+    now = loop
     return now.stepped >= now.usual if now.usual else len(now.stepped) >= now.made
 
 
 def phase() -> str:
     """For on_begin: the phase whose begin it is at; "" when it is none."""
-    return _now.phase
+    return loop.phase
 
 
 def work(what: str, trains: bool) -> None:
     """A root module is called, with gradients or without, or gradients are cleared."""
-    now = _now
+    now = loop
     if _get_ident() != now.main:
         return
     if trains:
@@ -221,12 +210,12 @@ def work(what: str, trains: bool) -> None:
 
 
 def _explicit(begins: bool, number: int, mode: int) -> None:
-    if mode != _core.TRAIN or _get_ident() != _now.main:
+    if mode != _core.TRAIN or _get_ident() != loop.main:
         return
-    _now.explicit = True
+    loop.explicit = True
     if begins:
         _look_at_settings()
-        _now.ended = number
+        loop.ended = number
         _begin()
     else:
         _end(number + 1)
@@ -235,7 +224,7 @@ def _explicit(begins: bool, number: int, mode: int) -> None:
 def _forked() -> None:
     """The child of a fork begins anew; what its parent has under way is the parent's."""
     with _safe.guard("fork"):
-        _now.__init__()  # type: ignore[misc]
+        loop.__init__()  # type: ignore[misc]
 
 
 _steps.listeners.append(_explicit)

@@ -60,7 +60,7 @@ class _Window:
 
     def _prepare(self, step: int) -> None:
         self.began_ns = _core.now_ns()
-        boundary._now.windows += 1
+        boundary.loop.windows += 1
         self.recorder = _recorder_for(self.ask)
         self.recorder.prepare()
         self.prepared_at = step
@@ -71,7 +71,7 @@ class _Window:
         if self.began_ns:
             _core.past(_DETAIL, 0, _core.now_ns() - self.began_ns, 0)
             self.began_ns = 0
-            boundary._now.windows -= 1
+            boundary.loop.windows -= 1
 
     def _is_due(self, step: int, ahead: int) -> bool:
         if self.ask.start_step is not None:
@@ -260,8 +260,8 @@ def _at_exit() -> None:
 
     def one(window: _Window) -> None:
         if window.first >= 0:
-            _finish(window, max(boundary._now.ended, window.first + 1))
-        elif boundary._now.ended or boundary._now.stepped:  # else nothing was trained here
+            _finish(window, max(boundary.loop.ended, window.first + 1))
+        elif boundary.loop.ended or boundary.loop.stepped:  # else nothing was trained here
             _give_up(window, _safe.Refusal(_why_not(window)))
         elif window.recorder is not None:
             window.recorder.drop()

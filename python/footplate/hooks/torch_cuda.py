@@ -30,7 +30,7 @@ import threading
 from .. import _core, _safe
 from ..detail import boundary
 from . import torch_marks as marks
-from . import torch_sync
+from . import torch_optimizer, torch_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class PhaseTimer:
 
     def _is_new(self, kind: int) -> bool:
         """Whether a step begins with this phase; boundary.py has seen it before us."""
-        now = boundary._now
+        now = boundary.loop
         if not self.began_ns:
             return True
         only_evaluates = not self.trained and not self.stepped
@@ -247,7 +247,7 @@ class PhaseTimer:
     def _begin_unit(self) -> None:
         self.close_unit()
         self.resolve()
-        began, now = self.began_ns, boundary._now
+        began, now = self.began_ns, boundary.loop
         self.began_ns = time_ns = _core.now_ns()
         if self.units > 1 and not self.disturbed:  # the first step's length says nothing
             self.sampler.learn(time_ns - began, self.passed, self.spent_ns, self.was_timed)
@@ -266,12 +266,12 @@ class PhaseTimer:
 
     def _begin_rest(self) -> None:
         self.rest, self.sampler.skip = self.sampler.skip, 0
-        self.rest_from, self.rest_evals = boundary._now.ended, 0
+        self.rest_from, self.rest_evals = boundary.loop.ended, 0
         _core.Gate.rest(self.rest + 1)  # this step is not timed either
 
     def _end_rest(self) -> bool:
         """Whether it is over: after a step's last phase, or at the begin of an evaluation pass."""
-        now = boundary._now
+        now = boundary.loop
         self.rest_evals += _core.Gate.rest(0)
         passed = now.ended - self.rest_from + self.rest_evals
         if passed < self.rest:  # a step has several optimizers, or a second has passed
@@ -289,7 +289,7 @@ class PhaseTimer:
         unit, self.unit = self.unit, None
         if unit is None:
             return
-        half = self.trained and not self.stepped and not boundary._now.explicit
+        half = self.trained and not self.stepped and not boundary.loop.explicit
         if half or self.open:
             unit.broken = True  # the program ends in the middle of it
         if unit.broken or not unit.spans:
@@ -331,7 +331,7 @@ class PhaseTimer:
         name, began, inner_end = self.open.pop()
         if kind == STEPS:
             self.stepped = self.trained = True
-            self.ended = boundary._now.ended
+            self.ended = boundary.loop.ended
         unit = self.unit
         if unit is None or name == self.left_out:
             return
@@ -383,6 +383,8 @@ class _State:
     main = 0
     pid = 0
     ids: "dict[str, int]" = {}
+    autocast = False  # it was entered
+    autocast_gates: "list[tuple[Any, Any]]" = []
 
 
 def _begin_of(name: str, kind: int) -> "Callable[[bool], None]":
@@ -423,6 +425,7 @@ def _look_at_memory(timer: PhaseTimer) -> None:
     if now - _State.stats_ns >= STATS_EVERY_NS and not timer.events.capturing():
         _State.stats_ns = now
         tell_stats(timer.cuda, timer.device)
+        tell_format(sys.modules["torch"])
 
 
 def tell_stats(cuda: "Any", device: int) -> None:
@@ -433,6 +436,30 @@ def tell_stats(cuda: "Any", device: int) -> None:
             value = value.get(part) if isinstance(value, dict) else None
         if value is not None:
             _core.count(_State.ids.setdefault(name, _core.intern(name)), int(value))
+
+
+def tell_format(torch: "Any") -> None:
+    """Whether matrix products run in TF32, whose peak is half of that of 16 bits: FP32 weights,
+    TF32 allowed, and no autocast in this program."""
+    weight = torch_optimizer.weights()
+    if weight is not None:
+        allowed = torch.get_float32_matmul_precision() != "highest"
+        tf32 = allowed and weight.dtype is torch.float32 and not _State.autocast
+        _core.count(_core.intern("cuda.tf32"), int(tf32))
+
+
+def _after_autocast(args: "Args", result: "Any") -> None:
+    """The program uses autocast; that is all there is to know."""
+    _State.autocast = True
+    for owner, original in _State.autocast_gates:
+        owner.__enter__ = original
+    _State.autocast_gates.clear()
+
+
+def _watch_autocast(torch: "Any") -> None:
+    owner = torch.autocast
+    if marks.put(owner, "__enter__", after=_after_autocast):
+        _State.autocast_gates.append((owner, vars(owner)["__enter__"]._footplate_original))
 
 
 @_safe.guard("gpu exit")
@@ -469,6 +496,8 @@ def start(torch: "Any") -> None:
     for phase, kind in PHASES.items():
         marks.time(phase, _begin_of(phase, kind), _end_of(kind))
     atexit.register(_at_exit)
+    with _safe.guard("autocast"):
+        _watch_autocast(torch)
     torch_sync.install(torch)
 
 

@@ -53,13 +53,18 @@ def ready(iterator: "Any") -> "int | None":
     return int(count)
 
 
+def _count_ready(iterator: "Any") -> None:
+    count = ready(iterator)
+    if count is not None:
+        _core.count(_QUEUE, count)
+
+
 def _before_next(args: "Args", kwargs: "Kwargs") -> None:
+    """What boundary.loop.before_fetch leaves to Python: a window, and new settings."""
     iterator = args[0]
     boundary.fetch(id(iterator._dataset))
     if iterator._num_workers:
-        count = ready(iterator)
-        if count is not None:
-            _core.count(_QUEUE, count)
+        _count_ready(iterator)
 
 
 def samples_in(batch: "Any", levels: int = 2) -> "int | None":
@@ -83,34 +88,17 @@ def samples_in(batch: "Any", levels: int = 2) -> "int | None":
 
 
 def _after_next(args: "Args", batch: "Any") -> None:
-    kind = type(batch)
-    first = batch[0] if (kind is list or kind is tuple) and batch else batch
-    if type(first) is _State.tensor and first.dim():  # almost always
-        _core.count(_BATCH, first.size(0))
-    elif batch is None:  # it raised: there are no more
+    """What boundary.loop.after_fetch leaves to Python: an unusual batch, or none."""
+    if batch is None:  # it raised: there are no more
         boundary.nothing_fetched()
-    else:
-        count = samples_in(batch)
-        if count is not None:
-            _core.count(_BATCH, count)
-
-
-def _after_next_only(args: "Args", batch: "Any") -> None:
-    """While there are no workers and nobody watches steps, looking afterwards is enough."""
-    boundary.fetch(0)
-    _after_next(args, batch)
-
-
-def _look_before() -> None:
-    if not _State.looks_before:
-        _State.looks_before = True
-        marks.replace("data", _before_next, _after_next)
+        return
+    count = samples_in(batch)
+    if count is not None:
+        _core.count(_BATCH, count)
 
 
 def _after_iter(args: "Args", iterator: "Any") -> None:
     loader = args[0]
-    if loader.num_workers:
-        _look_before()
     for name, number in _FACTS.items():
         value = getattr(loader, name, None)
         if name == "prefetch_factor" and not loader.num_workers:
@@ -150,25 +138,26 @@ def _hook_workers(module: "ModuleType") -> None:
 
 class _State:
     tensor: "Any" = type(None)
-    looks_before = False  # each fetch
 
 
 def _hook_loaders(module: "ModuleType") -> None:
     """The classes that the module defines itself: torch's, or those of torchdata."""
+    loop = boundary.loop
     for owner in list(vars(module).values()):
         if not isinstance(owner, type) or owner.__module__ != module.__name__:
             continue
         if hasattr(owner, "_next_data"):
-            before = _before_next if _State.looks_before else None
-            after = _after_next if _State.looks_before else _after_next_only
-            marks.put(owner, "__next__", "data", before, after, **_NEXT)
+            marks.put(owner, "__next__", "data", loop.before_fetch, loop.after_fetch, **_NEXT)
         elif hasattr(owner, "_get_iterator"):
             marks.put(owner, "__iter__", span=_core.intern("loader.start"), after=_after_iter)
 
 
 def install(module: "ModuleType") -> None:
     _State.tensor = sys.modules["torch"].Tensor
-    boundary.when_watched(_look_before)
+    loop = boundary.loop
+    loop.slow_before_fetch, loop.slow_after_fetch = _before_next, _after_next
+    loop.queue = _count_ready
+    loop.set_tensor(_State.tensor)
     if module.__name__.endswith("worker"):
         _hook_workers(module)
     else:

@@ -110,13 +110,6 @@ def gates(phase: str) -> "list[Any]":
     return [kept.gate for kept in _gates.get(phase, ())]
 
 
-def replace(phase: str, before: "Before | None", after: "After | None") -> None:
-    """Other functions for the gates of a phase."""
-    for kept in _gates.get(phase, ()):
-        kept.before, kept.after = before, after
-        _connect(phase, kept)
-
-
 def _connect(phase: str, kept: _Gate) -> None:
     begins, ends = _begins.get(phase), _ends.get(phase)
     kept.gate._footplate_before = _before_all(begins, kept.before) if begins else kept.before

@@ -32,6 +32,7 @@ MASKS: "dict[str, Any]" = {
 
 # By id of the optimizer, which is left as it is: its number and a reference that ends with it.
 _numbers: "dict[int, tuple[int, Any]]" = {}
+boundary.loop.numbers = _numbers
 _count = itertools.count(1)
 
 _placed: "weakref.WeakKeyDictionary[type, Any]" = weakref.WeakKeyDictionary()  # gates, by class
@@ -47,15 +48,26 @@ def index_of(optimizer: "Any") -> int:
     return known[0]
 
 
+def weights() -> "Any":
+    """A parameter of the first optimizer that exists, or None."""
+    for _, reference in _numbers.values():
+        optimizer = reference()
+        if optimizer is not None:
+            return optimizer.param_groups[0]["params"][0]
+    return None
+
+
 def _before_step(args: "Args", kwargs: "Kwargs") -> "Any":
-    optimizer = args[0]
-    known = _numbers.get(id(optimizer))
-    index = known[0] if known is not None else index_of(optimizer)
+    """What boundary.loop.before_step leaves to Python."""
+    index = index_of(args[0])
     boundary.optimizer(index)
     if len(args) == 1 and not kwargs:
         return index
     closure = args[1] if len(args) > 1 else (kwargs or {}).get("closure")
     return index if closure is None else _with_closure(args, kwargs, closure)
+
+
+boundary.loop.slow_before_step = _before_step
 
 
 def _with_closure(args: "Args", kwargs: "Kwargs", closure: "Any") -> "Any":
@@ -81,7 +93,7 @@ def _before_scaler(args: "Args", kwargs: "Kwargs") -> int:
 
 
 def _put_step(owner: type) -> None:
-    if marks.put(owner, "step", "optimizer", _before_step, **MASKS):
+    if marks.put(owner, "step", "optimizer", boundary.loop.before_step, **MASKS):
         _placed[owner] = vars(owner)["step"]
 
 

@@ -187,6 +187,20 @@ def peak() -> list[int]:
     return begins
 
 
+def tf32() -> list[int]:
+    torch.set_float32_matmul_precision("high")
+    return train(2)
+
+
+def autocast() -> list[int]:
+    torch.set_float32_matmul_precision("high")
+    entered = torch.autocast.__enter__
+    with torch.autocast("cpu", torch.bfloat16):
+        begins = train(2)
+    assert torch.autocast.__enter__ is not entered  # the hook is off again
+    return begins
+
+
 def copies() -> list[int]:
     x = torch.ones(10, dtype=torch.float32)
     for where in ("cpu", torch.float64, "cuda:0", 1, torch.device("cuda")):
@@ -200,7 +214,7 @@ def copies() -> list[int]:
 fake()
 begins = {"train": lambda: train(5), "capture": capture, "dead": dead}
 begins |= {"evaluation": evaluation, "short": short, "copies": copies, "peak": peak}
-begins |= {"half_captured": half_captured, "closure": closure}
+begins |= {"half_captured": half_captured, "closure": closure, "tf32": tf32, "autocast": autocast}
 begins["rest_then_evaluation"] = rest_then_evaluation
 told = begins[sys.argv[1]]()
 about = {"begins": told, "done_at": DONE_AT, "syncs": SYNCS, "events": STATE["events"]}

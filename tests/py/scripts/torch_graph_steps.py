@@ -64,4 +64,4 @@ def with_optimizer():
 
 
 globals()[sys.argv[1]]()
-print(json.dumps({"pid": os.getpid(), "ended": boundary._now.ended}))
+print(json.dumps({"pid": os.getpid(), "ended": boundary.loop.ended}))

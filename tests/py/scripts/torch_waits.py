@@ -2,7 +2,7 @@
 """torch_waits.py SCENE: waits for a GPU that is played by this script.
 
 The stand-in has what torch_sync.py looks at: tensors with a base class in C's place, streams,
-events. A tensor on the device answers after `wait_s`.
+events. A tensor answers after WAIT seconds, one on the device after at least LEAST_S.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from footplate import _core
 from footplate.hooks import torch_sync
 
 WAIT = {"s": 0.0}
+LEAST_S = 20e-6
 
 
 class dtype:
@@ -42,8 +43,11 @@ class TensorBase:
     nbytes = property(lambda self: 40)
 
     def _wait(self, *args, **kwargs):
+        until = time.perf_counter() + LEAST_S
         if WAIT["s"]:
             time.sleep(WAIT["s"])
+        while self.where == "cuda" and time.perf_counter() < until:
+            pass
         return 7
 
     item = cpu = tolist = numpy = nonzero = masked_select = to = cuda = _wait
@@ -114,7 +118,8 @@ def each() -> None:
 
 
 def none() -> None:
-    """None of these waits."""
+    """None of these waits, slow as they are."""
+    WAIT["s"] = 0.0001
     for t in (on_cpu,):
         t.item(), t.cpu(), t.tolist(), bool(t), float(t), t.nonzero(), torch.nonzero(t)
         t[Tensor("cpu", BOOL)], t.to("cpu"), t.to(FLOAT)

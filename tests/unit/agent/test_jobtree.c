@@ -7,32 +7,6 @@
 #include "agent/job.h"
 #include "test.h"
 
-TEST(a_stat_line_is_read_whatever_the_name_is)
-{
-    struct proc_stat_line s;
-    CHECK(jobtree_parse_stat("42 (cat) S 1 42 7 0 -1", &s));
-    CHECK_INT(s.pid, 42);
-    CHECK_INT(s.parent, 1);
-    CHECK_INT(s.group, 42);
-    CHECK_INT(s.session, 7);
-    CHECK_STR(s.name, "cat");
-    CHECK(jobtree_parse_stat("9 (a) R 5 5 5) Z 3 4 5 6", &s));
-    CHECK_STR(s.name, "a) R 5 5 5");
-    CHECK_INT(s.state, 'Z');
-    CHECK_INT(s.session, 5);
-}
-
-TEST(what_is_no_stat_line_is_refused)
-{
-    struct proc_stat_line s;
-    CHECK(!jobtree_parse_stat("", &s));
-    CHECK(!jobtree_parse_stat("42", &s));
-    CHECK(!jobtree_parse_stat("42 (cat", &s));
-    CHECK(!jobtree_parse_stat("42 )cat( S 1 1 1", &s));
-    CHECK(!jobtree_parse_stat("42 (cat) S 1", &s));
-    CHECK(!jobtree_parse_stat("x (cat) S 1 1 1", &s));
-}
-
 /* A child that sleeps; with `daemon` in a session of its own. Its own child sleeps too. */
 static pid_t sleeper(int daemon, pid_t *grandchild)
 {

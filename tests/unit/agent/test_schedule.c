@@ -10,7 +10,7 @@ static mono_ns ms(int64_t v)
 static struct schedule fast_and_slow(int64_t interval_ms)
 {
     struct schedule s;
-    schedule_init(&s, interval_ms * NS_PER_MS);
+    s = (struct schedule){.interval_ns = interval_ms * NS_PER_MS};
     schedule_add(&s, 0, ms(1000));
     schedule_add(&s, 100 * NS_PER_MS, ms(1000));
     return s;
@@ -19,7 +19,7 @@ static struct schedule fast_and_slow(int64_t interval_ms)
 TEST(an_empty_schedule_never_wakes)
 {
     struct schedule s;
-    schedule_init(&s, NS_PER_S);
+    s = (struct schedule){.interval_ns = NS_PER_S};
     CHECK_INT(schedule_next(&s).ns, SCHEDULE_NEVER);
     CHECK_INT(schedule_take(&s, ms(5)).mask, 0);
 }

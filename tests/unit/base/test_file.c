@@ -97,8 +97,8 @@ TEST(reading_a_folder_or_nothing_fails_with_the_reason)
     CHECK_INT(file_read(at(p, "gone"), 100, &a, &got, &n, &e), ERR_SYS);
     CHECK_INT(e.sys, ENOENT);
     struct fmap m = {0};
-    CHECK_INT(fmap_open(&m, p, &e), ERR_SYS);
-    CHECK_INT(fmap_open(&m, test_tmpdir(), &e), ERR_FORMAT);
+    CHECK_INT(fmap_open(p, false, &m, &e), ERR_SYS);
+    CHECK_INT(fmap_open(test_tmpdir(), false, &m, &e), ERR_FORMAT);
 }
 
 TEST(a_fifo_is_refused_and_does_not_hang)
@@ -107,7 +107,7 @@ TEST(a_fifo_is_refused_and_does_not_hang)
     struct err e;
     struct fmap m;
     CHECK(mkfifo(at(p, "fifo"), 0600) == 0);
-    CHECK_INT(fmap_open(&m, p, &e), ERR_FORMAT);
+    CHECK_INT(fmap_open(p, false, &m, &e), ERR_FORMAT);
 }
 
 TEST(a_mapped_file_shows_its_bytes_and_an_empty_one_none)
@@ -116,12 +116,12 @@ TEST(a_mapped_file_shows_its_bytes_and_an_empty_one_none)
     struct err e;
     struct fmap m;
     OK(file_replace(at(p, "f"), "bytes", 5, &e));
-    OK(fmap_open(&m, p, &e));
+    OK(fmap_open(p, false, &m, &e));
     CHECK(m.len == 5 && memcmp(m.p, "bytes", 5) == 0);
     fmap_close(&m);
     fmap_close(&m);
     OK(file_replace(p, "", 0, &e));
-    OK(fmap_open(&m, p, &e));
+    OK(fmap_open(p, false, &m, &e));
     CHECK_INT(m.len, 0);
     fmap_close(&m);
 }
@@ -216,8 +216,8 @@ TEST(a_link_in_a_run_folder_is_not_followed)
     int fd;
     OK(file_replace(at(p, "f"), "x", 1, &e));
     CHECK_INT(symlink(p, at(link, "link")), 0);
-    CHECK_INT(fmap_open(&m, link, &e), ERR_FORMAT);
-    CHECK_INT(fmap_copy(&m, link, &e), ERR_FORMAT);
+    CHECK_INT(fmap_open(link, false, &m, &e), ERR_FORMAT);
+    CHECK_INT(fmap_open(link, true, &m, &e), ERR_FORMAT);
     CHECK_INT(file_read_range(link, 0, 10, &a, &got, &n, &e), ERR_FORMAT);
     CHECK_INT(file_create_new(&fd, link, &e), ERR_SYS);
     CHECK_INT(e.sys, EEXIST);
@@ -235,14 +235,14 @@ TEST(a_file_that_is_mostly_a_hole_ends_where_its_data_ends)
     struct err e;
     OK(file_replace(at(p, "f"), "bytes", 5, &e));
     CHECK(truncate(p, (off_t)1 << 40) == 0);
-    OK(fmap_copy(&m, p, &e));
+    OK(fmap_open(p, true, &m, &e));
     CHECK(m.len >= 5 && m.len <= 1 << 20 && memcmp(m.p, "bytes", 5) == 0);
     fmap_close(&m);
-    OK(fmap_open(&m, p, &e));
+    OK(fmap_open(p, false, &m, &e));
     CHECK(m.len >= 5 && m.len <= 1 << 20);
     fmap_close(&m);
     CHECK(truncate(p, 1 << 20) == 0); /* a small hole may be what a copying program made of zeros */
-    OK(fmap_copy(&m, p, &e));
+    OK(fmap_open(p, true, &m, &e));
     CHECK_INT(m.len, 1 << 20);
     fmap_close(&m);
 }
@@ -260,7 +260,7 @@ TEST(of_a_long_file_that_is_still_written_only_the_end_is_copied)
         OK(fd_write_all(fd, piece, (size_t)(LONG - i * PIECE < PIECE ? LONG - i * PIECE : PIECE), p,
                         &e));
     }
-    OK(fmap_copy(&m, p, &e));
+    OK(fmap_open(p, true, &m, &e));
     CHECK(m.len == LONG && m.copied >= 16 << 20 && m.copied <= 17 << 20 && m.mapped > 0);
     for (int i = 0; i * PIECE < LONG; i++)
         CHECK_INT(m.p[i * PIECE], i + 1);

@@ -107,3 +107,22 @@ TEST(columns_come_in_the_order_asked_for_and_may_have_an_old_name)
                   "1,1,2.5,1,\"A, \"\"B\"\"\",12,0.5,right\n0,0,,0,,,,\n",
                   "{\"type\":\"cart\",\"red\":0,\"up_s\":0,\"colour\":0}\n");
 }
+
+static const char *field(const char *text, struct buf *b)
+{
+    b->len = 0;
+    csv_put(b, text);
+    buf_u8(b, 0);
+    return (const char *)b->p;
+}
+
+TEST(csv_quotes_what_would_be_taken_for_something_else)
+{
+    struct buf b = {0};
+    CHECK_STR(field("plain", &b), "plain");
+    CHECK_STR(field("a,b", &b), "\"a,b\"");
+    CHECK_STR(field("say \"hi\"", &b), "\"say \"\"hi\"\"\"");
+    CHECK_STR(field("two\nlines", &b), "\"two\nlines\"");
+    CHECK_STR(field("", &b), "");
+    buf_free(&b);
+}

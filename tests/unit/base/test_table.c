@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_table.c - text in columns, fields of CSV, progress lines. */
+/* test_table.c - text in columns, progress lines. */
 #include "base/progress.h"
 #include "base/table.h"
 #include "test.h"
 
-static const struct table_column columns[] = {
-    {"NAME", .gives = true},
-    {"SIZE", .right = true},
-    {"NOTE"},
-    {0},
-};
+static const char columns[] = "~NAME|>SIZE|NOTE";
 
 static char out[65536]; /* what was printed last */
 
@@ -23,22 +18,6 @@ static const char *printed(const struct table *t, size_t width, bool bold)
 {
     FILE *f = start();
     table_print(t, f, width, bold);
-    fclose(f);
-    return out;
-}
-
-static const char *field(const char *s)
-{
-    FILE *f = start();
-    csv_text(f, s);
-    fclose(f);
-    return out;
-}
-
-static const char *number(double v)
-{
-    FILE *f = start();
-    csv_number(f, v);
     fclose(f);
     return out;
 }
@@ -145,23 +124,6 @@ TEST(a_table_of_many_rows_keeps_them_all)
     CHECK_STR(t.cells[0], "0");
     CHECK_STR(t.cells[2999], "2999");
     arena_free(&a);
-}
-
-TEST(csv_quotes_what_would_be_taken_for_something_else)
-{
-    CHECK_STR(field("plain"), "plain");
-    CHECK_STR(field("a,b"), "\"a,b\"");
-    CHECK_STR(field("say \"hi\""), "\"say \"\"hi\"\"\"");
-    CHECK_STR(field("two\nlines"), "\"two\nlines\"");
-    CHECK_STR(field(""), "");
-}
-
-TEST(csv_numbers_read_back_as_the_same_and_missing_ones_are_empty)
-{
-    CHECK_STR(number(0.1), "0.1");
-    CHECK_STR(number(100), "100");
-    CHECK(strtod(number(1.0 / 3), NULL) == 1.0 / 3);
-    CHECK_STR(number(NAN), "");
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -26,12 +26,10 @@ static struct tried try_pairs(enum walk kind, int pairs, size_t steps, double mo
         walk_fill(kind, 0.05, b, n, &state);
         for (size_t i = 0; i < n; i++)
             b[i] *= 1 + more;
-        stepdiff_means(&(struct stepdiff_ask){.a = {&runs[0], 1, NULL},
-                                              .b = {&runs[1], 1, NULL},
-                                              .steps = n,
-                                              .confidence = 0.95,
-                                              .seed = 1},
-                       &d);
+        stepdiff_means(
+            &(struct stepdiff_ask){
+                .a = {&runs[0], 1}, .b = {&runs[1], 1}, .steps = n, .confidence = 0.95, .seed = 1},
+            &d);
         out.slower += d.share.low > 0;
         out.faster += d.share.high < 0;
     }

@@ -27,11 +27,8 @@ static struct stepdiff_ask groups(struct pair *p, size_t n_a, size_t n_b, double
         p->runs_a[i] = p->a[i];
         p->runs_b[i] = p->b[i];
     }
-    return (struct stepdiff_ask){.a = {p->runs_a, n_a, NULL},
-                                 .b = {p->runs_b, n_b, NULL},
-                                 .steps = N,
-                                 .confidence = 0.95,
-                                 .seed = 1};
+    return (struct stepdiff_ask){
+        .a = {p->runs_a, n_a}, .b = {p->runs_b, n_b}, .steps = N, .confidence = 0.95, .seed = 1};
 }
 
 TEST(a_run_against_itself_differs_by_nothing_at_all)

@@ -64,7 +64,7 @@ static struct stepdiff_ask ask_of(const double *const *a, size_t n_a, const doub
                                   size_t n_b, size_t steps)
 {
     return (struct stepdiff_ask){
-        .a = {a, n_a, NULL}, .b = {b, n_b, NULL}, .steps = steps, .confidence = 0.95, .seed = 1};
+        .a = {a, n_a}, .b = {b, n_b}, .steps = steps, .confidence = 0.95, .seed = 1};
 }
 
 TEST(swapped_runs_of_any_kind_and_length_give_the_inverse)

@@ -194,7 +194,7 @@ TEST(a_python_window_says_its_profiler_and_timer)
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         for (int again = 0; again < 2; again++) {
-            struct python_list l = {0};
+            struct window_list l = {0};
             struct buf b = {0};
             struct err e;
             OK(python_list_parse(&l, again ? rows[i].back : rows[i].text, WINDOWS_OF_BOTH, &e));
@@ -219,7 +219,7 @@ TEST(an_unknown_profiler_or_timer_is_named_with_what_may_be_meant)
         {"9:3:cprofile:cpu_time:x", "too long"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        struct python_list l = {0};
+        struct window_list l = {0};
         struct err e;
         CHECK_INT(python_list_parse(&l, rows[i].text, WINDOWS_OF_STEPS, &e), ERR_USAGE);
         if (!strstr(e.msg, rows[i].says))

@@ -212,7 +212,7 @@ TEST(a_change_does_not_begin_a_python_profile_again)
     struct settings s = made(&a, NULL, NULL, "now:3,9:3");
     change(&s, "now:1", 1);
     CHECK_INT(s.python.n, 1);
-    CHECK_INT(s.python.v[0].w.start, START_STEP);
+    CHECK_INT(s.python.v[0].start, START_STEP);
     arena_free(&a);
 }
 

@@ -155,9 +155,10 @@ TEST(objects_and_samples_are_counted)
 {
     static const char kinds[] = "NODPvVac";
     for (const char *p = kinds; *p; p++) {
-        char *json = xasprintf("[" A ",{\"ph\":\"%c\",\"name\":\"q\",\"cat\":\"x\",\"id\":\"0x1\","
-                               "\"pid\":1,\"tid\":2,\"ts\":4}]",
-                               *p);
+        char *json =
+            test_printf("[" A ",{\"ph\":\"%c\",\"name\":\"q\",\"cat\":\"x\",\"id\":\"0x1\","
+                        "\"pid\":1,\"tid\":2,\"ts\":4}]",
+                        *p);
         struct imported m = import_text(json);
         CHECK_INT(m.rc, 0);
         CHECK_INT(m.got.n, 1);

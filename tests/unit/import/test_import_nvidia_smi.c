@@ -179,9 +179,9 @@ TEST(what_the_gpu_does_not_say_is_missing_and_said)
                                         "N/A",           "[Unknown Error]",
                                         "[GPU is lost]", "[Insufficient Permissions]"};
     for (size_t i = 0; i < COUNT_OF(words); i++) {
-        char *csv = xasprintf("timestamp, index, utilization.gpu [%%], power.draw [W]\n" AT
-                              ", 0, 5 %%, %s\n",
-                              words[i]);
+        char *csv = test_printf("timestamp, index, utilization.gpu [%%], power.draw [W]\n" AT
+                                ", 0, 5 %%, %s\n",
+                                words[i]);
         struct rows *r = import_text(csv);
         CHECK_INT(r->rc, 0);
         CHECK_INT(count(r, M_GPU_POWER, "gpu0"), 0);
@@ -291,9 +291,10 @@ TEST(times_that_are_none_are_counted)
                                       "2026/11/15 16:00:01.x",
                                       ""};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        char *csv = xasprintf("timestamp, index, utilization.gpu [%%]\n" AT ", 0, 87 %%\n%s, 0, 1 "
-                              "%%\n",
-                              bad[i]);
+        char *csv =
+            test_printf("timestamp, index, utilization.gpu [%%]\n" AT ", 0, 87 %%\n%s, 0, 1 "
+                        "%%\n",
+                        bad[i]);
         struct rows *r = import_text(csv);
         CHECK_INT(r->n, 1);
         CHECK_INT(r->result.count[IMPORTED_NO_TIME], 1);

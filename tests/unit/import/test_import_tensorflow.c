@@ -86,7 +86,7 @@ TEST(lines_that_show_the_time_of_streams_again_are_no_kernels)
     static const char *const lines[] = {"XLA Ops",        "XLA Modules",          "Source code",
                                         "TensorFlow Ops", "Framework Name Scope", "Launch Stats"};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        char *json = xasprintf(
+        char *json = test_printf(
             HEAD DEVICE THREAD(1, 14, "Stream #14(Kernel)") "%s%s%s" X(1, 14, 5, 2, "sgemm", "")
                 X(1, 9, 5, 2, "fusion", "") TAIL,
             "{\"ph\":\"M\",\"pid\":1,\"tid\":9,\"name\":\"thread_name\",\"args\":"
@@ -157,7 +157,7 @@ TEST(host_events_have_the_category_that_their_name_tells)
         {"$train.py:12 fit", CAT_PYTHON},
     };
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        char *json = xasprintf(
+        char *json = test_printf(
             "%s{\"ph\":\"X\",\"pid\":701,\"tid\":33,\"ts\":1,\"dur\":2,\"name\":\"%s\"},%s",
             HEAD HOST, all[i].name, TAIL);
         struct imported m = import_text(json);

@@ -5,16 +5,7 @@
 
 #include "../test.h"
 #include "base/buf.h"
-#include "base/cpu.h"
 #include "json_elements.h"
-
-static void need_processor(void)
-{
-#ifdef __AVX2__
-    if (!CPU_AVX2 || !CPU_BMI || !CPU_BMI2 || !CPU_POPCNT)
-        SKIP("the processor has no AVX2");
-#endif
-}
 
 /* As a profiler writes them: several kinds in turns. */
 static void put_elements(struct buf *out, unsigned n)
@@ -42,7 +33,6 @@ static void put_elements(struct buf *out, unsigned n)
 static void read_both(const struct buf *in, size_t window, size_t piece, struct elements x[2],
                       enum json_kind end[2])
 {
-    need_processor();
     for (unsigned i = 0; i < 2; i++) {
         struct bytes_memory m;
         bytes_memory_init(&m, in->p, in->len, piece);
@@ -145,7 +135,6 @@ TEST(numbers_that_are_odd_are_the_same_as_one_by_one)
 TEST(what_is_odd_under_a_key_that_is_ignored_is_counted_as_one_by_one)
 {
     struct json_faults faults[2];
-    need_processor();
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
         struct buf in = {0};
         put_value(&in, odd[i]);
@@ -214,7 +203,6 @@ TEST(a_decimal_number_keeps_all_its_digits)
     struct json_scan s;
     struct json_item it, items[4];
     uint64_t last = 0;
-    need_processor();
     bytes_memory_init(&in, text, sizeof text - 1, 0);
     json_keys_init(&keys, element_names, COUNT_OF(element_names));
     json_open(&s, &in.in, &(struct json_options){.keys = &keys});
@@ -228,29 +216,6 @@ TEST(a_decimal_number_keeps_all_its_digits)
     json_close(&s);
 }
 
-TEST(nothing_comes_at_once_where_it_would_not_be_checked)
-{
-    static const char text[] = "[{\"a\":1,\"b\":2},{\"a\":1,\"b\":2},{\"a\":1,\"b\":2}]";
-    struct bytes_memory in;
-    struct json_keys keys;
-    struct json_scan s;
-    struct json_item it, items[4];
-    need_processor();
-    json_keys_init(&keys, element_names, COUNT_OF(element_names));
-    for (unsigned strict = 0; strict < 2; strict++) {
-        bytes_memory_init(&in, text, sizeof text - 1, 0);
-        json_open(&s, &in.in, &(struct json_options){.strict = strict, .keys = &keys});
-        size_t most = 0;
-        CHECK_INT(list_members(&s, 0, items, COUNT_OF(items)), 0);
-        while (!json_is_over(json_next(&s, &it))) {
-            const size_t n = list_members(&s, 0, items, COUNT_OF(items));
-            most = MAX_OF(most, n);
-        }
-        CHECK_INT(most, strict ? 0 : 3);
-        json_close(&s);
-    }
-}
-
 TEST(scalars_with_a_key_that_is_ignored_are_read_and_left_out)
 {
     struct buf in = {0};
@@ -259,7 +224,6 @@ TEST(scalars_with_a_key_that_is_ignored_are_read_and_left_out)
     struct json_scan s;
     struct json_item it, items[64];
     size_t by_members[COUNT_OF(element_names) + 1] = {0};
-    need_processor();
     put_elements(&in, 300);
     bytes_memory_init(&m, in.p, in.len, 0);
     json_keys_init(&keys, element_names, COUNT_OF(element_names));

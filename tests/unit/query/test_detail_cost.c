@@ -130,10 +130,14 @@ TEST(the_steps_of_a_window_are_compared_with_the_usual_ones)
     struct run *run;
     struct arena a = {0};
     struct detail_cost *v;
-    size_t n;
+    struct detail_range *ranges;
+    struct rank_steps *ranks;
+    size_t n, n_ranges, n_ranks;
     struct err e;
     OK(run_open(&run, record(true), &e));
-    OK(detail_costs(run, &a, &v, &n, &e));
+    OK(detail_ranges(run, &a, &ranges, &n_ranges, &e));
+    OK(steps_read(run, &a, &ranks, &n_ranks, &e));
+    detail_costs_of(ranks, n_ranks, ranges, n_ranges, &a, &v, &n);
     CHECK_INT(n, 1);
     CHECK_INT(v[0].rank, 0);
     CHECK_INT(v[0].first_step, FIRST);
@@ -141,7 +145,6 @@ TEST(the_steps_of_a_window_are_compared_with_the_usual_ones)
     NEAR(v[0].step_s, SLOW * 1e-3, 1e-6);
     NEAR(v[0].usual_step_s, USUAL * 1e-3, 1e-6);
     NEAR(v[0].stall_s, STALL * 1e-3, 1e-6);
-    NEAR(detail_slowdown(&v[0]), (double)SLOW / USUAL, 1e-6);
     arena_free(&a);
     run_close(run);
 }

@@ -74,10 +74,6 @@ TEST(all_tracks_of_one_window_make_one_range_of_its_process)
     CHECK_INT(f.v[0].begin.ns, KIT_START + 50000);
     CHECK_INT(f.v[0].end.ns, KIT_START + 57000);
     CHECK_INT(f.v[1].begin.ns, KIT_START + 90000);
-    const wall_ns from = {KIT_START + 57500}, to = {KIT_START + 57600};
-    CHECK(!detail_ranges_meet(f.v, f.n, f.v[0].process, from, to, 0));
-    CHECK(detail_ranges_meet(f.v, f.n, f.v[0].process, from, to, 1000));
-    CHECK(!detail_ranges_meet(f.v, f.n, f.v[0].process + 1, from, to, 1000));
     close_found(&f);
 }
 

@@ -217,7 +217,7 @@ static struct efficiency efficiency_of(const char *path, struct arena *a)
 {
     const struct efficiency_ask ask = {
         .window = {true, true, {KIT_START + 10 * NS_PER_S}, {KIT_START + 30 * NS_PER_S}, 200, 3200},
-        .allocator = {-1, -1},
+        .allocator = {-1, -1, false},
         .job_from = {KIT_START},
         .job_to = {KIT_START + JOB_S * NS_PER_S}};
     struct efficiency x;
@@ -244,6 +244,16 @@ TEST(tensor_activity_at_the_clock_that_ran_is_the_share_of_the_peak)
     NEAR(x.job.mean[GPU_MEAN_TENSOR], 60.5 / 2, 0.2); /* idle half of the time */
     NEAR(x.loop.mem_used_bytes, 10485760, 1);
     arena_free(&a);
+}
+
+TEST(the_peak_is_that_of_tf32_where_matrix_products_ran_in_it)
+{
+    const struct gpu_peak *h = gpu_peak_find("NVIDIA H200"), *v = gpu_peak_find("Tesla V100-SXM2");
+    NEAR(gpu_peak_tflops(h, true), 495, 1e-9);
+    NEAR(gpu_peak_tflops(h, false), 989, 1e-9);
+    CHECK_STR(gpu_peak_format(h, true), "TF32");
+    CHECK_STR(gpu_peak_format(h, false), "BF16");
+    CHECK_STR(gpu_peak_format(v, true), "FP16"); /* it has no TF32 */
 }
 
 TEST(energy_is_the_integral_of_power)

@@ -14,7 +14,7 @@ struct table {
 static void feed(struct ops *o, struct kit *k)
 {
     kit_sort(k);
-    ops_process(o);
+    ops_process(o, NULL);
     for (size_t i = 0; i < k->n; i++)
         ops_track(o, &k->tracks[i].track, k->tracks[i].v, k->tracks[i].n);
     ops_process_end(o);
@@ -215,7 +215,7 @@ TEST(a_track_in_pieces_gives_the_same_table)
     kit_link(s, 1400, 1420, CAT_KERNEL, "two", 11);
     whole = table_of(&k, OPS_BY_NAME);
     struct ops *o = ops_open(OPS_BY_NAME);
-    ops_process(o);
+    ops_process(o, NULL);
     for (size_t i = 0; i < k.n; i++) {
         ops_track_begin(o, &k.tracks[i].track);
         for (size_t e = 0; e < k.tracks[i].n; e++)
@@ -362,7 +362,7 @@ TEST(nesting_of_a_hundred_thousand_and_as_many_names_are_fine)
             .dur_ns = 2 * DEEP - 2 * i, .kind = EVENT_SPAN, .category = CAT_OP, .name = names[i]};
     }
     struct ops *o = ops_open(OPS_BY_NAME);
-    ops_process(o);
+    ops_process(o, NULL);
     ops_track(o, &track, v, DEEP);
     ops_process_end(o);
     ops_rows(o, &x.arena, &x.v, &x.n);

@@ -16,7 +16,7 @@ static struct table modules_of(struct kit *k)
     struct table t = {0};
     struct ops *o = ops_open(OPS_BY_MODULE);
     kit_sort(k);
-    ops_process(o);
+    ops_process(o, NULL);
     for (size_t i = 0; i < k->n; i++)
         ops_track(o, &k->tracks[i].track, k->tracks[i].v, k->tracks[i].n);
     ops_process_end(o);
@@ -149,7 +149,7 @@ TEST(arrows_of_one_process_mean_nothing_to_the_next)
     struct ops *o = ops_open(OPS_BY_MODULE);
     for (size_t p = 0; p < 2; p++) {
         kit_sort(both[p]);
-        ops_process(o);
+        ops_process(o, NULL);
         for (size_t i = 0; i < both[p]->n; i++)
             ops_track(o, &both[p]->tracks[i].track, both[p]->tracks[i].v, both[p]->tracks[i].n);
         ops_process_end(o);

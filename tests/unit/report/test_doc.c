@@ -3,8 +3,6 @@
 #include "report/doc.h"
 #include "test.h"
 
-static const struct page_column columns[] = {{"Name"}, {"Value", .right = true}, {0}};
-
 static const char *doc_of(struct buf *b, struct arena *a, enum doc_kind kind, const char *name)
 {
     static const struct svg_part parts[] = {{"train", 3, -1}, {"eval", 1, -1}};
@@ -18,7 +16,7 @@ static const char *doc_of(struct buf *b, struct arena *a, enum doc_kind kind, co
     doc_facts(&d);
     doc_fact(&d, "Fact", 2, "2.0 s");
     doc_facts_end(&d);
-    doc_table(&d, "Table", columns);
+    doc_table(&d, "Table", "Name|>Value");
     doc_cell(&d, name);
     doc_number(&d, 1, "1.0 s");
     doc_rest(&d, "not measured: no such thing");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages: nothing that a name holds becomes markup, and what is opened is closed. */
-#include "report/page.h"
+#include "report/doc.h"
 #include "report/page_internal.h"
 #include "test.h"
 
@@ -52,28 +52,30 @@ TEST(a_text_is_cut_between_characters)
     buf_free(&b);
 }
 
-static const struct page_column columns[] = {{"Name"}, {"Value", .right = true}, {0}};
+static const char columns[] = "Name|>Value";
 
 static void small_page(struct buf *b, const char *name)
 {
-    struct page p;
-    page_open(&p, b, &(struct page_head){.title = name, .lead = name});
-    page_contents(&p, (const struct page_link[]){{"one", "One"}, {0}});
-    page_section(&p, "one", name);
-    page_text(&p, name);
-    page_note(&p, TONE_BAD, name);
-    page_fact_number(&p, name, NAN, name);
-    page_fact_number(&p, "number", 1.5, "1.50 s");
-    page_tile(&p, name, name, name);
-    page_table(&p, name, columns);
-    page_cell(&p, name);
-    page_bar(&p, 0.25, 0.25, "25.0 %");
-    page_link_cell(&p, "one", name);
-    page_rest(&p, name);
-    page_badge(&p, TONE_GOOD, name);
-    page_table_end(&p);
-    page_section_end(&p);
-    page_close(&p, name);
+    struct arena a = {0};
+    struct doc d;
+    doc_open(&d, DOC_HTML, b, &a, &(struct page_head){.title = name, .lead = name});
+    doc_contents(&d, (const struct page_link[]){{"one", "One"}, {0}});
+    doc_section(&d, "one", name);
+    doc_text(&d, "%s", name);
+    doc_note(&d, TONE_BAD, "%s", name);
+    doc_fact(&d, name, NAN, name);
+    doc_fact(&d, "number", 1.5, "1.50 s");
+    doc_tile(&d, name, name, name);
+    doc_table(&d, name, columns);
+    doc_cell(&d, name);
+    doc_bar(&d, 0.25, "25.0 %");
+    doc_link(&d, "one", name);
+    doc_rest(&d, name);
+    doc_badge(&d, TONE_GOOD, name);
+    doc_table_end(&d);
+    doc_section_end(&d);
+    doc_close(&d, name);
+    arena_free(&a);
 }
 
 TEST(a_page_has_no_markup_but_its_own)
@@ -128,11 +130,13 @@ TEST(a_number_stands_beside_its_text_as_json_has_it)
 TEST(a_row_that_is_not_full_is_filled)
 {
     struct buf b = {0};
-    struct page p;
-    page_open(&p, &b, &(struct page_head){.title = "t"});
-    page_table(&p, "c", columns);
-    page_cell(&p, "alone");
-    page_table_end(&p);
+    struct arena a = {0};
+    struct doc d;
+    doc_open(&d, DOC_HTML, &b, &a, &(struct page_head){.title = "t"});
+    doc_table(&d, "c", columns);
+    doc_cell(&d, "alone");
+    doc_table_end(&d);
     CHECK(strstr(text_of(&b), "<th scope=\"row\">alone</th><td class=\"n\"></td></tr>"));
     buf_free(&b);
+    arena_free(&a);
 }

@@ -28,9 +28,12 @@ TEST(ranges_are_the_episodes)
     struct episodes e = {0};
     episodes_add(&e, s(1), NS_PER_S);
     episodes_add(&e, s(100), 5 * NS_PER_S);
-    const struct time_range *r = episodes_ranges(&e, &a);
-    CHECK_INT(r[1].start.ns, s(100).ns);
-    CHECK_INT(r[1].end.ns, s(105).ns);
+    struct verdict v = {.arena = &a};
+    struct finding f = {.n_ranges = 0};
+    finding_in(&v, &f, &e);
+    CHECK_INT(f.n_ranges, 2);
+    CHECK_INT(f.ranges[1].start.ns, s(100).ns);
+    CHECK_INT(f.ranges[1].end.ns, s(105).ns);
     episodes_memory(&e, STATE_FREE);
     arena_free(&a);
 }

@@ -256,12 +256,12 @@ TEST(every_one_of_64_gpus_is_told_apart)
                              .v = {[SIG_CPU] = cpu},
                              .gpus = gpus,
                              .n_gpus = MANY_GPUS};
-    bottleneck_sweeps(&b, &c, &s);
+    state_sweeps(&b, &c, &s);
     CHECK_INT(b.n_rows, 1);
     CHECK_INT(b.row[0].gpus, GPUS_LOW);
     CHECK_INT(b.row[0].hot[0], MANY_SWEEPS / 2);
     for (size_t g = 0; g < MANY_GPUS; g++)
-        CHECK_INT(((const struct bottleneck_gpu *)per_gpu_at(&b.gpus, g))->waited_ns,
+        CHECK_INT(((const struct bottleneck_gpu *)state_gpu(&b, g))->waited_ns,
                   g % 2 ? (MANY_SWEEPS - g + MANY_GPUS - 1) / MANY_GPUS * NS_PER_S : 0);
-    bottleneck_memory(&b, STATE_FREE);
+    state_keep(&b, STATE_FREE);
 }

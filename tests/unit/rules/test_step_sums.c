@@ -19,12 +19,12 @@ TEST(a_span_marks_every_second_that_it_touches_and_no_other)
 {
     struct seconds s = {0};
     seconds_mark(&s, (wall_ns){10 * S + 1}, 2 * S); /* 10.000000001 .. 12.000000001 */
-    CHECK(!seconds_has(&s, 9) && seconds_has(&s, 10) && seconds_has(&s, 11));
-    CHECK(seconds_has(&s, 12) && !seconds_has(&s, 13));
+    CHECK(seconds_next(&s, 9) == 10 && seconds_next(&s, 11) == 11);
+    CHECK(seconds_next(&s, 12) == 12 && seconds_next(&s, 13) != 13);
     seconds_mark(&s, (wall_ns){20 * S}, S); /* its end belongs to the next second */
-    CHECK(seconds_has(&s, 20) && !seconds_has(&s, 21));
+    CHECK(seconds_next(&s, 20) == 20 && seconds_next(&s, 21) != 21);
     seconds_mark(&s, (wall_ns){30 * S}, 0);
-    CHECK(seconds_has(&s, 30));
+    CHECK(seconds_next(&s, 30) == 30);
     seconds_memory(&s, STATE_FREE);
 }
 
@@ -165,16 +165,18 @@ struct counted {
 
 TEST(a_rank_that_tells_its_number_late_keeps_its_state_and_its_place)
 {
-    struct per_rank r = {0};
+    struct node_state t = {0};
+    const struct state_spec spec = {.rank_size = sizeof(struct counted)};
+    const struct rule_view c = {.spec = &spec};
     struct rank_sight a = {-1, -1, 20}, b = {0, 0, 10};
-    ((struct counted *)per_rank_see(&r, sizeof(struct counted), &a))->n = 5;
-    ((struct counted *)per_rank_see(&r, sizeof(struct counted), &b))->n = 1;
+    ((struct counted *)state_rank(&t, &c, &a))->n = 5;
+    ((struct counted *)state_rank(&t, &c, &b))->n = 1;
     a.rank = 1;
-    ((struct counted *)per_rank_see(&r, sizeof(struct counted), &a))->n += 2;
-    CHECK_INT(r.n, 2);
-    const struct counted *first = r.v[0], *second = r.v[1];
+    ((struct counted *)state_rank(&t, &c, &a))->n += 2;
+    CHECK_INT(t.n_ranks, 2);
+    const struct counted *first = t.ranks[0], *second = t.ranks[1];
     CHECK_INT(first->head.who.rank, 0);
     CHECK_INT(second->head.who.rank, 1);
     CHECK_INT(second->n, 7);
-    per_rank_memory(&r, NULL, STATE_FREE);
+    state_keep(&t, STATE_FREE);
 }

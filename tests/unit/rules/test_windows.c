@@ -7,10 +7,10 @@
 
 enum { WINDOW, PERIOD_MS = 100, SWEEPS = 20000 };
 
-static unsigned classify(const struct readings *x, const struct param_value *p)
+static unsigned classify(const struct hist *x, const struct param_value *p)
 {
     (void)p;
-    return readings_side(x, 0.5, 20) < 0 ? 1 : readings_side(x, 0.5, 80) > 0 ? 2 : 0;
+    return hist_quantile(x, 0.5) < 20 ? 1 : hist_quantile(x, 0.5) > 80 ? 2 : 0;
 }
 
 static const struct windows_spec spec = {.columns = 1, .points = WINDOW, .classify = classify};

@@ -256,6 +256,21 @@ TEST(a_run_that_is_given_up_leaves_nothing)
     run_maker_end(&m); /* once more does no harm */
 }
 
+TEST(the_id_of_a_node_is_refused_when_it_is_too_long_and_not_cut)
+{
+    struct run_maker m;
+    struct run_maker_node *n;
+    struct err e;
+    char id[NODE_ID_LEN + 1];
+    OK(run_maker_begin(&m, test_tmpdir(), &e));
+    memset(id, 'n', NODE_ID_LEN);
+    id[NODE_ID_LEN] = 0;
+    CHECK_INT(run_maker_node(&m, id, 1, (struct clock_tie){0}, &n, &e), ERR_USAGE);
+    id[NODE_ID_LEN - 1] = 0;
+    CHECK_STR(add(&m, id, 1)->id, id);
+    run_maker_end(&m);
+}
+
 TEST(a_run_takes_the_place_of_no_other)
 {
     const struct run_about made = about_of("made");

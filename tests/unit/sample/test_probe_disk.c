@@ -137,42 +137,6 @@ TEST(a_disk_that_never_moved_has_no_series)
     bench_close(&bench);
 }
 
-TEST(a_few_disks_are_read_from_their_own_files)
-{
-    env = machine_made();
-    machine_put(env.sys, "block/sda/device/model", "x");
-    machine_put(env.sys, "block/sda/stat", "10 0 80 0 20 0 160 0 0 1000 0\n");
-    machine_put(env.sys, "block/sdb/device/model", "x"); /* has never moved anything */
-    begin("8 0 sda 10 0 80 0 20 0 160 0 0 1000 0\n8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
-    bench_read(&bench); /* the list's turn comes with the first of these */
-    bench_forget(&bench);
-    const mono_ns t0 = clock_mono();
-    sleep_ms(50);
-    machine_put(env.sys, "block/sda/stat", "20 0 2080 0 20 0 160 0 0 1010 0\n");
-    bench_read(&bench); /* diskstats has not changed */
-    const double dt = (double)mono_diff(bench.got->v[0].t, t0) / 1e9;
-    NEAR(now(M_DISK_READ, "sda"), 2000 * 512 / dt, 200 * 512 / dt);
-    NEAR(now(M_DISK_READ, "total"), now(M_DISK_READ, "sda"), 0);
-    NEAR(now(M_DISK_BUSY, "total"), now(M_DISK_BUSY, "sda") / 2, 0.2); /* of two disks */
-    CHECK_INT(bench.got->n_losses, 0);
-    bench_close(&bench);
-}
-
-TEST(when_a_disks_own_file_fails_the_list_is_read_at_once)
-{
-    env = machine_made();
-    machine_put(env.sys, "block/sda/device/model", "x");
-    machine_put(env.sys, "block/sda/stat", "10 0 80 0 20 0 160 0 0 1000 0\n");
-    begin("8 0 sda 10 0 80 0 20 0 160 0 0 1000 0\n");
-    bench_read(&bench);
-    machine_put(env.sys, "block/sda/stat", "");
-    then("8 0 sda 11 0 80 0 20 0 160 0 0 1000 0\n");
-    CHECK(now(M_DISK_READ_OPS, "sda") > 0);
-    then("");
-    CHECK_INT(bench.got->n, 0);
-    bench_close(&bench);
-}
-
 TEST(a_machine_without_disks_says_so_once)
 {
     struct err e;

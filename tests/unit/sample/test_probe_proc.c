@@ -32,13 +32,13 @@ TEST(a_process_that_computes_shows_its_cpu_memory_and_threads_at_once)
     NEAR(captured_value(bench.got, M_JOB_RSS, "total"), captured_value(bench.got, M_PROC_RSS, me),
          1 << 20);
     CHECK(pidset_has(&pids, pid));
-    CHECK_INT(pidset_count(&pids), 1);
+    CHECK_INT(pids.n, 1);
     job_kill(pid);
     job_reap(pid);
     bench_forget(&bench);
     watch(600, 50);
     CHECK_INT(captured_count(bench.got, M_PROC_CPU, me), 0);
-    CHECK_INT(pidset_count(&pids), 0);
+    CHECK_INT(pids.n, 0);
     NEAR(captured_value(bench.got, M_JOB_PROCESSES, "total"), 0, 0);
     CHECK(!captured_last(bench.got, M_JOB_RSS, "total"));
     close_all();
@@ -150,7 +150,7 @@ TEST(beyond_256_processes_the_rest_is_counted_and_said_once)
     NEAR(captured_value(bench.got, M_JOB_THREADS, "total"), 301, 0);
     CHECK_INT(captured_losses(bench.got, LOSS_LIMIT, "proc"), 1);
     CHECK(captured_count(bench.got, M_JOB_CPU, "total") >= 1);
-    CHECK_INT(pidset_count(&pids), 301);
+    CHECK_INT(pids.n, 301);
     CHECK(open_files() - before <= 2 * 256 + 8);
     job_kill(pid);
     while (waitpid(-1, NULL, 0) > 0) {
@@ -220,7 +220,7 @@ TEST(processes_that_come_and_go_leak_no_file_and_make_no_series)
         watch(50, 10);
     watch(1500, 10);
     CHECK_INT(open_files(), files);
-    CHECK_INT(pidset_count(&pids), 1);
+    CHECK_INT(pids.n, 1);
     CHECK_INT(bench.got->n_losses, 0);
     job_kill(pid);
     job_reap(pid);

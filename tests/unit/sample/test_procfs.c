@@ -163,16 +163,6 @@ TEST(diskstats_lines_give_operations_sectors_and_busy_time)
     CHECK_INT(l.bad, 1);
 }
 
-TEST(a_disks_own_file_gives_the_same_numbers)
-{
-    const char text[] = "  143221 14959 7830506 184912 108288 37955 6154056 30809 0 26280 221667\n";
-    struct disk_line d;
-    CHECK(procfs_disk_stat(text, strlen(text), &d));
-    CHECK(d.reads == 143221 && d.read_sectors == 7830506 && d.writes == 108288);
-    CHECK(d.written_sectors == 6154056 && d.busy_ms == 26280);
-    CHECK(!procfs_disk_stat(text, 20, &d));
-}
-
 TEST(net_dev_lines_read_with_and_without_a_blank_behind_the_colon)
 {
     struct lines l = lines_text("Inter-|   Receive  |  Transmit\n face |bytes\n"

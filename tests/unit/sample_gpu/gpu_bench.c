@@ -82,7 +82,7 @@ void bench_open(struct bench *b)
 
 static const char *play_path(const char *play)
 {
-    char *path = xasprintf("%s/play", test_tmpdir());
+    char *path = test_printf("%s/play", test_tmpdir());
     FILE *f = fopen(path, "w");
     CHECK(f != NULL && fputs(play, f) >= 0 && fclose(f) == 0);
     return path;

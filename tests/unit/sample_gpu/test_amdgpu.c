@@ -72,16 +72,16 @@ TEST(the_binary_table_is_read_in_the_revisions_that_are_known)
     uint8_t t[120];
     double v = -1;
     metrics_table(t, 1, 3);
-    CHECK(amdgpu_metrics_util(t, sizeof t, &v) && v == 88);
-    CHECK(amdgpu_metrics_mem_util(t, sizeof t, &v) && v == 44);
-    CHECK(amdgpu_metrics_watt(t, sizeof t, &v) && v == 250);
-    CHECK(amdgpu_metrics_edge(t, sizeof t, &v) && v == 61);
-    CHECK(amdgpu_metrics_gfx_mhz(t, sizeof t, &v) && v == 1700);
-    CHECK(!amdgpu_metrics_temp_mem(t, sizeof t, &v)); /* the driver's "not there" */
+    CHECK(amdgpu_metric(t, sizeof t, AMDGPU_AT_UTIL, &v) && v == 88);
+    CHECK(amdgpu_metric(t, sizeof t, AMDGPU_AT_MEM_UTIL, &v) && v == 44);
+    CHECK(amdgpu_metric(t, sizeof t, AMDGPU_AT_WATT, &v) && v == 250);
+    CHECK(amdgpu_metric(t, sizeof t, AMDGPU_AT_EDGE, &v) && v == 61);
+    CHECK(amdgpu_metric(t, sizeof t, AMDGPU_AT_GFX_MHZ, &v) && v == 1700);
+    CHECK(!amdgpu_metric(t, sizeof t, AMDGPU_AT_TEMP_MEM, &v)); /* the driver's "not there" */
     metrics_table(t, 2, 2);
-    CHECK(!amdgpu_metrics_util(t, sizeof t, &v));
+    CHECK(!amdgpu_metric(t, sizeof t, AMDGPU_AT_UTIL, &v));
     metrics_table(t, 1, 4);
-    CHECK(!amdgpu_metrics_util(t, sizeof t, &v));
+    CHECK(!amdgpu_metric(t, sizeof t, AMDGPU_AT_UTIL, &v));
 }
 
 TEST(a_binary_table_that_is_cut_short_is_refused)
@@ -90,7 +90,7 @@ TEST(a_binary_table_that_is_cut_short_is_refused)
     double v;
     metrics_table(t, 1, 3);
     for (size_t n = 0; n < sizeof t; n++)
-        CHECK(!amdgpu_metrics_util(t, n, &v));
+        CHECK(!amdgpu_metric(t, n, AMDGPU_AT_UTIL, &v));
 }
 
 /* ---- a machine made of files ---- */

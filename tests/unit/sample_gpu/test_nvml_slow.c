@@ -234,7 +234,7 @@ TEST(a_process_listed_twice_is_one_process_and_its_memory_may_be_unknown)
 
 static const char *proc_in_namespace(const char *name)
 {
-    char *proc = xasprintf("%s/proc", test_tmpdir());
+    char *proc = test_printf("%s/proc", test_tmpdir());
     char path[256];
     const char *const steps[] = {"", "/self", "/self/ns"};
     for (size_t i = 0; i < COUNT_OF(steps); i++) {

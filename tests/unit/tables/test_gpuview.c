@@ -48,7 +48,7 @@ static void view(struct viewed *x, const char *path)
 {
     struct err e;
     const struct efficiency_ask ask = {
-        .allocator = {-1, -1}, .job_from = {KIT_START}, .job_to = {KIT_START + 10 * NS_PER_S}};
+        .allocator = {-1, -1, false}, .job_from = {KIT_START}, .job_to = {KIT_START + 10 * NS_PER_S}};
     *x = (struct viewed){0};
     OK(run_open(&x->run, path, &e));
     OK(loss_list_read(&x->lost, x->run, &x->arena, &e));
@@ -92,6 +92,8 @@ TEST(a_share_of_the_peak_says_of_which_peak)
     struct viewed x;
     view(&x, make_run("ok", "NVIDIA A100-SXM4-80GB", true, NULL));
     CHECK_STR(gpuview_compute(&x.v), "125 TFLOP/s, 40.0 % of the peak (312 in BF16)");
+    x.v.x.allocator.tf32 = true; /* the numbers are made before */
+    CHECK_STR(gpuview_peak_format(&x.v), "TF32");
     view_free(&x);
 }
 

@@ -96,16 +96,6 @@ TEST(statistics_of_a_node_that_does_not_exist_are_refused)
     arena_free(&a);
 }
 
-TEST(the_names_of_statistics_are_those_of_their_numbers)
-{
-    const struct series_stats s = {.min = 1, .p50 = 2, .p90 = 3, .p95 = 4, .p99 = 5, .max = 6};
-    static const char *const names[] = {"min", "p50", "p90", "p95", "p99", "max"};
-    for (size_t i = 0; i < STAT_NUMBERS; i++) {
-        CHECK_STR(stat_number_name(i), names[i]);
-        NEAR(stat_number(&s, i), (double)i + 1, 0);
-    }
-}
-
 TEST(a_run_without_steps_has_no_percentages_of_phases)
 {
     struct arena a = {0};

@@ -2,34 +2,22 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "tables/verdict_words.h"
 #include "test.h"
 
-static const char *text_of(struct buf *b)
-{
-    buf_u8(b, 0);
-    return (const char *)b->p;
-}
-
 TEST(the_size_of_an_issue_leaves_out_what_is_not_known)
 {
-    struct buf b = {0};
+    struct arena a = {0};
     struct verdict v = {
         .severity = SEVERITY_WARNING, .lost_s = NAN, .lost_share = NAN, .lost_cost = NAN};
-    verdict_size_words(&b, &v, true);
-    CHECK_STR(text_of(&b), "warning");
-    b.len = 0;
+    CHECK_STR(verdict_size_words(&v, true, &a), "warning");
     v.lost_s = 12.4;
     v.lost_share = 0.031;
     v.lost_cost = 1.2;
-    verdict_size_words(&b, &v, true);
-    CHECK_STR(text_of(&b),
+    CHECK_STR(verdict_size_words(&v, true, &a),
               "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20 USD");
-    b.len = 0;
-    verdict_size_words(&b, &v, false);
-    CHECK(strstr(text_of(&b), "3.1 % of the job"));
-    buf_free(&b);
+    CHECK(strstr(verdict_size_words(&v, false, &a), "3.1 % of the job"));
+    arena_free(&a);
 }
 
 TEST(a_job_that_did_not_end_well_has_no_issues_only_in_the_recorded_part)
@@ -40,35 +28,37 @@ TEST(a_job_that_did_not_end_well_has_no_issues_only_in_the_recorded_part)
 
 TEST(several_ranges_of_a_finding_are_counted_and_summed)
 {
-    struct buf b = {0};
+    struct arena a = {0};
     struct time_range ranges[] = {{{12 * NS_PER_S}, {15 * NS_PER_S}},
                                   {{20 * NS_PER_S}, {22 * NS_PER_S}}};
     const struct finding f = {
         .start = ranges[0].start, .end = ranges[1].end, .ranges = ranges, .n_ranges = 2};
-    finding_when_words(&b, &f, (wall_ns){2 * NS_PER_S});
-    CHECK_STR(text_of(&b), "from 10.0 s to 20.0 s after the start; 2 times, 5.0 s in total");
-    buf_free(&b);
+    const wall_ns start = {2 * NS_PER_S};
+    CHECK_STR(finding_when_words(&f, start, &a),
+              "from 10.0 s to 20.0 s after the start; 2 times, 5.0 s in total");
+    arena_free(&a);
 }
 
 TEST(a_finding_without_a_time_has_no_words_for_it)
 {
-    struct buf b = {0};
-    finding_when_words(&b, &(struct finding){0}, (wall_ns){0});
-    finding_lost_words(&b, &(struct finding){.lost_s = NAN, .lost_gpu_s = NAN});
-    finding_explained_words(&b, &(struct finding){0});
-    finding_shares_words(&b, &(struct finding){0});
-    CHECK_INT(b.len, 0);
+    struct arena a = {0};
+    const struct finding none = {.lost_s = NAN, .lost_gpu_s = NAN};
+    const wall_ns start = {0};
+    CHECK_STR(finding_when_words(&none, start, &a), "");
+    CHECK_STR(finding_lost_words(&none, &a), "");
+    CHECK_STR(finding_explained_words(&none, &a), "");
+    CHECK_STR(finding_shares_words(&none, &a), "");
+    arena_free(&a);
 }
 
 TEST(lost_time_of_gpus_is_added_to_lost_time)
 {
-    struct buf b = {0};
-    finding_lost_words(&b, &(struct finding){.lost_s = 12.4, .lost_gpu_s = 24.8});
-    CHECK_STR(text_of(&b), "12.4 s, 24.8 s of GPU time");
-    b.len = 0;
-    finding_lost_words(&b, &(struct finding){.lost_s = NAN, .lost_gpu_s = 24.8});
-    CHECK_STR(text_of(&b), "24.8 s of GPU time");
-    buf_free(&b);
+    struct arena a = {0};
+    const struct finding both = {.lost_s = 12.4, .lost_gpu_s = 24.8};
+    const struct finding gpu = {.lost_s = NAN, .lost_gpu_s = 24.8};
+    CHECK_STR(finding_lost_words(&both, &a), "12.4 s, 24.8 s of GPU time");
+    CHECK_STR(finding_lost_words(&gpu, &a), "24.8 s of GPU time");
+    arena_free(&a);
 }
 
 TEST(the_advice_of_a_finding_wins_over_that_of_its_rule)

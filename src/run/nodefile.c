@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nodefile.c - see nodefile.h. */
-#include "agent/nodefile.h"
+#include "run/nodefile.h"
 
 #include <math.h>
 

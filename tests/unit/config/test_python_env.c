@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_jobenv.c - what the job finds in its environment. */
+/* test_python_env.c - what the job finds in its environment, and where the hooks are. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/jobenv.h"
+#include "config/python_env.h"
 #include "test.h"
 
 static const char *get(char **env, const char *name)

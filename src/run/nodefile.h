@@ -1,19 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nodefile.h - node.json: what this recorder knows about its machine and how its run went.
  * Several threads add to it; nodefile_write may be called by any. */
-#ifndef AGENT_NODEFILE_H
-#define AGENT_NODEFILE_H
+#ifndef RUN_NODEFILE_H
+#define RUN_NODEFILE_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/jobinfo.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "record/machine.h"
 #include "run/rundir.h"
-#include "sample/hostinfo.h"
 #include "store/writer.h"
+
+enum { LAUNCHER_TEXT = 96 };
+
+/* Who started the job. Numbers are -1 and texts empty when they are not known. */
+struct launcher {
+    char name[24];              /* "torchrun", "slurm", ...; empty: none recognized */
+    char source[32];            /* the variable that the rank was taken from */
+    char job_id[LAUNCHER_TEXT]; /* the scheduler's, the same on all nodes */
+    char step[LAUNCHER_TEXT];   /* which start within the job; empty: there is only one */
+    int64_t rank, world_size;
+    int64_t local_rank, local_size;
+    int64_t node_rank, nodes;
+};
 
 struct node_about {
     const char *id;

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* summary.c - see summary.h. */
+#include "tables/summary.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "base/table.h"
+#include "tables/verdict_words.h"
+
+/* Parts of an iteration that are listed: what is left of the lines by the others. */
+enum { PARTS_MOST = SUMMARY_LINES - 8, TIME_WIDTH = 10, USES_MOST = 4 };
+
+/* A part below this share of an iteration, by either clock, is not listed. */
+static const double PART_SHARE = 0.01;
+
+struct summary {
+    const struct summary_ask *ask;
+    const struct show *show;
+    struct arena *arena;
+    const char **lines;
+    size_t n;
+};
+
+PRINTF_LIKE(3, 4)
+static void summary_put(struct summary *x, const char *label, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = arena_vprintf(x->arena, fmt, ap);
+    va_end(ap);
+    assert(x->n < SUMMARY_LINES);
+    x->lines[x->n++] = *label ? arena_printf(x->arena, "  %-12s%s", label, text) : text;
+}
+
+/* ---- what was found ---- */
+
+static size_t summary_of_state(const struct summary *x, enum rule_state state,
+                               const struct verdict ***out)
+{
+    const struct summary_ask *ask = x->ask;
+    size_t n = 0;
+    *out = arena_array(x->arena, const struct verdict *, RULE_N + ask->n_own);
+    for (size_t k = 0; k < RULE_N; k++) {
+        const struct verdict *v = &ask->checked->verdicts.v[k];
+        if (v->state == state && verdict_counts(v))
+            (*out)[n++] = v;
+    }
+    for (size_t i = 0; i < ask->n_own; i++)
+        if (ask->own[i].v.state == state)
+            (*out)[n++] = &ask->own[i].v;
+    return n;
+}
+
+static size_t summary_count_why(const struct verdict *const *v, size_t n, const char *why)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < n; i++)
+        same += strcmp(v[i]->why, why) == 0;
+    return same;
+}
+
+/* The reason that most of them have, leaving one out; NULL: there is no other. */
+static const char *summary_usual_why(const struct verdict *const *v, size_t n, const char *but)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < n; i++)
+        if ((!but || strcmp(v[i]->why, but) != 0) &&
+            (!best || summary_count_why(v, n, v[i]->why) > summary_count_why(v, n, best)))
+            best = v[i]->why;
+    return best;
+}
+
+static const char *summary_skipped(const struct summary *x, const struct verdict *const *v,
+                                   size_t n)
+{
+    const char *first = summary_usual_why(v, n, NULL);
+    const char *second = first ? summary_usual_why(v, n, first) : NULL;
+    return second ? arena_printf(x->arena, "%s; %s", first, second) : first ? first : "";
+}
+
+static void summary_put_no_issue(struct summary *x)
+{
+    const struct verdict **clear, **not_evaluated;
+    const size_t n_clear = summary_of_state(x, RULE_CLEAR, &clear),
+                 n_not = summary_of_state(x, RULE_NOT_EVALUATED, &not_evaluated);
+    const struct run_info *info = x->show->info;
+    const char *why = summary_skipped(x, not_evaluated, n_not);
+    if (n_clear == 0)
+        summary_put(x, "", "No rules ran: %s",
+                    x->ask->checked->run.has_steps ? why : steps_none_words(info));
+    else if (n_not == 0)
+        summary_put(x, "", "%s (%zu rule%s passed)", verdict_none_words(info), n_clear,
+                    n_clear == 1 ? "" : "s");
+    else
+        summary_put(x, "", "%s (%zu rule%s passed, %zu skipped: %s)", verdict_none_words(info),
+                    n_clear, n_clear == 1 ? "" : "s", n_not, why);
+}
+
+/* "Slow steps (info), Low GPU utilization (info, explained by Data loading)". */
+static const char *summary_others(const struct summary *x, const struct verdict **v, size_t n)
+{
+    const char *text = "";
+    for (size_t i = 1; i < n; i++) {
+        const char *cause = verdict_explained_by(v[i]);
+        text = arena_printf(x->arena, "%s%s%s (%s%s%s)", text, *text ? ", " : "",
+                            v[i]->rule->custom ? v[i]->rule->name : v[i]->rule->title,
+                            severity_names[v[i]->severity], cause ? ", explained by " : "",
+                            cause ? rule_title(cause) : "");
+    }
+    return text;
+}
+
+static void summary_put_issues(struct summary *x, const struct verdict **v, size_t n)
+{
+    const struct checked *c = x->ask->checked;
+    verdicts_worst_first(v, n);
+    const struct finding *f = &v[0]->findings[0];
+    const bool several = c->n_nodes > 1 && *f->node;
+    const char *title =
+        v[0]->rule->custom ? v[0]->rule->name
+                           : arena_printf(x->arena, "%s (%s)", v[0]->rule->title, v[0]->rule->name);
+    summary_put(x, "", "%s: %s", title, verdict_size_words(v[0], c->run.has_steps, x->arena));
+    summary_put(x, "why", "%s%s%s%s", several ? f->node : "", several ? ": " : "", f->message,
+                v[0]->n_findings > 1
+                    ? arena_printf(x->arena, " (and %zu more)", v[0]->n_findings - 1)
+                    : "");
+    const char *advice = finding_advice(v[0], f);
+    if (*advice)
+        summary_put(x, "fix", "%s", advice);
+    if (n > 1)
+        summary_put(x, "also", "%s", summary_others(x, v, n));
+}
+
+/* ---- what an iteration is spent on ---- */
+
+/* The mean seconds of a part by one clock; step_parts(): between steps. NAN: not known. */
+static double summary_part_s(const struct step_stats *b, enum steps_clock clock, size_t part)
+{
+    if (clock == CLOCK_GPU)
+        return part < step_parts() && steps_has_clock(b, CLOCK_GPU) ? b->gpu_part_s[part] : NAN;
+    return part < step_parts() ? b->host_part_s[part] : b->between_s;
+}
+
+/* A column of TIME_WIDTH characters: "µ" has two bytes. */
+static const char *summary_time(const struct summary *x, double s)
+{
+    const char *text = isnan(s) || s <= 0 ? "-" : value_text(x->arena, s, "s");
+    const int more = strstr(text, "µ") ? 1 : 0;
+    return arena_printf(x->arena, "%*s", TIME_WIDTH + more, text);
+}
+
+/* The parts that are listed, in the order of a step; of too many the largest. */
+static size_t summary_parts(const struct step_stats *b, size_t out[PARTS_MOST])
+{
+    size_t n;
+    double least = PART_SHARE * b->iteration_mean_s;
+    do {
+        n = 0;
+        for (size_t k = 0; k <= step_parts(); k++) {
+            const double host = summary_part_s(b, CLOCK_HOST, k),
+                         gpu = summary_part_s(b, CLOCK_GPU, k);
+            if (!(host >= least) && !(gpu >= least))
+                continue;
+            if (n < PARTS_MOST)
+                out[n] = k;
+            n++;
+        }
+        least *= 1.5;
+    } while (n > PARTS_MOST);
+    return n;
+}
+
+/* `culprit`: the part that the worst finding is about; NULL: none. */
+static void summary_put_parts(struct summary *x, const struct mode_steps *m, const char *culprit)
+{
+    const struct step_stats *b = &m->best;
+    const bool gpu = steps_has_clock(b, CLOCK_GPU);
+    size_t parts[PARTS_MOST];
+    const size_t n = summary_parts(b, parts);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = parts[i] < step_parts() ? step_part_name(parts[i]) : "between steps";
+        const double host = summary_part_s(b, CLOCK_HOST, parts[i]);
+        const char *times = summary_time(x, host);
+        if (gpu)
+            times = arena_printf(x->arena, "%s%s",
+                                 summary_time(x, summary_part_s(b, CLOCK_GPU, parts[i])), times);
+        x->lines[x->n++] = arena_printf(x->arena, "    %-14s%s  %4.0f %%%s", name, times,
+                                        isnan(host) ? 0 : 100 * host / b->iteration_mean_s,
+                                        culprit && strcmp(culprit, name) == 0 ? "  <-- here" : "");
+    }
+}
+
+static void summary_put_loop(struct summary *x, const char *culprit)
+{
+    const struct mode_steps m = show_mode_steps(x->show, MODE_TRAIN);
+    const struct step_stats *b = &m.best;
+    if (m.ranks == 0 || b->iterations == 0)
+        return;
+    const char *clocks = steps_clock_text(b, m.rank, CLOCK_HOST, x->arena);
+    if (steps_has_clock(b, CLOCK_GPU))
+        clocks = arena_printf(x->arena, "%s; %s", steps_clock_text(b, m.rank, CLOCK_GPU, x->arena),
+                              clocks);
+    summary_put(x, "iteration", "p50 %s, p95 %s, of %s; mean: %s, %% of it",
+                value_text(x->arena, b->iteration_p50_s, "s"),
+                value_text(x->arena, b->iteration_p95_s, "s"), count_text(x->arena, b->iterations),
+                clocks);
+    summary_put_parts(x, &m, culprit);
+    if (!isnan(m.steady))
+        summary_put(x, "throughput", "%s", show_throughput(x->show, &m));
+}
+
+/* "CPU 12 %, GPU 74 %, CPU memory 1.2 % (median)": of the first node. */
+static void summary_put_use(struct summary *x)
+{
+    const struct show *s = x->show;
+    const char *text = "";
+    for (size_t i = 0; i < s->n_lines && i < USES_MOST; i++) {
+        const struct summary_line *l = &s->lines[i];
+        if (!l->why && strcmp(l->node, s->lines[0].node) == 0)
+            text = arena_printf(x->arena, "%s%s%s %s", text, *text ? ", " : "", l->row->title,
+                                value_text(x->arena, l->stats.p50, l->unit));
+    }
+    if (*text)
+        summary_put(x, "used", "%s (median%s%s)", text, x->ask->checked->n_nodes > 1 ? " of " : "",
+                    x->ask->checked->n_nodes > 1 ? s->lines[0].node : "");
+}
+
+size_t summary_lines(const struct summary_ask *ask, const char *out[SUMMARY_LINES])
+{
+    struct summary x = {ask, ask->show, ask->show->arena, out, 0};
+    const struct verdict **issues;
+    const size_t n = summary_of_state(&x, RULE_ISSUE, &issues);
+    if (n > 0)
+        summary_put_issues(&x, issues, n);
+    else
+        summary_put_no_issue(&x);
+    summary_put_loop(&x, n > 0 ? issues[0]->rule->part : NULL);
+    summary_put_use(&x);
+    if (ask->more)
+        summary_put(&x, "more", "%s", ask->more);
+    return x.n;
+}
