@@ -6,10 +6,12 @@
  *        bench_rules nodes FOLDER FROM N         a run of N nodes with the files of the one in FROM
  *        bench_rules check FOLDER [NODE]         all rules, from the medium; of a node, as the
  * helper process of a recorder opens it
+ *        bench_rules live FOLDER HOURS STEPS     a run of one node that grows by some minutes
  */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +91,8 @@ struct day {
     struct synth synth;
     struct group cpu, mem, gpu;
     mono_ns t0;
+    int64_t rows, row; /* that it has at its end; so far */
+    int64_t step_ns, step;
 };
 
 static const enum metric_id gpu_metrics[] = {M_GPU_UTIL,     M_GPU_MEM,      M_GPU_MEM_CTRL,
@@ -187,41 +191,61 @@ static void flush(struct day *d)
         bench_die(&e);
 }
 
-static int make_day(int argc, char **argv)
+/* A day of so many hours and steps begins in the folder. `lives`: it is flushed as a recorder does.
+ */
+static void day_open(struct day *d, char **argv, bool lives)
 {
-    if (argc < 5)
-        return 2;
     struct err e;
-    struct day d = {.t0 = clock_mono()};
     char path[PATH_LEN];
     const double hours = strtod(argv[3], NULL);
-    const int64_t steps = strtoll(argv[4], NULL, 10);
-    const int64_t rows = (int64_t)(hours * ROWS_PER_HOUR), start = clock_wall().ns;
-    const int64_t dur = steps ? rows * PERIOD_MS * NS_PER_MS / steps : 0;
+    const int64_t steps = strtoll(argv[4], NULL, 10), start = clock_wall().ns;
+    *d = (struct day){.t0 = clock_mono(), .rows = (int64_t)(hours * ROWS_PER_HOUR)};
+    d->step_ns = steps ? d->rows * PERIOD_MS * NS_PER_MS / steps : INT64_MAX;
     put_run(argv[2], start);
-    put_node(argv[2], "n1", start, start + rows * PERIOD_MS * NS_PER_MS);
+    put_node(argv[2], "n1", start, start + d->rows * PERIOD_MS * NS_PER_MS);
     if (path_join(path, &e, "%s/node-n1", argv[2]) ||
-        writer_open_bulk(&d.metrics, path, 0, clock_tie_now(), &e) ||
-        writer_open_beside(&d.events, d.metrics, "events", &e))
+        (lives ? writer_open(&d->metrics, path, &e)
+               : writer_open_bulk(&d->metrics, path, 0, clock_tie_now(), &e)) ||
+        writer_open_beside(&d->events, d->metrics, "events", &e))
         bench_die(&e);
-    synth_open(&d.synth, SEED);
-    open_groups(&d);
-    for (int64_t row = 0, step = 0; row < rows; row++) {
-        put_rows(&d, row);
-        for (; step < steps && step * dur < row * PERIOD_MS * NS_PER_MS; step++) {
-            const int64_t late = 100 * synth_late_ns(&d.synth);
-            put_step(&d, mono_add(d.t0, step * dur), dur - late);
+    synth_open(&d->synth, SEED);
+    open_groups(d);
+}
+
+/* Records until it has so many rows. */
+static void day_go_on(struct day *d, int64_t rows)
+{
+    for (; d->row < rows; d->row++) {
+        put_rows(d, d->row);
+        for (; d->step * d->step_ns < d->row * PERIOD_MS * NS_PER_MS; d->step++) {
+            const int64_t late = 100 * synth_late_ns(&d->synth);
+            put_step(d, mono_add(d->t0, d->step * d->step_ns), d->step_ns - late);
         }
-        if (row % FLUSH_ROWS == 0)
-            flush(&d);
+        if (d->row % FLUSH_ROWS == 0)
+            flush(d);
     }
-    if (writer_close(d.events, &e) || writer_close(d.metrics, &e))
+}
+
+static void day_close(struct day *d)
+{
+    struct err e;
+    if (writer_close(d->events, &e) || writer_close(d->metrics, &e))
         bench_die(&e);
-    printf("{\"rows\":%" PRId64 ",\"steps\":%" PRId64 ",\"series\":%u}\n", rows, steps,
+    group_close(&d->cpu);
+    group_close(&d->mem);
+    group_close(&d->gpu);
+}
+
+static int make_day(int argc, char **argv)
+{
+    struct day d;
+    if (argc < 5)
+        return 2;
+    day_open(&d, argv, false);
+    day_go_on(&d, d.rows);
+    printf("{\"rows\":%" PRId64 ",\"steps\":%" PRId64 ",\"series\":%u}\n", d.rows, d.step,
            d.cpu.n + d.mem.n + d.gpu.n);
-    group_close(&d.cpu);
-    group_close(&d.mem);
-    group_close(&d.gpu);
+    day_close(&d);
     return 0;
 }
 
@@ -308,10 +332,78 @@ static int check(int argc, char **argv)
     return 0;
 }
 
+/* ---- a run that grows ---- */
+
+/* CPU time of an evaluation, of the opening alone in *open_s; as the helper process does it. */
+static double evaluate(struct evaluation *v, const char *folder, const struct rule_params *params,
+                       double *open_s)
+{
+    struct arena a = {0};
+    struct checked *out = arena_new(&a, struct checked);
+    const struct pricing unpriced = {0};
+    const struct check_ask ask = {.params = params, .pricing = &unpriced};
+    struct run *r;
+    struct err e;
+    const double t0 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
+    if (run_open_node(&r, folder, "n1", &e))
+        bench_die(&e);
+    *open_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - t0;
+    if (evaluation_run(v, r, &ask, &a, out, &e))
+        bench_die(&e);
+    run_close(r);
+    arena_free(&a);
+    malloc_trim(0);
+    return bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - t0;
+}
+
+/* MB of memory in use now. */
+static double resident_mb(void)
+{
+    unsigned long all = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f && fscanf(f, "%lu %lu", &all, &resident) != 2)
+        resident = 0;
+    if (f)
+        fclose(f);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
+static int live(int argc, char **argv)
+{
+    enum { MINUTES = 15 };
+    struct day d;
+    struct rule_params params;
+    struct arena keep = {0};
+    struct rusage use;
+    double open_s, first_s, sum_s = 0, opening_s = 0;
+    if (argc < 5)
+        return 2;
+    day_open(&d, argv, true);
+    day_go_on(&d, d.rows);
+    rule_params_init(&params, &keep);
+    struct evaluation *v = evaluation_open();
+    const double before_mb = resident_mb();
+    first_s = evaluate(v, argv[2], &params, &open_s);
+    for (int i = 0; i < MINUTES; i++) {
+        day_go_on(&d, d.row + ROWS_A_MINUTE);
+        sum_s += evaluate(v, argv[2], &params, &open_s);
+        opening_s += open_s;
+    }
+    getrusage(RUSAGE_SELF, &use);
+    printf("{\"first_ms\":%.2f,\"minute_ms\":%.2f,\"open_ms\":%.2f,\"kept_mb\":%.1f,"
+           "\"peak_mb\":%.1f}\n",
+           first_s * 1e3, sum_s / MINUTES * 1e3, opening_s / MINUTES * 1e3,
+           resident_mb() - before_mb, (double)use.ru_maxrss / 1024);
+    evaluation_close(v);
+    day_close(&d);
+    arena_free(&keep);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} parts[] = {{"day", make_day}, {"nodes", make_nodes}, {"check", check}};
+} parts[] = {{"day", make_day}, {"nodes", make_nodes}, {"check", check}, {"live", live}};
 
 int main(int argc, char **argv)
 {
@@ -321,6 +413,6 @@ int main(int argc, char **argv)
             rc = parts[i].run(argc, argv);
     if (rc == 2)
         fprintf(stderr, "usage: bench_rules day FOLDER HOURS STEPS | nodes FOLDER FROM N | check "
-                        "FOLDER [NODE]\n");
+                        "FOLDER [NODE] | live FOLDER HOURS STEPS\n");
     return rc;
 }

@@ -23,263 +23,10 @@
 
 #include "base/mem.h"
 #include "query/block_cursor.h"
+#include "query/fold.h"
 #include "query/sweepgrid.h"
 #include "record/record.h"
 #include "store/column.h"
-
-/* ---- folding: several columns of a block become one of floats ----
- *
- * The busiest of 96 cores over a day is a maximum over 80 million values, so whole columns of small
- * numbers are folded by loops that the compiler vectorizes; columns with gaps or of wide numbers go
- * the slow way. */
-
-enum fold { FOLD_NONE, FOLD_MAX, FOLD_MEAN, FOLD_SUM };
-
-/* Buffers for decoding, one per thread, each for ROWS_MOST rows. */
-struct fold_room {
-    struct scan scan;
-    int16_t *small; /* of whole columns of small numbers */
-    uint32_t *sums;
-    double *wide; /* of all others */
-    uint32_t *counts;
-};
-
-/* Columns of a block that become one. */
-struct fold_parts {
-    const struct rows_block *block;
-    const struct column *const *v;
-    size_t n;
-    enum fold fold;
-};
-
-enum { BYTE_VALUES = 256, SMALL_MOST = INT16_MAX };
-
-static void fold_room_open(struct fold_room *m)
-{
-    scan_open(&m->scan);
-    m->small = xmalloc(ROWS_MOST * sizeof *m->small);
-    m->sums = xmalloc(ROWS_MOST * sizeof *m->sums);
-    m->wide = xmalloc(ROWS_MOST * sizeof *m->wide);
-    m->counts = xmalloc(ROWS_MOST * sizeof *m->counts);
-}
-
-static void fold_room_close(struct fold_room *m)
-{
-    scan_close(&m->scan);
-    free(m->small);
-    free(m->sums);
-    free(m->wide);
-    free(m->counts);
-}
-
-static bool fold_decode(struct fold_room *m, const struct column *c, struct codec_view *view)
-{
-    return slice_values(&m->scan, &(struct slice){.column = c}, view);
-}
-
-static double fold_value_at(const struct codec_view *v, uint32_t i)
-{
-    return v->narrow ? (double)v->base + v->v8[i] : (double)v->v64[i];
-}
-
-static void fold_fill(float *out, uint32_t n, float v)
-{
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = v;
-}
-
-static void fold_fill_nan(float *out, uint32_t n)
-{
-    fold_fill(out, n, NAN);
-}
-
-/* All rows have one value, which is in its summary. */
-static bool fold_is_constant(const struct rows_block *b, const struct column *c)
-{
-    return c->min == c->max && !c->has_gaps && c->count == b->rows && blob_whole(&c->values);
-}
-
-/* ---- one column ---- */
-
-static uint8_t fold_highest_byte(const uint8_t *v, uint32_t n)
-{
-    uint8_t most = 0;
-    for (uint32_t i = 0; i < n; i++)
-        most = v[i] > most ? v[i] : most;
-    return most;
-}
-
-static void fold_put_narrow(const struct codec_view *v, struct scale scale, uint32_t n, float *out)
-{
-    float worth[BYTE_VALUES];
-    const uint8_t most = fold_highest_byte(v->v8, n);
-    for (int i = 0; i <= most; i++)
-        worth[i] = (float)scale_value(scale, (double)v->base + i);
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = worth[v->v8[i]];
-}
-
-static void fold_put_wide(const struct codec_view *v, struct scale scale, uint32_t n, float *out)
-{
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = (float)scale_value(scale, (double)v->v64[i]);
-}
-
-static void fold_put_one(struct fold_room *m, const struct rows_block *b, const struct column *c,
-                         float *out)
-{
-    const struct scale scale = scale_of(c->step);
-    struct codec_view v;
-    if (fold_is_constant(b, c)) {
-        fold_fill(out, b->rows, (float)scale_value(scale, (double)c->min));
-        return;
-    }
-    if (c->has_gaps || c->count < b->rows)
-        fold_fill_nan(out, b->rows);
-    const uint32_t *rows = c->has_gaps ? scan_value_rows(&m->scan, c, b) : NULL;
-    if ((c->has_gaps && !rows) || !fold_decode(m, c, &v)) {
-        fold_fill_nan(out, b->rows);
-        return;
-    }
-    if (!c->has_gaps && v.narrow)
-        fold_put_narrow(&v, scale, c->count, out + c->first_row);
-    else if (!c->has_gaps)
-        fold_put_wide(&v, scale, c->count, out + c->first_row);
-    for (uint32_t i = 0; c->has_gaps && i < c->count; i++)
-        out[rows[i]] = (float)scale_value(scale, fold_value_at(&v, i));
-}
-
-/* ---- whole columns of small numbers ---- */
-
-/* Small by its head. Values that contradict the head wrap: wrong numbers, nothing worse. */
-static bool fold_is_small(const struct rows_block *b, const struct column *c, double step)
-{
-    return !c->has_gaps && c->first_row == 0 && c->count == b->rows && c->step == step &&
-           c->min >= 0 && c->max <= SMALL_MOST;
-}
-
-static void fold_max_bytes(int16_t *restrict acc, const uint8_t *restrict v, uint32_t n,
-                           int16_t base)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const int16_t x = (int16_t)(base + v[i]);
-        acc[i] = acc[i] > x ? acc[i] : x;
-    }
-}
-
-static void fold_max_words(int16_t *restrict acc, const int64_t *restrict v, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const int16_t x = (int16_t)v[i];
-        acc[i] = acc[i] > x ? acc[i] : x;
-    }
-}
-
-static void fold_sum_bytes(uint32_t *restrict acc, const uint8_t *restrict v, uint32_t n,
-                           uint32_t base)
-{
-    for (uint32_t i = 0; i < n; i++)
-        acc[i] += base + v[i];
-}
-
-static void fold_sum_words(uint32_t *restrict acc, const int64_t *restrict v, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        acc[i] += (uint32_t)v[i];
-}
-
-static void fold_gather_small(struct fold_room *m, uint32_t rows, const struct codec_view *v,
-                              enum fold fold)
-{
-    if (fold == FOLD_MAX && v->narrow)
-        fold_max_bytes(m->small, v->v8, rows, (int16_t)v->base);
-    else if (fold == FOLD_MAX)
-        fold_max_words(m->small, v->v64, rows);
-    else if (v->narrow)
-        fold_sum_bytes(m->sums, v->v8, rows, (uint32_t)v->base);
-    else
-        fold_sum_words(m->sums, v->v64, rows);
-}
-
-static bool fold_all_small(const struct fold_parts *p)
-{
-    for (size_t k = 0; k < p->n; k++)
-        if (!fold_is_small(p->block, p->v[k], p->v[0]->step))
-            return false;
-    return true;
-}
-
-static void fold_put_small(const struct fold_room *m, const struct fold_parts *p, float *out)
-{
-    const struct scale scale = scale_of(p->v[0]->step);
-    const double parts = p->fold == FOLD_MEAN ? (double)p->n : 1;
-    const uint32_t rows = p->block->rows;
-    for (uint32_t i = 0; p->fold == FOLD_MAX && i < rows; i++)
-        out[i] = (float)scale_value(scale, m->small[i]);
-    for (uint32_t i = 0; p->fold != FOLD_MAX && i < rows; i++)
-        out[i] = (float)(scale_value(scale, m->sums[i]) / parts);
-}
-
-/* False: there is one that cannot be taken so. */
-static bool fold_small(struct fold_room *m, const struct fold_parts *p, float *out)
-{
-    if (!fold_all_small(p))
-        return false;
-    memset(m->small, 0, p->block->rows * sizeof *m->small);
-    memset(m->sums, 0, p->block->rows * sizeof *m->sums);
-    for (size_t k = 0; k < p->n; k++) {
-        struct codec_view v;
-        if (!fold_decode(m, p->v[k], &v))
-            return false;
-        fold_gather_small(m, p->block->rows, &v, p->fold);
-    }
-    fold_put_small(m, p, out);
-    return true;
-}
-
-/* ---- any columns ---- */
-
-static void fold_add_wide(struct fold_room *m, const struct rows_block *b, const struct column *c,
-                          enum fold fold)
-{
-    const struct scale scale = scale_of(c->step);
-    struct codec_view v;
-    const uint32_t *rows = scan_value_rows(&m->scan, c, b);
-    if (!rows || !fold_decode(m, c, &v))
-        return;
-    for (uint32_t i = 0; i < c->count; i++) {
-        const uint32_t row = rows[i];
-        const double x = scale_value(scale, fold_value_at(&v, i));
-        if (fold == FOLD_MAX)
-            m->wide[row] = m->counts[row] ? fmax(m->wide[row], x) : x;
-        else
-            m->wide[row] += x;
-        m->counts[row]++;
-    }
-}
-
-static void fold_wide(struct fold_room *m, const struct fold_parts *p, float *out)
-{
-    const struct rows_block *b = p->block;
-    memset(m->wide, 0, b->rows * sizeof *m->wide);
-    memset(m->counts, 0, b->rows * sizeof *m->counts);
-    for (size_t k = 0; k < p->n; k++)
-        fold_add_wide(m, b, p->v[k], p->fold);
-    for (uint32_t i = 0; i < b->rows; i++) {
-        const double parts = p->fold == FOLD_MEAN ? m->counts[i] : 1;
-        out[i] = m->counts[i] ? (float)(m->wide[i] / parts) : NAN;
-    }
-}
-
-/* `out` has room for the rows of the block; NAN is a row without a reading. Damaged columns are
- * left out. */
-static void fold_columns(struct fold_room *m, const struct fold_parts *p, float *out)
-{
-    if (p->n == 1)
-        fold_put_one(m, p->block, p->v[0], out);
-    else if (!fold_small(m, p, out))
-        fold_wide(m, p, out);
-}
 
 /* ---- what is read ---- */
 
@@ -320,7 +67,13 @@ struct columns {
     struct column *heads; /* of a block, where the store does not cache them */
     const struct column **list;
     uint32_t cap_heads;
-    size_t session; /* in run_info.nodes; the next to open */
+    size_t session;                 /* in run_info.nodes; the next to open */
+    bool times_only;                /* no values are needed */
+    bool follows, passed;           /* columns_follow was called; the last final sweep is read */
+    wall_ns until;                  /* of columns_follow */
+    const struct columns_place *at; /* while its session is being opened */
+    int64_t limit_us;               /* sweeps that begin after it are not final */
+    struct columns_place *place;    /* where those begin; NULL: not reached */
 
     struct arena arena; /* of what follows: the session being read */
     const struct store *store;
@@ -465,10 +218,10 @@ static void lane_load(struct columns *c, struct column_lane *l)
         const struct rows_block *b = &c->store->blocks[block];
         lane_fit(c, l, b->rows);
         l->period_us = MAX_OF(b->period_ns / NS_PER_US, 1);
-        if (store_times(c->room.scan.codec, b, l->times))
-            lane_fill(c, l, block);
-        else
+        if (!store_times(c->room.scan.codec, b, l->times))
             l->rows = 0;
+        else if (!c->times_only)
+            lane_fill(c, l, block);
     }
 }
 
@@ -484,6 +237,165 @@ static void columns_close_session(struct columns *c)
     arena_free(&c->arena);
     c->store = NULL;
     c->n_lanes = 0;
+}
+
+/* ---- what is final ----
+ *
+ * Why sweeps that begin at or before the limit are final:
+ *
+ * - Rows of a group are sealed in order of time. A group that is still read gets no more rows
+ *   before its last sealed one, so all rows before the earliest of those (H) are there.
+ * - A row belongs to a sweep that began less than a period before it (sweepgrid.h). Sweeps that
+ *   begin a period before H, or earlier, therefore have all their rows, and these are sealed.
+ * - Sealed blocks do not change, and blocks of a group are numbered in order of time. A place, the
+ *   block and the row of every group, stays what it is.
+ * - Groups that are not read any more do not count for H. When one comes back, when a new group, a
+ *   new series of an ask or a new session appears, or when the clock was set, columns_follow
+ *   refuses the place: all of these may change how earlier rows are read. */
+
+enum { GROUP_GONE_US = 60 * 1000 * 1000 }; /* it is not read any more */
+
+struct columns_place {
+    size_t session, sessions; /* the one that it is in, in run_info.nodes; of the node */
+    uint64_t sources;         /* a hash of the series that asks are made of */
+    uint32_t clock_steps;
+    size_t n_lanes;
+    struct {
+        uint32_t block, row; /* of the group; the next to take */
+        bool gone;
+    } lanes[];
+};
+
+static uint64_t columns_hash(uint64_t h, const void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* Of all sessions up to the one that is open. */
+static uint64_t columns_sources_hash(struct columns *c)
+{
+    const struct run_info *info = &c->run->info;
+    struct arena scratch = {0};
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < info->n_nodes; i++)
+        for (size_t k = 0; k < c->n_asks && c->run->stores[i]; k++) {
+            if (strcmp(info->nodes[i].id, c->node) != 0)
+                continue;
+            const struct column_source s =
+                column_source_of(c->run->stores[i], &c->asks[k], &scratch);
+            h = columns_hash(h, &s.fold, sizeof s.fold);
+            h = columns_hash(h, &s.n, sizeof s.n);
+            for (size_t x = 0; x < s.n; x++)
+                h = columns_hash(h, s.v[x]->entity, strlen(s.v[x]->entity) + 1);
+        }
+    arena_free(&scratch);
+    return h;
+}
+
+static size_t columns_count_sessions(const struct columns *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->run->info.n_nodes; i++)
+        n += strcmp(c->run->info.nodes[i].id, c->node) == 0;
+    return n;
+}
+
+/* Where its sealed rows end; INT64_MIN: it has none. */
+static int64_t lane_sealed_us(const struct columns *c, const struct column_lane *l)
+{
+    int64_t end = INT64_MIN;
+    for (uint32_t i = 0; i < l->group.n; i++) {
+        const struct rows_block *b = &c->store->blocks[l->group.blocks[i]];
+        if (b->in_tail)
+            break;
+        end = b->t_last_us;
+    }
+    return end;
+}
+
+static bool lane_is_gone(const struct columns *c, const struct column_lane *l)
+{
+    const struct rows_block *last = &c->store->blocks[l->group.blocks[l->group.n - 1]];
+    const int64_t most_us = MAX_OF(3 * (last->period_ns / NS_PER_US), (int64_t)GROUP_GONE_US);
+    return c->store->t_last_us - last->t_last_us > most_us;
+}
+
+/* Of the session that is open: the last one of a node may grow. */
+static int64_t columns_limit_us(const struct columns *c)
+{
+    const struct run_info *info = &c->run->info;
+    int64_t sealed = INT64_MAX, period_us = 1;
+    for (size_t i = c->session; i < info->n_nodes; i++)
+        if (strcmp(info->nodes[i].id, c->node) == 0)
+            return INT64_MAX;
+    for (const struct column_lane *l = c->lanes; l < c->lanes + c->n_lanes; l++) {
+        for (uint32_t i = 0; i < l->group.n; i++)
+            period_us =
+                MAX_OF(period_us, c->store->blocks[l->group.blocks[i]].period_ns / NS_PER_US);
+        if (!lane_is_gone(c, l))
+            sealed = MIN_OF(sealed, lane_sealed_us(c, l));
+    }
+    if (sealed == INT64_MIN || sealed == INT64_MAX)
+        return INT64_MIN;
+    const int64_t until = c->until.ns ? store_mono_us(c->store, c->until) - 1 : INT64_MAX;
+    return MIN_OF(sealed - period_us, until);
+}
+
+/* The next row of every lane. */
+static struct columns_place *columns_here(struct columns *c)
+{
+    struct columns_place *p = xcalloc(1, sizeof *p + c->n_lanes * sizeof p->lanes[0]);
+    p->session = c->session - 1;
+    p->sessions = columns_count_sessions(c);
+    p->sources = columns_sources_hash(c);
+    p->clock_steps = c->store->n_steps;
+    p->n_lanes = c->n_lanes;
+    for (size_t i = 0; i < c->n_lanes; i++) {
+        const struct column_lane *l = &c->lanes[i];
+        const bool inside = l->row < l->rows;
+        p->lanes[i].block = inside ? l->next_block - 1 : l->next_block;
+        p->lanes[i].row = inside ? l->row : 0;
+        p->lanes[i].gone = lane_is_gone(c, l);
+    }
+    return p;
+}
+
+struct columns_place *columns_place(const struct columns *c)
+{
+    if (!c->place)
+        return NULL;
+    const size_t bytes = sizeof *c->place + c->place->n_lanes * sizeof c->place->lanes[0];
+    return memcpy(xmalloc(bytes), c->place, bytes);
+}
+
+/* The session at hand is the one of the place, and is as it was. */
+static bool columns_fit(struct columns *c, const struct columns_place *p)
+{
+    bool fit = p->sessions == columns_count_sessions(c) && p->n_lanes == c->n_lanes &&
+               p->clock_steps == c->store->n_steps && p->sources == columns_sources_hash(c);
+    for (size_t i = 0; fit && i < p->n_lanes; i++) {
+        const struct column_lane *l = &c->lanes[i];
+        fit = p->lanes[i].block <= l->group.n &&
+              (!p->lanes[i].gone || p->lanes[i].block == l->group.n);
+    }
+    return fit;
+}
+
+static void columns_lane_seek(struct columns *c, struct column_lane *l, uint32_t block,
+                              uint32_t row)
+{
+    if (block == l->group.n && block > 0) /* what counts of a lane that has ended */
+        l->period_us =
+            MAX_OF(c->store->blocks[l->group.blocks[block - 1]].period_ns / NS_PER_US, 1);
+    l->row = l->first = l->rows;
+    l->next_block = block;
+    lane_load(c, l);
+    if (row) {
+        assert(row < l->rows);
+        l->row = l->first = row;
+    }
 }
 
 static bool columns_open_session(struct columns *c)
@@ -507,9 +419,33 @@ static bool columns_open_session(struct columns *c)
         c->lanes[i].group = groups[i];
         c->lanes[i].v = arena_array(&c->arena, float *, c->n_asks + 1);
         c->lanes[i].has = arena_array(&c->arena, bool, c->n_asks + 1);
-        lane_load(c, &c->lanes[i]);
+        if (!c->at)
+            lane_load(c, &c->lanes[i]);
     }
+    if (c->follows)
+        c->limit_us = columns_limit_us(c);
     return true;
+}
+
+bool columns_follow(struct columns *c, const struct columns_place *from, wall_ns until)
+{
+    assert(!c->store && c->session == 0);
+    c->follows = true;
+    c->until = until;
+    if (!from)
+        return true;
+    c->at = from;
+    c->session = from->session;
+    const bool fit =
+        columns_open_session(c) && c->session == from->session + 1 && columns_fit(c, from);
+    c->at = NULL;
+    for (size_t i = 0; fit && i < c->n_lanes; i++)
+        columns_lane_seek(c, &c->lanes[i], from->lanes[i].block, from->lanes[i].row);
+    if (!fit) {
+        columns_close_session(c);
+        c->session = 0;
+    }
+    return fit;
 }
 
 /* ---- copying ---- */
@@ -602,9 +538,12 @@ static bool batch_take_row(struct columns *c, struct column_lane *l, int64_t per
 {
     const int64_t t = l->times[l->row];
     const unsigned group = (unsigned)(l - c->lanes);
-    if ((c->n >= BATCH || (c->n && c->period_us != period_us)) &&
-        sweepgrid_begins(&c->grid, group, t, period_us))
+    const bool passes = c->follows && !c->passed && t > c->limit_us;
+    if ((passes || c->n >= BATCH || (c->n && c->period_us != period_us)) &&
+        sweepgrid_begins(&c->grid, group, t, period_us)) {
+        c->passed |= passes;
         return false;
+    }
     if (sweepgrid_row(&c->grid, group, t, period_us)) /* the first row of a batch does */
         c->now->at[c->n++] = store_wall(c->store, c->grid.at_us);
     assert(c->n > 0);
@@ -627,6 +566,8 @@ static void batch_fill(struct columns *c, int64_t *period_us)
         lane_load(c, l);
         columns_find_period(c);
     }
+    if (c->passed && !c->place)
+        c->place = columns_here(c);
     for (size_t i = 0; i < c->n_lanes; i++)
         batch_copy_rows(c, &c->lanes[i]);
     for (size_t k = 0; k < c->n_asks; k++)
@@ -637,15 +578,35 @@ static void batch_fill(struct columns *c, int64_t *period_us)
 bool columns_next(struct columns *c, struct column_batch *out)
 {
     int64_t period_us = 0;
+    bool final = false;
     batch_clear(c);
     while (c->n == 0) {
         if (!c->store && !columns_open_session(c))
             return false;
+        const bool passed = c->passed;
         batch_fill(c, &period_us);
-        if (c->n == 0)
+        if (c->n == 0 && passed == c->passed)
             c->store = NULL;
+        final = !passed;
     }
-    *out = (struct column_batch){c->n, c->now->at, period_us * NS_PER_US, c->now->v};
+    *out = (struct column_batch){c->n, c->now->at, period_us * NS_PER_US, c->now->v,
+                                 c->follows && final};
+    return true;
+}
+
+/* As batch_fill begins: the earliest row of all lanes, and their shortest period. */
+bool columns_first(struct columns *c, struct column_batch *out)
+{
+    const struct column_lane *l = NULL;
+    batch_clear(c);
+    c->times_only = true;
+    while (!l && columns_open_session(c))
+        l = columns_earliest_lane(c);
+    if (!l)
+        return false;
+    columns_find_period(c);
+    c->now->at[0] = store_wall(c->store, l->times[l->row]);
+    *out = (struct column_batch){.n = 1, .at = c->now->at, .period_ns = c->period_us * NS_PER_US};
     return true;
 }
 
@@ -717,5 +678,6 @@ void columns_close(struct columns *c)
         column_room_close(&c->rooms[k], c->n_asks);
     free(c->filled);
     free(c->ever);
+    free(c->place);
     free(c);
 }

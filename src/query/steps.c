@@ -7,6 +7,9 @@
  * The events of a process are decoded once, and only what steps are made of stays in memory. */
 #include "query/steps.h"
 
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,15 +19,10 @@
 #include "query/parallel.h"
 #include "query/run_internal.h"
 #include "query/steps_internal.h"
+#include "query/steps_process.h"
 #include "record/event.h"
 
 /* ---- events that have one of a few names ---- */
-
-struct named_list {
-    struct named_event *v;
-    size_t n, cap;
-    struct sorted_runs runs;
-};
 
 static bool named_events_in_order(const void *a, const void *b)
 {
@@ -80,29 +78,6 @@ size_t node_events_read(const struct node_events *x, size_t i, struct named_even
  * one of a few names. The blocks of a track are split into parts, so that one long track is read by
  * several threads of ours. */
 
-/* A phase as the device had it. */
-struct gpu_span {
-    int64_t at, dur_ns; /* monotonic clock of the node */
-    enum event_id id;
-};
-
-struct gpu_spans {
-    struct gpu_span *v;
-    size_t n, cap;
-};
-
-/* Some blocks of a track, one after the other. */
-struct hook_part {
-    const struct event_track *track;
-    uint32_t first, n; /* of its blocks */
-    uint64_t rows;
-    bool may_step;        /* steps may be in it */
-    bool gpu_times;       /* phases of the process, as a device had them */
-    struct points points; /* in memory of the pass, after those of the part before */
-    struct gpu_spans gpu; /* of a device's line */
-    struct named_list named;
-};
-
 struct hook_pass {
     const struct event_index *index;
     bool (*wanted)(enum event_id id); /* the names; NULL: none */
@@ -113,6 +88,53 @@ struct hook_pass {
 };
 
 enum { PART_ROWS = 1 << 16 };
+
+/* ---- what is remembered of earlier reads ----
+ *
+ * Of every node a moment, `from`: all events that begin before it were taken. Only blocks that end
+ * after it are decoded again, and of these only the events from that moment on are taken. The
+ * moment lies well before the newest event (HORIZON_LAG_NS), because an event is recorded when it
+ * ends. Should an event come later all the same, the number of rows that begin before `from` is
+ * another one than it was; then all that is remembered is dropped, and the run is read anew. So
+ * what is taken never depends on how often the run was read.
+ *
+ * Of every process the state of each pass after the events before `from`, and what it has not used
+ * up: points of its main thread, spans of its devices. Steps are final when nothing that follows
+ * can change them: the walker is past them by two steps, and their table part is full (the first
+ * part decides about warm-up). What steps depend on besides events, detail windows and the clock,
+ * is compared. Nodes of several sessions are not remembered. */
+
+#define HORIZON_LAG_NS (120 * NS_PER_S)
+
+struct steps_node {
+    char id[ENTITY_LEN];
+    int64_t from, to; /* monotonic; `to`: the next `from` */
+    uint64_t rows;    /* that begin before `from` */
+    uint64_t skipped; /* in blocks that are not read */
+    uint32_t clock_steps;
+    bool good; /* it can be remembered */
+};
+
+struct steps_memory {
+    struct steps_node *nodes;
+    size_t n_nodes, cap_nodes;
+    struct steps_kept **kept;
+    size_t n_kept, cap_kept;
+    uint64_t age;
+};
+
+static struct steps_node *steps_memory_node(const struct steps_memory *m, const char *id)
+{
+    for (size_t i = 0; m && i < m->n_nodes; i++)
+        if (strcmp(m->nodes[i].id, id) == 0 && m->nodes[i].good)
+            return &m->nodes[i];
+    return NULL;
+}
+
+static bool hook_block_ends_before(const struct event_track *t, uint32_t block, int64_t at)
+{
+    return at != INT64_MIN && t->store->events[t->blocks[block]].t_last_us < at / NS_PER_US;
+}
 
 /* ---- the parts ---- */
 
@@ -136,12 +158,18 @@ static struct hook_part *hook_pass_add_part(struct hook_pass *p, const struct ev
     return part;
 }
 
-static void add_track(struct hook_pass *p, const struct event_track *t)
+static void add_track(struct hook_pass *p, const struct event_track *t, struct steps_node *node)
 {
     struct hook_part *part = NULL;
-    for (uint32_t i = 0; i < t->n_blocks; i++) {
-        if (!part || part->rows >= PART_ROWS)
+    uint32_t i = 0;
+    for (; node && i + 1 < t->n_blocks && hook_block_ends_before(t, i, node->from); i++)
+        node->skipped += t->store->events[t->blocks[i]].rows;
+    for (; i < t->n_blocks; i++) {
+        if (!part || part->rows >= PART_ROWS) {
             part = hook_pass_add_part(p, t, i);
+            part->from = node ? node->from : INT64_MIN;
+            part->to = node ? node->to : INT64_MIN;
+        }
         part->n++;
         part->rows += t->store->events[t->blocks[i]].rows;
     }
@@ -149,13 +177,14 @@ static void add_track(struct hook_pass *p, const struct event_track *t)
 
 /* Lists the parts; nothing is read. */
 static void hook_pass_open(struct hook_pass *p, const struct event_index *x,
-                           bool (*wanted)(enum event_id id))
+                           const struct steps_want *want)
 {
-    *p = (struct hook_pass){.index = x, .wanted = wanted};
-    for (size_t i = 0; i < x->n_tracks; i++)
-        if (!x->tracks[i].track.detail &&
-            (wanted || may_step(&x->tracks[i]) || has_gpu_times(&x->tracks[i])))
-            add_track(p, &x->tracks[i]);
+    *p = (struct hook_pass){.index = x, .wanted = want->wanted};
+    for (size_t i = 0; i < x->n_tracks; i++) {
+        const struct event_track *t = &x->tracks[i];
+        if (!t->track.detail && (want->wanted || may_step(t) || has_gpu_times(t)))
+            add_track(p, t, steps_memory_node(want->memory, t->track.process->node));
+    }
 }
 
 /* Room for a point of every event. Most of it is used as a rule; what is not costs nothing. */
@@ -175,12 +204,6 @@ static void give_room(struct hook_pass *p, size_t begin, size_t end)
             p->v[i].points = (struct points){.v = p->room + rows, .cap = p->v[i].rows};
             rows += p->v[i].rows;
         }
-}
-
-static void gpu_spans_free(struct gpu_spans *g)
-{
-    free(g->v);
-    *g = (struct gpu_spans){0};
 }
 
 /* Pages of their files, from `begin` to before `end`, are not needed any more. */
@@ -272,18 +295,37 @@ static void hook_pass_take(struct hook_reader *rd, struct hook_part *to, const s
         hook_pass_take_named(to, rd->pass, v, name.id);
 }
 
-static void hook_read_part(struct hook_reader *rd, struct hook_part *to)
+/* Blocks of the part; `all`: whatever names they have. */
+static void hook_read_blocks(struct hook_reader *rd, struct hook_part *to, uint32_t first,
+                             uint32_t n, bool all)
 {
-    const bool all = to->may_step || to->gpu_times;
-    event_flow_blocks(rd->flow, to->track, to->first, to->n, all ? NULL : hook_names_wanted, rd);
+    event_flow_blocks(rd->flow, to->track, first, n, all ? NULL : hook_names_wanted, rd);
     for (struct flow_rows rows; event_flow_rows(rd->flow, &rows);) {
         names_seen_forget(&rd->names); /* names are found by their address, which is the block's */
         for (uint32_t i = rows.from; i < rows.to; i++) {
             struct event v;
             event_columns_row(rows.columns, i, &v);
-            hook_pass_take(rd, to, &v);
+            to->before_from += v.at.ns < to->from;
+            to->before_to += all && v.at.ns < to->to;
+            if (v.at.ns >= to->from)
+                hook_pass_take(rd, to, &v);
         }
     }
+}
+
+/* Where rows are counted, blocks are decoded whatever names they have, unless all their rows begin
+ * before `to` and none of them was read before. */
+static void hook_read_part(struct hook_reader *rd, struct hook_part *to)
+{
+    const bool all = to->may_step || to->gpu_times || to->from != INT64_MIN;
+    uint32_t n = all ? 0 : to->n;
+    if (to->to != INT64_MIN && !all)
+        for (n = 0; n < to->n && hook_block_ends_before(to->track, to->first + n, to->to); n++)
+            to->before_to += to->track->store->events[to->track->blocks[to->first + n]].rows;
+    if (n)
+        hook_read_blocks(rd, to, to->first, n, false);
+    if (n < to->n)
+        hook_read_blocks(rd, to, to->first + n, to->n - n, true);
 }
 
 struct hook_reading {
@@ -309,244 +351,6 @@ static void hook_pass_read(struct hook_pass *p, size_t begin, size_t end)
     struct hook_reading x = {p, p->v + begin};
     struct parallel job = {.n = end - begin, .each = 1, .work = hook_pass_work, .ctx = &x};
     parallel_run(&job, &none);
-}
-
-/* All points of n parts of one track, in order of time; they lie in the pass. Once for each. */
-static const struct points *hook_pass_points(struct hook_part *v, size_t n)
-{
-    struct points *all = &v[0].points;
-    for (size_t i = 1; i < n; i++) {
-        const struct points *more = &v[i].points;
-        memmove(all->v + all->n, more->v, more->n * sizeof *more->v);
-        sorted_runs_append(&all->runs, &more->runs, all->n);
-        all->n += more->n;
-        all->marked += more->marked;
-    }
-    points_sort(all);
-    return all;
-}
-
-/* ---- the thread that trains ---- */
-
-/* The parts of one process, or of some of its tracks, or of one node. */
-struct process_parts {
-    struct hook_part *v;
-    size_t n;
-};
-
-static size_t end_of_track(const struct process_parts *p, size_t i)
-{
-    const struct event_track *t = p->v[i].track;
-    while (i < p->n && p->v[i].track == t)
-        i++;
-    return i;
-}
-
-/* The thread that has most to do with steps; n 0: none has. */
-static struct process_parts find_main(const struct process_parts *p)
-{
-    struct process_parts best = {0};
-    size_t most = 0;
-    for (size_t i = 0, end; i < p->n; i = end) {
-        size_t marked = 0;
-        end = end_of_track(p, i);
-        for (size_t k = i; k < end; k++)
-            marked += p->v[k].points.marked;
-        if (marked > most) {
-            best = (struct process_parts){&p->v[i], end - i};
-            most = marked;
-        }
-    }
-    return best;
-}
-
-/* ---- GPU times ---- */
-
-/* Times that do not count: before the warm-up is over, and while detail windows slow the program.
- * In order. */
-struct quiet_times {
-    int64_t steady_from;
-    struct {
-        int64_t from, to;
-    } v[64];
-    size_t n;
-};
-
-/* When the operators of a process were recorded in detail, as the files of its windows show; wall
- * ns, in order. Newer runs have spans for it, too. */
-struct windows_seen {
-    const struct event_track *v[64];
-    size_t n;
-    int left; /* steps after one of them that are still to be marked */
-};
-
-static struct windows_seen windows_of(const struct event_index *x, const struct run_process *p)
-{
-    struct windows_seen w = {0};
-    for (size_t i = 0; i < x->n_tracks && w.n < COUNT_OF(w.v); i++)
-        if (x->tracks[i].track.detail && x->tracks[i].track.process == p)
-            w.v[w.n++] = &x->tracks[i];
-    return w;
-}
-
-static bool steps_in_window(const struct windows_seen *w, const struct step *s)
-{
-    for (size_t i = 0; i < w->n; i++)
-        if (w->v[i]->track.first.ns < step_end(s) && w->v[i]->track.last.ns > s->start.ns)
-            return true;
-    return false;
-}
-
-static void mark_disturbed(struct windows_seen *w, struct step *v, size_t n)
-{
-    for (size_t i = 0; w->n && i < n; i++) {
-        if (steps_in_window(w, &v[i]))
-            w->left = DISTURBED_AFTER + 1;
-        v[i].disturbed |= w->left > 0;
-        w->left -= w->left > 0;
-    }
-}
-
-static void quiet_times_see(struct quiet_times *q, const struct step *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        const int64_t from = v[i].start.ns, to = step_end(&v[i]) + MAX_OF(v[i].between_ns, 0);
-        if (v[i].mode == MODE_TRAIN && step_is_steady(&v[i]) && q->steady_from == INT64_MAX)
-            q->steady_from = from;
-        if (!v[i].disturbed)
-            continue;
-        if (q->n && q->v[q->n - 1].to >= from)
-            q->v[q->n - 1].to = to;
-        else if (q->n < COUNT_OF(q->v))
-            q->v[q->n].from = from, q->v[q->n++].to = to;
-    }
-}
-
-static bool is_quiet(const struct quiet_times *q, int64_t t)
-{
-    bool quiet = t < q->steady_from;
-    for (size_t i = 0; i < q->n && !quiet; i++)
-        quiet = t >= q->v[i].from && t < q->v[i].to;
-    return quiet;
-}
-
-static int steps_by_begin(const void *a, const void *b)
-{
-    const struct gpu_span *x = a, *y = b;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns);
-}
-
-/* The time of a span that lies in another is taken from the outer one. */
-static void add_gpu_spans(const struct hook_part *part, const struct quiet_times *q,
-                          struct gpu_phases *out)
-{
-    const struct gpu_spans *g = &part->gpu;
-    struct gpu_span outer = {.at = INT64_MIN};
-    if (g->n)
-        qsort(g->v, g->n, sizeof *g->v, steps_by_begin);
-    for (size_t i = 0; i < g->n; i++) {
-        const struct gpu_span *x = &g->v[i];
-        if (is_quiet(q, event_wall(part->track->store, (mono_ns){x->at}).ns))
-            continue;
-        out->n[x->id]++;
-        out->sum_ns[x->id] += x->dur_ns;
-        if (outer.at != INT64_MIN && x->at + x->dur_ns <= outer.at + outer.dur_ns)
-            out->sum_ns[outer.id] -= x->dur_ns;
-        else
-            outer = *x;
-    }
-}
-
-static bool is_timed_phase(uint8_t what)
-{
-    switch (what) {
-    case EV_FORWARD:
-    case EV_FORWARD_EVAL:
-    case EV_BACKWARD:
-    case EV_OPTIMIZER:
-    case EV_ZERO_GRAD:
-    case EV_GRAPH:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static struct gpu_phases gpu_phases_of(const struct process_parts *p,
-                                       const struct process_parts *main, const struct points *host,
-                                       const struct quiet_times *q)
-{
-    const struct store *store = main->v[0].track->store;
-    struct gpu_phases out = {0};
-    bool timed = false;
-    for (size_t i = 0; i < p->n; i++) {
-        add_gpu_spans(&p->v[i], q, &out);
-        timed |= p->v[i].gpu.n > 0;
-    }
-    for (size_t i = 0; timed && i < host->n; i++) {
-        const struct point *x = &host->v[i];
-        if (is_timed_phase(x->what) && !is_quiet(q, event_wall(store, (mono_ns){x->at}).ns))
-            out.host_n[x->what]++;
-    }
-    return out;
-}
-
-/* ---- the steps of a process ---- */
-
-struct steps_batch {
-    struct process_parts *v;
-    const struct event_index *index;
-    struct rank_steps *out; /* by process; n 0: it has no steps */
-    bool packed;
-};
-
-static void to_wall(const struct process_parts *main, struct step *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        v[i].start = event_wall(main->v[0].track->store, (mono_ns){v[i].start.ns});
-}
-
-/* Packed steps are made some at a time, so that never all of them are in memory. */
-static void steps_of_process(const struct process_parts *p, const struct steps_batch *b,
-                             struct arena *a, struct rank_steps *out)
-{
-    const struct process_parts m = find_main(p);
-    const struct run_process *process = p->v[0].track->track.process;
-    struct quiet_times quiet = {.steady_from = INT64_MAX};
-    struct step_list l;
-    struct steps_fill fill;
-    *out = (struct rank_steps){.rank = process->rank};
-    if (m.n == 0)
-        return;
-    struct windows_seen windows = windows_of(b->index, process);
-    const struct points *points = hook_pass_points(m.v, m.n);
-    steps_list(points, &l);
-    steps_fill_open(&fill, points);
-    const size_t most = b->packed ? PACKED_ROWS : MAX_OF(l.n, (size_t)1);
-    struct step *some =
-        b->packed ? xmalloc(most * sizeof *some) : arena_array(a, struct step, most);
-    if (b->packed)
-        steps_pack_open(&out->packed, l.n, a);
-    for (size_t i = 0; i < l.n; i += most) {
-        const size_t n = MIN_OF(l.n - i, most);
-        steps_fill_next(&fill, &l, i, some, n);
-        if (i == 0)
-            steps_mark_warmup(some, n);
-        to_wall(&m, some, n);
-        mark_disturbed(&windows, some, n);
-        quiet_times_see(&quiet, some, n);
-        if (b->packed)
-            steps_pack(&out->packed, i, some, a);
-    }
-    out->n = l.n;
-    out->gpu = gpu_phases_of(p, &m, points, &quiet);
-    if (b->packed)
-        free(some);
-    else
-        out->steps = some;
-    free(l.v);
 }
 
 /* ---- ranks ---- */
@@ -612,16 +416,41 @@ static int steps_by_rank(const void *a, const void *b)
 
 /* ---- processes, by as many threads as pay ---- */
 
+struct steps_batch {
+    struct process_parts *v;
+    const struct event_index *index;
+    struct rank_steps *out; /* by process; n 0: it has no steps */
+    bool packed;
+    struct steps_memory *memory; /* NULL: nothing is remembered */
+    atomic_bool stale;           /* what is remembered does not fit */
+};
+
 /* So many rows are read before steps are made of them: enough for several threads, and a bound for
  * the memory that points take. */
 enum { ROWS_AT_ONCE = 1 << 21 };
 
+/* NULL: nothing is remembered of it. */
+static struct steps_kept *steps_kept_of(const struct steps_memory *m, const struct run_process *p)
+{
+    for (size_t i = 0; m && i < m->n_kept; i++)
+        if (m->kept[i]->pid == p->pid && strcmp(m->kept[i]->node, p->node) == 0)
+            return m->kept[i];
+    return NULL;
+}
+
 static void steps_work(struct parallel *c, struct arena *results)
 {
-    const struct steps_batch *b = c->ctx;
-    for (size_t i; parallel_next(c, &i);)
-        steps_of_process(&b->v[i], b, results,
-                         &b->out[b->v[i].v[0].track->track.process - b->index->processes]);
+    struct steps_batch *b = c->ctx;
+    for (size_t i; parallel_next(c, &i);) {
+        const struct run_process *process = b->v[i].v[0].track->track.process;
+        struct steps_kept once = {.limit = INT64_MIN};
+        struct steps_kept *k = steps_kept_of(b->memory, process);
+        const struct steps_make_ask ask = {b->packed, k != NULL};
+        if (!steps_of_process(&b->v[i], b->index, k ? k : &once, &ask, results,
+                              &b->out[process - b->index->processes]))
+            atomic_store(&b->stale, true);
+        steps_kept_free(&once);
+    }
 }
 
 static size_t end_of_process(const struct hook_pass *p, size_t i)
@@ -734,8 +563,6 @@ static size_t steps_take_named(struct hook_pass *p, size_t begin, size_t end, st
     return begin;
 }
 
-/* ---- all of it ---- */
-
 static size_t steps_count_nodes(const struct hook_pass *p)
 {
     size_t n = 0;
@@ -744,11 +571,12 @@ static size_t steps_count_nodes(const struct hook_pass *p)
     return n;
 }
 
-static void steps_read_all(struct hook_pass *p, const struct steps_want *want, struct arena *a,
+/* False: what is remembered does not fit. */
+static bool steps_read_all(struct hook_pass *p, const struct steps_want *want, struct arena *a,
                            struct run_steps *out)
 {
     struct process_parts *v = xcalloc(p->index->n_processes + 1, sizeof *v);
-    struct steps_batch b = {v, p->index, out->ranks, want->packed};
+    struct steps_batch b = {v, p->index, out->ranks, want->packed, want->memory, false};
     size_t named = 0;
     if (want->wanted)
         out->named = arena_array(a, struct node_events, steps_count_nodes(p));
@@ -759,6 +587,144 @@ static void steps_read_all(struct hook_pass *p, const struct steps_want *want, s
         hook_pass_forget(p, i, end);
     }
     free(v);
+    return !atomic_load(&b.stale);
+}
+
+/* ---- memory ---- */
+
+struct steps_memory *steps_memory_open(void)
+{
+    return xcalloc(1, sizeof(struct steps_memory));
+}
+
+void steps_memory_reset(struct steps_memory *m)
+{
+    for (size_t i = 0; i < m->n_kept; i++) {
+        steps_kept_free(m->kept[i]);
+        free(m->kept[i]);
+    }
+    m->n_kept = m->n_nodes = 0;
+    m->age++;
+}
+
+void steps_memory_close(struct steps_memory *m)
+{
+    if (!m)
+        return;
+    steps_memory_reset(m);
+    free(m->kept);
+    free(m->nodes);
+    free(m);
+}
+
+uint64_t steps_memory_age(const struct steps_memory *m)
+{
+    return m->age;
+}
+
+/* The file of events of a node that has one session; NULL: it has several, or no events. */
+static const struct store *steps_only_store(const struct run_info *info,
+                                            const struct event_index *x, const char *id)
+{
+    const struct store *store = NULL;
+    size_t sessions = 0;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        sessions += strcmp(info->nodes[i].id, id) == 0;
+    for (size_t i = 0; i < x->n_files; i++)
+        if (!x->files[i].detail && strcmp(info->nodes[x->files[i].node].id, id) == 0)
+            store = x->files[i].store;
+    return sessions == 1 && store && store->n_events ? store : NULL;
+}
+
+static struct steps_node *steps_node_of(struct steps_memory *m, const char *id)
+{
+    for (size_t i = 0; i < m->n_nodes; i++)
+        if (strcmp(m->nodes[i].id, id) == 0)
+            return &m->nodes[i];
+    struct steps_node *n = VEC_ADD(m->nodes, m->n_nodes, m->cap_nodes);
+    *n = (struct steps_node){.from = INT64_MIN, .to = INT64_MIN};
+    snprintf(n->id, sizeof n->id, "%s", id);
+    return n;
+}
+
+/* Which moment each node is remembered up to after this read. */
+static void steps_memory_begin(struct steps_memory *m, const struct run_info *info,
+                               const struct event_index *x)
+{
+    bool fits = true;
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        struct steps_node *n = steps_node_of(m, info->nodes[i].id);
+        const struct store *s = steps_only_store(info, x, n->id);
+        fits &= !n->good || (s && s->n_steps == n->clock_steps);
+    }
+    if (!fits)
+        steps_memory_reset(m);
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        struct steps_node *n = steps_node_of(m, info->nodes[i].id);
+        const struct store *s = steps_only_store(info, x, n->id);
+        n->good = s != NULL;
+        n->skipped = 0;
+        if (s) {
+            n->clock_steps = s->n_steps;
+            n->to = MAX_OF(n->from, s->t_last_us * NS_PER_US - HORIZON_LAG_NS);
+        }
+    }
+    for (size_t i = 0; i < x->n_processes; i++) {
+        const struct run_process *p = &x->processes[i];
+        if (!steps_memory_node(m, p->node) || steps_kept_of(m, p))
+            continue;
+        struct steps_kept *k = *VEC_ADD(m->kept, m->n_kept, m->cap_kept) = xcalloc(1, sizeof *k);
+        k->pid = p->pid;
+        k->limit = INT64_MIN;
+        snprintf(k->node, sizeof k->node, "%s", p->node);
+    }
+}
+
+/* False: an event has come that begins before what was taken. */
+static bool steps_memory_end(struct steps_memory *m, const struct hook_pass *p)
+{
+    bool good = true;
+    for (struct steps_node *n = m->nodes; n < m->nodes + m->n_nodes; n++) {
+        uint64_t before_from = n->skipped, before_to = n->skipped;
+        for (size_t i = 0; n->good && i < p->n; i++)
+            if (strcmp(p->v[i].track->track.process->node, n->id) == 0) {
+                before_from += p->v[i].before_from;
+                before_to += p->v[i].before_to;
+            }
+        good &= !n->good || n->from == INT64_MIN || before_from == n->rows;
+        n->rows = before_to;
+        n->from = n->good ? n->to : INT64_MIN;
+    }
+    return good;
+}
+
+static void steps_set_final(const struct run_steps *out, const struct steps_memory *m,
+                            const struct run_info *info, const struct event_index *x)
+{
+    for (size_t i = 0; m && i < out->n_named; i++) {
+        const struct steps_node *n = steps_memory_node(m, out->named[i].node);
+        if (n)
+            out->named[i].final = event_wall(steps_only_store(info, x, n->id), (mono_ns){n->from});
+    }
+}
+
+/* ---- all of it ---- */
+
+static bool steps_read_once(struct run *r, struct event_index *x, const struct steps_want *want,
+                            struct run_process *processes, struct arena *a, struct run_steps *out)
+{
+    struct hook_pass pass;
+    *out = (struct run_steps){.ranks = arena_array(a, struct rank_steps, x->n_processes + 1)};
+    if (want->memory)
+        steps_memory_begin(want->memory, run_get_info(r), x);
+    hook_pass_open(&pass, x, want);
+    bool good = steps_read_all(&pass, want, a, out);
+    if (want->memory)
+        good &= steps_memory_end(want->memory, &pass);
+    steps_set_final(out, want->memory, run_get_info(r), x);
+    out->n_ranks = close_up(run_get_info(r), &pass, processes, out->ranks);
+    hook_pass_close(&pass);
+    return good;
 }
 
 int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
@@ -766,19 +732,20 @@ int steps_read_named(struct run *r, const struct steps_want *want, struct arena 
 {
     struct event_index *x;
     struct run_process *processes;
-    struct hook_pass pass;
     size_t most;
+    assert(!want->memory || want->packed);
     *out = (struct run_steps){0};
     int rc = run_events(r, &x, e);
     if (rc == 0)
         rc = events_processes(r, a, &processes, &most, e);
     if (rc)
         return rc;
-    out->ranks = arena_array(a, struct rank_steps, most);
-    hook_pass_open(&pass, x, want->wanted);
-    steps_read_all(&pass, want, a, out);
-    out->n_ranks = close_up(run_get_info(r), &pass, processes, out->ranks);
-    hook_pass_close(&pass);
+    if (!steps_read_once(r, x, want, processes, a, out)) {
+        steps_memory_reset(want->memory);
+        const bool good = steps_read_once(r, x, want, processes, a, out);
+        assert(good);
+        (void)good;
+    }
     steps_number_ranks(out->ranks, out->n_ranks);
     if (out->n_ranks)
         qsort(out->ranks, out->n_ranks, sizeof *out->ranks, steps_by_rank);

@@ -30,7 +30,7 @@ struct step {
                               * -1: there is none, or it is cut */
     int64_t between_sync_ns; /* of that, time in which the program waited for the GPU */
     int64_t save_ns;         /* time of its iteration in which a checkpoint was saved */
-    int64_t paced_ns; /* see step_async.h: its iteration, as rules compare it; 0: not known */
+    int64_t paced_ns; /* see steps_set_pace: its iteration, as rules compare it; 0: not known */
     int64_t part_ns[STEP_PARTS_MOST];
     int64_t batch; /* samples, summed over the batches that it fetched; -1: not known */
 };
@@ -66,6 +66,7 @@ struct rank_steps {
     int64_t rank;       /* its own number when the program did not say: 0, 1, ... in order of pid */
     struct step *steps; /* NULL: they are in `packed` */
     size_t n;
+    size_t final; /* of them, with steps_want.memory: as they are in all reads to come */
     struct packed packed;
     struct gpu_phases gpu;
     bool near_gpu; /* its node has GPUs: steps may be launched ahead of the work */
@@ -84,6 +85,7 @@ struct named_event {
 /* Of one node, in order of time. */
 struct node_events {
     const char *node;
+    wall_ns final; /* with steps_want.memory: those before it do not come in later reads */
     size_t n;
     struct packed packed;
 };
@@ -102,7 +104,18 @@ MUST_CHECK int steps_read(struct run *r, struct arena *a, struct rank_steps **ou
 struct steps_want {
     bool (*wanted)(enum event_id id); /* NULL: none is */
     bool packed; /* a quarter of the memory: of a day of many nodes that is a gigabyte */
+    struct steps_memory *memory; /* of earlier reads; with `packed` only. NULL: none */
 };
+
+/* For a run that is read again and again while it grows: what was made of its events, so that only
+ * new ones are decoded. All steps are returned each time, with parts of the packed tables in the
+ * memory. Named events are returned until they are final. */
+struct steps_memory *steps_memory_open(void);
+void steps_memory_close(struct steps_memory *m); /* NULL is fine */
+/* Begins anew: all is read by the next read. */
+void steps_memory_reset(struct steps_memory *m);
+/* Grows when it began anew: events that were final come again. */
+uint64_t steps_memory_age(const struct steps_memory *m);
 
 struct run_steps {
     struct rank_steps *ranks;
@@ -213,7 +226,16 @@ void phases_of(const struct phases_from *from, struct arena *a, struct run_phase
  * are groups of one. Below 0: left out, and no group reaches across it. `out` may be `ns`. */
 void iteration_groups(const int64_t *ns, size_t n, int64_t *out);
 
-/* The same for all steps of a rank, given in order and in any number of calls. Zeroed: none yet. */
+/* Iterations are compared with those around them: the steps of a rank are cut into windows of
+ * PACE_STEPS, the last of which is up to twice as long. So what is known of old steps does not
+ * change as new ones come. */
+enum { PACE_STEPS = 1 << 13 };
+
+/* The end of the window that begins at step `from` of n; another one begins there. */
+size_t pace_window_end(size_t from, size_t n);
+
+/* The same for the steps of a window, given in order and in any number of calls. Zeroed: none yet.
+ */
 struct step_pace {
     int64_t *ns; /* of each step */
     unsigned char *mode;
@@ -224,32 +246,11 @@ struct step_pace {
 void step_pace_see(struct step_pace *p, const struct step *v, size_t n);
 /* All were shown. Modes are looked at one by one. */
 void step_pace_done(struct step_pace *p);
-/* Sets paced_ns of the n steps from number `from` on. */
+/* Sets paced_ns of the n steps of the window from number `from` on. */
 void step_pace_give(const struct step_pace *p, size_t from, struct step *v, size_t n);
 void step_pace_free(struct step_pace *p);
 
-/* All of it for steps that lie in one array. */
+/* All of it for all steps of a rank that lie in one array. */
 void steps_set_pace(struct step *v, size_t n);
-
-/* ---- the steps of a thread that still works: events in, steps out as they are done ----
- *
- * A step that was returned is never taken back. So the newest events stay until others follow, as
- * the end of a step may depend on what comes after it. Memory is bounded by those. */
-
-struct steps_flow;
-
-struct steps_flow *steps_flow_open(void);
-void steps_flow_close(struct steps_flow *f); /* NULL is fine */
-/* Events of one thread; their names need not stay. END_OPEN ones are left out: they come again. */
-void steps_flow_add(struct steps_flow *f, const struct event *v, size_t n);
-/* Steps that are done, with `start` on the monotonic clock of their node. `ended`: nothing more
- * will come, all are done. */
-void steps_flow_take(struct steps_flow *f, bool ended, struct arena *a, struct step **out,
-                     size_t *n);
-/* How many events that steps are made of there have been: the thread of a process that has most is
- * the one that trains. */
-uint64_t steps_flow_marked(const struct steps_flow *f);
-/* How many of them are still in memory. */
-size_t steps_flow_held(const struct steps_flow *f);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_derive.c - the events of one thread in, its steps out. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,150 +9,6 @@
 #include "base/vec.h"
 #include "query/steps_internal.h"
 #include "record/event.h"
-
-/* ---- points: the events of a thread that steps are made of ----
- *
- * Events come block by block; blocks follow each other in time but for a few long spans, so sorting
- * merges only where neighbours really overlap. */
-
-void names_seen_forget(struct names_seen *s)
-{
-    *s = (struct names_seen){0};
-}
-
-/* What PyTorch's profiler calls the same things. They lie in steps that it marks; where there
- * are only these, there are no passes, so no steps are made of them. */
-static const struct {
-    const char *start;
-    enum event_id as;
-} profilers[] = {
-    {"enumerate(DataLoader)#", EV_DATA},
-    {"Optimizer.step#", EV_OPTIMIZER},
-    {"Optimizer.zero_grad#", EV_ZERO_GRAD},
-};
-
-static struct point_name meaning_of(const char *name)
-{
-    const enum event_id id = event_find(name);
-    if (id != EV_N)
-        return (struct point_name){id, step_part_of(id)};
-    for (size_t i = 0; i < COUNT_OF(profilers); i++)
-        if (text_starts(name, profilers[i].start))
-            return (struct point_name){EV_N, step_part_of(profilers[i].as)};
-    return (struct point_name){EV_N, NO_PART};
-}
-
-struct point_name names_seen_find(struct names_seen *s, const char *name)
-{
-    const size_t at = ((uintptr_t)name >> 3 ^ (uintptr_t)name >> 11) % COUNT_OF(s->v);
-    if (s->v[at].name != name) {
-        s->v[at].name = name;
-        s->v[at].means = meaning_of(name);
-    }
-    return s->v[at].means;
-}
-
-/* Whether steps are made of events of this kind and name. */
-static bool point_matters(const struct event *e, enum event_id id, uint8_t part)
-{
-    if (e->kind == EVENT_SPAN)
-        return part != NO_PART || id == EV_LOADER_START || id == EV_DETAIL;
-    if (e->kind == EVENT_COUNT)
-        return id == EV_BATCH_SIZE || id == EV_SYNC_SHORT || id == EV_DEVICE;
-    return e->kind == EVENT_MARK && (id == EV_LOADER_START || id == EV_STEP_VOID);
-}
-
-static bool is_mark(uint8_t what)
-{
-    switch (what) {
-    case EV_DATA:
-    case EV_FORWARD:
-    case EV_FORWARD_EVAL:
-    case EV_BACKWARD:
-    case EV_OPTIMIZER:
-    case EV_GRAPH:
-    case POINT_STEP:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool steps_points_in_order(const struct point *a, const struct point *b)
-{
-    return a->at != b->at ? a->at < b->at : a->end >= b->end;
-}
-
-void points_push(struct points *p, const struct point *x)
-{
-    VEC_ROOM(p->v, p->cap, p->n + 1);
-    if (p->n == 0 || !steps_points_in_order(&p->v[p->n - 1], x))
-        sorted_runs_add(&p->runs, p->n);
-    p->v[p->n++] = *x;
-    p->marked += is_mark(x->what);
-}
-
-void points_add(struct points *p, const struct event *e, struct point_name name)
-{
-    struct point x = {.at = e->at.ns, .value = e->value, .part = NO_PART};
-    if (e->kind == EVENT_STEP) {
-        x.what = POINT_STEP;
-    } else {
-        if (!point_matters(e, name.id, name.part))
-            return;
-        x.what = (uint8_t)(name.id == EV_N ? POINT_PART : name.id);
-        x.part = name.part;
-    }
-    if (e->kind == EVENT_SPAN || e->kind == EVENT_STEP)
-        x.open = e->end != END_KNOWN;
-    else
-        x.part = NO_PART;
-    x.end = x.at + MAX_OF(e->dur_ns, 0);
-    x.mode = (uint8_t)(e->mode < MODE_N ? e->mode : MODE_TRAIN);
-    points_push(p, &x);
-}
-
-/* Counts passes without gradients, and finds fetches from an empty loader: hooks emit the size
- * of every batch where it is known, so it is one without a size when the fetch before it had one.
- */
-static void look_through(struct points *p)
-{
-    struct point *fetch = NULL;
-    bool sized = false, sized_before = false;
-    p->evals = 0;
-    for (size_t i = 0; i < p->n; i++) {
-        p->evals += p->v[i].what == EV_FORWARD_EVAL;
-        if (p->v[i].what == EV_BATCH_SIZE)
-            sized = true;
-        if (p->v[i].what != EV_DATA)
-            continue;
-        if (fetch)
-            fetch->dead = sized_before && !sized;
-        sized_before = fetch && sized;
-        sized = false;
-        fetch = &p->v[i];
-    }
-    if (fetch) /* while it waits, nothing is known about it */
-        fetch->dead = sized_before && !sized && !fetch->open;
-}
-
-static bool may_precede(const void *a, const void *b)
-{
-    return steps_points_in_order(a, b);
-}
-
-void points_sort(struct points *p)
-{
-    sorted_runs_merge(&p->runs, p->v, p->n, sizeof *p->v, may_precede);
-    look_through(p);
-}
-
-void points_free(struct points *p)
-{
-    free(p->v);
-    sorted_runs_free(&p->runs);
-    *p = (struct points){0};
-}
 
 /* ---- steps that the program or its framework marked ---- */
 
@@ -221,34 +78,32 @@ static void steps_said_on_step(struct fetched *f)
     f->first = NEVER;
 }
 
-/* Steps that the program marked. False: it marked none. */
-static bool steps_said(const struct points *p, struct step_list *out)
+struct said_walk {
+    struct fetched f;
+    int64_t done, inner;
+    size_t before; /* steps, without the one that ends at `done` */
+    bool any;
+};
+
+static void said_walk_take(struct said_walk *w, const struct point *x, struct step_list *out)
 {
-    struct fetched f = {.first = NEVER};
-    int64_t done = INT64_MIN, inner = INT64_MIN;
-    size_t before = 0; /* steps, without the one that ends at `done` */
-    bool any = false;
-    for (size_t i = 0; i < p->n; i++) {
-        const struct point *x = &p->v[i];
-        if (x->what == EV_STEP_VOID && x->at <= done && x->at > inner)
-            out->n = before;
-        if (x->at < done) { /* inside a step: the outermost one counts */
-            inner = x->what == POINT_STEP ? MAX_OF(inner, x->end) : inner;
-            continue;
-        }
-        if (x->what == POINT_STEP) {
-            before = out->n;
-            add_said(out, x, f.first == NEVER ? x->at : f.first);
-            done = x->end;
-            steps_said_on_step(&f);
-            any = true;
-        } else if (x->what == EV_DATA) {
-            steps_said_on_fetch(&f, x);
-        } else if (parts_fetch_from_step(x->what)) {
-            f.first = NEVER;
-        }
+    if (x->what == EV_STEP_VOID && x->at <= w->done && x->at > w->inner)
+        out->n = w->before;
+    if (x->at < w->done) { /* inside a step: the outermost one counts */
+        w->inner = x->what == POINT_STEP ? MAX_OF(w->inner, x->end) : w->inner;
+        return;
     }
-    return any;
+    if (x->what == POINT_STEP) {
+        w->before = out->n;
+        add_said(out, x, w->f.first == NEVER ? x->at : w->f.first);
+        w->done = x->end;
+        steps_said_on_step(&w->f);
+        w->any = true;
+    } else if (x->what == EV_DATA) {
+        steps_said_on_fetch(&w->f, x);
+    } else if (parts_fetch_from_step(x->what)) {
+        w->f.first = NEVER;
+    }
 }
 
 /* ---- steps as a training loop shows them by its fetches, passes and optimizers ----
@@ -618,8 +473,6 @@ static void end_walk(struct steps_walk *w)
 
 /* The spans that decide, in order, those inside others left out. */
 struct outermost {
-    const struct points *p;
-    size_t at;
     int64_t covered;
     bool by_optimizer;
 };
@@ -640,53 +493,56 @@ static bool point_covers(uint8_t what)
     }
 }
 
-static bool next_outermost(struct outermost *o, struct point *out)
+/* Whether the point is one of them; *out is what it counts as. */
+static bool is_outermost(struct outermost *o, const struct point *p, struct point *out)
 {
-    while (o->at < o->p->n) {
-        *out = o->p->v[o->at++];
-        const bool inside = out->at < o->covered;
-        if (out->what == EV_LOADER_START && !inside)
-            return true;
-        if (!point_covers(out->what))
-            continue;
-        if (inside && (out->what != EV_OPTIMIZER || o->by_optimizer))
-            continue;
-        if (inside) /* run by the backward pass, with which it ends */
-            out->end = MAX_OF(out->end, o->covered);
-        else
-            o->by_optimizer = out->what == EV_OPTIMIZER;
-        o->covered = MAX_OF(o->covered, out->end);
-        return true;
-    }
-    return false;
+    const bool inside = p->at < o->covered;
+    *out = *p;
+    if (p->what == EV_LOADER_START)
+        return !inside;
+    if (!point_covers(p->what) || (inside && (p->what != EV_OPTIMIZER || o->by_optimizer)))
+        return false;
+    if (inside) /* run by the backward pass, with which it ends */
+        out->end = MAX_OF(out->end, o->covered);
+    else
+        o->by_optimizer = p->what == EV_OPTIMIZER;
+    o->covered = MAX_OF(o->covered, out->end);
+    return true;
 }
 
 /* A teacher works in every step, an evaluation comes now and then: whether in half of the steps
  * passes without gradients come before the work. */
-static bool has_teacher(const struct points *points)
+struct teacher_walk {
+    struct outermost outermost;
+    size_t steps, looked;
+    int64_t first;
+    bool looks, busy;
+};
+
+static void teacher_walk_take(struct teacher_walk *w, const struct point *x)
 {
-    struct outermost o = {.p = points, .covered = INT64_MIN};
     struct point p;
-    size_t steps = 0, looked = 0;
-    int64_t first = 0;
-    bool looks = false, busy = false;
-    while (points->evals && next_outermost(&o, &p)) {
-        const bool works = p.what == EV_FORWARD || p.what == EV_BACKWARD || p.what == EV_OPTIMIZER;
-        if (p.what == EV_FORWARD_EVAL && !busy)
-            looks = steps > 0;
-        if (p.what == EV_DATA)
-            looks = false;
-        if (works) {
-            looked += looks;
-            looks = false;
-            busy = p.what != EV_OPTIMIZER;
-        }
-        if (p.what != EV_OPTIMIZER)
-            continue;
-        first = steps ? first : p.value;
-        steps += p.value == first;
+    if (!is_outermost(&w->outermost, x, &p))
+        return;
+    const bool works = p.what == EV_FORWARD || p.what == EV_BACKWARD || p.what == EV_OPTIMIZER;
+    if (p.what == EV_FORWARD_EVAL && !w->busy)
+        w->looks = w->steps > 0;
+    if (p.what == EV_DATA)
+        w->looks = false;
+    if (works) {
+        w->looked += w->looks;
+        w->looks = false;
+        w->busy = p.what != EV_OPTIMIZER;
     }
-    return looked > 0 && looked * 2 >= steps;
+    if (p.what != EV_OPTIMIZER)
+        return;
+    w->first = w->steps ? w->first : p.value;
+    w->steps += p.value == w->first;
+}
+
+static bool has_teacher(const struct teacher_walk *w)
+{
+    return w->looked > 0 && w->looked * 2 >= w->steps;
 }
 
 /* ---- steps whose work is not seen ---- */
@@ -700,7 +556,8 @@ static bool is_bare(const struct point *p)
     return p->what == EV_DATA && !p->dead && !p->open;
 }
 
-static void add_bare_fetches(const struct points *points, struct step_list *out)
+/* `dropped`: steps that are not in the list any more. */
+static void add_bare_fetches(const struct points *points, struct step_list *out, size_t dropped)
 {
     const int64_t after = out->v[out->n - 1].end;
     size_t from = points->n, n = 0;
@@ -710,7 +567,7 @@ static void add_bare_fetches(const struct points *points, struct step_list *out)
             break;
         n += is_bare(p);
     }
-    if (n < BARE_FETCHES_LEAST || n <= out->n)
+    if (n < BARE_FETCHES_LEAST || n <= out->n + dropped)
         return;
     const struct point *last = NULL;
     for (size_t i = from; i < points->n; i++) {
@@ -725,49 +582,206 @@ static void add_bare_fetches(const struct points *points, struct step_list *out)
     }
 }
 
-static bool uses_cuda(const struct points *points)
+/* ---- the walker ----
+ *
+ * Passes follow each other, because one needs what another found in all points: which fetches were
+ * from an empty loader, whether there is a teacher, whether the program marks steps. Each pass
+ * takes points one by one, so its state after the points before the mark is all that it needs to
+ * go on. What a pass found in all points may become another one later: then steps_walker_end
+ * refuses, and the caller begins anew. */
+
+/* Finds fetches from an empty loader: hooks emit the size of every batch where it is known, so it
+ * is one without a size when the fetch before it had one. */
+struct look_walk {
+    bool fetched, sized, sized_before;
+};
+
+struct steps_walker {
+    size_t taken, dropped;
+    bool goes_on; /* points were taken by a pass before: `said` and `taught` are decided */
+    bool said, taught, cuda;
+    bool marks_some, looks; /* there are marked steps; passes without gradients */
+    struct look_walk look;
+    struct teacher_walk teacher;
+    struct said_walk marks;
+    struct outermost outermost;
+    struct steps_walk loop;
+    struct step_list list;
+};
+
+struct steps_walker *steps_walker_open(void)
 {
-    for (size_t i = 0; i < points->n; i++)
-        if (points->v[i].what == EV_DEVICE)
-            return true;
-    return false;
+    struct steps_walker *w = xcalloc(1, sizeof *w);
+    w->outermost.covered = w->teacher.outermost.covered = INT64_MIN;
+    w->marks = (struct said_walk){.f = {.first = NEVER}, .done = INT64_MIN, .inner = INT64_MIN};
+    w->loop.mode = MODE_TRAIN;
+    steps_walk_begin_anew(&w->loop);
+    return w;
 }
 
-void steps_seen(const struct points *points, struct step_list *out)
+void steps_walker_close(struct steps_walker *w)
 {
-    struct steps_walk w = {.out = out, .teacher = has_teacher(points), .mode = MODE_TRAIN};
-    struct outermost o = {.p = points, .covered = INT64_MIN};
+    if (!w)
+        return;
+    free(w->loop.looks.v);
+    free(w->loop.passes.v);
+    free(w->loop.stepped.v);
+    free(w->list.v);
+    free(w);
+}
+
+static void *steps_walker_dup(const void *p, size_t n, size_t size)
+{
+    return n ? memcpy(xmalloc(n * size), p, n * size) : NULL;
+}
+
+/* The steps and the pass that makes them; the other passes are the caller's. */
+static void steps_walker_copy_steps(struct steps_walker *to, const struct steps_walker *w)
+{
+    to->marks = w->marks;
+    to->outermost = w->outermost;
+    to->loop = w->loop;
+    to->loop.looks.v =
+        steps_walker_dup(w->loop.looks.v, w->loop.looks.cap, sizeof *w->loop.looks.v);
+    to->loop.passes.v =
+        steps_walker_dup(w->loop.passes.v, w->loop.passes.cap, sizeof *w->loop.passes.v);
+    to->loop.stepped.v =
+        steps_walker_dup(w->loop.stepped.v, w->loop.stepped.cap, sizeof *w->loop.stepped.v);
+    to->list = w->list;
+    to->list.v = steps_walker_dup(w->list.v, w->list.n, sizeof *w->list.v);
+    to->list.cap = w->list.n; /* it may have been much longer */
+}
+
+struct steps_walker *steps_walker_copy(const struct steps_walker *w)
+{
+    struct steps_walker *to = steps_walker_open();
+    *to = *w;
+    steps_walker_copy_steps(to, w);
+    return to;
+}
+
+size_t steps_walker_taken(const struct steps_walker *w)
+{
+    return w->taken;
+}
+
+const struct step_list *steps_walker_list(const struct steps_walker *w)
+{
+    return &w->list;
+}
+
+void steps_walker_drop(struct steps_walker *w, size_t points, size_t steps)
+{
+    const size_t n = steps - w->dropped;
+    assert(points <= w->taken && steps >= w->dropped && n <= w->list.n);
+    assert(!w->said || n <= w->marks.before);
+    w->taken -= points;
+    w->dropped = steps;
+    w->list.n -= n;
+    if (n) {
+        memmove(w->list.v, w->list.v + n, w->list.n * sizeof *w->list.v);
+        w->list.v = xrealloc(w->list.v, w->list.n, sizeof *w->list.v);
+        w->list.cap = w->list.n;
+    }
+    w->marks.before -= w->said ? n : 0;
+}
+
+/* Returns whether what is known of the fetches before `mark` is final. */
+static bool steps_walker_look(struct steps_walker *w, struct points *p, size_t mark,
+                              struct look_walk *at_mark)
+{
+    struct look_walk *l = &w->look;
+    struct point *fetch = NULL;
+    for (size_t i = w->taken; i < p->n; i++) {
+        struct point *x = &p->v[i];
+        if (i == mark)
+            *at_mark = *l;
+        w->cuda |= x->what == EV_DEVICE;
+        w->marks_some |= x->what == POINT_STEP;
+        w->looks |= x->what == EV_FORWARD_EVAL;
+        l->sized |= x->what == EV_BATCH_SIZE;
+        if (x->what != EV_DATA)
+            continue;
+        if (fetch)
+            fetch->dead = l->sized_before && !l->sized;
+        l->sized_before = l->fetched && l->sized;
+        l->sized = false;
+        l->fetched = true;
+        fetch = x;
+    }
+    if (fetch) /* while it waits, nothing is known about it */
+        fetch->dead = l->sized_before && !l->sized && !fetch->open;
+    return !l->fetched || (fetch && fetch >= p->v + mark);
+}
+
+static void steps_walker_take(struct steps_walker *w, const struct point *x)
+{
     struct point p;
-    steps_walk_begin_anew(&w);
-    while (next_outermost(&o, &p))
-        steps_walk_take(&w, &p);
-    end_walk(&w);
-    if (out->n && uses_cuda(points))
-        add_bare_fetches(points, out);
-    free(w.looks.v);
-    free(w.passes.v);
-    free(w.stepped.v);
+    if (w->said)
+        said_walk_take(&w->marks, x, &w->list);
+    else if (is_outermost(&w->outermost, x, &p))
+        steps_walk_take(&w->loop, &p);
 }
 
-/* ---- both ---- */
-
-void steps_list(const struct points *p, struct step_list *out)
+/* Where the program marks no steps. */
+static void steps_walker_end_loop(struct steps_walker *w, const struct points *p)
 {
-    *out = (struct step_list){0};
-    if (!steps_said(p, out))
-        steps_seen(p, out);
+    w->loop.out = &w->list;
+    end_walk(&w->loop);
+    if (w->list.n && w->cuda)
+        add_bare_fetches(p, &w->list, w->dropped);
 }
 
-void steps_of_points(const struct points *p, struct arena *a, struct step **out, size_t *n)
+bool steps_walker_end(struct steps_walker *w, struct points *p, size_t mark,
+                      struct steps_walker **before)
 {
-    struct step_list l;
+    struct steps_walker at = *w;
+    const bool final = steps_walker_look(w, p, mark, &at.look) && before && mark < p->n;
+    for (size_t i = w->taken; (w->looks || before) && i < p->n; i++) {
+        if (i == mark)
+            at.teacher = w->teacher;
+        teacher_walk_take(&w->teacher, &p->v[i]);
+    }
+    const bool taught = has_teacher(&w->teacher), said = w->marks_some;
+    if (before)
+        *before = NULL;
+    if (w->goes_on && (said != w->said || (!said && taught != w->taught)))
+        return false;
+    w->said = said;
+    w->taught = w->loop.teacher = taught;
+    w->loop.out = &w->list;
+    for (size_t i = w->taken; i < p->n; i++) {
+        if (i == mark && final && i > w->taken) {
+            *before = steps_walker_open();
+            at.goes_on = true;
+            at.said = said;
+            at.taught = taught;
+            at.cuda = w->cuda;
+            at.marks_some = w->marks_some;
+            at.looks = w->looks;
+            at.taken = mark;
+            **before = at;
+            steps_walker_copy_steps(*before, w);
+        }
+        steps_walker_take(w, &p->v[i]);
+    }
+    if (!said)
+        steps_walker_end_loop(w, p);
+    return true;
+}
+
+void steps_of_points(struct points *p, struct arena *a, struct step **out, size_t *n)
+{
+    struct steps_walker *w = steps_walker_open();
     struct steps_fill fill;
-    steps_list(p, &l);
-    *out = arena_array(a, struct step, l.n);
-    *n = l.n;
+    const bool good = steps_walker_end(w, p, p->n, NULL);
+    assert(good);
+    (void)good;
+    *out = arena_array(a, struct step, w->list.n);
+    *n = w->list.n;
     steps_fill_open(&fill, p);
-    steps_fill_next(&fill, &l, 0, *out, l.n);
-    free(l.v);
+    steps_fill_next(&fill, &w->list, 0, *out, *n);
+    steps_walker_close(w);
 }
 
 void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct step **out,

@@ -36,7 +36,6 @@ struct points {
     size_t n, cap;
     struct sorted_runs runs;
     size_t marked; /* data, forward, backward, optimizer and steps among them */
-    size_t evals;  /* passes without gradients among them, once they are sorted */
 };
 
 /* What addresses of names mean, so that a name is looked up once and not once an event. */
@@ -54,12 +53,14 @@ struct point_name names_seen_find(struct names_seen *s, const char *name);
 /* Keeps the event if steps are made of such. */
 void points_add(struct points *p, const struct event *e, struct point_name name);
 void points_push(struct points *p, const struct point *x);
-/* In order of time, the longer one first; once all are added. */
+/* It decides which thread of a process trains. */
+bool point_is_mark(uint8_t what);
+/* In order of time, the longer one first. */
 void points_sort(struct points *p);
 void points_free(struct points *p);
 
 /* Steps with `start` on the monotonic clock. `p` is sorted. */
-void steps_of_points(const struct points *p, struct arena *a, struct step **out, size_t *n);
+void steps_of_points(struct points *p, struct arena *a, struct step **out, size_t *n);
 
 /* ---- steps before their parts are known ---- */
 
@@ -77,10 +78,24 @@ struct step_list {
     int64_t numbers[MODE_N]; /* of the next step */
 };
 
-/* Steps as the loop shows them. */
-void steps_seen(const struct points *p, struct step_list *out);
-/* Marked ones, or else those that the loop shows; the list is the caller's to free. */
-void steps_list(const struct points *p, struct step_list *out);
+/* One pass over the points of a thread, which may go on when more points have come. Marked steps,
+ * or else those that the loop shows. */
+struct steps_walker;
+
+struct steps_walker *steps_walker_open(void);
+struct steps_walker *steps_walker_copy(const struct steps_walker *w);
+void steps_walker_close(struct steps_walker *w); /* NULL is fine */
+/* Points of the list that it has taken, and its steps from number `dropped` on. */
+size_t steps_walker_taken(const struct steps_walker *w);
+const struct step_list *steps_walker_list(const struct steps_walker *w);
+/* Takes all points that follow, up to the end of what is known: it cannot go on after that.
+ * *before: as it was when all points before `mark` were taken, from where it can go on; NULL: what
+ * follows may still change those. `before` may be NULL. False: with these points, points that it
+ * had taken mean something else. */
+MUST_CHECK bool steps_walker_end(struct steps_walker *w, struct points *p, size_t mark,
+                                 struct steps_walker **before);
+/* So many points, and the steps before number `steps` of all, are not needed any more. */
+void steps_walker_drop(struct steps_walker *w, size_t points, size_t steps);
 
 /* Time that a part has. */
 struct step_owned {

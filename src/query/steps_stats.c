@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_stats.c - how long steps and iterations take, on which clock, and how many samples the loop
  * works off. docs/steps.md has the definitions. */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,12 @@ static int64_t step_async_iteration_of(const struct step *s)
     return !step_is_steady(s) ? -1 : ns < 0 ? s->dur_ns : ns;
 }
 
+size_t pace_window_end(size_t from, size_t n)
+{
+    assert(from % PACE_STEPS == 0 && from <= n);
+    return n - from < 2 * PACE_STEPS ? n : from + PACE_STEPS;
+}
+
 void step_pace_see(struct step_pace *p, const struct step *v, size_t n)
 {
     VEC_ROOM(p->ns, p->cap, p->n + n);
@@ -110,11 +117,14 @@ void step_pace_free(struct step_pace *p)
 
 void steps_set_pace(struct step *v, size_t n)
 {
-    struct step_pace p = {0};
-    step_pace_see(&p, v, n);
-    step_pace_done(&p);
-    step_pace_give(&p, 0, v, n);
-    step_pace_free(&p);
+    for (size_t i = 0, to; i < n; i = to) {
+        struct step_pace p = {0};
+        to = pace_window_end(i, n);
+        step_pace_see(&p, v + i, to - i);
+        step_pace_done(&p);
+        step_pace_give(&p, 0, v + i, to - i);
+        step_pace_free(&p);
+    }
 }
 
 /* ---- parts that were not recorded ---- */
@@ -377,7 +387,7 @@ static double overall_rate(const struct rank_steps *s, enum event_mode mode)
 
 /* ---- steps ---- */
 
-/* Near a GPU a long iteration among short ones is no outlier: see step_async.h. */
+/* Near a GPU a long iteration among short ones is no outlier: see steps_set_pace. */
 static void find_outliers(const struct rank_steps *s, const struct chosen *c, struct arena *a,
                           struct step_stats *out)
 {

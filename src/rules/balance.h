@@ -6,6 +6,7 @@
 
 #include "rules/hist.h"
 #include "rules/sight.h"
+#include "rules/state.h"
 
 /* ---- over time ---- */
 
@@ -45,7 +46,7 @@ struct gaps {
 };
 
 void gaps_add(struct gaps *g, const struct sweeps *s);
-void gaps_free(struct gaps *g);
+void gaps_memory(struct gaps *g, enum state_op op);
 /* The mean difference in percentage points; NAN when they were never read together. */
 double gaps_mean(const struct gaps *g, size_t a, size_t b);
 

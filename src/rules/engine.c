@@ -60,8 +60,8 @@ static void part_fit(const struct rule *r, struct rule_part *p)
 
 static void part_free(const struct rule *r, struct rule_part *p)
 {
-    if (p->state && r->free_state)
-        r->free_state(p->state);
+    if (p->state && r->memory)
+        r->memory(p->state, STATE_FREE);
     free(p->state);
     *p = (struct rule_part){0};
 }
@@ -290,6 +290,88 @@ void engine_merge(struct engine *g, struct engine *from)
     }
     engine_tie_texts(g);
     from->n_nodes = 0;
+}
+
+/* ---- what was fed before ----
+ *
+ * Which rules a sweep reaches depends on its time, on where the rule begins to count
+ * (engine_counts_from: the first sweep, the period, the parameters, the begin of the loop), on the
+ * end of the loop and on the times left out. engine_agrees compares all of these. What a rule does
+ * with a sweep also depends on the node's hardware, so that is compared too; prices and hours are
+ * used when it is judged. */
+
+static bool left_out_agrees(const struct left_out *a, const struct left_out *b, int64_t until)
+{
+    for (size_t i = 0;; i++) {
+        const bool in_a = i < a->n && a->v[i].start.ns < until;
+        const bool in_b = i < b->n && b->v[i].start.ns < until;
+        if (!in_a || !in_b)
+            return in_a == in_b;
+        if (a->v[i].start.ns != b->v[i].start.ns ||
+            MIN_OF(a->v[i].end.ns, until) != MIN_OF(b->v[i].end.ns, until))
+            return false;
+    }
+}
+
+static bool node_facts_agree(const struct node_facts *a, const struct node_facts *b)
+{
+    return a->cores == b->cores && a->n_gpus == b->n_gpus && a->memory_bytes == b->memory_bytes &&
+           a->gpu_memory_bytes == b->gpu_memory_bytes && a->first.ns == b->first.ns &&
+           a->period_ns == b->period_ns;
+}
+
+static bool rule_params_agree(const struct rule_params *a, const struct rule_params *b)
+{
+    for (size_t k = 0; k < RULE_N; k++)
+        for (size_t i = 0; i < RULE_PARAMS_MOST; i++)
+            if (a->v[k][i].v != b->v[k][i].v || a->v[k][i].set != b->v[k][i].set ||
+                a->v[k][i].is_duration != b->v[k][i].is_duration)
+                return false;
+    return true;
+}
+
+bool engine_agrees(const struct engine *p, const struct engine *g, wall_ns until)
+{
+    assert(p->n_nodes == 1 && g->n_nodes == 1);
+    return rule_params_agree(&p->params, &g->params) && p->has_steps == g->has_steps &&
+           p->loop_start.ns == g->loop_start.ns && (!g->has_steps || g->loop_end.ns >= until.ns) &&
+           node_facts_agree(&p->nodes[0].facts, &g->nodes[0].facts) &&
+           left_out_agrees(&p->nodes[0].left_out, &g->nodes[0].left_out, until.ns);
+}
+
+void engine_align(struct engine *p, const struct engine *g)
+{
+    if (p->n_nodes == 0)
+        engine_node(p, &g->nodes[0].facts);
+    struct engine_node *to = &p->nodes[0];
+    const struct engine_node *from = &g->nodes[0];
+    assert(p->n_nodes == 1 && g->n_nodes == 1 && strcmp(to->id, from->id) == 0);
+    p->has_steps = g->has_steps;
+    p->loop_start = g->loop_start;
+    p->loop_end = g->loop_end;
+    engine_take_facts(to, &from->facts);
+    to->facts.gpu = to->facts.currency = NULL; /* texts that may be gone before `p`; for judging */
+    engine_tie_texts(p);
+    to->left_out.n = 0;
+    VEC_ROOM(to->left_out.v, to->left_out.cap, from->left_out.n);
+    for (size_t i = 0; i < from->left_out.n; i++)
+        to->left_out.v[to->left_out.n++] = from->left_out.v[i];
+}
+
+void engine_copy_states(struct engine *g, const struct engine *p)
+{
+    struct engine_node *to = &g->nodes[0];
+    const struct engine_node *from = &p->nodes[0];
+    assert(p->n_nodes == 1 && g->n_nodes == 1 && !to->has_sweeps);
+    to->has_gpu = from->has_gpu;
+    to->has_sweeps = from->has_sweeps;
+    for (size_t k = 0; k < RULE_N; k++) {
+        assert(!to->part[k].state);
+        to->part[k] = from->part[k];
+        state_memory(STATE_COPY, &to->part[k].state, MAX_OF(rules[k]->state_size, (size_t)1));
+        if (to->part[k].state && rules[k]->memory)
+            rules[k]->memory(to->part[k].state, STATE_COPY);
+    }
 }
 
 /* ---- evaluation ---- */

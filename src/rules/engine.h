@@ -37,6 +37,17 @@ void engine_events(struct engine *g, size_t node, const struct rule_event *v, si
 /* Takes the nodes of `from`, which this one has not; `from` is empty afterwards. */
 void engine_merge(struct engine *g, struct engine *from);
 
+/* ---- what was fed before, of one node ----
+ *
+ * Both engines have the same node and no other. */
+
+/* Whether sweeps before `until` that `p` was fed count in `g` as they did in `p`. */
+bool engine_agrees(const struct engine *p, const struct engine *g, wall_ns until);
+/* `p` gets the facts, the window and the left-out times of `g`, and keeps its states. */
+void engine_align(struct engine *p, const struct engine *g);
+/* `g`, which was fed nothing, gets a copy of the states of `p`. */
+void engine_copy_states(struct engine *g, const struct engine *p);
+
 struct verdicts {
     struct verdict v[RULE_N]; /* by enum rule_id */
 };

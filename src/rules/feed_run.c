@@ -3,12 +3,15 @@
  * sweeps count; then every node is read into an engine of its own. */
 #include "rules/feed_run.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/ahead.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "query/columns.h"
 #include "query/parallel.h"
 #include "query/series.h"
@@ -25,6 +28,45 @@ struct feed {
     size_t n_processes;
     const struct run_steps *steps; /* of all nodes, with the events that rules want */
     bool alone;                    /* there is one node: its samples are decoded ahead */
+    wall_ns loop_end;              /* 0: there are no steps */
+};
+
+/* Of a rank: what of it is remembered. */
+struct fed_rank {
+    int64_t rank, device;
+    uint32_t pid;
+    unsigned session;
+    size_t fed;    /* steps that the engine has seen */
+    size_t looked; /* steps whose times left out are known */
+};
+
+/* A process that events came from, as it was when they were fed. */
+struct fed_process {
+    int64_t rank, worker;
+    uint32_t pid;
+    unsigned session;
+};
+
+/* Of a node: what is remembered, see below. */
+struct fed_before {
+    char id[ENTITY_LEN];
+    struct engine *engine; /* NULL: nothing is remembered */
+    struct columns_place *place;
+    wall_ns until; /* all of its sweeps are before */
+    struct fed_rank *ranks;
+    size_t n_ranks, cap_ranks;
+    struct fed_process *processes;
+    size_t n_processes, cap_processes;
+    struct time_range *left_out; /* of final steps and events */
+    size_t n_left_out, cap_left_out;
+    bool stale; /* it does not fit: the run must be evaluated anew */
+};
+
+struct evaluation {
+    struct fed_before *nodes;
+    size_t n, cap;
+    struct steps_memory *steps;
+    uint64_t age; /* of `steps` */
 };
 
 /* ---- what is known of the run ---- */
@@ -259,7 +301,7 @@ static int feed_facts(const struct feed *f, struct node_facts *facts, struct err
     struct column_batch b;
     const int rc = open_columns(f, facts->id, a, &c, e);
     facts->n_gpus = MAX_OF(facts->n_gpus, a->n_gpus);
-    if (rc == 0 && columns_next(c, &b)) {
+    if (rc == 0 && columns_first(c, &b)) {
         facts->first = b.at[0];
         facts->period_ns = b.period_ns;
     }
@@ -271,46 +313,83 @@ static int feed_facts(const struct feed *f, struct node_facts *facts, struct err
 
 /* ---- times that do not count ---- */
 
-static void leave_out_step(struct engine *g, size_t node, const struct step *s)
+/* Adds it for this evaluation, and for those to come when it is final. */
+static void leave_out_range(struct engine *g, struct fed_before *m, struct time_range x, bool final)
 {
-    const struct time_range when = step_time(s);
-    if (s->disturbed)
-        engine_leave_out(g, node, &when, 1);
+    engine_leave_out(g, 0, &x, 1);
+    if (!m || !final)
+        return;
+    struct time_range *last = m->n_left_out ? &m->left_out[m->n_left_out - 1] : NULL;
+    if (last && x.start.ns >= last->start.ns && x.start.ns <= last->end.ns)
+        last->end.ns = MAX_OF(last->end.ns, x.end.ns);
+    else
+        *VEC_ADD(m->left_out, m->n_left_out, m->cap_left_out) = x;
 }
 
-static void leave_out_steps(struct engine *g, size_t node, const struct rank_steps *r)
+/* Some steps of a rank from `i`, a multiple of PACKED_ROWS; returns how many. */
+static size_t feed_read_steps(const struct rank_steps *r, size_t i, struct step *out)
+{
+    const size_t n = MIN_OF(r->n - i, (size_t)PACKED_ROWS);
+    if (!r->steps)
+        return rank_steps_read(r, i, out);
+    memcpy(out, r->steps + i, n * sizeof *out);
+    return n;
+}
+
+/* What is remembered of the rank; it is added when it is new. */
+static struct fed_rank *fed_rank_of(struct fed_before *m, const struct rank_steps *r)
+{
+    const struct fed_rank one = {
+        r->rank, r->process->device, r->process->pid, r->process->session, 0, 0};
+    for (size_t i = 0; i < m->n_ranks; i++)
+        if (m->ranks[i].pid == one.pid && m->ranks[i].session == one.session) {
+            m->stale |= m->ranks[i].rank != one.rank || m->ranks[i].device != one.device;
+            return &m->ranks[i];
+        }
+    struct fed_rank *new = VEC_ADD(m->ranks, m->n_ranks, m->cap_ranks);
+    *new = one;
+    return new;
+}
+
+static void leave_out_steps(struct engine *g, struct fed_before *m, const struct rank_steps *r)
 {
     struct step some[PACKED_ROWS];
-    for (size_t i = 0, n; !r->steps && i < r->n; i += n) {
-        n = rank_steps_read(r, i, some);
+    struct fed_rank *known = m ? fed_rank_of(m, r) : NULL;
+    for (size_t i = known ? known->looked : 0, n; i < r->n; i += n) {
+        n = feed_read_steps(r, i, some);
         for (size_t k = 0; k < n; k++)
-            leave_out_step(g, node, &some[k]);
+            if (some[k].disturbed)
+                leave_out_range(g, m, step_time(&some[k]), i + k < r->final);
     }
-    for (size_t i = 0; r->steps && i < r->n; i++)
-        leave_out_step(g, node, &r->steps[i]);
+    if (known)
+        known->looked = r->final;
 }
 
-static void feed_node_leave_out_windows(struct engine *g, size_t node, const struct node_events *x)
+static void feed_node_leave_out_windows(struct engine *g, struct fed_before *m,
+                                        const struct node_events *x)
 {
     struct named_event some[PACKED_ROWS];
     for (size_t i = 0, n; i < x->n; i += n) {
         n = node_events_read(x, i, some);
         for (size_t k = 0; k < n; k++)
             if (some[k].id == EV_DETAIL)
-                engine_leave_out(
-                    g, node, &(struct time_range){some[k].at, {some[k].at.ns + some[k].dur_ns}}, 1);
+                leave_out_range(g, m,
+                                (struct time_range){some[k].at, {some[k].at.ns + some[k].dur_ns}},
+                                some[k].at.ns < x->final.ns);
     }
 }
 
 /* Our own detail windows, and the steps that they slow down. */
-static void leave_out(struct engine *g, const struct feed *f, size_t node, const char *id)
+static void leave_out(struct engine *g, const struct feed *f, struct fed_before *m, const char *id)
 {
+    if (m)
+        engine_leave_out(g, 0, m->left_out, m->n_left_out);
     for (size_t i = 0; i < f->steps->n_ranks; i++)
         if (strcmp(f->steps->ranks[i].node, id) == 0)
-            leave_out_steps(g, node, &f->steps->ranks[i]);
+            leave_out_steps(g, m, &f->steps->ranks[i]);
     for (size_t i = 0; i < f->steps->n_named; i++)
         if (strcmp(f->steps->named[i].node, id) == 0)
-            feed_node_leave_out_windows(g, node, &f->steps->named[i]);
+            feed_node_leave_out_windows(g, m, &f->steps->named[i]);
 }
 
 /* The batch before stays valid while the next is made: one slot for each. */
@@ -325,73 +404,176 @@ static bool feed_make_batch(void *ctx, size_t slot)
     return columns_next(b->columns, &b->v[slot]);
 }
 
-static int feed_node_sweeps(struct engine *g, const struct feed *f, size_t node,
-                            const struct node_facts *facts, struct err *e)
+/* ---- sweeps, from where they were not final before ----
+ *
+ * An evaluation remembers for every node an engine that was fed all final sweeps (columns.h), and
+ * the place after them. When the run is evaluated again, the engine is fed those that have become
+ * final, and a copy of its states is fed the rest, all steps and all events. So the result is that
+ * of an evaluation that remembers nothing:
+ *
+ * - A state depends on what was fed and not on how it was cut (rule.h), and columns_next returns
+ *   the same sweeps whether it begins at the place or at the begin of the run.
+ * - Whether and how a sweep counts depends on the window, the facts and the times left out. When
+ *   one of these is not what it was for the sweeps that were fed (engine_agrees), or when the files
+ *   do not fit the place (columns_follow), what is remembered is dropped and all is read again. */
+
+static void fed_before_drop(struct fed_before *m)
 {
-    const char *id = facts->id;
-    struct asks *a = xmalloc(sizeof *a);
+    engine_close(m->engine);
+    free(m->place);
+    m->engine = NULL;
+    m->place = NULL;
+    m->until = (wall_ns){0};
+    m->n_ranks = m->n_processes = m->n_left_out = 0;
+    m->stale = false;
+}
+
+/* Of a node that is evaluated now; it need not be remembered yet. The list may move. */
+static struct fed_before *fed_before_of(struct evaluation *v, const char *id)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (strcmp(v->nodes[i].id, id) == 0)
+            return &v->nodes[i];
+    struct fed_before *m = VEC_ADD(v->nodes, v->n, v->cap);
+    *m = (struct fed_before){0};
+    snprintf(m->id, sizeof m->id, "%s", id);
+    return m;
+}
+
+struct evaluation *evaluation_open(void)
+{
+    struct evaluation *v = xcalloc(1, sizeof *v);
+    v->steps = steps_memory_open();
+    return v;
+}
+
+static void evaluation_drop(struct evaluation *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        fed_before_drop(&v->nodes[i]);
+}
+
+/* Whether anything that is remembered does not fit. Of a node of which no sweep is final nothing is
+ * remembered, so its steps and events must come again. */
+static bool evaluation_is_stale(const struct evaluation *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (v->nodes[i].stale)
+            return true;
+    return false;
+}
+
+void evaluation_close(struct evaluation *v)
+{
+    if (!v)
+        return;
+    evaluation_drop(v);
+    for (size_t i = 0; i < v->n; i++) {
+        free(v->nodes[i].ranks);
+        free(v->nodes[i].processes);
+        free(v->nodes[i].left_out);
+    }
+    steps_memory_close(v->steps);
+    free(v->nodes);
+    free(v);
+}
+
+/* The sweeps from where `c` is on. `m` NULL: nothing is remembered. */
+static void feed_batches(struct engine *g, struct fed_before *m, const struct asks *a,
+                         struct columns *c, bool ahead_pays)
+{
     struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
-    struct feed_batches b = {0};
-    leave_out(g, f, node, id);
-    const int rc = open_columns(f, id, a, &b.columns, e);
+    struct feed_batches b = {.columns = c};
+    struct engine *to = m ? m->engine : g;
     /* Of a single node a thread decodes ahead, which saves a fifth of the time of `check`. Several
      * nodes have a thread each. */
-    struct ahead *ahead = rc == 0 ? ahead_open(feed_make_batch, &b, COUNT_OF(b.v), f->alone) : NULL;
-    for (size_t slot; rc == 0 && ahead_next(ahead, &slot);) {
-        const struct sweeps s = sweeps_of(a, &b.v[slot], gpus);
-        engine_sweeps(g, node, &s);
+    struct ahead *ahead = ahead_open(feed_make_batch, &b, COUNT_OF(b.v), ahead_pays);
+    for (size_t slot; ahead_next(ahead, &slot);) {
+        const struct column_batch *batch = &b.v[slot];
+        const struct sweeps s = sweeps_of(a, batch, gpus);
+        if (to != g && !batch->final) {
+            engine_copy_states(g, to);
+            to = g;
+        }
+        engine_sweeps(to, 0, &s);
+        if (to != g)
+            m->until = (wall_ns){batch->at[batch->n - 1].ns + 1};
     }
     ahead_close(ahead);
-    columns_close(b.columns);
-    free(a);
-    run_forget(f->run, id);
-    return rc;
+    if (to != g)
+        engine_copy_states(g, to);
+}
+
+/* False: what is remembered does not fit. */
+static bool feed_node_go_on(struct engine *g, struct fed_before *m, struct columns *c,
+                            wall_ns loop_end)
+{
+    if (m->engine && !engine_agrees(m->engine, g, m->until))
+        return false;
+    return columns_follow(c, m->place, loop_end);
+}
+
+static void feed_node_remember(struct fed_before *m, const struct columns *c)
+{
+    free(m->place);
+    m->place = columns_place(c);
+    if (!m->place || !m->until.ns)
+        fed_before_drop(m);
 }
 
 /* ---- its steps and events ---- */
 
 /* Of a rank that works on a GPU: how long its iterations take, evened out. */
-static void find_pace(struct step_pace *p, const struct rank_steps *r)
+static void find_pace(struct step_pace *p, const struct rank_steps *r, size_t from, size_t to)
 {
     struct step some[PACKED_ROWS];
-    for (size_t i = 0, n; i < r->n; i += n) {
-        n = r->steps ? MIN_OF(r->n - i, (size_t)PACKED_ROWS) : rank_steps_read(r, i, some);
-        step_pace_see(p, r->steps ? r->steps + i : some, n);
+    for (size_t i = from, n; i < to; i += n) {
+        n = feed_read_steps(r, i, some);
+        step_pace_see(p, some, n);
     }
     step_pace_done(p);
 }
 
-static void feed_rank(struct engine *g, size_t node, const struct rank_sight *sight,
-                      const struct rank_steps *r, bool on_gpu)
+/* Steps from..to are a window of the rank. */
+static void feed_window(struct engine *g, const struct rank_steps *r, size_t from, size_t to,
+                        bool on_gpu)
 {
+    const struct rank_sight sight = {r->rank, r->process->device, r->process->pid, &r->gpu};
     struct step some[PACKED_ROWS];
     struct step_pace pace = {0};
+    assert(from % PACKED_ROWS == 0 && (to % PACKED_ROWS == 0 || to == r->n));
     if (on_gpu)
-        find_pace(&pace, r);
-    for (size_t i = 0, n; i < r->n; i += n) {
-        if (r->steps) {
-            n = MIN_OF(r->n - i, (size_t)PACKED_ROWS);
-            memcpy(some, r->steps + i, n * sizeof *some);
-        } else {
-            n = rank_steps_read(r, i, some);
-        }
+        find_pace(&pace, r, from, to);
+    for (size_t i = from, n; i < to; i += n) {
+        n = feed_read_steps(r, i, some);
         for (size_t k = 0; k < n; k++)
             some[k].paced_ns = 0;
         if (on_gpu)
-            step_pace_give(&pace, i, some, n);
-        engine_steps(g, node, sight, some, n);
+            step_pace_give(&pace, i - from, some, n);
+        engine_steps(g, 0, &sight, some, n);
     }
     step_pace_free(&pace);
 }
 
-static void feed_node_steps(struct engine *g, const struct feed *f, size_t node,
-                            const struct node_facts *facts)
+/* Steps that will stay as they are, in windows that will, go to the engine that is remembered
+ * (`final`); all others to that of this evaluation. */
+static void feed_node_steps(struct engine *to, const struct feed *f, struct fed_before *m,
+                            const struct node_facts *facts, bool final)
 {
     for (size_t i = 0; i < f->steps->n_ranks; i++) {
         const struct rank_steps *r = &f->steps->ranks[i];
-        const struct rank_sight sight = {r->rank, r->process->device, r->process->pid, &r->gpu};
-        if (strcmp(r->node, facts->id) == 0)
-            feed_rank(g, node, &sight, r, facts->n_gpus > 0);
+        if (strcmp(r->node, facts->id) != 0)
+            continue;
+        struct fed_rank *known = m ? fed_rank_of(m, r) : NULL;
+        size_t from = known ? known->fed : 0;
+        for (size_t end; from < r->n; from = end) {
+            end = pace_window_end(from, r->n);
+            if (final && r->final < from + 2 * PACE_STEPS)
+                break;
+            feed_window(to, r, from, end, facts->n_gpus > 0);
+        }
+        if (final)
+            known->fed = from;
     }
 }
 
@@ -421,27 +603,30 @@ static struct rule_event rule_event_of(const struct feed *f, const struct named_
     };
 }
 
-static void feed_node_tell(struct engine *g, const struct feed *f, size_t node,
-                           const int64_t *ranks, const struct node_events *x)
+/* Those before x->final, or those from there on. */
+static void feed_node_tell(struct engine *g, const struct feed *f, const int64_t *ranks,
+                           const struct node_events *x, bool final)
 {
     struct named_event some[PACKED_ROWS];
     struct rule_event events[PACKED_ROWS];
     for (size_t i = 0, n; i < x->n; i += n) {
+        size_t m = 0;
         n = node_events_read(x, i, some);
         for (size_t k = 0; k < n; k++)
-            events[k] = rule_event_of(f, &some[k], ranks);
-        engine_events(g, node, events, n);
+            if (final == (some[k].at.ns < x->final.ns))
+                events[m++] = rule_event_of(f, &some[k], ranks);
+        engine_events(g, 0, events, m);
     }
 }
 
-static void feed_node_events(struct engine *g, const struct feed *f, size_t node, const char *id)
+static void feed_node_events(struct engine *g, const struct feed *f, const char *id, bool final)
 {
     int64_t *ranks = xcalloc(f->n_processes + 1, sizeof *ranks);
     for (size_t i = 0; i < f->n_processes; i++)
         ranks[i] = feed_node_rank_of(f, &f->processes[i]);
     for (size_t i = 0; i < f->steps->n_named; i++)
         if (strcmp(f->steps->named[i].node, id) == 0)
-            feed_node_tell(g, f, node, ranks, &f->steps->named[i]);
+            feed_node_tell(g, f, ranks, &f->steps->named[i], final);
     free(ranks);
 }
 
@@ -449,6 +634,7 @@ static void feed_node_events(struct engine *g, const struct feed *f, size_t node
 
 struct fed_node {
     struct engine *engine;
+    struct fed_before *before; /* NULL: nothing is remembered */
     int rc;
     struct err e;
 };
@@ -459,17 +645,62 @@ struct fed {
     struct fed_node *nodes;
 };
 
-static int feed_node(struct engine *g, const struct feed *f, struct node_facts *facts,
-                     struct err *e)
+/* Processes whose events were fed must be what they were; new ones are added. */
+static void feed_node_processes(struct fed_before *m, const struct feed *f, const char *id)
 {
-    int rc = feed_facts(f, facts, e);
+    for (size_t i = 0; i < f->n_processes; i++) {
+        const struct run_process *p = &f->processes[i];
+        const struct fed_process one = {feed_node_rank_of(f, p), p->worker, p->pid, p->session};
+        size_t k = 0;
+        if (strcmp(p->node, id) != 0)
+            continue;
+        while (k < m->n_processes &&
+               (m->processes[k].pid != one.pid || m->processes[k].session != one.session))
+            k++;
+        if (k == m->n_processes)
+            *VEC_ADD(m->processes, m->n_processes, m->cap_processes) = one;
+        m->stale |= m->processes[k].rank != one.rank || m->processes[k].worker != one.worker;
+    }
+}
+
+/* The engine that is remembered gets what has become final, `g` a copy of its states and the rest.
+ * What does not fit sets m->stale, and nothing is fed. */
+static int feed_node_all(struct engine *g, const struct feed *f, struct fed_before *m,
+                         const struct node_facts *facts, struct err *e)
+{
+    struct asks *a = xmalloc(sizeof *a);
+    struct columns *c = NULL;
+    const int rc = open_columns(f, facts->id, a, &c, e);
+    if (rc == 0 && m) {
+        m->stale |= !feed_node_go_on(g, m, c, f->loop_end);
+        feed_node_processes(m, f, facts->id);
+        m->engine = m->engine ? m->engine : engine_open(f->params);
+        engine_align(m->engine, g);
+        feed_node_steps(m->engine, f, m, facts, true);
+        feed_node_events(m->engine, f, facts->id, true);
+    }
+    if (rc == 0 && !(m && m->stale)) {
+        feed_batches(g, m, a, c, f->alone && !(m && m->place));
+        feed_node_steps(g, f, m, facts, false);
+        feed_node_events(g, f, facts->id, false);
+        if (m)
+            feed_node_remember(m, c);
+    }
+    columns_close(c);
+    free(a);
+    run_forget(f->run, facts->id);
+    return rc;
+}
+
+static int feed_node(struct engine *g, const struct feed *f, struct fed_before *m,
+                     struct node_facts *facts, struct err *e)
+{
+    const int rc = feed_facts(f, facts, e);
     if (rc)
         return rc;
-    const size_t node = engine_node(g, facts);
-    rc = feed_node_sweeps(g, f, node, facts, e);
-    feed_node_steps(g, f, node, facts);
-    feed_node_events(g, f, node, facts->id);
-    return rc;
+    engine_node(g, facts);
+    leave_out(g, f, m, facts->id);
+    return feed_node_all(g, f, m, facts, e);
 }
 
 static void feed_run_work(struct parallel *c, struct arena *results)
@@ -481,7 +712,7 @@ static void feed_run_work(struct parallel *c, struct arena *results)
         struct fed_node *p = &x->nodes[i];
         p->engine = engine_open(x->feed->params);
         engine_window(p->engine, run->steady_start, run->loop_end);
-        p->rc = feed_node(p->engine, x->feed, &x->checked->nodes[i], &p->e);
+        p->rc = feed_node(p->engine, x->feed, p->before, &x->checked->nodes[i], &p->e);
     }
 }
 
@@ -500,12 +731,23 @@ static int feed_run_join(struct engine *all, struct fed_node *v, size_t n, struc
     return rc;
 }
 
-static int feed_run_judge(const struct feed *f, struct arena *a, struct checked *out, struct err *e)
+static void feed_run_find_before(struct evaluation *v, const struct checked *c, struct fed_node *to)
+{
+    for (size_t i = 0; i < c->n_nodes; i++)
+        fed_before_of(v, c->nodes[i].id);
+    for (size_t i = 0; i < c->n_nodes; i++) /* the list does not move any more */
+        to[i].before = fed_before_of(v, c->nodes[i].id);
+}
+
+static int feed_run_judge(const struct feed *f, struct evaluation *before, struct arena *a,
+                          struct checked *out, struct err *e)
 {
     struct fed x = {f, out, xcalloc(out->n_nodes + 1, sizeof(struct fed_node))};
     struct parallel job = {.n = out->n_nodes, .each = 1, .work = feed_run_work, .ctx = &x};
     struct engine *all = engine_open(f->params);
     engine_window(all, out->run.steady_start, out->run.loop_end);
+    if (before)
+        feed_run_find_before(before, out, x.nodes);
     parallel_run(&job, a);
     const int rc = feed_run_join(all, x.nodes, out->n_nodes, e);
     if (rc == 0)
@@ -523,19 +765,62 @@ int rules_read_steps(struct run *r, struct arena *a, struct run_steps *out, stru
 int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
                     struct checked *out, struct err *e)
 {
-    return rules_check_priced(r, p, &(struct pricing){0}, a, out, e);
+    return evaluation_run(
+        NULL, r, &(struct check_ask){.params = p, .pricing = &(struct pricing){0}}, a, out, e);
 }
 
 int rules_check_priced(struct run *r, const struct rule_params *p, const struct pricing *pricing,
                        struct arena *a, struct checked *out, struct err *e)
 {
+    return evaluation_run(NULL, r, &(struct check_ask){.params = p, .pricing = pricing}, a, out, e);
+}
+
+static int evaluation_try(struct evaluation *v, struct run *r, const struct check_ask *ask,
+                          struct arena *a, struct checked *out, struct err *e)
+{
     struct run_steps steps;
     struct arena scratch = {0};
-    const struct steps_want read = {.wanted = rules_want_event, .packed = true};
+    const struct steps_want read = {
+        .wanted = rules_want_event, .packed = true, .memory = v ? v->steps : NULL};
     int rc = steps_read_named(r, &read, &scratch, &steps, e);
+    if (rc == 0 && v && v->age != steps_memory_age(v->steps))
+        evaluation_drop(v); /* all steps and events come again */
+    if (v)
+        v->age = steps_memory_age(v->steps);
     if (rc == 0)
-        rc = rules_check_steps(r, &(struct check_ask){p, pricing, &steps}, a, out, e);
+        rc = rules_check_steps(r, &(struct check_ask){ask->params, ask->pricing, &steps, v}, a, out,
+                               e);
     arena_free(&scratch);
+    return rc;
+}
+
+/* Events that were final are not read again. So when nothing is remembered of a node, or it does
+ * not fit, nothing may be remembered of any. */
+static void evaluation_reset(struct evaluation *v)
+{
+    evaluation_drop(v);
+    steps_memory_reset(v->steps);
+}
+
+static bool evaluation_is_whole(const struct evaluation *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (!v->nodes[i].engine)
+            return false;
+    return true;
+}
+
+int evaluation_run(struct evaluation *v, struct run *r, const struct check_ask *ask,
+                   struct arena *a, struct checked *out, struct err *e)
+{
+    int rc = evaluation_try(v, r, ask, a, out, e);
+    if (v && rc == 0 && evaluation_is_stale(v)) {
+        evaluation_reset(v);
+        rc = evaluation_try(v, r, ask, a, out, e);
+        assert(!evaluation_is_stale(v));
+    }
+    if (v && (rc != 0 || !evaluation_is_whole(v)))
+        evaluation_reset(v);
     return rc;
 }
 
@@ -556,10 +841,11 @@ int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *
         f.processes = processes;
         f.series = series;
         rc = find_times(r, &f, &scratch, &out->run, e);
+        f.loop_end = out->run.has_steps ? out->run.loop_end : (wall_ns){0};
     }
     if (rc == 0)
-        rc = feed_run_judge(&f, a, out, e);
-    if (rc == 0)
+        rc = feed_run_judge(&f, ask->evaluation, a, out, e);
+    if (rc == 0 && !(ask->evaluation && evaluation_is_stale(ask->evaluation)))
         rc = rules_correlate(
             &(struct correlate_ask){r, ask->steps->ranks, ask->steps->n_ranks, &out->run},
             &out->verdicts, a, e);

@@ -29,6 +29,7 @@ struct check_ask {
     const struct rule_params *params;
     const struct pricing *pricing;
     const struct run_steps *steps; /* of rules_read_steps */
+    struct evaluation *evaluation; /* what is remembered; NULL: nothing */
 };
 
 /* Steps, and the events that rules want. */
@@ -37,5 +38,19 @@ MUST_CHECK int rules_read_steps(struct run *r, struct arena *a, struct run_steps
 
 MUST_CHECK int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *a,
                                  struct checked *out, struct err *e);
+
+/* ---- a run that is evaluated again and again while it grows ----
+ *
+ * The same result, to the last byte, but samples that were read before are not read again.
+ * evaluation_open, any number of evaluation_run of one run, which is opened anew each time,
+ * evaluation_close. Not for two threads at once. */
+struct evaluation;
+
+struct evaluation *evaluation_open(void);
+void evaluation_close(struct evaluation *v); /* NULL is fine */
+
+/* Reads the steps itself; ask->steps and ask->evaluation are not used. `v` NULL: once. */
+MUST_CHECK int evaluation_run(struct evaluation *v, struct run *r, const struct check_ask *ask,
+                              struct arena *a, struct checked *out, struct err *e);
 
 #endif

@@ -122,21 +122,40 @@ void state_events(void *state, const struct rule_view *c, const struct rule_even
         t->spec->event(state, c, &v[i]);
 }
 
-void state_free(void *state)
+static void state_keep_ranks(struct node_state *t, enum state_op op)
+{
+    for (size_t i = 0; i < t->n_ranks; i++) {
+        if (op == STATE_COPY)
+            state_memory(op, &t->ranks[i], t->spec->rank_size);
+        if (t->spec->memory_rank)
+            t->spec->memory_rank(t->ranks[i], op);
+        if (op == STATE_FREE)
+            free(t->ranks[i]);
+    }
+}
+
+/* A copy gets its arrays before what is in them, and a freed one loses them after it. */
+static void state_keep_arrays(struct node_state *t, enum state_op op)
+{
+    state_memory(op, &t->gpus, t->n_gpus * t->spec->gpu_size);
+    state_memory(op, &t->ranks, t->n_ranks * sizeof *t->ranks);
+    state_memory(op, &t->signals, t->spec->n_signals * sizeof *t->signals);
+}
+
+void state_keep(void *state, enum state_op op)
 {
     struct node_state *t = state;
-    for (size_t i = 0; i < t->n_gpus && t->spec->free_gpu; i++)
-        t->spec->free_gpu(state_gpu(t, i));
-    for (size_t i = 0; i < t->n_ranks; i++) {
-        if (t->spec->free_rank)
-            t->spec->free_rank(t->ranks[i]);
-        free(t->ranks[i]);
-    }
-    if (t->spec && t->spec->free_own)
-        t->spec->free_own(state);
-    free(t->gpus);
-    free(t->ranks);
-    free(t->signals);
+    if (!t->spec) /* nothing was seen */
+        return;
+    if (op == STATE_COPY)
+        state_keep_arrays(t, op);
+    for (size_t i = 0; i < t->n_gpus && t->spec->memory_gpu; i++)
+        t->spec->memory_gpu(state_gpu(t, i), op);
+    state_keep_ranks(t, op);
+    if (t->spec->memory_own)
+        t->spec->memory_own(state, op);
+    if (op == STATE_FREE)
+        state_keep_arrays(t, op);
 }
 
 /* ---- judging ---- */

@@ -24,6 +24,7 @@
 
 #include "rules/hist.h"
 #include "rules/rule.h"
+#include "rules/state.h"
 
 /* The head of a rule's struct for one GPU. It says whether the job used the GPU at all: one that it
  * did not use is a finding of its own (UnusedGPU) and no evidence for others. */
@@ -66,21 +67,22 @@ struct state_spec {
     void (*gpu)(void *gpu, const struct gpu_batch *c);
     void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
     void (*event)(void *state, const struct rule_view *c, const struct rule_event *v);
-    void (*free_gpu)(void *gpu);
-    void (*free_rank)(void *rank);
-    void (*free_own)(void *state); /* what follows the head */
-    const void *family;            /* what makes the rule one of several that share functions */
+    /* The memory that they own; of a state, what follows the head. */
+    void (*memory_gpu)(void *gpu, enum state_op op);
+    void (*memory_rank)(void *rank, enum state_op op);
+    void (*memory_own)(void *state, enum state_op op);
+    const void *family; /* what makes the rule one of several that share functions */
 };
 
 void state_sweeps(void *state, const struct rule_view *c, const struct sweeps *s);
 void state_events(void *state, const struct rule_view *c, const struct rule_event *v, size_t n);
-void state_free(void *state);
+void state_keep(void *state, enum state_op op);
 
 /* Members of a rule's record. `type` begins with a struct node_state; what follows are members of
  * a struct state_spec. */
 #define RULE_STATE(type, ...)                                                                      \
     .spec = &(const struct state_spec){__VA_ARGS__}, .state_size = sizeof(type),                   \
-    .sweeps = state_sweeps, .events = state_events, .free_state = state_free
+    .sweeps = state_sweeps, .events = state_events, .memory = state_keep
 
 /* The state of that rank, or of the one that an event is of, made when it is new. A process that
  * says its rank late keeps what it has. */

@@ -14,6 +14,7 @@
 
 #include "rules/params.h"
 #include "rules/sight.h"
+#include "rules/state.h"
 #include "rules/verdict.h"
 
 /* Of a step and what follows it until the next. */
@@ -85,7 +86,7 @@ struct rule {
     void (*steps)(void *state, const struct rule_view *c, const struct rank_sight *r,
                   const struct step *v, size_t n);
     void (*events)(void *state, const struct rule_view *c, const struct rule_event *v, size_t n);
-    void (*free_state)(void *state); /* NULL: it holds nothing */
+    void (*memory)(void *state, enum state_op op); /* that it owns; NULL: none */
     /* Fills the verdict: nothing found means RULE_CLEAR. */
     void (*judge)(const struct judge *j, struct verdict *out);
 };

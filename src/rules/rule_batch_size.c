@@ -95,10 +95,10 @@ static void batch_steps(void *state, const struct rule_view *c, const struct ran
             t->batch = MAX_OF(t->batch, v[i].batch);
 }
 
-static void batch_free_gpu(void *gpu)
+static void batch_memory_gpu(void *gpu, enum state_op op)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
-        windows_free(&((struct batch_gpu *)gpu)->use[k].windows);
+        windows_memory(&((struct batch_gpu *)gpu)->use[k].windows, op);
 }
 
 /* ---- judging ---- */
@@ -169,7 +169,7 @@ static uint64_t batch_judge_gpu(const struct judge *j, const struct judged_node 
     const uint64_t judged = w.judged - w.in_class[NOT_READ];
     if (w.episodes[ROOM].n)
         batch_find(j, node, g, &w, out);
-    windows_free(&w);
+    windows_memory(&w, STATE_FREE);
     return judged;
 }
 
@@ -243,7 +243,7 @@ const struct rule rule_batch_size = {
                                           "CompileTime", "GPUMemoryIncrease", NULL},
     RULE_STATE(struct batch_state, .signals = {SIG_CPU}, .n_signals = 1,
                .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,
-               .free_gpu = batch_free_gpu),
+               .memory_gpu = batch_memory_gpu),
     .steps = batch_steps,
     .judge = batch_judge,
 };

@@ -59,7 +59,7 @@ static void episodes_mix(struct episodes *e, struct episodes *other)
     for (uint32_t i = 0; i < n; i++)
         episodes_put(e, &all[i]);
     free(all);
-    episodes_free(other);
+    episodes_memory(other, STATE_FREE);
 }
 
 /* The row's own episodes are gone afterwards. */
@@ -224,16 +224,16 @@ static void bottleneck_sweeps(void *state, const struct rule_view *c, const stru
     }
 }
 
-static void bottleneck_free(void *state)
+static void bottleneck_memory(void *state, enum state_op op)
 {
     struct bottleneck *b = state;
     for (size_t i = 0; i < b->n_rows; i++)
-        episodes_free(&b->row[i].episodes);
+        episodes_memory(&b->row[i].episodes, op);
 }
 
 #define BOTTLENECK_STATE(kind)                                                                     \
     RULE_STATE(struct bottleneck, .gpu_size = sizeof(struct bottleneck_gpu),                       \
-               .sweeps = bottleneck_sweeps, .free_own = bottleneck_free, .family = &(kind)),       \
+               .sweeps = bottleneck_sweeps, .memory_own = bottleneck_memory, .family = &(kind)),   \
         .judge = bottleneck_judge
 
 /* ==== the verdict ==== */

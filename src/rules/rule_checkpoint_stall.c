@@ -50,9 +50,9 @@ static void checkpoint_event(void *state, const struct rule_view *c, const struc
     episodes_add(&r->when, v->at, v->dur_ns);
 }
 
-static void checkpoint_free_rank(void *rank)
+static void checkpoint_memory_rank(void *rank, enum state_op op)
 {
-    episodes_free(&((struct saving_rank *)rank)->when);
+    episodes_memory(&((struct saving_rank *)rank)->when, op);
 }
 
 /* ---- judging ---- */
@@ -150,6 +150,6 @@ const struct rule rule_checkpoint_stall = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct saving_rank),
-               .event = checkpoint_event, .free_rank = checkpoint_free_rank),
+               .event = checkpoint_event, .memory_rank = checkpoint_memory_rank),
     .judge = checkpoint_judge,
 };

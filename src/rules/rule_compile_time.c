@@ -40,9 +40,10 @@ static void compile_event(void *state, const struct rule_view *c, const struct r
         *VEC_ADD(r->v, r->n, r->cap) = (struct time_range){v->at, end};
 }
 
-static void compile_free_rank(void *rank)
+static void compile_memory_rank(void *rank, enum state_op op)
 {
-    free(((struct compile_rank *)rank)->v);
+    struct compile_rank *r = rank;
+    STATE_VEC(op, r);
 }
 
 /* ---- judging ---- */
@@ -146,6 +147,6 @@ const struct rule rule_compile_time = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct compile_rank), .event = compile_event,
-               .free_rank = compile_free_rank),
+               .memory_rank = compile_memory_rank),
     .judge = compile_judge,
 };

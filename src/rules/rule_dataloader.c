@@ -133,16 +133,16 @@ static void loader_event(void *state, const struct rule_view *c, const struct ru
     see_pid(t, v->pid);
 }
 
-static void loader_free_rank(void *rank)
+static void loader_memory_rank(void *rank, enum state_op op)
 {
-    episodes_free(&((struct loader_rank *)rank)->when);
+    episodes_memory(&((struct loader_rank *)rank)->when, op);
 }
 
-static void loader_free(void *state)
+static void loader_memory(void *state, enum state_op op)
 {
     struct loader_state *t = state;
-    at_once_free(&t->at_once);
-    free(t->pids);
+    at_once_memory(&t->at_once, op);
+    state_memory(op, &t->pids, t->n_pids * sizeof *t->pids);
 }
 
 /* ---- judging ---- */
@@ -390,8 +390,8 @@ const struct rule rule_dataloader = {
     .needs = NEEDS_STEPS,
     .explained_by = (const char *const[]){"IOBottleneck", NULL},
     RULE_STATE(struct loader_state, .gpu_size = sizeof(struct loader_gpu), .gpu = loader_see_gpu,
-               .rank_size = sizeof(struct loader_rank), .free_rank = loader_free_rank,
-               .event = loader_event, .free_own = loader_free),
+               .rank_size = sizeof(struct loader_rank), .memory_rank = loader_memory_rank,
+               .event = loader_event, .memory_own = loader_memory),
     .steps = loader_steps,
     .judge = loader_judge,
 };

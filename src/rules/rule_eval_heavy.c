@@ -45,10 +45,10 @@ static void eval_steps(void *state, const struct rule_view *c, const struct rank
     }
 }
 
-static void eval_free_rank(void *rank)
+static void eval_memory_rank(void *rank, enum state_op op)
 {
-    episodes_free(&((struct eval_rank *)rank)->before.when);
-    episodes_free(&((struct eval_rank *)rank)->evals.when);
+    episodes_memory(&((struct eval_rank *)rank)->before.when, op);
+    episodes_memory(&((struct eval_rank *)rank)->evals.when, op);
 }
 
 /* ---- judging ---- */
@@ -125,7 +125,7 @@ const struct rule rule_eval_heavy = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct eval_rank),
-               .free_rank = eval_free_rank),
+               .memory_rank = eval_memory_rank),
     .steps = eval_steps,
     .judge = eval_judge,
 };

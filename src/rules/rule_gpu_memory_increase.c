@@ -116,10 +116,10 @@ static void memory_event(void *state, const struct rule_view *c, const struct ru
     r->has_last = true;
 }
 
-static void memory_free(void *gpu)
+static void course_memory(void *gpu, enum state_op op)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
-        rises_free(&((struct memory_gpu *)gpu)->course[k].rises);
+        rises_memory(&((struct memory_gpu *)gpu)->course[k].rises, op);
 }
 
 /* ---- judging ---- */
@@ -266,14 +266,14 @@ static bool find_rises(const struct judge *j, const struct judged_node *node,
     struct rises r = rises_ended(&g->course[k].rises, &spec, &c, false);
     if (r.compared == 0) {
         k = best == MEMORY_OF_JOB ? MEMORY_OF_DEVICE : best;
-        rises_free(&r);
+        rises_memory(&r, STATE_FREE);
         r = rises_ended(&g->course[k].rises, &spec, &c, j->run->ended);
     }
     const bool judged = r.compared > 0 || (j->run->ended && g->course[k].mem.n >= memory_needed(j));
     if (k == best || memory_grown(&g->course[best].trend) > j->p[INCREASE].v)
         find_steps(out,
                    &(struct memory_steps){j, node, g, &g->course[k], memory_words[k], &r, fit});
-    rises_free(&r);
+    rises_memory(&r, STATE_FREE);
     return judged;
 }
 
@@ -292,7 +292,7 @@ static bool memory_judge_gpu(const struct judge *j, const struct judged_node *no
                &(struct climb){node, g->head.entity, memory_words[k], &course->trend, fit,
                                hist_max(&course->mem)},
                MAX_OF(rises_count(&r), (uint64_t)1));
-    rises_free(&r);
+    rises_memory(&r, STATE_FREE);
     return true;
 }
 
@@ -422,7 +422,7 @@ const struct rule rule_gpu_memory_increase = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct memory_gpu), .gpu = memory_see,
-               .free_gpu = memory_free, .rank_size = sizeof(struct memory_rank),
+               .memory_gpu = course_memory, .rank_size = sizeof(struct memory_rank),
                .event = memory_event),
     .judge = memory_judge,
 };

@@ -100,12 +100,12 @@ static void throttle_see(void *gpu, const struct gpu_batch *c)
             throttle_hold(g, s, i, (uint32_t)bits[i] & all, clock ? clock[i] : NAN);
 }
 
-static void throttle_free(void *gpu)
+static void throttle_memory(void *gpu, enum state_op op)
 {
     struct throttled_gpu *g = gpu;
     for (size_t k = 0; k < KINDS; k++)
-        episodes_free(&g->held[k].episodes);
-    episodes_free(&g->any);
+        episodes_memory(&g->held[k].episodes, op);
+    episodes_memory(&g->any, op);
 }
 
 /* ---- judging ---- */
@@ -295,6 +295,6 @@ const struct rule rule_gpu_throttling = {
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct throttled_gpu), .gpu = throttle_see,
-               .free_gpu = throttle_free),
+               .memory_gpu = throttle_memory),
     .judge = throttle_judge,
 };

@@ -100,8 +100,8 @@ static void host_memory_find(const struct judge *j, const struct judged_node *no
     finding_over(v, f, &((const struct host_memory_state *)node->state)->rss);
     finding_say(v, f,
                 "resident memory of the job rose steadily, from %s to %s in %s (%s per hour)%s",
-                bytes_text(j->arena, fit->from), bytes_text(j->arena, fit->to), judge_time(j, fit->seconds),
-                bytes_text(j->arena, fit->per_s * 3600),
+                bytes_text(j->arena, fit->from), bytes_text(j->arena, fit->to),
+                judge_time(j, fit->seconds), bytes_text(j->arena, fit->per_s * 3600),
                 j->run->ended ? arena_printf(j->arena, "; %s is %s", room->words, limit)
                               : arena_printf(j->arena, "; at this rate it reaches %s of %s in %s",
                                              room->words, limit, left));

@@ -157,10 +157,9 @@ void gaps_add(struct gaps *g, const struct sweeps *s)
     }
 }
 
-void gaps_free(struct gaps *g)
+void gaps_memory(struct gaps *g, enum state_op op)
 {
-    free(g->v);
-    *g = (struct gaps){0};
+    state_memory(op, &g->v, g->n * sizeof *g->v);
 }
 
 double gaps_mean(const struct gaps *g, size_t a, size_t b)
@@ -219,9 +218,9 @@ static void balance_sweeps(void *state, const struct rule_view *c, const struct 
     t->period_ns = s->period_ns;
 }
 
-static void balance_free(void *state)
+static void balance_memory(void *state, enum state_op op)
 {
-    gaps_free(&((struct balance_state *)state)->gaps);
+    gaps_memory(&((struct balance_state *)state)->gaps, op);
 }
 
 /* ---- judging ---- */
@@ -460,6 +459,6 @@ const struct rule rule_load_balancing = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = (const char *const[]){"GPUThrottling", NULL},
     RULE_STATE(struct balance_state, .gpu_size = sizeof(struct balance_gpu), .gpu = balance_see_gpu,
-               .sweeps = balance_sweeps, .free_own = balance_free),
+               .sweeps = balance_sweeps, .memory_own = balance_memory),
     .judge = balance_judge,
 };

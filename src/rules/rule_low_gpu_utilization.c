@@ -51,9 +51,9 @@ static void low_gpu_see(void *gpu, const struct gpu_batch *c)
     shared_hist(c->s, util, &g->all);
 }
 
-static void low_gpu_free(void *gpu)
+static void low_gpu_memory(void *gpu, enum state_op op)
 {
-    windows_free(&((struct low_gpu *)gpu)->windows);
+    windows_memory(&((struct low_gpu *)gpu)->windows, op);
 }
 
 /* ---- judging ---- */
@@ -99,7 +99,7 @@ static void low_gpu_judge(const struct judge *j, struct verdict *out)
         for (unsigned kind = UNDER_USED; kind <= FLUCTUATING; kind++)
             low_gpu_find(j, at.node, g, &w, kind, out);
         judged += w.judged;
-        windows_free(&w);
+        windows_memory(&w, STATE_FREE);
         out->datapoints = MAX_OF(out->datapoints, g->all.n);
     }
     if (judged)
@@ -134,6 +134,6 @@ const struct rule rule_low_gpu_utilization = {
         (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader", "CheckpointStall",
                               "EvalHeavy", "SyncBound", "HostBound", "CompileTime", NULL},
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct low_gpu), .gpu = low_gpu_see,
-               .free_gpu = low_gpu_free),
+               .memory_gpu = low_gpu_memory),
     .judge = low_gpu_judge,
 };

@@ -57,9 +57,9 @@ static void final_event(void *state, const struct rule_view *c, const struct rul
         t->last[t->n++ % LAST_KEPT] = (struct time_range){v->at, {v->at.ns + v->dur_ns}};
 }
 
-static void final_free(void *state)
+static void final_memory(void *state, enum state_op op)
 {
-    seconds_free(&((struct final_state *)state)->busy);
+    seconds_memory(&((struct final_state *)state)->busy, op);
 }
 
 /* ---- judging ---- */
@@ -169,6 +169,6 @@ const struct rule rule_slow_finalization = {
     .explained_by = (const char *const[]){"StalledTraining", NULL},
     .whole_job = true,
     RULE_STATE(struct final_state, .sweeps = final_sweeps, .event = final_event,
-               .free_own = final_free),
+               .memory_own = final_memory),
     .judge = final_judge,
 };

@@ -70,11 +70,11 @@ static void stalled_steps(void *state, const struct rule_view *c, const struct r
         stalled_take_step(own, &v[i], c->p[THRESHOLD].v);
 }
 
-static void stalled_free_rank(void *own)
+static void stalled_memory_rank(void *own, enum state_op op)
 {
     struct stalled_rank *r = own;
-    seconds_free(&r->ends);
-    longest_free(&r->longest);
+    seconds_memory(&r->ends, op);
+    longest_memory(&r->longest, op);
 }
 
 /* ---- judging ---- */
@@ -251,7 +251,7 @@ static void stalled_judge(const struct judge *j, struct verdict *out)
         stalled_find(j, out, &o, gaps, n, limit_s);
     else
         say_clear(&o, longest_s, j, out);
-    seconds_free(&o.ends);
+    seconds_memory(&o.ends, STATE_FREE);
 }
 
 static const struct number_label labels[] = {
@@ -272,7 +272,7 @@ const struct rule rule_stalled_training = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct stalled_rank),
-               .free_rank = stalled_free_rank),
+               .memory_rank = stalled_memory_rank),
     .steps = stalled_steps,
     .judge = stalled_judge,
 };

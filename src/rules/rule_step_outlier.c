@@ -108,16 +108,16 @@ static void outlier_event(void *state, const struct rule_view *c, const struct r
         seconds_mark(&((struct outlier_state *)state)->when[BY_CHECKPOINT], v->at, v->dur_ns);
 }
 
-static void outlier_free_rank(void *rank)
+static void outlier_memory_rank(void *rank, enum state_op op)
 {
     for (size_t m = 0; m < MODE_N; m++)
-        step_spread_free(&((struct outlier_rank *)rank)->mode[m]);
+        step_spread_memory(&((struct outlier_rank *)rank)->mode[m], op);
 }
 
-static void outlier_free(void *state)
+static void outlier_memory(void *state, enum state_op op)
 {
     for (size_t k = 0; k < BY_N; k++)
-        seconds_free(&((struct outlier_state *)state)->when[k]);
+        seconds_memory(&((struct outlier_state *)state)->when[k], op);
 }
 
 /* ---- judging ---- */
@@ -275,7 +275,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
     }
     mark_others(all, n_all, o, &others);
     c.other_ranks = share_within(o, &others) >= 0.5;
-    seconds_free(&others);
+    seconds_memory(&others, STATE_FREE);
     return c;
 }
 
@@ -465,8 +465,8 @@ const struct rule rule_step_outlier = {
     .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", "Dataloader",
                                           "GPUThrottling", NULL},
     RULE_STATE(struct outlier_state, .rank_size = sizeof(struct outlier_rank),
-               .sweeps = outlier_sweeps, .event = outlier_event, .free_rank = outlier_free_rank,
-               .free_own = outlier_free),
+               .sweeps = outlier_sweeps, .event = outlier_event, .memory_rank = outlier_memory_rank,
+               .memory_own = outlier_memory),
     .steps = outlier_steps,
     .judge = outlier_judge,
 };

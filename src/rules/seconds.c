@@ -67,6 +67,13 @@ static void *chunks_make(struct chunks *c, size_t size, uint32_t most, int64_t i
     return c->v + i * size;
 }
 
+static void chunks_memory(struct chunks *c, size_t size, enum state_op op)
+{
+    state_memory(op, &c->v, c->cap * size);
+    if (op == STATE_FREE)
+        *c = (struct chunks){0};
+}
+
 /* ==== seconds ==== */
 
 static const struct seconds_chunk *seconds_find(const struct seconds *s, int64_t index)
@@ -162,10 +169,9 @@ void seconds_add_all(struct seconds *s, const struct seconds *other)
     }
 }
 
-void seconds_free(struct seconds *s)
+void seconds_memory(struct seconds *s, enum state_op op)
 {
-    free(s->chunks.v);
-    *s = (struct seconds){0};
+    chunks_memory(&s->chunks, sizeof(struct seconds_chunk), op);
 }
 
 /* ==== how many at once ==== */
@@ -188,10 +194,9 @@ void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns)
     }
 }
 
-void at_once_free(struct at_once *x)
+void at_once_memory(struct at_once *x, enum state_op op)
 {
-    free(x->chunks.v);
-    *x = (struct at_once){0};
+    chunks_memory(&x->chunks, sizeof(struct at_once_chunk), op);
 }
 
 /* Pieces between chunks, in which there was no work, are not kept and not looked at: then the job

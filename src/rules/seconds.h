@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "rules/state.h"
 
 /* CHUNKS_MOST: half a year; what is further apart is left out. */
 enum { SECONDS_CHUNK = 4096, SECONDS_CHUNKS_MOST = 4096 };
@@ -38,7 +39,7 @@ int64_t seconds_next(const struct seconds *s, int64_t second);
 /* The first one from `second` on that is not in the set: cheap where many are adjacent. */
 int64_t seconds_pause(const struct seconds *s, int64_t second);
 void seconds_add_all(struct seconds *s, const struct seconds *other);
-void seconds_free(struct seconds *s);
+void seconds_memory(struct seconds *s, enum state_op op);
 
 /* ---- how many at once ---- */
 
@@ -60,7 +61,7 @@ struct at_once {
 };
 
 void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns);
-void at_once_free(struct at_once *x);
+void at_once_memory(struct at_once *x, enum state_op op);
 /* The median over the slots from the first work to the last; 0 when there was none. */
 double at_once_median(const struct at_once *x);
 

@@ -90,10 +90,9 @@ struct long_step *longest_over(const struct longest *l, double over_ns, struct a
     return v;
 }
 
-void longest_free(struct longest *l)
+void longest_memory(struct longest *l, enum state_op op)
 {
-    free(l->v);
-    *l = (struct longest){0};
+    STATE_VEC(op, l);
 }
 
 /* ==== all of them ==== */
@@ -135,11 +134,10 @@ void step_spread_add(struct step_spread *x, const struct step *s)
     x->first = *s;
 }
 
-void step_spread_free(struct step_spread *x)
+void step_spread_memory(struct step_spread *x, enum state_op op)
 {
-    longest_free(&x->longest);
-    free(x->quantiles);
-    *x = (struct step_spread){0};
+    longest_memory(&x->longest, op);
+    state_memory(op, &x->quantiles, sizeof *x->quantiles);
 }
 
 double step_spread_mean(const struct step_spread *x)

@@ -2,7 +2,7 @@
 /* step_spread.h - how long the iterations of one rank and mode took: mean and standard deviation,
  * the quantiles, the longest of them. All in whole microseconds, so that it does not matter how the
  * steps were split. An iteration is evened out where the host ran ahead of the GPU (see
- * query/step_async.h); a step without an end of its iteration counts with its duration.
+ * query/steps.h); a step without an end of its iteration counts with its duration.
  *
  * The first step is kept apart: it compiles, tunes and fills caches, which says nothing about the
  * others. */
@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "query/steps.h"
 #include "rules/hist.h"
+#include "rules/state.h"
 
 /* ---- the longest steps ---- */
 
@@ -32,7 +33,7 @@ struct longest {
 void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t dur_ns);
 /* Those that took more than `over_ns`, in order of time. */
 struct long_step *longest_over(const struct longest *l, double over_ns, struct arena *a, size_t *n);
-void longest_free(struct longest *l);
+void longest_memory(struct longest *l, enum state_op op);
 
 /* ---- all of them ---- */
 
@@ -52,7 +53,7 @@ struct step_spread {
 
 /* A step that was not cut. */
 void step_spread_add(struct step_spread *x, const struct step *s);
-void step_spread_free(struct step_spread *x);
+void step_spread_memory(struct step_spread *x, enum state_op op);
 
 /* Seconds; NAN when there are none. */
 double step_spread_mean(const struct step_spread *x);

@@ -31,10 +31,9 @@ void episodes_add(struct episodes *e, wall_ns at, int64_t held_ns)
     episodes_put(e, &x);
 }
 
-void episodes_free(struct episodes *e)
+void episodes_memory(struct episodes *e, enum state_op op)
 {
-    free(e->v);
-    *e = (struct episodes){0};
+    STATE_VEC(op, e);
 }
 
 int64_t episodes_held_ns(const struct episodes *e)
@@ -65,19 +64,25 @@ struct windows_extent {
 
 struct rule_window {
     struct windows_extent is;
+    size_t columns;
     struct hist h[];
 };
 
-static struct rule_window *window_new(size_t columns)
+static size_t window_bytes(size_t columns)
 {
-    return xcalloc(1, sizeof(struct rule_window) + columns * sizeof(struct hist));
+    return sizeof(struct rule_window) + columns * sizeof(struct hist);
 }
 
-static struct rule_window *window_copy(const struct rule_window *w, size_t columns)
+static struct rule_window *window_new(size_t columns)
 {
-    struct rule_window *copy = window_new(columns);
-    memcpy(copy, w, sizeof *w + columns * sizeof w->h[0]);
-    return copy;
+    struct rule_window *w = xcalloc(1, window_bytes(columns));
+    w->columns = columns;
+    return w;
+}
+
+static struct rule_window *window_copy(const struct rule_window *w)
+{
+    return memcpy(window_new(w->columns), w, window_bytes(w->columns));
 }
 
 /* A few sweeps may be missing. */
@@ -168,7 +173,7 @@ static void copy_counts(struct windows *to, const struct windows *from)
 static void windows_judge_short(struct windows *out, const struct windows *w,
                                 const struct windows_spec *spec, const struct rule_view *c)
 {
-    struct rule_window *all = window_copy(w->first, spec->columns);
+    struct rule_window *all = window_copy(w->first);
     for (size_t k = 0; w->last && k < spec->columns; k++)
         hist_join(&all->h[k], &w->last->h[k]);
     all->is.n += w->last ? w->last->is.n : 0;
@@ -197,13 +202,12 @@ uint64_t windows_needed(const struct param_value *window, int64_t period_ns, boo
     return (uint64_t)(ended ? MAX_OF((points + 9) / 10, 1) : points);
 }
 
-void windows_free(struct windows *w)
+void windows_memory(struct windows *w, enum state_op op)
 {
-    free(w->first);
-    free(w->last);
+    state_memory(op, &w->first, w->first ? window_bytes(w->first->columns) : 0);
+    state_memory(op, &w->last, w->last ? window_bytes(w->last->columns) : 0);
     for (size_t k = 0; k < WINDOW_CLASSES; k++)
-        episodes_free(&w->episodes[k]);
-    *w = (struct windows){0};
+        episodes_memory(&w->episodes[k], op);
 }
 
 /* ==== rises ==== */
@@ -315,8 +319,7 @@ struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
     return out;
 }
 
-void rises_free(struct rises *r)
+void rises_memory(struct rises *r, enum state_op op)
 {
-    free(r->v);
-    *r = (struct rises){0};
+    STATE_VEC(op, r);
 }

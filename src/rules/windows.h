@@ -31,7 +31,7 @@ struct episodes {
 void episodes_add(struct episodes *e, wall_ns at, int64_t held_ns);
 /* A whole one that follows all others. */
 void episodes_put(struct episodes *e, const struct episode *x);
-void episodes_free(struct episodes *e);
+void episodes_memory(struct episodes *e, enum state_op op);
 int64_t episodes_held_ns(const struct episodes *e);
 /* They become the ranges of a finding. */
 void finding_in(struct verdict *v, struct finding *f, const struct episodes *e);
@@ -74,7 +74,7 @@ struct windows windows_ended(const struct windows *w, const struct windows_spec 
                              const struct param_value *p, wall_ns from, bool short_ok);
 /* Data points that suffice to judge: a window of them, of a run that has ended a tenth of one. */
 uint64_t windows_needed(const struct param_value *window, int64_t period_ns, bool ended);
-void windows_free(struct windows *w);
+void windows_memory(struct windows *w, enum state_op op);
 
 /* ---- rises ---- */
 
@@ -119,6 +119,6 @@ void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule
  * caller's to free. */
 struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
                          const struct rule_view *c, bool short_ok);
-void rises_free(struct rises *r);
+void rises_memory(struct rises *r, enum state_op op);
 
 #endif

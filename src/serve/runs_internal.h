@@ -58,7 +58,8 @@ struct runs_item {
     mono_ns findings_next;     /* when newer data may be evaluated; 0: at once */
     uint64_t findings_changes; /* grows when the text is another one */
     bool evaluating;
-    char *findings_error; /* why the last evaluation failed; NULL: it did not */
+    struct evaluation *evaluation; /* of the job that sets `evaluating`; NULL: none */
+    char *findings_error;          /* why the last evaluation failed; NULL: it did not */
     /* What was counted in the last one that did not fail; all under runs.lock. */
     bool judged;
     unsigned issues[ISSUE_COUNTS];

@@ -152,14 +152,15 @@ struct judging_job {
 
 /* As `footplate check` does it: with the table of machines, which knows prices that the run does
  * not say, and what size would do. A table that cannot be read costs these, not the findings. */
-static int judge_check(struct run *run, const struct rule_params *params, struct arena *a,
-                       struct checked *out, struct err *e)
+static int judge_check(struct evaluation *v, struct run *run, const struct rule_params *params,
+                       struct arena *a, struct checked *out, struct err *e)
 {
     struct machines *table = arena_new(a, struct machines);
     struct err ignored;
     const bool known = machines_load(table, NULL, a, &ignored) == 0;
     const struct pricing pricing = {.table = known ? table : NULL};
-    const int rc = rules_check_priced(run, params, &pricing, a, out, e);
+    const struct check_ask ask = {.params = params, .pricing = &pricing};
+    const int rc = evaluation_run(v, run, &ask, a, out, e);
     if (rc == 0 && known)
         (void)rightsize_advise(out, table, a);
     return rc;
@@ -191,6 +192,19 @@ static void write_text(struct judging_job *g, const struct checked *c,
     g->text = (char *)b.p;
 }
 
+/* Of a run that grows: what the evaluations before have read. One job at a time evaluates a run. */
+static struct evaluation *judge_evaluation(struct runs_item *x, const struct run *run)
+{
+    const bool grows = run_get_info(run)->status == RUN_RUNNING;
+    if (grows && !x->evaluation)
+        x->evaluation = evaluation_open();
+    if (!grows) {
+        evaluation_close(x->evaluation);
+        x->evaluation = NULL;
+    }
+    return x->evaluation;
+}
+
 static int judge_evaluate_run(struct judging_job *g, struct run *run, struct err *e)
 {
     struct arena a = {0};
@@ -199,7 +213,7 @@ static int judge_evaluate_run(struct judging_job *g, struct run *run, struct err
     struct checked *c = arena_new(&a, struct checked);
     rule_params_init(&params, &a);
     findings_settings(&told, g->item->path, &params, &a);
-    const int rc = judge_check(run, &params, &a, c, e);
+    const int rc = judge_check(judge_evaluation(g->item, run), run, &params, &a, c, e);
     if (rc == 0)
         write_text(g, c, &params, &told);
     arena_free(&a);

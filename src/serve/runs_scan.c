@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "json/json.h"
 #include "query/run.h"
+#include "rules/feed_run.h"
 #include "run/run_files.h"
 #include "serve/hash.h"
 #include "serve/runs_internal.h"
@@ -147,6 +148,7 @@ void about_unref(struct runs *r, struct runs_about *a)
 static void runs_item_free(struct runs_item *x)
 {
     run_close(x->run);
+    evaluation_close(x->evaluation);
     pthread_mutex_destroy(&x->use);
     free(x->findings);
     free(x->findings_error);

@@ -232,6 +232,11 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
 
 /* ---- parsing the heads ---- */
 
+static bool is_of_tail(const struct store_own *o, const uint8_t *p)
+{
+    return o->tail_blocks.len && p >= o->tail_blocks.p && p < o->tail_blocks.p + o->tail_blocks.len;
+}
+
 /* False: damaged. Kinds of a later version are skipped. */
 static bool parse_block(struct store *s, struct catalog *cat, const struct found_block *f)
 {
@@ -242,6 +247,7 @@ static bool parse_block(struct store *s, struct catalog *cat, const struct found
         return catalog_log(cat, payload, f->h.head_len);
     case BLOCK_ROWS:
         good = rows_block_get(&f->h, payload, &s->arena, &s->blocks[s->n_blocks]);
+        s->blocks[s->n_blocks].in_tail = is_of_tail(s->own, f->p);
         s->n_blocks += good;
         return good;
     case BLOCK_EVENTS:

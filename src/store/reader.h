@@ -28,6 +28,7 @@ struct rows_block {
     int64_t period_ns;
     int64_t t_first_us, t_last_us;
     uint32_t rows, l1, l2;
+    bool in_tail; /* not sealed yet: with the next rows it becomes another block */
     struct blob times;
     int64_t *t_l2_us; /* time of every l2-th row */
     uint32_t n_t_l2;

@@ -52,13 +52,14 @@ struct watch {
     const struct helper_task *task;
     const struct watch_ask *ask;
     struct watch_memory *memory;
-    struct details *details; /* NULL: there are none */
-    struct actions *actions; /* the same */
-    struct runner *runner;   /* the same */
-    bool last;               /* the job has ended: the final result is printed by somebody else */
-    bool failed;             /* that an evaluation failed was reported */
-    bool user_failed;        /* the same of the user rules */
-    pthread_t thread;        /* evaluates */
+    struct evaluation *evaluation; /* of the rules, over all that was read so far */
+    struct details *details;       /* NULL: there are none */
+    struct actions *actions;       /* the same */
+    struct runner *runner;         /* the same */
+    bool last;        /* the job has ended: the final result is printed by somebody else */
+    bool failed;      /* that an evaluation failed was reported */
+    bool user_failed; /* the same of the user rules */
+    pthread_t thread; /* evaluates */
     bool started;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -236,7 +237,10 @@ static int watch_check(struct watch *w, bool alone, struct arena *a, struct watc
     struct run *r = NULL;
     int rc = run_open_node(&r, dir->path, dir->node_id, e);
     if (rc == 0)
-        rc = rules_check_run(r, &w->ask->params, a, &out->checked, e);
+        rc = evaluation_run(
+            w->evaluation, r,
+            &(struct check_ask){.params = &w->ask->params, .pricing = &(struct pricing){0}}, a,
+            &out->checked, e);
     if (rc == 0)
         watch_check_user_rules(w, r, alone, a, out);
     run_close(r);
@@ -387,8 +391,10 @@ void watch_main(const struct helper_task *t, void *ctx)
     struct helper_message m = {.kind = HELPER_LOOK};
     pthread_mutex_init(&w.lock, NULL);
     thread_cond_init(&w.changed);
-    if (!w.ask->no_rules)
+    if (!w.ask->no_rules) {
+        w.evaluation = evaluation_open();
         watch_start_runner(&w, &a);
+    }
     watch_open_details(&w);
     watch_start_rules(&w);
     while (helper_next(t, &m) && m.kind != HELPER_END)
@@ -398,5 +404,7 @@ void watch_main(const struct helper_task *t, void *ctx)
             watch_convert(&w);
     if (m.kind == HELPER_END)
         watch_end(&w);
+    watch_stop_rules(&w);
+    evaluation_close(w.evaluation);
     arena_free(&a);
 }

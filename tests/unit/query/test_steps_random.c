@@ -210,15 +210,16 @@ TEST(blocks_of_events_that_overlap_in_time_are_put_in_order)
 }
 
 /* The parts and batches of all steps, a few at a time. */
-static void check_pieces(struct kit_random *r, const struct points *p)
+static void check_pieces(struct kit_random *r, struct points *p)
 {
     struct arena a = {0};
-    struct step_list l;
     struct steps_fill fill;
     struct step *whole;
     size_t n;
     steps_of_points(p, &a, &whole, &n);
-    steps_list(p, &l);
+    struct steps_walker *w = steps_walker_open();
+    CHECK(steps_walker_end(w, p, p->n, NULL));
+    const struct step_list l = *steps_walker_list(w);
     CHECK_INT(l.n, n);
     steps_fill_open(&fill, p);
     for (size_t i = 0, some; i < n; i += some) {
@@ -235,8 +236,53 @@ static void check_pieces(struct kit_random *r, const struct points *p)
             CHECK(memcmp(v[k].part_ns, whole[i + k].part_ns, sizeof v[k].part_ns) == 0);
         }
     }
-    free(l.v);
+    steps_walker_close(w);
     arena_free(&a);
+}
+
+static void check_same_list(const struct step_list *a, const struct step_list *b)
+{
+    CHECK_INT(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++)
+        CHECK(a->v[i].start == b->v[i].start && a->v[i].end == b->v[i].end &&
+              a->v[i].number == b->v[i].number && a->v[i].mode == b->v[i].mode &&
+              a->v[i].cut == b->v[i].cut);
+}
+
+/* Points come some at a time; the walker goes on from a mark, or begins anew when it must. */
+static unsigned check_goes_on(struct kit_random *r, const struct points *all)
+{
+    struct steps_walker *kept = steps_walker_open();
+    unsigned went_on = 0;
+    for (size_t n = 0; n < all->n;) {
+        const size_t more = 1 + (size_t)kit_below(r, 12);
+        n = MIN_OF(all->n, n + more);
+        struct point *v = xmalloc(n * sizeof *v), *again = xmalloc(n * sizeof *v);
+        memcpy(v, all->v, n * sizeof *v);
+        memcpy(again, all->v, n * sizeof *v);
+        struct points p = {.v = v, .n = n}, fresh = {.v = again, .n = n};
+        struct steps_walker *w = steps_walker_copy(kept), *anew = steps_walker_open(), *before;
+        const size_t mark =
+            steps_walker_taken(kept) + (size_t)kit_below(r, n - steps_walker_taken(kept) + 1);
+        CHECK(steps_walker_end(anew, &fresh, n, NULL));
+        if (steps_walker_end(w, &p, mark, &before)) {
+            check_same_list(steps_walker_list(w), steps_walker_list(anew));
+            if (before) {
+                steps_walker_close(kept);
+                kept = before;
+                went_on++;
+            }
+        } else {
+            steps_walker_close(kept);
+            kept = steps_walker_open();
+        }
+        steps_walker_close(w);
+        steps_walker_close(anew);
+        free(v);
+        free(again);
+    }
+    steps_walker_close(kept);
+    return went_on;
 }
 
 TEST(steps_filled_a_few_at_a_time_are_those_filled_at_once)
@@ -257,4 +303,25 @@ TEST(steps_filled_a_few_at_a_time_are_those_filled_at_once)
         points_free(&p);
         stepkit_free(&k);
     }
+}
+
+TEST(a_walk_that_goes_on_makes_the_steps_of_one_that_begins_anew)
+{
+    struct kit_random r = {.state = 9};
+    unsigned went_on = 0;
+    for (unsigned i = 0; i < STREAMS; i++) {
+        char text[4096];
+        struct stepkit k = {0};
+        struct points p = {0};
+        struct names_seen names = {0};
+        make_text(&r, text, sizeof text, i % 3, i % 2);
+        stepkit_add(&k, text);
+        for (size_t j = 0; j < k.n; j++)
+            points_add(&p, &k.v[j].event, names_seen_find(&names, k.v[j].event.name));
+        points_sort(&p);
+        went_on += check_goes_on(&r, &p);
+        points_free(&p);
+        stepkit_free(&k);
+    }
+    CHECK(went_on > STREAMS);
 }

@@ -19,7 +19,7 @@ TEST(moments_near_each_other_are_one_episode)
     CHECK_INT(e.v[0].count, 2);
     CHECK_INT(e.v[0].held_ns, 2 * NS_PER_S);
     CHECK_INT(episodes_held_ns(&e), 3 * NS_PER_S);
-    episodes_free(&e);
+    episodes_memory(&e, STATE_FREE);
 }
 
 TEST(ranges_are_the_episodes)
@@ -34,6 +34,6 @@ TEST(ranges_are_the_episodes)
     CHECK_INT(f.n_ranges, 2);
     CHECK_INT(f.ranges[1].start.ns, s(100).ns);
     CHECK_INT(f.ranges[1].end.ns, s(105).ns);
-    episodes_free(&e);
+    episodes_memory(&e, STATE_FREE);
     arena_free(&a);
 }

@@ -241,5 +241,5 @@ TEST(the_mean_difference_of_two_gpus_is_that_of_the_sweeps_in_which_both_were_re
             CHECK_INT(g.v[k].n, n[k]);
             NEAR(gaps_mean(&g, a, b), sum[k] / (double)n[k], 1e-3);
         }
-    gaps_free(&g);
+    gaps_memory(&g, STATE_FREE);
 }

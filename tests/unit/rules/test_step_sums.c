@@ -25,7 +25,7 @@ TEST(a_span_marks_every_second_that_it_touches_and_no_other)
     CHECK(seconds_next(&s, 20) == 20 && seconds_next(&s, 21) != 21);
     seconds_mark(&s, (wall_ns){30 * S}, 0);
     CHECK(seconds_next(&s, 30) == 30);
-    seconds_free(&s);
+    seconds_memory(&s, STATE_FREE);
 }
 
 TEST(the_next_second_is_found_across_words_and_chunks)
@@ -40,7 +40,7 @@ TEST(the_next_second_is_found_across_words_and_chunks)
         CHECK_INT(t, at[i]);
     }
     CHECK(seconds_next(&s, 100001) == INT64_MAX);
-    seconds_free(&s);
+    seconds_memory(&s, STATE_FREE);
 }
 
 TEST(sets_of_seconds_join_to_their_union)
@@ -53,8 +53,8 @@ TEST(sets_of_seconds_join_to_their_union)
     seconds_add_all(&a, &b);
     CHECK_INT(seconds_touched(&a, (wall_ns){0}, 10000 * S, &of), 16);
     CHECK_INT(of, 10000);
-    seconds_free(&a);
-    seconds_free(&b);
+    seconds_memory(&a, STATE_FREE);
+    seconds_memory(&b, STATE_FREE);
 }
 
 /* ---- longest ---- */
@@ -79,8 +79,8 @@ TEST(the_longest_are_kept_whatever_the_order_they_came_in)
     CHECK_INT(n, 10);
     for (size_t i = 0; i < n; i++)
         CHECK(memcmp(&x[i], &y[i], sizeof *x) == 0);
-    longest_free(&a);
-    longest_free(&b);
+    longest_memory(&a, STATE_FREE);
+    longest_memory(&b, STATE_FREE);
     arena_free(&arena);
 }
 
@@ -96,7 +96,7 @@ TEST(of_equally_long_steps_the_earlier_are_kept)
     const struct long_step *x = longest_over(&l, 0, &arena, &n);
     CHECK_INT(n, 3);
     CHECK(x[0].number == 0 && x[1].number == 1 && x[2].number == 2);
-    longest_free(&l);
+    longest_memory(&l, STATE_FREE);
     arena_free(&arena);
 }
 
@@ -116,7 +116,7 @@ TEST(mean_and_deviation_leave_out_the_first_step_even_if_it_comes_last)
     NEAR(step_spread_mean(&x), 2.5e-3, 1e-12);
     NEAR(step_spread_sigma(&x), 1.1180339887e-3, 1e-12);
     NEAR(step_spread_quantile(&x, 1), 4e-3, 1e-9);
-    step_spread_free(&x);
+    step_spread_memory(&x, STATE_FREE);
 }
 
 TEST(a_million_equal_steps_have_no_deviation)
@@ -128,7 +128,7 @@ TEST(a_million_equal_steps_have_no_deviation)
     }
     CHECK(step_spread_sigma(&x) == 0);
     NEAR(step_spread_mean(&x), 3600, 0);
-    step_spread_free(&x);
+    step_spread_memory(&x, STATE_FREE);
 }
 
 /* ---- at once ---- */
@@ -142,7 +142,7 @@ TEST(workers_at_work_at_once_are_counted_by_their_median)
             at_once_add(&a, (wall_ns){1000 * S + t * S + S / 3}, S / 2);
     }
     NEAR(at_once_median(&a), 1.5, 1e-6);
-    at_once_free(&a);
+    at_once_memory(&a, STATE_FREE);
     CHECK(at_once_median(&a) == 0);
 }
 
@@ -153,7 +153,7 @@ TEST(a_fetch_that_reaches_over_pieces_counts_in_each_of_them)
     NEAR(at_once_median(&a), 0.5, 1e-6);
     at_once_add(&a, (wall_ns){0}, 5 * S);
     NEAR(at_once_median(&a), 1, 1e-6);
-    at_once_free(&a);
+    at_once_memory(&a, STATE_FREE);
 }
 
 /* ---- ranks ---- */
@@ -178,5 +178,5 @@ TEST(a_rank_that_tells_its_number_late_keeps_its_state_and_its_place)
     CHECK_INT(first->head.who.rank, 0);
     CHECK_INT(second->head.who.rank, 1);
     CHECK_INT(second->n, 7);
-    state_free(&t);
+    state_keep(&t, STATE_FREE);
 }

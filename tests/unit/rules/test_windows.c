@@ -52,8 +52,8 @@ TEST(every_full_window_is_judged_once)
     CHECK_INT(all.in_class[0], 2);
     CHECK_INT(all.in_class[1], 2);
     CHECK_INT(all.in_class[2], 2);
-    windows_free(&w);
-    windows_free(&all);
+    windows_memory(&w, STATE_FREE);
+    windows_memory(&all, STATE_FREE);
 }
 
 TEST(a_window_given_as_time_is_the_same_one)
@@ -64,8 +64,8 @@ TEST(a_window_given_as_time_is_the_same_one)
     struct windows all = windows_ended(&w, &spec, seconds_5, (wall_ns){0}, false);
     CHECK_INT(all.judged, 6);
     CHECK_INT(all.in_class[1], 2);
-    windows_free(&w);
-    windows_free(&all);
+    windows_memory(&w, STATE_FREE);
+    windows_memory(&all, STATE_FREE);
 }
 
 TEST(a_window_that_is_not_full_is_not_judged)
@@ -75,12 +75,12 @@ TEST(a_window_that_is_not_full_is_not_judged)
     add(&w, points_50, 0, 50 + 44); /* 45 would be nine tenths */
     struct windows all = windows_ended(&w, &spec, points_50, (wall_ns){0}, false);
     CHECK_INT(all.judged, 1);
-    windows_free(&all);
+    windows_memory(&all, STATE_FREE);
     add(&w, points_50, 94, 95);
     all = windows_ended(&w, &spec, points_50, (wall_ns){0}, false);
     CHECK_INT(all.judged, 2);
-    windows_free(&w);
-    windows_free(&all);
+    windows_memory(&w, STATE_FREE);
+    windows_memory(&all, STATE_FREE);
 }
 
 TEST(a_run_shorter_than_a_window_is_judged_by_what_there_is_when_it_has_ended)
@@ -93,9 +93,9 @@ TEST(a_run_shorter_than_a_window_is_judged_by_what_there_is_when_it_has_ended)
     CHECK_INT(no.judged, 0);
     CHECK_INT(yes.judged, 1);
     CHECK_INT(yes.in_class[1], 1);
-    windows_free(&w);
-    windows_free(&no);
-    windows_free(&yes);
+    windows_memory(&w, STATE_FREE);
+    windows_memory(&no, STATE_FREE);
+    windows_memory(&yes, STATE_FREE);
 }
 
 TEST(a_tenth_of_a_window_is_needed)
@@ -105,8 +105,8 @@ TEST(a_tenth_of_a_window_is_needed)
     add(&w, points_50, 0, 4);
     struct windows all = windows_ended(&w, &spec, points_50, (wall_ns){0}, true);
     CHECK_INT(all.judged, 0);
-    windows_free(&w);
-    windows_free(&all);
+    windows_memory(&w, STATE_FREE);
+    windows_memory(&all, STATE_FREE);
 }
 
 static void same(const struct windows *a, const struct windows *b)
@@ -138,10 +138,10 @@ static void in_three(size_t n, size_t cut1, size_t cut2)
     struct windows a = windows_ended(&whole, &spec, points_50, (wall_ns){0}, true);
     struct windows b = windows_ended(&parts, &spec, points_50, (wall_ns){0}, true);
     same(&a, &b);
-    windows_free(&a);
-    windows_free(&b);
-    windows_free(&whole);
-    windows_free(&parts);
+    windows_memory(&a, STATE_FREE);
+    windows_memory(&b, STATE_FREE);
+    windows_memory(&whole, STATE_FREE);
+    windows_memory(&parts, STATE_FREE);
 }
 
 TEST(windows_are_the_same_wherever_the_sweeps_were_cut)
@@ -190,10 +190,10 @@ TEST(windows_inside_a_large_batch_are_judged_like_those_that_come_in_pieces)
         struct windows b = windows_ended(&small, &spec, points_50, (wall_ns){0}, false);
         same(&a, &b);
         CHECK(a.judged > 300 && a.in_class[1] > 10 && a.in_class[2] > 10);
-        windows_free(&a);
-        windows_free(&b);
-        windows_free(&large);
-        windows_free(&small);
+        windows_memory(&a, STATE_FREE);
+        windows_memory(&b, STATE_FREE);
+        windows_memory(&large, STATE_FREE);
+        windows_memory(&small, STATE_FREE);
         shared_close(shared);
     }
 }
@@ -211,6 +211,6 @@ TEST(windows_of_another_interval_are_not_mixed_with_those_before)
     struct windows all = windows_ended(&w, &spec, points_50, (wall_ns){0}, false);
     CHECK_INT(all.judged, 1);
     CHECK(w.last != NULL);
-    windows_free(&w);
-    windows_free(&all);
+    windows_memory(&w, STATE_FREE);
+    windows_memory(&all, STATE_FREE);
 }

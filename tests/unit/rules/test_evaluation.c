@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run that grows is evaluated again and again: what is remembered changes no byte of the
+ * verdicts. The story of the run has everything that makes an evaluation forget. */
+#include <inttypes.h>
+
+#include "base/mem.h"
+#include "query/recordkit.h"
+#include "record/group.h"
+#include "rules/engine.h"
+#include "rules/feed_run.h"
+#include "rules/verdict_json.h"
+#include "test.h"
+
+enum {
+    PERIOD_MS = 100,
+    CORES = 200, /* so that the tail is sealed now and then */
+    END_S = 1400,
+    LOOP_S = 30,
+    RANK_1_S = 300,     /* a second rank appears */
+    GPU_1_S = 420,      /* and a second GPU */
+    DETAIL_S = 600,     /* a detail window of 10 s */
+    MEM_GONE_S = 650,   /* a group is not read for two minutes */
+    SESSION_S = 1000,   /* the recorder is killed, another one goes on */
+    EVAL_EVERY_S = 130, /* an evaluation instead of training */
+    CHECKPOINT_S = 97,  /* how often one is saved */
+    STEP_MS = 50,
+};
+
+struct story {
+    struct recordkit k;
+    struct group cpu, gpu, mem;
+    uint64_t seed;
+    int64_t at_ms, rank_ms[2];
+    bool two_gpus;
+};
+
+static uint32_t story_random(struct story *s)
+{
+    s->seed = s->seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (uint32_t)(s->seed >> 33);
+}
+
+static void story_open_groups(struct story *s)
+{
+    char name[16];
+    group_open(&s->cpu, "cpu", PERIOD_MS * NS_PER_MS);
+    for (int i = 0; i < CORES; i++) {
+        snprintf(name, sizeof name, "cpu%d", i);
+        group_add(&s->cpu, M_CPU_UTIL, name);
+    }
+    group_open(&s->gpu, "gpu", PERIOD_MS * NS_PER_MS);
+    group_add(&s->gpu, M_GPU_UTIL, "gpu0");
+    group_add(&s->gpu, M_GPU_MEM, "gpu0");
+    group_open(&s->mem, "mem", 50 * PERIOD_MS * NS_PER_MS);
+    group_add(&s->mem, M_MEM_UTIL, "node");
+    s->two_gpus = false;
+}
+
+static void story_close_groups(struct story *s)
+{
+    group_close(&s->cpu);
+    group_close(&s->gpu);
+    group_close(&s->mem);
+}
+
+static void story_row(struct story *s)
+{
+    const int64_t ms = s->at_ms, sec = ms / 1000;
+    struct sink *to = writer_sink(s->k.metrics);
+    if (sec >= GPU_1_S && !s->two_gpus) {
+        group_add(&s->gpu, M_GPU_UTIL, "gpu1");
+        s->two_gpus = true;
+    }
+    for (slot_id i = 0; i < s->cpu.n; i++)
+        s->cpu.cells[i] = (int64_t)(story_random(s) % 1000);
+    group_commit(&s->cpu, to, (mono_ns){ms * NS_PER_MS});
+    for (slot_id i = 0; i < s->gpu.n; i++)
+        s->gpu.cells[i] = sec % 50 < 20 ? 3 : (int64_t)(700 + story_random(s) % 200);
+    if (sec % 61 < 2) /* a reading that failed */
+        s->gpu.cells[0] = CELL_MISSING;
+    group_commit(&s->gpu, to, (mono_ns){ms * NS_PER_MS + 300 * NS_PER_US});
+    s->mem.cells[0] = 300 + sec / 10;
+    if (ms % (50 * PERIOD_MS) == 0 && (sec < MEM_GONE_S || sec >= MEM_GONE_S + 120))
+        group_commit(&s->mem, to, (mono_ns){ms * NS_PER_MS + 500 * NS_PER_US});
+}
+
+/* The steps of a rank until the moment that the story has come to. */
+static void story_steps(struct story *s, int rank)
+{
+    const uint32_t pid = 70 + (uint32_t)rank;
+    struct writer *w = s->k.events;
+    while (s->rank_ms[rank] + STEP_MS <= s->at_ms) {
+        const int64_t at = s->rank_ms[rank] * NS_PER_MS, sec = s->rank_ms[rank] / 1000;
+        const bool first = s->rank_ms[rank] % 1000 < STEP_MS;
+        if (first && sec % EVAL_EVERY_S < 10)
+            recordkit_thread(w, pid, pid, at, "D10000000 E30000000");
+        else if (first && sec % CHECKPOINT_S == 0)
+            recordkit_thread(w, pid, pid, at, "D5000000 F8000000 B10000000 O2000000 K20000000");
+        else if (first && sec == DETAIL_S + 10)
+            recordkit_thread(w, pid, pid, at - 10 * NS_PER_S, "W10000000000");
+        else if (story_random(s) % 40 == 0)
+            recordkit_thread(w, pid, pid, at, "D28000000 F8000000 B10000000 O1000000");
+        else
+            recordkit_thread(w, pid, pid, at, "D5000000 N32 F8000000 B10000000 O2000000");
+        recordkit_device(w, pid, (unsigned)rank, at + 5 * NS_PER_MS, "F9000000 B11000000");
+        s->rank_ms[rank] += STEP_MS;
+    }
+}
+
+static void story_fact(struct story *s, int rank)
+{
+    recordkit_fact(s->k.events, 70 + (uint32_t)rank, 70 + (uint32_t)rank, "process.rank", rank);
+    recordkit_fact(s->k.events, 70 + (uint32_t)rank, 70 + (uint32_t)rank, "process.device", rank);
+}
+
+static void story_node(const struct story *s, const char *status)
+{
+    char json[256];
+    snprintf(json, sizeof json,
+             "{\"status\":\"%s\",\"cores\":%d,\"start_ns\":%" PRId64 ",\"end_ns\":%" PRId64 "}",
+             status, CORES, KIT_START, KIT_START + s->at_ms * NS_PER_MS);
+    kit_node(s->k.run, s->k.node, writer_session(s->k.metrics), json);
+}
+
+static void story_begin(struct story *s, const char *run, int64_t loop_ms)
+{
+    s->k = recordkit_open(run, "n1");
+    story_open_groups(s);
+    s->rank_ms[0] = loop_ms;
+    s->rank_ms[1] = MAX_OF(loop_ms, (int64_t)RANK_1_S * 1000);
+    recordkit_mark(&s->k, MARK_JOB_START, s->at_ms * NS_PER_MS, 1);
+    story_node(s, "running");
+    story_fact(s, 0);
+}
+
+static void story_go_on(struct story *s, int64_t until_ms)
+{
+    struct err e;
+    for (; s->at_ms < until_ms; s->at_ms += PERIOD_MS) {
+        story_row(s);
+        if (s->at_ms == RANK_1_S * 1000)
+            story_fact(s, 1);
+        if (s->at_ms % 1000 == 0) {
+            story_steps(s, 0);
+            story_steps(s, 1);
+            OK(writer_flush(s->k.metrics, false, &e));
+            OK(writer_flush(s->k.events, false, &e));
+        }
+    }
+    story_node(s, "running");
+}
+
+static void put_verdicts(struct evaluation *v, const char *path, struct buf *out)
+{
+    struct arena a = {0};
+    struct checked *c = arena_new(&a, struct checked);
+    const struct pricing unpriced = {0};
+    struct rule_params p;
+    struct jw j = {.out = out};
+    struct run *r;
+    struct err e;
+    out->len = 0;
+    rule_params_init(&p, &a);
+    OK(run_open_node(&r, path, "n1", &e));
+    OK(evaluation_run(v, r, &(struct check_ask){.params = &p, .pricing = &unpriced}, &a, c, &e));
+    run_close(r);
+    jw_array(&j, NULL);
+    for (size_t i = 0; i < RULE_N; i++)
+        verdict_json(&j, NULL, &c->verdicts.v[i], p.v[i]);
+    jw_end(&j);
+    arena_free(&a);
+}
+
+/* Both answers, and that they are one. */
+static void compare(struct evaluation *v, const struct story *s)
+{
+    struct buf again = {0}, anew = {0};
+    put_verdicts(v, s->k.run, &again);
+    put_verdicts(NULL, s->k.run, &anew);
+    CHECK_INT(again.len, anew.len);
+    CHECK(memcmp(again.p, anew.p, anew.len) == 0);
+    buf_free(&again);
+    buf_free(&anew);
+}
+
+TEST(a_run_that_grows_is_judged_as_if_it_were_read_anew)
+{
+    const char *run = kit_run("run", "run", "run", KIT_START);
+    struct evaluation *v = evaluation_open();
+    struct story s = {.seed = 7};
+    story_begin(&s, run, LOOP_S * 1000);
+    for (int64_t ms = 1000; ms < SESSION_S * 1000; ms += 1000 + story_random(&s) % 50000) {
+        story_go_on(&s, ms / PERIOD_MS * PERIOD_MS);
+        compare(v, &s);
+    }
+    struct recordkit first = s.k; /* it is killed: the story goes on in a copy of the folder */
+    run = recordkit_killed(&first, "killed");
+    snprintf(s.k.run, sizeof s.k.run, "%s", run);
+    compare(v, &s);
+    story_close_groups(&s);
+    s.at_ms += 20 * 1000;
+    story_begin(&s, run, s.at_ms + 10 * 1000);
+    for (int64_t ms = s.at_ms; ms < END_S * 1000; ms += 1000 + story_random(&s) % 50000) {
+        story_go_on(&s, ms / PERIOD_MS * PERIOD_MS);
+        compare(v, &s);
+    }
+    recordkit_close(&s.k, 0, s.at_ms * NS_PER_MS, "finished");
+    compare(v, &s);
+    story_close_groups(&s);
+    recordkit_close(&first, 0, 0, "finished");
+    evaluation_close(v);
+}
