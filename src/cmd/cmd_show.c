@@ -199,38 +199,10 @@ static const struct table_column phase_columns[] = {
     {0},
 };
 
-/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
- * all. */
-struct mode_steps {
-    struct step_stats best;
-    const struct rank_steps *rank;
-    size_t ranks;
-    double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
-};
-
-static struct mode_steps show_steps_of(const struct show *s, enum event_mode mode)
-{
-    struct mode_steps x = {0};
-    for (size_t i = 0; i < s->n_ranks; i++) {
-        struct step_stats one;
-        step_stats_of(&s->ranks[i], mode, s->arena, &one);
-        if (one.count == 0)
-            continue;
-        x.ranks++;
-        x.steady += one.throughput_steady;
-        x.overall += one.throughput_overall;
-        if (one.count > x.best.count) {
-            x.best = one;
-            x.rank = &s->ranks[i];
-        }
-    }
-    return x;
-}
-
 /* "1 000 train on each of 2 ranks, p50 12.3 ms, p95 14.1 ms". */
 static void show_put_steps(const struct show *s, enum event_mode mode)
 {
-    const struct mode_steps x = show_steps_of(s, mode);
+    const struct mode_steps x = mode_steps_of(s->ranks, s->n_ranks, mode, s->arena);
     char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN], rate[HUMAN_LEN];
     if (x.ranks == 0)
         return;
@@ -338,7 +310,7 @@ static void show_put_gpu(const struct show *s)
 
 static void put_loop(const struct show *s)
 {
-    const struct mode_steps x = show_steps_of(s, MODE_TRAIN);
+    const struct mode_steps x = mode_steps_of(s->ranks, s->n_ranks, MODE_TRAIN, s->arena);
     if (x.ranks == 0)
         return;
     const struct loop_window *w = &s->gpu.x.window;
