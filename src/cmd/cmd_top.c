@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_top.c - a run while it runs, in a second terminal. One thread reads the run, the main thread
  * draws what was read last and answers keys, so that a long run does not delay them. */
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +173,7 @@ static void top_reader_stop(struct top_reader *t)
     close(t->wake);
 }
 
-/* ---- the loop ---- */
+/* ---- what is shown ---- */
 
 struct top {
     struct screen screen;
@@ -239,10 +240,29 @@ static void top_tell_reader(struct top *t, bool now)
     pthread_cond_signal(&r->changed);
 }
 
+/* ---- keys ---- */
+
 static void top_set_interval(struct top *t, int64_t ns)
 {
     t->choice.interval_ns = MIN_OF(MAX_OF(ns, INTERVAL_LEAST_NS), INTERVAL_MOST_NS);
     top_tell_reader(t, true);
+}
+
+static void top_scale_interval(struct top *t, int by)
+{
+    top_set_interval(t, by > 0 ? t->choice.interval_ns * 2 : t->choice.interval_ns / 2);
+}
+
+static void top_show_help(struct top *t, int leave)
+{
+    t->choice.help = !leave && !t->choice.help;
+}
+
+static void top_pause(struct top *t, int unused)
+{
+    (void)unused;
+    t->choice.paused = !t->choice.paused;
+    top_tell_reader(t, !t->choice.paused);
 }
 
 static void top_select(struct top *t, int by)
@@ -251,25 +271,26 @@ static void top_select(struct top *t, int by)
     size_t *at = &t->choice.selected;
     *at = MIN_OF(*at, n ? n - 1 : 0);
     if (by < 0)
-        *at -= MIN_OF(*at, (size_t)-by);
+        *at -= MIN_OF(*at, (size_t) - (int64_t)by);
     else
         *at = MIN_OF(*at + (size_t)by, n ? n - 1 : 0);
 }
 
-static void top_next_node(struct top *t, bool back)
+static void top_next_node(struct top *t, int by)
 {
     const size_t count = t->shown ? t->shown->view.node.count : 0;
     if (count < 2)
         return;
     pthread_mutex_lock(&t->reader.lock);
-    t->reader.node = (t->reader.node + (back ? count - 1 : 1)) % count;
+    t->reader.node = (t->reader.node + (by < 0 ? count - 1 : 1)) % count;
     pthread_mutex_unlock(&t->reader.lock);
     top_tell_reader(t, true);
 }
 
-static void top_change_run(struct top *t)
+static void top_change_run(struct top *t, int unused)
 {
     char path[PATH_LEN];
+    (void)unused;
     pthread_mutex_lock(&t->reader.lock);
     memcpy(path, t->reader.path, sizeof path);
     pthread_mutex_unlock(&t->reader.lock);
@@ -284,74 +305,47 @@ static void top_change_run(struct top *t)
 
 enum { PAGE = 5 };
 
+static const struct {
+    int key;
+    void (*act)(struct top *t, int by);
+    int by;
+} top_actions[] = {
+    {'h', top_show_help, 0},
+    {'?', top_show_help, 0},
+    {'\033', top_show_help, 1},
+    {'j', top_select, 1},
+    {KEY_DOWN, top_select, 1},
+    {'k', top_select, -1},
+    {KEY_UP, top_select, -1},
+    {KEY_PAGE_DOWN, top_select, PAGE},
+    {KEY_PAGE_UP, top_select, -PAGE},
+    {KEY_HOME, top_select, INT_MIN},
+    {'g', top_select, INT_MIN},
+    {KEY_END, top_select, INT_MAX},
+    {'G', top_select, INT_MAX},
+    {' ', top_pause, 0},
+    {'p', top_pause, 0},
+    {'+', top_scale_interval, 1},
+    {'=', top_scale_interval, 1},
+    {'-', top_scale_interval, -1},
+    {'n', top_next_node, 1},
+    {KEY_RIGHT, top_next_node, 1},
+    {KEY_LEFT, top_next_node, -1},
+    {'r', top_change_run, 0},
+};
+
 /* False: quit. */
 static bool top_on_key(struct top *t, int key)
 {
-    if (key >= '1' && key <= '9') {
+    if (key >= '1' && key <= '9')
         top_set_interval(t, (key - '0') * NS_PER_S);
-        return true;
-    }
-    switch (key) {
-    case 'q':
-    case 'Q':
-        return false;
-    case 'h':
-    case '?':
-        t->choice.help = !t->choice.help;
-        break;
-    case '\033':
-        t->choice.help = false;
-        break;
-    case 'j':
-    case KEY_DOWN:
-        top_select(t, 1);
-        break;
-    case 'k':
-    case KEY_UP:
-        top_select(t, -1);
-        break;
-    case KEY_PAGE_DOWN:
-        top_select(t, PAGE);
-        break;
-    case KEY_PAGE_UP:
-        top_select(t, -PAGE);
-        break;
-    case KEY_HOME:
-    case 'g':
-        t->choice.selected = 0;
-        break;
-    case KEY_END:
-    case 'G':
-        t->choice.selected = SIZE_MAX;
-        top_select(t, 0);
-        break;
-    case ' ':
-    case 'p':
-        t->choice.paused = !t->choice.paused;
-        top_tell_reader(t, !t->choice.paused);
-        break;
-    case '+':
-    case '=':
-        top_set_interval(t, 2 * t->choice.interval_ns);
-        break;
-    case '-':
-        top_set_interval(t, t->choice.interval_ns / 2);
-        break;
-    case 'n':
-    case KEY_RIGHT:
-        top_next_node(t, false);
-        break;
-    case KEY_LEFT:
-        top_next_node(t, true);
-        break;
-    case 'r':
-        top_change_run(t);
-        break;
-    default:
-        break;
-    }
-    return true;
+    for (size_t i = 0; i < COUNT_OF(top_actions); i++)
+        if (top_actions[i].key == key)
+            top_actions[i].act(t, top_actions[i].by);
+    return key != 'q' && key != 'Q';
 }
+
+/* ---- the loop ---- */
 
 /* Returns the signal that ended it; 0: the user quit, or the terminal is gone. */
 static int top_loop(struct top *t)

@@ -17,12 +17,14 @@
 
 enum {
     LABEL = 11,
-    CORE_CELL = 18, /* columns that a core wants as a bar */
-    CORE_CELL_LEAST = 15,
+    CORE_CELL = 18,     /* columns that a core wants as a bar */
     CORE_BAR_ROWS = 12, /* rows of bars that cores may take; more of them are one character each */
     CORE_GROUP = 8,     /* such characters side by side */
     PART_NAME = 14,
     PART_BAR = 60,
+    CORE_CELL_MOST = 40,
+    WIDE_BAR = 90,
+    TEXT_MOST = 120, /* columns that sentences take */
     BAR_LEAST = 10,
     SPARK_LEAST = 10,
     FINDING_ROWS = 6, /* that findings get before parts get bars */
@@ -128,12 +130,12 @@ static void top_label(struct top_lines *l, const char *label)
 /* Words from the column where the line is, in as many lines as it takes. */
 static void top_wrapped(struct top_lines *l, enum top_style style, const char *text)
 {
-    const size_t indent = l->at;
+    const size_t indent = l->at, width = MIN_OF(l->width, (size_t)TEXT_MOST);
     const char *safe = text_safe(l->arena, text);
     while (*safe) {
         const size_t word = strcspn(safe, " ");
         const char *copy = arena_strndup(l->arena, safe, word);
-        if (l->at > indent && l->at + 1 + text_columns(copy) > l->width) {
+        if (l->at > indent && l->at + 1 + text_columns(copy) > width) {
             top_end_line(l);
             top_pad(l, indent);
         } else if (l->at > indent) {
@@ -173,8 +175,9 @@ static void top_put_title(struct top_lines *l, const struct top_view *v, const s
 {
     char took[HUMAN_LEN];
     const char *right =
-        arena_printf(l->arena, "%s%s%severy %g s", c->paused ? "PAUSED  " : "",
-                     c->clock ? c->clock : "", c->clock ? "  " : "", ns_to_s(c->interval_ns));
+        c->clock ? arena_printf(l->arena, "%s%s  every %g s", c->paused ? "PAUSED  " : "", c->clock,
+                                ns_to_s(c->interval_ns))
+                 : "";
     const size_t end = l->width - MIN_OF(text_columns(right), l->width);
     const size_t width = l->width;
     l->width = end > 2 ? end - 2 : 0;
@@ -222,7 +225,7 @@ static void top_wide_bar(struct top_lines *l, const char *label, double pct, con
     enum { WORDS = 22 };
     const size_t room = l->width > LABEL + WORDS + 1 ? l->width - LABEL - WORDS - 1 : BAR_LEAST;
     top_label(l, label);
-    top_bar(l, room, pct / 100, top_value(l, pct, "%"));
+    top_bar(l, MIN_OF(room, (size_t)WIDE_BAR), pct / 100, top_value(l, pct, "%"));
     top_put(l, STYLE_PLAIN, " %s", words);
     top_end_line(l);
 }
@@ -242,8 +245,9 @@ static size_t top_core_rows(const struct top_lines *l, size_t n)
 /* In columns, as htop has them: the first column has the first cores. */
 static void top_put_core_bars(struct top_lines *l, const struct top_node *n)
 {
-    const size_t columns = top_core_columns(l, n->n_cores), rows = top_core_rows(l, n->n_cores);
-    const size_t cell = l->width / columns;
+    const size_t rows = top_core_rows(l, n->n_cores);
+    const size_t columns = rows ? (n->n_cores + rows - 1) / rows : 1;
+    const size_t cell = MIN_OF(l->width / columns, (size_t)CORE_CELL_MOST);
     const int digits = n->n_cores > 100 ? 3 : n->n_cores > 10 ? 2 : 1;
     for (size_t r = 0; r < rows; r++) {
         for (size_t i = r, c = 0; i < n->n_cores; i += rows, c++) {
@@ -323,8 +327,9 @@ static void top_put_job(struct top_lines *l, const struct top_node *n)
         top_put(l, STYLE_PLAIN, ", %.0f process%s", n->job_processes,
                 n->job_processes == 1 ? "" : "es");
     if (!isnan(n->job_threads))
-        top_put(l, STYLE_PLAIN, ", %s threads",
-                human_value(n->job_threads, "", threads, sizeof threads));
+        top_put(l, STYLE_PLAIN, ", %s thread%s",
+                human_value(n->job_threads, "", threads, sizeof threads),
+                n->job_threads == 1 ? "" : "s");
     top_end_line(l);
 }
 
@@ -575,8 +580,9 @@ static void top_put_counts(struct top_lines *l, const struct top_view *v)
             top_put(l, STYLE_PLAIN, "%zu issue%s", v->n_findings, v->n_findings == 1 ? "" : "s");
         else
             top_text(l, STYLE_PLAIN, v->passed ? v->none_words : "no rule applied");
-        top_put(l, STYLE_WEAK, ", %zu rule%s passed, %zu skipped", v->passed,
-                v->passed == 1 ? "" : "s", v->skipped);
+        if (v->passed)
+            top_put(l, STYLE_WEAK, ", %zu rule%s passed", v->passed, v->passed == 1 ? "" : "s");
+        top_put(l, STYLE_WEAK, ", %zu skipped", v->skipped);
     }
     top_end_line(l);
 }

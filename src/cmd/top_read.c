@@ -123,18 +123,26 @@ static int64_t top_newest_ns(const struct series *v, size_t n)
     return newest;
 }
 
-/* `end_ns`: of the run's last data, to a few seconds. */
-static int top_read_series(struct run *r, const char *node, int64_t end_ns, int64_t interval_ns,
-                           struct arena *a, struct top_readings *out, struct err *e)
+/* Which readings are wanted: the newest `interval_ns` of data that ends at about `end_ns`, or
+ * (interval 0) the means of the whole run. */
+struct top_span_ask {
+    const char *node;
+    int64_t end_ns, interval_ns;
+};
+
+static int top_read_series(struct run *r, const struct top_span_ask *x, struct arena *a,
+                           struct top_readings *out, struct err *e)
 {
     static const char *const wanted[] = {"cpu.util", "cpu.iowait", "mem.util",
                                          "mem.used", "job.",       "gpu."};
-    const int64_t back_ns = MAX_OF(interval_ns, READING_OLD_S * NS_PER_S) + 2 * NS_PER_S;
+    const int64_t back_ns = MAX_OF(x->interval_ns, READING_OLD_S * NS_PER_S);
+    const bool whole = x->interval_ns == 0;
     size_t cap = 0;
     *out = (struct top_readings){0};
     for (size_t i = 0; i < COUNT_OF(wanted); i++) {
+        const int64_t from_ns = MAX_OF(x->end_ns - back_ns - 2 * NS_PER_S, (int64_t)1);
         const struct series_ask ask = {
-            .node = node, .metric = wanted[i], .from = {MAX_OF(end_ns - back_ns, (int64_t)1)}};
+            .node = x->node, .metric = wanted[i], .from = {whole ? 0 : from_ns}, .points = whole};
         struct series *v;
         size_t n;
         const int rc = series_read(r, &ask, a, &v, &n, e);
@@ -144,8 +152,8 @@ static int top_read_series(struct run *r, const char *node, int64_t end_ns, int6
             *ARENA_ADD(a, out->v, out->n, cap) = v[k];
     }
     const int64_t newest_ns = top_newest_ns(out->v, out->n);
-    out->from_ns = newest_ns - interval_ns;
-    out->old_ns = newest_ns - MAX_OF(interval_ns, READING_OLD_S * NS_PER_S);
+    out->from_ns = whole ? INT64_MIN : newest_ns - x->interval_ns;
+    out->old_ns = newest_ns - back_ns;
     return 0;
 }
 
@@ -160,14 +168,29 @@ static double top_mean(const struct top_readings *x, const struct series *s)
     return s->n && s->t[s->n - 1].ns > x->old_ns ? s->v[s->n - 1] : NAN;
 }
 
-/* entity NULL: the first. */
-static double top_reading(const struct top_readings *x, const char *metric, const char *entity)
+/* entity NULL: the first; NULL: there is none. */
+static const struct series *top_series(const struct top_readings *x, const char *metric,
+                                       const char *entity)
 {
     for (size_t i = 0; i < x->n; i++)
         if (strcmp(x->v[i].key.metric, metric) == 0 &&
             (!entity || strcmp(x->v[i].key.entity, entity) == 0))
-            return top_mean(x, &x->v[i]);
-    return NAN;
+            return &x->v[i];
+    return NULL;
+}
+
+static double top_reading(const struct top_readings *x, const char *metric, const char *entity)
+{
+    const struct series *s = top_series(x, metric, entity);
+    return s ? top_mean(x, s) : NAN;
+}
+
+/* A count has no mean. */
+static double top_count(const struct top_readings *x, const char *metric)
+{
+    const struct series *s = top_series(x, metric, NULL);
+    return s && s->n && x->from_ns != INT64_MIN && s->t[s->n - 1].ns > x->old_ns ? s->v[s->n - 1]
+                                                                                 : NAN;
 }
 
 static size_t top_core_number(const struct series_key *k)
@@ -258,7 +281,9 @@ static int top_read_node(struct run *r, const struct top_want *w, struct arena *
     const struct node_info *n = nodes[w->node % count].last;
     out->number = w->node % count;
     out->id = arena_strdup(a, n->id);
-    const int rc = top_read_series(r, out->id, n->end.ns, w->interval_ns, a, &x, e);
+    const struct top_span_ask ask = {out->id, n->end.ns,
+                                     info->status == RUN_RUNNING ? w->interval_ns : 0};
+    const int rc = top_read_series(r, &ask, a, &x, e);
     if (rc)
         return rc;
     out->cpu = top_reading(&x, "cpu.util", ENTITY_TOTAL);
@@ -270,8 +295,8 @@ static int top_read_node(struct run *r, const struct top_want *w, struct arena *
     out->mem_total = top_known_bytes(n->memory_bytes);
     out->job_cpu = top_reading(&x, "job.cpu", NULL);
     out->job_rss = top_reading(&x, "job.rss", NULL);
-    out->job_processes = top_reading(&x, "job.processes", NULL);
-    out->job_threads = top_reading(&x, "job.threads", NULL);
+    out->job_processes = top_count(&x, "job.processes");
+    out->job_threads = top_count(&x, "job.threads");
     top_fill_gpus(out, n, &x, a);
     return top_fill_why(out, r, a, e);
 }
@@ -585,8 +610,9 @@ static void top_fill_about(const struct run_info *info, struct arena *a, struct 
     out->duration_s = info->status == RUN_RUNNING ? wall_span_s(info->start, clock_wall())
                                                   : runview_duration_s(info);
     if (info->status != RUN_RUNNING)
-        out->note = arena_printf(a, "This run ended %s; the readings are its last ones.",
-                                 human_age(wall_span_s(info->end, clock_wall()), age, sizeof age));
+        out->note =
+            arena_printf(a, "This run ended %s; CPU, memory and GPU are means of all of it.",
+                         human_age(wall_span_s(info->end, clock_wall()), age, sizeof age));
 }
 
 /* Copies, because the next reading may be made while this view is shown. */
@@ -632,7 +658,8 @@ static int top_read_aside(struct top_source *s, struct run *r, const struct top_
         s->newest_next = top_pace(begin, top_cpu_ns() - cpu_ns, w->interval_ns, NEWEST_TIMES);
     }
     const int64_t whole_cpu_ns = top_cpu_ns();
-    if (rc == 0 && (last || (!ends && begin.ns >= s->whole_next.ns))) {
+    const bool first = s->whole.steps.none && s->n_iterations > 0;
+    if (rc == 0 && (last || first || (!ends && begin.ns >= s->whole_next.ns))) {
         rc = top_read_whole(&s->whole, s->check, r, e);
         s->whole_next = top_pace(begin, top_cpu_ns() - whole_cpu_ns, WHOLE_LEAST_NS, WHOLE_TIMES);
     }
