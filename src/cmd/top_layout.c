@@ -2,9 +2,7 @@
 /* top_layout.c - see top_view.h. Where a frame does not fit, it is made again with less: cores as
  * one character each, then parts of an iteration as text. What still does not fit is cut from the
  * findings, which scroll. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,10 +11,10 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "cmd/chart.h"
+#include "cmd/top_lines.h"
 #include "cmd/top_view.h"
 
 enum {
-    LABEL = 11,
     CORE_CELL = 18,     /* columns that a core wants as a bar */
     CORE_BAR_ROWS = 12, /* rows of bars that cores may take; more of them are one character each */
     CORE_GROUP = 8,     /* such characters side by side */
@@ -24,29 +22,10 @@ enum {
     PART_BAR = 60,
     CORE_CELL_MOST = 40,
     WIDE_BAR = 90,
-    TEXT_MOST = 120, /* columns that sentences take */
     BAR_LEAST = 10,
     SPARK_LEAST = 10,
     FINDING_ROWS = 6, /* that findings get before parts get bars */
     SEVERITY = 9,
-};
-
-enum top_style {
-    STYLE_PLAIN,
-    STYLE_STRONG,
-    STYLE_LABEL,
-    STYLE_WEAK,
-    STYLE_BAR,
-    STYLE_GOOD,
-    STYLE_WARNING,
-    STYLE_CRITICAL,
-    STYLE_KEY,
-};
-
-static const char *const style_codes[] = {
-    [STYLE_PLAIN] = "",           [STYLE_STRONG] = "\033[1m",      [STYLE_LABEL] = "\033[36m",
-    [STYLE_WEAK] = "\033[2m",     [STYLE_BAR] = "\033[32m",        [STYLE_GOOD] = "\033[1;32m",
-    [STYLE_WARNING] = "\033[33m", [STYLE_CRITICAL] = "\033[1;31m", [STYLE_KEY] = "\033[7m",
 };
 
 static const enum top_style severity_styles[SEVERITY_N] = {
@@ -54,120 +33,6 @@ static const enum top_style severity_styles[SEVERITY_N] = {
     [SEVERITY_WARNING] = STYLE_WARNING,
     [SEVERITY_CRITICAL] = STYLE_CRITICAL,
 };
-
-/* ---- lines ---- */
-
-/* Lines that are done, and the one that is written. */
-struct top_lines {
-    struct arena *arena;
-    size_t width;
-    bool color;
-    const char **v;
-    size_t n, cap;
-    struct buf line;
-    size_t at; /* columns of it */
-};
-
-/* Text from outside is safe, and nothing goes past the width. */
-static void top_text(struct top_lines *l, enum top_style style, const char *text)
-{
-    const char *safe = text_safe(l->arena, text);
-    const size_t room = l->width - l->at, columns = text_columns(safe);
-    const bool cut = columns > room, styled = l->color && *style_codes[style];
-    if (room == 0 || columns == 0)
-        return;
-    if (styled)
-        buf_printf(&l->line, "%s", style_codes[style]);
-    buf_put(&l->line, safe, cut ? text_bytes(safe, room - 1) : strlen(safe));
-    if (cut)
-        buf_printf(&l->line, "…");
-    if (styled)
-        buf_printf(&l->line, "\033[0m");
-    l->at += MIN_OF(columns, room);
-}
-
-PRINTF_LIKE(3, 4)
-static void top_put(struct top_lines *l, enum top_style style, const char *fmt, ...)
-{
-    char text[1024];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    top_text(l, style, text);
-}
-
-static void top_pad(struct top_lines *l, size_t column)
-{
-    column = MIN_OF(column, l->width);
-    for (; l->at < column; l->at++)
-        buf_u8(&l->line, ' ');
-}
-
-/* At the right of `width` columns. */
-static void top_right(struct top_lines *l, size_t width, const char *text)
-{
-    const size_t columns = text_columns(text);
-    top_pad(l, l->at + (width > columns ? width - columns : 0));
-    top_text(l, STYLE_PLAIN, text);
-}
-
-static void top_end_line(struct top_lines *l)
-{
-    while (l->line.len > 0 && l->line.p[l->line.len - 1] == ' ')
-        l->line.len--;
-    *ARENA_ADD(l->arena, l->v, l->n, l->cap) =
-        l->line.len ? arena_strndup(l->arena, (const char *)l->line.p, l->line.len) : "";
-    l->line.len = l->at = 0;
-}
-
-static void top_label(struct top_lines *l, const char *label)
-{
-    top_text(l, STYLE_LABEL, label);
-    top_pad(l, LABEL);
-}
-
-/* Words from the column where the line is, in as many lines as it takes. */
-static void top_wrapped(struct top_lines *l, enum top_style style, const char *text)
-{
-    const size_t indent = l->at, width = MIN_OF(l->width, (size_t)TEXT_MOST);
-    const char *safe = text_safe(l->arena, text);
-    while (*safe) {
-        const size_t word = strcspn(safe, " ");
-        const char *copy = arena_strndup(l->arena, safe, word);
-        if (l->at > indent && l->at + 1 + text_columns(copy) > width) {
-            top_end_line(l);
-            top_pad(l, indent);
-        } else if (l->at > indent) {
-            top_text(l, STYLE_PLAIN, " ");
-        }
-        top_text(l, style, copy);
-        safe += word;
-        safe += strspn(safe, " ");
-    }
-    top_end_line(l);
-}
-
-/* "[|||||      45.1 %]" */
-static void top_bar(struct top_lines *l, size_t width, double share, const char *text)
-{
-    const size_t inner = MAX_OF(width, (size_t)3) - 2, words = MIN_OF(text_columns(text), inner);
-    const double full = isnan(share) ? 0 : fmin(fmax(share, 0), 1) * (double)inner;
-    const size_t filled = MIN_OF((size_t)lround(full), inner - words);
-    char *bar = arena_alloc(l->arena, inner + 1, 1);
-    memset(bar, '|', filled);
-    top_text(l, STYLE_PLAIN, "[");
-    top_text(l, STYLE_BAR, bar);
-    top_pad(l, l->at + inner - words - filled);
-    top_text(l, STYLE_PLAIN, text);
-    top_text(l, STYLE_PLAIN, "]");
-}
-
-static const char *top_value(struct top_lines *l, double v, const char *unit)
-{
-    char text[HUMAN_LEN];
-    return arena_strdup(l->arena, human_value(v, unit, text, sizeof text));
-}
 
 /* ---- head ---- */
 
@@ -223,7 +88,8 @@ static void top_not_measured(struct top_lines *l, const char *label, const char 
 static void top_wide_bar(struct top_lines *l, const char *label, double pct, const char *words)
 {
     enum { WORDS = 22 };
-    const size_t room = l->width > LABEL + WORDS + 1 ? l->width - LABEL - WORDS - 1 : BAR_LEAST;
+    const size_t room =
+        l->width > TOP_LABEL + WORDS + 1 ? l->width - TOP_LABEL - WORDS - 1 : BAR_LEAST;
     top_label(l, label);
     top_bar(l, MIN_OF(room, (size_t)WIDE_BAR), pct / 100, top_value(l, pct, "%"));
     top_put(l, STYLE_PLAIN, " %s", words);
@@ -263,7 +129,7 @@ static void top_put_core_bars(struct top_lines *l, const struct top_node *n)
 /* One character for each core, in groups. */
 static void top_put_core_strip(struct top_lines *l, const struct top_node *n)
 {
-    const size_t room = l->width > LABEL ? l->width - LABEL : 1;
+    const size_t room = l->width > TOP_LABEL ? l->width - TOP_LABEL : 1;
     const size_t groups = MAX_OF((room + 1) / (CORE_GROUP + 1), (size_t)1);
     const size_t each = groups * CORE_GROUP;
     for (size_t from = 0; from < n->n_cores; from += each) {
@@ -478,7 +344,7 @@ static void top_put_rate(struct top_lines *l, const struct top_view *v)
         top_put(l, STYLE_PLAIN, ", no rate yet");
     else
         top_put(l, STYLE_PLAIN, ", %s", top_value(l, s->rate, "steps/s"));
-    top_pad(l, MAX_OF(l->at + 2, (size_t)LABEL + 30));
+    top_pad(l, MAX_OF(l->at + 2, (size_t)TOP_LABEL + 30));
     top_put_spark(l, s);
     top_end_line(l);
 }
@@ -521,7 +387,7 @@ static void top_put_clock_text(struct top_lines *l, const struct top_clock *c, d
     for (size_t i = 0; i < c->n; i++)
         buf_printf(&b, "%s%s %s", i ? ", " : "", c->parts[i].name,
                    top_value(l, c->parts[i].seconds / iteration_s * 100, "%"));
-    top_pad(l, LABEL);
+    top_pad(l, TOP_LABEL);
     top_wrapped(l, STYLE_PLAIN,
                 arena_printf(l->arena, "%s: %.*s", c->label, (int)b.len, (const char *)b.p));
     buf_free(&b);
@@ -642,7 +508,7 @@ static void top_put_help(struct top_lines *l)
     for (size_t i = 0; i < COUNT_OF(top_keys); i++) {
         top_pad(l, 2);
         top_text(l, STYLE_KEY, top_keys[i].key);
-        top_pad(l, 2 + LABEL);
+        top_pad(l, 2 + TOP_LABEL);
         top_wrapped(l, STYLE_PLAIN, top_keys[i].help);
     }
     top_end_line(l);

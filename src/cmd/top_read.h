@@ -28,6 +28,10 @@ MUST_CHECK int top_source_read(struct top_source *s, const struct top_want *w, s
 /* When the next reading may begin. */
 mono_ns top_source_next(const struct top_source *s);
 
+/* Cores, memory, job and GPUs of the node that is wanted, in the arena. */
+MUST_CHECK int top_read_node(struct run *r, const struct top_want *w, struct arena *a,
+                             struct top_node *out, struct err *e);
+
 /* When what began then and took so much CPU time may begin again, so that it takes at most
  * 1 / `times` of a core; not sooner than `least_ns` after it began. */
 mono_ns top_pace(mono_ns begin, int64_t cpu_ns, int64_t least_ns, int64_t times);
