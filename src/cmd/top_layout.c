@@ -26,6 +26,7 @@ enum {
     SPARK_LEAST = 10,
     FINDING_ROWS = 6, /* that findings get before parts get bars */
     SEVERITY = 9,
+    LESS_MOST = 3,
 };
 
 static const enum top_style severity_styles[SEVERITY_N] = {
@@ -424,16 +425,25 @@ static void top_put_finding_head(struct top_lines *l, const struct top_finding *
     top_end_line(l);
 }
 
-static void top_put_finding_body(struct top_lines *l, const struct top_finding *f)
+static void top_put_advice(struct top_lines *l, const struct top_finding *f)
 {
-    top_pad(l, 2 + SEVERITY);
-    top_wrapped(l, STYLE_PLAIN, f->message);
     if (!f->advice || !*f->advice)
         return;
     top_pad(l, 2 + SEVERITY);
     top_text(l, STYLE_GOOD, "fix");
     top_pad(l, 2 + SEVERITY + 5);
     top_wrapped(l, STYLE_STRONG, f->advice);
+}
+
+/* `tight`: the end may not be seen, so what to do comes first. */
+static void top_put_finding_body(struct top_lines *l, const struct top_finding *f, bool tight)
+{
+    if (tight)
+        top_put_advice(l, f);
+    top_pad(l, 2 + SEVERITY);
+    top_wrapped(l, STYLE_PLAIN, f->message);
+    if (!tight)
+        top_put_advice(l, f);
 }
 
 static void top_put_counts(struct top_lines *l, const struct top_view *v)
@@ -459,7 +469,7 @@ struct top_span {
 };
 
 static struct top_span top_put_findings(struct top_lines *l, const struct top_view *v,
-                                        const struct top_choice *c)
+                                        const struct top_choice *c, bool tight)
 {
     struct top_span span = {0};
     for (size_t i = 0; i < v->n_findings; i++) {
@@ -468,7 +478,7 @@ static struct top_span top_put_findings(struct top_lines *l, const struct top_vi
             span.first = l->n;
         top_put_finding_head(l, &v->findings[i], selected);
         if (selected)
-            top_put_finding_body(l, &v->findings[i]);
+            top_put_finding_body(l, &v->findings[i], tight);
         if (selected)
             span.end = l->n;
     }
@@ -525,7 +535,7 @@ static size_t top_put_body(struct top_lines *l, const struct top_view *v,
                            const struct top_choice *c, unsigned less, size_t sections[TOP_SECTIONS])
 {
     size_t n = 0;
-    top_put_head(l, v, c, less < 3);
+    top_put_head(l, v, c, less < LESS_MOST);
     sections[n++] = l->n;
     top_put_cpu(l, &v->node, less < 1);
     top_put_memory(l, &v->node);
@@ -571,13 +581,13 @@ static void top_fill(struct top_lines *l, const struct top_view *v, const struct
                      size_t rows)
 {
     struct top_lines f = {.arena = l->arena, .width = l->width, .color = l->color};
-    const struct top_span span = top_put_findings(&f, v, c);
-    const size_t wanted = MIN_OF(f.n, (size_t)FINDING_ROWS);
+    struct top_span span = {0};
     size_t sections[TOP_SECTIONS], n = 0;
-    for (unsigned less = 0; less < 4; less++) {
-        l->n = 0;
+    for (unsigned less = 0; less <= LESS_MOST; less++) {
+        l->n = f.n = 0;
         n = top_put_body(l, v, c, less, sections);
-        if (rows == 0 || l->n + wanted <= rows)
+        span = top_put_findings(&f, v, c, less == LESS_MOST);
+        if (rows == 0 || l->n + MIN_OF(f.n, (size_t)FINDING_ROWS) <= rows)
             break;
     }
     const size_t left = rows == 0 ? f.n : rows > l->n ? rows - l->n : 0;

@@ -166,7 +166,8 @@ static void top_take_steps(struct top_source *s, const struct step *v, size_t n,
     while (old < s->n_iterations && s->iterations[old].start_ns < since_ns)
         old++;
     s->n_iterations -= old;
-    memmove(s->iterations, s->iterations + old, s->n_iterations * sizeof *s->iterations);
+    if (old)
+        memmove(s->iterations, s->iterations + old, s->n_iterations * sizeof *s->iterations);
 }
 
 /* The thread with most training steps in the last minutes. */

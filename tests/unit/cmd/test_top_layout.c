@@ -188,7 +188,7 @@ TEST(eight_gpus_and_96_cores_fit_80_by_24_with_the_first_finding)
     CHECK(has(t, "71.4 %  65.2 GiB/140 GiB 650/700 W 66 °C 1605 MHz\n"));
     CHECK(has(t, "host time: data 50.0 %, forward 30.0 %"));
     CHECK(has(t, "> critical First"));
-    CHECK(has(t, "loader wait was"));
+    CHECK(has(t, "fix  Set num_workers to 14."));
 }
 
 TEST(ninety_six_cores_are_bars_on_a_large_screen)
