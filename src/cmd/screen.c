@@ -223,10 +223,17 @@ int screen_key_of(const char *bytes, size_t n, size_t *used)
 
 /* ---- waiting ---- */
 
+/* The kernel stops the program when the signal is unblocked, or ignores it where no shell could
+ * continue the program. */
 static void screen_suspend(struct screen *s)
 {
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
     screen_end(s);
-    (void)kill(getpid(), SIGSTOP);
+    (void)raise(SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &stop, NULL);
+    pthread_sigmask(SIG_BLOCK, &stop, NULL);
     screen_begin(s);
 }
 

@@ -12,6 +12,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -279,20 +280,52 @@ def test_every_signal_that_ends_it_leaves_the_terminal_as_it_was(top, job, numbe
     assert job.poll() is None
 
 
-def test_ctrl_c_and_ctrl_z_work_as_at_any_program(top):
+# A shell with job control, as small as it gets: says when its job has stopped, continues it.
+SHELL = """
+import os, signal, sys
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+pid = os.fork()
+if pid == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.argv[1], sys.argv[1:])
+_, status = os.waitpid(pid, os.WUNTRACED)
+os.tcsetpgrp(0, os.getpgrp())
+print("stopped" if os.WIFSTOPPED(status) else "ended", flush=True)
+sys.stdin.readline()
+os.tcsetpgrp(0, pid)
+os.kill(pid, signal.SIGCONT)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+
+
+def test_ctrl_z_gives_the_terminal_back_until_it_continues(footplate, folder, job):
+    t = Top([sys.executable, "-c", SHELL, str(footplate), "top"], environment(folder))
+    try:
+        t.until(has_steps)
+        t.type("\x1a")
+        until = time.monotonic() + 20
+        while "stopped" not in t.seen:
+            assert time.monotonic() < until, f"it does not stop: {t.seen!r}"
+            t.read(0.05)
+        assert t.is_restored()
+        t.seen = ""
+        t.screen.clear()
+        t.type("\n")
+        t.until(has_steps)
+        t.type("\x03")
+        assert t.end() == 0 and t.is_restored()
+    finally:
+        t.close()
+
+
+def test_ctrl_z_is_ignored_where_nobody_could_continue_it(top):
     t = top()
     t.until(has_steps)
+    t.seen = ""
     t.type("\x1a")
-    until = time.monotonic() + 20
-    while os.waitid(os.P_PID, t.process.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is None:
-        assert time.monotonic() < until, "it does not stop"
-        t.read(0.05)
-    t.read(0.05)
-    assert t.is_restored()
-    t.seen = ENTER
-    t.screen.clear()
-    os.kill(t.process.pid, signal.SIGCONT)
-    t.until(has_steps)
+    t.until(lambda x: ENTER in t.seen and has_steps(x))
     t.type("\x03")
     assert t.end() == 0 and t.is_restored()
 
