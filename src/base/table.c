@@ -82,8 +82,7 @@ static void table_squeeze(const struct table *t, size_t *w, size_t width)
     w[gives] = w[gives] > over + least ? w[gives] - over : least;
 }
 
-/* Bytes of the first `columns` code points. */
-static size_t table_bytes_of(const char *s, size_t columns)
+size_t text_bytes(const char *s, size_t columns)
 {
     size_t n = 0;
     while (s[n] && columns > 0) {
@@ -99,7 +98,7 @@ static void print_cell(FILE *to, const char *text, size_t width, bool right, boo
 {
     const size_t columns = text_columns(text);
     if (columns > width) {
-        fwrite(text, 1, table_bytes_of(text, width - 1), to);
+        fwrite(text, 1, text_bytes(text, width - 1), to);
         fputs("…", to);
         return;
     }

@@ -37,6 +37,8 @@ void table_print(const struct table *t, FILE *to, size_t width, bool bold);
 
 /* Columns that a text takes on a terminal: its code points. */
 size_t text_columns(const char *s);
+/* Bytes of its first `columns` code points. */
+size_t text_bytes(const char *s, size_t columns);
 /* A copy in which control characters are '?' and broken UTF-8 is too. */
 const char *text_safe(struct arena *a, const char *s);
 #endif

@@ -25,8 +25,7 @@ double chart_top(const struct series *s, size_t n, const char *metric)
     return top > 0 ? top : 1;
 }
 
-/* A value that was measured shows at least the lowest block, so that zero differs from absent. */
-static const char *block_of(double v, double top)
+const char *chart_block(double v, double top)
 {
     if (isnan(v))
         return blocks[0];
@@ -93,6 +92,6 @@ void chart_line(const struct chart *c, const struct series *s, enum chart_of of,
             chart_take(&columns[k], v[i], of);
     }
     for (size_t i = 0; i < c->columns; i++)
-        buf_printf(out, "%s", block_of(columns[i], top));
+        buf_printf(out, "%s", chart_block(columns[i], top));
     free(columns);
 }

@@ -19,6 +19,10 @@ struct chart {
 /* The value of a full column: the metric's bound (100 %), else the largest value of all its series,
  * so that those can be compared. */
 double chart_top(const struct series *s, size_t n, const char *metric);
+/* The character for a value. One that was measured is at least the lowest block, so that zero
+ * differs from absent (NAN). */
+const char *chart_block(double v, double top);
+
 enum chart_of { CHART_MAX, CHART_MIN };
 
 /* Appends `columns` characters. */

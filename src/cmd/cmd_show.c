@@ -183,7 +183,7 @@ static void show_put_cost(const struct show *s)
 /* "1 000 train on each of 2 ranks, p50 12.3 ms, p95 14.1 ms". */
 static void show_put_steps(const struct show *s, enum event_mode mode)
 {
-    const struct mode_steps x = show_mode_steps(s, mode);
+    const struct mode_steps x = mode_steps_of(s->ranks, s->n_ranks, mode, s->arena);
     if (x.ranks == 0)
         return;
     show_put_line(
@@ -273,7 +273,7 @@ static void show_put_gpu(const struct show *s)
 
 static void put_loop(const struct show *s)
 {
-    const struct mode_steps x = show_mode_steps(s, MODE_TRAIN);
+    const struct mode_steps x = mode_steps_of(s->ranks, s->n_ranks, MODE_TRAIN, s->arena);
     if (x.ranks == 0)
         return;
     const struct loop_window *w = &s->gpu.x.window;

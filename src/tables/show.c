@@ -219,25 +219,6 @@ void show_json(struct jw *j, const struct show *s)
     row_fields_json(j, &row_RunShow, s, s->arena);
 }
 
-struct mode_steps show_mode_steps(const struct show *s, enum event_mode mode)
-{
-    struct mode_steps x = {0};
-    for (size_t i = 0; i < s->n_ranks; i++) {
-        struct step_stats one;
-        step_stats_of(&s->ranks[i], mode, s->arena, &one);
-        if (one.count == 0)
-            continue;
-        x.ranks++;
-        x.steady += one.throughput_steady;
-        x.overall += one.throughput_overall;
-        if (one.count > x.best.count) {
-            x.best = one;
-            x.rank = &s->ranks[i];
-        }
-    }
-    return x;
-}
-
 const char *show_throughput(const struct show *s, const struct mode_steps *x)
 {
     const char *overall = x->overall > 0 ? arena_printf(s->arena, ", %s overall",

@@ -42,16 +42,6 @@ struct show_known {
 MUST_CHECK int show_read_with(struct show *out, struct run *r, const struct show_known *known,
                               struct arena *a, struct err *e);
 
-/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
- * all. */
-struct mode_steps {
-    struct step_stats best;
-    const struct rank_steps *rank;
-    size_t ranks;
-    double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
-};
-
-struct mode_steps show_mode_steps(const struct show *s, enum event_mode mode);
 /* "421 samples/s steady, 380 overall". */
 const char *show_throughput(const struct show *s, const struct mode_steps *x);
 

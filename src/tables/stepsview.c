@@ -214,6 +214,26 @@ int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
     return 0;
 }
 
+struct mode_steps mode_steps_of(const struct rank_steps *ranks, size_t n, enum event_mode mode,
+                                struct arena *a)
+{
+    struct mode_steps x = {0};
+    for (size_t i = 0; i < n; i++) {
+        struct step_stats one;
+        step_stats_of(&ranks[i], mode, a, &one);
+        if (one.count == 0)
+            continue;
+        x.ranks++;
+        x.steady += one.throughput_steady;
+        x.overall += one.throughput_overall;
+        if (one.count > x.best.count) {
+            x.best = one;
+            x.rank = &ranks[i];
+        }
+    }
+    return x;
+}
+
 /* ---- parts ---- */
 
 /* Seconds of a part; NAN: not seen. */

@@ -72,6 +72,18 @@ MUST_CHECK int stepsview_cut(struct steps_view *out, const struct steps_view *wh
 /* One object. */
 void stepsview_json(struct jw *j, const struct steps_view *v);
 
+/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
+ * all. */
+struct mode_steps {
+    struct step_stats best;
+    const struct rank_steps *rank;
+    size_t ranks;
+    double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
+};
+
+struct mode_steps mode_steps_of(const struct rank_steps *ranks, size_t n, enum event_mode mode,
+                                struct arena *a);
+
 /* Whose time the phases of a row are: the GPU's and the host's are never mixed. */
 enum steps_clock { CLOCK_GPU, CLOCK_HOST, CLOCKS };
 

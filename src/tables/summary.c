@@ -197,7 +197,8 @@ static void summary_put_parts(struct summary *x, const struct mode_steps *m, con
 
 static void summary_put_loop(struct summary *x, const char *culprit)
 {
-    const struct mode_steps m = show_mode_steps(x->show, MODE_TRAIN);
+    const struct mode_steps m =
+        mode_steps_of(x->show->ranks, x->show->n_ranks, MODE_TRAIN, x->arena);
     const struct step_stats *b = &m.best;
     if (m.ranks == 0 || b->iterations == 0)
         return;

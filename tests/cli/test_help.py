@@ -21,6 +21,7 @@ COMMANDS = [
     "config",
     "ls",
     "show",
+    "top",
     "stats",
     "steps",
     "events",
