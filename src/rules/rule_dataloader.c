@@ -198,6 +198,14 @@ static struct loader_seen loader_look(const struct judged_node *node)
     return x;
 }
 
+/* The workers of the loader that the loop waits for. A loader without workers beside one with them is
+ * that of an evaluation: workers were seen at work. */
+static double workers_now(const struct loader_state *t)
+{
+    const struct fact *w = &t->facts[F_WORKERS];
+    return w->n ? (double)(t->fetches ? w->hi : w->lo) : 0;
+}
+
 /* Workers for each rank, so that a batch is ready when it is asked for: what one batch costs to
  * make over what a step takes without waiting, and twice that, because fetches are not all alike.
  * At most as many as there are cores for each rank. */
@@ -206,7 +214,7 @@ static int workers_for(const struct loader_seen *x)
     const struct loader_state *t = x->t;
     const double ranks = (double)MAX_OF(t->head.n_ranks, (size_t)1);
     const double work_s = x->step_s * (1 - (isnan(x->wait) ? 0 : x->wait));
-    const double now = (double)(t->facts[F_WORKERS].n ? t->facts[F_WORKERS].lo : 0);
+    const double now = workers_now(t);
     const double fetch_s = t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9
                            : now > 0  ? now * x->step_s
                                       : x->step_s * x->wait;
@@ -243,7 +251,7 @@ static void advise_waiting(const struct judge *j, struct verdict *v, struct find
     const struct fact *w = &t->facts[F_WORKERS];
     const int want = workers_for(x);
     const char *first = "Make batches cheaper to prepare, or prepare them in advance.";
-    if (w->n && want > w->lo)
+    if (w->n && want > workers_now(t))
         first = arena_printf(j->arena, "Set num_workers to %d.", want);
     else if (w->n || t->fetches)
         first = "There are already as many workers as cores: make batches cheaper to prepare, or "
