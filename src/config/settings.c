@@ -61,16 +61,19 @@ static size_t settings_next_part(const char **rest, const char **part, bool comm
     return len;
 }
 
-/* ---- texts ---- */
+/* ---- the field of a setting ---- */
 
-static const size_t text_fields[SETTING_N] = {
-    [SETTING_NAME] = offsetof(struct settings, name),
-    [SETTING_DIR] = offsetof(struct settings, dir),
-    [SETTING_RUN] = offsetof(struct settings, run_id),
-    [SETTING_NODE] = offsetof(struct settings, node_id),
-    [SETTING_CONFIG] = offsetof(struct settings, file),
-    [SETTING_MACHINE] = offsetof(struct settings, machine),
-};
+static void *settings_field(struct settings *s, enum setting_id id)
+{
+    return (char *)s + settings_table[id].field;
+}
+
+static const void *settings_value(const struct settings *s, enum setting_id id)
+{
+    return (const char *)s + settings_table[id].field;
+}
+
+/* ---- texts ---- */
 
 static int parse_text(struct settings *s, enum setting_id id, const char *text,
                       const struct origin *o, struct err *e)
@@ -78,15 +81,13 @@ static int parse_text(struct settings *s, enum setting_id id, const char *text,
     (void)o;
     if (!*text)
         return err_set(e, ERR_USAGE, "the value is empty");
-    const char *copy = arena_strdup(s->arena, text);
-    memcpy((char *)s + text_fields[id], &copy, sizeof copy);
+    *(const char **)settings_field(s, id) = arena_strdup(s->arena, text);
     return 0;
 }
 
 static void print_text(const struct settings *s, enum setting_id id, struct buf *out)
 {
-    const char *text;
-    memcpy(&text, (const char *)s + text_fields[id], sizeof text);
+    const char *text = *(const char *const *)settings_value(s, id);
     buf_printf(out, "%s", text ? text : "");
 }
 
@@ -166,18 +167,19 @@ static int parse_interval(struct settings *s, enum setting_id id, const char *te
 
 static void print_time(const struct settings *s, enum setting_id id, struct buf *out)
 {
-    const int64_t ns = id == SETTING_SCAN ? s->scan_ns : s->interval_ns;
+    const int64_t ns = *(const int64_t *)settings_value(s, id);
     if (ns % NS_PER_S == 0)
         buf_printf(out, "%" PRId64 "s", ns / NS_PER_S);
     else
         buf_printf(out, "%gms", (double)ns / 1e6);
 }
 
-static int parse_scan(struct settings *s, enum setting_id id, const char *text,
+static int parse_time(struct settings *s, enum setting_id id, const char *text,
                       const struct origin *o, struct err *e)
 {
-    (void)id, (void)o;
-    return duration_parse_within("time", text, SCAN_MIN_NS, SCAN_MAX_NS, &s->scan_ns, e);
+    const struct opt *limits = &settings_table[id].option;
+    (void)o;
+    return duration_parse_within("time", text, limits->lo, limits->hi, settings_field(s, id), e);
 }
 
 static const struct {
@@ -188,41 +190,54 @@ static const struct {
     {"off", false}, {"false", false}, {"no", false}, {"0", false},
 };
 
-/* `opposite`: the setting is the opposite of the field. `turned`: so are its variable and its
- * option
- * (--no-hooks), but not its key in the file. */
-static const struct setting_switch {
-    size_t field;
-    bool opposite, turned;
-    const char *words[2];
-} switch_fields[SETTING_N] = {
-    [SETTING_HOOKS] = {offsetof(struct settings, hooks), false, true, {"off", "on"}},
-    [SETTING_REPORT] = {offsetof(struct settings, report), false, true, {"off", "on"}},
-    [SETTING_NO_RULES] = {offsetof(struct settings, rules), true, false, {"no", "yes"}},
-    [SETTING_REQUIRE] = {offsetof(struct settings, require_recording), false, false, {"no", "yes"}},
-};
-
 /* "on", "true", "yes", "1" and their opposites. */
-static int parse_switch(struct settings *s, enum setting_id id, const char *text,
-                        const struct origin *o, struct err *e)
+static int settings_set_switch(struct settings *s, enum setting_id id, const char *text,
+                               bool opposite, struct err *e)
 {
-    const struct setting_switch *w = &switch_fields[id];
-    const bool turned = w->turned && (o->source == FROM_ENVIRONMENT || o->source == FROM_OPTION);
     for (size_t i = 0; i < COUNT_OF(switches); i++)
         if (strcasecmp(switches[i].word, text) == 0) {
-            const bool on = switches[i].means != (turned || w->opposite);
-            memcpy((char *)s + w->field, &on, sizeof on);
+            *(bool *)settings_field(s, id) = switches[i].means != opposite;
             return 0;
         }
     return err_set(e, ERR_USAGE, "'%.60s' is neither on nor off", text);
 }
 
+static int parse_switch(struct settings *s, enum setting_id id, const char *text,
+                        const struct origin *o, struct err *e)
+{
+    (void)o;
+    return settings_set_switch(s, id, text, false, e);
+}
+
+/* The variable and the option (--no-hooks) are the opposite of the field, the key is not. */
+static int parse_no_switch(struct settings *s, enum setting_id id, const char *text,
+                           const struct origin *o, struct err *e)
+{
+    const bool opposite = o->source == FROM_ENVIRONMENT || o->source == FROM_OPTION;
+    return settings_set_switch(s, id, text, opposite, e);
+}
+
+/* The key is the opposite of the field, too. */
+static int parse_off_switch(struct settings *s, enum setting_id id, const char *text,
+                            const struct origin *o, struct err *e)
+{
+    (void)o;
+    return settings_set_switch(s, id, text, true, e);
+}
+
 static void print_switch(const struct settings *s, enum setting_id id, struct buf *out)
 {
-    const struct setting_switch *w = &switch_fields[id];
-    bool on;
-    memcpy(&on, (const char *)s + w->field, sizeof on);
-    buf_printf(out, "%s", w->words[on != w->opposite]);
+    buf_printf(out, "%s", *(const bool *)settings_value(s, id) ? "yes" : "no");
+}
+
+static void print_no_switch(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    buf_printf(out, "%s", *(const bool *)settings_value(s, id) ? "on" : "off");
+}
+
+static void print_off_switch(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    buf_printf(out, "%s", *(const bool *)settings_value(s, id) ? "no" : "yes");
 }
 
 /* ---- labels ---- */
@@ -563,18 +578,19 @@ static void print_maps(const struct settings *s, enum setting_id id, struct buf 
 
 /* ---- the table ---- */
 
-#define ROW(id, slot_, key_, env_, job, parse_, print_, ...)                                       \
+#define ROW(id, slot_, field_, key_, env_, job, parse_, print_, ...)                               \
     [SETTING_##id] = {.key = key_,                                                                 \
                       .env = env_,                                                                 \
                       .of_job = job,                                                               \
                       .slot = SETTING_##slot_,                                                     \
+                      .field = offsetof(struct settings, field_),                                  \
                       .option = {__VA_ARGS__},                                                     \
                       .parse = parse_,                                                             \
                       .print = print_},
-#define SETTING(id, slot, key, env, parse, print, ...)                                             \
-    ROW(id, slot, key, env, false, parse, print, __VA_ARGS__)
-#define SETTING_JOB(id, slot, key, env, parse, print, ...)                                         \
-    ROW(id, slot, key, env, true, parse, print, __VA_ARGS__)
+#define SETTING(id, slot, field, key, env, parse, print, ...)                                      \
+    ROW(id, slot, field, key, env, false, parse, print, __VA_ARGS__)
+#define SETTING_JOB(id, slot, field, key, env, parse, print, ...)                                  \
+    ROW(id, slot, field, key, env, true, parse, print, __VA_ARGS__)
 const struct setting settings_table[SETTING_N] = {
 #include "config/settings.def"
 };
@@ -601,14 +617,17 @@ void settings_init(struct settings *s, struct arena *a)
 {
     static const struct origin nowhere = {FROM_DEFAULT, ""};
     struct err e;
-    *s = (struct settings){.hooks = true, .rules = true, .report = true, .arena = a};
+    *s = (struct settings){.arena = a};
     s->actions = arena_array(a, struct action_setting, ACTIONS_MOST);
     s->custom = arena_array(a, struct action_setting, CUSTOM_RULES_MOST);
     s->problems.arena = s->notes.arena = a;
     for (size_t i = 0; i < SETTING_N; i++) {
+        const struct setting *row = &settings_table[i];
         s->from[i] = nowhere;
-        const char *text = settings_table[i].option.otherwise;
+        if (row->parse == parse_no_switch || row->parse == parse_off_switch)
+            *(bool *)settings_field(s, (enum setting_id)i) = true;
+        const char *text = row->option.otherwise;
         if (text && settings_apply(s, (enum setting_id)i, text, &nowhere, &e) != 0)
-            remarks_add(&s->problems, "default of %s: %s", settings_table[i].option.name, e.msg);
+            remarks_add(&s->problems, "default of %s: %s", row->option.name, e.msg);
     }
 }

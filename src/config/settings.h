@@ -162,6 +162,7 @@ struct setting {
     const char *env;
     bool of_job; /* `attach` has no use for it */
     enum setting_id slot;
+    size_t field; /* its place in struct settings */
     struct opt option;
     int (*parse)(struct settings *s, enum setting_id id, const char *text, const struct origin *o,
                  struct err *e);
@@ -174,7 +175,7 @@ struct setting {
  *     #define SETTING_JOB SETTING_LEFT_OUT
  *     #include "config/settings.def"
  */
-#define SETTING_AS_OPTION(id, slot, key, env, parse, print, ...) {__VA_ARGS__},
+#define SETTING_AS_OPTION(id, slot, field, key, env, parse, print, ...) {__VA_ARGS__},
 #define SETTING_LEFT_OUT(...)
 
 extern const struct setting settings_table[SETTING_N];

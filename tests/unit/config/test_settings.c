@@ -8,8 +8,8 @@
 #include "test.h"
 
 static const struct opt options[] = {
-#define SETTING(id, slot, key, env, parse, print, ...)     {__VA_ARGS__},
-#define SETTING_JOB(id, slot, key, env, parse, print, ...) {__VA_ARGS__},
+#define SETTING(id, slot, field, key, env, parse, print, ...)     {__VA_ARGS__},
+#define SETTING_JOB(id, slot, field, key, env, parse, print, ...) {__VA_ARGS__},
 #include "config/settings.def"
 #undef SETTING
 #undef SETTING_JOB
