@@ -104,9 +104,7 @@ struct api_status {
     size_t n_folders;
 };
 
-extern const struct row_table row_Error, row_Pending, row_RunEntry, row_BrokenRun, row_Run,
-    row_OneSeries, row_Grid, row_Heatmap, row_DeviceHistogram, row_StepHistogram, row_Histograms,
-    row_Event, row_Lane, row_Timeline, row_Search, row_ControlAsk, row_ControlSaid,
-    row_ControlAnswer, row_Status, row_OpenApi;
+#define ROWS_FILE "serve/api_rows.def"
+#include "base/row_declare.h"
 
 #endif
