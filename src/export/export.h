@@ -28,9 +28,8 @@ struct export_job {
 
 struct export_format {
     const char *name;
-    const char *title; /* what it is good for */
-    bool folder;       /* it is many files */
-    unsigned can;      /* bits of enum export_what */
+    bool folder;  /* it is many files */
+    unsigned can; /* bits of enum export_what */
     enum export_what otherwise;
     int (*write)(const struct export_job *job, struct err *e);
 };

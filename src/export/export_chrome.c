@@ -486,8 +486,6 @@ static int write_chrome(const struct export_job *job, struct err *e)
 
 const struct export_format export_chrome = {
     .name = "chrome",
-    .title =
-        "Chrome trace for Perfetto and chrome://tracing, including metrics; can be imported again",
     .can = 1u << EXPORT_ALL,
     .otherwise = EXPORT_ALL,
     .write = write_chrome,

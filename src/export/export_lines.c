@@ -347,7 +347,6 @@ enum {
 
 const struct export_format export_csv = {
     .name = "csv",
-    .title = "comma-separated values, one row per reading, event, step or operator",
     .can = TABLES,
     .otherwise = EXPORT_METRICS,
     .write = write_csv,
@@ -355,7 +354,6 @@ const struct export_format export_csv = {
 
 const struct export_format export_jsonl = {
     .name = "jsonl",
-    .title = "one JSON object per line, the whole run in one stream; can be imported again",
     .can = TABLES | 1u << EXPORT_ALL,
     .otherwise = EXPORT_ALL,
     .write = write_jsonl,

@@ -564,7 +564,6 @@ static int write_sagemaker(const struct export_job *job, struct err *e)
 
 const struct export_format export_sagemaker = {
     .name = "sagemaker",
-    .title = "folder in the format of SageMaker's profiler",
     .folder = true,
     .can = 1u << EXPORT_ALL,
     .otherwise = EXPORT_ALL,
