@@ -18,7 +18,7 @@ enum { PARTS_MOST = SUMMARY_LINES - 8, TIME_WIDTH = 10, USES_MOST = 4 };
 /* A part below this share of an iteration, by either clock, is not listed. */
 static const double PART_SHARE = 0.01;
 
-struct summary {
+struct summary_text {
     const struct summary_ask *ask;
     const struct show *show;
     struct arena *arena;
@@ -27,7 +27,7 @@ struct summary {
 };
 
 PRINTF_LIKE(3, 4)
-static void summary_put(struct summary *x, const char *label, const char *fmt, ...)
+static void summary_put(struct summary_text *x, const char *label, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -39,7 +39,7 @@ static void summary_put(struct summary *x, const char *label, const char *fmt, .
 
 /* ---- what was found ---- */
 
-static size_t summary_of_state(const struct summary *x, enum rule_state state,
+static size_t summary_of_state(const struct summary_text *x, enum rule_state state,
                                const struct verdict ***out)
 {
     const struct summary_ask *ask = x->ask;
@@ -75,7 +75,7 @@ static const char *summary_usual_why(const struct verdict *const *v, size_t n, c
     return best;
 }
 
-static const char *summary_skipped(const struct summary *x, const struct verdict *const *v,
+static const char *summary_skipped(const struct summary_text *x, const struct verdict *const *v,
                                    size_t n)
 {
     const char *first = summary_usual_why(v, n, NULL);
@@ -83,7 +83,7 @@ static const char *summary_skipped(const struct summary *x, const struct verdict
     return second ? arena_printf(x->arena, "%s; %s", first, second) : first ? first : "";
 }
 
-static void summary_put_no_issue(struct summary *x)
+static void summary_put_no_issue(struct summary_text *x)
 {
     const struct verdict **clear, **not_evaluated;
     const size_t n_clear = summary_of_state(x, RULE_CLEAR, &clear),
@@ -102,7 +102,7 @@ static void summary_put_no_issue(struct summary *x)
 }
 
 /* "Slow steps (info), Low GPU utilization (info, explained by Data loading)". */
-static const char *summary_others(const struct summary *x, const struct verdict **v, size_t n)
+static const char *summary_others(const struct summary_text *x, const struct verdict **v, size_t n)
 {
     const char *text = "";
     for (size_t i = 1; i < n; i++) {
@@ -115,7 +115,7 @@ static const char *summary_others(const struct summary *x, const struct verdict 
     return text;
 }
 
-static void summary_put_issues(struct summary *x, const struct verdict **v, size_t n)
+static void summary_put_issues(struct summary_text *x, const struct verdict **v, size_t n)
 {
     const struct checked *c = x->ask->checked;
     verdicts_worst_first(v, n);
@@ -147,7 +147,7 @@ static double summary_part_s(const struct step_stats *b, enum steps_clock clock,
 }
 
 /* A column of TIME_WIDTH characters: "µ" has two bytes. */
-static const char *summary_time(const struct summary *x, double s)
+static const char *summary_time(const struct summary_text *x, double s)
 {
     const char *text = isnan(s) || s <= 0 ? "-" : value_text(x->arena, s, "s");
     const int more = strstr(text, "µ") ? 1 : 0;
@@ -176,7 +176,8 @@ static size_t summary_parts(const struct step_stats *b, size_t out[PARTS_MOST])
 }
 
 /* `culprit`: the part that the worst finding is about; NULL: none. */
-static void summary_put_parts(struct summary *x, const struct mode_steps *m, const char *culprit)
+static void summary_put_parts(struct summary_text *x, const struct mode_steps *m,
+                              const char *culprit)
 {
     const struct step_stats *b = &m->best;
     const bool gpu = steps_has_clock(b, CLOCK_GPU);
@@ -195,7 +196,7 @@ static void summary_put_parts(struct summary *x, const struct mode_steps *m, con
     }
 }
 
-static void summary_put_loop(struct summary *x, const char *culprit)
+static void summary_put_loop(struct summary_text *x, const char *culprit)
 {
     const struct mode_steps m =
         mode_steps_of(x->show->ranks, x->show->n_ranks, MODE_TRAIN, x->arena);
@@ -216,7 +217,7 @@ static void summary_put_loop(struct summary *x, const char *culprit)
 }
 
 /* "CPU 12 %, GPU 74 %, CPU memory 1.2 % (median)": of the first node. */
-static void summary_put_use(struct summary *x)
+static void summary_put_use(struct summary_text *x)
 {
     const struct show *s = x->show;
     const char *text = "";
@@ -233,7 +234,7 @@ static void summary_put_use(struct summary *x)
 
 size_t summary_lines(const struct summary_ask *ask, const char *out[SUMMARY_LINES])
 {
-    struct summary x = {ask, ask->show, ask->show->arena, out, 0};
+    struct summary_text x = {ask, ask->show, ask->show->arena, out, 0};
     const struct verdict **issues;
     const size_t n = summary_of_state(&x, RULE_ISSUE, &issues);
     if (n > 0)
