@@ -198,8 +198,8 @@ static struct loader_seen loader_look(const struct judged_node *node)
     return x;
 }
 
-/* The workers of the loader that the loop waits for. A loader without workers beside one with them is
- * that of an evaluation: workers were seen at work. */
+/* The workers of the loader that the loop waits for. A loader without workers beside one with them
+ * is that of an evaluation: workers were seen at work. */
 static double workers_now(const struct loader_state *t)
 {
     const struct fact *w = &t->facts[F_WORKERS];

@@ -195,7 +195,8 @@ TEST(python_profiles_have_a_profiler_and_a_timer)
         const struct sm_range *r = &p.c.part[SM_PYTHON];
         if (r->enabled != rows[i].on || r->window.profiler != rows[i].profiler ||
             r->window.timer != rows[i].timer)
-            test_fail(__FILE__, __LINE__, "%s: %d %d %d", text, r->enabled, r->window.profiler, r->window.timer);
+            test_fail(__FILE__, __LINE__, "%s: %d %d %d", text, r->enabled, r->window.profiler,
+                      r->window.timer);
         CHECK_INT(p.problems.n, !rows[i].on);
     }
 }

@@ -47,8 +47,9 @@ struct viewed {
 static void view(struct viewed *x, const char *path)
 {
     struct err e;
-    const struct efficiency_ask ask = {
-        .allocator = {-1, -1, false}, .job_from = {KIT_START}, .job_to = {KIT_START + 10 * NS_PER_S}};
+    const struct efficiency_ask ask = {.allocator = {-1, -1, false},
+                                       .job_from = {KIT_START},
+                                       .job_to = {KIT_START + 10 * NS_PER_S}};
     *x = (struct viewed){0};
     OK(run_open(&x->run, path, &e));
     OK(loss_list_read(&x->lost, x->run, &x->arena, &e));
