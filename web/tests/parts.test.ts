@@ -17,7 +17,8 @@ import { numbersOf } from "../src/views/insight_rule";
 import { countText, inOrder } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
-import { loopOf } from "../src/views/overview_loop";
+import { ownCounters, plannedSteps, secondsLeft } from "../src/views/overview_answer";
+import { loopOf, sparkPath } from "../src/views/overview_loop";
 import { lossLines } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
 import { matches, olderFirst, shortId, statusInList } from "../src/views/runs";
@@ -348,4 +349,24 @@ test("a part that changed by less than 1 % of the iteration is minor", () => {
   assert.equal(isMinor({ diff: 0.0009 }, 0.08), false);
   assert.equal(isMinor({ diff: null }, 0.08), false);
   assert.equal(isMinor({ diff: 0.1 }, null), false);
+});
+
+test("how far a run is, and how long it still takes, where the plan is known", () => {
+  const total = (last: number | null) => ({ series: [{ node: "a", metric: "steps.total", entity: "rank 0", unit: "", mean: last, count: 1, v: [], min: [], max: [], last, own: false }] });
+  assert.equal(plannedSteps(null), null);
+  assert.equal(plannedSteps(total(null)), null);
+  assert.equal(plannedSteps(total(200)), 200);
+  const run = { live: true, loop_start_ns: 1e9, updated_ns: 11e9 };
+  assert.equal(secondsLeft(run, 50, 200), 30, "150 steps at 0.2 s each");
+  assert.equal(secondsLeft(run, 50, null), null);
+  assert.equal(secondsLeft({ ...run, live: false }, 50, 200), null);
+  assert.equal(secondsLeft({ ...run, loop_start_ns: null }, 50, 200), null);
+});
+
+test("the program's own counters are shown once, marks and those of hooks are not", () => {
+  const one = (metric: string, entity: string, unit: string, own: boolean) => ({ node: "a", metric, entity, unit, mean: 1, count: 1, v: [], min: [], max: [], last: 1, own });
+  const series = [one("loss", "rank 0", "", true), one("loss", "rank 1", "", true), one("saved", "rank 0", "marks", true), one("batch.size", "rank 0", "", false)];
+  assert.deepEqual(ownCounters({ series }).map((s) => `${s.metric} ${s.entity}`), ["loss rank 0"]);
+  assert.equal(sparkPath([1, null, 3]), "M0.0 23.0M100.0 1.0", "a gap is one");
+  assert.equal(sparkPath([2, 2]), "M0.0 12.0L100.0 12.0");
 });
