@@ -118,6 +118,6 @@ struct api_status {
 extern const struct row_table row_Error, row_Pending, row_RunEntry, row_BrokenRun, row_Run,
     row_OneSeries, row_Grid, row_Counters, row_Heatmap, row_DeviceHistogram, row_StepHistogram,
     row_Histograms, row_Event, row_Lane, row_Timeline, row_Search, row_ControlAsk, row_ControlSaid,
-    row_ControlAnswer, row_Status, row_OpenApi, row_Report;
+    row_ControlAnswer, row_Status, row_OpenApi, row_Report, row_Trace;
 
 #endif

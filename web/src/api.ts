@@ -176,6 +176,7 @@ export const api = {
   }),
   reportAddress: (run: string, kind: "html" | "json" = "html") =>
     runPath(run, `report.${kind}`, { download: true }),
+  traceAddress: (run: string) => runPath(run, "trace.json", { download: true }),
   live,
 };
 
