@@ -98,7 +98,8 @@ function Chart(p: { charts: readonly MetricChart[]; ask: Ask; title?: string; he
   const plan = useMemo(() => planMetrics(charts, chosen), [JSON.stringify(charts), chosen]);
   const here: Ask = { ...ask, run: { ...ask.run, live: ask.run.live && near }, pixels: seen ? ask.pixels : 0 };
   const grid = useWindowed(here, ["metrics", ...plan.asks].join(" "), (from, to, signal) => {
-    const points = pointsFor({ from: from / 1e6, to: to / 1e6 }, ask.pixels, plan.looks.length, ask.run.interval_ms);
+    const apart = plan.asks.every(isCounter) ? null : ask.run.interval_ms; // counters come when the program reports them
+    const points = pointsFor({ from: from / 1e6, to: to / 1e6 }, ask.pixels, plan.looks.length, apart);
     return loadGrid(ask.run, ask.node, plan, { from, to, points }, signal);
   });
   const first = charts[0];
