@@ -94,6 +94,7 @@ static int make_folder(struct recorder *r, struct err *e)
         .command = r->command,
         .directory = r->directory,
         .git_commit = r->git_commit,
+        .user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"),
         .labels = r->ask->labels,
         .n_labels = r->ask->n_labels,
         .start = r->start.wall,

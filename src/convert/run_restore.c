@@ -179,6 +179,7 @@ static struct run_about run_restore_about(struct run_restore *m, const struct ru
             .command = words,
             .directory = json_get_str(o, "directory", a, ""),
             .git_commit = json_get_str(o, "git_commit", a, ""),
+            .user = json_get_str(o, "user", a, ""),
             .labels = list,
             .start = {json_get_time(o, "start_ns", otherwise->start.ns)},
             .interval_ns = (int64_t)(json_get_num(o, "interval_ms", 0) * 1e6),

@@ -64,8 +64,19 @@ static int outfile_put_all(struct outfile *o, bool last, struct err *e)
     return rc;
 }
 
+void outfile_open_memory(struct outfile *o, size_t most)
+{
+    *o = (struct outfile){.most = most};
+}
+
 int outfile_pass(struct outfile *o, struct err *e)
 {
+    if (o->most)
+        return o->buf.len <= o->most
+                   ? 0
+                   : err_set(e, ERR_USAGE,
+                             "the file is larger than %zu MiB; use 'footplate export'",
+                             o->most >> 20);
     return o->buf.len < PASS_BYTES ? 0 : outfile_put_all(o, false, e);
 }
 

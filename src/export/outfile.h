@@ -14,11 +14,15 @@
 struct outfile {
     struct buf buf; /* what is not written yet; the caller appends */
     uint64_t bytes; /* written so far, before compression */
+    size_t most;    /* of outfile_open_memory; 0: it is a file */
     struct outfile_own *own;
 };
 
 /* path "-": stdout. */
 MUST_CHECK int outfile_open(struct outfile *o, const char *path, struct err *e);
+/* Everything stays in `buf`, which the caller takes after outfile_pass, in place of outfile_close,
+ * and frees; more than `most` bytes are ERR_USAGE. */
+void outfile_open_memory(struct outfile *o, size_t most);
 /* Writes when enough has gathered; not to be called in the middle of what must stay together in
  * `buf`. */
 MUST_CHECK int outfile_pass(struct outfile *o, struct err *e);

@@ -17,6 +17,7 @@
 #include "query/block_cursor.h"
 #include "query/parallel.h"
 #include "query/tally.h"
+#include "record/record.h"
 
 /* ---- series ---- */
 
@@ -26,6 +27,12 @@ static bool series_metric_matches(const char *want, const char *metric)
     if (n && want[n - 1] == '.')
         return strncmp(want, metric, n) == 0;
     return strcmp(want, metric) == 0;
+}
+
+const char *series_title(const struct series_key *k)
+{
+    const enum metric_id m = metric_find(k->metric);
+    return m < METRIC_N ? metrics[m].title : "";
 }
 
 bool series_matches(const struct series_ask *ask, const struct series_key *k)

@@ -21,6 +21,9 @@ struct series_key {
 MUST_CHECK int series_list(struct run *r, struct arena *a, struct series_key **out, size_t *n,
                            struct err *e);
 
+/* What the metric is, in words; "": this version does not know it. */
+const char *series_title(const struct series_key *k);
+
 struct series_ask {
     const char *node;   /* NULL: all */
     const char *metric; /* NULL: all; "cpu." with a dot at the end: all below */

@@ -36,6 +36,12 @@ static const char *place_of_name(const char *name, bool *is_ns)
     return is_calls ? name + sizeof calls_prefix - 1 : NULL;
 }
 
+bool sync_is_total(const char *name)
+{
+    bool is_ns;
+    return place_of_name(name, &is_ns) != NULL;
+}
+
 static struct place_totals *places_find(const struct places *p, const char *place)
 {
     for (size_t i = p->first; i < p->n; i++)

@@ -23,4 +23,7 @@ struct sync_place {
 MUST_CHECK int sync_places_read(struct run *r, struct arena *a, struct sync_place **out, size_t *n,
                                 struct err *e);
 
+/* Whether a number of this name is such a total. */
+bool sync_is_total(const char *name);
+
 #endif

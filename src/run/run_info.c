@@ -104,6 +104,7 @@ static int run_info_read_run(struct run_info *out, const char *path, struct aren
         out->directory = json_get_str(o, "directory", a, "");
         out->git_commit = json_get_str(o, "git_commit", a, "");
         out->version = json_get_str(o, "footplate_version", a, "");
+        out->user = json_get_str(o, "user", a, "");
         out->start.ns = json_get_time(o, "start_ns", 0);
         out->command = run_info_read_command(o, a);
         run_info_read_labels(o, a, out);

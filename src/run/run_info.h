@@ -68,6 +68,7 @@ struct run_info {
     enum run_status status; /* the worst of the nodes' */
     const char **command;   /* ends with NULL */
     const char *directory, *git_commit, *version;
+    const char *user; /* who started it; "": not known */
     struct run_label *labels;
     size_t n_labels;
     struct node_info *nodes; /* sorted by id, then session */

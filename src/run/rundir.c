@@ -120,6 +120,8 @@ static void rundir_about_json(struct buf *out, const struct rundir *r, const str
     jw_end(&j);
     jw_str(&j, "directory", a->directory);
     jw_str(&j, "git_commit", *a->git_commit ? a->git_commit : NULL);
+    if (a->user && *a->user)
+        jw_str(&j, "user", a->user);
     jw_object(&j, "labels");
     for (size_t i = 0; i < a->n_labels; i++)
         jw_str(&j, a->labels[i].key, a->labels[i].value);

@@ -32,6 +32,7 @@ struct run_about {
     const char *const *command; /* ends with NULL */
     const char *directory;
     const char *git_commit; /* "": none */
+    const char *user;       /* who started it; NULL: not known */
     const struct run_label *labels;
     size_t n_labels;
     wall_ns start;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/counters.h"
 #include "query/grid.h"
 #include "serve/api_internal.h"
 
@@ -62,10 +63,9 @@ static void grid_numbers_json(struct jw *j, const char *key, const float *v, siz
     jw_end(j);
 }
 
-static void grid_row_json(struct jw *j, const struct grid_row *row, const char *entity,
-                          size_t columns)
+static void grid_row_keys_json(struct jw *j, const struct grid_row *row, const char *entity,
+                               size_t columns)
 {
-    jw_object(j, NULL);
     jw_str(j, "node", row->key.node);
     jw_str(j, "metric", row->key.metric);
     jw_str(j, "entity", entity);
@@ -75,6 +75,13 @@ static void grid_row_json(struct jw *j, const struct grid_row *row, const char *
     grid_numbers_json(j, "v", row->mean, columns);
     grid_numbers_json(j, "min", row->min, columns);
     grid_numbers_json(j, "max", row->max, columns);
+}
+
+static void grid_row_json(struct jw *j, const struct grid_row *row, const char *entity,
+                          size_t columns)
+{
+    jw_object(j, NULL);
+    grid_row_keys_json(j, row, entity, columns);
     jw_end(j);
 }
 
@@ -159,6 +166,55 @@ int api_grid(const struct route_request *q, struct route_answer *out, struct err
     jw_end(&j);
     jw_end(&j);
     return 0;
+}
+
+/* ---- counters ---- */
+
+const struct route_param api_counters_params[] = {
+    {PARAM_ROW_NODE},
+    {"name", PARAM_TEXT, .help = "Only counters of this name."},
+    {PARAM_ROW_FROM},
+    {PARAM_ROW_TO},
+    {"points", PARAM_INT, .lo = 1, .hi = 4000, .help = "Columns (default: 1000)."},
+    {0},
+};
+
+static void counters_json(struct jw *j, const struct counters *c)
+{
+    jw_object(j, NULL);
+    grid_axis_json(j, &c->axis);
+    jw_array(j, "series");
+    for (size_t i = 0; i < c->n; i++) {
+        jw_object(j, NULL);
+        grid_row_keys_json(j, &c->v[i].row, c->v[i].row.key.entity, c->axis.columns);
+        jw_num(j, "last", c->v[i].last);
+        jw_bool(j, "own", c->v[i].own);
+        jw_end(j);
+    }
+    jw_end(j);
+    jw_bool(j, "cut", c->cut);
+    jw_end(j);
+}
+
+static int counters_put(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct counters_ask ask = {.columns = (size_t)route_number(q, "points", POINTS),
+                               .node = route_text(q, "node"),
+                               .name = route_text(q, "name")};
+    struct counters c;
+    struct jw j = {.out = &out->body};
+    int rc = route_window(q, &ask.from, &ask.to, e);
+    if (rc == 0)
+        rc = counters_read(q->run, &ask, q->arena, &c, e);
+    if (rc)
+        return rc;
+    counters_json(&j, &c);
+    return answer_fits(&out->body, "counters", e);
+}
+
+int api_counters(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    return answer_async(q, counters_put, out, e);
 }
 
 /* ---- heatmap ---- */

@@ -5,6 +5,7 @@
 
 #include "compare/compare.h"
 #include "cost/machines.h"
+#include "export/export.h"
 #include "report/report.h"
 #include "run/run_files.h"
 #include "serve/api_internal.h"
@@ -67,6 +68,34 @@ int api_report_html(const struct route_request *q, struct route_answer *out, str
 int api_report_json(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return report_answer(q, report_json, "json", out, e);
+}
+
+/* ---- trace ---- */
+
+const struct route_param api_trace_params[] = {{PARAM_ROW_DOWNLOAD}, {0}};
+
+enum { TRACE_BYTES_MOST = 64 << 20 };
+
+static int documents_write_trace(void *ctx, struct run *run, struct err *e)
+{
+    struct buf *out = ctx;
+    struct outfile file;
+    outfile_open_memory(&file, TRACE_BYTES_MOST);
+    const struct export_job job = {.run = run, .what = export_chrome.otherwise, .out = &file};
+    int rc = export_chrome.write(&job, e);
+    if (rc == 0)
+        rc = outfile_pass(&file, e);
+    if (rc == 0)
+        buf_put(out, file.buf.p, file.buf.len);
+    buf_free(&file.buf);
+    return rc;
+}
+
+int api_trace(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    if (route_number(q, "download", 0))
+        out->file_name = arena_printf(q->arena, "%s-trace.json", q->name);
+    return memo_with_run(runs_heavy(q->runs), q->info->path, documents_write_trace, &out->body, e);
 }
 
 /* ---- two runs ---- */

@@ -27,9 +27,9 @@ after(() => t?.stop());
 const open = (name, options) => t.open(`#/run/${name}/overview`, { ready: ".controls", ...options });
 const marks = async (what) => (await t.api(`/runs/${live.run}`)).marks.filter((m) => m.mark === what);
 
-test("of the controls an ended run has only its report", async () => {
+test("of the controls an ended run has only its report and its trace", async () => {
   const page = await open(ended);
-  assert.equal((await page.locator(".controls").innerText()).trim(), "Download report");
+  assert.deepEqual(await page.locator(".controls a").allInnerTexts(), ["Download report", "Trace for Perfetto"]);
   assert.equal(await page.getByRole("switch").count(), 0);
   assert.equal((await page.locator(".run-title .badge").innerText()).replace(/\W/g, ""), "finished");
   const { end_ns } = await t.api(`/runs/${ended}`);
@@ -77,7 +77,7 @@ test("an attached run says that attach records no steps", async () => {
   const { run } = await until(async () => (await t.api("/runs")).find((r) => r.name === "joined" && !r.live), "the attached run");
   await t.findings(run);
   const page = await open(run, { ready: ".insight-none" });
-  const text = await page.locator(".insight-none").innerText();
+  const text = await page.locator(".insights .insight-none").innerText();
   assert.match(text, /attach records no steps\. Start the job with footplate run/);
   assert.doesNotMatch(text, /footplate\.step/);
   t.calm(page);
@@ -157,6 +157,18 @@ test("the report of a run downloads as one file with the run's name in it", asyn
   rmSync(file);
   assert.match(html, /<html/);
   assert.ok(html.includes(info.name));
+  t.calm(page);
+});
+
+test("the trace of a run downloads, as the command line exports it", async () => {
+  const page = await open(ended);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Trace for Perfetto" }).click()]);
+  assert.equal(download.suggestedFilename(), `${ended}-trace.json`);
+  const file = join(t.dir, "..", `trace-${process.pid}.json`);
+  await download.saveAs(file);
+  const text = readFileSync(file, "utf8");
+  rmSync(file);
+  assert.equal(text, await t.footplate("export", ended, "--format", "chrome", "-o", "-"));
   t.calm(page);
 });
 

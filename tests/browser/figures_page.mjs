@@ -262,6 +262,18 @@ export function pageFacts(f, F, words) {
     const rate = [...(machine === null ? [] : [machine]), `${f.general(d.report.price_per_hour)} ${currency ?? "USD"}/h`];
     return `${f.price(d.report.cost, currency)} (${rate.join(", ")})`;
   };
+  /** The head: the training rank with the most steps, and what each issue would save. */
+  const best = (d) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
+  const steady = (d) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((n, r) => (n === null || r.throughput.steady === null ? null : n + r.throughput.steady), 0);
+  const issues = (d) => d.check.filter((v) => v.state === "issue");
+  const saving = (v, d) =>
+    [
+      f.value(v.lost_s, "s"),
+      ...(v.lost_share === null ? [] : [`${f.share(v.lost_share)} of the ${d.report.run.loop_start_ns === null ? "job" : "training loop"}`]),
+      ...(v.lost_cost === null ? [] : [f.price(v.lost_cost, d.report.run.currency ?? null)]),
+    ].join(", ");
+  const steps = (d) => f.count(best(d).count);
+  const savings = (d) => issues(d).map((v) => saving(v, d));
   const unended = (fact) => (d) => (d.report.live ? "-" : fact(d));
   return {
     ...F.facts,
@@ -271,8 +283,16 @@ export function pageFacts(f, F, words) {
     "Training loop end": (d) => (d.report.live && d.report.run.loop_start_ns !== null ? "still running" : wall(d.report.run.loop_end_ns)),
     Finalization: unended(F.facts.Finalization),
     "Finalization (%)": unended(F.facts["Finalization (%)"]),
-    Cost: cost,
-    "Cost so far": cost,
+    Cost: (d) => [cost(d), f.price(d.report.cost, d.report.run.currency ?? null)],
+    "Cost so far": (d) => [cost(d), f.price(d.report.cost, d.report.run.currency ?? null)],
+    Status: (d) => d.report.run.status,
+    Step: steps,
+    Steps: steps,
+    "Steps/s": (d) => (best(d).iteration_s.mean === null ? "not known" : f.general(1 / best(d).iteration_s.mean, 3)),
+    "Samples/s": (d) => (steady(d) === null ? "not known" : f.samplesPerSecond(steady(d))),
+    "What to do": (d) => issues(d).flatMap((v) => [v.recommendation, ...v.findings.map((x) => x.advice)]),
+    "Would save up to": savings,
+    "Lost so far": savings,
     "Sampling interval": ({ report: { run: { interval_ms: ms } } }) => (ms === null ? "-" : f.value(ms / 1000, "s")),
     Readings: (d) => f.count(d.report.run.self.samples),
     "Footplate overhead": ({ report: { run: { self, duration_s } } }) =>

@@ -72,7 +72,7 @@ async function overview({ gpu = GPU, losses = [], findings = null, ...more } = {
 }
 
 const tiles = (page) =>
-  page.locator(".tiles > div").evaluateAll((all) => Object.fromEntries(all.map((el) => [el.children[0].innerText, [...el.children].slice(1).map((x) => x.innerText.trim())])));
+  page.locator(".loop .tiles > div").evaluateAll((all) => Object.fromEntries(all.map((el) => [el.children[0].innerText, [...el.children].slice(1).map((x) => x.innerText.trim())])));
 
 const facts = (page) =>
   page.locator(".loop-facts > div").evaluateAll((all) => Object.fromEntries(all.map((el) => [el.children[0].innerText, el.children[1].innerText])));
@@ -188,7 +188,7 @@ test("the numbers of a finding are a list of labels and values", async () => {
 
 test("a healthy run says so and has no coloured badge", async () => {
   const page = await overview({ findings: found({ GPUThrottling: [{ severity: "info" }] }) });
-  await page.getByText("No issues found").waitFor();
+  await page.locator(".insights").getByText("No issues found").waitFor();
   assert.match(await page.locator(".insight-count").innerText(), /^0 issues · 1 info · /);
   const grounds = await page.locator(".insight .badge").evaluateAll((all) => [...new Set(all.map((el) => getComputedStyle(el).backgroundColor))]);
   assert.deepEqual(grounds, ["rgba(0, 0, 0, 0)"]);

@@ -37,7 +37,7 @@ test("the list has a living run with the server's values and findings, filters, 
   const [run] = await t.api("/runs");
   const first = await row();
   assert.ok(first[1].startsWith(run.name), first[1]);
-  assert.deepEqual([first[3], first[5], first[6]], [format.dateTime(run.start_ns), String(run.nodes.length), "2"]);
+  assert.deepEqual([first[3], first[6], first[7]], [format.dateTime(run.start_ns), String(run.nodes.length), "2"]);
   assert.match(first[2], /running/);
   await until(async () => (await row())[4] !== first[4], "a longer run");
   await until(async () => /\d (critical|warning|info)/.test((await row()).at(-1)), "what the rules found so far");

@@ -247,3 +247,26 @@ test("the Overview is accessible and fits, at 1280 and on a telephone, light and
     }
   }
 });
+
+test("the head answers first: status, steps, speed, and the most important finding with its advice", async () => {
+  for (const width of [1280, 390]) {
+    const page = await overview(withPhases, { width });
+    const info = await t.api(`/runs/${withPhases}`);
+    const { ranks } = await t.api(`/runs/${withPhases}/steps?last=1`);
+    const best = ranks.filter((r) => r.mode === "train").reduce((a, b) => (b.count > a.count ? b : a));
+    const head = page.locator(".answer");
+    const tiles = Object.fromEntries(
+      await head.locator(".tiles > div").evaluateAll((all) => all.map((el) => [el.querySelector("dt").innerText, el.querySelector(".tile-value").innerText])),
+    );
+    assert.equal(tiles["Status"], info.status);
+    assert.equal(tiles["Steps"], format.count(best.count));
+    assert.equal(tiles["Steps/s"], format.general(1 / best.iteration_s.mean, 3));
+    const found = (await t.findings(withPhases)).find((v) => v.rule === "CheckpointStall");
+    const text = await head.innerText();
+    assert.ok(text.includes(found.title) && text.includes(found.findings[0].advice), text);
+    assert.ok(text.includes(format.value(found.lost_s, "s")), "and what it would save");
+    const top = (selector) => page.locator(selector).first().evaluate((el) => el.getBoundingClientRect().top);
+    assert.ok((await top(".answer")) < (await top(".insights")) && (await top(".answer")) < (await top(".loop")));
+    t.calm(page);
+  }
+});

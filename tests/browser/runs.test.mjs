@@ -27,7 +27,7 @@ test("every run is listed with the values of the API, newest first", async () =>
   const runs = await t.api("/runs");
   assert.equal(rows.length, runs.length);
   runs.forEach((r, i) => {
-    const [, name, status, startTime, duration, nodes, gpus] = rows[i];
+    const [, name, status, startTime, duration, , nodes, gpus] = rows[i];
     assert.ok(name.startsWith(r.name), name);
     assert.match(status, new RegExp(r.status));
     assert.equal(startTime, format.dateTime(r.start_ns));
@@ -52,6 +52,32 @@ test("what the rules found is counted by severity", async () => {
   await until(async () => (await cell.innerText()).includes(`${critical} critical`), "the number of findings");
   rmSync(join(t.dir, run), { recursive: true });
   await until(async () => (await t.api("/runs")).every((r) => r.run !== run), "a list without the deleted run");
+  t.calm(page);
+});
+
+test("the list has the speed of runs with steps, labels that can be filtered by, and says where no rule applied", async () => {
+  const job = await t.recordJob("labelled", ["sleep", "0.3"], { args: ["--label", "team=vision"], env: { USER: "maria" } });
+  await job.done;
+  const page = await t.open("#/", { ready: "tbody tr" });
+  const runs = await t.api("/runs");
+  const withSteps = [];
+  for (const r of runs.filter((x) => x.status !== null)) {
+    const { ranks } = await t.api(`/runs/${r.run}/steps?last=1`);
+    const best = ranks.filter((x) => x.mode === "train").sort((a, b) => b.count - a.count)[0];
+    if (best?.iteration_s.mean > 0) withSteps.push([r.run, format.general(1 / best.iteration_s.mean, 3)]);
+  }
+  for (const [run, rate] of withSteps) {
+    const cell = page.locator("tbody tr", { has: page.locator(`a[href$="/${run}/overview"]`) }).locator("td").nth(5);
+    await until(async () => (await cell.innerText()) === rate, `${rate} steps/s of ${run}`);
+  }
+  await page.getByLabel("Filter runs").fill("team=vision maria");
+  await until(async () => (await tableText(page, "Runs")).length === 1, "the labelled run");
+  const [row] = await tableText(page, "Runs");
+  assert.match(row[1], /team=vision/);
+  assert.ok(row.includes("maria"), row.join(" | "));
+  await until(async () => (await tableText(page, "Runs"))[0].at(-1) === "no rule applied", "no rule applied");
+  rmSync(join(t.dir, job.run), { recursive: true });
+  await until(async () => (await t.api("/runs")).every((r) => r.run !== job.run), "a list without the deleted run");
   t.calm(page);
 });
 
@@ -119,7 +145,7 @@ test("a run whose recorder was killed is listed as died, and its page opens", as
   await page.getByRole("link", { name: "killed" }).click();
   await page.locator(".run-title").getByText("died").waitFor();
   await page.locator(".insight-ended", { hasText: "The recorder ended without closing its files" }).waitFor();
-  assert.deepEqual((await page.locator(".controls-row").innerText()).trim(), "Download report");
+  assert.deepEqual(await page.locator(".controls-row a").allInnerTexts(), ["Download report", "Trace for Perfetto"]);
   rmSync(join(t.dir, job.run), { recursive: true });
   t.calm(page, /404|410/);
 });

@@ -5,6 +5,7 @@ import type {
   Breakdown,
   Comparison,
   ControlAnswer,
+  Counters,
   EventRow,
   Grid,
   Heatmap,
@@ -135,6 +136,9 @@ export const api = {
     q: Opt<Span & { metric: readonly string[]; node: string; points: number }>,
     signal?: S,
   ) => get<Grid>(runPath(run, "grid", q), signal),
+  /** Counters and marks of the program, in the columns that grid answers with for the same window and points. */
+  counters: (run: string, q: Opt<Span & { name: string; node: string; points: number }>, signal?: S) =>
+    get<Counters>(runPath(run, "counters", q), signal),
   heatmap: (run: string, q: Opt<Span & { node: string; columns: number }>, signal?: S) =>
     get<Heatmap>(runPath(run, "heatmap", q), signal),
   histograms: (run: string, q: Opt<Span & { node: string }>, signal?: S) =>
@@ -172,6 +176,7 @@ export const api = {
   }),
   reportAddress: (run: string, kind: "html" | "json" = "html") =>
     runPath(run, `report.${kind}`, { download: true }),
+  traceAddress: (run: string) => runPath(run, "trace.json", { download: true }),
   live,
 };
 

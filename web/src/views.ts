@@ -24,6 +24,7 @@ export interface View {
 export const views: readonly View[] = [
   { id: "overview", title: "Overview", component: lazy(async () => (await import("./views/overview")).OverviewView), findings: true },
   { id: "nodes", title: "Nodes", component: lazy(async () => (await import("./views/nodes")).NodesView) },
+  { id: "metrics", title: "Metrics", component: lazy(async () => (await import("./views/metrics")).MetricsView) },
   { id: "steps", title: "Steps", component: lazy(async () => (await import("./views/steps")).StepsView) },
   { id: "operators", title: "Operators", component: lazy(async () => (await import("./views/operators")).OperatorsView) },
   { id: "timeline", title: "Timeline", component: lazy(async () => (await import("./views/timeline")).TimelineView) },

@@ -9,7 +9,7 @@ import { axisEnd, extent, ticks } from "../src/components/plots/scale";
 import { type Column, sortRows } from "../src/components/table";
 import { mergeSteps } from "../src/live";
 import { isFinal } from "../src/load";
-import type { LiveStep, PythonFunction, RunInfo, RunRow, Stat, StepRank, Verdict } from "../src/types";
+import type { LiveStep, PythonFunction, RunInfo, RunRow, Stat, Step, StepRank, Verdict } from "../src/types";
 import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
 import { reachOf } from "../src/views/compare_charts";
 import { isMinor } from "../src/views/compare_tables";
@@ -17,7 +17,9 @@ import { numbersOf } from "../src/views/insight_rule";
 import { countText, inOrder } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
-import { loopOf } from "../src/views/overview_loop";
+import { ownCounters, plannedSteps, secondsLeft } from "../src/views/overview_answer";
+import { loopOf, sparkPath } from "../src/views/overview_loop";
+import { stragglesOf } from "../src/views/steps_model";
 import { lossLines } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
 import { matches, olderFirst, shortId, statusInList } from "../src/views/runs";
@@ -287,7 +289,8 @@ test("a run without a GPU on any node has none, also where counts are not known"
 });
 
 test("a filter asks for all its words, wherever they are", () => {
-  const line = { run: "r-1", name: "ResNet", status: "running", command: ["python", "train.py"], nodes: [{ id: "gpu-07" }] } as RunRow;
+  const line = { run: "r-1", name: "ResNet", status: "running", command: ["python", "train.py"], nodes: [{ id: "gpu-07" }], user: "maria", folder: "/runs", labels: { team: "vision" } } as unknown as RunRow;
+  assert.ok(matches(line, "team=vision maria"));
   assert.ok(matches(line, ""));
   assert.ok(matches(line, "resnet gpu-07"));
   assert.ok(matches(line, "TRAIN running"));
@@ -348,4 +351,34 @@ test("a part that changed by less than 1 % of the iteration is minor", () => {
   assert.equal(isMinor({ diff: 0.0009 }, 0.08), false);
   assert.equal(isMinor({ diff: null }, 0.08), false);
   assert.equal(isMinor({ diff: 0.1 }, null), false);
+});
+
+test("how far a run is, and how long it still takes, where the plan is known", () => {
+  const total = (last: number | null) => ({ series: [{ node: "a", metric: "steps.total", entity: "rank 0", unit: "", mean: last, count: 1, v: [], min: [], max: [], last, own: false }] });
+  assert.equal(plannedSteps(null), null);
+  assert.equal(plannedSteps(total(null)), null);
+  assert.equal(plannedSteps(total(200)), 200);
+  const run = { live: true, loop_start_ns: 1e9, updated_ns: 11e9 };
+  assert.equal(secondsLeft(run, 50, 200), 30, "150 steps at 0.2 s each");
+  assert.equal(secondsLeft(run, 50, null), null);
+  assert.equal(secondsLeft({ ...run, live: false }, 50, 200), null);
+  assert.equal(secondsLeft({ ...run, loop_start_ns: null }, 50, 200), null);
+});
+
+test("the program's own counters are shown once, marks and those of hooks are not", () => {
+  const one = (metric: string, entity: string, unit: string, own: boolean) => ({ node: "a", metric, entity, unit, mean: 1, count: 1, v: [], min: [], max: [], last: 1, own });
+  const series = [one("loss", "rank 0", "", true), one("loss", "rank 1", "", true), one("saved", "rank 0", "marks", true), one("batch.size", "rank 0", "", false)];
+  assert.deepEqual(ownCounters({ series }).map((s) => `${s.metric} ${s.entity}`), ["loss rank 0"]);
+  assert.equal(sparkPath([1, null, 3]), "M0.0 23.0M100.0 1.0", "a gap is one");
+  assert.equal(sparkPath([2, 2]), "M0.0 12.0L100.0 12.0");
+});
+
+test("the slowest rank is the one that the others wait for, in collectives or in backward", () => {
+  const step = (rank: number, duration_s: number, events: Record<string, number>) => ({ node: "a", rank, mode: "train", step: 1, start_ns: 0, duration_s, events }) as unknown as Step;
+  // Rank 1 sleeps 30 ms before its forward pass; rank 0 waits for it in the all-reduce of its backward pass.
+  const [ddp] = stragglesOf([step(0, 0.039, { forward: 0.004, backward: 0.034 }), step(1, 0.038, { forward: 0.004, backward: 0.004 })]);
+  assert.equal(ddp?.slowest.rank, 1);
+  assert.ok(Math.abs((ddp?.lag_s ?? 0) - 0.029) < 1e-9);
+  const [apart] = stragglesOf([step(0, 0.05, { backward: 0.01, comm: 0.03 }), step(1, 0.05, { backward: 0.035, comm: 0.002 })]);
+  assert.equal(apart?.slowest.rank, 1, "with collectives apart a long backward pass is work");
 });

@@ -214,3 +214,21 @@ export function readingAt(s: GridSeries, grid: Grid, at: number, intervalMs: num
   }
   return null;
 }
+
+export const keyOf = (s: Pick<GridSeries, "node" | "metric" | "entity">): string => `${s.node} ${s.metric} ${s.entity}`;
+
+const ROOM_ABOVE = 1.06;
+
+/** Both ends of a scale: from zero, or from what is below it, to a little above the largest reading; or as
+ * narrow as the data with a little room on both sides. */
+export function scaleOf(ends: { low: number; high: number } | null, fits: boolean, binary: boolean): [number, number] {
+  const room = ROOM_ABOVE - 1;
+  if (ends === null) return [0, binary ? 1024 : 1];
+  const { low, high } = ends;
+  if (fits) {
+    const around = high > low ? (high - low) * room : Math.abs(high) * room || 1;
+    return [low - around, high + around];
+  }
+  const least = low < 0 ? low * ROOM_ABOVE : 0;
+  return [least, high > 0 ? high * ROOM_ABOVE : low < 0 ? 0 : binary ? 1024 : 1];
+}

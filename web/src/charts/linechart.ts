@@ -7,7 +7,7 @@ import uPlot from "uplot";
 import { color } from "../theme";
 import type { Grid, GridSeries } from "../types";
 import { bandPieces, columnsIn, fillBand } from "./band";
-import { type Cell, columnTimes, type LineData, lineData } from "./columns";
+import { type Cell, columnTimes, keyOf, type LineData, lineData, scaleOf } from "./columns";
 import { type Area, gestures } from "./gestures";
 import { type Span, width } from "./span";
 import type { Change, TimeSync } from "./sync";
@@ -19,12 +19,14 @@ export interface LineLook {
   readonly label: string;
   readonly colour: string; // name of a CSS variable
   readonly dash?: readonly number[];
+  readonly unit?: string; // of its values, where lines of several units are in one chart
 }
 
 export interface LineChartOptions {
   readonly height: number;
   readonly left: number; // room for the axis, the same in charts that lie above each other
   readonly top: number | null; // fixed end of the scale; null: as high as the data
+  readonly low?: "zero" | "data"; // where the scale begins; a scale from zero includes what is below it
   readonly unit: (v: number) => string;
   readonly binary: boolean; // bytes: marks at powers of two
   readonly drag: "zoom" | "select";
@@ -37,10 +39,7 @@ const LINE = 1.5;
 const THIN_LINE = 1; // browsers draw it several times faster than any wider one
 const MANY = 5000; // columns of all lines together: from here on they are thin
 const BAND_ALPHA = "38"; // of 255, in hex
-const ROOM_ABOVE = 1.06;
 const BINARY_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
-
-export const keyOf = (s: Pick<GridSeries, "node" | "metric" | "entity">): string => `${s.node} ${s.metric} ${s.entity}`;
 
 export class LineChart {
   readonly #host: HTMLElement;
@@ -127,24 +126,26 @@ export class LineChart {
 
   /** From nothing to the fixed end, or to a little above the largest reading in the window. */
   #scale(): uPlot.Scale {
-    const { top, binary } = this.#options;
+    const { top, binary, low } = this.#options;
     if (top !== null) return { range: [0, top] };
     return {
-      range: (u) => {
-        const high = this.#highest(u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 0);
-        return [0, high > 0 ? high * ROOM_ABOVE : binary ? 1024 : 1];
-      },
+      // The window, not the scale of x: at the first drawing that is set after this one.
+      range: () => scaleOf(this.#ends(this.#sync.window.from, this.#sync.window.to), low === "data", binary),
     };
   }
 
-  #highest(from: number, to: number): number {
+  /** The smallest and the largest reading in the window; null: there is none. */
+  #ends(from: number, to: number): { low: number; high: number } | null {
     const { first, last } = columnsIn(this.#data[0], from, to);
-    let high = 0;
+    let [low, high] = [Infinity, -Infinity];
     for (const l of this.#lines) {
-      const cells = l.max ?? l.mean;
-      for (let i = first; i <= last; i++) high = Math.max(high, cells[i] ?? 0);
+      const [highs, lows] = [l.max ?? l.mean, l.min ?? l.mean];
+      for (let i = first; i <= last; i++) {
+        high = Math.max(high, highs[i] ?? -Infinity);
+        low = Math.min(low, lows[i] ?? Infinity);
+      }
     }
-    return high;
+    return low <= high ? { low, high } : null;
   }
 
   #line(look: LineLook, k: number): uPlot.Series {
@@ -172,8 +173,8 @@ export class LineChart {
     const [from, to] = [u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 1];
     const span = columnsIn(this.#data[0], from, to);
     const place = (at: number): number => left + ((at - from) / (to - from)) * wide;
-    const end = u.scales["y"]?.max ?? 1;
-    const level = (v: number): number => top + high * (1 - v / end);
+    const [begin, end] = [u.scales["y"]?.min ?? 0, u.scales["y"]?.max ?? 1];
+    const level = (v: number): number => top + high * (1 - (v - begin) / (end - begin));
     u.ctx.save();
     u.ctx.beginPath();
     u.ctx.rect(left, top, wide, high);

@@ -4,9 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { theme } from "../theme";
 import type { Grid, GridSeries } from "../types";
-import { readingAt } from "./columns";
+import { keyOf, readingAt } from "./columns";
 import { KEYS_HELP } from "./gestures";
-import { keyOf, LineChart, type LineChartOptions, type LineLook } from "./linechart";
+import { LineChart, type LineChartOptions, type LineLook } from "./linechart";
 import type { TimeSync } from "./sync";
 import { timeText } from "./timeaxis";
 
@@ -19,14 +19,14 @@ export function Lines(p: {
 }) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<LineChart | null>(null);
-  const { left, height, top, drag, intervalMs } = p.options;
+  const { left, height, top, low, drag, intervalMs } = p.options;
   useEffect(() => {
     if (host.current === null) return undefined;
     const made = new LineChart(host.current, p.sync, p.options);
     chart.current = made;
     return () => made.close();
-  }, [p.sync, left, height, top, drag, intervalMs, p.options.unit]);
-  useEffect(() => chart.current?.show(p.grid, p.looks), [p.grid, p.looks, p.sync, left, height, top, drag, intervalMs]);
+  }, [p.sync, left, height, top, low, drag, intervalMs, p.options.unit]);
+  useEffect(() => chart.current?.show(p.grid, p.looks), [p.grid, p.looks, p.sync, left, height, top, low, drag, intervalMs, p.options.unit]);
   const colours = theme.value;
   useEffect(() => chart.current?.recolour(), [colours]);
   return (
@@ -72,15 +72,15 @@ export function LineLegend(p: {
   grid: Grid;
   looks: readonly LineLook[];
   intervalMs: number | null;
-  unit: (v: number) => string;
-  resting: (s: GridSeries) => string;
+  unit: (v: number, look: LineLook) => string;
+  resting: (s: GridSeries, look: LineLook) => string;
 }) {
   const at = useCursor(p.sync);
   const byKey = new Map(p.grid.series.map((s) => [keyOf(s), s]));
-  const text = (s: GridSeries): string => {
-    if (at === null) return p.resting(s);
+  const text = (s: GridSeries, look: LineLook): string => {
+    if (at === null) return p.resting(s, look);
     const v = readingAt(s, p.grid, at, p.intervalMs);
-    return v === null ? "not measured" : p.unit(v);
+    return v === null ? "not measured" : p.unit(v, look);
   };
   return (
     <ul class="legend chart-legend">
@@ -89,7 +89,7 @@ export function LineLegend(p: {
         const s = byKey.get(look.key);
         return (
           <li key={look.key} data-series={look.key}>
-            <LineSample look={look} /> {look.label} <b class="num">{s ? text(s) : "not measured"}</b>
+            <LineSample look={look} /> {look.label} <b class="num">{s ? text(s, look) : "not measured"}</b>
           </li>
         );
       })}

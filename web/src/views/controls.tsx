@@ -228,6 +228,9 @@ export function Controls(p: { run: RunInfo }) {
         <a class="button" href={api.reportAddress(p.run.run)} download>
           Download report
         </a>
+        <a class="button" href={api.traceAddress(p.run.run)} download title="Saves the run as a trace; open the file at ui.perfetto.dev or in chrome://tracing">
+          Trace for Perfetto
+        </a>
       </div>
       {why !== null && <p class="quiet controls-why">{why}.</p>}
       {live && <Dialogs run={p.run} control={control} open={open} onClose={() => setOpen(null)} />}

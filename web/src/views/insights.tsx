@@ -160,7 +160,7 @@ function NoSteps(p: { run: RunInfo }) {
 }
 
 /** What to do where every rule was skipped. */
-function NoRules(p: { run: RunInfo }) {
+export function NoRules(p: { run: RunInfo }) {
   const steps = p.run.loop_start_ns !== null;
   return <p class="insight-none">{steps ? "No rules ran: the data that they need was not recorded." : <NoSteps run={p.run} />}</p>;
 }

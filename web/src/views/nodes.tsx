@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // nodes.tsx - the Nodes view: metrics of the nodes over time, and the events of the training loop. All
 // charts share one window, one cursor and one selected interval.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 
 import { RIGHT } from "../charts/linechart";
-import { width } from "../charts/span";
-import type { TimeSync } from "../charts/sync";
-import { timeText } from "../charts/timeaxis";
-import { Button, Card, Choice, Field } from "../components/basics";
+import { Card, Choice } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
 import { useWidth } from "../components/width";
-import { value } from "../format";
 import type { Load } from "../load";
 import { node, params, selection, setParam } from "../state";
 import type { Grid, RunInfo } from "../types";
 import type { ViewProps } from "../views";
 import { hasGpu } from "../words";
+import { Toolbar } from "./nodes_bar";
 import { absence, type ChartKind, CHARTS, type ChartPlan, planChart } from "./nodes_charts";
 import { type Ask, useAsked, useGrid, useSync } from "./nodes_data";
 import { FrameworkPanel } from "./nodes_framework";
@@ -135,56 +132,5 @@ function NothingRecorded(p: { kind: ChartKind; run: RunInfo; node: string }) {
     <Empty title={title} command="footplate doctor">
       Imported traces contain no system metrics. footplate doctor lists what can be measured on a machine.
     </Empty>
-  );
-}
-
-/** The window in words, as state of a component. */
-function useWindowText(sync: TimeSync): { text: string; zoomed: boolean } {
-  const read = (): { text: string; zoomed: boolean } => {
-    const w = sync.window;
-    const fine = width(w) / 1000;
-    return { text: `${timeText(w.from, fine)} to ${timeText(w.to, fine)} (${value(width(w) / 1000, "s")})`, zoomed: sync.zoomed };
-  };
-  const [now, setNow] = useState(read);
-  useEffect(() => {
-    setNow(read());
-    return sync.join((changed) => changed.has("window") && setNow(read()));
-  }, [sync]);
-  return now;
-}
-
-function Toolbar(p: { run: RunInfo; at: string; sync: TimeSync; loading: boolean }) {
-  const { text, zoomed } = useWindowText(p.sync);
-  return (
-    <div class="nodes-bar">
-      <Field label="Node">
-        {(id) => (
-          <select id={id} value={p.at} onChange={(e) => (node.value = e.currentTarget.value)}>
-            {p.run.nodes.length !== 1 && <option value="">all {p.run.nodes.length} nodes</option>}
-            {p.run.nodes.map((n) => (
-              <option key={n.id} value={n.id}>
-                {n.id}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
-      <span class="nodes-window" data-testid="window">
-        {zoomed ? "" : "Whole run: "}
-        {text}
-      </span>
-      <Button label="Zoom in" onClick={() => p.sync.zoom(1 / 2)}>
-        +
-      </Button>
-      <Button label="Zoom out" why={zoomed ? null : "The whole run is visible"} onClick={() => p.sync.zoom(2)}>
-        −
-      </Button>
-      <Button why={zoomed ? null : "The whole run is visible"} onClick={() => p.sync.setWindow(null)}>
-        {p.run.live ? "Follow the run" : "Whole run"}
-      </Button>
-      <span class="nodes-busy hint" aria-live="polite">
-        {p.loading ? "loading …" : ""}
-      </span>
-    </div>
   );
 }

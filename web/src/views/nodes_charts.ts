@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // nodes_charts.ts - which line charts the Nodes view has, and from what was recorded and chosen:
 // what to ask the server for and how each line looks. Nothing here draws or fetches.
+import { keyOf } from "../charts/columns";
 import type { LineLook } from "../charts/linechart";
-import { keyOf } from "../charts/linechart";
 import { seriesColorName } from "../palette";
 import type { MetricInfo, RunInfo } from "../types";
 

@@ -167,7 +167,7 @@ const chunks = (all: readonly string[], n: number): string[][] =>
   Array.from({ length: Math.ceil(all.length / n) }, (_, i) => all.slice(i * n, (i + 1) * n));
 
 /** Answers to the same window and points have the same columns. */
-function joined(grids: readonly Grid[]): Grid {
+export function joined(grids: readonly Grid[]): Grid {
   return { ...(grids[0] as Grid), series: grids.flatMap((g) => g.series) };
 }
 

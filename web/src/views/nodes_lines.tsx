@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // nodes_lines.tsx - a line chart of the Nodes view with its legend, its devices to choose from, and
 // its data as a table.
+import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { columnTimes, isFlatZero, summary } from "../charts/columns";
-import { keyOf } from "../charts/linechart";
+import { columnTimes, isFlatZero, keyOf, summary } from "../charts/columns";
+import type { LineLook } from "../charts/linechart";
 import { LineLegend, Lines } from "../charts/lines";
 import { contains } from "../charts/span";
 import type { TimeSync } from "../charts/sync";
@@ -37,7 +38,7 @@ export function lineTable(grid: Grid, plan: ChartPlan, sync: TimeSync): ChartTab
       id: l.key,
       title: l.label,
       numeric: true,
-      cell: (r: TimeRow) => value(r.cells[k], plan.unit),
+      cell: (r: TimeRow) => value(r.cells[k], l.unit ?? plan.unit),
       sort: (r: TimeRow) => r.cells[k] ?? null,
     })),
   ];
@@ -46,8 +47,8 @@ export function lineTable(grid: Grid, plan: ChartPlan, sync: TimeSync): ChartTab
 
 export function lineSummary(grid: Grid, plan: ChartPlan): string {
   const byKey = new Map(grid.series.map((s) => [keyOf(s), s]));
-  const text = (v: number): string => value(v, plan.unit);
   const parts = plan.looks.map((l) => {
+    const text = (v: number): string => value(v, l.unit ?? plan.unit);
     const s = byKey.get(l.key);
     const n = s && summary(s);
     return n ? `${l.label}: mean ${text(n.mean)}, from ${text(n.min)} to ${text(n.max)}` : `${l.label}: not measured`;
@@ -63,6 +64,14 @@ interface PanelProps {
   intervalMs: number | null;
   left: number;
   height?: number;
+  /** Where the scale ends and begins; otherwise 100 for percentages and the largest reading for the rest, and 0. */
+  top?: number | null;
+  low?: "zero" | "data";
+  /** Beside the title: the name on the command line, buttons. */
+  name?: string;
+  actions?: ComponentChildren;
+  /** The columns as drawn, where they differ from those in the legend and the table. */
+  drawn?: Grid;
 }
 
 /** A chart; one that is flat zero is a line of text that opens to the chart. Where there was something
@@ -87,26 +96,30 @@ export function LinePanel(p: PanelProps) {
 
 function Panel(p: PanelProps) {
   const { plan, grid } = p;
-  const unit = useMemo(() => (v: number) => value(v, plan.unit), [plan.unit]);
+  const unit = (v: number, look: LineLook): string => value(v, look.unit ?? plan.unit);
+  const top = p.top === undefined ? (plan.unit === "%" ? 100 : null) : p.top;
   const options = useMemo(
     () => ({
       height: p.height ?? HEIGHT,
       left: p.left,
-      top: plan.unit === "%" ? 100 : null,
+      top,
+      low: p.low ?? "zero",
       unit: axisUnit(plan.unit),
       binary: plan.unit.startsWith("B"),
       drag: p.kind.drag,
       intervalMs: p.intervalMs,
     }),
-    [p.height, p.left, plan.unit, p.kind, p.intervalMs],
+    [p.height, p.left, top, p.low, plan.unit, p.kind.drag, p.intervalMs],
   );
-  const resting = (s: GridSeries): string => {
+  const resting = (s: GridSeries, look: LineLook): string => {
     const n = summary(s);
-    return n ? unit(n.mean) : "not measured";
+    return n ? unit(n.mean, look) : "not measured";
   };
   return (
     <ChartFrame
       title={p.kind.title}
+      {...(p.name === undefined ? {} : { unit: p.name })}
+      actions={p.actions}
       class={`nodes-chart nodes-${p.kind.id}`}
       summary={lineSummary(grid, plan)}
       table={() => lineTable(grid, plan, p.sync)}
@@ -117,7 +130,7 @@ function Panel(p: PanelProps) {
         </>
       }
     >
-      <Lines sync={p.sync} grid={grid} looks={plan.looks} options={options} label={p.kind.title} />
+      <Lines sync={p.sync} grid={p.drawn ?? grid} looks={plan.looks} options={options} label={p.kind.title} />
     </ChartFrame>
   );
 }

@@ -3,12 +3,10 @@
 // of the GPUs. A number that is not known is shown with the reason.
 import type { ComponentChildren } from "preact";
 
-import { api } from "../api";
 import { Bar, Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
 import { bytes, count, fixed, joules, percent, rankText, samplesPerSecond, value } from "../format";
-import { version } from "../live";
-import { useLoad } from "../load";
+import type { Load } from "../load";
 import type { GpuEfficiency, GpuUse, RunGpu, RunInfo, StepRank, Steps } from "../types";
 import { CLOCK_HOLDS, hasGpu, plural } from "../words";
 import { ClockBars } from "./steps_clocks";
@@ -19,12 +17,33 @@ export function whyNot(run: Pick<RunInfo, "losses">, key: string): string {
   return run.losses.find((l) => l.what === `gpu.${key}`)?.why ?? "not recorded";
 }
 
-interface Tile {
+export interface Tile {
   term: string;
   /** Null: not known, and `below` says why. */
   text: string | null;
   unit?: string;
   below: string;
+  /** What it was over time, as a small line. */
+  line?: readonly (number | null)[];
+}
+
+const [SPARK_WIDE, SPARK_HIGH] = [100, 24];
+
+/** A line as wide as its place; a gap is one. */
+export function sparkPath(values: readonly (number | null)[]): string {
+  const known = values.filter((v): v is number => v !== null);
+  const [low, high] = [Math.min(...known), Math.max(...known)];
+  const x = (i: number): string => ((i / Math.max(values.length - 1, 1)) * SPARK_WIDE).toFixed(1);
+  const y = (v: number): string => (high > low ? 1 + (SPARK_HIGH - 2) * (1 - (v - low) / (high - low)) : SPARK_HIGH / 2).toFixed(1);
+  return values.flatMap((v, i) => (v === null ? [] : [`${(values[i - 1] ?? null) === null ? "M" : "L"}${x(i)} ${y(v)}`])).join("");
+}
+
+function Spark(p: { values: readonly (number | null)[] }) {
+  return (
+    <svg class="spark" viewBox={`0 0 ${SPARK_WIDE} ${SPARK_HIGH}`} preserveAspectRatio="none" aria-hidden="true">
+      <path d={sparkPath(p.values)} />
+    </svg>
+  );
 }
 
 /** The training ranks: throughput is that of all, the iteration that of the rank with most steps. */
@@ -73,7 +92,7 @@ function energyTile(run: RunInfo, g: RunGpu): Tile {
   return { term: "GPU energy", text: joules(g.energy_per_step_j), unit: "per step", below: `per sample not known: ${why}` };
 }
 
-function Tiles(p: { tiles: readonly Tile[] }) {
+export function Tiles(p: { tiles: readonly Tile[] }) {
   return (
     <dl class="tiles">
       {p.tiles.map((t) => (
@@ -83,7 +102,10 @@ function Tiles(p: { tiles: readonly Tile[] }) {
             {t.text ?? "not known"}
             {t.unit !== undefined && <span class="tile-unit"> {t.unit}</span>}
           </dd>
-          <dd class="tile-below">{t.below}</dd>
+          <dd class="tile-below">
+            {t.line !== undefined && <Spark values={t.line} />}
+            {t.below}
+          </dd>
         </div>
       ))}
     </dl>
@@ -200,9 +222,8 @@ function NoGpus(p: { run: RunInfo }) {
 
 const NOTHING: Steps = { ranks: [], steps: [], losses: [] };
 
-export function TrainingLoop(p: { run: RunInfo }) {
-  const { run } = p;
-  const steps = useLoad(run.run, (signal) => api.steps(run.run, { last: 1 }, signal), version.value);
+export function TrainingLoop(p: { run: RunInfo; steps: Load<Steps> }) {
+  const { run, steps } = p;
   const looped = run.loop_start_ns !== null;
   const gpu = run.gpu ?? null;
   const used = gpu !== null && gpu.gpus_used > 0 ? gpu : null;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // runs.tsx - the start page: all runs, newest first; sort, filter, select two to compare.
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { api } from "../api";
 import { Badge, Button, Card } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
 import { FilterBox, hasWords } from "../components/filter_box";
 import { type Column, DataTable } from "../components/table";
-import { dateTime, duration } from "../format";
+import { dateTime, duration, general } from "../format";
 import { useLoad } from "../load";
 import { go, params, routePath, setParam } from "../state";
-import type { RunLine, RunRow, RunStatus, Severities, Severity } from "../types";
+import type { RunLine, RunRow, RunStatus, Severities, Severity, StepRank } from "../types";
 import { plural, SEVERITY, STATUS } from "../words";
 import "./runs.css";
 
@@ -49,9 +49,11 @@ function weight(s: Severities): number {
   return s.critical * 1e6 + s.warning * 1e3 + s.info;
 }
 
-/** Whether a run has all words of the filter in its name, command, nodes or status. */
+/** Whether a run has all words of the filter in its name, command, nodes, status, user, folder or labels. */
 export function matches(line: RunLine, filter: string): boolean {
-  const more = isGood(line) ? [line.status, ...line.command, ...line.nodes.map((n) => n.id)] : ["damaged", line.error];
+  const more = isGood(line)
+    ? [line.status, ...line.command, ...line.nodes.map((n) => n.id), line.user ?? "", line.folder, ...Object.entries(line.labels).flatMap(([k, v]) => [k, v, `${k}=${v}`])]
+    : ["damaged", line.error];
   return hasWords([line.name, line.run, ...more].join(" "), filter);
 }
 
@@ -62,7 +64,7 @@ function Found(p: { line: RunLine }) {
     const why = found === null ? "The rules have not been evaluated yet" : "All rules were skipped: open the run for the reasons";
     return (
       <span class="quiet" title={why}>
-        not evaluated
+        {found === null ? "not evaluated yet" : "no rule applied"}
       </span>
     );
   }
@@ -106,8 +108,56 @@ function Name(p: { line: RunLine }) {
       <span class="quiet" title={under}>
         {under}
       </span>
+      {isGood(p.line) && <Labels of={p.line.labels} />}
     </div>
   );
+}
+
+function Labels(p: { of: Readonly<Record<string, string>> }) {
+  const all = Object.entries(p.of);
+  if (all.length === 0) return null;
+  return (
+    <span class="runs-labels">
+      {all.map(([key, v]) => (
+        <code key={key}>{v === "" ? key : `${key}=${v}`}</code>
+      ))}
+    </span>
+  );
+}
+
+const RATED = 20; // runs at the top whose speed is shown
+const RATED_AGAIN_NS = 5e9; // of data, of a run that goes on
+
+/** Training steps per second of the rank with the most, by run; one run is asked about at a time. */
+function useRates(shown: readonly RunLine[]): ReadonlyMap<string, number | null> {
+  const [rates, setRates] = useState<ReadonlyMap<string, number | null>>(new Map());
+  const known = useRef(new Map<string, number>());
+  const wanted = shown.filter(isGood).slice(0, RATED).filter((l) => {
+    const at = known.current.get(l.run);
+    return at === undefined || (l.live && l.updated_ns - at > RATED_AGAIN_NS);
+  });
+  useEffect(() => {
+    const abort = new AbortController();
+    const ask = async (): Promise<void> => {
+      for (const l of wanted) {
+        if (abort.signal.aborted) return;
+        const steps = await api.steps(l.run, { last: 1 }, abort.signal).catch(() => null); // its own page says why
+        if (abort.signal.aborted) return;
+        known.current.set(l.run, l.updated_ns);
+        setRates((old) => new Map([...old, [l.run, stepRate(steps?.ranks ?? [])]]));
+      }
+    };
+    void ask();
+    return () => abort.abort();
+  }, [wanted.map((l) => l.run).join(" ")]);
+  return rates;
+}
+
+/** Null: no iteration of a training step has ended. */
+export function stepRate(ranks: readonly StepRank[]): number | null {
+  const best = ranks.filter((r) => r.mode === "train").reduce<StepRank | null>((a, r) => (a === null || r.count > a.count ? r : a), null);
+  const mean = best?.iteration_s.mean ?? null;
+  return mean === null || mean <= 0 ? null : 1 / mean;
 }
 
 /** On a phone the columns at the right are out of sight, so the start and the findings are repeated at the left. */
@@ -170,17 +220,25 @@ function PickBox(p: { line: RunLine } & Pick) {
   );
 }
 
-function columnsFor(pick: Pick): Column<RunLine>[] {
+function columnsFor(pick: Pick, rates: ReadonlyMap<string, number | null>, all: readonly RunLine[]): Column<RunLine>[] {
   const of = <T,>(get: (r: RunRow) => T) => (l: RunLine): T | null => (isGood(l) ? get(l) : null);
   const show = (get: (r: RunRow) => ComponentChildren) => of(get);
+  const users = new Set(all.filter(isGood).map((r) => r.user));
+  const rate = (l: RunLine): number | null => rates.get(l.run) ?? null;
+  const own: Column<RunLine>[] = [
+    ...([...users].some((u) => u !== null) ? [{ id: "user", title: "User", cell: show((r) => r.user), sort: of((r) => r.user) }] : []),
+    ...(new Set(all.map((l) => l.folder)).size > 1 ? [{ id: "folder", title: "Folder", cell: (l: RunLine) => <span class="runs-folder" title={l.folder}>{l.folder}</span>, sort: (l: RunLine) => l.folder }] : []),
+  ];
   return [
     { id: "pick", title: "Compare", cell: (l) => <PickBox line={l} {...pick} /> },
     { id: "name", title: "Name", cell: (l) => <Name line={l} />, sort: (l) => l.name },
     { id: "status", title: "Status", cell: (l) => <StatusAndFound line={l} />, sort: (l) => l.status ?? "damaged" },
     { id: "start", title: "Start", cell: show((r) => dateTime(r.start_ns)), sort: of((r) => r.start_ns), numeric: true },
     { id: "duration", title: "Duration", cell: show((r) => duration(r.duration_s)), sort: of((r) => r.duration_s), numeric: true },
+    { id: "rate", title: "Steps/s", cell: (l) => (rate(l) === null ? "" : general(rate(l) as number, 3)), sort: rate, numeric: true, hint: "Training steps per second, without warm-up" },
     { id: "nodes", title: "Nodes", cell: show((r) => r.nodes.length), sort: of((r) => r.nodes.length), numeric: true },
     { id: "gpus", title: "GPUs", cell: (l) => gpusOf(l), sort: gpusOf, numeric: true },
+    ...own,
     {
       id: "findings",
       title: "Findings",
@@ -195,7 +253,7 @@ const STATES = [...Object.keys(STATUS), "damaged"];
 function Filters() {
   return (
     <>
-      <FilterBox label="Filter runs" hint="Name, command, node …" param="q" />
+      <FilterBox label="Filter runs" hint="Name, command, label …" param="q" />
       <select
         aria-label="Status"
         value={params.value["status"] ?? ""}
@@ -218,11 +276,12 @@ function RunsTable(p: { runs: RunLine[] }) {
     () => p.runs.filter((l) => matches(l, filter) && (status === "" || (l.status ?? "damaged") === status)),
     [p.runs, filter, status],
   );
+  const rates = useRates(shown);
   const columns = useMemo(() => {
     const toggle = (run: string): void =>
       setPicked((now) => (now.includes(run) ? now.filter((r) => r !== run) : [...now, run]));
-    return columnsFor({ picked, toggle });
-  }, [picked]);
+    return columnsFor({ picked, toggle }, rates, p.runs);
+  }, [picked, rates, p.runs]);
   const [a, b] = olderFirst(picked, p.runs);
   const compare = (): void => {
     if (a !== undefined && b !== undefined) go({ page: "compare", a, b });

@@ -87,8 +87,16 @@ export interface Straggle {
   lag_s: number;
 }
 
-/** Own work of a step: waiting for other ranks in a collective is not counted to the one that waits. */
-const ownWork = (s: Step): number => s.duration_s - (s.events["comm"] ?? 0);
+/** Own work of a step, for the steps of one number: waiting for other ranks does not count for the one that waits.
+ * That is the time in collectives; where none was recorded they are inside of backward, as of DDP, and what a rank
+ * spends there above the rank with the shortest one is waiting. */
+function ownWorkIn(steps: readonly Step[]): (s: Step) => number {
+  const comm = (s: Step): number => s.events["comm"] ?? 0;
+  if (steps.some((s) => comm(s) > 0)) return (s) => s.duration_s - comm(s);
+  const backward = (s: Step): number => s.events["backward"] ?? 0;
+  const shortest = Math.min(...steps.map(backward));
+  return (s) => s.duration_s - (backward(s) - shortest);
+}
 
 /** The slowest rank of each step that several ranks took part in. */
 export function stragglesOf(steps: readonly Step[]): Straggle[] {
@@ -102,6 +110,7 @@ export function stragglesOf(steps: readonly Step[]): Straggle[] {
   const out: Straggle[] = [];
   for (const list of byStep.values()) {
     if (list.length < 2) continue;
+    const ownWork = ownWorkIn(list);
     const sorted = [...list].sort((a, b) => ownWork(a) - ownWork(b));
     const last = sorted[sorted.length - 1]!;
     const middle = sorted[Math.floor((sorted.length - 1) / 2)]!;

@@ -174,7 +174,7 @@ export function Stragglers(p: { straggles: readonly Straggle[]; collectives: boo
         </p>
       )}
       {!p.collectives && (
-        <p class="quiet">Collectives were not recorded, so these times include waiting for other ranks: the slowest rank here may be one that waits.</p>
+        <p class="quiet">Collectives were not recorded: time in the backward pass above that of the rank with the shortest one counts as waiting for others.</p>
       )}
       {worst !== undefined && <StragglerTables rows={rows} straggles={p.straggles} />}
     </Card>
