@@ -4,6 +4,7 @@ two charts."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ def _measured(run: Run) -> str:
     if len(steps):
         words.append(f"{human.count(len(steps))} steps")
     if seconds:
-        words.append(f"{human.value(sorted(seconds)[len(seconds) // 2], 's')} each")
+        words.append(f"{human.value(sorted(seconds)[len(seconds) // 2], 's')} each (median)")
     return ", ".join(words)
 
 
@@ -58,12 +59,13 @@ def as_text(run: Run) -> str:
         lines.append(f"  {len(issues) - 1} more: footplate.open().findings()")
     if not issues:
         lines.append("  " + (_no_steps(run) or "No issue was found."))
-    return "\n".join([*lines, f"  {run.path}"])
+    return "\n".join([*lines, f"  {_path(run)}"])
 
 
 def as_html(run: Run) -> str:
     issues = _issues(run)
-    out = [html.head(f"{run.name}: {_measured(run)}"), *map(findings.issue_html, issues[:1])]
+    out = [html.STYLE, html.head(f"{run.name}: {_measured(run)}")]
+    out += map(findings.issue_html, issues[:1])
     if len(issues) > 1:
         rest = ", ".join(str(v.get("title") or v["rule"]) for v in issues[1:])
         out.append(_note(f"And: {rest}. footplate.open().findings() has all."))
@@ -72,8 +74,13 @@ def as_html(run: Run) -> str:
     if len(run._steps()):
         out.append(run.plot.step_parts()._repr_html_())
     out.append(run.plot.timeline(r"^(cpu|gpu)\.util$", r"^(total|gpu\d+)$")._repr_html_())
-    out.append(_note(run.path))
+    out.append(_note(_path(run)))
     return "<div style='font:14px system-ui,sans-serif'>" + "".join(out) + "</div>"
+
+
+def _path(run: Run) -> str:
+    """As short as it can be from here."""
+    return min(run.path, os.path.relpath(run.path), key=len)
 
 
 def _note(words: str) -> str:
