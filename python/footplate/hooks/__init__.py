@@ -62,4 +62,9 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "deepspeed.runtime.pipe.engine": ("deepspeed_hook",),
     "xgboost.callback": ("xgboost_hook",),
     "xgboost.training": ("xgboost_hook",),
+    "lightgbm.basic": ("lightgbm_hook",),
+    "lightgbm.engine": ("lightgbm_hook",),
+    "sklearn.base": ("sklearn_hook",),
+    "multiprocessing.pool": ("multiprocessing_hook",),
+    "concurrent.futures.process": ("multiprocessing_hook",),
 }
