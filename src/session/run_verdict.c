@@ -17,6 +17,7 @@
 #include "report/report.h"
 #include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
+#include "tables/runview.h"
 #include "tables/stepsview.h"
 #include "tables/verdict_words.h"
 #include "userrules/user_rules.h"
@@ -39,6 +40,7 @@ struct run_verdict_printing {
     const struct run_verdict_user *own;
     struct arena *arena;
     const struct run_info *info;
+    const char *no_steps; /* why, and what to do; NULL: there are steps, or it is said elsewhere */
 };
 
 static void run_verdict_line(const struct run_verdict_printing *t, const char *line)
@@ -134,7 +136,9 @@ static void run_verdict_print_no_issue(const struct run_verdict_printing *t,
     const char *why = usual_reasons(t, not_evaluated, n_not);
     const char *none = verdict_none_words(t->info);
     if (n_clear == 0 && !t->checked->run.has_steps)
-        run_verdict_line(t, arena_printf(t->arena, "No rules ran: %s", steps_none_words(t->info)));
+        run_verdict_line(t, arena_printf(t->arena, "No rules ran: %s",
+                                         t->no_steps ? "no training steps were detected"
+                                                     : steps_none_words(t->info)));
     else if (n_clear == 0)
         run_verdict_line(t, arena_printf(t->arena, "No rules ran: %s", why));
     else if (n_not == 0)
@@ -160,6 +164,8 @@ static void run_verdict_print_all(const struct run_verdict_printing *t)
         run_verdict_print_no_issue(t, not_evaluated, n_not, n_clear);
     if (t->own->right_size)
         run_verdict_line(t, arena_printf(t->arena, "Right-sizing: %s", t->own->right_size->why));
+    if (t->no_steps)
+        run_verdict_line(t, t->no_steps);
 }
 
 /* ---- the process ---- */
@@ -216,8 +222,12 @@ static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a,
                                e);
     if (rc == 0)
         rc = run_verdict_judge_user(ask, r, c, a, own, e);
+    const char *no_steps = NULL;
+    if (rc == 0 && !ask->quiet && !c->run.has_steps && !runview_attached(run_get_info(r)))
+        rc = steps_none_line(r, a, &no_steps, e);
     if (rc == 0 && !ask->quiet)
-        run_verdict_print_all(&(struct run_verdict_printing){ask, c, own, a, run_get_info(r)});
+        run_verdict_print_all(
+            &(struct run_verdict_printing){ask, c, own, a, run_get_info(r), no_steps});
     if (rc == 0)
         rc = findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e);
     if (rc == 0 && ask->report)

@@ -50,6 +50,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "tensorflow.python.checkpoint.checkpoint": ("tensorflow_hook",),
     "tensorflow.python.checkpoint.checkpoint_management": ("tensorflow_hook",),
     "tensorflow.python.profiler.profiler_v2": ("tensorflow_hook",),
+    "jax": ("jax_steps",),
     "jax.monitoring": ("jax_hook",),
     "jax._src.profiler": ("jax_hook",),
     "lightning.pytorch.trainer.call": ("lightning_hook",),
