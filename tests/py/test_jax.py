@@ -85,6 +85,14 @@ def test_a_jitted_function_of_the_program_is_what_it_was(derived, package, ring_
     assert derived.said["wrapped"] and derived.said["lowered"]
 
 
+def test_a_function_with_very_short_calls_is_no_step(package, ring_dump, tmp_path):
+    run = Runner(package, ring_dump, tmp_path).hooked("jax_steps.py", "short")
+    begun = [e for e in run.events if e["kind"] == "step_begin" and e["mode"] == 0]
+    named = [e["name"] for e in run.events if e["name"].startswith("a step is")]
+    assert named[:2] == ["a step is a call of prepare", "a step is a call of train_step"]
+    assert len(begun) == 100 + 19  # until it was looked at; then those of train_step
+
+
 def test_steps_that_the_program_marks_switch_derived_ones_off(package, ring_dump, tmp_path):
     run = Runner(package, ring_dump, tmp_path).hooked("jax_steps.py", "explicit")
     begun = [e["value"] for e in run.events if e["kind"] == "step_begin"]

@@ -5,7 +5,8 @@ again.
 jax.jit hands the program's own functions back with a count of their calls around them; those of
 libraries stay as they are. A step lasts from one call of the function to the next, since a call
 returns before its work is done. It is the function that is called twice first; one that is called
-three times within such a step is an evaluation, until the first is called again. The mark
+three times within such a step is an evaluation, until the first is called again. A function with
+calls of less than 0.2 ms is a tool and no step: its calls are not counted any more. The mark
 "step.derived" says that nobody marked these steps. footplate.step() switches all of it off.
 """
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _DERIVED = _core.intern("step.derived")
 _AGAIN = 2  # calls after which a function is that of the steps
 _MANY = 3  # calls of another one within a step
+_LOOK = 100  # steps after which their length is looked at
+_SHORT_NS = _LOOK * 200_000
 _LOOKS = ("__name__", "__qualname__", "__doc__", "__module__")
 _get_ident = threading.get_ident
 
@@ -36,6 +39,8 @@ class _State:
     train: "Any" = None  # functions
     current: "Any" = None
     calls: "dict[int, int]" = {}  # of functions, by id, since the step began
+    steps = 0  # of the current function, since it became that or was looked at
+    since_ns = 0
     is_clean: "Any" = None  # whether nothing is being traced
 
 
@@ -50,6 +55,19 @@ def _emit(begin: bool, mode: int) -> None:
     _State.calls.clear()
 
 
+def _is_short(function: "Jitted") -> bool:
+    now, time_ns = _State, _core.now_ns()
+    short = time_ns - now.since_ns < _SHORT_NS
+    now.steps, now.since_ns = 1, time_ns
+    if short:
+        function.__dict__["_footplate_short"] = True
+        now.current = None
+        if function is now.train:
+            now.train = None
+        _emit(False, 0)
+    return short
+
+
 def _switch(function: "Jitted") -> None:
     """From here on the steps are calls of this function."""
     now = _State
@@ -58,7 +76,11 @@ def _switch(function: "Jitted") -> None:
         _core.mark(_DERIVED)
     if now.current is not function:
         _core.mark(_core.intern(f"a step is a call of {function.__name__}"))
+        now.steps, now.since_ns = 0, _core.now_ns()
     now.current = function
+    now.steps += 1
+    if now.steps > _LOOK and _is_short(function):
+        return
     _emit(True, _loop.TRAIN if function is now.train else _loop.EVAL)
 
 
@@ -80,14 +102,15 @@ class Jitted:
 
     def __init__(self, original: "Any") -> None:
         looks = {name: getattr(original, name) for name in _LOOKS if hasattr(original, name)}
-        self.__dict__.update(looks, __wrapped__=original)
+        self.__dict__.update(looks, __wrapped__=original, _footplate_short=False)
 
     if TYPE_CHECKING:
         __name__: str
         __wrapped__: Any
+        _footplate_short: bool
 
     def __call__(self, *args: "Any", **kwargs: "Any") -> "Any":
-        if _core.enabled():
+        if not self._footplate_short and _core.enabled():
             _called(self)
         return self.__wrapped__(*args, **kwargs)
 
@@ -97,8 +120,8 @@ class Jitted:
     def __get__(self, owner: "Any", kind: "Any" = None) -> "Any":
         return self if owner is None else types.MethodType(self, owner)
 
-    @property
-    def __class__(self) -> "Any":  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> "Any":
         return type(self.__dict__["__wrapped__"])
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ import functools
 import inspect
 import json
 import sys
+import time
 
 import jax
 import jax.numpy as jnp
@@ -45,6 +46,7 @@ class Model:
 def train(w, x):
     for _ in range(10):
         batch = prepare(x)
+        time.sleep(0.001)
         if EXPLICIT:
             with footplate.step():
                 w = train_step(w, batch, rate=0.1)
@@ -53,8 +55,15 @@ def train(w, x):
     return w
 
 
+def call_often(x) -> None:
+    for _ in range(1000):
+        prepare(x)
+
+
 def main() -> None:
     x, w = jnp.ones((8, 4)), jnp.ones(4)
+    if "short" in sys.argv:
+        call_often(x)
     for _ in range(2):
         w = train(w, x)
         for _ in range(8):
