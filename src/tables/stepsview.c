@@ -101,7 +101,7 @@ int steps_none_line(struct run *r, struct arena *a, const char **out, struct err
         return rc;
     const struct steps_unseen *u = steps_find_unseen(sums, n);
     const char *other = steps_hooks_lost(&lost) ? hooks_remedy : any_remedy;
-    *out = arena_printf(a, "no steps were seen: %s. %s (docs/faq.md)", u ? u->why : why,
+    *out = arena_printf(a, "no steps were detected: %s. %s (docs/faq.md)", u ? u->why : why,
                         u ? u->remedy : other);
     return 0;
 }
