@@ -253,6 +253,20 @@ static PyObject *pulse(PyObject *self, PyObject *unused)
     return none();
 }
 
+static PyObject *open_ring(PyObject *self, PyObject *folder)
+{
+    (void)self;
+    const char *path = PyUnicode_AsUTF8AndSize(folder, NULL);
+    return path ? PyBool_FromLong(emit_begin(path)) : NULL;
+}
+
+static PyObject *close_ring(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    emit_end();
+    return none();
+}
+
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef methods[] = {
@@ -274,6 +288,8 @@ static PyMethodDef methods[] = {
      "A whole span told afterwards: name, lane, ns since it began, ns since it ended."},
     {"pulse", pulse, METH_NOARGS,
      "CPU times and the places of waits, which come once a second, now."},
+    {"open_ring", open_ring, METH_O, "Events go into this folder from now on: whether they do."},
+    {"close_ring", close_ring, METH_NOARGS, "Nobody records any more."},
     {"nothing", nothing, METH_O, "Does nothing: what a call costs."},
     {"tick", tick, METH_O, "Reads the CPU's counter: no event can be cheaper."},
     {NULL, NULL, 0, NULL},

@@ -11,7 +11,8 @@
 
 Under `footplate run` each call writes one event to memory shared with the recorder; otherwise it
 does almost nothing. No call raises, prints or blocks: what cannot be recorded is reported to the
-recorder as a loss. `init()` is optional.
+recorder as a loss. `init()` is optional. `start()` and `stop()` record a process that was started
+without Footplate.
 
 `footplate.open("last")` opens a recorded run; see footplate.analysis.
 """
@@ -21,10 +22,12 @@ from _thread import _local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from os import PathLike
     from types import TracebackType
     from typing import Any, TypeVar
 
+    from ._recording import Recording
     from .analysis import Comparison, Run, RunError, compare, open, runs  # noqa: F401
 
     F = TypeVar("F", bound=Callable[..., Any])
@@ -49,7 +52,9 @@ __all__ = [
     "mark",
     "predict",
     "span",
+    "start",
     "step",
+    "stop",
     "train",
 ]
 
@@ -74,6 +79,12 @@ _ids: "dict[str, int]" = {}
 _spans: "dict[str, _core.Span]" = {}
 _here = _local()  # .mode: that of the block this thread is in
 _next_epoch = [0]
+_expects: "list[bool]" = []  # that a recording may begin later
+
+
+def _expect_recordings() -> None:
+    """From now on decorators and spans work in recordings that begin after them, too."""
+    _expects.append(True)
 
 
 def init() -> bool:
@@ -85,6 +96,40 @@ def init() -> bool:
 
         _start.start()
     return _core.enabled()
+
+
+def start(
+    name: "str | None" = None,
+    dir: "str | PathLike[str] | None" = None,
+    interval: "str | float | None" = None,
+    *,
+    labels: "Mapping[str, object] | None" = None,
+    options: "Sequence[str]" = (),
+) -> "Recording":
+    """Record this process from now on: a recorder runs beside it until stop(), or until the process
+    ends. Frameworks that are loaded already are hooked, too.
+
+    name and dir: of the run. interval: between readings, in seconds or as "100ms". options: more of
+    `footplate attach`. If the recorder cannot be started there is one warning, and the result is
+    False."""
+    from . import _recording
+
+    return _recording.start(_recording.options_of(name, dir, interval, labels, options))
+
+
+def stop() -> "Recording | None":
+    """End the recording that start() began and wait until its run is written. The result has the
+    run's `path`, and footplate.open() takes it. None: nothing was being recorded."""
+    from . import _recording
+
+    return _recording.stop()
+
+
+def load_ipython_extension(shell: "Any") -> None:
+    """`%load_ext footplate`: the cell magic `%%footplate`."""
+    from . import _notebook
+
+    _notebook.load(shell)
 
 
 def enabled() -> bool:
@@ -112,6 +157,8 @@ def span(name: str) -> "_core.Span":
         number = _id(name)
         if number:
             found = _spans.setdefault(name, _core.Span(number))
+    if found is None and _expects:
+        return _LateSpan(name)  # type: ignore[return-value]
     return found or _NO_NAME
 
 
@@ -154,7 +201,7 @@ class _Block:
 
     def __call__(self, function: "F") -> "F":
         """As a decorator: each call of the function is one block."""
-        if not _core.enabled():
+        if not _core.enabled() and not _expects:
             return function
 
         def before(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> "_Block":
@@ -166,6 +213,33 @@ class _Block:
             block.__exit__(None, None, None)
 
         return _safe.around(function, before, after, "decorator")  # type: ignore[return-value]
+
+
+class _LateSpan(_Block):
+    """A span that was made before the recording."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _copy(self) -> "_LateSpan":
+        return self
+
+    def __enter__(self) -> "_LateSpan":
+        if _core.enabled():
+            span(self._name).__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: "type[BaseException] | None",
+        error: "BaseException | None",
+        where: "TracebackType | None",
+    ) -> bool:
+        if _core.enabled():
+            span(self._name).__exit__(kind, error, where)
+        return False
 
 
 class step(_Block):  # noqa: N801 - `with footplate.step():`

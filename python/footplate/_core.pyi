@@ -23,7 +23,8 @@ def now_ns() -> int:
     """CLOCK_MONOTONIC."""
 
 def intern(text: str, /) -> int:
-    """The number of a name; 0 when nobody records. At most 1023 names, 62 bytes of each."""
+    """The number of a name; 0 when nobody records, except after close_ring. At most 1023 names, 62
+    bytes of each."""
 
 def begin(name: int, /) -> None: ...
 def begin_value(name: int, value: int, /) -> None: ...
@@ -43,6 +44,13 @@ def past(name: int, lane: int, begin_ago_ns: int, end_ago_ns: int, /) -> None:
 def pulse() -> None:
     """CPU times and the places of waits, which otherwise come about once a second at a step's end,
     now."""
+
+def open_ring(folder: str, /) -> bool:
+    """Events go into this folder of a recorder from now on. False: they do not, or somebody records
+    already. One thread at a time, as close_ring."""
+
+def close_ring() -> None:
+    """Nobody records any more. Numbers of names stay valid."""
 
 def nothing(name: object, /) -> None:
     """Does nothing: what a call costs before it does something."""

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-_told: "set[tuple[int, str]]" = set()
+_told: "dict[tuple[int, str], str]" = {}
+# Losses of what is only tried once in a process: a further recording of it lacks the same.
+_LASTING = ("hook ", "import ", "patch ", "finder")
+
+# Called when a recording ends before its process does, and when a further one begins.
+on_finish: "list[Callable[[], None]]" = []
+on_begin_again: "list[Callable[[], None]]" = []
 _MOST_SETTINGS = 1 << 20  # bytes
 
 
@@ -38,11 +44,22 @@ def tell_loss(what: str, why: object) -> None:
     try:
         key = (os.getpid(), what)
         if key not in _told:
-            _told.add(key)
-            texts = [t.encode("utf-8", "replace").decode() for t in (what, _one_line(why))]
+            _told[key] = _one_line(why)
+            texts = [t.encode("utf-8", "replace").decode() for t in (what, _told[key])]
             _core.loss(*map(_core.intern, texts))
     except Exception:
         pass
+
+
+def begin_again() -> None:
+    """A further recording of this process begins: nothing was told to its recorder."""
+    lasting = {what: why for (_, what), why in _told.items() if what.startswith(_LASTING)}
+    _told.clear()
+    for what, why in lasting.items():
+        tell_loss(what, why)
+    for call in on_begin_again:
+        with guard("begin again"):
+            call()
 
 
 def need_any(module: "Any", names: "Iterable[str]") -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the hooks of a process: says that they are there and which rank this is, and watches for
-the frameworks. Called by _bootstrap/sitecustomize.py, or by init() where that was kept out."""
+the frameworks. Called by _bootstrap/sitecustomize.py, by init() where that was kept out, and by
+footplate.start(), which may come again after footplate.stop()."""
 
 import os
 
@@ -26,6 +27,7 @@ LAUNCHERS: "dict[str, tuple[str, str, str]]" = {
 FACTS = ("process.rank", "process.world_size", "process.local_rank")
 
 _started: "list[bool]" = []
+_finished: "list[bool]" = []  # since the last start
 
 
 def _number(name: str) -> "int | None":
@@ -51,15 +53,28 @@ def ranks() -> "tuple[int | None, int | None, int | None]":
 
 def start() -> None:
     """May be called again; does nothing when the process is not recorded."""
-    if _started or not _core.enabled():
+    if not _core.enabled() or (_started and not _finished):
         return
+    again = bool(_started)
+    _finished.clear()
     _started.append(True)
     with _safe.guard("process facts"):
         _core.mark(_core.intern("hooks.loaded"))
         for name, value in zip(FACTS, ranks(), strict=True):
-            if value is not None:
+            if value is not None and not again:  # the ring repeats them
                 _core.fact(_core.intern(name), value)
+    if again:
+        _safe.begin_again()
     with _safe.guard("finder"):
         from . import _finder
 
         _finder.install()
+
+
+def finish() -> None:
+    """The recording ends and the process goes on: what is under way is emitted."""
+    _finished.append(True)
+    for call in _safe.on_finish:
+        with _safe.guard("finish"):
+            call()
+    _core.pulse()

@@ -19,6 +19,13 @@ class _Settings:
     seen = -1  # their generation
 
 
+def _begin_again() -> None:
+    _Settings.seen = -1
+
+
+_safe.on_begin_again.append(_begin_again)
+
+
 def _look_at_settings() -> None:
     """Hooks of frameworks bring windows along; a program without one gets them when some are asked
     for."""

@@ -132,7 +132,7 @@ void recorder_end_helper(struct recorder *r)
 
 #define SETTLE_NS (2 * NS_PER_S) /* by then what the start has set off is done */
 
-enum { POLL_FIXED = 4, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
+enum { POLL_FIXED = 5, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
 
 PRINTF_LIKE(2, 0) static void recorder_tell(struct recorder *r, const char *fmt, va_list ap)
 {
@@ -193,6 +193,7 @@ static void wait_for_anything(struct recorder *r)
         {.fd = r->gpus_done ? -1 : r->ready_fd, .events = POLLIN},
         {.fd = r->job.pidfd, .events = POLLIN},
         {.fd = helper_fd(r->helper), .events = POLLIN},
+        {.fd = r->link, .events = POLLIN},
     };
     const size_t n = POLL_FIXED + control_poll(&r->control, p + POLL_FIXED);
     const mono_ns next = next_deadline(r);
@@ -209,6 +210,8 @@ static void wait_for_anything(struct recorder *r)
         recorder_take_gpus(r, NS_PER_S);
     if (p[3].revents)
         recorder_take_helper(r);
+    if (p[4].revents)
+        recorder_take_link(r);
     for (size_t i = POLL_FIXED; i < n; i++)
         if (p[i].revents) {
             control_serve(&r->control);

@@ -20,6 +20,7 @@ struct settings;
 struct record_ask {
     const char *const *argv; /* the command, ends with NULL; NULL: attach */
     int attach_pid;
+    int link_fd;         /* of attach: a socket to footplate.start() in that process; 0: none */
     const char *dir;     /* the folder of the runs */
     const char *name;    /* NULL: from the command */
     const char *run_id;  /* NULL: a run of its own, or the launcher's job where nodes share one */

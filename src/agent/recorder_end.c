@@ -39,6 +39,8 @@ static enum run_status decide(struct recorder *r, char *why, size_t size)
     snprintf(notice, sizeof notice, "%s", v->notice);
     pthread_mutex_unlock(&r->ending.lock);
     why[0] = 0;
+    if (v->released)
+        return RUN_FINISHED;
     if (v->stop_asked || (v->detached && v->signal == SIGINT)) {
         snprintf(why, size, "%s", v->stop_asked ? v->stop_why : "detached");
         return RUN_STOPPED;
@@ -102,13 +104,6 @@ static int write_node(struct recorder *r, const struct writer_stats *st, struct 
     return nodefile_write(&r->node, e);
 }
 
-static bool runs_python(const struct recorder *r)
-{
-    char label[TRACK_NAME_LEN];
-    command_label(label, sizeof label, r->command[0], strlen(r->command[0]) + 1);
-    return strncmp(label, "python", 6) == 0;
-}
-
 static const char *why_no_hooks(struct recorder *r, const struct job_events_result *res)
 {
     if (*res->too_old)
@@ -133,7 +128,7 @@ static void close_events(struct recorder *r, struct job_events_result *res)
     r->events = NULL;
     if (!taken)
         return;
-    if (res->processes || r->ask->no_hooks || (!runs_python(r) && !*res->too_old))
+    if (res->processes || r->ask->no_hooks || (!recorder_runs_python(r) && !*res->too_old))
         return;
     sink_loss(r->sink, LOSS_NO_HOOKS, LOST_PART("steps"), "%s", why_no_hooks(r, res));
     if (*res->too_old)

@@ -23,6 +23,7 @@ struct ending {
     bool stop_asked; /* by the user, through the control socket, or by a rule */
     char stop_why[TEXT_LEN];
     bool detached; /* an attached job that we leave */
+    bool released; /* the attached job has asked for it: footplate.stop() */
     pthread_mutex_t lock;
     char notice[TEXT_LEN]; /* under the lock: that the machine goes away; "": none */
 };
@@ -75,6 +76,7 @@ struct recorder {
     uint64_t generation; /* of the settings of the hooks */
     struct control control;
     int ready_fd; /* eventfd of the GPU finder */
+    int link;     /* to footplate.start(); -1: none */
     /* Warnings of parts that cannot be recorded, until it is known that the rest can. */
     bool started;
     pthread_t starter;
@@ -124,10 +126,17 @@ int recorder_tell_hooks(struct recorder *r, struct err *e);
 
 /* recorder_watch.c: the job, its signals, its user. */
 void recorder_take_signals(struct recorder *r);
+/* footplate.start() in the job: is told the folders of the run and of its events; footplate.stop()
+ * answers. */
+void recorder_greet_link(struct recorder *r);
+void recorder_take_link(struct recorder *r);
 void recorder_check_job(struct recorder *r, mono_ns now);
 bool recorder_obey(void *ctx, const struct control_request *q, char *answer, size_t size);
 /* SIGTERM now, SIGKILL after the grace time; `why` says who wants it. */
 void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns);
+
+/* Whether the job's first process is a Python. */
+bool recorder_runs_python(const struct recorder *r);
 
 /* recorder_end.c: from the end of the job to closed files. False when a thread hangs in a driver:
  * the recorder must then stay where it is. */

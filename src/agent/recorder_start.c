@@ -12,6 +12,7 @@
 #include "agent/recorder_internal.h"
 #include "base/mem.h"
 #include "config/python_env.h"
+#include "record/event.h"
 #include "record/record.h"
 #include "ring/ring_folder.h"
 #include "run/run_names.h"
@@ -138,7 +139,7 @@ static int recorder_start_open_run(struct recorder *r, struct err *e)
         .interval_ns = r->interval_ns,
         .start = r->start.wall,
         .exit_status = -1,
-        .attached = !r->ask->argv,
+        .attached = !r->ask->argv && !r->ask->link_fd,
         .cpu_s = -1,
     };
     hostinfo_read(&about.host, r->proc, r->sys);
@@ -290,19 +291,25 @@ static bool is_disabled(void)
     return v && *v && strcmp(v, "0") != 0;
 }
 
-/* The environment of the job, with the folder for its events. It runs without when there is none.
- */
-static char **make_environment(struct recorder *r)
+/* The folder for the job's events. It runs without when there is none. */
+static bool make_events(struct recorder *r)
 {
     struct err e;
-    char hooks[PATH_LEN];
     if (is_disabled())
-        return environ;
+        return false;
     ring_folder_sweep(RING_MEMORY, LEFT_AFTER_NS);
-    if (job_events_make(&r->events, r->ask->dir, &e)) {
-        recorder_warn(r, "events of the job are not recorded: %s", e.msg);
+    if (job_events_make(&r->events, r->ask->dir, &e) == 0)
+        return true;
+    recorder_warn(r, "events of the job are not recorded: %s", e.msg);
+    return false;
+}
+
+/* The environment of the job, with that folder. */
+static char **make_environment(struct recorder *r)
+{
+    char hooks[PATH_LEN];
+    if (!make_events(r))
         return environ;
-    }
     r->hooked = !r->ask->no_hooks && hooks_find(hooks);
     r->hooks_lack = r->hooked ? hooks_lack(hooks) : NULL;
     return job_env(&r->arena, environ, job_events_folder(r->events), r->hooked ? hooks : NULL);
@@ -312,6 +319,8 @@ static int start_job(struct recorder *r, struct err *e)
 {
     if (r->ask->argv)
         return job_fork(&r->job, r->ask->argv, make_environment(r), &r->signals, e);
+    if (r->ask->link_fd) /* what asks for the recorder has the hooks */
+        r->hooked = make_events(r);
     return job_attach(&r->job, r->ask->attach_pid, e);
 }
 
@@ -402,12 +411,35 @@ static int start_job_and_run(struct recorder *r, struct record_result *out, stru
     return rc;
 }
 
+bool recorder_runs_python(const struct recorder *r)
+{
+    char label[TRACK_NAME_LEN];
+    if (!r->command[0]) /* a zombie has none */
+        return false;
+    command_label(label, sizeof label, r->command[0], strlen(r->command[0]) + 1);
+    return strncmp(label, "python", 6) == 0;
+}
+
+/* Of a process that runs already only the outside is seen. */
+static void recorder_say_what_is_seen(struct recorder *r)
+{
+    if (!r->job.attached || r->ask->link_fd)
+        return;
+    recorder_say(r, "metrics of the machine, its GPUs and processes are recorded, but no steps: %s",
+                 recorder_runs_python(r)
+                     ? "hooks must be there when Python starts. To record steps, start the program "
+                       "with 'footplate run --', or call footplate.start() in it"
+                     : "a program that is attached to cannot report them. To record steps, start "
+                       "it with 'footplate run --'");
+}
+
 int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
 {
     char every[32];
     r->start = clock_tie_now();
     r->interval_ns = r->ask->interval_ns;
     r->monitoring = true;
+    r->link = r->ask->link_fd ? r->ask->link_fd : -1;
     r->kill_at = r->look_at = (mono_ns){SCHEDULE_NEVER};
     pthread_mutex_init(&r->ending.lock, NULL);
     recorder_start_helper(r);
@@ -425,6 +457,8 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
     recorder_started(r);
     recorder_say(r, "recording to %s every %s", r->dir.path,
                  duration_text((double)r->interval_ns / 1e9, every, sizeof every));
+    recorder_say_what_is_seen(r);
     start_helpers(r);
+    recorder_greet_link(r);
     return 0;
 }

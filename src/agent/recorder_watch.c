@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorder_watch.c - what comes from outside: signals, the job's end, the user's requests. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/keeper.h"
@@ -132,6 +134,34 @@ static void check_attached(struct recorder *r, mono_ns now)
     if (!r->ended && job_is_gone(&r->job)) {
         note_exit(r, now);
         recorder_watch_note_end(r);
+    }
+}
+
+/* Two lines: the folder of the run, and that of the events, which is empty when they are not
+ * recorded. */
+void recorder_greet_link(struct recorder *r)
+{
+    char text[2 * PATH_LEN + 2];
+    if (r->link < 0)
+        return;
+    const int n = snprintf(text, sizeof text, "%s\n%s\n", r->dir.path,
+                           r->events ? job_events_folder(r->events) : "");
+    (void)!send(r->link, text, (size_t)n, MSG_NOSIGNAL);
+}
+
+/* Any byte is footplate.stop(). A closed socket says nothing: the process may have closed what it
+ * does not know, and its end is seen anyway. */
+void recorder_take_link(struct recorder *r)
+{
+    char byte;
+    const ssize_t n = recv(r->link, &byte, 1, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0) {
+        r->ending.released = true;
+        recorder_watch_note_end(r);
+    } else {
+        r->link = -1;
     }
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - records a job: `run` starts it, `attach` joins a process that runs already. */
+#include <fcntl.h>
 #include <limits.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "session/session.h"
@@ -108,7 +110,7 @@ const struct cmd cmd_run = {
 
 /* ---- attach ---- */
 
-enum { O_PID = R_OWN };
+enum { O_PID = R_OWN, O_LINK };
 
 static const struct opt attach_options[] = {
 #define SETTING     SETTING_AS_OPTION
@@ -120,20 +122,46 @@ static const struct opt attach_options[] = {
     [R_SERVE] = {OPT_ROW_SERVE},
     [O_PID] = {"pid", 'p', "PID", OPT_INT, .lo = 1, .hi = INT_MAX,
                .help = "The root process of the job. Its child processes are recorded too."},
+    [O_LINK] = {"link-fd", 0, "FD", OPT_INT, .lo = 3, .hi = INT_MAX,
+                .help = "For footplate.start(): record in the background, with the events of the "
+                        "process, which holds the other end of this socket."},
     {0},
 };
+
+/* The recorder is no child of the process that it records, which might wait for its children, and
+ * does not get the signals of its terminal. The file stays open in this process alone. */
+static int attach_in_background(int link_fd, struct err *e)
+{
+    if (fcntl(link_fd, F_SETFD, FD_CLOEXEC) != 0)
+        return err_sys(e, "attach: --link-fd %d", link_fd);
+    const pid_t pid = fork();
+    if (pid < 0)
+        return err_sys(e, "fork");
+    if (pid > 0)
+        _exit(0);
+    setsid();
+    return 0;
+}
 
 static int cmd_attach_run(const struct cmd_args *a, struct err *e)
 {
     if (!a->opt[O_PID].given)
         return err_set(e, ERR_USAGE, "attach: --pid is required");
     struct record_ask ask = {.attach_pid = (int)a->opt[O_PID].number};
+    if (a->opt[O_LINK].given) {
+        ask.link_fd = (int)a->opt[O_LINK].number;
+        if (attach_in_background(ask.link_fd, e) != 0)
+            return e->code;
+    }
     return record_with_options(a, &ask, e);
 }
 
 static const char *const attach_help[] = {
     "Records a process and its children until they end. Ctrl-C ends the recording; the job keeps "
     "running.",
+    "Metrics of the machine, its GPUs and the processes are recorded. Steps are not: hooks must be "
+    "there when a program starts. 'footplate run' records them, and so does footplate.start(), "
+    "called in a Python process that already runs.",
     NULL,
 };
 

@@ -48,18 +48,39 @@ static int is_set(const char *name)
 }
 
 /* secure_getenv: a program with more rights than its user must not write where the user says. */
-__attribute__((constructor)) static void emit_start(void)
+static void emit_start_in(const char *dir)
 {
     const char *clock = secure_getenv("FOOTPLATE_CLOCK");
     const int mono = clock && strcmp(clock, "monotonic") == 0;
+    const int first = !fp_writer_.live;
     if (is_set("FOOTPLATE_DISABLE"))
         return;
-    ring_writer_start(&fp_writer_, &fp_on_, secure_getenv(RING_ENV),
-                      mono ? RING_CLOCK_MONOTONIC : 0);
+    ring_writer_start(&fp_writer_, &fp_on_, dir, mono ? RING_CLOCK_MONOTONIC : 0);
     if (fp_writer_.clock == RING_CLOCK_MONOTONIC)
         fp_write_ = emit_mono;
-    if (fp_on_)
+    if (fp_on_ && first)
         pthread_atfork(NULL, NULL, in_child);
+}
+
+__attribute__((constructor)) static void emit_start(void)
+{
+    emit_start_in(secure_getenv(RING_ENV));
+}
+
+/* Between two recordings names still get ids: the second recording needs them. */
+static int emit_paused;
+
+int emit_begin(const char *dir)
+{
+    if (!fp_enabled())
+        emit_start_in(dir);
+    return fp_enabled();
+}
+
+void emit_end(void)
+{
+    ring_writer_end(&fp_writer_);
+    emit_paused = fp_writer_.live != NULL;
 }
 
 __attribute__((destructor)) static void stop(void)
@@ -75,7 +96,7 @@ static inline void emit_emit(uint32_t what, fp_name name, uint64_t value)
 
 fp_name fp_intern(const char *text)
 {
-    return fp_enabled() ? ring_intern(&fp_writer_, text) : 0;
+    return fp_enabled() || emit_paused ? ring_intern(&fp_writer_, text) : 0;
 }
 
 void fp_fact(fp_name name, int64_t value)

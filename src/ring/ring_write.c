@@ -447,15 +447,36 @@ void ring_writer_start(struct ring_writer *w, uint8_t *on, const char *dir,
     *on = 0;
     if (len == 0 || len >= RING_DIR_LEN || dir[0] != '/')
         return;
-    w->live = make_live();
     if (w->live) {
-        memcpy(w->dir, dir, len + 1);
+        memset(w->live, 0, sizeof *w->live);
+    } else if ((w->live = make_live())) {
         if (clock == 0)
             clock = ring_tsc_usable() ? RING_CLOCK_TSC : RING_CLOCK_MONOTONIC;
         w->clock = clock;
         make_key(w);
+    }
+    if (w->live) {
+        memcpy(w->dir, dir, len + 1);
         __atomic_store_n(on, 1, __ATOMIC_RELEASE);
     }
+    errno = err;
+}
+
+/* A thread may be inside of ring_put, so the addresses stay valid: memory that nobody reads takes
+ * the place of the file's. The recorder has a mapping of its own and still reads what was written.
+ * No other thread is in ring_put when ring_writer_start follows, since a recorder starts in
+ * between.
+ */
+void ring_writer_end(struct ring_writer *w)
+{
+    const int err = errno;
+    if (!w->live)
+        return;
+    __atomic_store_n(w->on, 0, __ATOMIC_RELAXED);
+    uint8_t *map = __atomic_exchange_n(&w->live->map, NULL, __ATOMIC_ACQ_REL);
+    if (map)
+        mmap(map, RING_FILE_BYTES, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     errno = err;
 }
 

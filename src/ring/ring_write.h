@@ -104,9 +104,12 @@ static inline struct ring_payload ring_payload_of(uint32_t what, uint32_t name, 
     return (struct ring_payload){(uint64_t)what << 32 | name, value};
 }
 
-/* `dir` NULL, empty, too long or not a folder: the writer stays off. `clock` 0 chooses. */
+/* `dir` NULL, empty, too long or not a folder: the writer stays off. `clock` 0 chooses. Again after
+ * ring_writer_end, for another recorder: names, facts and the clock are those of before. */
 void ring_writer_start(struct ring_writer *w, uint8_t *on, const char *dir,
                        enum ring_clock_kind clock);
+/* The recorder ends, the process goes on: off, and the memory of the file is given back. */
+void ring_writer_end(struct ring_writer *w);
 /* In the child of a fork, from pthread_atfork. */
 void ring_writer_forked(struct ring_writer *w);
 /* At exit and before the code is unloaded: ending threads no longer call back into it. Events may

@@ -50,6 +50,7 @@ struct candidate {
 struct proctree {
     char *proc;
     int self_pid;
+    int own_pid;  /* of this process, which is not the job's; 0: self_pid says it */
     int left_out; /* a session that is not the job's; 0: none */
     unsigned keep_open, open_now;
     struct source loadavg; /* not open: there is none */
@@ -333,7 +334,7 @@ static void ask_new(struct proctree *t, uint64_t last)
 
 static bool is_ours(const struct proctree *t, const struct pid_stat *s)
 {
-    if (t->left_out && s->session == t->left_out)
+    if (s->pid == t->own_pid || (t->left_out && s->session == t->left_out))
         return false;
     if (t->self_pid && s->ppid == t->self_pid)
         return true;
@@ -468,6 +469,7 @@ int proctree_open(struct proctree **out, const char *proc, int root_pid, int sel
     struct proctree *t = xcalloc(1, sizeof *t);
     t->proc = xstrdup(proc);
     t->self_pid = self_pid;
+    t->own_pid = self_pid ? 0 : getpid(); /* init, when it is the job, gets us as a child */
     t->keep_open = keep_open;
     t->dir = dir;
     struct err ignored;

@@ -18,6 +18,7 @@
 #include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
 #include "tables/runview.h"
+#include "tables/stepsview.h"
 #include "tables/summary.h"
 #include "userrules/user_rules.h"
 
@@ -63,6 +64,11 @@ static int run_verdict_print_all(const struct run_verdict_printing *t, struct ru
         run_verdict_line(t, lines[i]);
     if (own->right_size)
         run_verdict_line(t, arena_printf(t->arena, "Right-sizing: %s", own->right_size->why));
+    if (!t->checked->run.has_steps && !runview_attached(t->info)) {
+        const char *none;
+        TRY(steps_none_line(r, t->arena, &none, e));
+        run_verdict_line(t, none);
+    }
     return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "query/eventsum.h"
 #include "query/steps.h"
 #include "tables/runview.h"
 
@@ -41,6 +42,70 @@ const char *steps_none_words(const struct run_info *info)
                                     "footplate.step(); see docs/steps.md";
 }
 
+/* What programs without steps emit, and what their users can do. The first that fits. */
+static const struct steps_unseen {
+    const char *begins; /* the name of an event */
+    const char *why, *remedy;
+} instead[] = {
+    {"fit ", "scikit-learn has no steps, its fit() calls are recorded as spans",
+     "See them with 'footplate events last', and mark a loop of your own with footplate.step()"},
+    {"worker.task", "only tasks of a pool of processes were seen",
+     "Mark what a step is with footplate.step()"},
+    {"forward.eval", "the model ran without gradients and without a DataLoader",
+     "Mark each batch with footplate.step(mode='predict')"},
+    {"compile", "functions were compiled, but none is called again and again by the program",
+     "Put 'with footplate.step():' around the body of that loop"},
+};
+
+static const char any_remedy[] =
+    "Mark them with footplate.step() in Python or fp_step_begin() in C";
+
+static const char hooks_remedy[] =
+    "Remove that cause, or call footplate.init() at the start of the program";
+
+static bool steps_is_hooks_loss(const struct loss *l)
+{
+    return l->id == LOSS_NO_HOOKS || (l->id == LOSS_HOOK && loss_is_part(l, "hooks"));
+}
+
+static bool steps_hooks_lost(const struct loss_list *lost)
+{
+    for (size_t i = 0; i < lost->n; i++)
+        if (steps_is_hooks_loss(&lost->v[i].loss))
+            return true;
+    return false;
+}
+
+static const struct steps_unseen *steps_find_unseen(const struct event_sum *sums, size_t n)
+{
+    for (size_t i = 0; i < COUNT_OF(instead); i++)
+        for (size_t k = 0; k < n; k++)
+            if (strncmp(sums[k].name, instead[i].begins, strlen(instead[i].begins)) == 0)
+                return &instead[i];
+    return NULL;
+}
+
+int steps_none_line(struct run *r, struct arena *a, const char **out, struct err *e)
+{
+    struct loss_list lost;
+    struct event_sum *sums;
+    size_t n;
+    const char *why;
+    const wall_ns whole = {0};
+    int rc = loss_list_read(&lost, r, a, e);
+    if (rc == 0)
+        rc = steps_why_none(r, &lost, a, &why, e);
+    if (rc == 0)
+        rc = event_sums(r, whole, whole, false, a, &sums, &n, e);
+    if (rc)
+        return rc;
+    const struct steps_unseen *u = steps_find_unseen(sums, n);
+    const char *other = steps_hooks_lost(&lost) ? hooks_remedy : any_remedy;
+    *out = arena_printf(a, "no steps were detected: %s. %s (docs/faq.md)", u ? u->why : why,
+                        u ? u->remedy : other);
+    return 0;
+}
+
 int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a, const char **why,
                    struct err *e)
 {
@@ -54,7 +119,7 @@ int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
     *why = n ? "events were recorded, but none of them mark a step" : "no process reported events";
     for (size_t i = 0; n == 0 && i < lost->n; i++) {
         const struct loss *l = &lost->v[i].loss;
-        if (l->id == LOSS_NO_HOOKS || (l->id == LOSS_HOOK && loss_is_part(l, "hooks")))
+        if (steps_is_hooks_loss(l))
             *why = loss_why(l);
     }
     return 0;

@@ -111,6 +111,8 @@ MUST_CHECK int steps_why_none(struct run *r, const struct loss_list *lost, struc
                               const char **why, struct err *e);
 /* That there are none, why, and what to do about it, as sentences. */
 const char *steps_none_text(const struct run_info *info, const char *why, struct arena *a);
+/* The same as one line, which knows what the program did instead. */
+MUST_CHECK int steps_none_line(struct run *r, struct arena *a, const char **out, struct err *e);
 /* The same in a few words, for the message that no rules ran. */
 const char *steps_none_words(const struct run_info *info);
 

@@ -92,7 +92,9 @@ static void summary_put_no_issue(struct summary_text *x)
     const char *why = summary_skipped(x, not_evaluated, n_not);
     if (n_clear == 0)
         summary_put(x, "", "No rules ran: %s",
-                    x->ask->checked->run.has_steps ? why : steps_none_words(info));
+                    x->ask->checked->run.has_steps ? why
+                    : runview_attached(info)       ? steps_none_words(info)
+                                                   : "no training steps were detected");
     else if (n_not == 0)
         summary_put(x, "", "%s (%zu rule%s passed)", verdict_none_words(info), n_clear,
                     n_clear == 1 ? "" : "s");

@@ -81,6 +81,24 @@ def test_attach_says_that_it_records_no_steps(footplate, fp, tmp_path):
     assert json.loads(node.read_text())["attached"] is True
 
 
+FIT = "import footplate\nwith footplate.span('fit Ridge'): pass"
+HOOKLESS = [sys.executable, "-I", "-c", "pass"]
+
+
+@pytest.mark.parametrize(
+    ("command", "why", "remedy"),
+    [
+        (["true"], "no process reported events", "fp_step_begin() in C"),
+        ([sys.executable, "-c", FIT], "scikit-learn has no steps", "footplate events last"),
+        (HOOKLESS, "no Python process loaded the hooks", "footplate.init()"),
+    ],
+)
+def test_a_run_without_steps_ends_with_the_reason_and_what_to_do(fp, command, why, remedy):
+    told = fp("run", "--no-report", "--", *command).stderr.splitlines()[-1]
+    assert told.startswith("footplate: no steps were detected: ")
+    assert why in told and remedy in told
+
+
 def test_what_a_machine_simply_does_not_have_is_no_loss_for_people(fp):
     fp("run", "--", "sleep", "0.3")
     text, run = fp("show", "last").stdout, json.loads(fp("show", "last", "--json").stdout)

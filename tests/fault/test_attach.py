@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,16 @@ def test_a_running_process_and_its_children_are_recorded_to_its_end(lab: Lab):
     assert max(lab.series("job.processes")["v"]) == 3
     times = lab.series("job.cpu")["t_ns"]
     assert times[-1] - times[0] > 2 * NS
+
+
+def test_what_cannot_be_seen_of_a_running_python_is_said_at_once_with_what_to_do(lab: Lab):
+    with job(lab, sys.executable, "-c", "import time; time.sleep(30)") as process:
+        recording = attach(lab, process.pid)
+        wait_for(lambda: "no steps" in recording.stderr, "the line about steps")
+        line = next(x for x in recording.stderr.splitlines() if "no steps" in x)
+        assert "footplate run --" in line and "footplate.start()" in line
+        recording.signal(signal.SIGINT)
+        assert recording.end(5) == 0
 
 
 def test_ctrl_c_ends_the_recording_and_leaves_the_job_alone(lab: Lab):

@@ -45,8 +45,59 @@ def test_what_is_compiled_inside_of_another_is_told_once(run):
     assert all(a[1] <= b[0] + 1_000_000 for a, b in zip(ordered, ordered[1:], strict=False))
 
 
-def test_jax_has_no_steps_of_its_own(run):
-    assert not [e for e in run.events if e["kind"] == "step_begin"]
+def test_calls_of_a_function_that_is_being_traced_are_no_steps(run):
+    begun = [e for e in run.events if e["kind"] == "step_begin"]
+    assert len(begun) == 50 and begun[0]["t_ns"] > run.said["compiled"]
+
+
+@pytest.fixture(scope="module")
+def derived(package, ring_dump, tmp_path_factory) -> Run:
+    need("jax")
+    runner = Runner(package, ring_dump, tmp_path_factory.mktemp("jax_steps"))
+    run = runner.hooked("jax_steps.py")
+    assert run.status == 0, run.stderr
+    assert run.losses() == []
+    return run
+
+
+def test_a_jitted_function_that_is_called_again_and_again_gives_derived_steps(derived):
+    begun = [e for e in derived.events if e["kind"] == "step_begin"]
+    trained = [e["value"] for e in begun if e["mode"] == 0]
+    # The first function that is called twice is that of the steps: not in its first iteration.
+    assert trained == list(range(19))
+    assert sum(e["name"] == "step.derived" for e in derived.events) == 1
+    assert [e["name"] for e in derived.events if e["name"].startswith("a step is")] == [
+        "a step is a call of prepare",
+        "a step is a call of eval_step",
+        "a step is a call of prepare",
+        "a step is a call of eval_step",
+    ]
+
+
+def test_another_function_that_is_called_many_times_is_an_evaluation(derived):
+    begun = [e for e in derived.events if e["kind"] == "step_begin" and e["mode"] == 1]
+    assert [e["value"] for e in begun] == list(range(12))  # from the third call of eight on
+
+
+def test_a_jitted_function_of_the_program_is_what_it_was(derived, package, ring_dump, tmp_path):
+    plain = Runner(package, ring_dump, tmp_path).plain("jax_steps.py")
+    assert derived.said == plain.said
+    assert derived.said["wrapped"] and derived.said["lowered"]
+
+
+def test_a_function_with_very_short_calls_is_no_step(package, ring_dump, tmp_path):
+    run = Runner(package, ring_dump, tmp_path).hooked("jax_steps.py", "short")
+    begun = [e for e in run.events if e["kind"] == "step_begin" and e["mode"] == 0]
+    named = [e["name"] for e in run.events if e["name"].startswith("a step is")]
+    assert named[:2] == ["a step is a call of prepare", "a step is a call of train_step"]
+    assert len(begun) == 100 + 19  # until it was looked at; then those of train_step
+
+
+def test_steps_that_the_program_marks_switch_derived_ones_off(package, ring_dump, tmp_path):
+    run = Runner(package, ring_dump, tmp_path).hooked("jax_steps.py", "explicit")
+    begun = [e["value"] for e in run.events if e["kind"] == "step_begin"]
+    assert begun == list(range(20))
+    assert not [e for e in run.events if e["name"] == "step.derived"]
 
 
 WAITS = """

@@ -159,6 +159,48 @@ def test_xgboost_has_a_step_for_every_round(runner):
     assert run.losses() == []
 
 
+@pytest.fixture(scope="module")
+def lightgbm(runner):
+    need("lightgbm")
+    run = runner.hooked("lightgbm_loops.py")
+    assert run.status == 0, run.stderr
+    assert run.losses() == []
+    return run
+
+
+def test_lightgbm_has_a_step_for_every_round(lightgbm):
+    assert len(lightgbm.talk().steps("train")) == sum(lightgbm.said["rounds"])
+    assert lightgbm.said["rounds"][2:] == [2, 4, 6, 3]
+
+
+def test_a_round_of_lightgbm_that_a_callback_ends_does_not_count(lightgbm):
+    assert len(lightgbm.talk().voids) == 1
+
+
+@pytest.fixture(scope="module")
+def sklearn(runner):
+    need("sklearn")
+    run = runner.hooked("sklearn_fits.py")
+    assert run.status == 0, run.stderr
+    assert run.losses() == []
+    return run
+
+
+def test_fits_of_scikit_learn_are_spans_with_the_fits_inside(sklearn):
+    (search,) = sklearn.talk().spans("fit GridSearchCV")
+    assert search.names()["fit Pipeline"] == 5  # two folds of two values, and the best of them
+    (first, failed) = sklearn.talk().spans("fit LinearRegression")
+    assert first.end <= search.begin <= search.end <= failed.begin
+
+
+def test_a_partial_fit_of_scikit_learn_is_a_step(sklearn):
+    assert [s.value for s in sklearn.talk().steps("train")] == list(range(7))
+
+
+def test_methods_of_scikit_learn_stay_functions_and_their_exceptions_pass(sklearn):
+    assert sklearn.said == {"raised": "ValueError", "function": True}
+
+
 def test_an_engine_of_deepspeed_ends_its_accumulation_with_one_optimizer_span(runner):
     """The engine is played by a stand-in with the methods that the hook uses, around an optimizer
     of torch's own, whose step is the same one."""

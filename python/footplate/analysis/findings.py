@@ -197,7 +197,7 @@ def _size(v: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _issue(v: Mapping[str, Any]) -> str:
+def issue_html(v: Mapping[str, Any]) -> str:
     title = html.text(v.get("title") or v["rule"])
     out = [f"<div style='margin:8px 0'>{html.badge(v['severity'])} <b>{title}</b>"]
     out.append(f" <span class='fp-note'>{html.text(v['rule'])} {html.text(_size(v))}</span><ul>")
@@ -217,10 +217,16 @@ def _title(v: Mapping[str, Any]) -> str:
     return str(v.get("title") or v["rule"])
 
 
-def findings_html(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """Issues, the severest first; then the rules that passed or were skipped."""
+def issues_of(verdicts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those that are issues, the severest first."""
     issues = [v for v in verdicts if v["state"] == "issue"]
     issues.sort(key=lambda v: (_ORDER.get(v["severity"], 3), -(v.get("lost_s") or 0)))
+    return issues
+
+
+def findings_html(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    """Issues, the severest first; then the rules that passed or were skipped."""
+    issues = issues_of(verdicts)
     passed = [_title(v) for v in verdicts if v["state"] == "clear" and not v.get("summary")]
     skipped: dict[str, list[str]] = {}  # by reason
     for v in verdicts:
@@ -229,7 +235,7 @@ def findings_html(verdicts: Sequence[Mapping[str, Any]]) -> str:
     plural = "" if len(issues) == 1 else "s"
     left = sum(map(len, skipped.values()))
     head = f"{len(issues)} issue{plural} · {len(passed)} passed · {left} skipped"
-    out = [html.head(head), *map(_issue, issues)]
+    out = [html.head(head), *map(issue_html, issues)]
     if passed:
         out.append(f"<div class='fp-note'>Passed: {html.text(', '.join(passed))}</div>")
     for why, titles in skipped.items():

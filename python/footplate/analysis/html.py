@@ -12,7 +12,7 @@ from . import human
 
 SEVERITY_COLORS: Final = {"critical": "#b3261e", "warning": "#9a5b00", "info": "#1f5fa8"}
 
-_STYLE: Final = (
+STYLE: Final = (
     "<style>.fp-table{border-collapse:collapse;font:13px system-ui,sans-serif}"
     ".fp-table th,.fp-table td{padding:2px 8px;text-align:right;border-bottom:1px solid #8884;"
     "vertical-align:top}.fp-table th{font-weight:600}"
@@ -63,7 +63,7 @@ def table(names: Sequence[str], rows: Iterable[Sequence[tuple[str, bool]]], note
     body = "".join(f"<tr>{line('td', [c[0] for c in row])}</tr>" for row in rows)
     foot = f'<div class="fp-note">{text(note)}</div>' if note else ""
     return (
-        f'{_STYLE}<table class="fp-table"><thead><tr>{head}</tr></thead>'
+        f'{STYLE}<table class="fp-table"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table>{foot}"
     )
 

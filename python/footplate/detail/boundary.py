@@ -227,5 +227,13 @@ def _forked() -> None:
         loop.__init__()  # type: ignore[misc]
 
 
+def _begin_again() -> None:
+    """Another recorder: its settings have not been read, and its steps are counted from 0."""
+    made = loop.made
+    loop.__init__()  # type: ignore[misc]
+    loop.made = made
+
+
 _steps.listeners.append(_explicit)
+_safe.on_begin_again.append(_begin_again)
 os.register_at_fork(after_in_child=_forked)

@@ -316,8 +316,17 @@ def _forked() -> None:
     _State.waiting, _State.seen, _State.writers, _State.files = [], set(), [], 0
 
 
+def _finish_all() -> None:
+    """The recording ends: as at the end of the program."""
+    if _State.waiting or _State.writers:
+        _at_exit()
+    _forked()
+    _listen()
+
+
 boundary.on_begin.append(_safe.guard("window")(_begin))
 boundary.on_undo.append(_safe.guard("window")(_undo))
 boundary.on_end.append(_safe.guard("window")(_end))
 boundary.on_asked.append(reload)
 os.register_at_fork(after_in_child=_forked)
+_safe.on_finish.append(_finish_all)

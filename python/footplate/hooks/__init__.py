@@ -50,6 +50,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "tensorflow.python.checkpoint.checkpoint": ("tensorflow_hook",),
     "tensorflow.python.checkpoint.checkpoint_management": ("tensorflow_hook",),
     "tensorflow.python.profiler.profiler_v2": ("tensorflow_hook",),
+    "jax": ("jax_steps",),
     "jax.monitoring": ("jax_hook",),
     "jax._src.profiler": ("jax_hook",),
     "lightning.pytorch.trainer.call": ("lightning_hook",),
@@ -62,4 +63,9 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "deepspeed.runtime.pipe.engine": ("deepspeed_hook",),
     "xgboost.callback": ("xgboost_hook",),
     "xgboost.training": ("xgboost_hook",),
+    "lightgbm.basic": ("lightgbm_hook",),
+    "lightgbm.engine": ("lightgbm_hook",),
+    "sklearn.base": ("sklearn_hook",),
+    "multiprocessing.pool": ("multiprocessing_hook",),
+    "concurrent.futures.process": ("multiprocessing_hook",),
 }

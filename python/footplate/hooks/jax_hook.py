@@ -4,8 +4,8 @@
 A wait is block_until_ready, or a value that is fetched. Nothing is put in place for them before the
 first compilation has shown that arrays do not live on the CPU.
 
-JAX has no loop of its own, so it has no step to see: steps come from the explicit API, or from
-Keras when JAX is its backend.
+JAX has no loop of its own: steps come from the explicit API, from Keras when JAX is its backend, or
+are derived (jax_steps.py).
 """
 
 import sys

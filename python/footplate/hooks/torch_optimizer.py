@@ -8,7 +8,9 @@ A step that is given a closure runs forward and backward inside itself (LBFGS; L
 it). What counts as the optimizer then is the part after the closure's last call.
 """
 
+import gc
 import itertools
+import sys
 import weakref
 
 from .. import _core
@@ -17,6 +19,7 @@ from . import torch_marks as marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
     from typing import Any
 
@@ -107,6 +110,44 @@ def _gate_step(args: "Args", result: "Any") -> None:
             return
 
 
+def _subclasses(owner: "type[Any]") -> "Iterator[type[Any]]":
+    for one in owner.__subclasses__():
+        yield one
+        yield from _subclasses(one)
+
+
+def _gate_earlier(base: type) -> None:
+    """Classes of which there are optimizers already: torch has wrapped their step."""
+    for owner in _subclasses(base):
+        if getattr(vars(owner).get("step"), "hooked", False):
+            _put_step(owner)
+    if "torch.optim.lr_scheduler" in sys.modules:
+        one: Any
+        for one in gc.get_objects():
+            if issubclass(type(one), base):  # isinstance asks the object
+                boundary.made()
+                _gate_one(one)
+
+
+def _gate_one(optimizer: "Any") -> None:
+    """A scheduler has given this optimizer a `step` of its own, which calls the function that its
+    class had then."""
+    step, reference = vars(optimizer).get("step"), weakref.ref(optimizer)
+    if step is None or marks.is_gate(step):
+        return
+
+    def before(args: "Args", kwargs: "Kwargs") -> "Any":
+        one = reference()
+        if one is None:
+            return False
+        boundary.optimizer(index_of(one))
+        return index_of(one)
+
+    gate = marks.make(step, "torch step", before, span=_OPTIMIZER, **MASKS)
+    optimizer.step = gate
+    marks.keep("optimizer", gate, before)
+
+
 def _put_back(args: "Args", result: "Any") -> None:
     """What torch.compile of 2.0 and 2.1 takes off the classes when it is first used: it unwraps
     each step, which takes the gate too."""
@@ -135,5 +176,6 @@ def install(module: "ModuleType") -> None:
             own=marks.ZERO_GRAD,
             closed_by=marks.ZERO_GRAD | marks.BACKWARD,
         )
+        _gate_earlier(module.Optimizer)
     else:
         marks.put(module.GradScaler, "step", "optimizer", _before_scaler, **MASKS)

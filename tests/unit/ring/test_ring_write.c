@@ -521,6 +521,34 @@ TEST(a_folder_that_is_gone_switches_the_writer_off)
     put(0, 2);
 }
 
+TEST(a_second_recorder_gets_the_names_and_facts_of_a_process_and_only_new_events)
+{
+    char first[300], second[300];
+    struct gather g = {0}, h = {0};
+    snprintf(first, sizeof first, "%s/first", test_tmpdir());
+    snprintf(second, sizeof second, "%s/second", test_tmpdir());
+    CHECK(mkdir(first, 0700) == 0 && mkdir(second, 0700) == 0);
+    ring_writer_start(&writer, &on, first, 0);
+    const uint32_t name = ring_intern(&writer, "said");
+    ring_put_fact(&writer, &thread, ring_intern(&writer, "rank"), 3);
+    put(name, 1);
+    ring_writer_end(&writer);
+    CHECK_INT(on, 0);
+    CHECK_INT(ring_asked(&writer), 0);
+    ring_writer_start(&writer, &on, second, 0);
+    CHECK_INT(on, 1);
+    put(name, 2);
+    gather_all(&g, first);
+    gather_all(&h, second);
+    CHECK(g.n == 2 && g.v[1].value == 1 && strcmp(g.v[1].name, "said") == 0);
+    CHECK(h.n == 2 && h.v[0].value == 3 && strcmp(h.v[0].name, "rank") == 0);
+    CHECK(h.v[1].value == 2 && strcmp(h.v[1].name, "said") == 0);
+    check_no_loss(&g);
+    check_no_loss(&h);
+    gather_free(&g);
+    gather_free(&h);
+}
+
 TEST(a_folder_that_another_user_made_switches_the_writer_off_and_stays_empty)
 {
     char dir[256];
