@@ -401,14 +401,14 @@ static struct sm_node *sm_system_add_node(struct sm_reader *r, const struct json
     return d;
 }
 
-/* A line that names no machine is of its file's own. */
+/* A line that names no machine is of its file's own. A name ends with a NUL byte in it. */
 static struct sm_node *sm_system_find_node(struct sm_reader *r, const struct json_text *name)
 {
     const char *own = r->ask->hint.node;
-    struct json_text cut = {.p = own, .len = (uint32_t)strlen(own)};
-    if (name->len)
-        cut = (struct json_text){.p = name->p,
-                                 .len = MIN_OF(name->len, (uint32_t)IMPORT_NAME_LEN - 1)};
+    const size_t len =
+        name->len ? strnlen(name->p, MIN_OF(name->len, (uint32_t)IMPORT_NAME_LEN - 1)) : 0;
+    const struct json_text cut = {.p = len ? name->p : own,
+                                  .len = (uint32_t)(len ? len : strlen(own))};
     if (r->n_nodes && is_node(r->nodes[r->now], &cut))
         return r->nodes[r->now];
     for (uint32_t i = 0; i < r->n_nodes; i++)

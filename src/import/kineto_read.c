@@ -230,7 +230,7 @@ static bool number_in_text(const struct json_text *t, int64_t *out)
 {
     static const char prefix[] = "stream ";
     const uint32_t skip = t->len > 7 && memcmp(t->p, prefix, 7) == 0 ? 7 : 0;
-    return import_digits(t->p + skip, t->len - skip, out);
+    return t->len && import_digits(t->p + skip, t->len - skip, out);
 }
 
 JSON_INLINE void take_who(struct kineto_who *w, const struct json_item *it)

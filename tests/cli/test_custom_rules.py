@@ -227,7 +227,8 @@ def test_limits_are_evaluated_when_a_run_ends(footplate, tmp_path):
     )
     assert done.returncode == 0
     assert "footplate.yaml, line 3: Bad: a limit is required" in done.stderr
-    assert "Seen (warning): cpu.util of total: the mean over 500 ms was below 101" in done.stderr
+    assert "footplate: Seen: warning" in done.stderr
+    assert "  why         cpu.util of total: the mean over 500 ms was below 101" in done.stderr
     (found,) = (tmp_path / "footplate-runs").glob("*/findings.json")
     rules = {r["rule"]: r for r in json.loads(found.read_text())["rules"]}
     assert rules["Seen"]["state"] == "issue" and rules["Seen"]["custom"] is True
