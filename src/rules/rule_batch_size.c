@@ -241,7 +241,7 @@ const struct rule rule_batch_size = {
     .explained_by =
         (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader", "CheckpointStall",
                               "EvalHeavy", "SyncBound", "HostBound", "CompileTime",
-                              "TimeBetweenSteps", "GPUMemoryIncrease", NULL},
+                              "TimeBetweenSteps", "SharedMachine", "GPUMemoryIncrease", NULL},
     RULE_STATE(struct batch_state, .signals = {SIG_CPU}, .n_signals = 1,
                .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,
                .free_gpu = batch_free_gpu),

@@ -132,7 +132,7 @@ const struct rule rule_low_gpu_utilization = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader",
                                           "CheckpointStall", "EvalHeavy", "SyncBound", "HostBound",
-                                          "CompileTime", "TimeBetweenSteps", NULL},
+                                          "CompileTime", "TimeBetweenSteps", "SharedMachine", NULL},
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct low_gpu), .gpu = low_gpu_see,
                .free_gpu = low_gpu_free),
     .judge = low_gpu_judge,

@@ -7,7 +7,6 @@
 #include "query/steps.h"
 #include "rules/judging.h"
 #include "rules/per_entity.h"
-#include "rules/values.h"
 #include "rules/windows.h"
 
 enum { THRESHOLD };
@@ -16,9 +15,6 @@ static const struct param params[] = {
     [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
     {0},
 };
-
-/* A GPU that is busier than this waits for nothing; percent. */
-static const double BUSY = 90;
 
 enum { STEPS_LEAST = 10 };
 
@@ -31,17 +27,7 @@ struct gap_rank {
     struct episodes when;
 };
 
-struct gap_gpu {
-    struct gpu_head head;
-    struct hist util;
-};
-
 /* ---- seeing ---- */
-
-static void gap_see_gpu(void *gpu, const struct gpu_batch *c)
-{
-    shared_hist(c->s, c->gpu->v[GPU_SIG_UTIL], &((struct gap_gpu *)gpu)->util);
-}
 
 /* What follows the step until the next, without waits for the GPU. Where a checkpoint was saved all
  * of it belongs to that: files are moved and old ones removed. */
@@ -89,20 +75,6 @@ static double gap_s(const struct gap_rank *r)
     return ns_to_s(MAX_OF(r->gap_ns - r->start_ns, 0));
 }
 
-/* Mean utilization of the GPUs in use; NAN: none is known. */
-static double gap_gpu_use(const struct node_state *t)
-{
-    double sum = 0, n = 0;
-    for (size_t i = 0; i < t->n_gpus; i++) {
-        const struct gap_gpu *g = state_gpu(t, i);
-        if (gpu_was_used(&g->head) && g->util.n) {
-            sum += hist_mean(&g->util);
-            n++;
-        }
-    }
-    return n > 0 ? sum / n : NAN;
-}
-
 static void gap_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
                      const struct gap_rank *r)
 {
@@ -127,7 +99,7 @@ static void gap_judge(const struct judge *j, struct verdict *out)
     bool known = false, hidden = false;
     for (size_t i = 0; i < j->n_nodes; i++) {
         const struct node_state *t = j->nodes[i].state;
-        const double use = gap_gpu_use(t);
+        const double use = node_gpu_use(t);
         const struct gap_rank *most = NULL;
         for (size_t k = 0; k < t->n_ranks; k++) {
             const struct gap_rank *r = t->ranks[k];
@@ -141,9 +113,9 @@ static void gap_judge(const struct judge *j, struct verdict *out)
         const bool much = share > j->p[THRESHOLD].v && judge_is_much(j, gap_s(most));
         known = true;
         worst = fmax(worst, share);
-        hidden |= much && use > BUSY;
+        hidden |= much && use > GPU_BUSY;
         busiest = much ? fmax(busiest, use) : busiest;
-        if (much && !(use > BUSY))
+        if (much && !(use > GPU_BUSY))
             gap_find(j, out, &j->nodes[i], most);
     }
     if (!known)
@@ -177,9 +149,8 @@ const struct rule rule_time_between_steps = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    RULE_STATE(struct node_state, .gpu_size = sizeof(struct gap_gpu), .gpu = gap_see_gpu,
-               .rank_size = sizeof(struct gap_rank), .event = gap_event,
-               .free_rank = gap_free_rank),
+    RULE_STATE(struct node_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct gap_rank),
+               .event = gap_event, .free_rank = gap_free_rank),
     .steps = gap_steps,
     .judge = gap_judge,
 };
