@@ -463,7 +463,7 @@ const struct rule rule_step_outlier = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", "Dataloader",
-                                          "GPUThrottling", "SharedMachine", NULL},
+                                          "GPUThrottling", "SharedMachine", "LoaderStart", NULL},
     RULE_STATE(struct outlier_state, .rank_size = sizeof(struct outlier_rank),
                .sweeps = outlier_sweeps, .event = outlier_event, .free_rank = outlier_free_rank,
                .free_own = outlier_free),
