@@ -361,7 +361,7 @@ const struct rule rule_dataloader = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = (const char *const[]){"IOBottleneck", NULL},
+    .explained_by = (const char *const[]){"IOBottleneck", "SlowStorage", NULL},
     RULE_STATE(struct loader_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct loader_rank),
                .free_rank = loader_free_rank, .event = loader_event, .free_own = loader_free),
     .steps = loader_steps,
