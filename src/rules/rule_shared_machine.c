@@ -25,7 +25,7 @@ static const float NODE_FULL = 90, PRESSURE = 20, THROTTLED = 20, STOLEN = 10;
 /* Of what it asks for that a job must lack. */
 static const double LACKS = 0.1;
 
-enum { LEAST = 20, CORE = 100 };
+enum { LEAST = 20, FREE_LEAST = 5, CORE = 100 };
 
 /* Who has the CPU that the job asks for. */
 enum taker { BY_OTHERS, BY_LIMIT, BY_HOST, TAKER_N };
@@ -150,7 +150,7 @@ static const struct {
 /* What the job used while nobody took any; NAN: that is not known. */
 static double shared_asked(const struct shared_state *t)
 {
-    return t->free && t->free->n >= LEAST ? fmax(loghist_quantile(t->free, 0.5), 1) : NAN;
+    return t->free && t->free->n >= FREE_LEAST ? fmax(loghist_quantile(t->free, 0.5), 1) : NAN;
 }
 
 /* The share of the CPU that it asked for that the job lacked; where that is not known it asked for
