@@ -38,6 +38,11 @@ double judge_job_s(const struct judge *j)
     return (double)(j->run->job_end.ns - j->run->job_start.ns) / 1e9;
 }
 
+bool judge_is_much(const struct judge *j, double seconds)
+{
+    return seconds >= 1 && seconds >= judge_job_s(j) / 100;
+}
+
 const char *rank_entity(const struct judge *j, const void *rank)
 {
     const struct rank_head *h = rank;

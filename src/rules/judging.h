@@ -15,6 +15,8 @@ wall_ns judge_loop_start(const struct judge *j);
 double judge_counted_s(const struct judge *j); /* from there to the end of the loop */
 double judge_loop_s(const struct judge *j);    /* with its warm-up */
 double judge_job_s(const struct judge *j);
+/* At least a second and 1 % of the job: less is not worth a finding. */
+bool judge_is_much(const struct judge *j, double seconds);
 /* "rank 3"; `rank` begins with a rank_head. */
 const char *rank_entity(const struct judge *j, const void *rank);
 /* "node1 gpu0"; `gpu` begins with a gpu_head. */

@@ -2,6 +2,7 @@
 /* per_entity.c - see per_entity.h. */
 #include "rules/per_entity.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,25 @@ static void gpu_head_see(struct gpu_head *h, const struct gpu_sweeps *g, size_t 
         return;
     h->most_util = values_highest(g->v[GPU_SIG_UTIL], n, h->most_util);
     h->most_processes = values_highest(g->v[GPU_SIG_PROCESSES], n, h->most_processes);
+}
+
+void busy_gpu_see(void *gpu, const struct gpu_batch *c)
+{
+    shared_hist(c->s, c->gpu->v[GPU_SIG_UTIL], &((struct busy_gpu *)gpu)->util);
+}
+
+double node_gpu_use(const void *state)
+{
+    const struct node_state *t = state;
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < t->n_gpus; i++) {
+        const struct busy_gpu *g = state_gpu(t, i);
+        if (gpu_was_used(&g->head) && g->util.n) {
+            sum += hist_mean(&g->util);
+            n++;
+        }
+    }
+    return n > 0 ? sum / n : NAN;
 }
 
 void state_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)

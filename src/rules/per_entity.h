@@ -34,6 +34,15 @@ struct gpu_head {
     float most_processes; /* of the job on it; the same */
 };
 
+/* All that most rules keep of a GPU: how busy it was. Members of a state_spec: KEEPS_BUSY_GPUS. */
+struct busy_gpu {
+    struct gpu_head head;
+    struct hist util;
+};
+
+/* A GPU that is busier than this waits for nothing; percent. */
+#define GPU_BUSY 90.0
+
 /* The head of a rule's struct for one rank. */
 struct rank_head {
     struct rank_sight who;
@@ -103,6 +112,11 @@ struct entity_at {
     const struct judged_node *node;
     size_t next_node, next;
 };
+
+#define KEEPS_BUSY_GPUS .gpu_size = sizeof(struct busy_gpu), .gpu = busy_gpu_see
+void busy_gpu_see(void *gpu, const struct gpu_batch *c);
+/* Mean utilization of the GPUs of a node that the job used, percent; NAN: none is known. */
+double node_gpu_use(const void *state);
 
 /* GPUs that the job used. */
 const void *next_gpu(const struct judge *j, struct entity_at *at);

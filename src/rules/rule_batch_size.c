@@ -238,9 +238,11 @@ const struct rule rule_batch_size = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     /* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
-    .explained_by = (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader",
-                                          "CheckpointStall", "EvalHeavy", "SyncBound", "HostBound",
-                                          "CompileTime", "GPUMemoryIncrease", NULL},
+    .explained_by =
+        (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader", "CheckpointStall",
+                              "EvalHeavy", "SyncBound", "HostBound", "CompileTime",
+                              "TimeBetweenSteps", "SharedMachine", "LoaderStart", "SlowStorage",
+                              "MemoryPressure", "GPUMemoryIncrease", NULL},
     RULE_STATE(struct batch_state, .signals = {SIG_CPU}, .n_signals = 1,
                .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,
                .memory_gpu = batch_memory_gpu),

@@ -438,7 +438,7 @@ const struct rule rule_cpu_bottleneck = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
-    .explained_by = (const char *const[]){"Dataloader", NULL},
+    .explained_by = (const char *const[]){"Dataloader", "SharedMachine", NULL},
     BOTTLENECK_STATE(cpu_spec),
 };
 

@@ -13,7 +13,6 @@
 #include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/seconds.h"
-#include "rules/values.h"
 #include "rules/windows.h"
 
 enum { MIN_SHARE, MAX_SHARE, WAIT };
@@ -27,9 +26,6 @@ static const struct param params[] = {
               "maximum share of an iteration spent waiting for data"},
     {0},
 };
-
-/* A GPU that is busier than this waits for nothing; percent. */
-static const double BUSY = 90;
 
 enum { STEPS_LEAST = 10, PIDS_MOST = 1024 };
 
@@ -52,11 +48,6 @@ struct loader_rank {
     struct episodes when;
 };
 
-struct loader_gpu {
-    struct gpu_head head;
-    struct hist util;
-};
-
 struct loader_state {
     struct node_state head;
     struct fact facts[FACT_N];
@@ -70,11 +61,6 @@ struct loader_state {
 };
 
 /* ---- seeing ---- */
-
-static void loader_see_gpu(void *gpu, const struct gpu_batch *c)
-{
-    shared_hist(c->s, c->gpu->v[GPU_SIG_UTIL], &((struct loader_gpu *)gpu)->util);
-}
 
 /* Of an iteration, or of the step where it has no end. */
 static int64_t length_of(const struct step *s)
@@ -164,24 +150,11 @@ static double wait_of(const struct loader_rank *r)
     return r->saw_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
 }
 
-static double gpu_use(const struct loader_state *t)
-{
-    double sum = 0, n = 0;
-    for (size_t i = 0; i < t->head.n_gpus; i++) {
-        const struct loader_gpu *g = state_gpu(t, i);
-        if (gpu_was_used(&g->head) && g->util.n) {
-            sum += hist_mean(&g->util);
-            n++;
-        }
-    }
-    return n > 0 ? sum / n : NAN;
-}
-
 static struct loader_seen loader_look(const struct judged_node *node)
 {
     const struct loader_state *t = node->state;
     struct loader_seen x = {.node = node, .t = t, .wait = NAN, .step_s = NAN, .at_once = NAN};
-    x.gpu = gpu_use(t);
+    x.gpu = node_gpu_use(t);
     for (size_t i = 0; i < t->head.n_ranks; i++) {
         const struct loader_rank *r = t->head.ranks[i];
         if (r->steps < STEPS_LEAST || (x.worst && !(wait_of(r) > x.wait)))
@@ -320,7 +293,7 @@ static void loader_judge_node(const struct judge *j, const struct loader_seen *x
 {
     const bool many = x->cores > 0 && x->at_once * 100 > j->p[MAX_SHARE].v * x->cores,
                few = x->cores > 0 && x->at_once * 100 < j->p[MIN_SHARE].v * x->cores,
-               busy = x->gpu > BUSY;
+               busy = x->gpu > GPU_BUSY;
     if (!x->worst)
         return;
     if (x->wait * 100 > j->p[WAIT].v && !busy)
@@ -396,10 +369,10 @@ const struct rule rule_dataloader = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = (const char *const[]){"IOBottleneck", NULL},
-    RULE_STATE(struct loader_state, .gpu_size = sizeof(struct loader_gpu), .gpu = loader_see_gpu,
-               .rank_size = sizeof(struct loader_rank), .memory_rank = loader_memory_rank,
-               .event = loader_event, .memory_own = loader_memory),
+    .explained_by = (const char *const[]){"IOBottleneck", "SlowStorage", NULL},
+    RULE_STATE(struct loader_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct loader_rank),
+               .memory_rank = loader_memory_rank, .event = loader_event,
+               .memory_own = loader_memory),
     .steps = loader_steps,
     .judge = loader_judge,
 };

@@ -130,9 +130,10 @@ const struct rule rule_low_gpu_utilization = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by =
-        (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader", "CheckpointStall",
-                              "EvalHeavy", "SyncBound", "HostBound", "CompileTime", NULL},
+    .explained_by = (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader",
+                                          "CheckpointStall", "EvalHeavy", "SyncBound", "HostBound",
+                                          "CompileTime", "TimeBetweenSteps", "SharedMachine",
+                                          "LoaderStart", "SlowStorage", "MemoryPressure", NULL},
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct low_gpu), .gpu = low_gpu_see,
                .memory_gpu = low_gpu_memory),
     .judge = low_gpu_judge,

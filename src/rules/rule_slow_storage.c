@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SlowStorage: the loop waits for data or saves checkpoints while tasks of the node wait for I/O.
+ */
+#include <math.h>
+
+#include "base/mem.h"
+#include "query/steps.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
+#include "rules/seconds.h"
+#include "rules/values.h"
+#include "rules/windows.h"
+
+enum { THRESHOLD, PRESSURE };
+
+static const struct param params[] = {
+    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
+                   "maximum share of the training loop spent waiting during I/O pressure"},
+    [PRESSURE] = {"io_threshold", 30, 0, 100, PARAM_PERCENT, "I/O pressure above this is high"},
+    {0},
+};
+
+/* Of an iteration that must be waiting for it to count. */
+static const double WAITS = 0.2;
+
+enum { LEAST = 20 };
+
+struct storage_rank {
+    struct rank_head head;
+    int64_t wait_ns, save_ns;
+    struct seconds when;
+};
+
+struct storage_state {
+    struct node_state head;
+    struct seconds slow;
+    struct episodes slow_when;
+};
+
+/* ---- seeing ---- */
+
+static void storage_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct storage_state *t = state;
+    const float *io = s->v[SIG_PSI_IO], limit = (float)c->p[PRESSURE].v;
+    if (!(values_highest(io, s->n, 0) > limit))
+        return;
+    for (size_t i = 0; i < s->n; i++)
+        if (io[i] > limit) {
+            seconds_mark(&t->slow, s->at[i], s->period_ns);
+            episodes_add(&t->slow_when, s->at[i], s->period_ns);
+        }
+}
+
+static void storage_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                          const struct step *v, size_t n)
+{
+    struct storage_rank *own = state_rank(state, c, r);
+    const size_t data = part_index(EV_DATA);
+    for (size_t i = 0; i < n; i++) {
+        const int64_t wait = v[i].part_ns[data],
+                      all = MAX_OF(step_iteration_ns(&v[i]), v[i].dur_ns);
+        if (!step_is_steady(&v[i]) || (double)(wait + v[i].save_ns) < WAITS * (double)all)
+            continue;
+        own->wait_ns += wait;
+        own->save_ns += v[i].save_ns;
+        seconds_mark(&own->when, v[i].start, all);
+    }
+}
+
+static void storage_memory_rank(void *rank, enum state_op op)
+{
+    seconds_memory(&((struct storage_rank *)rank)->when, op);
+}
+
+static void storage_memory(void *state, enum state_op op)
+{
+    struct storage_state *t = state;
+    seconds_memory(&t->slow, op);
+    episodes_memory(&t->slow_when, op);
+}
+
+/* ---- judging ---- */
+
+/* Of the seconds in which the rank waited, the share in which storage was slow. */
+static double storage_share(const struct storage_state *t, const struct storage_rank *r)
+{
+    double both = 0, all = 0;
+    for (int64_t at = seconds_next(&r->when, 0), end; at != INT64_MAX;
+         at = seconds_next(&r->when, end)) {
+        uint64_t of;
+        end = seconds_pause(&r->when, at);
+        both += (double)seconds_touched(&t->slow, (wall_ns){at * NS_PER_S},
+                                        (end - at) * NS_PER_S - 1, &of);
+        all += (double)of;
+    }
+    return all > 0 ? both / all : 0;
+}
+
+static double storage_lost(const struct storage_state *t, const struct storage_rank *r)
+{
+    return ns_to_s(r->wait_ns + r->save_ns) * storage_share(t, r);
+}
+
+static void storage_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
+                         const struct storage_rank *r)
+{
+    const struct storage_state *t = node->state;
+    const bool saves = r->save_ns > r->wait_ns;
+    const double s = storage_lost(t, r), share = 100 * s / judge_counted_s(j),
+                 io = hist_mean(state_signal(t, 0)), full = hist_mean(state_signal(t, 1));
+    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, r));
+    finding_in(v, f, &t->slow_when);
+    finding_say(v, f,
+                "%s took %s, %.0f %% of the training loop (threshold %g %%), while tasks of the "
+                "node waited for storage; I/O pressure was %.0f %% on average",
+                saves ? "saving checkpoints" : "waiting for data", judge_time(j, s), share,
+                j->p[THRESHOLD].v, io);
+    f->advice = saves ? "Write checkpoints to a faster disk, or in the background, or less often."
+                      : "Keep the data on a local disk or in memory, read it in a few large files, "
+                        "and prefetch more of it.";
+    f->refute = "another job causes the I/O pressure, and the loader waits for its own computation";
+    FINDING_NUMBERS(v, f, share, io, full, ns_to_s(r->wait_ns), ns_to_s(r->save_ns));
+    finding_lost(f, s, node->facts->n_gpus);
+    finding_count(v, f, 1, 1);
+}
+
+static void storage_judge(const struct judge *j, struct verdict *out)
+{
+    double worst = 0;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct storage_state *t = j->nodes[i].state;
+        const struct storage_rank *most = NULL;
+        out->datapoints = MAX_OF(out->datapoints, state_signal(t, 0)->n);
+        for (size_t k = 0; k < t->head.n_ranks; k++) {
+            const struct storage_rank *r = t->head.ranks[k];
+            most = !most || storage_lost(t, r) > storage_lost(t, most) ? r : most;
+        }
+        const double s = most ? storage_lost(t, most) : 0,
+                     share = 100 * s / fmax(judge_counted_s(j), 1e-9);
+        worst = fmax(worst, share);
+        if (share > j->p[THRESHOLD].v && judge_is_much(j, s) && state_signal(t, 0)->n >= LEAST &&
+            !(node_gpu_use(t) > GPU_BUSY))
+            storage_find(j, out, &j->nodes[i], most);
+    }
+    if (out->datapoints < LEAST && !judge_is_short(j, LEAST, out))
+        verdict_not_evaluated(out, "I/O pressure was not recorded (a kernel with PSI is needed)");
+    else if (out->state == RULE_CLEAR)
+        verdict_why(out, "the loop waited during I/O pressure for %.1f %% of its time", worst);
+}
+
+static const struct number_label labels[] = {
+    {"share", "%", "Share of the training loop"},
+    {"io_mean", "%", "I/O pressure, mean"},
+    {"io_full_mean", "%", "I/O pressure (all tasks), mean"},
+    {"wait", "s", "Loader wait"},
+    {"save", "s", "Checkpoint time"},
+    {0},
+};
+
+const struct rule rule_slow_storage = {
+    .name = "SlowStorage",
+    .title = "Slow storage",
+    .description = "Checks what share of the training loop is spent waiting for data, or saving "
+                   "checkpoints, while tasks of the node wait for I/O (PSI).",
+    .recommendation = "Keep the data on a local disk or in memory, and prefetch more of it.",
+    .params = params,
+    .labels = labels,
+    .patience = -1,
+    .needs = NEEDS_SWEEPS | NEEDS_STEPS,
+    .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", NULL},
+    RULE_STATE(struct storage_state, .signals = {SIG_PSI_IO, SIG_PSI_IO_FULL}, .n_signals = 2,
+               KEEPS_BUSY_GPUS, .rank_size = sizeof(struct storage_rank), .sweeps = storage_sweeps,
+               .memory_rank = storage_memory_rank, .memory_own = storage_memory),
+    .steps = storage_steps,
+    .judge = storage_judge,
+};
