@@ -464,9 +464,7 @@ void ring_writer_start(struct ring_writer *w, uint8_t *on, const char *dir,
 
 /* A thread may be inside of ring_put, so the addresses stay valid: memory that nobody reads takes
  * the place of the file's. The recorder has a mapping of its own and still reads what was written.
- * No other thread is in ring_put when ring_writer_start follows, since a recorder starts in
- * between.
- */
+ * No other thread is in ring_put when ring_writer_start follows: a recorder starts in between. */
 void ring_writer_end(struct ring_writer *w)
 {
     const int err = errno;
@@ -474,9 +472,9 @@ void ring_writer_end(struct ring_writer *w)
         return;
     __atomic_store_n(w->on, 0, __ATOMIC_RELAXED);
     uint8_t *map = __atomic_exchange_n(&w->live->map, NULL, __ATOMIC_ACQ_REL);
-    if (map)
-        mmap(map, RING_FILE_BYTES, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    if (map) /* where that fails, the file stays in its place */
+        (void)mmap(map, RING_FILE_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     errno = err;
 }
 
