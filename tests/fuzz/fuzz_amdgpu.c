@@ -22,11 +22,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < COUNT_OF(parsers); i++) {
         double v = -1;
-        check(parsers[i](p, n, &v), v);
+        const bool read = parsers[i](p, n, &v);
+        check(read, v);
     }
     for (unsigned at = AMDGPU_AT_EDGE; at <= AMDGPU_AT_MEM_MHZ; at += 2) {
         double v = -1;
-        check(amdgpu_metric(p, n, at, &v), v);
+        const bool read = amdgpu_metric(p, n, at, &v);
+        check(read, v);
     }
     return 0;
 }
