@@ -140,7 +140,7 @@ const struct rule rule_memory_pressure = {
     .params = params,
     .labels = labels,
     .patience = -1,
-    .needs = NEEDS_SWEEPS,
+    .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     RULE_STATE(struct memory_state, .signals = {SIG_PSI_MEM, SIG_PSI_MEM_FULL, SIG_MEM},
                .n_signals = 3, .sweeps = memory_sweeps, .memory_own = pressure_memory),
     .judge = memory_judge,

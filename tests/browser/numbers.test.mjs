@@ -362,11 +362,13 @@ function checkLeftOut(told, d) {
 }
 
 async function checkShow(d) {
-  const told = await t.footplate("show", d.name);
+  const all = await t.footplate("show", d.name);
+  const told = all.slice(all.indexOf("\n\n") + 2); // after the summary, whose numbers come again
   const known = showLines(d);
   const head = told.split("\nphases\n");
   const lines = [...labelled(head[0].replace(LOOP_TITLE, ""), FIRST_LINES), ...labelled(head[1], FIRST_LINES).filter(([label]) => label === "step duration")];
   checkLoop(d, ...head);
+  for (const [, text] of all.matchAll(/^ {2}throughput {2}(.*)$/gm)) assert.ok(loopLines(d).throughput?.includes(text), `the summary says ${text}`);
   const others = lines.filter(([word, words]) => hasDigit(words) && word !== "updated" && !GPU_LABELS.includes(word));
   for (const [label, text] of others)
     assert.ok(known[label]?.includes(text), `show says ${label} "${text}", expected one of ${JSON.stringify(known[label])}`);
