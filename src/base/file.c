@@ -282,6 +282,24 @@ int file_replace(const char *path, const void *p, size_t n, struct err *e)
     return e->code;
 }
 
+bool file_is_special(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+int file_write_output(const char *path, const void *p, size_t n, struct err *e)
+{
+    if (!file_is_special(path))
+        return file_replace(path, p, n, e);
+    const int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, "open '%s'", path);
+    const int rc = fd_write_all(fd, p, n, path, e);
+    close(fd);
+    return rc;
+}
+
 int file_create(const char *path, const void *p, size_t n, struct err *e)
 {
     char tmp[PATH_LEN];

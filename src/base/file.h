@@ -50,6 +50,11 @@ MUST_CHECK int fd_read(int fd, const char *path, size_t most, struct arena *a, c
                        size_t *len, struct err *e);
 /* Written beside it, synced, renamed over it: a reader sees the old file or the new one. */
 MUST_CHECK int file_replace(const char *path, const void *p, size_t n, struct err *e);
+/* Whether the path exists and is neither a file nor a folder: a device, a pipe, a link such as
+ * /dev/stdout. It must be written to as it is: a file moved to its place would end it. */
+bool file_is_special(const char *path);
+/* Writes an output that the user named: a special one as it is, any other by file_replace. */
+MUST_CHECK int file_write_output(const char *path, const void *p, size_t n, struct err *e);
 /* As file_replace, but ERR_BUSY when the file exists already. */
 MUST_CHECK int file_create(const char *path, const void *p, size_t n, struct err *e);
 /* A new file in a folder into which nobody looks yet. Not synced. */

@@ -435,7 +435,7 @@ static int check_sm_write(const struct check *c, size_t rule, const char *folder
     buf_u8(&b, '\n');
     int rc = path_join(path, e, "%s/%s.json", folder, v->rule->name);
     if (rc == 0)
-        rc = file_replace(path, b.p, b.len, e);
+        rc = file_write_output(path, b.p, b.len, e);
     buf_free(&b);
     return rc;
 }

@@ -264,7 +264,7 @@ static int write_html(const struct compared *c, const char *file, struct arena *
 {
     struct buf b = {0};
     compare_document(c, DOC_HTML, a, &b);
-    const int rc = file_replace(file, b.p, b.len, e);
+    const int rc = file_write_output(file, b.p, b.len, e);
     buf_free(&b);
     return rc;
 }

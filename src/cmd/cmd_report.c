@@ -96,7 +96,7 @@ static int cmd_report_write(const struct report *r, const struct run_info *info,
     if (!file || strcmp(file, "-") == 0)
         output_buf(&b);
     else
-        rc = file_replace(file, b.p, b.len, e);
+        rc = file_write_output(file, b.p, b.len, e);
     if (rc == 0 && file && strcmp(file, "-") != 0)
         printf("%s\n", file);
     buf_free(&b);

@@ -18,7 +18,8 @@ enum { PASS_BYTES = 256 << 10, GZIP_LEVEL = 3, GZIP_WINDOW = 15 + 16 };
 
 struct outfile_own {
     FILE *f;
-    char path[PATH_LEN], beside[PATH_LEN]; /* beside "": stdout */
+    char path[PATH_LEN],
+        beside[PATH_LEN]; /* beside "": stdout, or a device or pipe that is written to as it is */
     bool packs;
     z_stream z;
     uint8_t packed[PASS_BYTES];
@@ -26,12 +27,12 @@ struct outfile_own {
 
 bool outfile_is_stdout(const struct outfile *o)
 {
-    return !*o->own->beside;
+    return o->own->f == stdout;
 }
 
 static const char *outfile_name_of(const struct outfile_own *w)
 {
-    return *w->beside ? w->path : "stdout";
+    return *w->path ? w->path : "stdout";
 }
 
 static int write_bytes(struct outfile_own *w, const void *p, size_t n, struct err *e)
@@ -89,7 +90,10 @@ static int open_beside(struct outfile_own *w, const char *path, struct err *e)
         rc = path_join(w->beside, e, "%s.%d.part", path, (int)getpid());
     if (rc != 0)
         return rc;
-    const int fd = open(w->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file_is_special(path))
+        w->beside[0] = '\0';
+    const int fd = w->beside[0] ? open(w->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
+                                : open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (fd < 0)
         return err_sys(e, "create '%s'", path);
     w->f = fdopen(fd, "w");
@@ -97,7 +101,8 @@ static int open_beside(struct outfile_own *w, const char *path, struct err *e)
         return 0;
     rc = err_sys(e, "open '%s'", path);
     close(fd);
-    unlink(w->beside);
+    if (w->beside[0])
+        unlink(w->beside);
     return rc;
 }
 
@@ -127,13 +132,16 @@ int outfile_open(struct outfile *o, const char *path, struct err *e)
 static int finish_file(struct outfile_own *w, struct err *e)
 {
     errno = 0;
-    const bool bad = fflush(w->f) != 0 || fsync(fileno(w->f)) != 0;
+    /* A device or a pipe cannot be synced. */
+    const bool bad = fflush(w->f) != 0 || (w->beside[0] && fsync(fileno(w->f)) != 0);
     const int cause = errno;
     const bool unclosed = fclose(w->f) != 0;
     w->f = NULL;
     errno = bad ? cause : errno;
     if (bad || unclosed)
         return err_sys(e, "write '%s'", w->path);
+    if (!w->beside[0])
+        return 0;
     return rename(w->beside, w->path) != 0 ? err_sys(e, "rename to '%s'", w->path) : 0;
 }
 
@@ -142,9 +150,9 @@ int outfile_close(struct outfile *o, int rc, struct err *e)
     struct outfile_own *w = o->own;
     if (rc == 0)
         rc = outfile_put_all(o, true, e);
-    if (rc == 0 && *w->beside)
+    if (rc == 0 && w->f != stdout)
         rc = finish_file(w, e);
-    if (*w->beside && w->f)
+    if (w->f && w->f != stdout)
         fclose(w->f);
     if (rc != 0 && *w->beside)
         unlink(w->beside);

@@ -31,6 +31,22 @@ def test_export_has_every_sample_once_in_both_formats(fp):
         assert int(row["time_ns"]) == line["time_ns"] and float(row["value"]) == line["value"]
 
 
+@pytest.mark.parametrize(
+    "words", [("export", "last"), ("report", "last", "--format", "markdown")], ids=lambda w: w[0]
+)
+def test_a_pipe_or_a_link_is_written_to_and_stays_what_it_is(fp, tmp_path, words):
+    """As /dev/null and /dev/stdout: a file in their place would end them for everybody."""
+    pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "file"
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    file.write_text("old")
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        fp(*words, "-o", pipe)
+        assert reader.stdout and len(reader.stdout.read()) > 100
+    fp(*words, "-o", link)
+    assert pipe.is_fifo() and link.is_symlink() and len(file.read_text()) > 100
+
+
 def test_an_exported_file_appears_complete_and_alone(fp, tmp_path):
     target = tmp_path / "run.csv"
     target.write_text("old")
