@@ -11,7 +11,7 @@ scripts/build.sh
 
 # Shows a command, then runs it.
 try() {
-    printf '\n$ %s\n' "$*"
+    printf '$ %s\n' "$*"
     "$@"
 }
 
@@ -19,7 +19,7 @@ footplate=build/footplate
 train=build/release/examples/c/train
 
 printf '\n== A network learns to read digits. Footplate records the machine and the steps.\n'
-try $footplate run --name demo --interval 100ms -- $train --quiet --seconds 4
+try $footplate run --name demo --no-report --interval 100ms -- $train --quiet --seconds 4
 
 printf '\n== The same program with slow storage. Footplate names the cause.\n'
 try $footplate run --name demo-slow --interval 100ms -- $train --quiet --seconds 4 --slow-input
