@@ -43,7 +43,7 @@ static int loop_on_main(const struct loop *l)
     return PyThread_get_thread_ident() == l->main;
 }
 
-/* Somebody has to be told of steps, or the settings have changed. */
+/* A detail window or profile follows the steps, or the settings have changed. */
 static int loop_is_slow(const struct loop *l)
 {
     return l->watched || l->asked != (long long)fp_asked();

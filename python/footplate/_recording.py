@@ -46,7 +46,7 @@ class Recording:
         self.error = error
         self.messages: list[str] = []  # what the recorder had to say, after stop()
         self._link: socket.socket | None = None
-        self._said: IO[bytes] | None = None
+        self._stderr: IO[bytes] | None = None
         self._environment: dict[str, str | None] = {}
         self._pid = os.getpid()
 
@@ -172,18 +172,18 @@ def _start_recorder(options: Sequence[str]) -> Recording:
     program = find_program()
     if program is None:
         raise _NotStartedError(NO_PROGRAM)
-    said = tempfile.TemporaryFile()  # noqa: SIM115 - kept until stop()
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - kept until stop()
     link, theirs = socket.socketpair()
     try:
         with theirs:
-            _spawn(program, theirs, said, options)
-        path, events = _greeting(link, said)
+            _spawn(program, theirs, stderr, options)
+        path, events = _greeting(link, stderr)
         out = Recording(os.path.abspath(path))
-        out._link, out._said = link, said
+        out._link, out._stderr = link, stderr
         _emit_into(out, events)
     except BaseException:
         link.close()
-        said.close()
+        stderr.close()
         raise
     if _State.current is None:
         atexit.register(_at_exit)
@@ -195,38 +195,38 @@ def _at_exit() -> None:
     """The recorder sees the end of the process by itself."""
     now = _State.current
     atexit.unregister(_at_exit)
-    if now is not None and now._link is not None and now._said is not None:
+    if now is not None and now._link is not None and now._stderr is not None:
         now._link.close()
-        now._said.close()
+        now._stderr.close()
 
 
-def _spawn(program: str, link: socket.socket, said: IO[bytes], options: Sequence[str]) -> None:
+def _spawn(program: str, link: socket.socket, stderr: IO[bytes], options: Sequence[str]) -> None:
     """The process that is started here only starts the recorder, and ends."""
     words = [program, "attach", "--quiet", f"--pid={os.getpid()}", f"--link-fd={link.fileno()}"]
     done = subprocess.run(
         [*words, *options],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=said,
+        stderr=stderr,
         pass_fds=[link.fileno()],
         timeout=GREETING_S,
         check=False,
     )
     if done.returncode != 0:
-        raise _NotStartedError(_first_line(said) or f"{program} failed")
+        raise _NotStartedError(_first_line(stderr) or f"{program} failed")
 
 
-def _lines(said: IO[bytes]) -> list[str]:
-    said.seek(0)
-    lines = said.read().decode("utf-8", "replace").splitlines()
+def _lines(stderr: IO[bytes]) -> list[str]:
+    stderr.seek(0)
+    lines = stderr.read().decode("utf-8", "replace").splitlines()
     return [line.removeprefix("footplate: ") for line in lines]
 
 
-def _first_line(said: IO[bytes]) -> str:
-    return next(iter(_lines(said)), "")
+def _first_line(stderr: IO[bytes]) -> str:
+    return next(iter(_lines(stderr)), "")
 
 
-def _greeting(link: socket.socket, said: IO[bytes]) -> list[str]:
+def _greeting(link: socket.socket, stderr: IO[bytes]) -> list[str]:
     """The folders of the run and of its events."""
     text = b""
     link.settimeout(GREETING_S)
@@ -234,7 +234,7 @@ def _greeting(link: socket.socket, said: IO[bytes]) -> list[str]:
         while text.count(b"\n") < 2:
             more = link.recv(65536)
             if not more:
-                raise _NotStartedError(_first_line(said) or "the recorder ended at once")
+                raise _NotStartedError(_first_line(stderr) or "the recorder ended at once")
             text += more
     except TimeoutError:
         link.sendall(b"\n")  # it is not wanted any more
@@ -297,9 +297,9 @@ def _stop(recording: Recording) -> None:
             os.environ[name] = value
     with link:
         _wait_for_end(link)
-    if recording._said is not None:
-        recording.messages = _lines(recording._said)
-        recording._said.close()
+    if recording._stderr is not None:
+        recording.messages = _lines(recording._stderr)
+        recording._stderr.close()
 
 
 def _wait_for_end(link: socket.socket) -> None:

@@ -52,7 +52,7 @@ def tell_loss(what: str, why: object) -> None:
 
 
 def begin_again() -> None:
-    """A further recording of this process begins: nothing was told to its recorder."""
+    """Another recording of this process begins; its recorder has received nothing yet."""
     lasting = {what: why for (_, what), why in _told.items() if what.startswith(_LASTING)}
     _told.clear()
     for what, why in lasting.items():

@@ -126,8 +126,8 @@ int recorder_tell_hooks(struct recorder *r, struct err *e);
 
 /* recorder_watch.c: the job, its signals, its user. */
 void recorder_take_signals(struct recorder *r);
-/* footplate.start() in the job: is told the folders of the run and of its events; footplate.stop()
- * answers. */
+/* The link to footplate.start() in the job: sends it the folders of the run and of its events, and
+ * receives the request of footplate.stop(). */
 void recorder_greet_link(struct recorder *r);
 void recorder_take_link(struct recorder *r);
 void recorder_check_job(struct recorder *r, mono_ns now);

@@ -92,7 +92,7 @@ static void top_wide_bar(struct top_lines *l, const char *label, double pct, con
     const size_t room =
         l->width > TOP_LABEL + WORDS + 1 ? l->width - TOP_LABEL - WORDS - 1 : BAR_LEAST;
     top_label(l, label);
-    top_bar(l, MIN_OF(room, (size_t)WIDE_BAR), pct / 100, top_value(l, pct, "%"));
+    top_bar(l, MIN_OF(room, (size_t)WIDE_BAR), pct / 100, value_text(l->arena, pct, "%"));
     top_put(l, STYLE_PLAIN, " %s", words);
     top_end_line(l);
 }
@@ -121,7 +121,7 @@ static void top_put_core_bars(struct top_lines *l, const struct top_node *n)
             top_pad(l, c * cell);
             top_put(l, STYLE_LABEL, "%*zu", digits, i);
             top_bar(l, cell - (size_t)digits - 1, n->cores[i] / 100,
-                    top_value(l, n->cores[i], "%"));
+                    value_text(l->arena, n->cores[i], "%"));
         }
         top_end_line(l);
     }
@@ -151,9 +151,10 @@ static void top_put_cpu(struct top_lines *l, const struct top_node *n, bool bars
     if (isnan(n->cpu)) {
         top_not_measured(l, "CPU", n->cpu_why);
     } else {
-        const char *wait = isnan(n->iowait) || n->iowait < 0.05
-                               ? ""
-                               : arena_printf(l->arena, ", I/O %s", top_value(l, n->iowait, "%"));
+        const char *wait =
+            isnan(n->iowait) || n->iowait < 0.05
+                ? ""
+                : arena_printf(l->arena, ", I/O %s", value_text(l->arena, n->iowait, "%"));
         top_wide_bar(
             l, "CPU", n->cpu,
             arena_printf(l->arena, "%zu core%s%s", n->n_cores, n->n_cores == 1 ? "" : "s", wait));
@@ -189,7 +190,7 @@ static void top_put_job(struct top_lines *l, const struct top_node *n)
     top_label(l, "job");
     top_put(l, STYLE_PLAIN, "%s cores busy, memory %s",
             isnan(n->job_cpu) ? "-" : arena_printf(l->arena, "%.2f", n->job_cpu / 100),
-            top_value(l, n->job_rss, "B"));
+            value_text(l->arena, n->job_rss, "B"));
     if (!isnan(n->job_processes))
         top_put(l, STYLE_PLAIN, ", %.0f process%s", n->job_processes,
                 n->job_processes == 1 ? "" : "es");
@@ -211,42 +212,42 @@ struct top_gpu_column {
 
 static const char *top_gpu_sm(struct top_lines *l, const struct top_gpu *g)
 {
-    return top_value(l, g->sm, "%");
+    return value_text(l->arena, g->sm, "%");
 }
 
 static const char *top_gpu_tensor(struct top_lines *l, const struct top_gpu *g)
 {
-    return top_value(l, g->tensor, "%");
+    return value_text(l->arena, g->tensor, "%");
 }
 
 static const char *top_gpu_memory(struct top_lines *l, const struct top_gpu *g)
 {
-    const char *used = top_value(l, g->mem_used, "B");
+    const char *used = value_text(l->arena, g->mem_used, "B");
     return isnan(g->mem_total)
                ? used
-               : arena_printf(l->arena, "%s/%s", used, top_value(l, g->mem_total, "B"));
+               : arena_printf(l->arena, "%s/%s", used, value_text(l->arena, g->mem_total, "B"));
 }
 
 static const char *top_gpu_power(struct top_lines *l, const struct top_gpu *g)
 {
     return isnan(g->power) || isnan(g->power_limit)
-               ? top_value(l, g->power, "W")
+               ? value_text(l->arena, g->power, "W")
                : arena_printf(l->arena, "%.0f/%.0f W", g->power, g->power_limit);
 }
 
 static const char *top_gpu_temp(struct top_lines *l, const struct top_gpu *g)
 {
-    return top_value(l, g->temp, "C");
+    return value_text(l->arena, g->temp, "C");
 }
 
 static const char *top_gpu_clock_sm(struct top_lines *l, const struct top_gpu *g)
 {
-    return top_value(l, g->clock_sm, "MHz");
+    return value_text(l->arena, g->clock_sm, "MHz");
 }
 
 static const char *top_gpu_clock_mem(struct top_lines *l, const struct top_gpu *g)
 {
-    return top_value(l, g->clock_mem, "MHz");
+    return value_text(l->arena, g->clock_mem, "MHz");
 }
 
 static const struct top_gpu_column gpu_columns[] = {
@@ -277,7 +278,7 @@ static void top_put_gpu(struct top_lines *l, const struct top_node *n, const str
     top_text(l, STYLE_LABEL, g ? g->entity : "GPU");
     top_pad(l, GPU_NAME);
     if (g)
-        top_bar(l, bar, g->busy / 100, top_value(l, g->busy, "%"));
+        top_bar(l, bar, g->busy / 100, value_text(l->arena, g->busy, "%"));
     else
         top_put(l, STYLE_LABEL, "BUSY%s%.*s", *n->gpu_name ? "  " : "",
                 (int)(bar > 7 ? bar - 7 : 0), n->gpu_name);
@@ -340,11 +341,11 @@ static void top_put_rate(struct top_lines *l, const struct top_view *v)
     top_put(l, STYLE_STRONG, "step %s",
             s->number < 0 ? "-" : human_count((uint64_t)s->number, n, sizeof n));
     if (top_is_late(v))
-        top_put(l, STYLE_WARNING, ", began %s ago", top_value(l, s->since_s, "s"));
+        top_put(l, STYLE_WARNING, ", began %s ago", value_text(l->arena, s->since_s, "s"));
     else if (isnan(s->rate))
         top_put(l, STYLE_PLAIN, ", no rate yet");
     else
-        top_put(l, STYLE_PLAIN, ", %s", top_value(l, s->rate, "steps/s"));
+        top_put(l, STYLE_PLAIN, ", %s", value_text(l->arena, s->rate, "steps/s"));
     top_pad(l, MAX_OF(l->at + 2, (size_t)TOP_LABEL + 30));
     top_put_spark(l, s);
     top_end_line(l);
@@ -355,10 +356,10 @@ static void top_put_iteration(struct top_lines *l, const struct top_steps *s)
     if (isnan(s->p50_s))
         return;
     top_label(l, "iteration");
-    top_put(l, STYLE_PLAIN, "p50 %s, p95 %s", top_value(l, s->p50_s, "s"),
-            top_value(l, s->p95_s, "s"));
+    top_put(l, STYLE_PLAIN, "p50 %s, p95 %s", value_text(l->arena, s->p50_s, "s"),
+            value_text(l->arena, s->p95_s, "s"));
     if (!isnan(s->samples_s))
-        top_put(l, STYLE_PLAIN, ", %s", top_value(l, s->samples_s, "samples/s"));
+        top_put(l, STYLE_PLAIN, ", %s", value_text(l->arena, s->samples_s, "samples/s"));
     if (s->ranks > 1)
         top_put(l, STYLE_PLAIN, ", %zu ranks together", s->ranks);
     top_end_line(l);
@@ -376,8 +377,8 @@ static void top_put_clock_bars(struct top_lines *l, const struct top_clock *c, d
         top_text(l, STYLE_PLAIN, c->parts[i].name);
         top_pad(l, 2 + PART_NAME);
         top_bar(l, MAX_OF(MIN_OF(room, (size_t)PART_BAR), (size_t)BAR_LEAST), share,
-                top_value(l, share * 100, "%"));
-        top_right(l, TIME, top_value(l, c->parts[i].seconds, "s"));
+                value_text(l->arena, share * 100, "%"));
+        top_right(l, TIME, value_text(l->arena, c->parts[i].seconds, "s"));
         top_end_line(l);
     }
 }
@@ -387,7 +388,7 @@ static void top_put_clock_text(struct top_lines *l, const struct top_clock *c, d
     struct buf b = {0};
     for (size_t i = 0; i < c->n; i++)
         buf_printf(&b, "%s%s %s", i ? ", " : "", c->parts[i].name,
-                   top_value(l, c->parts[i].seconds / iteration_s * 100, "%"));
+                   value_text(l->arena, c->parts[i].seconds / iteration_s * 100, "%"));
     top_pad(l, TOP_LABEL);
     top_wrapped(l, STYLE_PLAIN,
                 arena_printf(l->arena, "%s: %.*s", c->label, (int)b.len, (const char *)b.p));

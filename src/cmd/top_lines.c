@@ -108,9 +108,3 @@ void top_bar(struct top_lines *l, size_t width, double share, const char *text)
     top_text(l, STYLE_PLAIN, text);
     top_text(l, STYLE_PLAIN, "]");
 }
-
-const char *top_value(struct top_lines *l, double v, const char *unit)
-{
-    char text[HUMAN_LEN];
-    return arena_strdup(l->arena, human_value(v, unit, text, sizeof text));
-}

@@ -49,7 +49,5 @@ void top_bar(struct top_lines *l, size_t width, double share, const char *text);
 void top_end_line(struct top_lines *l);
 /* Words from the column where the line is, in as many lines as it takes; ends the last. */
 void top_wrapped(struct top_lines *l, enum top_style style, const char *text);
-/* As human_value has it, in the arena. */
-const char *top_value(struct top_lines *l, double v, const char *unit);
 
 #endif

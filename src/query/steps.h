@@ -12,10 +12,12 @@
 /* Parts of a step, each once for every different `part` of events.def, then "other". Spans that lie
  * in another span of a part count for the outer one only, but passes that an optimizer runs count
  * for themselves; the parts of a step sum to its duration. */
-enum { STEP_PARTS_MOST = 12 };
+enum { STEP_PARTS_MOST = 12, NO_PART = 255 };
 
 size_t step_parts(void);                 /* how many there are, "other" included */
 const char *step_part_name(size_t part); /* "data", "forward", ...; the last is "other" */
+/* The part that events of this name belong to; NO_PART: none. */
+uint8_t step_part_of(enum event_id id);
 
 struct step {
     int64_t number; /* from 0 per rank and mode, or the program's own */

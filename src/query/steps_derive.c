@@ -479,18 +479,7 @@ struct outermost {
 
 static bool point_covers(uint8_t what)
 {
-    switch (what) {
-    case EV_DATA:
-    case EV_FORWARD:
-    case EV_FORWARD_EVAL:
-    case EV_BACKWARD:
-    case EV_OPTIMIZER:
-    case EV_GRAPH:
-    case EV_ZERO_GRAD:
-        return true;
-    default:
-        return false;
-    }
+    return point_is_phase(what) || what == EV_ZERO_GRAD;
 }
 
 /* Whether the point is one of them; *out is what it counts as. */

@@ -13,8 +13,6 @@
 /* In place of an enum event_id, for a step that the program marked. */
 enum { POINT_STEP = EV_N, POINT_PART }; /* a span that is no more than a part of a step */
 
-enum { NO_PART = 255 };
-
 struct point {
     int64_t at, end;
     int64_t value;
@@ -53,6 +51,8 @@ struct point_name names_seen_find(struct names_seen *s, const char *name);
 /* Keeps the event if steps are made of such. */
 void points_add(struct points *p, const struct event *e, struct point_name name);
 void points_push(struct points *p, const struct point *x);
+/* A phase of a step: spans that decide where steps begin and end. */
+bool point_is_phase(uint8_t what);
 /* It decides which thread of a process trains. */
 bool point_is_mark(uint8_t what);
 /* In order of time, the longer one first. */
@@ -121,7 +121,6 @@ void steps_fill_open(struct steps_fill *w, const struct points *p);
 /* Steps from..from + n of the list. */
 void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t from, struct step *v,
                      size_t n);
-uint8_t step_part_of(enum event_id id); /* NO_PART: it has none */
 
 /* Steps after a detail window that are still slower than usual. */
 enum { DISTURBED_AFTER = 2 };

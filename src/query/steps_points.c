@@ -59,7 +59,7 @@ static bool point_matters(const struct event *e, enum event_id id, uint8_t part)
     return e->kind == EVENT_MARK && (id == EV_LOADER_START || id == EV_STEP_VOID);
 }
 
-bool point_is_mark(uint8_t what)
+bool point_is_phase(uint8_t what)
 {
     switch (what) {
     case EV_DATA:
@@ -68,11 +68,15 @@ bool point_is_mark(uint8_t what)
     case EV_BACKWARD:
     case EV_OPTIMIZER:
     case EV_GRAPH:
-    case POINT_STEP:
         return true;
     default:
         return false;
     }
+}
+
+bool point_is_mark(uint8_t what)
+{
+    return point_is_phase(what) || what == POINT_STEP;
 }
 
 static bool steps_points_in_order(const struct point *a, const struct point *b)

@@ -126,7 +126,7 @@ void rank_time_add(struct rank_time *t, wall_ns from, const struct step *v, size
 
 double rank_time_part_s(const struct rank_time *t, enum event_id part)
 {
-    return ns_to_s(t->part_ns[part_index(part)]);
+    return ns_to_s(t->part_ns[step_part_of(part)]);
 }
 
 double rank_time_waits_s(const struct rank_time *t)

@@ -82,7 +82,7 @@ enum gpu_memory { MEMORY_OF_JOB, MEMORY_OF_DEVICE, MEMORY_ACTIVITY, GPU_MEMORY_N
 
 /* The GPU's column of the batch in percent, in `room` of s->n when it has to be made; NULL: nothing
  * of it was read in this batch. That of the job is read every few seconds only, and is not known,
- * rather than zero, where the driver tells of none. */
+ * rather than zero, where the driver reports none. */
 const float *gpu_memory_column(enum gpu_memory which, const struct gpu_batch *c, float *room);
 
 #endif

@@ -55,14 +55,6 @@ const char *judge_gpu_name(const struct judge *j, const struct judged_node *node
     return arena_printf(j->arena, "%s %s", node->facts->id, h->entity);
 }
 
-size_t part_index(enum event_id id)
-{
-    size_t i = 0;
-    while (i + 1 < step_parts() && strcmp(step_part_name(i), event_words[id].part) != 0)
-        i++;
-    return i;
-}
-
 const char *judge_time(const struct judge *j, double seconds)
 {
     char text[HUMAN_LEN];

@@ -27,9 +27,6 @@ const char *judge_gpu_name(const struct judge *j, const struct judged_node *node
  * is room. */
 const char *held_back_by(const struct verdict *v);
 
-/* The index of the part of steps that events of this name are. */
-size_t part_index(enum event_id id);
-
 /* "47.5 ms", in the judge's arena. */
 const char *judge_time(const struct judge *j, double seconds);
 

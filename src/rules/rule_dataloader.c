@@ -72,7 +72,7 @@ static void loader_steps(void *state, const struct rule_view *c, const struct ra
                          const struct step *v, size_t n)
 {
     struct loader_rank *own = state_rank(state, c, r);
-    const size_t data = part_index(EV_DATA);
+    const size_t data = step_part_of(EV_DATA);
     for (size_t i = 0; i < n; i++) {
         if (v[i].mode != MODE_TRAIN || !step_is_steady(&v[i]))
             continue;

@@ -38,8 +38,8 @@ struct start_rank {
 struct start_state {
     struct node_state head;
     int64_t most_workers;
-    bool persistent; /* all loaders that said so */
-    uint64_t said;
+    bool persistent; /* all loaders that reported it */
+    uint64_t reported;
 };
 
 /* ---- seeing ---- */
@@ -50,7 +50,7 @@ static void start_event(void *state, const struct rule_view *c, const struct rul
     if (v->id == EV_LOADER_WORKERS)
         t->most_workers = MAX_OF(t->most_workers, v->value);
     if (v->id == EV_LOADER_PERSISTENT)
-        t->persistent = (t->said++ == 0 || t->persistent) && v->value != 0;
+        t->persistent = (t->reported++ == 0 || t->persistent) && v->value != 0;
     if (v->id != EV_LOADER_START || v->worker >= 0 || v->at.ns < c->from.ns)
         return;
     struct start_rank *r = state_event_rank(state, c, v);
@@ -64,7 +64,7 @@ static void start_steps(void *state, const struct rule_view *c, const struct ran
                         const struct step *v, size_t n)
 {
     struct start_rank *own = state_rank(state, c, r);
-    const size_t data = part_index(EV_DATA);
+    const size_t data = step_part_of(EV_DATA);
     for (size_t i = 0; i < n; i++)
         if (step_is_steady(&v[i])) {
             own->steps++;
@@ -115,7 +115,7 @@ static void start_find(const struct judge *j, struct verdict *v, const struct ju
                 "of the training loop (threshold %g %%); average %s",
                 (unsigned long long)r->starts, judge_time(j, s), share, j->p[THRESHOLD].v,
                 judge_time(j, s / (double)r->starts));
-    if (t->said)
+    if (t->reported)
         finding_advise(v, f, "Set persistent_workers=True to keep the %lld workers between epochs.",
                        (long long)t->most_workers);
     f->refute = "the real run has longer epochs, so that starts are a small share of it";
@@ -127,7 +127,7 @@ static void start_find(const struct judge *j, struct verdict *v, const struct ju
 /* Loaders without workers start nothing, and those that keep them only once. */
 static bool starts_workers(const struct start_state *t)
 {
-    return t->said == 0 || (t->most_workers > 0 && !t->persistent);
+    return t->reported == 0 || (t->most_workers > 0 && !t->persistent);
 }
 
 static void start_judge(const struct judge *j, struct verdict *out)

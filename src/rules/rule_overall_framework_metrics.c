@@ -52,7 +52,7 @@ static void framework_steps(void *state, const struct rule_view *c, const struct
                             const struct step *v, size_t n)
 {
     struct framework_rank *own = state_rank(state, c, r);
-    const size_t sync = part_index(EV_SYNC);
+    const size_t sync = step_part_of(EV_SYNC);
     for (size_t k = 0; r->gpu && k < GPU_PHASES; k++) {
         own->gpu_n[k] = r->gpu->n[gpu_phases[k]];
         own->gpu_ns[k] = r->gpu->sum_ns[gpu_phases[k]];

@@ -39,7 +39,7 @@ struct shared_state {
     struct node_state head;
     uint64_t n; /* readings */
     struct taken by[TAKER_N];
-    struct loghist *free; /* the job's CPU while nobody took any; NULL: never */
+    struct loghist *free; /* the job's CPU while nothing else took any; NULL: never */
 };
 
 /* ---- seeing ---- */
@@ -123,7 +123,7 @@ static const struct {
                  "the job waits for a GPU, and a slower CPU does not delay it"},
 };
 
-/* What the job used while nobody took any; NAN: that is not known. */
+/* What the job used while nothing else took CPU time; NAN: not known. */
 static double shared_asked(const struct shared_state *t)
 {
     return t->free && t->free->n >= FREE_LEAST ? fmax(loghist_quantile(t->free, 0.5), 1) : NAN;

@@ -56,7 +56,7 @@ static void storage_steps(void *state, const struct rule_view *c, const struct r
                           const struct step *v, size_t n)
 {
     struct storage_rank *own = state_rank(state, c, r);
-    const size_t data = part_index(EV_DATA);
+    const size_t data = step_part_of(EV_DATA);
     for (size_t i = 0; i < n; i++) {
         const int64_t wait = v[i].part_ns[data],
                       all = MAX_OF(step_iteration_ns(&v[i]), v[i].dur_ns);

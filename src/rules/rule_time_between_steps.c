@@ -33,7 +33,7 @@ struct gap_rank {
  * of it belongs to that: files are moved and old ones removed. */
 static int64_t gap_of(const struct step *s)
 {
-    const bool saves = s->save_ns > s->part_ns[part_index(EV_CHECKPOINT)];
+    const bool saves = s->save_ns > s->part_ns[step_part_of(EV_CHECKPOINT)];
     return saves ? 0 : MAX_OF(s->between_ns - s->between_sync_ns, 0);
 }
 

@@ -41,23 +41,11 @@ static void *verdict_grown(struct arena *a, void *list, size_t n, size_t *cap, s
     return more;
 }
 
-__attribute__((format(printf, 2, 0))) static const char *said(struct arena *a, const char *fmt,
-                                                              va_list args)
-{
-    va_list again;
-    va_copy(again, args);
-    const int n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    char *text = arena_alloc(a, (size_t)MAX_OF(n, 0) + 1, 1);
-    vsnprintf(text, (size_t)MAX_OF(n, 0) + 1, fmt, args);
-    return text;
-}
-
 #define SAY(to, a, fmt)                                                                            \
     do {                                                                                           \
         va_list args_;                                                                             \
         va_start(args_, fmt);                                                                      \
-        (to) = said(a, fmt, args_);                                                                \
+        (to) = arena_vprintf(a, fmt, args_);                                                       \
         va_end(args_);                                                                             \
     } while (0)
 

@@ -152,8 +152,8 @@ static double summary_part_s(const struct step_stats *b, enum steps_clock clock,
 static const char *summary_time(const struct summary_text *x, double s)
 {
     const char *text = isnan(s) || s <= 0 ? "-" : value_text(x->arena, s, "s");
-    const int more = strstr(text, "µ") ? 1 : 0;
-    return arena_printf(x->arena, "%*s", TIME_WIDTH + more, text);
+    const int bytes = (int)(strlen(text) - text_columns(text)); /* beyond one per column */
+    return arena_printf(x->arena, "%*s", TIME_WIDTH + bytes, text);
 }
 
 /* The parts that are listed, in the order of a step; of too many the largest. */

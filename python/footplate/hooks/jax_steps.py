@@ -98,7 +98,7 @@ def _called(function: "Jitted") -> None:
 
 
 class Jitted:
-    """Stands in for a jitted function: it has its attributes, class, signature and pickle."""
+    """Replaces a jitted function, with the same attributes, class, signature and pickle."""
 
     def __init__(self, original: "Any") -> None:
         looks = {name: getattr(original, name) for name in _LOOKS if hasattr(original, name)}

@@ -10,7 +10,7 @@ import { Empty, Loaded } from "../components/empty";
 import { FilterBox, hasWords } from "../components/filter_box";
 import { useWidth } from "../components/width";
 import { useLoad } from "../load";
-import { node, params, selection, setParam } from "../state";
+import { params, selection, setParam } from "../state";
 import type { Grid, RunInfo } from "../types";
 import type { ViewProps } from "../views";
 import { lossTitle, plural } from "../words";
@@ -26,7 +26,7 @@ import {
 } from "./metrics_plan";
 import { Toolbar } from "./nodes_bar";
 import type { ChartKind, ChartPlan } from "./nodes_charts";
-import { type Ask, joined, pointsFor, useAsked, useSlowTick, useSync, useWindowed } from "./nodes_data";
+import { type Ask, joined, nodeShown, pointsFor, useAsked, useSlowTick, useSync, useWindowed } from "./nodes_data";
 import { LinePanel } from "./nodes_lines";
 import "./nodes.css";
 import "./metrics.css";
@@ -206,8 +206,7 @@ function Absent(p: { run: RunInfo; filter: string }) {
 export function MetricsView(p: ViewProps) {
   const { run } = p;
   const [box, wide] = useWidth();
-  const only = run.nodes.length === 1 ? run.nodes[0] : undefined;
-  const at = only?.id ?? (run.nodes.some((n) => n.id === node.value) ? node.value : "");
+  const at = nodeShown(run);
   const sync = useSync(run);
   const asked = useAsked(sync);
   const counters = useLoad(`${run.run} ${at}`, (signal) => api.counters(run.run, { points: 1, node: at }, signal), useSlowTick(run.live), true);

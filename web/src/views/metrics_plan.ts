@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // metrics_plan.ts - the charts of the Metrics view, from what the server says was recorded: one for each metric
-// and counter, in groups by the first word of the name. A metric that nobody thought of here is in a group of
+// and counter, in groups by the first word of the name. A metric whose word is not listed here is in a group of
 // its own. Nothing here draws or fetches.
 import { keyOf } from "../charts/columns";
 import type { LineLook } from "../charts/linechart";

@@ -8,13 +8,13 @@ import { Card, Choice } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
 import { useWidth } from "../components/width";
 import type { Load } from "../load";
-import { node, params, selection, setParam } from "../state";
+import { params, selection, setParam } from "../state";
 import type { Grid, RunInfo } from "../types";
 import type { ViewProps } from "../views";
 import { hasGpu } from "../words";
 import { Toolbar } from "./nodes_bar";
 import { absence, type ChartKind, CHARTS, type ChartPlan, planChart } from "./nodes_charts";
-import { type Ask, useAsked, useGrid, useSync } from "./nodes_data";
+import { type Ask, nodeShown, useAsked, useGrid, useSync } from "./nodes_data";
 import { FrameworkPanel } from "./nodes_framework";
 import { HeatmapPanel } from "./nodes_heatmap";
 import { HistogramsPanel, NoGpu } from "./nodes_hist";
@@ -56,8 +56,7 @@ function plansFor(run: RunInfo, at: string, chosen: readonly string[]): Plans {
 export function NodesView(p: ViewProps) {
   const { run } = p;
   const [box, wide] = useWidth();
-  const only = run.nodes.length === 1 ? run.nodes[0] : undefined;
-  const at = only?.id ?? (run.nodes.some((n) => n.id === node.value) ? node.value : "");
+  const at = nodeShown(run);
   const sync = useSync(run);
   const asked = useAsked(sync);
   const known = JSON.stringify(run.metrics);

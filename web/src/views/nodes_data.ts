@@ -11,7 +11,7 @@ import { fit, msOf, nsOf, type Span, widened, width } from "../charts/span";
 import { TimeSync } from "../charts/sync";
 import { liveStatus, version } from "../live";
 import { type Load, useLoad } from "../load";
-import { params, setParam, setWindow, type Window, window_ } from "../state";
+import { node, params, setParam, setWindow, type Window, window_ } from "../state";
 import type { Grid, GridSeries, LiveSeries, RunInfo } from "../types";
 import { MEAN } from "./nodes_charts";
 
@@ -37,6 +37,12 @@ function readBrush(): Span | null {
 }
 
 const nsText = (ms: number): string => BigInt(nsOf(ms)).toString();
+
+/** The node that is shown: the only one, or the chosen one; "" is all of them. */
+export function nodeShown(run: RunInfo): string {
+  const only = run.nodes.length === 1 ? run.nodes[0] : undefined;
+  return only?.id ?? (run.nodes.some((n) => n.id === node.value) ? node.value : "");
+}
 
 /** One window, cursor and selection for the whole view; the address follows, and leads. */
 export function useSync(run: RunInfo): TimeSync {
