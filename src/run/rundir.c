@@ -125,13 +125,13 @@ static void rundir_about_json(struct buf *out, const struct rundir *r, const str
     for (const char **p = redact_words(a->command, n_words, &scratch); *p; p++)
         jw_str(&j, NULL, *p);
     jw_end(&j);
-    jw_str(&j, "directory", a->directory);
+    jw_str(&j, "directory", redact_text(a->directory, &scratch));
     jw_str(&j, "git_commit", *a->git_commit ? a->git_commit : NULL);
     if (a->user && *a->user)
         jw_str(&j, "user", a->user);
     jw_object(&j, "labels");
     for (size_t i = 0; i < a->n_labels; i++)
-        jw_str(&j, a->labels[i].key, a->labels[i].value);
+        jw_str(&j, a->labels[i].key, redact_label(a->labels[i].key, a->labels[i].value, &scratch));
     jw_end(&j);
     if (a->job)
         rundir_job_json(&j, a->job);
