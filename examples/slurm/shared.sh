@@ -5,7 +5,7 @@
 #
 #     sbatch examples/slurm/shared.sh train.py --epochs 3
 #
-# The nodes become one run. A requeued job goes on in the run of its first start.
+# The nodes become one run. A requeued job continues the run of its first start.
 #SBATCH --job-name=train
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1

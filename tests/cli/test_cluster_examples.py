@@ -151,14 +151,16 @@ def environment(container: dict, facts: dict[str, str]) -> dict[str, str]:
         source = x.get("valueFrom", {})
         if "fieldRef" in source:
             env[x["name"]] = facts[source["fieldRef"]["fieldPath"]]
-        elif "secretKeyRef" in source:
-            env[x["name"]] = "x" * 24
         else:
             env[x["name"]] = expand(x["value"], env)
     return env
 
 
 def start_pod(cluster: Cluster, pod: dict, index: int, uid: str, ships: bool) -> None:
+    hub = cluster.runs.parent / "hub"
+    hub.mkdir(exist_ok=True)
+    (hub / "token").write_text("x" * 24 + "\n")
+    (hub / "ca.crt").touch()
     (container,) = pod["containers"]
     facts = {
         "metadata.name": f"train-{index}-abcde",
@@ -167,6 +169,7 @@ def start_pod(cluster: Cluster, pod: dict, index: int, uid: str, ships: bool) ->
     own = {"JOB_COMPLETION_INDEX": str(index), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     env = environment(container, facts) | own
     assert env.pop("FOOTPLATE_DIR") == "/spool"
+    env = {k: v.replace("/etc/footplate", str(hub)) for k, v in env.items()}
     words = [expand(w, env) for w in container["command"]]
     at = words.index("--to")
     if ships:
@@ -202,8 +205,12 @@ def test_the_job_has_a_bounded_spool_time_to_send_the_rest_and_no_secret_in_it()
     assert both["Service"]["metadata"]["name"] == pod["subdomain"]
     labels = both["Job"]["spec"]["template"]["metadata"]["labels"]
     assert both["Service"]["spec"]["selector"].items() <= labels.items()
-    (token,) = [x for x in pod["containers"][0]["env"] if x["name"] == "FOOTPLATE_TOKEN"]
-    assert "value" not in token
+    secret = next(v for v in pod["volumes"] if v["name"] == "hub")
+    assert secret["secret"]["secretName"] == "footplate-write"
+    env = {x["name"]: x.get("value") for x in pod["containers"][0]["env"]}
+    (folder,) = [m["mountPath"] for m in pod["containers"][0]["volumeMounts"] if m["name"] == "hub"]
+    assert env["FOOTPLATE_TO_TOKEN_FILE"] == f"{folder}/token"
+    assert env["FOOTPLATE_TO_CA"] == f"{folder}/ca.crt"
 
 
 def test_the_hub_is_one_pod_with_its_runs_on_a_volume_and_its_tokens_from_a_secret():
@@ -232,3 +239,24 @@ def test_the_hub_is_started_with_options_that_this_version_has(run_fp):
     skip_without(run_fp, "serve", "--receive")
     known = run_fp("serve", "--help").stdout
     assert [o for o in options if o.partition("=")[0] not in known] == []
+
+
+# ---- policies of a bucket ----
+
+
+def test_the_policies_of_the_documentation_grant_what_it_explains_and_no_more():
+    text = (ROOT / "docs/remote.md").read_text()
+    blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    writer, reader, lifecycle = (json.loads(b) for b in blocks)
+    granted = []
+    for policy in (writer, reader):
+        objects, bucket = policy["Statement"]
+        assert objects["Resource"] == "arn:aws:s3:::BUCKET/runs/*"
+        assert bucket["Resource"] == "arn:aws:s3:::BUCKET"
+        assert bucket["Condition"] == {"StringLike": {"s3:prefix": "runs/*"}}
+        actions = [s["Action"] for s in policy["Statement"]]
+        granted.append({x for a in actions for x in ([a] if isinstance(a, str) else a)})
+    explained = set(re.findall(r"^\| `(s3:\w+)` \|", text, re.MULTILINE))
+    assert granted == [explained, {"s3:GetObject", "s3:ListBucket"}]
+    (rule,) = lifecycle["Rules"]
+    assert rule["Filter"] == {"Prefix": "runs/"} and rule["Status"] == "Enabled"
