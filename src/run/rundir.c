@@ -225,10 +225,9 @@ static void rundir_see_earlier(void *ctx, const struct storage_entry *x)
     char path[PATH_LEN];
     struct err e;
     int64_t start_ns;
-    const size_t common = s->about->job->common;
-    if (strncmp(x->name, s->id, common) != 0 || (x->name[common] && x->name[common] != '-') ||
-        strlen(x->name) >= sizeof s->found || run_path(path, s->dir, x->name, &e) ||
-        !rundir_is_of_job(path, s->about, &start_ns) || rundir_count_nodes(path) < 2)
+    if (strncmp(x->name, s->id, s->about->job->common) != 0 || strlen(x->name) >= sizeof s->found ||
+        run_path(path, s->dir, x->name, &e) || !rundir_is_of_job(path, s->about, &start_ns) ||
+        rundir_count_nodes(path) < 2)
         return;
     if (!*s->found || start_ns > s->found_start_ns) {
         snprintf(s->found, sizeof s->found, "%s", x->name);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <time.h>
+
 #include "agent/jobinfo.h"
 #include "base/mem.h"
 #include "test.h"
@@ -144,6 +147,8 @@ static const struct id_row id_rows[] = {
 
 TEST(runs_and_nodes_are_named_by_what_all_nodes_of_a_job_have_alike)
 {
+    setenv("TZ", "EAST-14", 1);
+    tzset();
     for (size_t i = 0; i < COUNT_OF(id_rows); i++) {
         struct launcher l;
         struct run_job job;

@@ -132,6 +132,8 @@ TEST(tokens_are_known_by_their_form_whatever_their_name)
         {{"hf_trainer.py", "--task=sk-learn-baseline", "ASIA", "eyJ.txt", "--sigma=2", "sig"},
          {"hf_trainer.py", "--task=sk-learn-baseline", "ASIA", "eyJ.txt", "--sigma=2", "sig"}},
         {{"xhf_" THIRTY}, {"xhf_" THIRTY}},
+        {{"hf_run/checkpoints/of/a/long/name/model.pt"},
+         {"hf_run/checkpoints/of/a/long/name/model.pt"}},
     };
     CHECK_CASES(v);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
+#include "base/mem.h"
 #include "run/run_files.h"
 #include "run/rundir.h"
 #include "run/storage.h"
@@ -169,18 +170,22 @@ TEST(a_job_id_that_repeats_is_another_job_after_an_hour)
 
 TEST(a_requeued_job_goes_on_in_its_run_where_the_nodes_share_the_folder)
 {
-    const struct run_job first = job_of("fp", 5 * NS_PER_S), old = job_of("fp", 3 * NS_PER_S);
+    const struct run_job first = job_of("fp", 5 * NS_PER_S);
     struct run_job again = job_of("fp", 7 * NS_PER_S), cousin = again;
     again.restarted = true;
-    /* Of two runs with this job's number the newer one counts. */
-    CHECK_STR(id_made("t-42-d0", &old, -9 * DAY_NS), "t-42-d0");
-    add_node("t-42-d0", "a");
-    add_node("t-42-d0", "b");
-    CHECK_STR(id_made("t-42-d1", &first, 0), "t-42-d1");
-    add_node("t-42-d1", "a");
-    add_node("t-42-d1", "b");
+    /* Of several runs with this job's number the newest counts, in whatever order they are found.
+     */
+    static const struct {
+        const char *id;
+        int days;
+    } runs[] = {{"t-42-d5", -5}, {"t-42-d1", 0}, {"t-42-d7", -7}, {"t-42-d3", -3}};
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        CHECK_STR(id_made(runs[i].id, &first, runs[i].days * DAY_NS), runs[i].id);
+        add_node(runs[i].id, "a");
+        add_node(runs[i].id, "b");
+    }
     CHECK_STR(id_made("t-42-d2", &again, DAY_NS), "t-42-d1");
-    /* That is not for a start that is no restart, nor for a job whose number begins alike. */
+    /* But not for a start that is no restart, nor for a job whose number begins alike. */
     CHECK_STR(id_made("t-42-d2", &cousin, DAY_NS), "t-42-d2");
     again.id = "42x";
     CHECK_STR(id_made("t-42x-d2", &again, DAY_NS), "t-42x-d2");
