@@ -75,15 +75,21 @@ static void lines_put_prefix(void *to, const struct row_group *g, const struct r
         }
 }
 
+/* Not by buf_printf: it would take three quarters of the time of an export. */
+static void lines_put_text(struct buf *out, const char *text)
+{
+    buf_put(out, text, strlen(text));
+}
+
 static void lines_put_sample(struct buf *out, bool json, wall_ns t, double v)
 {
-    buf_printf(out, "%s", json ? ",\"time_ns\":" : "");
+    lines_put_text(out, json ? ",\"time_ns\":" : "");
     buf_int(out, t.ns);
     if (isfinite(v) || !json)
-        buf_printf(out, "%s", json ? ",\"value\":" : ",");
+        lines_put_text(out, json ? ",\"value\":" : ",");
     if (isfinite(v))
         json_put_number(out, v);
-    buf_printf(out, "%s", json ? "}\n" : "\n");
+    lines_put_text(out, json ? "}\n" : "\n");
 }
 
 static int lines_begin_group(void *to, const struct row_group *g, struct err *e)
