@@ -153,6 +153,8 @@ bool block_cursor_next(struct block_cursor *c, struct slice *out)
             out->column = &block_columns(b)[p->series->refs[ref].column];
             out->from = 0;
             out->to = out->column->count;
+            out->part = (uint32_t)c->part;
+            out->ref = ref;
             return true;
         }
     }
@@ -220,6 +222,15 @@ struct slices slices_of(struct scan *s, const struct run_series *m, wall_ns from
         assert(out.n <= most);
     }
     return out;
+}
+
+bool slices_plain(const struct run_series *m, wall_ns from, wall_ns to)
+{
+    struct block_cursor c = block_cursor_of(m, from, to);
+    for (struct slice sl; block_cursor_next(&c, &sl);)
+        if (!column_is_plain(sl.column, sl.block))
+            return false;
+    return true;
 }
 
 /* ---- blocks of a group ---- */

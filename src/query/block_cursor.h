@@ -74,6 +74,7 @@ struct slice {
     const struct rows_block *block;
     const struct column *column;
     uint32_t from, to;
+    uint32_t part, ref; /* where the series has the column */
 };
 
 struct block_cursor {
@@ -97,6 +98,8 @@ struct slices {
 /* All slices of a series in [from, to) of wall time (0: open), in order, in the arena. */
 struct slices slices_of(struct scan *s, const struct run_series *m, wall_ns from, wall_ns to,
                         struct arena *a);
+/* The series has a value in every row of every block that meets the window. */
+bool slices_plain(const struct run_series *m, wall_ns from, wall_ns to);
 
 /* There is a value in every row of the block. */
 static inline bool column_is_plain(const struct column *c, const struct rows_block *b)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series.c - see series.h.
  *
- * A layout says which values of which blocks make which point. Reducing makes the points of a
- * series by its layout.
+ * A layout says which values of which blocks make which point. Series that were read together, and
+ * all of them every time, have the same layout, so one is made for all of them. It does not change
+ * once it is made: threads share it. Reducing makes the points of a series by a layout.
  *
  * A point is made of `per` units. A unit is one value, or a summary of the block when so many
  * values are in a point that the summaries are fine enough. Only the slices at the edges of the
@@ -54,13 +55,14 @@ int series_list(struct run *r, struct arena *a, struct series_key **out, size_t 
 /* ---- layout ---- */
 
 struct laid_slice {
-    struct slice slice;
+    struct slice slice;   /* the column is that of the series it was made for */
     uint32_t unit;        /* values in a unit of its ranges: 1, or those of a summary bucket */
     struct unit_range *v; /* of points, in order; each slice begins where the one before ended */
     size_t n;
 };
 
 struct layout {
+    const struct run_series *model; /* the series it was made for */
     enum level level;
     uint64_t per; /* units of the level in a point */
     struct laid_slice *slices;
@@ -69,6 +71,13 @@ struct layout {
     wall_ns *t;
     double *count; /* values in each */
 };
+
+/* The column that a slice is cut from, of a series for which the layout is good. */
+static const struct column *laid_column(const struct laid_slice *l, const struct run_series *m)
+{
+    const struct slice *s = &l->slice;
+    return &block_columns(s->block)[m->parts[s->part].series->refs[s->ref].column];
+}
 
 struct laying {
     struct layout *out;
@@ -164,7 +173,7 @@ static struct layout *layout_make(struct scan *s, const struct run_series *m,
 {
     const struct slices slices = slices_of(s, m, ask->from, ask->to, &s->arena);
     const uint64_t points = ask->points;
-    struct layout like = {.per = 1};
+    struct layout like = {.model = m, .per = 1};
     like.level = layout_choose_level(slices.v, slices.n, slices.values, ask->points);
     const uint64_t units = layout_count_units(slices.v, slices.n, like.level);
     if (points && units > points)
@@ -182,6 +191,38 @@ static struct layout *layout_without(struct scan *s, const struct layout *l, siz
         if (i != slice)
             rest[n++] = l->slices[i].slice;
     return layout_lay_out(s, l, rest, n, a, times);
+}
+
+static bool layout_same_refs(const struct series_part *a, const struct series_part *b)
+{
+    if (a->store != b->store || a->series->n_refs != b->series->n_refs)
+        return false;
+    for (uint32_t i = 0; i < a->series->n_refs; i++)
+        if (a->series->refs[i].block != b->series->refs[i].block)
+            return false;
+    return true;
+}
+
+/* Both have a column in each of the blocks of either: they may have the same layout. */
+static bool layout_same_blocks(const struct run_series *a, const struct run_series *b)
+{
+    if (a->n_parts != b->n_parts)
+        return false;
+    for (size_t i = 0; i < a->n_parts; i++)
+        if (!layout_same_refs(&a->parts[i], &b->parts[i]))
+            return false;
+    return true;
+}
+
+/* The layout made for a series that is plain (slices_plain) is that of another one too. */
+static bool layout_fits(const struct layout *l, const struct run_series *m)
+{
+    if (!layout_same_blocks(l->model, m))
+        return false;
+    for (size_t i = 0; i < l->n_slices; i++)
+        if (!column_is_plain(laid_column(&l->slices[i], m), l->slices[i].slice.block))
+            return false;
+    return true;
 }
 
 /* ---- reducing ---- */
@@ -247,30 +288,34 @@ static void reduce_feed(struct reducer *r, const struct laid_slice *l,
 }
 
 /* False: damaged. */
-static bool reduce_slice(struct reducer *r, const struct layout *l, const struct laid_slice *laid)
+static bool reduce_slice(struct reducer *r, const struct layout *l, const struct laid_slice *laid,
+                         const struct column *c)
 {
+    struct slice s = laid->slice;
     struct codec_view view;
-    r->scale = scale_of(laid->slice.column->step);
-    if (laid->unit > 1 && level_decode(r->scan, &laid->slice, l->level, false)) {
+    s.column = c;
+    r->scale = scale_of(c->step);
+    if (laid->unit > 1 && level_decode(r->scan, &s, l->level, false)) {
         reduce_feed(r, laid, NULL);
         return true;
     }
-    if (!slice_values(r->scan, &laid->slice, &view))
+    if (!slice_values(r->scan, &s, &view))
         return false;
     reduce_feed(r, laid, &view);
     return true;
 }
 
-/* The points of a series by its layout. The times are the layout's, the other arrays of `out` have
- * room for l->n. Returns the number of slices, or the first one that is
+/* The points of a series by a layout that is good for it. The times are the layout's, the other
+ * arrays of `out` have room for l->n. Returns the number of slices, or the first one that is
  * damaged: there are no points then. */
-static size_t reduce_series(struct scan *s, const struct layout *l, struct series *out)
+static size_t reduce_series(struct scan *s, const struct layout *l, const struct run_series *m,
+                            struct series *out)
 {
     struct reducer r = {.scan = s, .out = out};
     out->n = 0;
     out->t = l->t;
     for (size_t i = 0; i < l->n_slices; i++)
-        if (!reduce_slice(&r, l, &l->slices[i]))
+        if (!reduce_slice(&r, l, &l->slices[i], laid_column(&l->slices[i], m)))
             return i;
     for (size_t p = 0; p < out->n; p++)
         out->v[p] /= l->count[p];
@@ -285,8 +330,18 @@ enum { SERIES_EACH = 16 };
 struct series_batch {
     const struct series_ask *ask;
     const struct run_series **list;
+    const struct layout **layout; /* by series; NULL: it needs one of its own */
     struct series *out;
 };
+
+/* Takes room for n points; returns what follows it. */
+static double *series_set_room(struct series *s, double *room, size_t n)
+{
+    s->v = room;
+    s->min = room + n;
+    s->max = room + 2 * n;
+    return room + 3 * n;
+}
 
 /* Without what is damaged the other points lie elsewhere, but there are no more of them. */
 static void series_read_one(const struct series_batch *b, size_t i, struct scan *scan,
@@ -295,12 +350,13 @@ static void series_read_one(const struct series_batch *b, size_t i, struct scan 
     const struct run_series *m = b->list[i];
     struct series *out = &b->out[i];
     struct arena own = {0};
-    const struct layout *l = layout_make(scan, m, b->ask, &own, a);
+    const struct layout *l = b->layout[i];
+    if (!l) {
+        l = layout_make(scan, m, b->ask, &own, a);
+        series_set_room(out, arena_alloc_raw(a, 3 * l->n, sizeof(double)), l->n);
+    }
     out->key = series_key_of(m, a);
-    out->v = arena_alloc_raw(a, 3 * l->n, sizeof(double));
-    out->min = out->v + l->n;
-    out->max = out->min + l->n;
-    for (size_t bad; (bad = reduce_series(scan, l, out)) < l->n_slices;)
+    for (size_t bad; (bad = reduce_series(scan, l, m, out)) < l->n_slices;)
         l = layout_without(scan, l, bad, &own, a);
     arena_free(&own);
 }
@@ -315,6 +371,49 @@ static void series_work(struct parallel *c, struct arena *results)
     scan_close(&scan);
 }
 
+/* Series of one group, which often have the same layout, are not always neighbours in the list. */
+enum { LAYOUTS_TRIED = 8 };
+
+/* The series i has its values where its neighbour has them. */
+static bool series_is_like_next(const struct series_batch *b, size_t i, size_t n)
+{
+    return i + 1 < n && layout_same_blocks(b->list[i], b->list[i + 1]) &&
+           slices_plain(b->list[i], b->ask->from, b->ask->to);
+}
+
+/* Those that are good for several series; the others are made where they are needed. */
+static void series_share_layouts(struct series_batch *b, size_t n, struct arena *a,
+                                 struct arena *times)
+{
+    const struct layout *made[LAYOUTS_TRIED] = {0};
+    size_t next = 0;
+    struct scan scan;
+    scan_open(&scan);
+    scan.once = true;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < LAYOUTS_TRIED && !b->layout[i]; k++)
+            if (made[k] && layout_fits(made[k], b->list[i]))
+                b->layout[i] = made[k];
+        if (b->layout[i] || !series_is_like_next(b, i, n))
+            continue;
+        b->layout[i] = layout_make(&scan, b->list[i], b->ask, a, times);
+        made[next++ % LAYOUTS_TRIED] = b->layout[i];
+    }
+    scan_close(&scan);
+}
+
+/* One array for all of them. */
+static void series_room_of_shared(struct series_batch *b, size_t n, struct arena *a)
+{
+    size_t points = 0;
+    for (size_t i = 0; i < n; i++)
+        points += b->layout[i] ? b->layout[i]->n : 0;
+    double *room = arena_alloc_raw(a, 3 * points, sizeof *room);
+    for (size_t i = 0; i < n; i++)
+        if (b->layout[i])
+            room = series_set_room(&b->out[i], room, b->layout[i]->n);
+}
+
 int series_read(struct run *r, const struct series_ask *ask, struct arena *a, struct series **out,
                 size_t *n, struct err *e)
 {
@@ -322,7 +421,12 @@ int series_read(struct run *r, const struct series_ask *ask, struct arena *a, st
     struct arena scratch = {0};
     struct series_batch b = {.ask = ask};
     *n = series_select(r, ask, 1, &scratch, &b.list);
+    b.layout = arena_array(&scratch, const struct layout *, *n);
     b.out = *out = arena_array(a, struct series, *n);
+    if (*n > 1) {
+        series_share_layouts(&b, *n, &scratch, a);
+        series_room_of_shared(&b, *n, a);
+    }
     struct parallel job = {.n = *n, .each = SERIES_EACH, .work = series_work, .ctx = &b};
     parallel_run(&job, a);
     arena_free(&scratch);
