@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "config/script.h"
+#include "config/python_env.h"
 #include "run/run_names.h"
 
 /* ==== launchers ==== */
