@@ -86,8 +86,11 @@ static int recorder_start_describe(struct recorder *r, struct err *e)
 static int make_folder(struct recorder *r, struct err *e)
 {
     char shared[RUN_ID_LEN];
-    const char *id = r->ask->run_id;
-    if (!id && run_id_of_launcher(shared, &r->launcher, r->name))
+    struct run_job job;
+    const char *id =
+        r->ask->run_id; /* the user's: who gives it means that run, whatever is in it */
+    const bool of_job = !id && run_id_of_launcher(shared, &r->launcher, r->name, &job);
+    if (of_job)
         id = shared;
     const struct run_about about = {
         .name = r->name,
@@ -97,6 +100,7 @@ static int make_folder(struct recorder *r, struct err *e)
         .user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"),
         .labels = r->ask->labels,
         .n_labels = r->ask->n_labels,
+        .job = of_job ? &job : NULL,
         .start = r->start.wall,
         .interval_ns = r->interval_ns,
     };
