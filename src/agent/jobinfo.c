@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "config/script.h"
+#include "config/python_env.h"
 #include "run/run_names.h"
 
 /* ==== launchers ==== */

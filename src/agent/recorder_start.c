@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorder_start.c - everything up to the moment at which the job runs. What is acquired here is
  * given back in the opposite order when a later step fails. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
