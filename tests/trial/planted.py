@@ -329,7 +329,7 @@ def killed(job: Job) -> None:
 PROGRAMS: dict[str, tuple[Program, Knobs]] = {
     "decode": (decode, {"workers": 0}),
     "remote": (remote, {"workers": 2}),
-    "in_memory": (in_memory, {"workers": 0, "batch": 128, "sliced": 0}),
+    "in_memory": (in_memory, {"workers": 0, "batch": 512, "sliced": 0}),
     "restarted": (restarted, {"workers": 2, "persistent": 0}),
     "storage": (storage, {"cached": 0}),
     "leak": (leak, {"keep": 1}),
