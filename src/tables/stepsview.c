@@ -212,7 +212,7 @@ int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps 
     TRY(loss_list_read(lost, r, a, e));
     if (n == 0)
         return steps_why_none(r, lost, a, &out->why, e);
-    TRY(sync_places_read(r, a, &out->places, &out->n_places, e));
+    TRY(sync_places_read(r, PLACES_SYNC, a, &out->places, &out->n_places, e));
     for (size_t i = 0; i < n; i++) {
         steps += MIN_OF(ranks[i].n, ask->last);
         wanted += wants_rank(ask, &ranks[i]);
