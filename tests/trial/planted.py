@@ -144,7 +144,7 @@ def leak(job: Job) -> None:
 
 
 def checkpoint(job: Job) -> None:
-    model = network(width=1024)
+    model = network(width=2048)
     with tempfile.TemporaryDirectory(dir=os.environ.get("TRIAL_DISK", "/var/tmp")) as folder:
 
         def save(model: Any) -> None:
@@ -154,7 +154,7 @@ def checkpoint(job: Job) -> None:
                     file.flush()
                     os.fsync(file.fileno())
 
-        train(job, ready_loader(), model, after=save)
+        train(job, ready_loader(batch=32), model, after=save)
 
 
 def evaluate(job: Job) -> None:

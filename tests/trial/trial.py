@@ -7,8 +7,8 @@
     trial.py --only decode,gil        these cases in all parts
     trial.py --quick                  one run of a few cases
 
-The parts: "quiet", each planted problem by itself; "busy", the same while a Python program computes
-on each core; "healthy", programs with which nothing is wrong. A planted problem counts if its cause
+The parts: "quiet", each planted problem by itself; "busy", the same while two Python programs
+compute on each core; "healthy", programs with which nothing is wrong. A planted problem counts if its cause
 is the first finding and the advice fits. On the busy machine the finding "Shared machine" may come
 before it, and must be there unless the program hardly computes. A healthy run counts if it has no
 finding of severity warning or above. The machine must have nothing else to do.
@@ -39,6 +39,7 @@ ROOT = HERE.parent.parent
 PARTS = ("quiet", "busy", "healthy")
 SHARED = "SharedMachine"
 INTERVAL = "100ms"  # the programs last seconds, not hours
+BUSY_PER_CORE = 2  # with one, a program of one thread still has nearly a core
 LIMIT_S = 180.0  # of one recording, beyond its loop
 
 BURN = "while True:\n    for i in range(1000000): i * i"
@@ -188,8 +189,8 @@ def run_case(case: Case, part: str, args: argparse.Namespace) -> Result:
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="footplate-trial-", dir=args.work) as name:
         folder = Path(name) / "runs"
-        cores = len(os.sched_getaffinity(0)) if part == "busy" else 0
-        with neighbours(max(case.others, cores)):
+        busy = BUSY_PER_CORE * len(os.sched_getaffinity(0)) if part == "busy" else 0
+        with neighbours(max(case.others, busy)):
             status, out, err = record(case, args.footplate, folder)
         issues = verdicts(args.footplate, folder)
         if args.keep:
