@@ -63,7 +63,7 @@ PLANTED = (
     ),
     Case("in_memory", "Dataloader", r"in memory", cure={"sliced": 1}),
     Case("restarted", "LoaderStart", r"persistent_workers", cure={"persistent": 1}),
-    Case("storage", "SlowStorage", r"local disk|in memory", cure={"cached": 1}, unshared=True),
+    Case("storage", "SlowStorage", r"local disk|in memory", cure={"in_memory": 1}, unshared=True),
     Case("stalls", "StepOutlier", cure={"every": 0}),
     Case("ending", "SlowFinalization", no_cure="the loop is not faster", unshared=True),
     Case("recompiles", "CompileTime", r"dynamic", seconds=20, cure={"dynamic": 1}),

@@ -5,7 +5,6 @@ trial.py says which rule must find it, and bench/advice.py turns them as the adv
 from __future__ import annotations
 
 import math
-import mmap
 import multiprocessing
 import os
 import signal
@@ -94,37 +93,25 @@ def restarted(job: Job) -> None:
     train(job, loader)
 
 
-class OnDisk(Dataset[Any]):
-    """One file per sample, read past the cache of the system."""
+class Cached(Dataset[Any]):
+    """Samples that are written to a cache on disk, each one synced as a small data base does."""
 
-    def __init__(self, folder: Path, count: int, size: int, direct: bool) -> None:
-        self.folder, self.count, self.size = folder, count, size
-        self.kept: dict[int, bytes] | None = None if direct else {}
-        for i in range(count):
-            (folder / str(i)).write_bytes(os.urandom(size))
-        os.sync()
+    def __init__(self, file: int, synced: bool) -> None:
+        self.file, self.synced = file, synced
 
     def __len__(self) -> int:
-        return self.count
-
-    def _read(self, at: int) -> bytes:
-        file = os.open(self.folder / str(at), os.O_RDONLY | os.O_DIRECT)
-        with mmap.mmap(-1, self.size) as aligned:
-            os.preadv(file, [aligned], 0)
-            data = aligned[:16]
-        os.close(file)
-        return data
+        return 4096
 
     def __getitem__(self, at: int) -> Any:
-        data = (self.kept or {}).get(at) or self._read(at)
-        if self.kept is not None:
-            self.kept[at] = data
-        return torch.full((256,), float(data[0])), at % 10
+        if self.synced:
+            os.pwrite(self.file, os.urandom(4096), at * 4096)
+            os.fsync(self.file)
+        return torch.full((256,), float(at)), at % 10
 
 
 def storage(job: Job) -> None:
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TRIAL_DISK", "/var/tmp")) as folder:
-        data = OnDisk(Path(folder), 64, 1 << 21, direct=not job.knob("cached"))
+    with tempfile.TemporaryFile(dir=os.environ.get("TRIAL_DISK", "/var/tmp")) as file:
+        data = Cached(file.fileno(), synced=not job.knob("in_memory"))
         train(job, DataLoader(data, batch_size=16))
 
 
@@ -331,7 +318,7 @@ PROGRAMS: dict[str, tuple[Program, Knobs]] = {
     "remote": (remote, {"workers": 2}),
     "in_memory": (in_memory, {"workers": 0, "batch": 512, "sliced": 0}),
     "restarted": (restarted, {"workers": 2, "persistent": 0}),
-    "storage": (storage, {"cached": 0}),
+    "storage": (storage, {"in_memory": 0}),
     "leak": (leak, {"keep": 1}),
     "checkpoint": (checkpoint, {"every": 2}),
     "evaluate": (evaluate, {"every": 20}),

@@ -7,11 +7,11 @@
     trial.py --only decode,gil        these cases in all parts
     trial.py --quick                  one run of a few cases
 
-The parts: "quiet", each planted problem by itself; "busy", the same while two Python programs
-compute on each core; "healthy", programs with which nothing is wrong. A planted problem counts if its cause
-is the first finding and the advice fits. On the busy machine the finding "Shared machine" may come
-before it, and must be there unless the program hardly computes. A healthy run counts if it has no
-finding of severity warning or above. The machine must have nothing else to do.
+The parts: "quiet", each planted problem by itself; "busy", the same while as many Python
+programs compute as there are cores; "healthy", programs with which nothing is wrong. A planted problem counts if
+its cause is the first finding and the advice fits. On the busy machine the finding "Shared machine"
+may come before it, and must be there unless the program hardly computes. A healthy run counts if it
+has no finding of severity warning or above. The machine must have nothing else to do.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ ROOT = HERE.parent.parent
 PARTS = ("quiet", "busy", "healthy")
 SHARED = "SharedMachine"
 INTERVAL = "100ms"  # the programs last seconds, not hours
-BUSY_PER_CORE = 2  # with one, a program of one thread still has nearly a core
 LIMIT_S = 180.0  # of one recording, beyond its loop
 
 BURN = "while True:\n    for i in range(1000000): i * i"
@@ -65,8 +64,12 @@ class Result:
 
 @contextlib.contextmanager
 def neighbours(count: int) -> Iterator[None]:
-    """Programs that compute, each on any core, until the block is left."""
-    jobs = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(count)]
+    """Programs that compute, each on any core, until the block is left. Each has a session of its
+    own: the kernel shares the CPU among sessions (sched_autogroup), so that all of one session
+    would have no more of it than the job."""
+    jobs = [
+        subprocess.Popen([sys.executable, "-c", BURN], start_new_session=True) for _ in range(count)
+    ]
     try:
         yield
     finally:
@@ -189,7 +192,7 @@ def run_case(case: Case, part: str, args: argparse.Namespace) -> Result:
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="footplate-trial-", dir=args.work) as name:
         folder = Path(name) / "runs"
-        busy = BUSY_PER_CORE * len(os.sched_getaffinity(0)) if part == "busy" else 0
+        busy = len(os.sched_getaffinity(0)) if part == "busy" else 0
         with neighbours(max(case.others, busy)):
             status, out, err = record(case, args.footplate, folder)
         issues = verdicts(args.footplate, folder)
