@@ -7,11 +7,12 @@
     trial.py --only decode,gil        these cases in all parts
     trial.py --quick                  one run of a few cases
 
-The parts: "quiet", each planted problem by itself; "busy", the same while as many Python
-programs compute as there are cores; "healthy", programs with which nothing is wrong. A planted problem counts if
-its cause is the first finding and the advice fits. On the busy machine the finding "Shared machine"
-may come before it, and must be there unless the program hardly computes. A healthy run counts if it
-has no finding of severity warning or above. The machine must have nothing else to do.
+The parts: "quiet", each planted problem by itself; "busy", the same while as many Python programs
+compute as there are cores; "healthy", programs with which nothing is wrong. A planted problem
+counts if its cause is the first finding and the advice fits. On the busy machine the finding
+"Shared machine" may come before it, and must be there unless the program hardly computes. A healthy
+run counts if it has no finding of severity warning or above. The machine must have nothing else to
+do.
 """
 
 from __future__ import annotations
