@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from kit import Job, Knobs, Program, main, network, ready_loader, tensors, train
+from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 # ---- data ----
@@ -118,16 +119,22 @@ def storage(job: Job) -> None:
 # ---- what a loop does besides ----
 
 
+class Keeps(nn.Module):
+    """Keeps something of each batch: 256 KiB."""
+
+    def __init__(self, keeps: bool) -> None:
+        super().__init__()
+        self.inner, self.keeps = network(), keeps
+        self.kept: list[Any] = []
+
+    def forward(self, x: Any) -> Any:
+        if self.keeps:
+            self.kept.append(torch.ones(1 << 16))
+        return self.inner(x)
+
+
 def leak(job: Job) -> None:
-    """Losses with their graphs and inputs are kept: 3 MiB per step."""
-    kept: list[Any] = []
-
-    def keep(model: Any) -> None:
-        if job.knob("keep"):
-            kept.append(torch.ones(3 << 18))
-        time.sleep(0.002)
-
-    train(job, ready_loader(), after=keep)
+    train(job, ready_loader(), Keeps(bool(job.knob("keep"))))
 
 
 def checkpoint(job: Job) -> None:
@@ -171,7 +178,6 @@ def between(job: Job) -> None:
 
 def stalls(job: Job) -> None:
     """Every 15th step takes much longer than the others, inside the step."""
-    from torch import nn
 
     class Stalls(nn.Module):
         def __init__(self) -> None:
@@ -255,7 +261,6 @@ def slow_rank(job: Job) -> None:
 
 def one_rank(rank: int, knobs: Knobs, seconds: float) -> None:
     import torch.distributed as dist
-    from torch import nn
     from torch.nn.parallel import DistributedDataParallel
 
     class Slow(nn.Module):
