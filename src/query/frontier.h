@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* frontier.h - which rank holds the others up, and in which part of the step.
+/* frontier.h - which rank slows the others down, and in which part of the step.
  *
  * Ranks that train together wait for each other in backward and in collectives. What a rank does
  * from one such wait to the next is its own: optimizer and what follows a step, then data, copies
@@ -32,7 +32,7 @@ struct frontier_rank {
 };
 
 enum frontier_trust {
-    FRONTIER_NONE,      /* no rank holds the others up */
+    FRONTIER_NONE,      /* no rank slows the others down */
     FRONTIER_AMBIGUOUS, /* one may, but another rank or part is as likely */
     FRONTIER_SURE,
 };

@@ -25,7 +25,7 @@ struct place_totals {
 };
 
 struct places {
-    enum place_kind kind;
+    enum code_place_kind kind;
     struct arena *arena;
     struct place_totals *v;
     size_t n, cap;
@@ -40,7 +40,7 @@ static const char *after_prefix(const char *name, const char *prefix)
 }
 
 /* "item train.py:31" of the name of a total; NULL: it is none. */
-static const char *place_of_name(enum place_kind kind, const char *name, bool *is_ns)
+static const char *place_of_name(enum code_place_kind kind, const char *name, bool *is_ns)
 {
     const char *place = after_prefix(name, prefixes[kind].ns);
     *is_ns = place != NULL;
@@ -50,7 +50,7 @@ static const char *place_of_name(enum place_kind kind, const char *name, bool *i
 bool sync_is_total(const char *name)
 {
     bool is_ns, found = false;
-    for (enum place_kind k = 0; k < PLACE_KIND_N; k++)
+    for (enum code_place_kind k = 0; k < PLACE_KIND_N; k++)
         found |= place_of_name(k, name, &is_ns) != NULL;
     return found;
 }
@@ -75,7 +75,7 @@ static struct place_totals *places_add(struct places *p, const struct run_proces
 
 /* The totals that the rest of the track, later in time, has already given. */
 struct sync_places_track_names {
-    enum place_kind kind;
+    enum code_place_kind kind;
     struct arena *arena;
     const char **v;
     size_t n, cap;
@@ -182,8 +182,8 @@ static int most_time_first(const void *x, const void *y)
     return c ? c : strcmp(a->op, b->op);
 }
 
-int sync_places_read(struct run *r, enum place_kind kind, struct arena *a, struct sync_place **out,
-                     size_t *n, struct err *e)
+int sync_places_read(struct run *r, enum code_place_kind kind, struct arena *a,
+                     struct sync_place **out, size_t *n, struct err *e)
 {
     struct places p = {.kind = kind, .arena = a};
     struct run_track *tracks;

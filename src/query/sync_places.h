@@ -12,7 +12,7 @@
 
 #include "query/events.h"
 
-enum place_kind { PLACES_SYNC, PLACES_THREAD, PLACE_KIND_N };
+enum code_place_kind { PLACES_SYNC, PLACES_THREAD, PLACE_KIND_N };
 
 struct sync_place {
     const struct run_process *process; /* its node, pid and rank */
@@ -23,7 +23,7 @@ struct sync_place {
 };
 
 /* Of all processes, those with the most time first. None is no error. */
-MUST_CHECK int sync_places_read(struct run *r, enum place_kind kind, struct arena *a,
+MUST_CHECK int sync_places_read(struct run *r, enum code_place_kind kind, struct arena *a,
                                 struct sync_place **out, size_t *n, struct err *e);
 
 /* Whether a number of this name is such a total, of any kind. */

@@ -80,13 +80,14 @@ static void straggler_find(const struct judge *j, struct verdict *v,
     const double share = 100 * x->excess_s / x->iteration_s;
     struct finding *f = verdict_find(v, all->node[x->rank]->facts->id, rank_entity(j, r));
     finding_when(v, f, &r->seen, 1);
-    finding_say(v, f,
-                "rank %lld held the others up by %s of each iteration of %s, %.0f %% (threshold "
-                "%g %%): '%s' took %s on it and %s on the median of the others; it led %.0f %% of "
-                "%zu steps",
-                (long long)r->head.who.rank, judge_time(j, x->excess_s),
-                judge_time(j, x->iteration_s), share, j->p[THRESHOLD].v, stage,
-                judge_time(j, x->stage_s), judge_time(j, x->usual_s), 100 * x->led, x->steps);
+    finding_say(
+        v, f,
+        "rank %lld slowed the others down by %s of each iteration of %s, %.0f %% (threshold "
+        "%g %%): '%s' took %s on it and %s on the median of the others; it led %.0f %% of "
+        "%zu steps",
+        (long long)r->head.who.rank, judge_time(j, x->excess_s), judge_time(j, x->iteration_s),
+        share, j->p[THRESHOLD].v, stage, judge_time(j, x->stage_s), judge_time(j, x->usual_s),
+        100 * x->led, x->steps);
     finding_advise(v, f,
                    "Look at what rank %lld does in '%s' and at its node and GPU; with the others' "
                    "time there, each iteration takes %s less.",
@@ -119,8 +120,8 @@ static void straggler_judge(const struct judge *j, struct verdict *out)
     else if (x.trust == FRONTIER_AMBIGUOUS && much)
         verdict_why(
             out,
-            "rank %lld was last most often, by %.1f %% of the iteration, but no single rank "
-            "and part of the step stands out",
+            "rank %lld was last most often, by %.1f %% of the iteration, but another rank or "
+            "part of the step is as likely the reason",
             (long long)all.v[x.rank]->head.who.rank, share);
     else
         verdict_why(out, "no rank was later than the others by more than %.1f %% of the iteration",
