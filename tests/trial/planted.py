@@ -113,7 +113,7 @@ class Cached(Dataset[Any]):
 def storage(job: Job) -> None:
     with tempfile.TemporaryFile(dir=os.environ.get("TRIAL_DISK", "/var/tmp")) as file:
         data = Cached(file.fileno(), synced=not job.knob("in_memory"))
-        train(job, DataLoader(data, batch_size=16))
+        train(job, DataLoader(data, batch_size=128), network(width=64))
 
 
 # ---- what a loop does besides ----
