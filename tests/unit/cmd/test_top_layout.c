@@ -142,7 +142,7 @@ TEST(planned_steps_are_shown_with_the_time_that_is_left)
     struct top_view v = small_view();
     v.steps.planned = 20000;
     v.steps.left_s = 1500;
-    CHECK(has(plain(&v, 120, 40), "step 1 234 of 20 000, 12.5 steps/s, 25 min 0 s left"));
+    CHECK(has(plain(&v, 120, 40), "step 1234 of 20 000, 12.5 steps/s, 25 min 00 s left"));
     v.status = RUN_FINISHED;
     CHECK(!has(plain(&v, 120, 40), " left"));
 }
