@@ -25,7 +25,6 @@
 
 #include "base/file.h"
 #include "record/group.h"
-#include "sample/pidset.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 #include "sample/proc_tally.h"

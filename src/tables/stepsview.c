@@ -92,13 +92,9 @@ int steps_none_line(struct run *r, struct arena *a, const char **out, struct err
     size_t n;
     const char *why;
     const wall_ns whole = {0};
-    int rc = loss_list_read(&lost, r, a, e);
-    if (rc == 0)
-        rc = steps_why_none(r, &lost, a, &why, e);
-    if (rc == 0)
-        rc = event_sums(r, whole, whole, false, a, &sums, &n, e);
-    if (rc)
-        return rc;
+    TRY(loss_list_read(&lost, r, a, e));
+    TRY(steps_why_none(r, &lost, a, &why, e));
+    TRY(event_sums(r, whole, whole, false, a, &sums, &n, e));
     const struct steps_unseen *u = steps_find_unseen(sums, n);
     const char *other = steps_hooks_lost(&lost) ? hooks_remedy : any_remedy;
     *out = arena_printf(a, "no steps were detected: %s. %s (docs/faq.md)", u ? u->why : why,
