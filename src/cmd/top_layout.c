@@ -321,12 +321,16 @@ static void top_put_rate(struct top_lines *l, const struct top_view *v)
     top_label(l, "steps");
     top_put(l, STYLE_STRONG, "step %s",
             s->number < 0 ? "-" : human_count((uint64_t)s->number, n, sizeof n));
+    if (s->planned > 0)
+        top_put(l, STYLE_PLAIN, " of %s", count_text(l->arena, (uint64_t)s->planned));
     if (top_is_late(v))
         top_put(l, STYLE_WARNING, ", began %s ago", value_text(l->arena, s->since_s, "s"));
     else if (isnan(s->rate))
         top_put(l, STYLE_PLAIN, ", no rate yet");
     else
         top_put(l, STYLE_PLAIN, ", %s", value_text(l->arena, s->rate, "steps/s"));
+    if (s->left_s > 0 && v->status == RUN_RUNNING)
+        top_put(l, STYLE_PLAIN, ", %s left", value_text(l->arena, s->left_s, "s"));
     top_pad(l, MAX_OF(l->at + 2, (size_t)TOP_LABEL + 30));
     top_put_spark(l, s);
     top_end_line(l);

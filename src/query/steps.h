@@ -167,6 +167,12 @@ struct run_steps {
 MUST_CHECK int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
                                 struct run_steps *out, struct err *e);
 
+/* How many training steps the program plans in all, as it reported last; -1: it did not, or its
+ * EV_STEPS_TOTAL was not wanted. */
+int64_t steps_planned(const struct run_steps *s);
+/* Until they are done, if the loop goes on as it did so far, pauses included. */
+double steps_left_s(wall_ns loop_start, wall_ns now, uint64_t done, int64_t planned);
+
 /* Packed ones from `i`, a multiple of PACKED_ROWS, into out[PACKED_ROWS]; returns how many. */
 size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out);
 /* One, however they are held. */

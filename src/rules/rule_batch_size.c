@@ -146,7 +146,7 @@ static void batch_find(const struct judge *j, const struct judged_node *node,
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
     finding_in(v, f, &w->episodes[ROOM]);
     finding_say(v, f,
-                "%s has headroom: utilization p95 %.0f %% (threshold %g %%), %s p95 %.0f %% "
+                "%s had headroom: utilization p95 %.0f %% (threshold %g %%), %s p95 %.0f %% "
                 "(threshold %g %%), node CPU p95 %.0f %% (threshold %g %%)",
                 g->head.entity, gpu, j->p[GPU_P95].v,
                 occupied ? "memory" : "memory controller activity (memory use was not recorded)",
