@@ -23,7 +23,8 @@ PROFILE = {"version": 1, "pid": 4242, "start_step": 9, "end_step": 11, "start_ns
 SCENES = ["dataloader/one_bad_node", "eval_heavy/fires", "gpu_throttling/fires"]
 # What needs a rule of the user, prices or a run that is being recorded.
 NOT_HERE = {"Verdict.custom"}
-UNREACHED = {"Pending", "ControlAsk", "ControlAnswer", "ControlSaid"}
+UNREACHED = {"Pending", "ControlAsk", "ControlAnswer", "ControlSaid", "Notes"}
+UNREACHED |= {"RemoveAsk", "Removed"}
 UNREACHED |= {"RightSize", "Sizing", "SizingUse", "SizingNow"}
 PYTHON = {"integer": int, "number": (int, float), "string": str, "boolean": bool,
           "array": list, "object": dict, "null": type(None)}  # fmt: skip

@@ -13,8 +13,10 @@ import type {
   LiveSeries,
   LiveStatus,
   LiveStep,
+  Notes,
   Operator,
   PythonFunction,
+  Removed,
   Rule,
   RunInfo,
   RunLine,
@@ -168,6 +170,9 @@ export const api = {
   compare: (a: string, b: string, signal?: S) =>
     get<Comparison>(`${ROOT}/compare${queryText({ a, b })}`, signal),
   status: (signal?: S) => get<ServerStatus>(`${ROOT}/status`, signal),
+  /** Replaces what users wrote about a run. */
+  notes: (run: string, notes: Notes) => post<Notes>(runPath(run, "notes"), notes),
+  remove: (run: string) => post<Removed>(runPath(run, "delete"), { run }),
   control: (run: string, set: string) => post<ControlAnswer>(runPath(run, "control"), { set }),
   login: (token: string) => send("/login", {
     method: "POST",
