@@ -23,6 +23,7 @@ import type {
   SearchResult,
   Series,
   ServerStatus,
+  StackFrame,
   Stat,
   Steps,
   Timeline,
@@ -154,6 +155,8 @@ export const api = {
   ) => get<Operator[]>(runPath(run, "ops", q), signal),
   functions: (run: string, q: Opt<{ rank: number; limit: number }> = {}, signal?: S) =>
     get<PythonFunction[]>(runPath(run, "ops", { ...q, by: "function" }), signal),
+  /** Sampled stacks of Python, callers before callees. */
+  stacks: (run: string, q: Opt<{ rank: number }> = {}, signal?: S) => get<StackFrame[]>(runPath(run, "stacks", q), signal),
   breakdown: (run: string, q: Opt<{ rank: number }> = {}, signal?: S) =>
     get<Breakdown>(runPath(run, "breakdown", q), signal),
   events: (run: string, q: Opt<Span & { node: string; rank: number; detail: 0 | 1; limit: number }>, signal?: S) =>
