@@ -23,7 +23,6 @@
 #include "run/run_info.h"
 #include "sample/hostinfo.h"
 #include "sample/nvml.h"
-#include "sample/pidset.h"
 #include "sample/probe.h"
 #include "watch/curl.h"
 

@@ -12,7 +12,7 @@
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "query/run.h"
 #include "query/steps.h"
 #include "record/record.h"

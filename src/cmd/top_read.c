@@ -15,7 +15,7 @@
 #include "rules/feed_run.h"
 #include "tables/runview.h"
 #include "tables/stepsview.h"
-#include "tables/verdict_words.h"
+#include "tables/summary.h"
 
 enum {
     READING_TIMES = 200, /* 0.5 % of a core */
@@ -223,9 +223,7 @@ static int top_read_newest(struct top_source *s, struct run *r, struct arena *a,
     struct run_track *v;
     size_t n;
     const int64_t end_ns = run_get_info(r)->end.ns;
-    const int rc = events_tracks(r, a, &v, &n, e);
-    if (rc)
-        return rc;
+    TRY(events_tracks(r, a, &v, &n, e));
     if (s->track.chosen && s->n_iterations > 0 && end_ns - s->newest_ns < HISTORY_S * NS_PER_S)
         return top_follow_track(s, r, v, n, a, e);
     return top_choose_track(s, r, v, n, end_ns - HISTORY_S * NS_PER_S, a, e);

@@ -735,11 +735,8 @@ int steps_read_named(struct run *r, const struct steps_want *want, struct arena 
     size_t most;
     assert(!want->memory || want->packed);
     *out = (struct run_steps){0};
-    int rc = run_events(r, &x, e);
-    if (rc == 0)
-        rc = events_processes(r, a, &processes, &most, e);
-    if (rc)
-        return rc;
+    TRY(run_events(r, &x, e));
+    TRY(events_processes(r, a, &processes, &most, e));
     if (!steps_read_once(r, x, want, processes, a, out)) {
         steps_memory_reset(want->memory);
         const bool good = steps_read_once(r, x, want, processes, a, out);

@@ -242,6 +242,7 @@ const struct rule rule_batch_size = {
         (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader", "CheckpointStall",
                               "EvalHeavy", "SyncBound", "HostBound", "CompileTime",
                               "TimeBetweenSteps", "SharedMachine", "LoaderStart", "SlowStorage",
+                              "ThreadOversubscription", "GilContention", "Straggler",
                               "MemoryPressure", "GPUMemoryIncrease", NULL},
     RULE_STATE(struct batch_state, .signals = {SIG_CPU}, .n_signals = 1,
                .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,

@@ -369,7 +369,7 @@ const struct rule rule_dataloader = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = (const char *const[]){"IOBottleneck", "SlowStorage", NULL},
+    .explained_by = (const char *const[]){"IOBottleneck", "SlowStorage", "GilContention", NULL},
     RULE_STATE(struct loader_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct loader_rank),
                .memory_rank = loader_memory_rank, .event = loader_event,
                .memory_own = loader_memory),

@@ -457,7 +457,7 @@ const struct rule rule_load_balancing = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by = (const char *const[]){"GPUThrottling", NULL},
+    .explained_by = (const char *const[]){"GPUThrottling", "Straggler", NULL},
     RULE_STATE(struct balance_state, .gpu_size = sizeof(struct balance_gpu), .gpu = balance_see_gpu,
                .sweeps = balance_sweeps, .memory_own = balance_memory),
     .judge = balance_judge,

@@ -47,6 +47,10 @@ bool rules_want_event(enum event_id id)
     case EV_LOADER_QUEUE:
     case EV_COMPILE:
     case EV_CPU_PROCESS:
+    case EV_CPU_THREAD:
+    case EV_CPU_DELAY:
+    case EV_CPU_SWITCHES:
+    case EV_CPU_BESIDE:
         return true;
     default:
         return false;

@@ -8,9 +8,7 @@
 #include "query/series.h"
 #include "rules/verdict_json.h"
 #include "serve/api_internal.h"
-#include "tables/breakview.h"
 #include "tables/opsview.h"
-#include "tables/seriesview.h"
 #include "tables/statview.h"
 
 /* ---- stats ---- */
@@ -78,7 +76,7 @@ enum { POINT_BYTES = 26 };
 static int series_put_metric(const struct route_request *q, const struct series_ask *ask,
                              const struct keys *all, struct jw *j, struct err *e)
 {
-    TRY(query_check(q->run, ask, all, e));
+    TRY(series_ask_check(q->run, ask, all, e));
     for (size_t i = 0; i < all->n; i++) {
         struct series_ask one = *ask;
         struct series *s;

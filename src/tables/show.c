@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "base/mem.h"
 #include "base/stat.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "query/efficiency.h"
 #include "tables/runview.h"
 

@@ -14,6 +14,7 @@ import threading
 
 from .. import _core, _safe, _steps
 from ..detail import windows  # noqa: F401 - listens to steps
+from . import _threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 TRAIN, EVAL, PREDICT = 0, 1, 2
+
+_threads.watch()
 
 _EPOCH = _core.intern("epoch")
 _VOID = _core.intern("step.void")
