@@ -89,6 +89,12 @@ static void show_put_head(const struct show *s)
         show_put_line(s, "in", "%s%s%s", info->directory,
                       info->git_commit && *info->git_commit ? ", git commit " : "",
                       info->git_commit ? info->git_commit : "");
+    if (strcmp(info->name, info->recorded_name) != 0)
+        show_put_line(s, "recorded as", "%s", info->recorded_name);
+    for (size_t i = 0; i < info->notes.n_tags; i++)
+        show_put_line(s, i ? "" : "tags", "%s", info->notes.tags[i]);
+    if (*info->notes.text)
+        show_put_line(s, "note", "%s", info->notes.text);
     for (size_t i = 0; i < info->n_labels; i++)
         show_put_line(s, i ? "" : "labels", "%s=%s", info->labels[i].key, info->labels[i].value);
     show_put_times(s);

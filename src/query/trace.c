@@ -306,6 +306,11 @@ bool track_is_profile(const struct run_track *t)
     return text_starts(t->track.name, PROFILE_TRACK_NAME);
 }
 
+bool track_is_stacks(const struct run_track *t)
+{
+    return text_starts(t->track.name, STACKS_TRACK_NAME);
+}
+
 /* Whether any wanted process has detail. */
 static bool has_detail(const struct trace_tracks *t, const struct trace_ask *ask)
 {

@@ -31,6 +31,9 @@ struct trace_ask {
 /* How the names of their tracks begin. */
 #define PROFILE_TRACK_NAME "python profile"
 bool track_is_profile(const struct run_track *t);
+/* Of sampled stacks, which are profiles, too. */
+#define STACKS_TRACK_NAME PROFILE_TRACK_NAME " stacks"
+bool track_is_stacks(const struct run_track *t);
 
 /* begin, track_end and end may be NULL. */
 struct trace_sink {

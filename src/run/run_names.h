@@ -4,6 +4,7 @@
  *
  *     RUNS/RUN/run.json
  *              findings.json
+ *              notes.json                   name, tags and text that users gave it
  *              report.html, report.json
  *              derived/                     caches of older versions; ignored
  *              node-ID/node.json            node-2.json: the second recorder, and so on
@@ -21,6 +22,7 @@
 
 #define RUN_ABOUT       "run.json"
 #define RUN_FINDINGS    "findings.json"
+#define RUN_NOTES       "notes.json"
 #define RUN_REPORT      "report.html"
 #define RUN_REPORT_JSON "report.json"
 #define RUN_NODE_STEM   "node" /* of node.json */

@@ -36,7 +36,8 @@
  * a recorder's run is local. To object storage a shipper puts what has grown as immutable parts
  * whose names have offset and length, and a reader's map joins them.
  *
- * There is no "put if unchanged" either: every file of a run has one writer (docs/format.md).
+ * There is no "put if unchanged" either: every file of a run has one writer (docs/format.md), but
+ * for notes.json, of which the last one that was put stays.
  *
  * Why readers see a consistent run:
  *   - A file that is put is there whole or not at all, and put if absent has one winner.

@@ -155,6 +155,27 @@ int api_ops(const struct route_request *q, struct route_answer *out, struct err 
     return answer_async(q, ops_now, out, e);
 }
 
+/* ---- stacks ---- */
+
+const struct route_param api_stacks_params[] = {{PARAM_ROW_RANK}, {0}};
+
+static int stacks_now(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct stack_row *v;
+    size_t n;
+    struct jw j = {.out = &out->body};
+    const int64_t rank = route_number(q, "rank", -1);
+    const struct trace_ask ask = {.one_rank = rank >= 0, .rank = rank};
+    TRY(stacks_read(q->run, &ask, q->arena, &v, &n, e));
+    rows_json(&j, NULL, &row_StackFrame, v, n, q->arena);
+    return answer_fits(&out->body, "stacks", e);
+}
+
+int api_stacks(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    return answer_async(q, stacks_now, out, e);
+}
+
 /* ---- breakdown ---- */
 
 const struct route_param api_breakdown_params[] = {

@@ -22,7 +22,7 @@ struct opsview {
     size_t n;
 };
 
-extern const struct row_table row_Op; /* see op_rows.def */
+extern const struct row_table row_Op, row_StackFrame; /* see op_rows.def */
 
 MUST_CHECK int opsview_read(struct opsview *out, struct run *r, const struct opsview_ask *ask,
                             struct arena *a, struct err *e);

@@ -36,6 +36,8 @@ COMMANDS = [
     "import",
     "export",
     "merge",
+    "note",
+    "rm",
     "metrics",
     "doctor",
     "completion",
