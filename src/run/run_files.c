@@ -205,7 +205,7 @@ static bool run_stamp_add_named(struct run_look *l, const char *name)
     return true;
 }
 
-/* They have another version for whoever shows the run, but do not make its data newer: findings that
+/* They have another version for views of the run, but do not make its data newer: findings that
  * were written before stay valid. */
 static void run_stamp_add_notes(struct run_look *l)
 {
