@@ -147,6 +147,9 @@ def finish(case: Case, words: list[str]) -> tuple[int, str, str]:
         os.killpg(job.pid, signal.SIGKILL)
         out, err = job.communicate()
         err += f"\ntrial: did not end within {case.seconds + LIMIT_S:.0f} s"
+    finally:
+        if job.poll() is None:  # the trial was ended
+            os.killpg(job.pid, signal.SIGKILL)
     return job.returncode, out, err
 
 
