@@ -33,6 +33,7 @@ COMMANDS = [
     "rules",
     "compare",
     "serve",
+    "hub",
     "import",
     "export",
     "merge",
