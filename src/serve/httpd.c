@@ -449,11 +449,9 @@ static void httpd_completed(void *cls, struct MHD_Connection *c, void **own,
 
 static enum http_method httpd_method_of(const char *text)
 {
-    static const char *const words[] = {[HTTP_GET] = "GET",
-                                        [HTTP_POST] = "POST",
-                                        [HTTP_PUT] = "PUT",
-                                        [HTTP_PATCH] = "PATCH",
-                                        [HTTP_OTHER] = NULL};
+    static const char *const words[] = {
+        [HTTP_GET] = "GET",     [HTTP_POST] = "POST",     [HTTP_PUT] = "PUT",
+        [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE", [HTTP_OTHER] = NULL};
     if (strcmp(text, "HEAD") == 0)
         return HTTP_GET;
     for (size_t i = 0; words[i]; i++)

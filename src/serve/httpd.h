@@ -37,7 +37,14 @@ enum {
     HTTP_ETAG_LEN = 24,
 };
 
-enum http_method { HTTP_GET, HTTP_POST, HTTP_PUT, HTTP_PATCH, HTTP_OTHER }; /* HEAD is a GET here */
+enum http_method {
+    HTTP_GET,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_PATCH,
+    HTTP_DELETE,
+    HTTP_OTHER
+}; /* HEAD is a GET here */
 
 struct httpd_options {
     int fd;                 /* bound and listening; closed by httpd_stop */

@@ -121,6 +121,11 @@ int ingest_parse(struct ingest_ask *out, enum http_method m, const struct reques
         out->op = INGEST_APPEND;
         return ingest_parse_part(out, header, ctx, why);
     }
+    if (m == HTTP_DELETE && out->kind == RUN_FILE_SEALED) {
+        out->op = INGEST_REMOVE;
+        *why = "Footplate-File must be the id of the file, 32 hexadecimal digits";
+        return ingest_file_id(header(ctx, "Footplate-File"), out->part.id) ? 0 : 400;
+    }
     out->op = INGEST_PUT;
     if (m != HTTP_PUT || grows || !out->at.file)
         return 405;
@@ -333,6 +338,13 @@ static struct reply *ingest_put(const struct ingest_job *q, const void *p, size_
     return ingest_reply(q->ask.kind == RUN_FILE_ABOUT ? 201 : 204, NULL, &none, 0);
 }
 
+static struct reply *ingest_remove(const struct ingest_job *q, struct err *e)
+{
+    struct buf none = {0};
+    return receive_remove(&q->ask.at, q->ask.part.id, e) ? ingest_reply_of_err(e, 409)
+                                                         : ingest_reply(204, NULL, &none, 0);
+}
+
 static struct reply *ingest_write(struct ingest_job *q, struct err *e)
 {
     struct buf plain = {0};
@@ -363,6 +375,8 @@ static struct reply *ingest_answer(struct ingest_job *q)
         return ingest_state(q, &e);
     if (q->ask.op == INGEST_LOOK)
         return ingest_look(q, &e);
+    if (q->ask.op == INGEST_REMOVE)
+        return ingest_remove(q, &e);
     return ingest_write(q, &e);
 }
 

@@ -13,6 +13,7 @@ enum ingest_op {
     INGEST_LOOK,   /* GET or HEAD of a file: how far it came */
     INGEST_APPEND, /* PATCH */
     INGEST_PUT,
+    INGEST_REMOVE, /* DELETE of a file without data */
 };
 
 struct ingest_ask {

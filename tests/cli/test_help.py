@@ -34,6 +34,7 @@ COMMANDS = [
     "compare",
     "serve",
     "hub",
+    "push",
     "import",
     "export",
     "merge",
