@@ -52,8 +52,8 @@ static int push_all(struct ship *s, const struct ship_target *t, bool all, struc
         if (rc == 0 || rc != ERR_NOT_FOUND)
             return rc;
         const mono_ns now = clock_mono();
-        if (ship_bytes(s) != bytes) {
-            bytes = ship_bytes(s);
+        if (t->bytes != bytes) {
+            bytes = t->bytes;
             progress = now;
             failures = 1;
         }
@@ -66,7 +66,7 @@ static int push_all(struct ship *s, const struct ship_target *t, bool all, struc
 
 static int cmd_push_run(const struct cmd_args *a, struct err *e)
 {
-    char path[PATH_LEN], size[HUMAN_LEN];
+    char path[PATH_LEN], name[RUN_ID_LEN], size[HUMAN_LEN];
     struct ship_target_ask ask = {
         .to = a->arg[1], .ca = a->opt[O_CA].text, .pinned_key = a->opt[O_KEY].text};
     struct ship_target *t;
@@ -74,14 +74,15 @@ static int cmd_push_run(const struct cmd_args *a, struct err *e)
     TRY(run_find(a->dir, a->arg[0], path, e));
     TRY(ship_read_token(a->opt[O_TOKEN_FILE].text, a->arena, &ask.token, e));
     TRY(ship_target_check(&ask, e));
-    TRY(ship_target_open(&t, &ask, e));
+    TRY(ship_run_name(path, name, e));
+    TRY(ship_target_open(&t, &ask, name, e));
     const bool running = push_is_running(path, a->arena);
     int rc = ship_open(&s, path, NULL, t, e);
     if (rc == 0)
         rc = push_all(s, t, !running, e);
     if (rc == 0 && !a->opt[O_QUIET].given)
         printf("%s is at %s (%s sent)%s\n", path_base(path), t->to,
-               human_bytes((double)ship_bytes(s), size, sizeof size),
+               human_bytes((double)t->bytes, size, sizeof size),
                running ? "; it is still being recorded: push it again when it has ended" : "");
     ship_close(s);
     t->ops->close(t);

@@ -18,58 +18,44 @@
 
 /* ---- where it goes ---- */
 
-/* A file of the run; `node` NULL: of the run itself. */
-struct ship_place {
-    const char *run, *node, *file;
-};
-
-struct ship_remote {
-    const char *file;
-    uint64_t size;
-    uint64_t segment; /* of a tail */
+/* A file that grows, as it is now. */
+struct ship_file {
+    const char *node; /* ID */
+    const char *name; /* "metrics.fp", "events-2.tail" */
+    const uint8_t *p; /* from its header on */
+    size_t len;       /* of a living recorder's sealed file: up to its last whole segment */
     uint8_t id[FILE_ID_LEN];
-    bool complete;
-};
-
-/* A part of a file that grows. */
-struct ship_part {
-    struct ship_place at;
-    uint8_t id[FILE_ID_LEN];
-    bool tail;
-    uint64_t segment; /* of a tail: a larger one begins the file again, with offset 0 */
-    uint64_t offset;
-    bool complete; /* its recorder closed it: nothing follows, and its tail goes */
-    const void *p;
-    size_t n;
+    uint64_t segment; /* of a tail: a larger one takes the place of the one before */
+    bool closed;      /* sealed: nothing follows, and its tail goes */
 };
 
 struct ship_target;
-typedef void ship_visit(void *ctx, const struct ship_remote *r);
 
 /* Errors: ERR_NOT_FOUND when another attempt may succeed, after retry_s of the target; any other
  * when the user has to do something first. */
 struct ship_target_ops {
-    /* How far the files of a node came; one that is not known has none. */
-    int (*state)(struct ship_target *t, const char *run, const char *node, ship_visit *visit,
-                 void *ctx, struct err *e);
-    /* *size: how far the file is now. ERR_BUSY: the part does not begin there. */
-    int (*append)(struct ship_target *t, const struct ship_part *part, uint64_t *size,
-                  struct err *e);
-    /* A whole file. `absent`: only if there is none; another one stays, which is no error. */
-    int (*put)(struct ship_target *t, const struct ship_place *at, const void *p, size_t n,
+    /* A whole file. node NULL: of the run. `absent`: run.json, which is written once; another one
+     * at the target stays, which is no error. */
+    int (*put)(struct ship_target *t, const char *node, const char *name, const void *p, size_t n,
                bool absent, struct err *e);
-    /* Takes back a sealed file without data, and its tail. */
-    int (*remove)(struct ship_target *t, const struct ship_place *at, const uint8_t id[FILE_ID_LEN],
-                  struct err *e);
+    /* Brings the file at the target to f->len bytes. */
+    int (*sealed)(struct ship_target *t, const struct ship_file *f, struct err *e);
+    int (*tail)(struct ship_target *t, const struct ship_file *f, struct err *e);
+    /* `names` are the sealed files of the node. What the target has beside them and has no data was
+     * taken back by its recorder, and goes. NULL: not needed. */
+    int (*prune)(struct ship_target *t, const char *node, const char *const *names, size_t n,
+                 struct err *e);
+    /* Something failed: what the target has is to be asked again. NULL: not needed. */
+    void (*forget)(struct ship_target *t);
     void (*close)(struct ship_target *t);
 };
 
 /* The first member of each target. */
 struct ship_target {
     const struct ship_target_ops *ops;
-    const char *to;     /* as the user named it, without secrets */
-    size_t append_most; /* bytes of a part */
-    int retry_s;        /* of the last failure: what the target asks for; 0: nothing */
+    const char *to; /* as the user named it, without secrets */
+    uint64_t bytes; /* sent so far, before compression */
+    int retry_s;    /* of the last failure: what the target asks for; 0: nothing */
     int64_t interval_ns;
 };
 
@@ -83,9 +69,9 @@ struct ship_target_ask {
 /* Whether the address can be used, and all else that can be checked before a job starts: libcurl
  * is there. ERR_USAGE or ERR_NOT_FOUND with a sentence. */
 MUST_CHECK int ship_target_check(const struct ship_target_ask *ask, struct err *e);
-/* Loads libcurl into this process. */
+/* For the run of this name. Loads libcurl into this process. */
 MUST_CHECK int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask,
-                                struct err *e);
+                                const char *run, struct err *e);
 /* The token of the environment (FOOTPLATE_TOKEN), or of a file; NULL: none. */
 MUST_CHECK int ship_read_token(const char *file, struct arena *a, const char **out, struct err *e);
 
@@ -93,12 +79,13 @@ MUST_CHECK int ship_read_token(const char *file, struct arena *a, const char **o
 
 struct ship;
 
+/* The name that a run has elsewhere: that of its folder. ERR_USAGE: it cannot have it. */
+MUST_CHECK int ship_run_name(const char *run, char out[RUN_ID_LEN], struct err *e);
 /* `node` NULL: all nodes in the folder. */
 MUST_CHECK int ship_open(struct ship **out, const char *run, const char *node,
                          struct ship_target *t, struct err *e);
 /* Sends what is new. `all`: no recorder will add to it any more, so also what it left half. */
 MUST_CHECK int ship_round(struct ship *s, bool all, struct err *e);
-uint64_t ship_bytes(const struct ship *s); /* sent so far, not compressed */
-void ship_close(struct ship *s);           /* NULL is fine; the target stays open */
+void ship_close(struct ship *s); /* NULL is fine; the target stays open */
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/trust.h"
+#include "base/vec.h"
 #include "net/curl.h"
 #include "net/http_client.h"
 #include "run/run_names.h"
@@ -27,12 +28,27 @@ enum {
     TOKEN_FILE_MOST = 4096,
     HEADERS_MOST = 8,
     LINE_LEN = 320,
+    FILE_NAME_LEN = 128,
+    TRIES_MOST = 5, /* offsets that the hub corrects, one after the other */
     URL_LEN = 1024,
 };
 #define INTERVAL_NS (2 * NS_PER_S)
 
+/* A file, and how far it is on the hub. */
+struct hub_file {
+    char node[NODE_ID_LEN];
+    char name[FILE_NAME_LEN];
+    uint64_t size, segment;
+    uint8_t id[FILE_ID_LEN];
+    bool completed; /* the hub was told */
+};
+
 struct ship_hub {
     struct ship_target target; /* first */
+    char run[RUN_ID_LEN];
+    struct hub_file *files; /* of a node that was asked for, one has no name */
+    size_t n_files, cap_files;
+    size_t append_most; /* bytes of a part */
     struct http_client *client;
     char base[URL_LEN]; /* "https://host:port" */
     char to[URL_LEN];
@@ -44,7 +60,7 @@ struct ship_hub {
 
 struct hub_request {
     const char *method;
-    struct ship_place at;
+    const char *node, *file; /* NULL: none */
     const void *body;
     size_t n;
     char line[HEADERS_MOST][LINE_LEN];
@@ -68,9 +84,9 @@ static int hub_send(struct ship_hub *h, const struct hub_request *q, struct http
     size_t n = 1;
     for (size_t i = 0; i < q->n_lines; i++)
         headers[n++] = q->line[i];
-    snprintf(url, sizeof url, "%s/api/v1/ingest/%s%s%s%s%s", h->base, q->at.run,
-             q->at.node ? "/node-" : "", q->at.node ? q->at.node : "", q->at.file ? "/" : "",
-             q->at.file ? q->at.file : "");
+    snprintf(url, sizeof url, "%s/api/v1/ingest/%s%s%s%s%s", h->base, h->run,
+             q->node ? "/node-" : "", q->node ? q->node : "", q->file ? "/" : "",
+             q->file ? q->file : "");
     const struct http_request ask = {.method = q->method,
                                      .url = url,
                                      .headers = headers,
@@ -113,7 +129,7 @@ static int hub_refused(struct ship_hub *h, const struct http_response *r, struct
     const long asked = retry ? strtol(retry, NULL, 10) : 0;
     h->target.retry_s = asked > 0 && asked <= SETUP_RETRY_S ? (int)asked : rows[i].retry_s;
     if (r->status == 413)
-        h->target.append_most = APPEND_FIRST / 4;
+        h->append_most = APPEND_FIRST / 4;
     h->plain |= r->status == 415;
     err_set(e, rows[i].code, "%s answered %d: %.200s", h->to, r->status, hub_sentence(r, &a));
     arena_free(&a);
@@ -129,9 +145,26 @@ static bool hub_offset(const struct http_response *r, uint64_t *out)
     return true;
 }
 
-/* ---- the operations ---- */
+/* ---- how far it is ---- */
 
-static void hub_visit_files(const json_t *files, ship_visit *visit, void *ctx)
+static struct hub_file *hub_find(struct ship_hub *h, const char *node, const char *name)
+{
+    for (size_t i = 0; i < h->n_files; i++)
+        if (strcmp(h->files[i].node, node) == 0 && strcmp(h->files[i].name, name) == 0)
+            return &h->files[i];
+    return NULL;
+}
+
+static struct hub_file *hub_add(struct ship_hub *h, const char *node, const char *name)
+{
+    struct hub_file *f = VEC_ADD(h->files, h->n_files, h->cap_files);
+    *f = (struct hub_file){.size = 0};
+    snprintf(f->node, sizeof f->node, "%s", node);
+    snprintf(f->name, sizeof f->name, "%s", name);
+    return f;
+}
+
+static void hub_add_files(struct ship_hub *h, const char *node, const json_t *files)
 {
     const char *name;
     json_t *f;
@@ -139,40 +172,57 @@ static void hub_visit_files(const json_t *files, ship_visit *visit, void *ctx)
     json_object_foreach((json_t *)(uintptr_t)files, name, f)
     {
         const char *id = json_get_str(f, "id", &a, "");
-        struct ship_remote r = {.file = name,
-                                .size = (uint64_t)json_get_within(f, "size", 0, INT64_MAX, 0),
-                                .segment = (uint64_t)json_get_within(f, "segment", 0, INT64_MAX, 0),
-                                .complete = json_is_true(json_object_get(f, "complete"))};
-        if (strlen(id) != 2 * sizeof r.id)
+        if (strlen(id) != 2 * FILE_ID_LEN || strlen(name) >= FILE_NAME_LEN)
             continue;
-        for (size_t i = 0; i < sizeof r.id; i++) {
+        struct hub_file *x = hub_add(h, node, name);
+        x->size = (uint64_t)json_get_within(f, "size", 0, INT64_MAX, 0);
+        x->segment = (uint64_t)json_get_within(f, "segment", 0, INT64_MAX, 0);
+        for (size_t i = 0; i < FILE_ID_LEN; i++) {
             const char two[] = {id[2 * i], id[2 * i + 1], 0};
-            r.id[i] = (uint8_t)strtoul(two, NULL, 16);
+            x->id[i] = (uint8_t)strtoul(two, NULL, 16);
         }
-        visit(ctx, &r);
     }
     arena_free(&a);
 }
 
-static int hub_state(struct ship_target *t, const char *run, const char *node, ship_visit *visit,
-                     void *ctx, struct err *e)
+/* One request for all files of a node; an entry without a name says that it was made. */
+static int hub_learn(struct ship_hub *h, const char *node, struct err *e)
 {
-    struct ship_hub *h = (struct ship_hub *)t;
-    struct hub_request q = {.method = "GET", .at = {run, node, NULL}};
+    struct hub_request q = {.method = "GET", .node = node};
     struct http_response r = {0};
+    if (hub_find(h, node, ""))
+        return 0;
     int rc = hub_send(h, &q, &r, e);
     if (rc == 0 && r.status == 200) {
         json_t *o = json_loadb((const char *)r.body.p, r.body.len, 0, NULL);
-        t->append_most =
+        h->append_most =
             (size_t)json_get_within(o, "append_bytes", 1024, APPEND_MOST, APPEND_FIRST);
-        hub_visit_files(json_object_get(o, "files"), visit, ctx);
+        hub_add_files(h, node, json_object_get(o, "files"));
         json_decref(o);
     } else if (rc == 0 && r.status != 404) { /* 404: there is no such node yet */
         rc = hub_refused(h, &r, e);
     }
     http_response_free(&r);
+    if (rc == 0)
+        hub_add(h, node, "");
     return rc;
 }
+
+static void hub_forget(struct ship_target *t)
+{
+    ((struct ship_hub *)t)->n_files = 0;
+}
+
+static int hub_file(struct ship_hub *h, const struct ship_file *f, struct hub_file **out,
+                    struct err *e)
+{
+    TRY(hub_learn(h, f->node, e));
+    *out = hub_find(h, f->node, f->name);
+    *out = *out ? *out : hub_add(h, f->node, f->name);
+    return 0;
+}
+
+/* ---- parts ---- */
 
 static void hub_compress(struct hub_request *q, struct buf *out)
 {
@@ -193,30 +243,43 @@ static void hub_put_id(struct hub_request *q, const uint8_t id[FILE_ID_LEN])
     hub_line(q, "Footplate-File: %s", text);
 }
 
-static int hub_append(struct ship_target *t, const struct ship_part *part, uint64_t *size,
-                      struct err *e)
+static int hub_another(const struct ship_hub *h, const struct ship_file *f, struct err *e)
 {
-    struct ship_hub *h = (struct ship_hub *)t;
-    struct hub_request q = {.method = "PATCH", .at = part->at, .body = part->p, .n = part->n};
+    return err_set(e, ERR_USAGE, "%s has another recording of node '%s' in the run '%s'", h->to,
+                   f->node, h->run);
+}
+
+static void hub_describe(struct hub_request *q, const struct ship_file *f, uint64_t offset,
+                         bool complete)
+{
+    hub_line(q, "Content-Type: application/partial-upload");
+    hub_line(q, "Upload-Offset: %llu", (unsigned long long)offset);
+    hub_line(q, "Upload-Complete: ?%d", complete);
+    hub_put_id(q, f->id);
+    if (f->segment)
+        hub_line(q, "Footplate-Segment: %llu", (unsigned long long)f->segment);
+}
+
+/* The bytes from `offset` on, n of them; 0: only that the file is complete. *size: how far the file
+ * is on the hub. ERR_BUSY: the part does not begin there. */
+static int hub_append(struct ship_hub *h, const struct ship_file *f, uint64_t offset, size_t n,
+                      uint64_t *size, struct err *e)
+{
+    struct hub_request q = {
+        .method = "PATCH", .node = f->node, .file = f->name, .body = f->p + offset, .n = n};
     struct http_response r = {0};
     struct buf packed = {0};
-    hub_line(&q, "Content-Type: application/partial-upload");
-    hub_line(&q, "Upload-Offset: %llu", (unsigned long long)part->offset);
-    hub_line(&q, "Upload-Complete: ?%d", part->complete);
-    hub_put_id(&q, part->id);
-    if (part->tail)
-        hub_line(&q, "Footplate-Segment: %llu", (unsigned long long)part->segment);
-    if (part->n >= ZSTD_FROM && !h->plain)
+    hub_describe(&q, f, offset, n == 0);
+    if (n >= ZSTD_FROM && !h->plain)
         hub_compress(&q, &packed);
     int rc = hub_send(h, &q, &r, e);
     const bool known = rc == 0 && hub_offset(&r, size);
     if (rc == 0 && r.status == 409 && known)
         rc = err_set(e, ERR_BUSY, "%s is at another offset", h->to);
-    else if (rc == 0 && r.status == 409 && part->tail) /* another process sent a later one */
-        rc = err_set(e, ERR_NOT_FOUND, "%s has a later '%s'", h->to, part->at.file);
+    else if (rc == 0 && r.status == 409 && f->segment) /* another process sent a later one */
+        rc = err_set(e, ERR_NOT_FOUND, "%s has a later '%s'", h->to, f->name);
     else if (rc == 0 && r.status == 409)
-        rc = err_set(e, ERR_USAGE, "%s has another recording of node '%s' in the run '%s'", h->to,
-                     part->at.node, part->at.run);
+        rc = hub_another(h, f, e);
     else if (rc == 0 && (r.status != 204 || !known))
         rc = hub_refused(h, &r, e);
     buf_free(&packed);
@@ -224,11 +287,62 @@ static int hub_append(struct ship_target *t, const struct ship_part *part, uint6
     return rc;
 }
 
-static int hub_put(struct ship_target *t, const struct ship_place *at, const void *p, size_t n,
-                   bool absent, struct err *e)
+static int hub_send_parts(struct ship_hub *h, const struct ship_file *f, struct hub_file *x,
+                          struct err *e)
+{
+    for (int wrong = 0; x->size < f->len;) {
+        const size_t n = MIN_OF(h->append_most, (size_t)(f->len - x->size));
+        uint64_t size = 0;
+        const int rc = hub_append(h, f, x->size, n, &size, e);
+        if (rc && rc != ERR_BUSY)
+            return rc;
+        if (rc && ++wrong > TRIES_MOST)
+            return err_set(e, ERR_NOT_FOUND, "%s and this machine disagree on '%s'", h->to,
+                           f->name);
+        h->target.bytes += rc ? 0 : n;
+        x->size = size;
+    }
+    return 0;
+}
+
+/* ---- the operations ---- */
+
+static int hub_sealed(struct ship_target *t, const struct ship_file *f, struct err *e)
 {
     struct ship_hub *h = (struct ship_hub *)t;
-    struct hub_request q = {.method = "PUT", .at = *at, .body = p, .n = n};
+    struct hub_file *x;
+    uint64_t size;
+    TRY(hub_file(h, f, &x, e));
+    if (x->size && memcmp(x->id, f->id, sizeof x->id) != 0)
+        return hub_another(h, f, e);
+    memcpy(x->id, f->id, sizeof x->id);
+    TRY(hub_send_parts(h, f, x, e));
+    if (!f->closed || x->completed)
+        return 0;
+    TRY(hub_append(h, f, f->len, 0, &size, e));
+    x->completed = true;
+    return 0;
+}
+
+static int hub_tail(struct ship_target *t, const struct ship_file *f, struct err *e)
+{
+    struct ship_hub *h = (struct ship_hub *)t;
+    struct hub_file *x;
+    TRY(hub_file(h, f, &x, e));
+    if (x->size && x->segment > f->segment) /* from before this process began */
+        return 0;
+    if (x->segment != f->segment)
+        x->size = 0;
+    x->segment = f->segment;
+    memcpy(x->id, f->id, sizeof x->id);
+    return hub_send_parts(h, f, x, e);
+}
+
+static int hub_put(struct ship_target *t, const char *node, const char *name, const void *p,
+                   size_t n, bool absent, struct err *e)
+{
+    struct ship_hub *h = (struct ship_hub *)t;
+    struct hub_request q = {.method = "PUT", .node = node, .file = name, .body = p, .n = n};
     struct http_response r = {0};
     hub_line(&q, "Content-Type: application/octet-stream");
     if (absent)
@@ -236,22 +350,45 @@ static int hub_put(struct ship_target *t, const struct ship_place *at, const voi
     int rc = hub_send(h, &q, &r, e);
     if (rc == 0 && r.status / 100 != 2 && !(absent && r.status == 412))
         rc = hub_refused(h, &r, e);
+    t->bytes += rc ? 0 : n;
     http_response_free(&r);
     return rc;
 }
 
-static int hub_remove(struct ship_target *t, const struct ship_place *at,
-                      const uint8_t id[FILE_ID_LEN], struct err *e)
+static int hub_remove(struct ship_hub *h, struct hub_file *x, struct err *e)
 {
-    struct ship_hub *h = (struct ship_hub *)t;
-    struct hub_request q = {.method = "DELETE", .at = *at};
+    struct hub_request q = {.method = "DELETE", .node = x->node, .file = x->name};
     struct http_response r = {0};
-    hub_put_id(&q, id);
+    hub_put_id(&q, x->id);
     int rc = hub_send(h, &q, &r, e);
     if (rc == 0 && r.status != 204 && r.status != 409) /* 409: it has data, and stays */
         rc = hub_refused(h, &r, e);
     http_response_free(&r);
+    if (rc == 0)
+        x->size = 0;
     return rc;
+}
+
+static bool hub_has_name(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static int hub_prune(struct ship_target *t, const char *node, const char *const *names, size_t n,
+                     struct err *e)
+{
+    struct ship_hub *h = (struct ship_hub *)t;
+    TRY(hub_learn(h, node, e));
+    for (size_t i = 0; i < h->n_files; i++) {
+        struct hub_file *x = &h->files[i];
+        if (strcmp(x->node, node) == 0 && x->size == FILE_HEADER_LEN &&
+            run_file_kind(x->name, true) == RUN_FILE_SEALED && !hub_has_name(names, n, x->name))
+            TRY(hub_remove(h, x, e));
+    }
+    return 0;
 }
 
 static void hub_close(struct ship_target *t)
@@ -261,11 +398,18 @@ static void hub_close(struct ship_target *t)
     if (h->authorization)
         explicit_bzero(h->authorization, strlen(h->authorization));
     free(h->authorization);
+    free(h->files);
     free(h);
 }
 
-static const struct ship_target_ops hub_ops = {hub_state, hub_append, hub_put, hub_remove,
-                                               hub_close};
+static const struct ship_target_ops hub_ops = {
+    .put = hub_put,
+    .sealed = hub_sealed,
+    .tail = hub_tail,
+    .prune = hub_prune,
+    .forget = hub_forget,
+    .close = hub_close,
+};
 
 /* ---- opening ---- */
 
@@ -317,7 +461,8 @@ int ship_target_check(const struct ship_target_ask *ask, struct err *e)
     return curl_is_there(e);
 }
 
-int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask, struct err *e)
+int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                     struct err *e)
 {
     struct ship_hub *h = xcalloc(1, sizeof *h);
     const struct http_client_config config = {.ca = ask->ca, .pinned_key = ask->pinned_key};
@@ -332,8 +477,9 @@ int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask
     buf_printf(&b, "Authorization: Bearer %s%c", ask->token, 0);
     h->authorization = (char *)b.p;
     memcpy(h->to, h->base, sizeof h->to);
-    h->target = (struct ship_target){
-        .ops = &hub_ops, .to = h->to, .append_most = APPEND_FIRST, .interval_ns = INTERVAL_NS};
+    snprintf(h->run, sizeof h->run, "%s", run);
+    h->append_most = APPEND_FIRST;
+    h->target = (struct ship_target){.ops = &hub_ops, .to = h->to, .interval_ns = INTERVAL_NS};
     *out = &h->target;
     return 0;
 }

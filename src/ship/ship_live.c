@@ -53,7 +53,7 @@ static void ship_write_status(struct ship_loop *l, bool now)
     (void)!shipping_put(l->begin->run, l->begin->node, l->status, &ignored);
 }
 
-static void ship_note(struct ship_loop *l, int rc, const struct ship *s, const struct err *e)
+static void ship_note(struct ship_loop *l, int rc, uint64_t bytes, const struct err *e)
 {
     struct shipping *st = l->status;
     const enum shipping_state before = st->state;
@@ -64,7 +64,7 @@ static void ship_note(struct ship_loop *l, int rc, const struct ship *s, const s
                                       : SHIPPING_STOPPED;
     if (rc == 0)
         st->synced = clock_wall();
-    st->bytes = s ? ship_bytes(s) : 0;
+    st->bytes = bytes;
     snprintf(st->error, sizeof st->error, "%.250s", rc ? e->msg : "");
     ship_write_status(l, st->state != before || l->ended);
 }
@@ -99,7 +99,7 @@ static void ship_rounds(const struct ship_live_ask *ask, struct ship *s, struct 
     for (;;) {
         const bool ended = l->ended;
         const int rc = ship_round(s, ended, &e);
-        ship_note(l, rc, s, &e);
+        ship_note(l, rc, t->bytes, &e);
         if ((ended && rc == 0) || ship_gives_up(l))
             return;
         const int64_t wait =
@@ -115,6 +115,7 @@ void ship_live(const struct ship_live_ask *ask, const struct ship_live_begin *be
     struct ship_loop l = {.begin = begin, .status = out};
     struct ship_target *t = NULL;
     struct ship *s = NULL;
+    char name[RUN_ID_LEN];
     struct err e;
     /* What ends the job ends this when the rest of the run is sent. */
     for (size_t i = 0; i < COUNT_OF(ignored); i++)
@@ -122,13 +123,15 @@ void ship_live(const struct ship_live_ask *ask, const struct ship_live_begin *be
     *out = (struct shipping){.state = SHIPPING_WAITING};
     snprintf(out->to, sizeof out->to, "%s", ask->target.to);
     ship_write_status(&l, true);
-    int rc = ship_target_open(&t, &ask->target, &e);
+    int rc = ship_run_name(begin->run, name, &e);
+    if (rc == 0)
+        rc = ship_target_open(&t, &ask->target, name, &e);
     if (rc == 0)
         rc = ship_open(&s, begin->run, begin->node, t, &e);
     if (rc == 0)
         ship_rounds(ask, s, t, &l, fd);
     else
-        ship_note(&l, rc == ERR_NOT_FOUND ? ERR_USAGE : rc, NULL, &e);
+        ship_note(&l, rc == ERR_NOT_FOUND ? ERR_USAGE : rc, 0, &e);
     ship_close(s);
     if (t)
         t->ops->close(t);

@@ -16,8 +16,6 @@ enum { FILES = 8 };
 struct memory_file {
     char name[64];
     struct buf bytes;
-    uint64_t segment;
-    uint8_t id[FILE_ID_LEN];
     bool complete;
 };
 
@@ -27,6 +25,8 @@ struct memory {
     size_t n;
     int fail_after; /* requests; below 0: never */
     char order[256];
+    size_t pruned_to;
+    int forgotten;
 };
 
 static struct memory_file *memory_file(struct memory *m, const char *name)
@@ -36,7 +36,7 @@ static struct memory_file *memory_file(struct memory *m, const char *name)
             return &m->file[i];
     CHECK(m->n < FILES);
     struct memory_file *f = &m->file[m->n++];
-    *f = (struct memory_file){.segment = 0};
+    *f = (struct memory_file){.complete = false};
     snprintf(f->name, sizeof f->name, "%s", name);
     return f;
 }
@@ -51,72 +51,53 @@ static int memory_count(struct memory *m, const char *what, struct err *e)
     return err_set(e, ERR_NOT_FOUND, "cut");
 }
 
-static int memory_state(struct ship_target *t, const char *run, const char *node, ship_visit *visit,
-                        void *ctx, struct err *e)
+static int memory_take(struct ship_target *t, const struct ship_file *part, struct err *e)
 {
     struct memory *m = (struct memory *)t;
-    (void)run, (void)node;
-    TRY(memory_count(m, "state", e));
-    for (size_t i = 0; i < m->n; i++) {
-        struct memory_file *f = &m->file[i];
-        struct ship_remote r = {f->name, f->bytes.len, f->segment, {0}, f->complete};
-        memcpy(r.id, f->id, sizeof r.id);
-        if (f->bytes.len && run_file_kind(f->name, true) >= RUN_FILE_SEALED)
-            visit(ctx, &r);
-    }
-    return 0;
-}
-
-static int memory_append(struct ship_target *t, const struct ship_part *part, uint64_t *size,
-                         struct err *e)
-{
-    struct memory *m = (struct memory *)t;
-    struct memory_file *f = memory_file(m, part->at.file);
-    TRY(memory_count(m, part->at.file, e));
-    if (part->tail && part->segment > f->segment)
-        f->bytes.len = 0;
-    f->segment = part->segment;
-    *size = f->bytes.len;
-    if (part->offset != f->bytes.len)
-        return err_set(e, ERR_BUSY, "not there");
-    buf_put(&f->bytes, part->p, part->n);
-    memcpy(f->id, part->id, sizeof f->id);
-    f->complete |= part->complete;
-    if (part->complete)
+    TRY(memory_count(m, part->name, e));
+    struct memory_file *f = memory_file(m, part->name);
+    f->bytes.len = 0; /* a real target sees to it that only what is new is sent */
+    buf_put(&f->bytes, part->p, part->len);
+    f->complete |= part->closed;
+    if (part->closed)
         memory_file(m, "metrics.tail")->bytes.len = 0;
-    *size = f->bytes.len;
     return 0;
 }
 
-static int memory_put(struct ship_target *t, const struct ship_place *at, const void *p, size_t n,
-                      bool absent, struct err *e)
+static int memory_put(struct ship_target *t, const char *node, const char *name, const void *p,
+                      size_t n, bool absent, struct err *e)
 {
     struct memory *m = (struct memory *)t;
-    struct memory_file *f = memory_file(m, at->file);
-    (void)absent;
-    TRY(memory_count(m, at->file, e));
+    (void)absent, (void)node;
+    TRY(memory_count(m, name, e));
+    struct memory_file *f = memory_file(m, name);
     f->bytes.len = 0;
     buf_put(&f->bytes, p, n);
     return 0;
 }
 
-static int memory_remove(struct ship_target *t, const struct ship_place *at,
-                         const uint8_t id[FILE_ID_LEN], struct err *e)
+static int memory_prune(struct ship_target *t, const char *node, const char *const *names, size_t n,
+                        struct err *e)
 {
-    struct memory *m = (struct memory *)t;
-    (void)id;
-    TRY(memory_count(m, "remove", e));
-    memory_file(m, at->file)->bytes.len = 0;
+    (void)node, (void)names, (void)e;
+    ((struct memory *)t)->pruned_to = n;
     return 0;
 }
 
-static const struct ship_target_ops memory_ops = {memory_state, memory_append, memory_put,
-                                                  memory_remove, NULL};
+static void memory_forget(struct ship_target *t)
+{
+    ((struct memory *)t)->forgotten++;
+}
+
+static const struct ship_target_ops memory_ops = {.put = memory_put,
+                                                  .sealed = memory_take,
+                                                  .tail = memory_take,
+                                                  .prune = memory_prune,
+                                                  .forget = memory_forget};
 
 static struct memory memory_new(void)
 {
-    return (struct memory){.target = {.ops = &memory_ops, .to = "memory", .append_most = 100},
-                           .fail_after = -1};
+    return (struct memory){.target = {.ops = &memory_ops, .to = "memory"}, .fail_after = -1};
 }
 
 static void memory_free(struct memory *m)
@@ -200,10 +181,9 @@ TEST(the_description_comes_first_and_the_tail_after_the_sealed_file)
     struct ship *s;
     struct err e;
     add_mark(w, 1);
-    m.target.append_most = 1 << 20;
     OK(ship_open(&s, run_folder(), NULL, &m.target, &e));
     OK(ship_round(s, false, &e));
-    CHECK_STR(m.order, "run.json state metrics.fp metrics.tail ");
+    CHECK_STR(m.order, "run.json metrics.fp metrics.tail ");
     OK(writer_close(w, &e));
     ship_close(s);
     memory_free(&m);
@@ -221,17 +201,17 @@ TEST(whatever_fails_the_next_round_goes_on)
     OK(ship_open(&s, run_folder(), NULL, &m.target, &e));
     int rounds = 0;
     for (;; rounds++) {
-        m.fail_after = rounds + 1;
+        m.fail_after = rounds;
         if (ship_round(s, true, &e) == 0)
             break;
         CHECK(e.code == ERR_NOT_FOUND && rounds < 100);
     }
-    CHECK(rounds > 2 && same(&m, "metrics.fp") && memory_file(&m, "metrics.fp")->complete);
+    CHECK(rounds > 0 && same(&m, "metrics.fp") && memory_file(&m, "metrics.fp")->complete);
     ship_close(s);
     memory_free(&m);
 }
 
-TEST(a_target_that_lost_something_gets_it_again)
+TEST(after_a_failure_all_is_compared_again)
 {
     struct memory m = memory_new();
     struct writer *w = recorder();
@@ -240,11 +220,15 @@ TEST(a_target_that_lost_something_gets_it_again)
     add_mark(w, 1);
     OK(ship_open(&s, run_folder(), NULL, &m.target, &e));
     OK(ship_round(s, false, &e));
-    memory_file(&m, "metrics.tail")->bytes.len = 70; /* a power cut */
+    m.fail_after = 0;
     add_mark(w, 2);
     CHECK_INT(ship_round(s, false, &e), ERR_NOT_FOUND);
+    CHECK_INT(m.forgotten, 1);
+    m.fail_after = -1;
+    m.order[0] = 0;
     OK(ship_round(s, false, &e));
-    CHECK(same(&m, "metrics.tail"));
+    CHECK_STR(m.order, "run.json metrics.fp metrics.tail ");
+    CHECK(same(&m, "metrics.tail") && m.pruned_to == 1);
     OK(writer_close(w, &e));
     ship_close(s);
     memory_free(&m);
