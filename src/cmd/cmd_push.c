@@ -90,8 +90,8 @@ static int cmd_push_run(const struct cmd_args *a, struct err *e)
 }
 
 static const char *const help[] = {
-    "Sends a run to a hub, which is a 'footplate serve --receive'. What is there already is not "
-    "sent again: after a failure the same command goes on where it was.",
+    "Sends a run to a hub, which is a 'footplate serve --receive'. What already arrived is not "
+    "sent again: after a failure the same command continues where it stopped.",
     "The token is never given on the command line, where other users could see it.",
     NULL,
 };

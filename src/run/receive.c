@@ -302,7 +302,7 @@ static int receive_same(const char *path, const void *p, size_t n, struct err *e
         storage_of(path)->source->read(path, 0, RECEIVE_SMALL_MOST, &a, &is, &len, &ignored) == 0 &&
         len == n && memcmp(is, p, n) == 0;
     arena_free(&a);
-    return same ? 0 : err_set(e, ERR_BUSY, "the run is there already, with another description");
+    return same ? 0 : err_set(e, ERR_BUSY, "the run exists already, with another description");
 }
 
 int receive_put(const struct receive_place *at, const void *p, size_t n, struct err *e)

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import random
+import shutil
 import socket
 import subprocess
 import threading
@@ -24,8 +27,10 @@ ROUNDS = 5
 class Hub:
     """A `footplate serve --receive` that can be killed and started again at its port."""
 
-    def __init__(self, footplate: Path, folder: Path, *words: str) -> None:
-        self.footplate, self.folder, self.words = footplate, folder / "hub", words
+    def __init__(
+        self, footplate: Path, folder: Path, *words: str, tls: tuple[str, ...] = ()
+    ) -> None:
+        self.footplate, self.folder, self.tls = footplate, folder / "hub", tls
         self.tokens = folder / "tokens"
         self.tokens.write_text(f"write {TOKEN} name=team{' '.join(('', *words))}\n")
         self.tokens.chmod(0o600)
@@ -43,7 +48,7 @@ class Hub:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [self.footplate, "serve", self.folder, "--receive", "--token-file", self.tokens]
-                + ["--port", str(self.port)],
+                + ["--port", str(self.port), *self.tls],
                 stdout=log,
                 stderr=log,
             )
@@ -428,6 +433,49 @@ def test_a_push_needs_a_token(footplate: Path, hub: Hub, large_run: Path, tmp_pa
     file.chmod(0o600)
     done = push("--token-file", file, FOOTPLATE_TOKEN="")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_hub_is_known_by_its_certificate_or_its_key(
+    footplate: Path, tmp_path: Path, large_run: Path
+) -> None:
+    if not shutil.which("openssl"):
+        pytest.skip("SKIPPED: openssl is not installed")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 "
+        "-subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 "
+        f"-keyout {key} -out {cert}",
+        shell=True,
+        check=True,
+        capture_output=True,
+    )
+    der = subprocess.run(
+        f"openssl x509 -in {cert} -pubkey -noout | openssl pkey -pubin -outform der",
+        shell=True,
+        check=True,
+        capture_output=True,
+    ).stdout
+    pin = "sha256//" + base64.b64encode(hashlib.sha256(der).digest()).decode()
+    hub = Hub(footplate, tmp_path, tls=("--tls-cert", str(cert), "--tls-key", str(key))).start()
+
+    def push(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [footplate, "push", large_run, f"https://127.0.0.1:{hub.port}", *words],
+            capture_output=True,
+            text=True,
+            env=environment(),
+        )
+
+    try:
+        assert push().returncode == 1  # nobody vouches for it
+        assert push("--pinned-key", "sha256//" + "A" * 43 + "=").returncode == 1
+        assert not only_run(hub.folder)
+        assert push("--ca", cert).returncode == 0
+        pinned = push("--pinned-key", pin)
+        assert pinned.returncode == 0, pinned.stderr
+    finally:
+        hub.kill()
+    assert_same(tmp_path)
 
 
 def test_the_rest_is_sent_when_the_job_is_ended(footplate: Path, hub: Hub, tmp_path: Path) -> None:
