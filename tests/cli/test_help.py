@@ -38,6 +38,8 @@ COMMANDS = [
     "import",
     "export",
     "merge",
+    "note",
+    "rm",
     "metrics",
     "doctor",
     "completion",
