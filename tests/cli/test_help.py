@@ -33,6 +33,8 @@ COMMANDS = [
     "rules",
     "compare",
     "serve",
+    "hub",
+    "push",
     "import",
     "export",
     "merge",
