@@ -11,13 +11,11 @@
  * (storage_s3.c):
  *
  *   list       readdir, and fstatat where wanted
- *              ListObjectsV2 with a delimiter: names, sizes, ETags and times in one answer
+ *              one ListObjectsV2 for all keys of a run, used for some seconds (s3_view.h)
  *   stat       lstat; the version is a hash of mtime, size and inode
- *              HEAD; the version is a hash of the ETag
- *   read       pread of a range, which may count from the end
- *              GET with Range, also a suffix range
- *   map        mmap; of a file that still grows a copy
- *              GET of pages into a local cache file, by location and ETag, which is mapped
+ *              the same list; the version is a hash of the ETag
+ *   read, map  pread of a range, which may count from the end; mmap, of a file that grows a copy
+ *              GET of the object into a local cache, by ETag (object_cache.h), and from there
  *   put        a file beside it, synced, then rename (replace) or link (if absent)
  *              PUT, with If-None-Match: * if absent; where that is missing HEAD, PUT, GET
  *   make_runs  mkdir -p
@@ -27,12 +25,21 @@
  *   remove     unlink, rmdir or rm -r
  *              DELETE of each key below the location
  *   publish    fdatasync of all files, then one rename
+ *   range      pread
+ *              as read
+ *   append     write at the end, if the file has the expected size; cut back when that fails
+ *              none: only a hub appends what others recorded, and its runs are local
+ *   sync       syncfs
+ *              nothing: what is put is durable
  *   alive      flock on the file that the writer has locked
  *              the age of the newest object, by the server's own clock
  *
- * Append is no operation. The writer (store/writer.h) appends to a local folder, which it locks; so
- * a recorder's run is local. To object storage a shipper puts what has grown as immutable parts
- * whose names have offset and length, and a reader's map joins them.
+ * The writer (store/writer.h) appends to a local folder, which it locks; so a recorder's run is
+ * local, and it does not use append. To object storage a shipper puts what has grown as immutable
+ * parts whose names have offset and length, and a reader's map joins them. To a hub it sends what
+ * has grown, and the hub appends it (receive.h): the file that arrives is a prefix of the file that
+ * was recorded, at every moment and after every crash, because an append at another offset than
+ * the end is refused.
  *
  * There is no "put if unchanged" either: every file of a run has one writer (docs/format.md).
  *
@@ -107,6 +114,15 @@ struct storage {
     bool (*remove)(const char *path, enum storage_remove what);
     /* Moves a complete, hidden run to its place. ERR_BUSY: something is there. */
     int (*publish)(const char *from, const char *to, struct err *e);
+    /* Up to n bytes from a place on; *got is less at the end of the file. */
+    int (*range)(const char *path, uint64_t from, void *out, size_t n, size_t *got, struct err *e);
+    /* Appends to a file whose size is `at`; it is made if need be. `cut`: what it has is dropped
+     * first, and `at` is 0. *size: of the file, also after ERR_BUSY, which means that it is not
+     * `at`. After a failure it is as long as before. NULL: the storage cannot append. */
+    int (*append)(const char *path, uint64_t at, bool cut, const void *p, size_t n, uint64_t *size,
+                  struct err *e);
+    /* What was appended below the folder is durable on return. */
+    int (*sync)(const char *folder, struct err *e);
     /* Whether the recorder that writes in this node's folder is running. */
     enum storage_alive (*alive)(const char *folder);
 };

@@ -328,6 +328,14 @@ static int s3_map(const char *path, bool growing, struct fmap *out, struct err *
 
 static const struct store_source s3_source = {s3_read, s3_map};
 
+static int s3_range(const char *path, uint64_t from, void *out, size_t n, size_t *got,
+                    struct err *e)
+{
+    char copy[PATH_LEN];
+    TRY(s3_fetch(path, copy, e));
+    return storage_local.range(copy, from, out, n, got, e);
+}
+
 /* ---- writing ---- */
 
 static int s3_storage_put(const char *path, const void *p, size_t n, enum storage_put how,
@@ -414,6 +422,14 @@ static int s3_publish(const char *from, const char *to, struct err *e)
     return s3_refuse(to, e);
 }
 
+/* What is put is durable. */
+static int s3_sync(const char *folder, struct err *e)
+{
+    (void)folder;
+    (void)e;
+    return 0;
+}
+
 const struct storage storage_s3 = {
     .source = &s3_source,
     .list = s3_storage_list,
@@ -424,5 +440,7 @@ const struct storage storage_s3 = {
     .claim = s3_make_runs,
     .remove = s3_storage_remove,
     .publish = s3_publish,
+    .range = s3_range,
+    .sync = s3_sync,
     .alive = s3_storage_alive,
 };
