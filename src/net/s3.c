@@ -21,6 +21,7 @@ enum {
     S3_SINGLE_MOST = 64 << 20,
     S3_PARTS_MOST = 10000,
     S3_ANSWER_MOST = 16 << 20, /* of a list */
+    S3_ERROR_MOST = 64 << 10,
     S3_PAGES_MOST = 100000,
 };
 
@@ -98,6 +99,11 @@ const struct s3_counts *s3_counts(const struct s3 *s)
     return &s->counts;
 }
 
+const char *s3_endpoint(const struct s3 *s)
+{
+    return s->endpoint ? s->endpoint : "";
+}
+
 /* ==== reading ==== */
 
 static void s3_call_query(struct s3_call *c, const char *name, const char *value)
@@ -129,7 +135,9 @@ static void s3_object_of_answer(const struct s3 *s, const char *key, struct s3_o
 
 int s3_get(struct s3 *s, const struct s3_get *q, struct s3_got *out, struct err *e)
 {
-    struct s3_call c = {.method = "GET", .key = q->key, .most = q->most};
+    /* A failure has a body, too. */
+    struct s3_call c = {
+        .method = "GET", .key = q->key, .most = MAX_OF(q->most, (size_t)S3_ERROR_MOST)};
     char range[64];
     if (q->from < 0)
         snprintf(range, sizeof range, "bytes=%" PRId64, q->from);
@@ -154,6 +162,9 @@ int s3_get(struct s3 *s, const struct s3_get *q, struct s3_got *out, struct err 
     if (s->r.status == 200 && (q->from || q->len) && out->object.bytes != s->r.body.len)
         return err_set(e, ERR_FORMAT, "s3://%s/%.200s: the server cannot read ranges", s->bucket,
                        q->key);
+    if (s->r.body.len > q->most)
+        return err_set(e, ERR_LIMIT, "s3://%s/%.200s has more than %zu bytes", s->bucket, q->key,
+                       q->most);
     out->body = s->r.body;
     s->r.body = (struct buf){0};
     return 0;
@@ -186,12 +197,14 @@ static int s3_put_plain(struct s3 *s, const char *key, const void *p, size_t n, 
 }
 
 /* Without conditional writes: whoever sees its own bytes afterwards was the last to write them.
- * Two that write the same bytes both succeed, which is right for them. */
+ * Two that write the same bytes both succeed, which is right for them. It looks with GET and not
+ * with HEAD, whose failures have no body that gives the reason. */
 static int s3_put_checked(struct s3 *s, const char *key, const void *p, size_t n, struct err *e)
 {
-    struct s3_object there;
     struct s3_got got;
-    int rc = s3_head(s, key, &there, e);
+    const int rc = s3_get(s, &(struct s3_get){.key = key, .len = 1, .most = 1}, &got, e);
+    if (rc == 0)
+        buf_free(&got.body);
     if (rc == 0)
         return err_set(e, ERR_BUSY, "s3://%s/%.200s exists already", s->bucket, key);
     if (rc != ERR_SYS || e->sys != ENOENT)

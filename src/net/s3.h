@@ -96,5 +96,7 @@ MUST_CHECK int s3_list(struct s3 *s, const struct s3_list *q, s3_visit *visit, v
 /* The server's own clock at its latest answer, seconds since the epoch; 0: it has not said. */
 int64_t s3_server_time(const struct s3 *s);
 const struct s3_counts *s3_counts(const struct s3 *s);
+/* As the user set it; "": AWS. */
+const char *s3_endpoint(const struct s3 *s);
 
 #endif

@@ -143,7 +143,7 @@ static int parts_copy(const struct store_source *raw, const char *path, const st
     TRY(part_path(name, path, p, e));
     int rc = raw->read(name, 0, p->bytes, &scratch, &bytes, &len, e);
     if (rc == 0 && len != p->bytes)
-        rc = err_set(e, ERR_FORMAT, "'%s' does not have the length that its name says", name);
+        rc = err_set(e, ERR_FORMAT, "'%s' does not have the length in its name", name);
     if (rc == 0)
         memcpy(out + (begin - from), bytes + (begin - p->offset), end - begin);
     arena_free(&scratch);

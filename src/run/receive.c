@@ -242,7 +242,7 @@ int receive_append(const struct receive_place *at, const struct receive_part *pa
                    struct receive_file *out, struct err *e)
 {
     char folder[PATH_LEN], path[PATH_LEN];
-    bool made, again;
+    bool made, again = false;
     assert(at->node);
     TRY(receive_folder(at, folder, e));
     TRY(storage_of(folder)->claim(folder, &made, e));

@@ -38,14 +38,12 @@ int s3_place_of(struct s3_place *out, const char *location, struct err *e)
     if (!s3_is_bucket(out->bucket))
         return err_set(e, ERR_USAGE, "'%.200s' does not name a bucket: write s3://BUCKET/PREFIX",
                        location);
-    p += n + (p[n] == '/');
-    size_t len = strlen(p);
-    while (len && p[len - 1] == '/')
-        len--;
-    if (len > S3_KEY_MOST)
-        return err_set(e, ERR_LIMIT, "the key of '%.200s' is too long", location);
-    snprintf(out->key, sizeof out->key, "%.*s", (int)len, p);
-    return 0;
+    size_t len = 0;
+    for (p += n; *p && len < S3_KEY_MOST; p++)
+        if (*p != '/' || (len && p[1] && p[1] != '/'))
+            out->key[len++] = *p;
+    out->key[len] = 0;
+    return *p ? err_set(e, ERR_LIMIT, "the key of '%.200s' is too long", location) : 0;
 }
 
 int s3_client_take(struct s3 **out, const char *bucket, struct err *e)
@@ -206,6 +204,7 @@ static int s3_view_fill(struct s3_view *v, struct err *e)
     TRY(s3_client_take(&s3, p.bucket, e));
     const int rc = s3_list(s3, &q, s3_view_add, &m, e);
     v->server_s = s3_server_time(s3);
+    v->endpoint = arena_strdup(&v->arena, s3_endpoint(s3));
     s3_client_give(s3, p.bucket);
     if (v->n) /* of a list with a delimiter folders and files may come apart */
         qsort(v->v, v->n, sizeof *v->v, s3_view_by_name);

@@ -18,7 +18,7 @@ enum { S3_VIEW_MS = 5000 };
 
 #define S3_SCHEME "s3://"
 
-/* "s3://BUCKET/KEY" in its parts; no slash at the end of the key. */
+/* "s3://BUCKET/KEY" in its parts; no slash at the end of the key, nor two in a row. */
 struct s3_place {
     char bucket[64];
     char key[S3_KEY_MOST + 1];
@@ -41,8 +41,9 @@ struct s3_view_entry {
 struct s3_view {
     struct s3_view_entry *v; /* by the bytes of their names */
     size_t n, cap;
-    int64_t server_s; /* the server's clock */
-    bool foreign;     /* of a run: the root is none, and the list was ended */
+    int64_t server_s;     /* the server's clock */
+    const char *endpoint; /* s3_endpoint */
+    bool foreign;         /* of a run: the root is none, and the list was ended */
     /* s3_view.c's own: */
     struct arena arena;
     char root[PATH_LEN];

@@ -256,16 +256,15 @@ static void s3_note_fetched(uint64_t bytes)
     }
 }
 
-static int s3_fetch_entry(const char *location, const struct s3_view_entry *x, char path[PATH_LEN],
-                          struct err *e)
+static int s3_fetch_entry(const char *location, const struct s3_view *v,
+                          const struct s3_view_entry *x, char path[PATH_LEN], struct err *e)
 {
     struct s3_place p;
     struct arena a = {0};
-    const char *endpoint = getenv("AWS_ENDPOINT_URL_S3");
     bool there;
     TRY(s3_place_of(&p, location, e));
     const char *identity =
-        arena_printf(&a, "%s\n%s\n%s\n%s", endpoint ? endpoint : "", p.bucket, p.key, x->etag);
+        arena_printf(&a, "%s\n%s\n%s\n%s", v->endpoint, p.bucket, p.key, x->etag);
     int rc = object_cache_find(identity, x->bytes, path, &there, e);
     arena_free(&a);
     if (rc || there)
@@ -286,7 +285,7 @@ static int s3_fetch(const char *location, char path[PATH_LEN], struct err *e)
         struct s3_view *v;
         TRY(s3_view_get(&v, spot.root, true, e));
         const struct s3_view_entry *x = *spot.name ? s3_view_find(v, spot.name) : NULL;
-        rc = x ? s3_fetch_entry(location, x, path, e) : s3_missing(location, e);
+        rc = x ? s3_fetch_entry(location, v, x, path, e) : s3_missing(location, e);
         s3_view_release(v);
         const bool changed = rc == ERR_BUSY || (x && rc == ERR_SYS && e->sys == ENOENT);
         if (!changed)
