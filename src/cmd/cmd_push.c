@@ -1,120 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_push.c - push and pull: copies of runs on object storage. */
-#include <signal.h>
+/* cmd_push.c - sends a run to a hub or to object storage, and fetches one from there. */
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/human.h"
-#include "base/mem.h"
 #include "cmd/cmd.h"
-#include "convert/interrupted.h"
 #include "run/run_info.h"
-#include "ship/ship.h"
+#include "ship/ship_live.h"
 
-enum { O_FOLLOW, O_INTERVAL, O_DIR };
+enum { O_DIR, O_TOKEN_FILE, O_CA, O_KEY, O_QUIET };
 
-#define INTERVAL_MIN_NS (NS_PER_S / 10)
-#define INTERVAL_MAX_NS (24 * 3600 * NS_PER_S)
-#define FIRST_NS        (5 * NS_PER_S)
-#define FINDINGS_NS     (30 * NS_PER_S)
+enum { GIVE_UP_S = 60 }; /* without progress */
 
-static const struct opt push_options[] = {
-    [O_FOLLOW] = {"follow", 0, NULL, OPT_FLAG,
-                  .help = "While the run is being recorded, send what is new, until it ends."},
-    [O_INTERVAL] = {"interval", 0, "TIME", OPT_DURATION, .lo = INTERVAL_MIN_NS,
-                    .hi = INTERVAL_MAX_NS, .otherwise = "60s",
-                    .help = "Time between two uploads with --follow."},
+static const struct opt options[] = {
     [O_DIR] = {OPT_ROW_DIR},
+    [O_TOKEN_FILE] = {"token-file", 0, "FILE", OPT_FILE,
+                      .help = "File with the write token (default: FOOTPLATE_TOKEN in the "
+                              "environment)."},
+    [O_CA] = {"ca", 0, "FILE", OPT_FILE,
+              .help = "Certificates to trust (PEM), e.g. of your own authority (default: those of "
+                      "the system)."},
+    [O_KEY] = {"pinned-key", 0, "sha256//BASE64", OPT_STRING,
+               .help = "Public key that the hub must have; without --ca, its certificate may then "
+                       "be self-signed."},
+    [O_QUIET] = {"quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."},
     {0},
 };
 
-static const struct cmd_arg push_args[] = {
+static const struct cmd_arg args[] = {
     {ARG_ROW_RUN},
-    {"DEST", ARG_WORD, .help = "Where the run goes: s3://BUCKET/PREFIX."},
+    {"DEST", ARG_WORD,
+     .help = "The hub: https://HOST[:PORT], or http:// on this machine; or s3://BUCKET/PREFIX."},
     {0},
 };
 
-/* Until the time is over, or a signal ends it: then one last pass is made. */
-static bool push_wait(int64_t ns, struct err *e)
+static bool push_is_running(const char *path, struct arena *a)
 {
-    const mono_ns until = mono_add(clock_mono(), ns);
-    while (mono_diff(until, clock_mono()) > 0) {
-        const struct timespec t = {0, 50 * NS_PER_MS};
-        nanosleep(&t, NULL);
-        if (interrupted_check(e))
-            return false;
-    }
-    return true;
+    struct run_info info;
+    struct err e;
+    return run_info_read(&info, path, a, &e) == 0 && info.status == RUN_RUNNING;
 }
 
-/* What passes is tried again for ever; a wrong set-up is not. After the recorder has ended, the
- * rules are evaluated: their findings are waited for, since a run may also have none. */
-static int push_follow(struct ship *s, int64_t interval_ns, struct ship_state *state, struct err *e)
+/* Failures that pass are tried again as long as something arrives now and then. */
+static int push_all(struct ship *s, const struct ship_target *t, bool all, struct err *e)
 {
-    bool going = push_wait(MIN_OF(interval_ns, FIRST_NS), e);
-    mono_ns ended = {0};
-    for (;;) {
-        const int rc = ship_pass(s, state, e);
-        if (rc && rc != ERR_NOT_FOUND)
+    mono_ns progress = clock_mono();
+    uint64_t bytes = 0;
+    for (unsigned failures = 1;; failures++) {
+        const int rc = ship_round(s, all, e);
+        if (rc == 0 || rc != ERR_NOT_FOUND)
             return rc;
-        if (rc)
-            fprintf(stderr, "footplate: %s; trying again\n", e->msg);
-        if (rc == 0 && !state->running && !ended.ns)
-            ended = clock_mono();
-        const bool late = ended.ns && mono_diff(clock_mono(), ended) > FINDINGS_NS;
-        if (!going || state->complete || (rc == 0 && late))
+        const mono_ns now = clock_mono();
+        if (t->bytes != bytes) {
+            bytes = t->bytes;
+            progress = now;
+            failures = 1;
+        }
+        if (mono_diff(now, progress) > GIVE_UP_S * NS_PER_S)
             return rc;
-        going = push_wait(ended.ns ? MIN_OF(interval_ns, NS_PER_S) : interval_ns, e);
+        const int64_t ms = ship_backoff_ms(failures, t->retry_s, (uint32_t)now.ns);
+        nanosleep(&(struct timespec){ms / 1000, ms % 1000 * NS_PER_MS}, NULL);
     }
 }
 
 static int cmd_push_run(const struct cmd_args *a, struct err *e)
 {
-    char path[PATH_LEN], size[32];
-    struct ship *s;
-    struct ship_state state = {0};
+    char path[PATH_LEN], name[RUN_ID_LEN], size[HUMAN_LEN];
+    struct ship_target_ask ask = {
+        .to = a->arg[1], .ca = a->opt[O_CA].text, .pinned_key = a->opt[O_KEY].text};
+    struct ship_target *t;
+    struct ship *s = NULL;
     TRY(run_find(a->dir, a->arg[0], path, e));
-    TRY(ship_open(&s, &(struct ship_config){.run = path, .dest = a->arg[1]}, e));
-    interrupted_watch();
-    int rc = ship_pass(s, &state, e);
-    if (a->opt[O_FOLLOW].given && !state.complete && (rc == 0 || rc == ERR_NOT_FOUND))
-        rc = push_follow(s, a->opt[O_INTERVAL].number, &state, e);
-    if (rc == 0) {
-        printf("%s\n", ship_place(s));
-        fprintf(stderr, "footplate: sent %s%s\n",
-                human_bytes((double)state.bytes, size, sizeof size),
-                state.running ? "; the run is still being recorded" : "");
-    }
+    TRY(ship_read_token(a->opt[O_TOKEN_FILE].text, a->arena, &ask.token, e));
+    TRY(ship_target_check(&ask, e));
+    TRY(ship_run_name(path, name, e));
+    TRY(ship_target_open(&t, &ask, name, e));
+    const bool running = push_is_running(path, a->arena);
+    int rc = ship_open(&s, path, NULL, t, e);
+    if (rc == 0)
+        rc = push_all(s, t, !running, e);
+    if (rc == 0 && !a->opt[O_QUIET].given)
+        printf("%s is at %s (%s sent)%s\n", path_base(path), t->to,
+               human_bytes((double)t->bytes, size, sizeof size),
+               running ? "; it is still being recorded: push it again when it has ended" : "");
     ship_close(s);
+    t->ops->close(t);
     return rc;
 }
 
-static const char *const push_help[] = {
-    "Copies a run to object storage, where every command can read it: 'footplate show "
-    "s3://BUCKET/PREFIX/RUN'. What was sent before is not sent again, so an interrupted push is "
-    "continued by the next one. The run itself is not changed.",
-    "Credentials, region and endpoint are taken from where the AWS tools take them: the "
-    "environment, ~/.aws, the role of the machine or container. docs/remote.md has the details.",
+static const char *const help[] = {
+    "Sends a run to a hub, which is a 'footplate serve --receive', or to S3 or a server that "
+    "speaks "
+    "its protocol. What was sent before is not sent again: after a failure the same command "
+    "continues where it was.",
+    "The token of a hub is never given on the command line, where other users could see it. Keys, "
+    "region and endpoint of S3 are taken from where the AWS tools take them: the environment, "
+    "~/.aws, the role of the machine or container. docs/remote.md has the details.",
     NULL,
 };
 
-static const struct cmd_example push_examples[] = {
-    {"footplate push last s3://team-runs/llm", "Copy the newest run to a bucket."},
-    {"footplate push last s3://team-runs/llm --follow",
-     "Send a running job's data every minute until it ends."},
+static const struct cmd_example examples[] = {
+    {"footplate push last https://hub.example.org:7171 --token-file ~/.footplate-token",
+     "Send the newest run to a hub."},
+    {"footplate push last s3://team-runs/llm", "Send it to a bucket."},
     {0},
 };
 
 const struct cmd cmd_push = {
     .name = "push",
-    .summary = "copy a run to object storage",
-    .args = push_args,
-    .options = push_options,
-    .help = push_help,
-    .examples = push_examples,
+    .summary = "send a run to a hub or to object storage",
+    .args = args,
+    .options = options,
+    .help = help,
+    .examples = examples,
     .run = cmd_push_run,
 };
 

@@ -259,6 +259,19 @@ int receive_append(const struct receive_place *at, const struct receive_part *pa
     return 0;
 }
 
+int receive_remove(const struct receive_place *at, const uint8_t id[FILE_ID_LEN], struct err *e)
+{
+    struct receive_file f;
+    char path[PATH_LEN];
+    TRY(receive_look(at, &f, e));
+    if (f.size > FILE_HEADER_LEN || (f.size && memcmp(f.id, id, sizeof f.id) != 0))
+        return err_set(e, ERR_USAGE, "'%s' has data: it stays", at->file);
+    TRY(receive_path(at, path, e));
+    receive_remove_tail(at);
+    storage_of(path)->remove(path, STORAGE_REMOVE_FILE);
+    return 0;
+}
+
 /* ---- whole files ---- */
 
 static int receive_check_json(const struct receive_place *at, const void *p, size_t n,

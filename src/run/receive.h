@@ -72,6 +72,10 @@ struct receive_part {
  * begin as such a file does. */
 MUST_CHECK int receive_append(const struct receive_place *at, const struct receive_part *part,
                               struct receive_file *out, struct err *e);
+/* Its recorder took the file back, with its tail, because nothing was recorded into it. ERR_USAGE
+ * unless it is the file of this id and has no data. One that is not there is fine. */
+MUST_CHECK int receive_remove(const struct receive_place *at, const uint8_t id[FILE_ID_LEN],
+                              struct err *e);
 /* Writes a file whole: JSON, or a report. A run.json that is there stays; ERR_BUSY when it is not
  * the same. */
 MUST_CHECK int receive_put(const struct receive_place *at, const void *p, size_t n, struct err *e);

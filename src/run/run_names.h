@@ -9,6 +9,7 @@
  *              received.json                on a hub: the token by which it came
  *              node-ID/node.json            node-2.json: the second recorder, and so on
  *                      metrics.fp           metrics-2.fp
+ *                      shipping.json        how far the node was sent elsewhere
  *                      trace-PID-K.fp       a detail window: events of a process
  *          .import-XXXXXXXX/                a run that is being made */
 #ifndef RUN_RUN_NAMES_H
@@ -25,6 +26,7 @@
 #define RUN_REPORT      "report.html"
 #define RUN_REPORT_JSON "report.json"
 #define RUN_RECEIVED    "received.json"
+#define RUN_SHIPPING    "shipping.json"
 #define RUN_NODE_STEM   "node" /* of node.json */
 #define RUN_NODE_END    "json"
 #define RUNS_DEFAULT    "footplate-runs" /* the default of the setting `dir` */

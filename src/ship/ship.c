@@ -2,59 +2,104 @@
 /* ship.c - see ship.h. */
 #include "ship/ship.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "run/run_info.h"
+#include "base/vec.h"
 #include "run/run_names.h"
 #include "run/storage.h"
+#include "ship/ship_targets.h"
 
-enum { SHIP_SMALL_MOST = 256 << 20, SHIP_TAIL_MOST = 256 << 20 };
+enum {
+    WHOLE_MOST = 16 << 20, /* bytes of findings and reports */
+    TAIL_MOST = 256 << 20, /* bytes of a tail: a frame of a burst may be large */
+    FILE_NAME_LEN = 128,
+};
+
+/* What was sent of a file. */
+struct ship_sent {
+    char node[NODE_ID_LEN]; /* "": of the run */
+    char name[FILE_NAME_LEN];
+    size_t final;     /* bytes of a sealed file that will not change */
+    uint64_t version; /* of the file that is there whole; 0: none */
+};
 
 struct ship {
-    char run[PATH_LEN], place[PATH_LEN];
-    char *node;
+    char path[PATH_LEN];
+    char node[NODE_ID_LEN];
     struct ship_target *target;
+    struct ship_sent *sent;
+    size_t n_sent, cap_sent;
+};
+
+/* An entry of a folder, in the arena of a round. */
+struct ship_entry {
+    const char *name;
+    struct storage_stat stat;
+};
+
+struct ship_list {
+    struct arena *arena;
+    struct ship_entry *v;
+    size_t n, cap;
 };
 
 /* ---- targets ---- */
 
-static const struct {
+static const struct ship_scheme {
     const char *scheme;
-    int (*open)(struct ship_target **out, const char *dest, const char *run, struct err *e);
-} ship_targets[] = {
-    {"s3://", ship_target_s3},
+    int (*check)(const struct ship_target_ask *ask, struct err *e);
+    int (*open)(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                struct err *e);
+} ship_schemes[] = {
+    {"s3://", ship_s3_check, ship_s3_open},
+    {"", ship_hub_check, ship_hub_open}, /* which refuses other addresses */
 };
 
-static int ship_target_open(struct ship_target **out, const char *dest, const char *run,
-                            struct err *e)
+static const struct ship_scheme *ship_scheme_of(const char *to)
 {
-    for (size_t i = 0; i < COUNT_OF(ship_targets); i++)
-        if (text_starts(dest, ship_targets[i].scheme))
-            return ship_targets[i].open(out, dest, run, e);
-    return err_set(e, ERR_USAGE, "'%.100s' is not a place for runs: write s3://BUCKET/PREFIX",
-                   dest);
+    const struct ship_scheme *s = ship_schemes;
+    while (!text_starts(to, s->scheme))
+        s++;
+    return s;
 }
 
-int ship_open(struct ship **out, const struct ship_config *config, struct err *e)
+int ship_target_check(const struct ship_target_ask *ask, struct err *e)
+{
+    return ship_scheme_of(ask->to)->check(ask, e);
+}
+
+int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                     struct err *e)
+{
+    return ship_scheme_of(ask->to)->open(out, ask, run, e);
+}
+
+/* ---- a run ---- */
+
+int ship_run_name(const char *run, char out[RUN_ID_LEN], struct err *e)
+{
+    char path[PATH_LEN];
+    TRY(path_join(path, e, "%s", run));
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = 0;
+    const char *name = path_base(path);
+    if (!name_is_sane(name, RUN_ID_LEN))
+        return err_set(e, ERR_USAGE, "'%s' is not a name that a run can have elsewhere", name);
+    snprintf(out, RUN_ID_LEN, "%s", name);
+    return 0;
+}
+
+int ship_open(struct ship **out, const char *run, const char *node, struct ship_target *t,
+              struct err *e)
 {
     struct ship *s = xcalloc(1, sizeof *s);
-    const char *name;
-    const size_t n = strlen(config->dest) - text_ends(config->dest, "/");
-    int rc = path_join(s->run, e, "%s", config->run);
-    for (size_t len = strlen(s->run); len > 1 && s->run[len - 1] == '/'; len--)
-        s->run[len - 1] = 0;
-    name = path_base(s->run);
-    if (rc == 0 && !name_is_sane(name, 256))
-        rc = err_set(e, ERR_USAGE, "'%s' has a name that a run elsewhere cannot have", s->run);
-    if (rc == 0)
-        rc = path_join(s->place, e, "%.*s/%s", (int)n, config->dest, name);
-    if (rc == 0)
-        rc = ship_target_open(&s->target, config->dest, name, e);
-    s->node = config->node ? xstrdup(config->node) : NULL;
+    const int rc = path_join(s->path, e, "%s", run);
+    s->target = t;
+    snprintf(s->node, sizeof s->node, "%s", node ? node : "");
     if (rc)
         ship_close(s);
     else
@@ -66,221 +111,221 @@ void ship_close(struct ship *s)
 {
     if (!s)
         return;
-    if (s->target)
-        s->target->ops->close(s->target);
-    free(s->node);
+    free(s->sent);
     free(s);
 }
 
-const char *ship_place(const struct ship *s)
+/* ---- what there is ---- */
+
+static struct ship_sent *ship_sent(struct ship *s, const char *node, const char *name)
 {
-    return s->place;
+    for (size_t i = 0; i < s->n_sent; i++)
+        if (strcmp(s->sent[i].node, node) == 0 && strcmp(s->sent[i].name, name) == 0)
+            return &s->sent[i];
+    struct ship_sent *f = VEC_ADD(s->sent, s->n_sent, s->cap_sent);
+    *f = (struct ship_sent){.version = 0};
+    snprintf(f->node, sizeof f->node, "%s", node);
+    snprintf(f->name, sizeof f->name, "%s", name);
+    return f;
 }
 
-/* ---- which files there are ---- */
-
-struct ship_name {
-    const char *name;
-    enum run_file_kind kind;
-};
-
-struct ship_names {
-    struct arena *arena;
-    bool in_node;
-    struct ship_name *v;
-    size_t n, cap;
-    const char **nodes;
-    size_t n_nodes, cap_nodes;
-};
-
-static void ship_note(void *ctx, const struct storage_entry *x)
+static void ship_add_entry(void *ctx, const struct storage_entry *x)
 {
-    struct ship_names *s = ctx;
-    const char *id = s->in_node ? NULL : run_node_id(x->name);
-    const enum run_file_kind kind = run_file_kind(x->name, s->in_node);
-    if (x->kind == STORAGE_FOLDER && id && name_is_sane(id, 256))
-        *ARENA_ADD(s->arena, s->nodes, s->n_nodes, s->cap_nodes) = arena_strdup(s->arena, id);
-    else if (x->kind == STORAGE_FILE && kind != RUN_FILE_OTHER)
-        *ARENA_ADD(s->arena, s->v, s->n, s->cap) =
-            (struct ship_name){arena_strdup(s->arena, x->name), kind};
+    struct ship_list *l = ctx;
+    if (strlen(x->name) < FILE_NAME_LEN)
+        *ARENA_ADD(l->arena, l->v, l->n, l->cap) =
+            (struct ship_entry){arena_strdup(l->arena, x->name), x->stat};
 }
 
-static int ship_list(const char *folder, bool in_node, struct arena *a, struct ship_names *out,
-                     struct err *e)
+static int ship_list(const char *folder, struct arena *a, struct ship_list *out, struct err *e)
 {
-    *out = (struct ship_names){.arena = a, .in_node = in_node};
-    return storage_of(folder)->list(folder, in_node ? 0 : STORAGE_FOLLOW, ship_note, out, e);
+    *out = (struct ship_list){.arena = a};
+    return storage_of(folder)->list(folder, STORAGE_FOLLOW | STORAGE_WITH_STAT, ship_add_entry, out,
+                                    e);
 }
 
-/* ---- sending ---- */
+/* ---- whole files ---- */
 
-/* One that vanished meanwhile is no error. */
-static int ship_put_small(struct ship *s, const char *folder, const char *node, const char *name,
-                          bool absent, struct err *e)
+/* A file that is replaced meanwhile is sent again by the next round. */
+static int ship_whole(struct ship *s, const char *folder, const char *node,
+                      const struct ship_entry *x, struct err *e)
 {
-    char path[PATH_LEN], *text;
     struct arena a = {0};
+    char path[PATH_LEN], *text;
     size_t len;
-    TRY(run_path(path, folder, name, e));
-    int rc = storage_of(path)->source->read(path, 0, SHIP_SMALL_MOST, &a, &text, &len, e);
-    if (rc == 0)
-        rc = s->target->ops->put(s->target, node, name, text, len, absent, e);
-    else if (rc == ERR_SYS && e->sys == ENOENT && !absent)
-        rc = 0;
+    struct ship_sent *f = ship_sent(s, node, x->name);
+    const bool once = run_file_kind(x->name, *node != 0) == RUN_FILE_ABOUT;
+    if (f->version == x->stat.version)
+        return 0;
+    TRY(run_path(path, folder, x->name, e));
+    int rc = 0;
+    /* One that is gone, or larger than any that is sent: the run is complete without it. */
+    if (storage_of(path)->source->read(path, 0, WHOLE_MOST, &a, &text, &len, e) == 0)
+        rc = s->target->ops->put(s->target, *node ? node : NULL, x->name, text, len, once, e);
     arena_free(&a);
+    if (rc == 0)
+        f->version = x->stat.version;
     return rc;
 }
 
-static int ship_sealed(struct ship *s, const char *node, const char *folder, const char *name,
-                       bool *closed, struct err *e)
+static int ship_wholes(struct ship *s, const char *folder, const char *node,
+                       const struct ship_list *l, enum run_file_kind kind, struct err *e)
 {
-    char path[PATH_LEN];
-    struct fmap m;
+    for (size_t i = 0; i < l->n; i++)
+        if (run_file_kind(l->v[i].name, *node != 0) == kind)
+            TRY(ship_whole(s, folder, node, &l->v[i], e));
+    return 0;
+}
+
+/* ---- files that grow ---- */
+
+/* The tail as it was at one moment. Its writer may empty it at any time: what was read counts when
+ * its header is the same afterwards. f->len 0: there is none, or it has just begun again. */
+static void ship_read_tail(const char *path, struct arena *a, struct ship_file *f)
+{
+    uint8_t again[FILE_HEADER_LEN];
     struct file_header h;
-    TRY(run_path(path, folder, name, e));
+    struct err e;
+    char *p;
+    size_t n, got;
+    f->len = 0;
+    if (!storage_has(path) || storage_of(path)->source->read(path, 0, TAIL_MOST, a, &p, &n, &e) ||
+        n <= FILE_HEADER_LEN || file_header_get(&h, (const uint8_t *)p, n, path, &e) ||
+        storage_of(path)->range(path, 0, again, sizeof again, &got, &e) || got != sizeof again ||
+        memcmp(again, p, sizeof again) != 0)
+        return;
+    f->p = (const uint8_t *)p;
+    f->len = n;
+    f->segment = h.segment;
+    memcpy(f->id, h.id, sizeof f->id);
+}
+
+static int ship_sealed_bytes(struct ship *s, struct ship_sent *sent, struct ship_file *f,
+                             const struct fmap *m, bool all, struct err *e)
+{
+    struct file_header h;
+    TRY(file_header_get(&h, m->p, m->len, f->name, e));
+    memcpy(f->id, h.id, sizeof f->id);
+    f->p = m->p;
+    f->closed = m->len >= FILE_HEADER_LEN + FILE_END_LEN &&
+                format_is_closed(m->p + m->len - FILE_END_LEN, m->len);
+    sent->final = format_final_len(m->p, m->len, sent->final);
+    f->len = all ? m->len : sent->final;
+    return s->target->ops->sealed(s->target, f, e);
+}
+
+static int ship_sealed(struct ship *s, struct ship_file *f, const char *path,
+                       const struct storage_stat *st, bool all, struct err *e)
+{
+    struct ship_sent *sent = ship_sent(s, f->node, f->name);
+    struct fmap m;
+    if (st->version == sent->version || st->bytes < FILE_HEADER_LEN)
+        return 0;
     TRY(storage_of(path)->source->map(path, true, &m, e));
-    int rc = 0;
-    *closed = m.len > FILE_END_LEN && format_is_closed(m.p + m.len - FILE_END_LEN, m.len);
-    if (m.len >= FILE_HEADER_LEN) {
-        rc = file_header_get(&h, m.p, m.len, path, e);
-        if (rc == 0) {
-            struct ship_file f = {
-                .node = node,
-                .name = name,
-                .p = m.p,
-                .len = *closed ? m.len : format_final_len(m.p, m.len, 0),
-                .closed = *closed,
-            };
-            memcpy(f.id, h.id, sizeof f.id);
-            rc = s->target->ops->sealed(s->target, &f, e);
-        }
-    }
+    const int rc = m.len < FILE_HEADER_LEN ? 0 : ship_sealed_bytes(s, sent, f, &m, all, e);
+    if (rc == 0 && f->len == st->bytes)
+        sent->version = st->version;
     fmap_close(&m);
     return rc;
 }
 
-/* The tail beside a sealed file; its bytes are in the arena. *len 0: there is none. */
-static int ship_read_tail(const char *folder, const char *name, struct arena *a, char **bytes,
-                          size_t *len, const char **tail, struct err *e)
+/* Tail, sealed file, tail: see ship.h. */
+static int ship_growing(struct ship *s, const char *folder, const char *node,
+                        const struct ship_entry *x, bool all, struct err *e)
 {
-    char path[PATH_LEN];
-    const size_t stem = strlen(name) - strlen(STORE_SEALED);
-    *tail = arena_printf(a, "%.*s" STORE_TAIL, (int)stem, name);
-    *len = 0;
-    TRY(run_path(path, folder, *tail, e));
-    const int rc = storage_of(path)->source->read(path, 0, SHIP_TAIL_MOST, a, bytes, len, e);
-    return rc == ERR_SYS && e->sys == ENOENT ? 0 : rc;
-}
-
-/* A sealed file and its tail, in the order of ship.h. */
-static int ship_pair(struct ship *s, const char *node, const char *folder, const char *name,
-                     struct err *e)
-{
+    char path[PATH_LEN], tail_path[PATH_LEN], name[FILE_NAME_LEN];
     struct arena a = {0};
-    char *bytes = NULL;
-    const char *tail;
-    size_t len;
-    bool closed = false;
-    struct file_header h;
-    int rc = ship_read_tail(folder, name, &a, &bytes, &len, &tail, e);
-    if (rc == 0)
-        rc = ship_sealed(s, node, folder, name, &closed, e);
-    const size_t whole = rc || !len ? 0 : format_tail_len((const uint8_t *)bytes, len, &h);
-    if (rc == 0 && whole && !closed) {
-        struct ship_file f = {.node = node,
-                              .name = tail,
-                              .p = (const uint8_t *)bytes,
-                              .len = whole,
-                              .segment = h.segment};
-        memcpy(f.id, h.id, sizeof f.id);
-        rc = s->target->ops->tail(s->target, &f, e);
-    }
+    struct ship_file f = {.node = node, .name = x->name}, tail = {.node = node, .name = name};
+    const size_t stem = strlen(x->name) - strlen(STORE_SEALED);
+    snprintf(name, sizeof name, "%.*s" STORE_TAIL, (int)stem, x->name);
+    TRY(run_path(path, folder, x->name, e));
+    TRY(run_path(tail_path, folder, name, e));
+    ship_read_tail(tail_path, &a, &tail);
+    int rc = ship_sealed(s, &f, path, &x->stat, all, e);
+    if (rc == 0 && tail.len && !f.closed)
+        rc = s->target->ops->tail(s->target, &tail, e);
     arena_free(&a);
     return rc;
 }
 
-/* node.json comes last: when it says that the run has ended, the data is there. So it is read
- * before them. */
-static int ship_node(struct ship *s, const char *node, bool ended, struct arena *a, struct err *e)
+/* A recorder removes its file of events at the end when there were none. */
+static int ship_prune(struct ship *s, const char *node, const struct ship_list *l, struct err *e)
 {
-    char folder[PATH_LEN], path[PATH_LEN];
-    struct ship_names names;
-    TRY(run_node_path(folder, s->run, node, e));
-    TRY(ship_list(folder, true, a, &names, e));
-    char **texts = arena_array(a, char *, names.n);
-    size_t *lens = arena_array(a, size_t, names.n);
-    for (size_t i = 0; i < names.n; i++)
-        if (names.v[i].kind == RUN_FILE_NODE) {
-            TRY(run_path(path, folder, names.v[i].name, e));
-            TRY(storage_of(path)->source->read(path, 0, SHIP_SMALL_MOST, a, &texts[i], &lens[i],
-                                               e));
-        }
-    const char **sealed = arena_array(a, const char *, names.n + 1);
-    size_t n_sealed = 0;
-    for (size_t i = 0; i < names.n; i++)
-        if (names.v[i].kind == RUN_FILE_SEALED) {
-            sealed[n_sealed++] = names.v[i].name;
-            TRY(ship_pair(s, node, folder, names.v[i].name, e));
-        }
-    if (ended && s->target->ops->prune)
-        TRY(s->target->ops->prune(s->target, node, sealed, e));
-    for (size_t i = 0; i < names.n; i++)
-        if (texts[i])
-            TRY(s->target->ops->put(s->target, node, names.v[i].name, texts[i], lens[i], false, e));
-    return 0;
+    const char **names = arena_array(l->arena, const char *, l->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (run_file_kind(l->v[i].name, true) == RUN_FILE_SEALED)
+            names[n++] = l->v[i].name;
+    return s->target->ops->prune ? s->target->ops->prune(s->target, node, names, n, e) : 0;
 }
 
-static bool ship_is_mine(const struct ship *s, const char *node)
+/* ---- nodes ---- */
+
+static bool ship_is_new(const struct ship *s, const char *node)
 {
-    return !s->node || strcmp(s->node, node) == 0;
+    for (size_t i = 0; i < s->n_sent; i++)
+        if (strcmp(s->sent[i].node, node) == 0 && s->sent[i].version)
+            return false;
+    return true;
 }
 
-/* node.json has its end before the files are closed; the lock is free after that. */
-static bool ship_has_ended(const struct ship *s, const struct run_info *info)
+/* node.json comes before the data the first time, so that the node is known, and after it
+ * otherwise: it may say that the run has ended. */
+static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
 {
     char folder[PATH_LEN];
-    struct err e;
-    bool ended = info->status != RUN_RUNNING;
-    for (size_t i = 0; i < info->n_nodes && ended; i++)
-        ended = run_node_path(folder, s->run, info->nodes[i].id, &e) ||
-                storage_of(folder)->alive(folder) != STORAGE_ALIVE;
-    return ended;
+    struct arena a = {0};
+    struct ship_list l;
+    TRY(run_node_path(folder, s->path, node, e));
+    int rc = ship_list(folder, &a, &l, e);
+    const bool dead = rc == 0 && storage_of(folder)->alive(folder) == STORAGE_DEAD;
+    if (rc == 0 && ship_is_new(s, node))
+        rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, e);
+    for (size_t i = 0; rc == 0 && i < l.n; i++)
+        if (run_file_kind(l.v[i].name, true) == RUN_FILE_SEALED)
+            rc = ship_growing(s, folder, node, &l.v[i], all || dead, e);
+    if (rc == 0)
+        rc = ship_prune(s, node, &l, e);
+    if (rc == 0)
+        rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, e);
+    arena_free(&a);
+    return rc;
 }
 
-/* The rules are evaluated after the recorder has ended. */
-static bool ship_has_findings(const struct ship_names *names)
+static bool ship_is_node(const struct ship *s, const struct ship_entry *x)
 {
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(names->v[i].name, RUN_FINDINGS) == 0)
-            return true;
-    return false;
+    const char *node = x->stat.kind == STORAGE_FOLDER ? run_node_id(x->name) : NULL;
+    return node && name_is_sane(node, NODE_ID_LEN) && (!*s->node || strcmp(node, s->node) == 0);
 }
 
-static int ship_all(struct ship *s, struct arena *a, struct ship_state *out, struct err *e)
+static int ship_all(struct ship *s, const struct ship_list *l, bool all, struct err *e)
 {
-    struct ship_names names;
-    struct run_info info;
-    TRY(run_info_read(&info, s->run, a, e)); /* before the files: what it says has ended is whole */
-    out->running = !ship_has_ended(s, &info);
-    TRY(ship_list(s->run, false, a, &names, e));
-    TRY(ship_put_small(s, s->run, NULL, RUN_ABOUT, true, e));
-    for (size_t i = 0; i < names.n_nodes; i++)
-        if (ship_is_mine(s, names.nodes[i]))
-            TRY(ship_node(s, names.nodes[i], !out->running, a, e));
-    for (size_t i = 0; i < names.n && !out->running; i++)
-        if (names.v[i].kind == RUN_FILE_WHOLE)
-            TRY(ship_put_small(s, s->run, NULL, names.v[i].name, false, e));
-    out->complete = !out->running && ship_has_findings(&names);
-    return 0;
+    TRY(ship_wholes(s, s->path, "", l, RUN_FILE_ABOUT, e));
+    for (size_t i = 0; i < l->n; i++)
+        if (ship_is_node(s, &l->v[i]))
+            TRY(ship_node(s, run_node_id(l->v[i].name), all, e));
+    return ship_wholes(s, s->path, "", l, RUN_FILE_WHOLE, e);
 }
 
-int ship_pass(struct ship *s, struct ship_state *out, struct err *e)
+/* After a failure nothing is taken for granted: the target may have lost what it had. */
+static void ship_forget(struct ship *s)
+{
+    for (size_t i = 0; i < s->n_sent; i++)
+        s->sent[i].version = 0;
+    if (s->target->ops->forget)
+        s->target->ops->forget(s->target);
+}
+
+int ship_round(struct ship *s, bool all, struct err *e)
 {
     struct arena a = {0};
-    *out = (struct ship_state){.running = true};
-    const int rc = ship_all(s, &a, out, e);
-    out->bytes = s->target->bytes;
-    out->complete &= rc == 0;
+    struct ship_list l;
+    s->target->retry_s = 0;
+    int rc = ship_list(s->path, &a, &l, e);
+    if (rc == 0)
+        rc = ship_all(s, &l, all, e);
+    if (rc)
+        ship_forget(s);
     arena_free(&a);
     return rc;
 }

@@ -9,7 +9,7 @@
  * crash leaves at worst parts beside the part or file that replaces them; readers take the longest,
  * and the next shipper removes them. Sixteen parts of a size are joined to one, so that a day has
  * some thirty of them and each byte is sent three or four times. */
-#include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,19 +17,25 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "net/curl.h"
 #include "net/s3.h"
 #include "run/parts.h"
 #include "run/run_names.h"
 #include "run/s3_view.h"
-#include "ship/ship.h"
+#include "ship/ship_targets.h"
+#include "store/format.h"
 
 enum {
     JOIN_PARTS = 16,
     PART_BYTES_MOST = 64 << 20,
     SILENCE_S = 60, /* after that something is sent again, as a sign of life */
+    INTERVAL_S = 60,
+    SETUP_RETRY_S = 600,
+    SAME_START_S = 600,
 };
 
 /* A file at the target that grows, or one that is replaced. */
@@ -258,9 +264,8 @@ static int s3_send_closed(struct s3_target *t, struct s3_file *there, const char
     return s3_remove_tail(t, f, e);
 }
 
-static int s3_target_sealed(struct ship_target *base, const struct ship_file *f, struct err *e)
+static int s3_send_sealed(struct s3_target *t, const struct ship_file *f, struct err *e)
 {
-    struct s3_target *t = (struct s3_target *)base;
     char key[PATH_LEN];
     TRY(s3_list_node(t, f->node, e));
     TRY(s3_key(t, f->node, f->name, key, e));
@@ -269,32 +274,43 @@ static int s3_target_sealed(struct ship_target *base, const struct ship_file *f,
     return f->closed ? s3_send_closed(t, there, key, f, e) : s3_send_growing(t, there, key, f, e);
 }
 
-static bool s3_is_named(const char *name, const char *const *names)
+static bool s3_is_named(const char *name, const char *const *names, size_t n)
 {
     const size_t stem = strcspn(name, ".");
-    for (; *names; names++)
-        if (strcspn(*names, ".") == stem && strncmp(*names, name, stem) == 0)
+    for (size_t i = 0; i < n; i++)
+        if (strcspn(names[i], ".") == stem && strncmp(names[i], name, stem) == 0)
             return true;
     return false;
 }
 
-static int s3_target_prune(struct ship_target *base, const char *node, const char *const *names,
-                           struct err *e)
+/* A recorder removes a file that has stayed empty: of that a part with the header is there, and
+ * perhaps a tail. */
+static bool s3_is_pruned(const struct s3_file *f, const char *node, const char *const *names,
+                         size_t n)
 {
-    struct s3_target *t = (struct s3_target *)base;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < f->n_parts; i++)
+        bytes += f->parts[i].bytes;
+    return strcmp(f->node, node) == 0 && !s3_is_named(f->name, names, n) &&
+           (text_ends(f->name, "." STORE_TAIL)
+                ? f->whole > 0
+                : text_ends(f->name, "." STORE_SEALED) && !f->whole && bytes <= FILE_HEADER_LEN);
+}
+
+static int s3_prune(struct s3_target *t, const char *node, const char *const *names, size_t n,
+                    struct err *e)
+{
     char key[PATH_LEN];
     TRY(s3_list_node(t, node, e));
     for (size_t i = 0; i < t->n_files; i++) {
         struct s3_file *f = &t->files[i];
-        const bool tail = text_ends(f->name, "." STORE_TAIL);
-        if (strcmp(f->node, node) != 0 || (!tail && !text_ends(f->name, "." STORE_SEALED)) ||
-            s3_is_named(f->name, names))
+        if (!s3_is_pruned(f, node, names, n))
             continue;
         TRY(s3_key(t, node, f->name, key, e));
         TRY(s3_drop_parts(t, f, key, 0, e));
-        if (f->whole && tail)
+        if (f->whole)
             TRY(s3_delete(t->s3, key, e));
-        f->whole = tail ? 0 : f->whole; /* a whole file is never removed: it has data */
+        f->whole = f->sum = 0;
     }
     return 0;
 }
@@ -317,10 +333,16 @@ static int s3_send_changed(struct s3_target *t, const char *node, const char *na
     return 0;
 }
 
-static int s3_target_tail(struct ship_target *base, const struct ship_file *f, struct err *e)
+/* Whether both describe the same job: nodes with folders of their own start it seconds apart. */
+static bool s3_is_same_run(const void *a, size_t a_len, const void *b, size_t b_len)
 {
-    struct s3_target *t = (struct s3_target *)base;
-    return s3_send_changed(t, f->node, f->name, f->p, f->len, e);
+    json_t *x = json_loadb(a, a_len, 0, NULL), *y = json_loadb(b, b_len, 0, NULL);
+    const int64_t apart = json_get_int(x, "start_ns", 0) - json_get_int(y, "start_ns", 0);
+    const bool same = json_is_object(x) && json_is_object(y) &&
+                      (apart < 0 ? -apart : apart) <= SAME_START_S * NS_PER_S;
+    json_decref(x);
+    json_decref(y);
+    return same;
 }
 
 /* It is there: the same one, or that of another run. */
@@ -328,7 +350,7 @@ static int s3_compare(struct s3_target *t, const char *key, const void *p, size_
 {
     struct s3_got got;
     TRY(s3_get(t->s3, &(struct s3_get){.key = key, .most = n + (1 << 20)}, &got, e));
-    const bool same = got.body.len == n && memcmp(got.body.p, p, n) == 0;
+    const bool same = s3_is_same_run(got.body.p, got.body.len, p, n);
     buf_free(&got.body);
     return same
                ? 0
@@ -336,15 +358,11 @@ static int s3_compare(struct s3_target *t, const char *key, const void *p, size_
                          t->place.bucket, t->place.key);
 }
 
-static int s3_target_put(struct ship_target *base, const char *node, const char *name,
-                         const void *p, size_t n, bool absent, struct err *e)
+static int s3_put_once(struct s3_target *t, const char *name, const void *p, size_t n,
+                       struct err *e)
 {
-    struct s3_target *t = (struct s3_target *)base;
     char key[PATH_LEN];
-    if (!absent)
-        return s3_send_changed(t, node ? node : "", name, p, n, e);
-    struct s3_file *there = s3_file_of(t, "", name);
-    if (there->checked)
+    if (s3_file_of(t, "", name)->checked)
         return 0;
     TRY(s3_key(t, "", name, key, e));
     int rc = s3_put(t->s3, key, p, n, true, e);
@@ -356,11 +374,56 @@ static int s3_target_put(struct ship_target *base, const char *node, const char 
     return rc;
 }
 
-static void s3_target_close(struct ship_target *base)
+/* ---- the operations ---- */
+
+/* What the user has to do something about is tried again after ten minutes. */
+static int s3_result(struct s3_target *t, int rc)
+{
+    if (rc && rc != ERR_NOT_FOUND)
+        t->base.retry_s = SETUP_RETRY_S;
+    return rc;
+}
+
+static int s3_target_put(struct ship_target *base, const char *node, const char *name,
+                         const void *p, size_t n, bool absent, struct err *e)
+{
+    struct s3_target *t = (struct s3_target *)base;
+    return s3_result(t, absent ? s3_put_once(t, name, p, n, e)
+                               : s3_send_changed(t, node ? node : "", name, p, n, e));
+}
+
+static int s3_target_sealed(struct ship_target *base, const struct ship_file *f, struct err *e)
+{
+    struct s3_target *t = (struct s3_target *)base;
+    return s3_result(t, s3_send_sealed(t, f, e));
+}
+
+static int s3_target_tail(struct ship_target *base, const struct ship_file *f, struct err *e)
+{
+    struct s3_target *t = (struct s3_target *)base;
+    return s3_result(t, s3_send_changed(t, f->node, f->name, f->p, f->len, e));
+}
+
+static int s3_target_prune(struct ship_target *base, const char *node, const char *const *names,
+                           size_t n, struct err *e)
+{
+    struct s3_target *t = (struct s3_target *)base;
+    return s3_result(t, s3_prune(t, node, names, n, e));
+}
+
+/* The next call lists again. */
+static void s3_target_forget(struct ship_target *base)
 {
     struct s3_target *t = (struct s3_target *)base;
     for (size_t i = 0; i < t->n_files; i++)
         free(t->files[i].parts);
+    t->n_files = t->n_nodes = 0;
+}
+
+static void s3_target_close(struct ship_target *base)
+{
+    struct s3_target *t = (struct s3_target *)base;
+    s3_target_forget(base);
     free(t->files);
     s3_close(t->s3);
     arena_free(&t->arena);
@@ -372,16 +435,26 @@ static const struct ship_target_ops s3_target_ops = {
     .sealed = s3_target_sealed,
     .tail = s3_target_tail,
     .prune = s3_target_prune,
+    .forget = s3_target_forget,
     .close = s3_target_close,
 };
 
-int ship_target_s3(struct ship_target **out, const char *dest, const char *run, struct err *e)
+int ship_s3_check(const struct ship_target_ask *ask, struct err *e)
+{
+    struct s3_place p;
+    TRY(s3_place_of(&p, ask->to, e));
+    return curl_is_there(e);
+}
+
+int ship_s3_open(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                 struct err *e)
 {
     char location[PATH_LEN];
     struct s3_target *t = xcalloc(1, sizeof *t);
     t->base.ops = &s3_target_ops;
-    int rc =
-        path_join(location, e, "%.*s/%s", (int)(strlen(dest) - text_ends(dest, "/")), dest, run);
+    t->base.to = arena_strdup(&t->arena, ask->to);
+    t->base.interval_ns = INTERVAL_S * NS_PER_S;
+    int rc = path_join(location, e, "%s/%s", ask->to, run);
     if (rc == 0)
         rc = s3_place_of(&t->place, location, e);
     if (rc == 0)

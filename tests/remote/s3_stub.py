@@ -94,7 +94,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("Content-Length", "1000")
             self.end_headers()
-            self.wfile.write(b"only this")
+            if self.command != "HEAD":
+                self.wfile.write(b"only this")
             self.close_connection = True
         else:
             status, code = fault  # type: ignore[misc]

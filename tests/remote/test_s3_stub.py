@@ -33,7 +33,8 @@ def fp(run_fp, stub_env):
 
 def files(folder: Path) -> dict[str, bytes]:
     found = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
-    return {name: p.read_bytes() for name, p in found.items() if not name.endswith("lock")}
+    kept = ("lock", "shipping.json")  # they stay on the machine
+    return {name: p.read_bytes() for name, p in found.items() if not name.endswith(kept)}
 
 
 def objects(stub, run: str) -> dict[str, bytes]:
@@ -42,7 +43,7 @@ def objects(stub, run: str) -> dict[str, bytes]:
 
 
 def test_a_pushed_run_is_the_folder_key_for_key_and_byte_for_byte(fp, stub, recorded):
-    assert fp("push", recorded, DEST).strip() == f"{DEST}/{recorded.name}"
+    assert fp("push", recorded, DEST).startswith(f"{recorded.name} is at {DEST} (")
     assert objects(stub, recorded.name) == files(recorded)
 
 
@@ -178,22 +179,34 @@ def test_a_living_run_is_read_from_its_tail_and_parts_and_then_becomes_whole(fp,
     assert fp("stats", remote).replace(remote, str(run)) == fp("stats", run)
 
 
-def test_follow_sends_until_the_run_ends(footplate, fp, stub, stub_env, living):
-    run, stop = living
-    push = subprocess.Popen(
-        [footplate, "push", run, DEST, "--follow", "--interval", "200ms"],
+def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
+    footplate, fp, stub, stub_env, tmp_path
+):
+    runs = tmp_path / "sent"
+    job = subprocess.Popen(
+        [footplate, "run", "--dir", runs, "--name", "sent", "--interval", "20ms"]
+        + ["--to", DEST, "--to-interval", "1s", "--", "sleep", "5"],
         env=stub_env,
-        stdout=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(1.5)
-    assert push.poll() is None
-    stop()
-    out, err = push.communicate(timeout=30)
-    assert push.returncode == 0, err
-    assert out.strip() == f"{DEST}/{run.name}"
+    time.sleep(3)
+    run = next(runs.glob("sent*"))
+    assert json.loads(fp("show", f"{DEST}/{run.name}", "--json"))["status"] == "running"
+    _, err = job.communicate(timeout=60)
+    assert job.returncode == 0, err
+    assert "very-secret" not in err
     assert objects(stub, run.name) == files(run)
+    assert "libcurl" not in err
+
+
+def test_a_dead_endpoint_costs_the_job_nothing(run_fp, stub_env, tmp_path):
+    env = stub_env | {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}
+    words = ["run", "--dir", tmp_path, "--to", DEST, "--", "sh", "-c", "exit 7"]
+    done = run_fp(*words, env=env)
+    assert done.returncode == 7
+    assert "not all of the run was sent" in done.stderr
 
 
 def test_the_copy_of_a_living_run_in_a_local_folder_opens(fp, stub, living, tmp_path):
@@ -375,8 +388,8 @@ def test_python_opens_a_run_on_s3_and_lists_a_prefix(fp, stub, stub_env, recorde
     program = (
         "import footplate, sys\n"
         "place = sys.argv[1]\n"
-        "print([r['path'] for r in footplate.runs(place, frames='table')])\n"
-        "with footplate.open(place + '/' + sys.argv[2]) as run: print(run.name)\n"
+        "print(list(footplate.runs(place, frames='table')['path']))\n"
+        "with footplate.open(place + '/' + sys.argv[2]) as run: print(run.path)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, DEST, recorded.name],
@@ -386,4 +399,4 @@ def test_python_opens_a_run_on_s3_and_lists_a_prefix(fp, stub, stub_env, recorde
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"['{DEST}/{recorded.name}']\ndemo\n"
+    assert done.stdout == f"['{DEST}/{recorded.name}']\n{DEST}/{recorded.name}\n"

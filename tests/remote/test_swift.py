@@ -38,7 +38,8 @@ def objects(s3: S3, run: str) -> dict[str, bytes]:
 
 @pytest.fixture
 def pushed(fp, recorded) -> str:
-    return fp("push", recorded, DEST).strip()
+    fp("push", recorded, DEST)
+    return f"{DEST}/{recorded.name}"
 
 
 def test_a_pushed_run_is_the_folder_byte_for_byte_and_comes_back(
@@ -72,31 +73,23 @@ def test_wrong_keys_regions_and_buckets_are_one_sentence(run_fp, fp, swift_env, 
     assert "demo" in fp("show", pushed, AWS_REGION="eu-west-1"), "the answer names the region"
 
 
-def test_a_living_run_is_followed_and_ends_whole(footplate, fp, s3, swift_env, tmp_path):
-    runs = tmp_path / "living"
+def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
+    footplate, fp, s3, swift_env, tmp_path
+):
+    runs = tmp_path / "sent"
     job = subprocess.Popen(
-        [footplate, "run", "--dir", runs, "--name", "live", "--interval", "20ms", "--quiet"]
-        + ["--", "sleep", "6"],
-        env=swift_env,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    while not list(runs.glob("live*/node-*/metrics.tail")):
-        time.sleep(0.05)
-    run = next(runs.glob("live*"))
-    push = subprocess.Popen(
-        [footplate, "push", run, DEST, "--follow", "--interval", "300ms"],
+        [footplate, "run", "--dir", runs, "--name", "sent", "--interval", "20ms"]
+        + ["--to", DEST, "--to-interval", "1s", "--", "sleep", "6"],
         env=swift_env,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(3)
-    shown = json.loads(fp("show", f"{DEST}/{run.name}", "--json"))
-    assert shown["status"] == "running"
-    assert job.wait(30) == 0
-    _, err = push.communicate(timeout=60)
-    assert push.returncode == 0, err
+    time.sleep(3.5)
+    run = next(runs.glob("sent*"))
+    assert json.loads(fp("show", f"{DEST}/{run.name}", "--json"))["status"] == "running"
+    _, err = job.communicate(timeout=60)
+    assert job.returncode == 0, err
     assert objects(s3, run.name) == files(run)
 
 
@@ -104,8 +97,10 @@ def test_a_large_file_goes_in_parts_and_is_read_in_ranges(fp, s3, recorded, push
     """70 MiB: multipart on the way there, five ranges on the way back."""
     run = tmp_path / "large"
     shutil.copytree(recorded, run)
-    body = b"<!doctype html>" + bytes(range(256)) * (70 << 12)
-    (run / "report.html").write_bytes(body)
-    done = fp("push", run, DEST).strip()
-    made = Path(fp("pull", done, "--dir", tmp_path / "pulled").strip())
-    assert (made / "report.html").read_bytes() == body
+    body = bytes(range(256)) * (70 << 12)
+    part = next(run.glob("node-*")) / "metrics.fp"
+    old = part.read_bytes()
+    part.write_bytes(old[:-16] + body + old[-16:])  # it still ends as a closed file does
+    fp("push", run, DEST)
+    made = Path(fp("pull", f"{DEST}/large", "--dir", tmp_path / "pulled").strip())
+    assert files(made)[f"{part.parent.name}/metrics.fp"] == part.read_bytes()

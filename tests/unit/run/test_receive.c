@@ -196,6 +196,33 @@ TEST(a_complete_file_removes_its_tail_and_takes_no_more)
     buf_free(&t);
 }
 
+TEST(only_a_file_without_data_is_taken_back)
+{
+    const struct receive_place at = place("n", "events.fp"), tail = place("n", "events.tail");
+    char path[PATH_LEN];
+    struct buf b = file_of(FILE_SEALED, 0, 7, false), t = file_of(FILE_TAIL, 1, 7, false);
+    struct receive_part part = part_of(&b, 0, FILE_HEADER_LEN, 7), last = part_of(&t, 0, t.len, 7);
+    struct receive_file f;
+    struct err e;
+    uint8_t other[FILE_ID_LEN] = {1};
+    last.segment = 1;
+    make_run();
+    OK(receive_append(&at, &part, &f, &e));
+    OK(receive_append(&tail, &last, &f, &e));
+    CHECK_INT(receive_remove(&at, other, &e), ERR_USAGE);
+    OK(receive_remove(&at, part.id, &e));
+    OK(receive_path(&at, path, &e));
+    CHECK(!storage_has(path));
+    OK(receive_path(&tail, path, &e));
+    CHECK(!storage_has(path));
+    OK(receive_remove(&at, part.id, &e));
+    part = part_of(&b, 0, b.len, 7);
+    OK(receive_append(&at, &part, &f, &e));
+    CHECK_INT(receive_remove(&at, part.id, &e), ERR_USAGE);
+    buf_free(&b);
+    buf_free(&t);
+}
+
 TEST(a_run_belongs_to_the_token_that_made_it)
 {
     const struct receive_place at = place("n", "metrics.fp");
