@@ -45,6 +45,7 @@ steps=(
     "fault-release | all  | full disks, kills, broken files, as users get it; soak tests and kill loops"
     "serve-release | all  | the server, as users get it"
     "remote-swift  | all  | runs on object storage, against OpenStack Swift, as users get it"
+    "trial         | all  | the short form of \`make trial\`: programs with a planted problem"
     "py-heavy      | all  | TensorFlow, Keras, JAX, Lightning, Transformers; torch.compile; installation by pip"
     "browser       | all  | the page in a browser: all views, sizes and schemes"
     "package       | all  | wheel, tarball, sdist and Debian packages, as an ordinary user gets them"
@@ -103,6 +104,7 @@ step_fault-release() { scripts/build.sh && use release && run_pytest fault --num
 step_serve-release() { scripts/build.sh && use release && run_pytest serve; }
 step_remote-swift() { scripts/build.sh && use release && run_pytest remote --weight heavy; }
 step_py-heavy() { scripts/build.sh && use release && run_pytest py --weight heavy --numprocesses "$jobs" --dist loadfile; }
+step_trial() { scripts/build.sh && use release && run_pytest trial; }
 step_browser() { scripts/build.sh && use release && run_browser; }
 
 step_arm64() {

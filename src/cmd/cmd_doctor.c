@@ -24,7 +24,6 @@
 #include "run/run_info.h"
 #include "sample/hostinfo.h"
 #include "sample/nvml.h"
-#include "sample/pidset.h"
 #include "sample/probe.h"
 
 struct trial_series {

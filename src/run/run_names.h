@@ -4,6 +4,7 @@
  *
  *     RUNS/RUN/run.json
  *              findings.json
+ *              notes.json                   name, tags and text that users gave it
  *              report.html, report.json
  *              derived/                     caches of older versions; ignored
  *              received.json                on a hub: the token by which it came
@@ -23,6 +24,7 @@
 
 #define RUN_ABOUT       "run.json"
 #define RUN_FINDINGS    "findings.json"
+#define RUN_NOTES       "notes.json"
 #define RUN_REPORT      "report.html"
 #define RUN_REPORT_JSON "report.json"
 #define RUN_RECEIVED    "received.json"

@@ -41,7 +41,8 @@
  * was recorded, at every moment and after every crash, because an append at another offset than
  * the end is refused.
  *
- * There is no "put if unchanged" either: every file of a run has one writer (docs/format.md).
+ * There is no "put if unchanged" either: every file of a run has one writer (docs/format.md), but
+ * for notes.json, of which the last one that was put stays.
  *
  * Why readers see a consistent run:
  *   - A file that is put is there whole or not at all, and put if absent has one winner.

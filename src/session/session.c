@@ -11,7 +11,7 @@
 #include "agent/keeper.h"
 #include "base/human.h"
 #include "base/table.h"
-#include "config/script.h"
+#include "config/python_env.h"
 #include "cost/machines.h"
 #include "run/run_info.h"
 #include "session/dashboard.h"

@@ -19,6 +19,7 @@ struct show {
     size_t n_lines;
     struct rank_steps *ranks;
     size_t n_ranks;
+    int64_t planned; /* see steps_planned */
     struct run_phases phases;
     const char *no_steps; /* why there are none; NULL: there are */
     struct gpu_view gpu;

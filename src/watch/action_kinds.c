@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/http.h"
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "net/curl.h"
@@ -112,9 +112,7 @@ static int action_exec_perform(const struct action *a, const struct action_news 
     struct runner_result r;
     if (!m->runner)
         return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
-    const int rc = runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e);
-    if (rc)
-        return rc;
+    TRY(runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e));
     tell_output(a, r.output, m);
     if (r.timed_out)
         return err_set(e, ERR_LIMIT, "it took longer than %g s and was killed",
@@ -145,13 +143,10 @@ static int action_webhook_make(struct action *a, const struct action_setting *s,
                                struct arena *arena, struct err *e)
 {
     struct http_url u;
-    int rc = action_secret(s, "url", arena, &a->url, e);
-    if (rc)
-        return rc;
+    TRY(action_secret(s, "url", arena, &a->url, e));
     if (!a->url)
         return err_set(e, ERR_USAGE, "webhook needs 'url'");
-    rc = http_url_parse(&u, a->url, e);
-    if (rc)
+    if (http_url_parse(&u, a->url, e) != 0)
         return err_in(e, "'url'");
     a->ca = action_setting_get(s, "ca");
     a->label = arena_printf(arena, "webhook %s:%d", u.host, u.port);
@@ -235,9 +230,7 @@ static int take_login(struct action *a, const struct action_setting *s, struct a
                       struct err *e)
 {
     a->user = action_setting_get(s, "user");
-    const int rc = action_secret(s, "password", arena, &a->password, e);
-    if (rc)
-        return rc;
+    TRY(action_secret(s, "password", arena, &a->password, e));
     if (!a->user != !a->password)
         return err_set(e, ERR_USAGE, "'user' and 'password' must be set together");
     return take_tls(a, s, e);
@@ -276,13 +269,9 @@ static int take_addresses(struct action *a, const struct action_setting *s, stru
 static int action_email_make(struct action *a, const struct action_setting *s, struct arena *arena,
                              struct err *e)
 {
-    int rc = take_login(a, s, arena, e);
-    if (rc == 0)
-        rc = take_server(a, s, arena, e);
-    if (rc == 0)
-        rc = take_addresses(a, s, arena, e);
-    if (rc)
-        return rc;
+    TRY(take_login(a, s, arena, e));
+    TRY(take_server(a, s, arena, e));
+    TRY(take_addresses(a, s, arena, e));
     a->ca = action_setting_get(s, "ca");
     a->label = arena_printf(arena, "email via %s:%d", a->host, a->port);
     return curl_is_there(e);

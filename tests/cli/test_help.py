@@ -39,6 +39,8 @@ COMMANDS = [
     "import",
     "export",
     "merge",
+    "note",
+    "rm",
     "metrics",
     "doctor",
     "completion",
