@@ -73,8 +73,8 @@ static const char *s3_component_before(const char *location, const char *name)
     return p;
 }
 
-/* RUN/run.json, RUN/node-ID/FILE, RUN/node-ID, or any other folder. A run may itself be called
- * "node-1", so a location that ends like that is a node only in what is known as a run. */
+/* RUN/run.json, RUN/node-ID/FILE, anything in what is known as a run, or any other folder. A run
+ * may itself be called "node-1", so a location that ends like that is not always a node. */
 static void s3_spot_of(struct s3_spot *s, const char *location)
 {
     const char *base = strrchr(location, '/') + 1;
@@ -88,7 +88,7 @@ static void s3_spot_of(struct s3_spot *s, const char *location)
         return;
     }
     s3_spot_cut(s, location, base);
-    if (run_node_id(base) && s3_is_known_run(s->root))
+    if (s3_is_known_run(s->root))
         return;
     snprintf(s->root, sizeof s->root, "%s", location);
     s->name = "";

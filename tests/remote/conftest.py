@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
+import urllib.error
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -48,6 +50,18 @@ def stub_env(stub, tmp_path) -> dict[str, str]:
     return environment(stub.url, "AKID-OF-TEST", "very-secret-key", tmp_path / "cache")
 
 
+def make_bucket(s3: S3) -> None:
+    """The servers behind the proxy may need a moment longer than it."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return s3.make_bucket("bucket")
+        except urllib.error.HTTPError as e:
+            if e.code != 503 or time.monotonic() > until:
+                raise
+            time.sleep(0.5)
+
+
 @pytest.fixture(scope="session")
 def swift(tmp_path_factory) -> Iterator[swift_server.Swift]:
     why = swift_server.missing()
@@ -56,7 +70,7 @@ def swift(tmp_path_factory) -> Iterator[swift_server.Swift]:
     server = swift_server.Swift(tmp_path_factory.mktemp("swift"))
     try:
         server.start()
-        S3(server.url, server.KEY, server.SECRET).make_bucket("bucket")
+        make_bucket(S3(server.url, server.KEY, server.SECRET))
         yield server
     finally:
         server.stop()
