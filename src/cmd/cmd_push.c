@@ -50,7 +50,7 @@ static int push_all(struct ship *s, const struct ship_target *t, bool all, struc
     uint64_t bytes = 0;
     for (unsigned failures = 1;; failures++) {
         const int rc = ship_round(s, all, e);
-        if (rc == 0 || rc != ERR_NOT_FOUND)
+        if (rc != ERR_NOT_FOUND)
             return rc;
         const mono_ns now = clock_mono();
         if (t->bytes != bytes) {

@@ -34,8 +34,6 @@ enum {
     AWS_STALE_S = 15 * 60,
 };
 
-extern char **environ;
-
 static const char *aws_env(const char *name)
 {
     const char *value = getenv(name);
