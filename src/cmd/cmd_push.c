@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_push.c - sends a run to a hub. */
+/* cmd_push.c - sends a run to a hub or to object storage, and fetches one from there. */
 #include <stdio.h>
 #include <time.h>
 
@@ -31,7 +31,8 @@ static const struct opt options[] = {
 
 static const struct cmd_arg args[] = {
     {ARG_ROW_RUN},
-    {"DEST", ARG_WORD, .help = "The hub: https://HOST[:PORT], or http:// on this machine."},
+    {"DEST", ARG_WORD,
+     .help = "The hub: https://HOST[:PORT], or http:// on this machine; or s3://BUCKET/PREFIX."},
     {0},
 };
 
@@ -49,7 +50,7 @@ static int push_all(struct ship *s, const struct ship_target *t, bool all, struc
     uint64_t bytes = 0;
     for (unsigned failures = 1;; failures++) {
         const int rc = ship_round(s, all, e);
-        if (rc == 0 || rc != ERR_NOT_FOUND)
+        if (rc != ERR_NOT_FOUND)
             return rc;
         const mono_ns now = clock_mono();
         if (t->bytes != bytes) {
@@ -90,24 +91,70 @@ static int cmd_push_run(const struct cmd_args *a, struct err *e)
 }
 
 static const char *const help[] = {
-    "Sends a run to a hub, which is a 'footplate serve --receive'. What already arrived is not "
-    "sent again: after a failure the same command continues where it stopped.",
-    "The token is never given on the command line, where other users could see it.",
+    "Sends a run to a hub, which is a 'footplate serve --receive', or to S3 or a server that speaks "
+    "its protocol. What already arrived is not sent again: after a failure the same command "
+    "continues where it stopped.",
+    "The token of a hub is never given on the command line, where other users could see it. Keys, "
+    "region and endpoint of S3 are taken from where the AWS tools take them: the environment, "
+    "~/.aws, the role of the machine or container. docs/remote.md has the details.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
     {"footplate push last https://hub.example.org:7171 --token-file ~/.footplate-token",
      "Send the newest run to a hub."},
+    {"footplate push last s3://team-runs/llm", "Send it to a bucket."},
     {0},
 };
 
 const struct cmd cmd_push = {
     .name = "push",
-    .summary = "send a run to a hub",
+    .summary = "send a run to a hub or to object storage",
     .args = args,
     .options = options,
     .help = help,
     .examples = examples,
     .run = cmd_push_run,
+};
+
+/* ---- pull ---- */
+
+static const struct opt pull_options[] = {
+    {OPT_ROW_DIR},
+    {0},
+};
+
+static const struct cmd_arg pull_args[] = {
+    {"SRC", ARG_WORD, .help = "The run: s3://BUCKET/PREFIX/RUN."},
+    {0},
+};
+
+static int cmd_pull_run(const struct cmd_args *a, struct err *e)
+{
+    char source[PATH_LEN], path[PATH_LEN];
+    TRY(run_find(a->dir, a->arg[0], source, e));
+    TRY(ship_pull(source, a->dir, path, e));
+    printf("%s\n", path);
+    return 0;
+}
+
+static const char *const pull_help[] = {
+    "Copies a run from object storage to the folder of runs, byte for byte. The copy of a run that "
+    "is still being recorded is what was there at that moment.",
+    NULL,
+};
+
+static const struct cmd_example pull_examples[] = {
+    {"footplate pull s3://team-runs/llm/train-20260801-101500-3f2a", "Copy a run to this machine."},
+    {0},
+};
+
+const struct cmd cmd_pull = {
+    .name = "pull",
+    .summary = "copy a run from object storage",
+    .args = pull_args,
+    .options = pull_options,
+    .help = pull_help,
+    .examples = pull_examples,
+    .run = cmd_pull_run,
 };

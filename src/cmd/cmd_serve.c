@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "query/run.h"
 #include "run/run_info.h"
+#include "run/storage.h"
 #include "serve/server.h"
 #include "session/dashboard.h"
 
@@ -69,7 +70,7 @@ static void cmd_serve_tell(const struct server_place *p, const struct server_opt
     if (wished && p->port != wished)
         fprintf(stderr, "footplate: port %d is in use; using %d\n", wished, p->port);
     for (size_t i = 0; i < ask->n_folders; i++)
-        if (access(ask->folders[i], F_OK) != 0)
+        if (!storage_has(ask->folders[i]))
             fprintf(stderr,
                     "footplate: '%s' does not exist yet; its runs will appear when it does\n",
                     ask->folders[i]);

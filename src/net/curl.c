@@ -121,7 +121,6 @@ void curl_set_common(const struct curl *c, void *h, const char *url, const char 
 static enum err_code curl_error_code(int code)
 {
     switch (code) {
-    case CODE_UNSUPPORTED_PROTOCOL:
     case CODE_URL_MALFORMAT:
         return ERR_USAGE;
     case CODE_PEER_FAILED_VERIFICATION:

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "net/curl.h"
 
 struct http_client {
@@ -181,6 +182,9 @@ int http_client_send(struct http_client *c, const struct http_request *q, struct
     char why[CURL_MESSAGE_LEN] = "";
     long status = 0;
     struct http_exchange x = {c, q, r, q->body_most ? q->body_most : HTTP_BODY_MOST, 0, e};
+    /* For libcurl an answer that is not HTTP is an unsupported protocol as well; that may pass. */
+    if (!text_starts(q->url, "http://") && !text_starts(q->url, "https://"))
+        return err_set(e, ERR_USAGE, "the address is neither http:// nor https://");
     r->headers.len = r->body.len = r->body_bytes = 0;
     r->status = 0;
     curl->easy_reset(c->handle); /* its connection stays */

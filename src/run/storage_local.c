@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/trust.h"
+#include "run/parts.h"
 #include "run/storage.h"
 #include "store/format.h"
 
@@ -57,7 +58,10 @@ static bool local_stat_at(int dir, const char *name, int flags, struct storage_s
 
 static int local_stat(const char *path, int flags, struct storage_stat *out, struct err *e)
 {
-    return local_stat_at(AT_FDCWD, path, flags, out) ? 0 : err_sys(e, "look at '%s'", path);
+    if (local_stat_at(AT_FDCWD, path, flags, out))
+        return 0;
+    const int rc = err_sys(e, "look at '%s'", path);
+    return parts_may_be(path, e) && parts_stat(&storage_local, path, out, e) == 0 ? 0 : rc;
 }
 
 static enum storage_kind local_kind_of_entry(int dir, const struct dirent *f)
@@ -99,6 +103,27 @@ static int local_list(const char *folder, int flags, storage_visit *visit, void 
     closedir(d); /* and the descriptor */
     return 0;
 }
+
+/* ---- reading ---- */
+
+static int local_read(const char *path, int64_t from, size_t most, struct arena *a, char **out,
+                      size_t *len, struct err *e)
+{
+    const int rc = store_files.read(path, from, most, a, out, len, e);
+    if (rc && parts_may_be(path, e))
+        return parts_read(&storage_local, &store_files, path, from, most, a, out, len, e);
+    return rc;
+}
+
+static int local_map(const char *path, bool growing, struct fmap *out, struct err *e)
+{
+    const int rc = store_files.map(path, growing, out, e);
+    if (rc && parts_may_be(path, e))
+        return parts_map(&storage_local, &store_files, path, out, e);
+    return rc;
+}
+
+static const struct store_source local_source = {local_read, local_map};
 
 /* ---- writing ---- */
 
@@ -251,7 +276,7 @@ static enum storage_alive local_alive(const char *folder)
 }
 
 const struct storage storage_local = {
-    .source = &store_files,
+    .source = &local_source,
     .list = local_list,
     .stat = local_stat,
     .put = local_put,

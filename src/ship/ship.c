@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "run/run_names.h"
 #include "run/storage.h"
+#include "ship/ship_targets.h"
 
 enum {
     WHOLE_MOST = 16 << 20, /* bytes of findings and reports */
@@ -45,6 +46,39 @@ struct ship_list {
     struct ship_entry *v;
     size_t n, cap;
 };
+
+/* ---- targets ---- */
+
+static const struct ship_scheme {
+    const char *scheme;
+    int (*check)(const struct ship_target_ask *ask, struct err *e);
+    int (*open)(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                struct err *e);
+} ship_schemes[] = {
+    {"s3://", ship_s3_check, ship_s3_open},
+    {"", ship_hub_check, ship_hub_open}, /* which refuses other addresses */
+};
+
+static const struct ship_scheme *ship_scheme_of(const char *to)
+{
+    const struct ship_scheme *s = ship_schemes;
+    while (!text_starts(to, s->scheme))
+        s++;
+    return s;
+}
+
+int ship_target_check(const struct ship_target_ask *ask, struct err *e)
+{
+    return ship_scheme_of(ask->to)->check(ask, e);
+}
+
+int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                     struct err *e)
+{
+    return ship_scheme_of(ask->to)->open(out, ask, run, e);
+}
+
+/* ---- a run ---- */
 
 int ship_run_name(const char *run, char out[RUN_ID_LEN], struct err *e)
 {

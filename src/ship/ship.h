@@ -60,8 +60,9 @@ struct ship_target {
 };
 
 struct ship_target_ask {
-    const char *to;         /* "https://host[:port]", or "http://" for this machine */
-    const char *token;      /* NULL: none */
+    const char *to;         /* "https://host[:port]" of a hub, "http://" for this machine, or
+                               "s3://BUCKET/PREFIX" */
+    const char *token;      /* these are for hubs. NULL: none */
     const char *ca;         /* a file; NULL: the system's */
     const char *pinned_key; /* "sha256//BASE64"; NULL: any */
 };
@@ -87,5 +88,10 @@ MUST_CHECK int ship_open(struct ship **out, const char *run, const char *node,
 /* Sends what is new. `all`: no recorder will add to it any more, so also what it left half. */
 MUST_CHECK int ship_round(struct ship *s, bool all, struct err *e);
 void ship_close(struct ship *s); /* NULL is fine; the target stays open */
+
+/* ---- the other way ---- */
+
+/* Copies a run from anywhere into the folder of runs `dir`; *path is where. */
+MUST_CHECK int ship_pull(const char *run, const char *dir, char *path, struct err *e);
 
 #endif

@@ -16,7 +16,7 @@
 #include "net/curl.h"
 #include "net/http_client.h"
 #include "run/run_names.h"
-#include "ship/ship.h"
+#include "ship/ship_targets.h"
 
 enum {
     APPEND_FIRST = 256 << 10, /* bytes of a part until the hub has said what it takes */
@@ -451,7 +451,7 @@ int ship_read_token(const char *file, struct arena *a, const char **out, struct 
     return *text ? 0 : err_set(e, ERR_USAGE, "'%s' has no token", file);
 }
 
-int ship_target_check(const struct ship_target_ask *ask, struct err *e)
+int ship_hub_check(const struct ship_target_ask *ask, struct err *e)
 {
     char base[URL_LEN];
     TRY(hub_check_address(ask->to, base, e));
@@ -461,8 +461,8 @@ int ship_target_check(const struct ship_target_ask *ask, struct err *e)
     return curl_is_there(e);
 }
 
-int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
-                     struct err *e)
+int ship_hub_open(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                  struct err *e)
 {
     struct ship_hub *h = xcalloc(1, sizeof *h);
     const struct http_client_config config = {.ca = ask->ca, .pinned_key = ask->pinned_key};

@@ -35,6 +35,7 @@ COMMANDS = [
     "serve",
     "hub",
     "push",
+    "pull",
     "import",
     "export",
     "merge",

@@ -148,6 +148,14 @@ TEST(a_cut_body_is_an_error_and_not_a_short_answer)
     bench_close(&b);
 }
 
+TEST(an_answer_that_is_not_http_may_pass)
+{
+    struct bench b;
+    bench_open(&b, "stray bytes\r\n\r\n", true);
+    CHECK_INT(bench_send(&b, "/x", (struct http_request){.method = "GET"}), ERR_NOT_FOUND);
+    bench_close(&b);
+}
+
 TEST(an_answer_that_is_too_large_is_refused)
 {
     struct bench b;
