@@ -185,7 +185,7 @@ static int follow_fd(struct fmap *m, int fd, struct buf *more, const char *path,
         len > m->mapped)
         return err_set(e, ERR_FORMAT, "'%s' is not the file that it was", path);
     len -= m->len;
-    buf_reserve(more, len);
+    buf_reserve(more, len + 1); /* so that there is something to point to */
     TRY(file_read_at(fd, more->p + more->len, &len, m->len, path, e));
     more->len += len;
     return 0;
