@@ -107,9 +107,9 @@ MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
 /* The same for who opens a file again and again while it grows: *s is NULL, or a store that this
- * function made and nobody else uses. Afterwards it is what store_open_from would open now, byte by
- * byte, but of a healthy file that has grown only what is new is read. On failure it is closed, and
- * NULL. */
+ * function made and nobody else uses. Afterwards it has what store_open_from would find now, a long
+ * tail in more blocks, but of a healthy file that has grown only what is new is read. On failure it
+ * is closed, and NULL. */
 MUST_CHECK int store_follow(struct store **s, const struct store_source *from, const char *path,
                             struct err *e);
 

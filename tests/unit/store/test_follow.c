@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store that is followed while its file grows is the store that is opened anew: the same blocks,
- * byte by byte, in the same order, and the same lists. Whatever happens to the files meanwhile. */
+/* A store that is followed while its file grows is the one that is followed from now on: the same
+ * blocks, byte by byte, in the same order, and the same lists. Whatever happens to the files
+ * meanwhile. test_tail_parts.c compares what is in the blocks with what was recorded. */
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -119,15 +120,20 @@ static int count_follow(const char *path, struct fmap *out, struct buf *more, st
 static bool look(struct store **s, const char *path)
 {
     struct err e;
-    struct store *anew;
+    struct store *anew = NULL, *whole;
     const struct store_source source = {store_files.read, count_map, count_follow};
     begun = 0;
     OK(store_follow(s, &source, path, &e));
-    OK(store_open(&anew, path, &e));
+    const bool went_on = begun == 0;
+    OK(store_follow(&anew, &store_files, path, &e));
+    OK(store_open(&whole, path, &e));
     same_stores(*s, anew);
+    same_lists(*s, whole);
+    same_totals(*s, whole);
     CHECK_INT(store_verify(*s), 0);
     store_close(anew);
-    return begun == 0;
+    store_close(whole);
+    return went_on;
 }
 
 /* ---- what is recorded ---- */
@@ -239,7 +245,7 @@ static void life_look(struct life *l)
     l->followed += look(&l->events, kit_path("node-a/events.fp"));
 }
 
-TEST(a_store_that_is_followed_is_the_one_that_is_opened_anew)
+TEST(a_store_that_was_followed_for_long_is_the_one_that_is_followed_from_now_on)
 {
     struct life l;
     life_open(&l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tail that is longer than the parts in which a reader seals it shows what was recorded: each
- * test keeps its own list of that. */
+/* A tail that is longer than the parts in which store_follow seals it shows what was recorded: each
+ * test keeps its own list of that. So does one that is read whole. */
 #include <sys/stat.h>
 
 #include "base/mem.h"
@@ -22,6 +22,7 @@ static void check_tail(struct writer *w, uint64_t number, const char *path)
 struct story {
     struct kit_pair w;
     struct kit_events want;
+    struct store *followed;
     struct track main, other, stranger; /* the first two are threads of one process */
 };
 
@@ -77,10 +78,19 @@ static struct event open_span(const char *name, int64_t at)
                           .end = END_OPEN};
 }
 
+static void story_compare(struct kit_events got, const struct kit_events *want)
+{
+    CHECK_INT(got.n, want->n);
+    CHECK(kit_events_same(&got, want));
+    kit_events_free(&got);
+}
+
 /* Compares all that can be seen now. `open` lasts until its process was last seen. */
 static void story_check(struct story *s, const struct event *open, size_t n)
 {
-    struct kit_events want = {0}, got = kit_events_path(kit_path("node-a/events.fp"));
+    const char *path = kit_path("node-a/events.fp");
+    struct kit_events want = {0};
+    struct err e;
     int64_t last = 0;
     for (size_t i = 0; i < s->want.n; i++) {
         const struct kit_event *v = &s->want.v[i];
@@ -94,9 +104,9 @@ static void story_check(struct story *s, const struct event *open, size_t n)
         kit_events_add(&want, &s->main, &v);
     }
     kit_events_sort(&want);
-    CHECK_INT(got.n, want.n);
-    CHECK(kit_events_same(&got, &want));
-    kit_events_free(&got);
+    OK(store_follow(&s->followed, &store_files, path, &e));
+    story_compare(kit_events_of(s->followed), &want);
+    story_compare(kit_events_path(path), &want);
     kit_events_free(&want);
 }
 
@@ -134,6 +144,7 @@ TEST(spans_that_are_open_over_several_parts_of_a_tail_are_shown_once)
     kit_close_pair(&s.w);
     story_check(&s, NULL, 0); /* a closed file has no open ones */
     kit_events_free(&s.want);
+    store_close(s.followed);
 }
 
 /* ---- readings ---- */
@@ -156,19 +167,28 @@ static void row_read(struct group *g, struct kit_random *random)
             g->cells[i] = (int64_t)kit_below(random, i % 10 ? 100 : 1000000);
 }
 
-static void check_rows(struct kit_dump *want)
+static void compare_rows(struct kit_dump got, const struct kit_dump *want)
 {
-    struct kit_dump got = kit_dump_path(kit_path("node-a/metrics.fp"));
-    kit_sort(want);
     CHECK_INT(got.n, want->n);
     CHECK(kit_same(&got, want));
     kit_free(&got);
+}
+
+static void check_rows(struct store **followed, struct kit_dump *want)
+{
+    const char *path = kit_path("node-a/metrics.fp");
+    struct err e;
+    kit_sort(want);
+    OK(store_follow(followed, &store_files, path, &e));
+    compare_rows(kit_dump_store(*followed), want);
+    compare_rows(kit_dump_path(path), want);
 }
 
 TEST(readings_in_several_parts_of_a_tail_are_those_that_were_recorded)
 {
     struct kit_pair w = kit_open_pair(kit_path("node-a"));
     struct kit_dump want = {0};
+    struct store *followed = NULL;
     struct kit_random random = {11};
     struct group cpu, slow;
     struct err e;
@@ -194,11 +214,12 @@ TEST(readings_in_several_parts_of_a_tail_are_those_that_were_recorded)
         if (i % 10 == 0)
             OK(writer_flush(w.metrics, false, &e));
         if (i % 500 == 0)
-            check_rows(&want);
+            check_rows(&followed, &want);
     }
     check_tail(w.metrics, number, kit_path("node-a/metrics.tail"));
     kit_close_pair(&w);
-    check_rows(&want);
+    check_rows(&followed, &want);
+    store_close(followed);
     kit_free(&want);
     group_close(&cpu);
     group_close(&slow);
