@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target can be run again at any time; the work is in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo wheel sdist tarball deb test test-all lint cover fuzz bench format reference clean
+.PHONY: help setup build demo wheel sdist tarball deb test test-all lint cover fuzz bench trial format reference clean
 
 FUZZ_SECONDS ?= 60
 
@@ -48,6 +48,9 @@ bench: ## run the benchmarks
 	@scripts/setup.sh bench
 	@scripts/build.sh
 	@python3 bench/run.py
+
+trial: ## planted problems and healthy runs: is the cause found (30 minutes, nothing else may run)
+	@scripts/trial.sh
 
 format: ## put all sources into the one format
 	@scripts/setup.sh lint

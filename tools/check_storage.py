@@ -29,7 +29,7 @@ CALLS = re.compile(
 )
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 NAMES = re.compile(
-    r"^(?:[^ ]*/)?(?:run\.json|findings\.json|report\.(?:html|json)|"
+    r"^(?:[^ ]*/)?(?:run\.json|findings\.json|notes\.json|report\.(?:html|json)|"
     r"node(?:-%u)?\.json|node-%[^ ]*|trace-%[^ ]*|[^ ]*\.(?:fp|tail)|"
     r"\.import-[^ ]*)$|/(?:derived|lock)(?:/|$)|^node-$"
 )

@@ -253,6 +253,13 @@ static PyObject *pulse(PyObject *self, PyObject *unused)
     return none();
 }
 
+static PyObject *each_second(PyObject *self, PyObject *call)
+{
+    (void)self;
+    core_pulse_listen(call);
+    return none();
+}
+
 static PyObject *open_ring(PyObject *self, PyObject *folder)
 {
     (void)self;
@@ -288,6 +295,7 @@ static PyMethodDef methods[] = {
      "A whole span told afterwards: name, lane, ns since it began, ns since it ended."},
     {"pulse", pulse, METH_NOARGS,
      "CPU times and the places of waits, which come once a second, now."},
+    {"each_second", each_second, METH_O, "Is called about once a second at the end of a step."},
     {"open_ring", open_ring, METH_O, "Events go into this folder from now on: whether they do."},
     {"close_ring", close_ring, METH_NOARGS, "Nobody records any more."},
     {"nothing", nothing, METH_O, "Does nothing: what a call costs."},

@@ -29,6 +29,8 @@ static inline void core_sync_emit_short(void)
 /* At the end of a step: about once a second, the CPU time of the process and of its main thread,
  * and the places of waits that have changed. `force`: now. True when it did so. */
 bool core_pulse(bool force);
+/* What is called then, without arguments. */
+void core_pulse_listen(PyObject *second);
 
 static inline uint64_t core_sync_clock(clockid_t which)
 {

@@ -10,8 +10,10 @@
  * takes microseconds in a long function.
  *
  * All of this runs with the interpreter's lock held, which is what guards the table. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core_sync.h"
@@ -58,7 +60,8 @@ static struct {
     uint64_t flushed_ns, pulse_ns;
     PyObject *describe; /* called with a file's path: its name for people; "" for a library */
     PyObject *word_lasti, *word_back, *word_filename;
-    fp_name sync, cpu_process, cpu_thread;
+    PyObject *second; /* called about once a second, at the end of a step */
+    fp_name sync, cpu_process, cpu_thread, cpu_switches, cpu_delay;
 } table;
 
 int core_sync_op(const char *name)
@@ -256,6 +259,47 @@ void core_sync_note(int op, uint64_t begin, uint64_t end)
         sync_flush(end);
 }
 
+/* How long this thread has waited for a core, ns: the second number of its schedstat. */
+static bool pulse_delay(int64_t *ns)
+{
+    char text[64];
+    unsigned long long ran, waited;
+    const int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    if (sscanf(text, "%llu %llu", &ran, &waited) != 2)
+        return false;
+    *ns = (int64_t)waited;
+    return true;
+}
+
+/* Python code of ours, about the other threads. What the program has raised stays as it is. */
+static void pulse_call(void)
+{
+    if (!table.second || PyErr_Occurred())
+        return;
+    PyObject *done = PyObject_CallNoArgs(table.second);
+    if (!done)
+        PyErr_Clear();
+    Py_XDECREF(done);
+}
+
+static void pulse_emit(void)
+{
+    struct rusage use;
+    int64_t waited;
+    fp_counter(table.cpu_process, (int64_t)core_sync_clock(CLOCK_PROCESS_CPUTIME_ID));
+    fp_counter(table.cpu_thread, (int64_t)core_sync_clock(CLOCK_THREAD_CPUTIME_ID));
+    if (getrusage(RUSAGE_THREAD, &use) == 0)
+        fp_counter(table.cpu_switches, use.ru_nvcsw);
+    if (pulse_delay(&waited))
+        fp_counter(table.cpu_delay, waited);
+    pulse_call();
+}
+
 bool core_pulse(bool force)
 {
     const uint64_t now = core_sync_clock(CLOCK_MONOTONIC);
@@ -266,14 +310,22 @@ bool core_pulse(bool force)
     if (!table.cpu_process) {
         table.cpu_process = fp_intern("cpu.process");
         table.cpu_thread = fp_intern("cpu.thread");
+        table.cpu_switches = fp_intern("cpu.switches");
+        table.cpu_delay = fp_intern("cpu.delay");
     }
     if (gettid() != getpid()) /* a step of another thread's says nothing about the main one */
         return false;
     table.pulse_ns = now;
-    fp_counter(table.cpu_process, (int64_t)core_sync_clock(CLOCK_PROCESS_CPUTIME_ID));
-    fp_counter(table.cpu_thread, (int64_t)core_sync_clock(CLOCK_THREAD_CPUTIME_ID));
+    pulse_emit();
     sync_flush(now);
     return true;
+}
+
+void core_pulse_listen(PyObject *second)
+{
+    PyObject *old = table.second;
+    table.second = Py_NewRef(second);
+    Py_XDECREF(old);
 }
 
 int core_sync_places_setup(PyObject *describe)

@@ -41,6 +41,9 @@ def step_end(step: int, mode: int, /) -> None: ...
 def past(name: int, lane: int, begin_ago_ns: int, end_ago_ns: int, /) -> None:
     """A whole span told afterwards; lane 0 is the thread's own track, 1 + d is device d."""
 
+def each_second(call: Callable[[], None]) -> None:
+    """Is called about once a second at the end of a step."""
+
 def pulse() -> None:
     """CPU times and the places of waits, which otherwise come about once a second at a step's end,
     now."""

@@ -28,7 +28,7 @@ def _none(*args: object) -> None:
 
 asked = now_ns = intern = _zero
 begin = begin_value = end = mark = loss = count = fact = real = _none
-step_begin = step_end = past = pulse = nothing = tick = close_ring = _none
+step_begin = step_end = past = pulse = each_second = nothing = tick = close_ring = _none
 
 
 class Loop:

@@ -16,7 +16,7 @@
 #include "base/table.h"
 #include "query.h"
 #include "report/doc.h"
-#include "report/page_internal.h"
+#include "report/doc_internal.h"
 #include "report/svg_internal.h"
 
 /* ---- numbers ---- */

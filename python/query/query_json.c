@@ -8,7 +8,6 @@
 #include "rules/feed_run.h"
 #include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
-#include "tables/breakview.h"
 #include "tables/opsview.h"
 #include "tables/show.h"
 #include "tables/statview.h"

@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "config/script.h"
+#include "config/python_env.h"
 #include "run/run_names.h"
 
 /* ==== launchers ==== */
@@ -26,7 +28,9 @@
                        .local_rank = -1,                                                           \
                        .local_size = -1,                                                           \
                        .node_rank = -1,                                                            \
-                       .nodes = -1})
+                       .nodes = -1,                                                                \
+                       .job_start_s = -1,                                                          \
+                       .restarts = -1})
 
 struct launcher_asked {
     launcher_env env;
@@ -39,6 +43,10 @@ struct launcher_row {
     const char *marker; /* must be set for the row to match; NULL: the rank is enough */
     const char *rank, *world_size, *local_rank, *local_size, *node_rank, *nodes;
     const char *job_id, *step;
+    /* What keeps jobs of the same id apart. */
+    const char *cluster, *job_start_s, *launch, *restarts;
+    bool job_id_repeats;
+    const char *node; /* also of a row that does not match: a pod's name counts below torchrun */
     /* It holds whole nodes and says so in a batch script too. */
     bool scheduler;
     /* For what a plain variable does not say. */
@@ -67,6 +75,7 @@ static const struct launcher_row rows[] = {
         .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
         .local_size = "OMPI_COMM_WORLD_LOCAL_SIZE",
         .job_id = "PMIX_NAMESPACE",
+        .job_id_repeats = true, /* version 4: 16 bits of a hash of mpirun's host and PID */
     },
     {
         .name = "horovod",
@@ -105,6 +114,11 @@ static const struct launcher_row rows[] = {
         .nodes = "SLURM_STEP_NUM_NODES|SLURM_NNODES",
         .job_id = "SLURM_JOB_ID|SLURM_JOBID",
         .step = "SLURM_STEP_ID|SLURM_STEPID",
+        .cluster = "SLURM_CLUSTER_NAME",
+        .job_start_s = "SLURM_JOB_START_TIME", /* since Slurm 23.02 */
+        .launch = "SLURM_SRUN_COMM_PORT",      /* srun's, and it gives all tasks the same */
+        .restarts = "SLURM_RESTART_COUNT",
+        .node = "SLURMD_NODENAME",
         .scheduler = true,
     },
     {.name = "lsf", .job_id = "LSB_JOBID", .scheduler = true},
@@ -136,6 +150,7 @@ static const struct launcher_row rows[] = {
         .rank = "PMIX_RANK|PMI_RANK",
         .world_size = "PMI_SIZE",
         .job_id = "PMIX_NAMESPACE",
+        .job_id_repeats = true,
     },
     {
         .name = "sagemaker",
@@ -148,6 +163,7 @@ static const struct launcher_row rows[] = {
         .name = "kubernetes",
         .marker = "KUBERNETES_SERVICE_HOST|JOB_COMPLETION_INDEX",
         .rank = "JOB_COMPLETION_INDEX",
+        .node = "POD_NAME", /* by the downward API */
     },
     {
         .name = "tpu",
@@ -238,8 +254,15 @@ static void launcher_take_row(struct launcher *l, const struct launcher_row *r,
     launcher_take_number(&l->local_size, a, r->local_size);
     launcher_take_number(&l->node_rank, a, r->node_rank);
     launcher_take_number(&l->nodes, a, r->nodes);
+    launcher_take_number(&l->job_start_s, a, r->job_start_s);
+    if (l->job_start_s == 0 || l->job_start_s > CLOCK_MOST_NS / NS_PER_S)
+        l->job_start_s = -1;
+    launcher_take_number(&l->restarts, a, r->restarts);
     take_text(l->step, sizeof l->step, a, r->step);
     take_text(l->job_id, sizeof l->job_id, a, r->job_id);
+    take_text(l->cluster, sizeof l->cluster, a, r->cluster);
+    take_text(l->launch, sizeof l->launch, a, r->launch);
+    l->job_id_repeats = r->job_id_repeats;
     if (r->derive)
         r->derive(l, a);
 }
@@ -255,9 +278,16 @@ static void take_scheduler(struct launcher *l, const struct launcher_row *r,
         snprintf(l->name, sizeof l->name, "%s", r->name);
     if (*l->job_id && strcmp(l->job_id, s.job_id) != 0 && !*l->step)
         snprintf(l->step, sizeof l->step, "%s", l->job_id);
-    else if (!*l->step)
+    else if (!*l->step) {
         snprintf(l->step, sizeof l->step, "%s", s.step);
+        /* Not for mpirun's start: on its own node the ranks are no children of an srun. */
+        snprintf(l->launch, sizeof l->launch, "%s", s.launch);
+    }
     snprintf(l->job_id, sizeof l->job_id, "%s", s.job_id);
+    snprintf(l->cluster, sizeof l->cluster, "%s", s.cluster);
+    l->job_start_s = s.job_start_s;
+    l->restarts = s.restarts;
+    l->job_id_repeats = false;
     if (s.node_rank >= 0)
         l->node_rank = s.node_rank;
     if (s.nodes >= 0)
@@ -278,6 +308,8 @@ void launcher_find(struct launcher *out, launcher_env env, void *ctx)
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].scheduler && launcher_first_of(&a, rows[i].job_id, NULL, 0))
             take_scheduler(out, &rows[i], &a);
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        take_text(out->node, sizeof out->node, &a, rows[i].node);
 }
 
 /* ==== names of runs and nodes ==== */
@@ -311,23 +343,68 @@ void run_name_of(char out[RUN_NAME_LEN], const char *const command[])
         snprintf(out, RUN_NAME_LEN, "run");
 }
 
-bool run_id_of_launcher(char out[RUN_ID_LEN], const struct launcher *l, const char *name)
+enum { ID_NAME_LEAST = 16, ID_START_LEN = sizeof((struct launcher *)0)->launch + 1 };
+
+/* What only this start of the job has: the day (UTC), or srun's port where Slurm is too old to give
+ * the start. */
+static void run_id_start(char out[ID_START_LEN], const struct launcher *l)
 {
-    char text[RUN_ID_LEN + 2 * LAUNCHER_TEXT];
+    const time_t start = (time_t)l->job_start_s;
+    struct tm tm;
+    *out = 0;
+    if (start >= 0 && gmtime_r(&start, &tm))
+        strftime(out, ID_START_LEN, "-%Y%m%d", &tm);
+    else if (*l->launch)
+        snprintf(out, ID_START_LEN, "-%s", l->launch);
+}
+
+/* Writes the ID and returns the length of its part that all starts of the job have in common. Where
+ * the text is too long it is cut, the name first. Jobs whose IDs are then alike are kept apart by
+ * what run.json has of them. */
+static size_t run_id_put(char out[RUN_ID_LEN], const struct launcher *l, const char *name)
+{
+    enum { ROOM = RUN_ID_LEN - RUN_ID_SUFFIX };
+    char start[ID_START_LEN], job[ROOM - ID_START_LEN - ID_NAME_LEAST], text[ROOM];
+    char whole[3 * LAUNCHER_TEXT + 4];
+    run_id_start(start, l);
+    snprintf(whole, sizeof whole, "-%s%s%s%s%s", l->cluster, *l->cluster ? "-" : "", l->job_id,
+             *l->step ? "." : "", l->step);
+    snprintf(job, sizeof job, "%.*s", (int)sizeof job - 1, whole);
+    const size_t tail = strlen(job) + strlen(start);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(ROOM - 1 - tail), name, job, start);
+    name_sanitize(out, RUN_ID_LEN, text);
+    return strlen(out) - strlen(start);
+}
+
+/* Every node of a job has to arrive at the same ID, and no node asks another. So the ID is made of
+ * nothing but variables that the launcher gives to all nodes alike. A clock is none of them: around
+ * midnight the nodes would disagree about the day. What happens when another job's run has this ID
+ * is in rundir.c. */
+bool run_id_of_launcher(char out[RUN_ID_LEN], const struct launcher *l, const char *name,
+                        struct run_job *job)
+{
     /* A batch script's job id is that of all its starts, so it needs the step to be one start. */
     const bool several =
         l->world_size > 1 ||
         (l->nodes > 1 && (*l->step || l->rank >= 0 || strcmp(l->name, "sagemaker") == 0));
     if (!several || !*l->job_id)
         return false;
-    snprintf(text, sizeof text, "%s-%s%s%s", name, l->job_id, *l->step ? "." : "", l->step);
-    name_sanitize(out, RUN_ID_LEN, text);
+    *job = (struct run_job){
+        .cluster = l->cluster,
+        .id = l->job_id,
+        .step = l->step,
+        .start_ns = l->job_start_s >= 0 ? l->job_start_s * NS_PER_S : 0,
+        .restarted = l->restarts > 0,
+        .id_repeats = l->job_id_repeats,
+        .common = run_id_put(out, l, name),
+    };
     return *out != 0;
 }
 
 void node_id_default(char out[NODE_ID_LEN], const char *host, const struct launcher *l)
 {
     char text[NODE_ID_LEN * 2];
+    host = *l->node ? l->node : host; /* several daemons of a scheduler may share a host */
     if (l->local_rank > 0 || (l->local_rank == 0 && l->local_size > 1))
         snprintf(text, sizeof text, "%.*s-%lld", NODE_ID_LEN - 8, host, (long long)l->local_rank);
     else

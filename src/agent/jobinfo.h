@@ -30,9 +30,13 @@ void launcher_find(struct launcher *out, launcher_env env, void *ctx);
 /* "train" for `python -u train.py`, else the command's base name; only letters that are safe in a
  * file name. Never empty. */
 void run_name_of(char out[RUN_NAME_LEN], const char *const command[]);
-/* The id that all nodes of a launcher's job share; false when there is only this one. */
-bool run_id_of_launcher(char out[RUN_ID_LEN], const struct launcher *l, const char *name);
-/* The host's name, followed by the local rank where a launcher starts a recorder per rank. */
+/* The id that all nodes of a launcher's job share; false when there is only this one.
+ *     <name>-[<cluster>-]<job>[.<step>][-<day of the job's start>]
+ * `job`: for run.json; its texts are those of `l`. */
+bool run_id_of_launcher(char out[RUN_ID_LEN], const struct launcher *l, const char *name,
+                        struct run_job *job);
+/* The scheduler's name of the node (SLURMD_NODENAME, POD_NAME), else the host's, followed by the
+ * local rank where a launcher starts a recorder per rank. */
 void node_id_default(char out[NODE_ID_LEN], const char *host, const struct launcher *l);
 
 /* ---- the commit ---- */

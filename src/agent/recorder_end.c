@@ -7,7 +7,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/jobinfo.h"
 #include "agent/keeper.h"
 #include "agent/recorder_internal.h"
 #include "base/human.h"

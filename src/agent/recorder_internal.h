@@ -15,7 +15,7 @@
 #include "agent/signals.h"
 #include "config/settings.h"
 #include "run/nodefile.h"
-#include "sample/pidset.h"
+#include "sample/probe.h"
 
 /* Why the run will count as something other than its exit status says. */
 struct ending {

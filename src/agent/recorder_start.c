@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorder_start.c - everything up to the moment at which the job runs. What is acquired here is
  * given back in the opposite order when a later step fails. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,8 +86,11 @@ static int recorder_start_describe(struct recorder *r, struct err *e)
 static int make_folder(struct recorder *r, struct err *e)
 {
     char shared[RUN_ID_LEN];
-    const char *id = r->ask->run_id;
-    if (!id && run_id_of_launcher(shared, &r->launcher, r->name))
+    struct run_job job;
+    const char *id =
+        r->ask->run_id; /* the user's: who gives it means that run, whatever is in it */
+    const bool of_job = !id && run_id_of_launcher(shared, &r->launcher, r->name, &job);
+    if (of_job)
         id = shared;
     const struct run_about about = {
         .name = r->name,
@@ -98,6 +100,7 @@ static int make_folder(struct recorder *r, struct err *e)
         .user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"),
         .labels = r->ask->labels,
         .n_labels = r->ask->n_labels,
+        .job = of_job ? &job : NULL,
         .start = r->start.wall,
         .interval_ns = r->interval_ns,
     };
@@ -364,6 +367,8 @@ static int recorder_start_let_go(struct recorder *r, struct err *e)
     open_probes(r);
     prepare_hooks(r);
     recorder_begin_helper(r);
+    if (r->ask->placed)
+        r->ask->placed(r->ask->placed_ctx, &r->dir);
     start_events(r);
     const int rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
     if (rc == 0) {

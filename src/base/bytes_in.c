@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/ahead.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 int64_t bytes_read_full(struct bytes_in *in, void *to, size_t most, struct err *e)
 {

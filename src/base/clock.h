@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 typedef struct {
     int64_t ns;
 } mono_ns;
@@ -73,5 +75,17 @@ const char *wall_text(wall_ns t, char *buf, size_t size);
 const char *wall_text_beside(wall_ns t, wall_ns shown, char *buf, size_t size);
 /* "1 h 03 min", "12.4 s", "350 ms"; returns buf. */
 const char *duration_text(double seconds, char *buf, size_t size);
+
+/* ---- spans of time as users type them ---- */
+
+/* Spans of time as users type them: "100ms", "0.5s", "1min", "500" (ms). */
+
+/* A number, a unit (us, ms, s, min, h; none means ms), nothing else. ERR_USAGE otherwise. */
+MUST_CHECK int duration_parse(const char *text, int64_t *ns, struct err *e);
+/* A number alone: the user may have meant seconds. */
+bool duration_lacks_unit(const char *text);
+/* As above, and ERR_USAGE when it is not within lo..hi; `what` names it in the sentence. */
+MUST_CHECK int duration_parse_within(const char *what, const char *text, int64_t lo_ns,
+                                     int64_t hi_ns, int64_t *ns, struct err *e);
 
 #endif

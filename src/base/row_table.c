@@ -5,8 +5,6 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/mem.h"
-
 /* ---- values ---- */
 
 struct row_cell row_number(double v)

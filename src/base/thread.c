@@ -2,8 +2,12 @@
 /* thread.c - see thread.h. */
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/mem.h"
@@ -84,4 +88,108 @@ bool thread_end_wait(struct thread_end *t, int64_t ns)
     const bool done = t->done;
     pthread_mutex_unlock(&t->lock);
     return done;
+}
+
+/* ---- items that a thread makes before they are needed ---- */
+
+/* Three counts of items since the beginning, each with one writer, all under the lock:
+ *
+ *     released <= taken <= made <= released + slots,  taken - released <= 1
+ *
+ * Item i is in slot i % slots. The thread writes slot made % slots only while made < released +
+ * slots, so that no item that is ready or in use has that slot. The caller reads slot released %
+ * slots, which was made before `taken` passed it. The lock orders both. */
+
+enum { STACK = 8 << 20 }; /* bytes; only what is touched costs memory */
+
+struct ahead {
+    ahead_make *make;
+    void *ctx;
+    size_t slots;
+    bool threaded;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t made, taken, released;
+    bool over; /* `make` returned false */
+    bool stop; /* the caller does not want more */
+};
+
+static bool ahead_wait_for_slot(struct ahead *a)
+{
+    pthread_mutex_lock(&a->lock);
+    while (a->made == a->released + a->slots && !a->stop)
+        pthread_cond_wait(&a->changed, &a->lock);
+    const bool go_on = !a->stop;
+    pthread_mutex_unlock(&a->lock);
+    return go_on;
+}
+
+/* Makes an item without the lock: its slot is free. */
+static bool ahead_make_one(struct ahead *a)
+{
+    const bool good = a->make(a->ctx, a->made % a->slots);
+    pthread_mutex_lock(&a->lock);
+    a->made += good;
+    a->over = !good;
+    pthread_cond_signal(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    return good;
+}
+
+static void *ahead_make_all(void *arg)
+{
+    struct ahead *a = arg;
+    while (ahead_wait_for_slot(a) && ahead_make_one(a))
+        ;
+    return NULL;
+}
+
+struct ahead *ahead_open(ahead_make *make, void *ctx, size_t slots, bool threaded)
+{
+    assert(slots >= 2);
+    struct ahead *a = xcalloc(1, sizeof *a);
+    struct err ignored; /* then there is no thread */
+    a->make = make;
+    a->ctx = ctx;
+    a->slots = slots;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    a->threaded =
+        threaded && thread_start(&a->thread, STACK, ahead_make_all, a, "fp-ahead", &ignored) == 0;
+    return a;
+}
+
+bool ahead_next(struct ahead *a, size_t *slot)
+{
+    pthread_mutex_lock(&a->lock);
+    a->released = a->taken;
+    pthread_cond_signal(&a->changed);
+    while (a->threaded && a->made == a->taken && !a->over)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+    if (!a->threaded && !a->over)
+        ahead_make_one(a);
+    pthread_mutex_lock(&a->lock);
+    const bool some = a->made > a->taken;
+    *slot = a->taken % a->slots;
+    a->taken += some;
+    assert(a->taken <= a->made && a->made <= a->released + a->slots);
+    pthread_mutex_unlock(&a->lock);
+    return some;
+}
+
+void ahead_close(struct ahead *a)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->stop = true;
+    pthread_cond_signal(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    if (a->threaded)
+        pthread_join(a->thread, NULL);
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
 }

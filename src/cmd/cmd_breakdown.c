@@ -10,7 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/breakdown.h"
-#include "tables/breakview.h"
+#include "tables/opsview.h"
 
 enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
 
@@ -164,17 +164,13 @@ static const struct {
                        window_cells},
 };
 
-static bool has_ranks(const struct breakdown *b)
-{
-    return b->n_steps && b->steps[0].of.rank != b->steps[b->n_steps - 1].of.rank;
-}
-
 static void print_sentences(const struct breakdown *b, struct arena *a)
 {
     putchar('\n');
     for (size_t i = 0; i < b->n_steps; i++) {
         const struct step_row *s = &b->steps[i];
-        if (s->of.rank > 0 || has_ranks(b))
+        if (s->of.rank > 0 ||
+            (b->n_steps && b->steps[0].of.rank != b->steps[b->n_steps - 1].of.rank))
             printf("rank %" PRId64 ", ", s->of.rank);
         puts(step_sentence(s, a));
     }

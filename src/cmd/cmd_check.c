@@ -15,7 +15,7 @@
 #include "cmd/output.h"
 #include "rules/verdict_json.h"
 #include "tables/runview.h"
-#include "tables/verdict_words.h"
+#include "tables/summary.h"
 
 enum {
     O_JSON,
@@ -383,11 +383,6 @@ static void check_sm_put_numbers(struct jw *j, const struct rule *r, const struc
             jw_num(j, check_sm_key_of(r, f->numbers[i].name), f->numbers[i].v);
 }
 
-static bool check_sm_same_place(const struct finding *a, const struct finding *b)
-{
-    return strcmp(a->node, b->node) == 0 && strcmp(a->entity, b->entity) == 0;
-}
-
 /* {"node": {"gpu0": {numbers}}}; findings are sorted by node and entity; the last of each counts.
  */
 static void check_sm_put_node(struct jw *j, const struct verdict *v, size_t *i)
@@ -397,7 +392,8 @@ static void check_sm_put_node(struct jw *j, const struct verdict *v, size_t *i)
         jw_object(j, node);
     for (; *i < v->n_findings && strcmp(v->findings[*i].node, node) == 0; ++*i) {
         const struct finding *f = &v->findings[*i];
-        if (*i + 1 < v->n_findings && check_sm_same_place(f, f + 1))
+        if (*i + 1 < v->n_findings && strcmp(f->node, f[1].node) == 0 &&
+            strcmp(f->entity, f[1].entity) == 0)
             continue;
         if (*f->entity)
             jw_object(j, f->entity);

@@ -15,7 +15,7 @@
 #include "config/settings.h"
 #include "cost/machines.h"
 #include "query/run.h"
-#include "report/compare_page.h"
+#include "report/report.h"
 
 enum {
     O_A,

@@ -24,11 +24,6 @@ static const struct opt options[] = {
     {0},
 };
 
-static const char *cmd_events_name_of(const struct event_sum *s)
-{
-    return *s->name ? s->name : event_kind_names[s->kind];
-}
-
 /* "rank 0", "worker 3", or nothing but the process id. */
 static const char *cmd_events_who(const struct run_process *p, struct arena *a)
 {
@@ -50,7 +45,7 @@ static void text_row(struct table *t, const struct event_sum *s)
     table_cell(t, "%s", s->track->process->node);
     table_cell(t, "%s", cmd_events_who(s->track->process, t->arena));
     table_cell(t, "%s", s->track->track.name);
-    table_cell(t, "%s", cmd_events_name_of(s));
+    table_cell(t, "%s", *s->name ? s->name : event_kind_names[s->kind]);
     cell_count(t, s->count);
     for (size_t i = 0; i < COUNT_OF(times); i++)
         cell_value(t, times[i], "s");

@@ -11,7 +11,7 @@
 #include "cmd/window.h"
 #include "export/export.h"
 #include "query/run.h"
-#include "tables/seriesview.h"
+#include "tables/statview.h"
 
 enum {
     O_FORMAT,
@@ -91,7 +91,7 @@ static int make_job(const struct cmd_args *args, struct run *r, struct export_jo
     if (!out->ask.metric && !out->ask.entity)
         return 0;
     TRY(series_list(r, args->arena, &all.v, &all.n, e));
-    return query_check(r, &out->ask, &all, e);
+    return series_ask_check(r, &out->ask, &all, e);
 }
 
 /* ---- where it goes ---- */

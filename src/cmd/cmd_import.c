@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_import.c - imports traces of other profilers, and exports of Footplate, as runs. */
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,8 @@
 #include "base/json_write.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "convert/interrupted.h"
 #include "convert/run_import.h"
+#include "convert/run_restore.h"
 #include "query/run.h"
 #include "run/run_names.h"
 
@@ -21,11 +20,6 @@ static uint64_t fault_count(const struct json_faults *f, const struct json_fault
     uint64_t count;
     memcpy(&count, (const char *)f + w->at, sizeof count);
     return count;
-}
-
-static bool import_print_gave_something(const struct import_result *r)
-{
-    return r->count[IMPORTED_KEPT] + r->count[IMPORTED_READINGS] > 0;
 }
 
 /* ---- for programs ---- */
@@ -41,7 +35,7 @@ static void json_result(struct jw *j, const struct run_import *m, const struct i
                         bool all)
 {
     jw_int(j, "bytes", (int64_t)r->bytes);
-    if (import_print_gave_something(r)) {
+    if (import_gave_something(r)) {
         jw_int(j, "start_ns", run_import_wall(m, r->first).ns);
         jw_int(j, "end_ns", run_import_wall(m, r->last).ns);
     }
@@ -208,10 +202,6 @@ static void import_print_text(struct buf *out, const struct run_import *m, const
 /* ---- the command ---- */
 
 enum { O_FORMAT, O_OUTPUT, O_DIR, O_JSON };
-enum {
-    LARGE = 2 << 20,      /* bytes of a block that is mapped by itself */
-    HEAP_MOST = 16 << 20, /* free bytes that the heap keeps */
-};
 
 #define IMPORTER(id) #id,
 static const char *const format_names[] = {
@@ -309,20 +299,10 @@ static int import_folder(const struct cmd_args *a, const struct run_place *p, st
     return rc;
 }
 
-/* Storing allocates and frees the same few large blocks again and again. By default the allocator
- * maps them anew each time, and every page of them costs a fault. Measured: 3 % of the CPU time of
- * an import of 150 MB. */
-static void cmd_import_tune_malloc(void)
-{
-    (void)mallopt(M_TRIM_THRESHOLD, HEAP_MOST);
-    (void)mallopt(M_MMAP_THRESHOLD, LARGE);
-}
-
 static int cmd_import_run(const struct cmd_args *a, struct err *e)
 {
     struct run_place p;
     struct folder from;
-    cmd_import_tune_malloc();
     int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
     if (rc == 0)
         rc = folder_open(&from, a->arg[0], importer_find(a->opt[O_FORMAT].text), e);

@@ -8,7 +8,6 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/window.h"
-#include "convert/interrupted.h"
 #include "convert/run_restore.h"
 #include "export/export.h"
 #include "query/steps.h"

@@ -16,7 +16,7 @@
 #include "cmd/window.h"
 #include "query/run.h"
 #include "query/series.h"
-#include "tables/seriesview.h"
+#include "tables/statview.h"
 
 enum { TABLE_MOST = 50 };
 
@@ -306,7 +306,7 @@ static int cmd_query_run(const struct cmd_args *args, struct err *e)
         .points = args->opt[O_POINTS].given ? (size_t)args->opt[O_POINTS].number : 0,
     };
     TRY(series_list(r, args->arena, &all.v, &all.n, e));
-    TRY(query_check(r, &ask, &all, e));
+    TRY(series_ask_check(r, &ask, &all, e));
     if (args->output == OUTPUT_JSON)
         return query_print_json(r, &ask, &all, e);
     if (args->output == OUTPUT_CSV)

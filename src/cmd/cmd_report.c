@@ -127,11 +127,6 @@ static void *cmd_report_gather(void *ctx)
     return NULL;
 }
 
-static void gather_begin(struct cmd_report_gathering *g)
-{
-    g->started = pthread_create(&g->thread, NULL, cmd_report_gather, g) == 0;
-}
-
 static int gather_end(struct cmd_report_gathering *g, struct err *e)
 {
     if (g->started)
@@ -170,7 +165,7 @@ static int cmd_report_make(struct run *r, struct check *c, const struct cmd_args
                              .n_named = steps.n_named};
     g->path = run_get_info(r)->path;
     g->ask = ask;
-    gather_begin(g);
+    g->started = pthread_create(&g->thread, NULL, cmd_report_gather, g) == 0;
     int rc = cmd_report_judge(r, &steps, c, &ask, e);
     const int gathered = gather_end(g, rc ? &other : e);
     rc = rc ? rc : gathered;

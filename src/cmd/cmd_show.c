@@ -12,7 +12,7 @@
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "query/run.h"
 #include "query/steps.h"
 #include "record/record.h"
@@ -53,6 +53,21 @@ static void show_put_status(const struct show *s)
     show_put_line(s, "status", "%s%s%s", run_status_name(info->status), why_of(s), exit);
 }
 
+static void show_put_shipping(const struct show *s)
+{
+    const struct shipping *x = s->shipping;
+    char age[HUMAN_LEN];
+    if (!x)
+        return;
+    const double lag_s = shipping_lag_s(x);
+    if (x->state == SHIPPING_DONE)
+        show_put_line(s, "sent", "all, to %s (%s)", x->to, bytes_text(s->arena, (double)x->bytes));
+    else
+        show_put_line(s, "sent", "%s to %s, last %s%s%s", bytes_text(s->arena, (double)x->bytes),
+                      x->to, isnan(lag_s) ? "never" : human_age(lag_s, age, sizeof age),
+                      *x->error ? ": " : "", x->error);
+}
+
 static void show_put_times(const struct show *s)
 {
     const struct run_info *info = s->info;
@@ -89,9 +104,16 @@ static void show_put_head(const struct show *s)
         show_put_line(s, "in", "%s%s%s", info->directory,
                       info->git_commit && *info->git_commit ? ", git commit " : "",
                       info->git_commit ? info->git_commit : "");
+    if (strcmp(info->name, info->recorded_name) != 0)
+        show_put_line(s, "recorded as", "%s", info->recorded_name);
+    for (size_t i = 0; i < info->notes.n_tags; i++)
+        show_put_line(s, i ? "" : "tags", "%s", info->notes.tags[i]);
+    if (*info->notes.text)
+        show_put_line(s, "note", "%s", info->notes.text);
     for (size_t i = 0; i < info->n_labels; i++)
         show_put_line(s, i ? "" : "labels", "%s=%s", info->labels[i].key, info->labels[i].value);
     show_put_times(s);
+    show_put_shipping(s);
     put_price(s);
 }
 
@@ -180,6 +202,23 @@ static void show_put_cost(const struct show *s)
 
 /* ---- phases and steps ---- */
 
+/* "412 of 20 000 steps, 2.1 %, 3 h left". */
+static void show_put_progress(const struct show *s)
+{
+    const struct mode_steps x = mode_steps_of(s->ranks, s->n_ranks, MODE_TRAIN, s->arena);
+    const double done = (double)x.best.count, planned = (double)s->planned;
+    if (x.ranks == 0 || s->planned < 0)
+        return;
+    const double left_s =
+        steps_left_s(s->phases.loop_start, s->info->end, x.best.count, s->planned);
+    show_put_line(s, "progress", "%s of %s steps, %.0f %%%s%s", count_text(s->arena, x.best.count),
+                  count_text(s->arena, (uint64_t)s->planned), fmin(100 * done / planned, 100),
+                  s->info->status == RUN_RUNNING ? ", about " : "",
+                  s->info->status == RUN_RUNNING
+                      ? arena_printf(s->arena, "%s left", value_text(s->arena, left_s, "s"))
+                      : "");
+}
+
 /* "1 000 train on each of 2 ranks, p50 12.3 ms, p95 14.1 ms". */
 static void show_put_steps(const struct show *s, enum event_mode mode)
 {
@@ -215,6 +254,7 @@ static void show_put_phases(const struct show *s)
         table_cell(&t, "%.1f %%", pct[k]);
     }
     output_table(&t);
+    show_put_progress(s);
     for (enum event_mode m = 0; m < MODE_N; m++)
         show_put_steps(s, m);
 }

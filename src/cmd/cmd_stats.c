@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_stats.c - minimum, quantiles and maximum of what was measured. */
-#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>

@@ -43,12 +43,6 @@ static size_t cmd_steps_parts_seen(const struct steps_view *v, size_t *parts)
     return n;
 }
 
-/* Part step_parts() is what lies between steps. */
-static const char *part_title(size_t part)
-{
-    return part == step_parts() ? "between" : step_part_name(part);
-}
-
 static const char *cmd_steps_upper(struct arena *a, const char *s)
 {
     char *out = arena_strdup(a, s);
@@ -63,7 +57,9 @@ static const char *with_parts(const struct steps_view *v, const char *first, con
 {
     for (size_t i = 0; i < n; i++)
         first = arena_printf(v->arena, "%s|>%s", first,
-                             cmd_steps_upper(v->arena, part_title(parts[i])));
+                             cmd_steps_upper(v->arena, parts[i] == step_parts()
+                                                           ? "between"
+                                                           : step_part_name(parts[i])));
     return first;
 }
 

@@ -3,7 +3,7 @@
  * one character each, then parts of an iteration as text. What still does not fit is cut from the
  * findings, which scroll. */
 #include <math.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -207,58 +207,39 @@ struct top_gpu_column {
     const char *title;
     size_t width;
     size_t from; /* screens narrower than this leave it out */
-    const char *(*text)(struct top_lines *l, const struct top_gpu *g);
+    const char *unit;
+    size_t value, of; /* where they are in a top_gpu; of 0: it is of nothing */
 };
 
-static const char *top_gpu_sm(struct top_lines *l, const struct top_gpu *g)
-{
-    return value_text(l->arena, g->sm, "%");
-}
-
-static const char *top_gpu_tensor(struct top_lines *l, const struct top_gpu *g)
-{
-    return value_text(l->arena, g->tensor, "%");
-}
-
-static const char *top_gpu_memory(struct top_lines *l, const struct top_gpu *g)
-{
-    const char *used = value_text(l->arena, g->mem_used, "B");
-    return isnan(g->mem_total)
-               ? used
-               : arena_printf(l->arena, "%s/%s", used, value_text(l->arena, g->mem_total, "B"));
-}
-
-static const char *top_gpu_power(struct top_lines *l, const struct top_gpu *g)
-{
-    return isnan(g->power) || isnan(g->power_limit)
-               ? value_text(l->arena, g->power, "W")
-               : arena_printf(l->arena, "%.0f/%.0f W", g->power, g->power_limit);
-}
-
-static const char *top_gpu_temp(struct top_lines *l, const struct top_gpu *g)
-{
-    return value_text(l->arena, g->temp, "C");
-}
-
-static const char *top_gpu_clock_sm(struct top_lines *l, const struct top_gpu *g)
-{
-    return value_text(l->arena, g->clock_sm, "MHz");
-}
-
-static const char *top_gpu_clock_mem(struct top_lines *l, const struct top_gpu *g)
-{
-    return value_text(l->arena, g->clock_mem, "MHz");
-}
-
+#define GPU_AT(field) offsetof(struct top_gpu, field)
 static const struct top_gpu_column gpu_columns[] = {
-    {"SM", 8, 0, top_gpu_sm},
-    {"TENSOR", 8, 110, top_gpu_tensor},
-    {"MEMORY", 18, 0, top_gpu_memory},
-    {"POWER", 10, 0, top_gpu_power},
-    {"TEMP", 6, 0, top_gpu_temp},
-    {"CLOCK", 9, 0, top_gpu_clock_sm},
-    {"MEM CLOCK", 10, 100, top_gpu_clock_mem},
+    {"SM", 8, 0, "%", GPU_AT(sm), 0},
+    {"TENSOR", 8, 110, "%", GPU_AT(tensor), 0},
+    {"MEMORY", 18, 0, "B", GPU_AT(mem_used), GPU_AT(mem_total)},
+    {"POWER", 10, 0, "W", GPU_AT(power), GPU_AT(power_limit)},
+    {"TEMP", 6, 0, "C", GPU_AT(temp), 0},
+    {"CLOCK", 9, 0, "MHz", GPU_AT(clock_sm), 0},
+    {"MEM CLOCK", 10, 100, "MHz", GPU_AT(clock_mem), 0},
 };
+
+static double top_gpu_value(const struct top_gpu *g, size_t at)
+{
+    double v;
+    memcpy(&v, (const char *)g + at, sizeof v);
+    return v;
+}
+
+/* "45.1 %", "20.1 GiB/141 GiB", "310/700 W" */
+static const char *top_gpu_text(struct arena *a, const struct top_gpu_column *c,
+                                const struct top_gpu *g)
+{
+    const double v = top_gpu_value(g, c->value), of = c->of ? top_gpu_value(g, c->of) : NAN;
+    const char *text = value_text(a, v, c->unit);
+    if (isnan(of) || (isnan(v) && *c->unit == 'W'))
+        return text;
+    return *c->unit == 'W' ? arena_printf(a, "%.0f/%.0f W", v, of)
+                           : arena_printf(a, "%s/%s", text, value_text(a, of, c->unit));
+}
 
 enum { GPU_NAME = 6, GPU_BAR_MOST = 80 };
 
@@ -286,7 +267,7 @@ static void top_put_gpu(struct top_lines *l, const struct top_node *n, const str
     for (size_t i = 0; i < COUNT_OF(gpu_columns); i++)
         if (l->width >= gpu_columns[i].from)
             top_right(l, gpu_columns[i].width,
-                      g ? gpu_columns[i].text(l, g) : gpu_columns[i].title);
+                      g ? top_gpu_text(l->arena, &gpu_columns[i], g) : gpu_columns[i].title);
     top_end_line(l);
 }
 
@@ -340,12 +321,16 @@ static void top_put_rate(struct top_lines *l, const struct top_view *v)
     top_label(l, "steps");
     top_put(l, STYLE_STRONG, "step %s",
             s->number < 0 ? "-" : human_count((uint64_t)s->number, n, sizeof n));
+    if (s->planned > 0)
+        top_put(l, STYLE_PLAIN, " of %s", count_text(l->arena, (uint64_t)s->planned));
     if (top_is_late(v))
         top_put(l, STYLE_WARNING, ", began %s ago", value_text(l->arena, s->since_s, "s"));
     else if (isnan(s->rate))
         top_put(l, STYLE_PLAIN, ", no rate yet");
     else
         top_put(l, STYLE_PLAIN, ", %s", value_text(l->arena, s->rate, "steps/s"));
+    if (s->left_s > 0 && v->status == RUN_RUNNING)
+        top_put(l, STYLE_PLAIN, ", %s left", value_text(l->arena, s->left_s, "s"));
     top_pad(l, MAX_OF(l->at + 2, (size_t)TOP_LABEL + 30));
     top_put_spark(l, s);
     top_end_line(l);
@@ -551,11 +536,6 @@ static size_t top_put_body(struct top_lines *l, const struct top_view *v,
     return n;
 }
 
-static void top_lines_cut(struct top_lines *l, size_t n)
-{
-    l->n = MIN_OF(l->n, n);
-}
-
 /* The findings that are seen, the selected one first of all. */
 static void top_add_findings(struct top_lines *to, const struct top_lines *f, struct top_span s,
                              size_t rows)
@@ -608,7 +588,7 @@ size_t top_layout(const struct top_view *v, const struct top_choice *c, const st
     else
         top_fill(&l, v, c, rows);
     if (p->rows) {
-        top_lines_cut(&l, rows);
+        l.n = MIN_OF(l.n, rows);
         while (l.n < rows)
             top_end_line(&l);
         if (p->rows > 1)

@@ -164,9 +164,7 @@ static int top_fill_why(struct top_node *out, struct run *r, struct arena *a, st
     const char *what;
     if (!isnan(out->cpu) && !isnan(out->mem))
         return 0;
-    const int rc = loss_list_read(&lost, r, a, e);
-    if (rc)
-        return rc;
+    TRY(loss_list_read(&lost, r, a, e));
     out->cpu_why = loss_list_why(&lost, out->id, "cpu.util", &what);
     out->mem_why = loss_list_why(&lost, out->id, "mem.util", &what);
     return 0;
@@ -188,9 +186,7 @@ int top_read_node(struct run *r, const struct top_want *w, struct arena *a, stru
     out->id = arena_strdup(a, n->id);
     const struct top_span_ask ask = {out->id, n->end.ns,
                                      info->status == RUN_RUNNING ? w->interval_ns : 0};
-    const int rc = top_read_series(r, &ask, a, &x, e);
-    if (rc)
-        return rc;
+    TRY(top_read_series(r, &ask, a, &x, e));
     out->cpu = top_reading(&x, "cpu.util", ENTITY_TOTAL);
     out->iowait = top_reading(&x, "cpu.iowait", ENTITY_TOTAL);
     out->n_cores = n->cores;

@@ -15,7 +15,7 @@
 #include "rules/feed_run.h"
 #include "tables/runview.h"
 #include "tables/stepsview.h"
-#include "tables/verdict_words.h"
+#include "tables/summary.h"
 
 enum {
     READING_TIMES = 200, /* 0.5 % of a core */
@@ -223,9 +223,7 @@ static int top_read_newest(struct top_source *s, struct run *r, struct arena *a,
     struct run_track *v;
     size_t n;
     const int64_t end_ns = run_get_info(r)->end.ns;
-    const int rc = events_tracks(r, a, &v, &n, e);
-    if (rc)
-        return rc;
+    TRY(events_tracks(r, a, &v, &n, e));
     if (s->track.chosen && s->n_iterations > 0 && end_ns - s->newest_ns < HISTORY_S * NS_PER_S)
         return top_follow_track(s, r, v, n, a, e);
     return top_choose_track(s, r, v, n, end_ns - HISTORY_S * NS_PER_S, a, e);
@@ -302,6 +300,9 @@ static void top_fill_stats(struct top_whole *x, const struct mode_steps *m,
     for (enum steps_clock c = 0; m->best.iterations && c < CLOCKS; c++)
         top_fill_clock(&x->steps, &row, c, &x->arena);
     top_fill_last(x, m->rank);
+    if (x->steps.planned > 0 && m->rank->n)
+        x->steps.left_s = steps_left_s(rank_step(m->rank, 0).start, (wall_ns){x->last_ns},
+                                       m->best.count, x->steps.planned);
 }
 
 static int top_fill_steps(struct top_whole *x, struct run *r, const struct run_steps *steps,
@@ -309,7 +310,12 @@ static int top_fill_steps(struct top_whole *x, struct run *r, const struct run_s
 {
     struct loss_list lost;
     const char *why = NULL;
-    x->steps = (struct top_steps){.number = -1, .p50_s = NAN, .p95_s = NAN, .samples_s = NAN};
+    x->steps = (struct top_steps){.number = -1,
+                                  .planned = steps_planned(steps),
+                                  .left_s = NAN,
+                                  .p50_s = NAN,
+                                  .p95_s = NAN,
+                                  .samples_s = NAN};
     int rc = loss_list_read(&lost, r, scratch, e);
     if (rc)
         return rc;

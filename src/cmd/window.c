@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 
 static bool is_digit(char c)
 {

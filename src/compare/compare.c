@@ -11,7 +11,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "compare/compare_internal.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "rules/rule.h"
 
 /* ---- cost ---- */

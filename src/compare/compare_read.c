@@ -3,7 +3,7 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "base/mem.h"
+#include "base/arena.h"
 #include "compare/compare_internal.h"
 #include "query/eventsum.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "compare/compare_internal.h"
-#include "compare/stepdiff_internal.h"
+#include "compare/stepdiff.h"
 
 enum { BINS = 40 };
 

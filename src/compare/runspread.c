@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "compare/jobsteps.h"
-#include "compare/stepdiff_internal.h"
+#include "compare/stepdiff.h"
 #include "run/run_info.h"
 
 /* The default, for runs of the same code without data. On virtual machines with an H200 the same

@@ -7,7 +7,6 @@
 #ifndef COMPARE_STEPDIFF_H
 #define COMPARE_STEPDIFF_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,5 +53,52 @@ void stepdiff_means(const struct stepdiff_ask *ask, struct stepdiff *out);
 void stepdiff_medians(const struct stepdiff_ask *ask, struct diff_interval *out);
 /* Of all values; `v` comes back sorted. */
 void step_spread_of(double *v, size_t n, struct step_diff_spread *out);
+
+/* ---- long-run variance ---- */
+
+/* The standard error of the mean of values that depend on each other, and Student's t.
+ *
+ * Steps are not independent: a slow one is followed by slow ones. The standard error of their mean
+ * then is larger than spread / sqrt(n), and with few values it is itself not well known. */
+
+struct longrun {
+    double se;  /* of the mean */
+    double df;  /* degrees of freedom of Student's t that go with it */
+    double rho; /* of neighbours, as it was assumed: 0..0.99 */
+};
+
+/* At least three values, their mean 0. */
+void longrun_of(const double *z, size_t n, struct longrun *out);
+
+/* How many neighbours belong together in one block when values are drawn again (Politis and White,
+ * with the correction of Patton): 1 when they are independent, at most n / 3. */
+size_t longrun_block(const double *z, size_t n);
+
+/* How far from 0, to both sides, the mean of z would lie when blocks of it are drawn again, as
+ * multiples of the standard error of the mean of blocks (symmetric bootstrap-t), in the unit of z;
+ * the same for z and -z. At least three values, their mean 0. */
+double longrun_resample(const double *z, size_t n, size_t block, double confidence, uint64_t seed);
+
+/* Student's t, for intervals whose standard error was estimated from few values: the t that lies
+ * above a share p (0.5 < p < 1) of the distribution with df > 0 degrees of freedom, whole or not;
+ * to six digits. */
+double student_quantile(double p, double df);
+
+/* ---- between the files of the comparison ---- */
+
+/* Estimates of runs against each other, for the files of compare/ alone. */
+
+/* What one run says: an estimate, and its variance by its steps alone. */
+struct run_says {
+    double at, variance;
+};
+
+/* Estimates of two groups of runs against each other, by how much runs of a group differ. At least
+ * one group has two runs. */
+struct diff_interval runs_against(const struct run_says *a, size_t n_a, const struct run_says *b,
+                                  size_t n_b, double confidence);
+
+/* How far an interval reaches out: standard errors. */
+double reach_of(double confidence, double df);
 
 #endif

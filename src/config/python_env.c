@@ -3,6 +3,7 @@
 #include "config/python_env.h"
 
 #include <glob.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,12 +15,6 @@
 
 /* ---- environments ---- */
 
-/* Whether both entries are of the same variable. */
-static bool env_same_name(const char *entry, const char *other)
-{
-    return strncmp(entry, other, strcspn(other, "=") + 1) == 0;
-}
-
 char **env_with(struct arena *a, char *const base[], const char *const set[], size_t n)
 {
     size_t n_base = 0, out = 0;
@@ -29,7 +24,7 @@ char **env_with(struct arena *a, char *const base[], const char *const set[], si
     for (size_t i = 0; i < n_base; i++) {
         bool replaced = false;
         for (size_t k = 0; k < n; k++)
-            replaced |= env_same_name(base[i], set[k]);
+            replaced |= strncmp(base[i], set[k], strcspn(set[k], "=") + 1) == 0;
         if (!replaced)
             env[out++] = base[i];
     }
@@ -145,4 +140,42 @@ const char *hooks_lack(const char *bootstrap)
         if (path_join(file, &ignored, "%s/../%s", bootstrap, made[i]) == 0 && access(file, F_OK))
             return made[i];
     return NULL;
+}
+
+/* ---- the script of a command ---- */
+
+static bool ends_like_a_script(const char *word)
+{
+    static const char *const endings[] = {".py", ".sh", ".pl", ".rb"};
+    const size_t n = strlen(word);
+    for (size_t i = 0; i < COUNT_OF(endings); i++) {
+        const size_t len = strlen(endings[i]);
+        if (n > len && *word != '-' && strcmp(word + n - len, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Modules that start another script. */
+static bool is_launcher(const char *module)
+{
+    static const char *const names[] = {"torch.distributed", "accelerate", "deepspeed",
+                                        "cProfile",          "coverage",   "pdb"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        const size_t n = strlen(names[i]);
+        if (strncmp(module, names[i], n) == 0 && (module[n] == 0 || module[n] == '.'))
+            return true;
+    }
+    return false;
+}
+
+struct script script_find(const char *const argv[])
+{
+    for (; *argv && strcmp(*argv, "-c") != 0; argv++) {
+        if (strcmp(*argv, "-m") == 0 && argv[1] && !is_launcher(argv[1]))
+            return (struct script){argv[1], false};
+        if (ends_like_a_script(*argv))
+            return (struct script){*argv, true};
+    }
+    return (struct script){NULL, false};
 }

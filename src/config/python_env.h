@@ -26,4 +26,17 @@ bool hooks_find(char out[PATH_LEN]);
  * nor say so; NULL: nothing. */
 const char *hooks_lack(const char *bootstrap);
 
+/* ---- the script of a command, after its interpreters and launchers ---- */
+
+/* The script of a command, after its interpreters and launchers. Pure. */
+
+struct script {
+    const char *name; /* a word of the command; NULL: a program text (-c), or nothing known */
+    bool is_file;     /* else a module (-m) */
+};
+
+/* "sub/train.py" of `python -u sub/train.py --lr 1` or `torchrun --nproc-per-node 2 sub/train.py`,
+ * "pkg.train" of `python -m pkg.train`. argv ends with NULL. */
+struct script script_find(const char *const argv[]);
+
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "config/yaml_file.h"
 

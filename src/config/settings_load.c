@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/trust.h"
 #include "config/profilerconfig.h"
-#include "config/script.h"
+#include "config/python_env.h"
 #include "config/settings.h"
 #include "config/yaml_file.h"
 

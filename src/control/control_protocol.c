@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "config/settings.h"
 

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include "base/mem.h"
-#include "convert/interrupted.h"
 #include "convert/run_restore.h"
 #include "import/importer.h"
 #include "run/nodefile.h"
@@ -218,15 +217,10 @@ static int run_import_progress(void *ctx, uint64_t done, uint64_t all, struct er
     return run_import_flush(m, e);
 }
 
-static bool run_import_gave_something(const struct import_result *r)
-{
-    return r->count[IMPORTED_KEPT] + r->count[IMPORTED_READINGS] > 0;
-}
-
 static void run_import_add_times(struct run_import *m, const struct import_result *r)
 {
     struct import_result *sum = &m->sum;
-    if (!run_import_gave_something(r))
+    if (!import_gave_something(r))
         return;
     sum->first.ns = m->dated ? MIN_OF(sum->first.ns, r->first.ns) : r->first.ns;
     sum->last.ns = m->dated ? MAX_OF(sum->last.ns, r->last.ns) : r->last.ns;
@@ -296,7 +290,7 @@ static void run_import_take_part(struct run_import *m, struct folder_file *x,
         import_node_note(part->node, r);
         run_import_add_times(m, r);
     }
-    if (rc == ERR_FORMAT && !x->sure && !run_import_gave_something(r)) {
+    if (rc == ERR_FORMAT && !x->sure && !import_gave_something(r)) {
         x->skipped = "not a trace";
         m->from->n_read--;
         return;

@@ -9,6 +9,7 @@
 #define CONVERT_RUN_RESTORE_H
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "record/remake.h"
 #include "run/rundir.h"
 
@@ -39,5 +40,18 @@ MUST_CHECK int run_restore_place(struct run_restore *m, const char *home, const 
                                  const struct run_about *otherwise, struct rundir *dir,
                                  struct err *e);
 void run_restore_end(struct run_restore *m);
+
+/* ---- Ctrl-C during a conversion that must remove its files before the program ends ---- */
+
+/* Ctrl-C during a conversion that must remove its files before the program ends. */
+
+/* From now on the first SIGINT, SIGTERM or SIGHUP is only noted; the second one ends the program at
+ * once. Ignored signals stay ignored. */
+void interrupted_watch(void);
+/* Fails once one was noted. */
+MUST_CHECK int interrupted_check(struct err *e);
+/* After the clean-up: ends the program by the noted signal, so that its caller sees the reason.
+ * Returns when there was none. */
+void interrupted_end(void);
 
 #endif

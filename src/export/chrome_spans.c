@@ -71,11 +71,6 @@ static void keep_common(struct links *a, const struct links *b)
     a->n = n;
 }
 
-static bool has_devices(const struct chrome *c, size_t first, size_t end)
-{
-    return end > first && c->tracks.v[end - 1].track.kind == TRACK_DEVICE;
-}
-
 static void flows_free(struct flows *f)
 {
     free(f->v);
@@ -89,7 +84,7 @@ static int flows_gather(struct chrome *c, size_t first, size_t end, struct err *
     struct links side[2] = {{0}, {0}}; /* by enum track_kind */
     int rc = 0;
     flows_free(&c->flows);
-    if (!has_devices(c, first, end))
+    if (end == first || c->tracks.v[end - 1].track.kind != TRACK_DEVICE)
         return 0;
     for (size_t i = first; rc == 0 && i < end; i++) {
         const struct run_track *t = &c->tracks.v[i];

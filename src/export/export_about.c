@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_read.h"
-#include "base/mem.h"
 #include "record/event.h"
 #include "run/run_files.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_read.h"
 #include "base/mem.h"
 #include "export/export.h"
 #include "export/export_about.h"

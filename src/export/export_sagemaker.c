@@ -111,11 +111,6 @@ static enum metric_id minute_metric_of(const char *name)
     return m;
 }
 
-static bool is_scope(const char *entity)
-{
-    return strcmp(entity, "Algorithm") == 0 || strcmp(entity, "Platform") == 0;
-}
-
 static bool is_total(const char *entity)
 {
     return strcmp(entity, ENTITY_TOTAL) == 0;
@@ -129,7 +124,7 @@ static struct target target_of(const struct minute_reading *r, const char *entit
         return is_total(entity) ? (struct target){0}
                                 : (struct target){r->type, entity, r->dimension};
     case DIMENSION:
-        if (is_scope(entity))
+        if (strcmp(entity, "Algorithm") == 0 || strcmp(entity, "Platform") == 0)
             return (struct target){r->type, r->name, entity};
         return is_total(entity) ? (struct target){r->type, r->name, "Algorithm"}
                                 : (struct target){0};

@@ -306,7 +306,7 @@ static int fp_judge(const struct footplate *f, enum json_kind kind, struct err *
         return err_set(e, ERR_VERSION,
                        "exported by a newer version (%lld); this program reads versions up to %d",
                        (long long)f->version, VERSION_MOST);
-    if (f->result->count[IMPORTED_KEPT] + f->result->count[IMPORTED_READINGS] == 0)
+    if (!import_gave_something(f->result))
         return err_set(e, ERR_FORMAT, "the export contains no readings and no events");
     return 0;
 }

@@ -140,12 +140,6 @@ static int import_lines_next(struct import_lines *l, const char **p, size_t *len
     }
 }
 
-/* Whether the line handed out last was the last one there is, so that it may be cut. */
-static bool import_lines_at_end(const struct import_lines *l)
-{
-    return l->ended && l->begin == l->end;
-}
-
 /* ------------------------------------------------------------------------------------------------
  * Columns and their values */
 
@@ -563,11 +557,6 @@ static double memory_share(struct smi *s)
     return total > 0 ? 1000 * used / total : NAN;
 }
 
-static double worked_out(struct smi *s, enum metric_id m, const struct smi_field *f)
-{
-    return m == M_GPU_MEM ? memory_share(s) : throttle_of(s, f);
-}
-
 static void smi_read_values(struct smi *s, struct smi_gpu *g, const struct smi_field *f)
 {
     for (size_t i = 0; i < s->n_series; i++) {
@@ -575,7 +564,7 @@ static void smi_read_values(struct smi *s, struct smi_gpu *g, const struct smi_f
         enum smi_value is = SMI_GOOD;
         s->row[i] = NAN;
         if (c == SIZE_MAX)
-            s->row[i] = worked_out(s, s->series[i].metric, f);
+            s->row[i] = s->series[i].metric == M_GPU_MEM ? memory_share(s) : throttle_of(s, f);
         else
             is = smi_number(&s->columns[c], f[c], &s->row[i]);
         g->absent[i] += is == SMI_ABSENT;
@@ -647,7 +636,7 @@ static int smi_read_lines(struct smi *s, struct err *e)
     l->in = s->ask->in;
     while ((rc = import_lines_next(l, &p, &len, e)) > 0) {
         const size_t bom = s->n_columns == 0 && len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0;
-        rc = smi_read_line(s, p + 3 * bom, len - 3 * bom, import_lines_at_end(l), e);
+        rc = smi_read_line(s, p + 3 * bom, len - 3 * bom, l->ended && l->begin == l->end, e);
         if (rc != 0)
             break;
     }

@@ -176,11 +176,6 @@ void out_event(struct import_out *o, uint32_t track, const struct event *v)
 
 /* ---- the base of times ---- */
 
-void out_hold(struct import_out *o)
-{
-    o->holds = true;
-}
-
 bool out_held_enough(const struct import_out *o)
 {
     return o->holds && (o->n_held >= OUT_HELD_ENOUGH || texts_full(&o->texts));

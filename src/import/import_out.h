@@ -117,7 +117,6 @@ void out_end(struct import_out *o, uint32_t track, mono_ns at);
 /* Where the input says only at its end what its times count from: events are held in memory from
  * out_hold to out_base. When out_held_enough says so, it is time to find the base in another way.
  */
-void out_hold(struct import_out *o);
 void out_base(struct import_out *o, int64_t base_ns);
 bool out_held_enough(const struct import_out *o);
 /* Ends what is open, hands over what waits, frees. */

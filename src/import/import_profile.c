@@ -5,7 +5,8 @@
  * A profile is no timeline. It becomes a track of its own, one for the whole and one for each
  * phase, with one span per function: all begin where the window begins, the duration is the
  * function's own time, the value its calls; the rest is in the arguments. Around them is one span
- * "python profile" for the window itself. */
+ * "python profile" for the window itself. Sampled stacks have a track with spans inside of each
+ * other, as long as the time of all samples in them: a flame graph. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct profile_io {
 struct profile_function {
     const char *file, *name;
     int64_t line;
+    int64_t depth;            /* in a stack */
     int64_t calls, primitive; /* primitive -1: not given */
     double self_s, total_s;   /* NAN: not given */
 };
@@ -116,14 +118,20 @@ static void profile_put_window(struct profile_io *p)
     out_event(&p->json.out, p->track, &v);
 }
 
-/* Begins a track; what follows belongs to it. `phase`: "" for the whole. */
+/* Begins a track; what follows belongs to it. */
+static void profile_begin_named(struct profile_io *p, const char *name)
+{
+    p->track = out_track(&p->json.out, TRACK_THREAD, p->pid, PROFILE_TRACK | p->n_tracks++);
+    out_name(&p->json.out, p->track, "", name);
+    profile_put_window(p);
+}
+
+/* `phase`: "" for the whole. */
 static void profile_begin(struct profile_io *p, const char *phase)
 {
     char name[TRACK_NAME_LEN];
     snprintf(name, sizeof name, "python profile%s%.40s", *phase ? ": " : "", phase);
-    p->track = out_track(&p->json.out, TRACK_THREAD, p->pid, PROFILE_TRACK | p->n_tracks++);
-    out_name(&p->json.out, p->track, "", name);
-    profile_put_window(p);
+    profile_begin_named(p, name);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -132,7 +140,8 @@ static void profile_begin(struct profile_io *p, const char *phase)
  *     {"version":1, "profiler", "timer", "pid", "rank", "start_step", "end_step",
  *      "start_ns", "end_ns" (monotonic),
  *      "functions":[{"file","line","name","calls","primitive_calls","self_s","total_s"}],
- *      "phases":{"forward":[...the same...]}} */
+ *      "phases":{"forward":[...the same...]},
+ *      "stacks":[{"depth","file","line","name","self_s","total_s"}]} caller before callees */
 
 #define KEYS(X)                                                                                    \
     X(VERSION, "version")                                                                          \
@@ -145,6 +154,8 @@ static void profile_begin(struct profile_io *p, const char *phase)
     X(END, "end_ns")                                                                               \
     X(FUNCTIONS, "functions")                                                                      \
     X(PHASES, "phases")                                                                            \
+    X(STACKS, "stacks")                                                                            \
+    X(DEPTH, "depth")                                                                              \
     X(FILE, "file")                                                                                \
     X(LINE, "line")                                                                                \
     X(NAME, "name")                                                                                \
@@ -162,7 +173,12 @@ static const char *const python_profile_keys[] = {KEYS(X)};
 #undef X
 #undef KEYS
 
-enum { PHASES_MOST = 64 };
+enum { PHASES_MOST = 64, FRAMES_DEEP = 64 };
+
+/* The last frame of one depth, and where the next one of that depth begins. */
+struct profile_frame {
+    int64_t end, next;
+};
 
 struct python_profile {
     struct profile_io io;
@@ -172,6 +188,8 @@ struct python_profile {
      * that comes twice the last counts. */
     struct profile_function function;
     struct json_text file, name;
+    struct profile_frame frames[FRAMES_DEEP + 1];
+    int64_t deepest; /* that the next frame can be */
 };
 
 /* Whole numbers, by the struct that they are in, and what they are when they are none. */
@@ -183,6 +201,7 @@ struct profile_number {
 
 static const struct profile_number function_numbers[] = {
     {P_LINE, offsetof(struct python_profile, function.line), 0},
+    {P_DEPTH, offsetof(struct python_profile, function.depth), -1},
     {P_CALLS, offsetof(struct python_profile, function.calls), 0},
     {P_PRIMITIVE, offsetof(struct python_profile, function.primitive), -1},
 };
@@ -242,6 +261,52 @@ static void profile_put_function(void *ctx)
     profile_put(&p->io, &p->function);
 }
 
+/* A frame begins where its caller does, after its callees so far, and ends with the caller at the
+ * latest: times in the file are rounded. One that is deeper than it can be is left out. */
+static void profile_put_frame(void *ctx)
+{
+    struct python_profile *p = ctx;
+    char file[2048], name[1024];
+    const int64_t depth = p->function.depth;
+    json_decode(&p->file, file, sizeof file, &p->io.json.scan.faults);
+    json_decode(&p->name, name, sizeof name, &p->io.json.scan.faults);
+    p->function.file = file;
+    p->function.name = name;
+    struct profile_frame *f = &p->frames[MAX_OF(MIN_OF(depth, FRAMES_DEEP), 0)];
+    const int64_t most = depth > 0 ? f[-1].end - f->next : INT64_MAX;
+    const int64_t dur_ns =
+        isnan(p->function.total_s) ? 0 : MIN_OF(to_ns(p->function.total_s), most);
+    int64_t end;
+    if (depth < 0 || depth >= FRAMES_DEEP || depth > p->deepest || dur_ns <= 0 || !*name ||
+        __builtin_add_overflow(f->next, dur_ns, &end)) {
+        p->io.json.result->count[!*name ? IMPORTED_NO_NAME : IMPORTED_NO_TIME]++;
+        return;
+    }
+    const struct event v = {
+        .at = {f->next},
+        .dur_ns = dur_ns,
+        .value = depth,
+        .kind = EVENT_SPAN,
+        .category = CAT_PYTHON,
+        .name = function_name(&p->io, &p->function),
+    };
+    out_event(&p->io.json.out, p->io.track, &v);
+    f[1].next = f->next;
+    f->next = f->end = end;
+    p->deepest = depth + 1;
+}
+
+static enum json_kind read_stacks(struct python_profile *p)
+{
+    struct json_elements all = {
+        .scan = &p->io.json.scan, .read = read_function, .tell = profile_put_frame, .ctx = p};
+    p->io.pid = (uint32_t)(p->pid > 0 ? p->pid : p->io.json.ask->pid);
+    profile_begin_named(&p->io, "python profile stacks");
+    p->deepest = 0;
+    p->frames[0].next = p->io.start_ns;
+    return json_elements(&all);
+}
+
 /* Of the whole, or of a phase; beyond PHASES_MOST they join the phase before. */
 static enum json_kind read_functions(struct python_profile *p, const char *phase)
 {
@@ -272,6 +337,8 @@ static enum json_kind python_profile_take_top(void *ctx, const struct json_item 
         p->has_functions = true;
         return read_functions(p, "");
     }
+    if (it->kind == JS_ARRAY && it->id == P_STACKS)
+        return read_stacks(p);
     if (it->kind == JS_OBJECT && it->id == P_PHASES)
         return json_each(&p->io.json.scan, take_phase, p);
     if (it->id == P_PROFILER)

@@ -150,11 +150,6 @@ static uint32_t timeline_own_track(struct sm_timeline *t, uint32_t lane)
     return track;
 }
 
-static uint32_t sm_main_track(struct sm_timeline *t)
-{
-    return out_track(&t->t.json.out, TRACK_THREAD, pid_of(t), pid_of(t));
-}
-
 static uint32_t timeline_track_of(struct sm_timeline *t, const struct lane_kind *kind,
                                   uint32_t lane)
 {
@@ -164,7 +159,7 @@ static uint32_t timeline_track_of(struct sm_timeline *t, const struct lane_kind 
     case WHERE_OWN:
         return timeline_own_track(t, lane);
     default:
-        return sm_main_track(t);
+        return out_track(&t->t.json.out, TRACK_THREAD, pid_of(t), pid_of(t));
     }
 }
 
@@ -179,12 +174,6 @@ static const char *sm_event_name(struct sm_timeline *t)
 {
     t->t.json.result->count[IMPORTED_NO_NAME] += t->t.event.name.len == 0;
     return timeline_name(&t->t);
-}
-
-/* "4": the rank of that number is ready. */
-static bool sm_is_tick(const char *name)
-{
-    return *name && !name[strspn(name, "0123456789")];
 }
 
 static enum event_category timeline_refine(enum event_category c, const char *name)
@@ -224,7 +213,7 @@ static void fix_duration(struct sm_timeline *t, struct event *v)
         t->t.json.result->count[IMPORTED_NEGATIVE]++;
         v->dur_ns = 0;
     }
-    if (t->t.event.ph == 'X' && sm_is_tick(v->name)) {
+    if (t->t.event.ph == 'X' && *v->name && !v->name[strspn(v->name, "0123456789")]) {
         t->t.json.result->count[IMPORTED_CAPPED] += v->dur_ns > 0;
         v->dur_ns = 0;
         v->category = CAT_COMM;

@@ -78,6 +78,11 @@ struct import_result {
     bool elsewhere;           /* nothing went to `sink`, all to sinks of nodes */
 };
 
+static inline bool import_gave_something(const struct import_result *r)
+{
+    return r->count[IMPORTED_KEPT] + r->count[IMPORTED_READINGS] > 0;
+}
+
 struct importer {
     const char *name; /* as --format takes it */
     const char *help; /* one line */
@@ -125,7 +130,7 @@ static inline bool import_time(const struct import_ask *ask, struct import_resul
 /* Widens first and last. Called before what lies there is counted. */
 static inline void import_note_span(struct import_result *r, int64_t first, int64_t last)
 {
-    const bool any = r->count[IMPORTED_KEPT] + r->count[IMPORTED_READINGS] > 0;
+    const bool any = import_gave_something(r);
     r->first.ns = any ? MIN_OF(r->first.ns, first) : first;
     r->last.ns = any ? MAX_OF(r->last.ns, last) : last;
 }

@@ -92,16 +92,10 @@ static uint32_t kineto_thread_track(struct kineto *k)
     return track;
 }
 
-/* Streams belong to the process that was traced, whose pid their events do not have. */
-static uint32_t owner_pid(const struct kineto *k, int64_t device)
-{
-    return k->ask->pid ? k->ask->pid : k->host_pid ? k->host_pid : (uint32_t)device;
-}
-
 static uint32_t kineto_stream_track(struct kineto *k, int64_t device, uint32_t stream)
 {
     char name[TRACK_NAME_LEN];
-    const uint32_t pid = owner_pid(k, device);
+    const uint32_t pid = k->ask->pid ? k->ask->pid : k->host_pid ? k->host_pid : (uint32_t)device;
     const uint64_t id = (uint64_t)device << 32 | stream;
     const uint32_t track = out_track(&k->out, TRACK_DEVICE, pid, id);
     if (track == OUT_NO_TRACK || *k->out.tracks[track].track.name)
@@ -308,7 +302,7 @@ static void kineto_find_base(struct kineto *k)
     if (k->event.ts_ns >= RELATIVE_BELOW_NS)
         kineto_set_base(k, 0);
     else if (k->ask->late_is_slow)
-        out_hold(&k->out);
+        k->out.holds = true;
     else
         ask_base(k);
 }

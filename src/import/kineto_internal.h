@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kineto_internal.h - between the files of the Kineto importer: one event as it is in the trace
- * (kineto_read.c fills it), and what it becomes (kineto_events.c). */
+ * (import_kineto.c fills it), and what it becomes (kineto_events.c). */
 #ifndef IMPORT_KINETO_INTERNAL_H
 #define IMPORT_KINETO_INTERNAL_H
 

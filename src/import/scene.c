@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "import/scene_internal.h"
@@ -138,15 +138,9 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* A whole number that depends on its three inputs alone, all bits evenly mixed. */
-static uint64_t scene_mix(uint64_t a, uint64_t b, uint64_t c)
-{
-    return mix(mix(mix(a) ^ b) ^ c);
-}
-
 double scene_chance(uint64_t a, uint64_t b, uint64_t c)
 {
-    return (double)(scene_mix(a, b, c) >> 11) / (double)(UINT64_C(1) << 52) - 1;
+    return (double)(mix(mix(mix(a) ^ b) ^ c) >> 11) / (double)(UINT64_C(1) << 52) - 1;
 }
 
 /* ---- series: lines ---- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "import/scene_internal.h"
 #include "record/event.h"
@@ -319,8 +319,9 @@ static int scene_on_waits(struct many *m, struct err *e)
     return 0;
 }
 
-static const enum event_id loader_facts[] = {EV_LOADER_WORKERS, EV_LOADER_BATCH, EV_LOADER_PREFETCH,
-                                             EV_LOADER_PIN, EV_LOADER_PERSISTENT};
+static const enum event_id loader_facts[] = {
+    EV_LOADER_WORKERS,    EV_LOADER_BATCH,  EV_LOADER_PREFETCH, EV_LOADER_PIN,
+    EV_LOADER_PERSISTENT, EV_LOADER_MEMORY, EV_LOADER_OF};
 
 /* num_workers=2 */
 static int loader_fact(struct many *m, int64_t at, struct err *e)

@@ -16,10 +16,10 @@
  *
  * The window (json_window.c) is filled, moved and grown; what is before the hold, or before p where
  * there is none, is given up. The pad after its end is all quotes, so that no loop over bytes has
- * to look for the end (json_simd.h). An item that is not whole changes nothing: more is read, and
- * the item is scanned again from its beginning (json_scan.c). Strings and numbers are not decoded
- * until their value is wanted (json_value.c). What is not wanted is skipped 64 bytes at a time
- * (json_skip.c).
+ * to look for the end (json_internal.h). An item that is not whole changes nothing: more is read,
+ * and the item is scanned again from its beginning (json_scan.c). Strings and numbers are not
+ * decoded until their value is wanted (json_value.c). What is not wanted is skipped 64 bytes at a
+ * time (json_skip.c).
  *
  * Texts point into the window: they are good until the next call, or until the next json_hold where
  * one is set. After json_hold everything from here on stays in the window, so that all

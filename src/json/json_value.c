@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_value.c - what the texts of items mean: characters, whole numbers, times, doubles. */
-#include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>

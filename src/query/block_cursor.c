@@ -129,26 +129,6 @@ struct block_window block_window_of(const struct store *s, wall_ns from, wall_ns
                                  to.ns ? store_mono_us(s, to) : INT64_MAX};
 }
 
-enum { FETCH_AHEAD = 4 };
-
-/* The columns of a series are far apart in memory, one per block. The heads of columns to come are
- * fetched while the caller works. */
-static void cursor_prefetch(const struct series_part *p, uint32_t ref)
-{
-    if (ref + 2 * FETCH_AHEAD < p->series->n_refs) {
-        const struct store_ref r = p->series->refs[ref + 2 * FETCH_AHEAD];
-        const struct column *c = &block_columns(&p->store->blocks[r.block])[r.column];
-        __builtin_prefetch(&c->count);
-        __builtin_prefetch(&c->has_gaps);
-        __builtin_prefetch(c->level2);
-        __builtin_prefetch(c->level2_len);
-    }
-    if (ref + FETCH_AHEAD < p->series->n_refs) {
-        const struct store_ref r = p->series->refs[ref + FETCH_AHEAD];
-        __builtin_prefetch(block_columns(&p->store->blocks[r.block])[r.column].level2[LEVEL_SUM]);
-    }
-}
-
 struct block_cursor block_cursor_of(const struct run_series *m, wall_ns from, wall_ns to)
 {
     return (struct block_cursor){.series = m, .from = from, .to = to};
@@ -167,7 +147,6 @@ bool block_cursor_next(struct block_cursor *c, struct slice *out)
             const struct rows_block *b = &p->store->blocks[p->series->refs[ref].block];
             if (!block_window_meets(&c->window, b))
                 continue;
-            cursor_prefetch(p, ref);
             out->store = p->store;
             out->block = b;
             assert(p->series->refs[ref].column < b->n_columns);

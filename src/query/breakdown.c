@@ -25,7 +25,7 @@ enum { KERNEL_WAIT_NS = 30 };
 static void stream_begin(struct stream *s, const struct breakdown_of *of, const struct track *t)
 {
     s->row = (struct stream_row){
-        .of = *of, .device = track_device(t), .stream = track_stream(t), .delay_max_ns = INT64_MIN};
+        .of = *of, .device = track_device(t), .stream = (uint32_t)t->id, .delay_max_ns = INT64_MIN};
     s->last_end = INT64_MIN;
     s->delay_sum = s->waiting_sum = 0;
 }
@@ -223,7 +223,7 @@ static void clear_process(struct breaking *b)
 {
     for (unsigned r = 0; r < ROLE_OTHER; r++)
         intervals_free(&b->role[r]);
-    host_steps_clear(&b->steps);
+    b->steps.n = b->steps.n_loose = b->steps.near = 0;
     launches_clear(&b->launches);
     free_lanes(b);
     b->comm.n = b->memory.n = 0;
@@ -288,7 +288,8 @@ static void breakdown_add_step(struct breaking *b, const struct run_event *x)
 {
     const struct event *e = &x->event;
     b->profiled |= e->category == CAT_OP || e->category == CAT_USER; /* an annotation */
-    host_steps_add(&b->steps, e->value, x->at.ns, x->at.ns + MAX_OF(0, e->dur_ns));
+    *VEC_ADD(b->steps.v, b->steps.n, b->steps.cap) = (struct host_step){
+        .number = e->value, .begin = x->at.ns, .end = (x->at.ns + MAX_OF(0, e->dur_ns))};
 }
 
 static void read_thread(struct breaking *b, const struct run_event *v, size_t n)

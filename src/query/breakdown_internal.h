@@ -23,14 +23,12 @@ struct host_steps {
     size_t n_loose, cap_loose;
 };
 
-void host_steps_add(struct host_steps *s, int64_t number, int64_t begin, int64_t end);
 /* After the last one was added, before the first match. */
 void host_steps_sort(struct host_steps *s);
 /* The time between two windows, which nobody recorded: steps are missing there. Once sorted. */
 void host_steps_unseen(const struct host_steps *s, struct intervals *out);
 /* A device operation; launch NULL: not known. */
 void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begin, int64_t end);
-void host_steps_clear(struct host_steps *s);
 void host_steps_free(struct host_steps *s);
 
 /* The rows of a process: one per step that is not dropped. role[] holds normal lists. Returns

@@ -17,16 +17,6 @@
  *
  * Where they really begin and end, and where their time went (docs/breakdowns.md, "Steps"). */
 
-void host_steps_add(struct host_steps *s, int64_t number, int64_t begin, int64_t end)
-{
-    *VEC_ADD(s->v, s->n, s->cap) = (struct host_step){.number = number, .begin = begin, .end = end};
-}
-
-void host_steps_clear(struct host_steps *s)
-{
-    s->n = s->n_loose = s->near = 0;
-}
-
 void host_steps_free(struct host_steps *s)
 {
     free(s->v);
@@ -91,17 +81,12 @@ static struct host_step *breakdown_steps_step_of(struct host_steps *s, const str
     return &s->v[s->near];
 }
 
-static void add_loose(struct host_steps *s, int64_t end)
-{
-    *VEC_ADD(s->loose, s->n_loose, s->cap_loose) = end;
-}
-
 void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begin, int64_t end)
 {
     struct host_step *step = breakdown_steps_step_of(s, l);
     if (!step) {
         if (s->n)
-            add_loose(s, end);
+            *VEC_ADD(s->loose, s->n_loose, s->cap_loose) = end;
         return;
     }
     step->first_begin = step->matched ? MIN_OF(step->first_begin, begin) : begin;

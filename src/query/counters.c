@@ -3,7 +3,6 @@
 #include "query/counters.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -131,9 +130,7 @@ static int counters_read_track(struct counters_making *m, struct run *r, struct 
 {
     const struct flow_window window = {.to = m->ask->to};
     const struct run_event *v;
-    int rc = event_flow_track(flow, r, t, &window, NULL, e);
-    if (rc)
-        return rc;
+    TRY(event_flow_track(flow, r, t, &window, NULL, e));
     m->first = m->out->n;
     for (size_t n; (n = event_flow_next(flow, &v)) > 0;)
         for (size_t i = 0; i < n; i++)

@@ -147,9 +147,7 @@ int detail_ranges(struct run *r, struct arena *a, struct detail_range **out, siz
                   struct err *e)
 {
     struct event_index *x;
-    const int rc = run_events(r, &x, e);
-    if (rc)
-        return rc;
+    TRY(run_events(r, &x, e));
     struct range_list l = {.index = x};
     ranges_gather(&l);
     *out = arena_array(a, struct detail_range, l.n + 1);

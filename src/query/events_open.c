@@ -3,7 +3,6 @@
  *
  * They are opened when events are first needed, so that reading samples alone does not pay for
  * them. A run without event files is a normal one. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -422,9 +421,7 @@ int events_processes(struct run *r, struct arena *a, struct run_process **out, s
                      struct err *e)
 {
     struct event_index *x;
-    const int rc = run_events(r, &x, e);
-    if (rc)
-        return rc;
+    TRY(run_events(r, &x, e));
     *out = copy_processes(x, a);
     *n = x->n_processes;
     return 0;
@@ -433,9 +430,7 @@ int events_processes(struct run *r, struct arena *a, struct run_process **out, s
 int events_tracks(struct run *r, struct arena *a, struct run_track **out, size_t *n, struct err *e)
 {
     struct event_index *x;
-    const int rc = run_events(r, &x, e);
-    if (rc)
-        return rc;
+    TRY(run_events(r, &x, e));
     struct run_process *processes = copy_processes(x, a);
     *out = arena_array(a, struct run_track, x->n_tracks);
     for (size_t i = 0; i < x->n_tracks; i++) {

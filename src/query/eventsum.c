@@ -34,11 +34,6 @@ static bool is_long(enum event_kind k)
     return k == EVENT_SPAN || k == EVENT_STEP;
 }
 
-static bool is_number(enum event_kind k)
-{
-    return k == EVENT_COUNT || k == EVENT_REAL;
-}
-
 static void sum_durations(double *v, struct event_sum *s)
 {
     const size_t n = (size_t)s->count;
@@ -109,7 +104,7 @@ static void sum_groups(struct grouping *g, const struct run_event *v, size_t n,
         struct eventsum_group *x = &g->v[whose[i]];
         if (is_long(x->sum.kind))
             s[x->at++] = ns_to_s(v[i].event.dur_ns);
-        else if (is_number(x->sum.kind))
+        else if (x->sum.kind == EVENT_COUNT || x->sum.kind == EVENT_REAL)
             see_number(&v[i].event, &x->sum);
     }
     for (size_t i = 0; i < g->n; i++)

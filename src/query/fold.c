@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "store/column.h"
 
-enum { BYTE_VALUES = 256, SMALL_MOST = INT16_MAX };
+enum { SMALL_MOST = INT16_MAX };
 
 void fold_room_open(struct fold_room *m)
 {
@@ -39,73 +39,6 @@ static bool fold_decode(struct fold_room *m, const struct column *c, struct code
 static double fold_value_at(const struct codec_view *v, uint32_t i)
 {
     return v->narrow ? (double)v->base + v->v8[i] : (double)v->v64[i];
-}
-
-static void fold_fill(float *out, uint32_t n, float v)
-{
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = v;
-}
-
-static void fold_fill_nan(float *out, uint32_t n)
-{
-    fold_fill(out, n, NAN);
-}
-
-/* All rows have one value, which is in its summary. */
-static bool fold_is_constant(const struct rows_block *b, const struct column *c)
-{
-    return c->min == c->max && !c->has_gaps && c->count == b->rows && blob_whole(&c->values);
-}
-
-/* ---- one column ---- */
-
-static uint8_t fold_highest_byte(const uint8_t *v, uint32_t n)
-{
-    uint8_t most = 0;
-    for (uint32_t i = 0; i < n; i++)
-        most = v[i] > most ? v[i] : most;
-    return most;
-}
-
-static void fold_put_narrow(const struct codec_view *v, struct scale scale, uint32_t n, float *out)
-{
-    float worth[BYTE_VALUES];
-    const uint8_t most = fold_highest_byte(v->v8, n);
-    for (int i = 0; i <= most; i++)
-        worth[i] = (float)scale_value(scale, (double)v->base + i);
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = worth[v->v8[i]];
-}
-
-static void fold_put_wide(const struct codec_view *v, struct scale scale, uint32_t n, float *out)
-{
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = (float)scale_value(scale, (double)v->v64[i]);
-}
-
-static void fold_put_one(struct fold_room *m, const struct rows_block *b, const struct column *c,
-                         float *out)
-{
-    const struct scale scale = scale_of(c->step);
-    struct codec_view v;
-    if (fold_is_constant(b, c)) {
-        fold_fill(out, b->rows, (float)scale_value(scale, (double)c->min));
-        return;
-    }
-    if (c->has_gaps || c->count < b->rows)
-        fold_fill_nan(out, b->rows);
-    const uint32_t *rows = c->has_gaps ? scan_value_rows(&m->scan, c, b) : NULL;
-    if ((c->has_gaps && !rows) || !fold_decode(m, c, &v)) {
-        fold_fill_nan(out, b->rows);
-        return;
-    }
-    if (!c->has_gaps && v.narrow)
-        fold_put_narrow(&v, scale, c->count, out + c->first_row);
-    else if (!c->has_gaps)
-        fold_put_wide(&v, scale, c->count, out + c->first_row);
-    for (uint32_t i = 0; c->has_gaps && i < c->count; i++)
-        out[rows[i]] = (float)scale_value(scale, fold_value_at(&v, i));
 }
 
 /* ---- whole columns of small numbers ---- */
@@ -232,8 +165,6 @@ static void fold_wide(struct fold_room *m, const struct fold_parts *p, float *ou
 
 void fold_columns(struct fold_room *m, const struct fold_parts *p, float *out)
 {
-    if (p->n == 1)
-        fold_put_one(m, p->block, p->v[0], out);
-    else if (!fold_small(m, p, out))
+    if (!fold_small(m, p, out))
         fold_wide(m, p, out);
 }

@@ -228,17 +228,12 @@ static void note_arrow(struct ops *o, const struct run_event *x)
     }
 }
 
-static bool ops_threads_is_arrow(const struct event *v)
-{
-    return v->kind == EVENT_MARK && v->category == CAT_OP && v->link;
-}
-
 /* What only a table of modules needs to know of an event. */
 static void note_for_modules(struct ops *o, const struct run_event *x, bool module)
 {
     if (x->event.kind == EVENT_SPAN && x->event.category == CAT_OP && !module) {
         note_operator(o, x);
-    } else if (ops_threads_is_arrow(&x->event)) {
+    } else if (x->event.kind == EVENT_MARK && x->event.category == CAT_OP && x->event.link) {
         ops_threads_settle(o, x->at.ns);
         note_arrow(o, x);
     }

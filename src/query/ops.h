@@ -81,4 +81,18 @@ MUST_CHECK int functions_read(struct run *r, const struct trace_ask *ask, struct
 /* Whether it is the time that passed, as when no timer was named and as samples have it. */
 bool function_timer_is_clock(const char *timer);
 
+/* ---- sampled stacks of Python: a flame graph ----
+ *
+ * Stacks of all windows and processes in one tree. */
+
+struct stack_row {
+    const char *name;
+    uint32_t depth; /* 0: nothing called it */
+    int64_t self_ns, total_ns;
+};
+
+/* Callers before callees, the longest first. */
+MUST_CHECK int stacks_read(struct run *r, const struct trace_ask *ask, struct arena *a,
+                           struct stack_row **out, size_t *n, struct err *e);
+
 #endif

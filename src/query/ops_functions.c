@@ -33,7 +33,8 @@ struct functions {
     struct sum *sums; /* by number of the name */
     uint32_t cap_sums;
     char phase[TRACK_NAME_LEN], timer[TIMER_LEN];
-    int64_t at; /* of the window */
+    int64_t at;  /* of the window */
+    bool stacks; /* the track has those, which are no functions */
     struct functions_told *told;
     size_t n_told, cap_told;
 };
@@ -95,12 +96,13 @@ static void functions_track(void *to, const struct run_track *t)
     const char *phase = t->track.name + strlen(PROFILE_TRACK_NAME);
     snprintf(f->phase, sizeof f->phase, "%s", text_starts(phase, ": ") ? phase + 2 : "");
     f->at = INT64_MIN;
+    f->stacks = track_is_stacks(t);
 }
 
 static void functions_events(void *to, const struct run_event *v, size_t n)
 {
     struct functions *f = to;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !f->stacks; i++) {
         const struct event *x = &v[i].event;
         if (x->at.ns != f->at)
             functions_end_window(f);

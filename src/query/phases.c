@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "query/sorted_runs.h"
+#include "query/intervals.h"
 #include "query/steps.h"
 
 static const char *const phase_names[PHASE_N] = {
@@ -131,11 +131,6 @@ static bool phases_is_of(const struct run_mark *m, const struct node_info *n)
     return strcmp(m->node, n->id) == 0 && m->at.ns >= n->start.ns && m->at.ns <= n->end.ns;
 }
 
-static bool is_next_session(const struct node_info *a, const struct node_info *b)
-{
-    return strcmp(a->id, b->id) == 0;
-}
-
 /* Nodes that a request to stop ended, or may yet end: of a running one it is not known, nor of one
  * whose machine went away with its recorder. The others ignored it, or ended for another reason. */
 static const bool stop_counts[RUN_STATUS_N] = {
@@ -161,7 +156,7 @@ static void add_interruptions(struct changes *c, const struct phases_from *f, in
     const struct run_info *info = f->info;
     for (size_t i = 0; i < info->n_nodes; i++) {
         const struct node_info *n = &info->nodes[i];
-        const bool again = i + 1 < info->n_nodes && is_next_session(n, &info->nodes[i + 1]);
+        const bool again = i + 1 < info->n_nodes && strcmp(n->id, info->nodes[i + 1].id) == 0;
         const int64_t from = phases_stop_time(f, n);
         const int64_t end = n->status == RUN_RUNNING && from < n->end.ns ? now : n->end.ns;
         const int64_t to = again ? info->nodes[i + 1].start.ns : end;

@@ -21,7 +21,7 @@
 
 /* ---- series ---- */
 
-static bool series_metric_matches(const char *want, const char *metric)
+bool series_metric_matches(const char *want, const char *metric)
 {
     const size_t n = strlen(want);
     if (n && want[n - 1] == '.')

@@ -32,6 +32,8 @@ struct series_ask {
     size_t points;      /* at most so many per series; 0: every stored sample */
 };
 
+/* `want` as series_ask.metric. */
+bool series_metric_matches(const char *want, const char *metric);
 /* By node, metric and entity. */
 bool series_matches(const struct series_ask *ask, const struct series_key *k);
 

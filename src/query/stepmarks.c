@@ -36,11 +36,6 @@ struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a)
     return out;
 }
 
-size_t rank_marks_bytes(size_t n)
-{
-    return n * sizeof(struct step_mark);
-}
-
 struct steps_sum steps_together(const struct rank_marks *r, size_t i, int64_t begin_by,
                                 int64_t within_ns)
 {

@@ -25,7 +25,6 @@ struct rank_marks {
 
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a);
 /* Memory that the marks of so many steps take, about. */
-size_t rank_marks_bytes(size_t n);
 
 struct steps_sum {
     size_t n;

@@ -8,6 +8,7 @@
 #include "query/steps.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,28 @@ size_t node_events_read(const struct node_events *x, size_t i, struct named_even
             .id = (enum event_id)cells.v[C_ID][k],
         };
     return n;
+}
+
+int64_t steps_planned(const struct run_steps *s)
+{
+    struct named_event v[PACKED_ROWS];
+    int64_t planned = -1, at_ns = INT64_MIN;
+    for (size_t k = 0; k < s->n_named; k++)
+        for (size_t i = 0; i < s->named[k].n; i += PACKED_ROWS) {
+            const size_t some = node_events_read(&s->named[k], i, v);
+            for (size_t x = 0; x < some; x++)
+                if (v[x].id == EV_STEPS_TOTAL && v[x].value > 0 && v[x].at.ns >= at_ns) {
+                    planned = v[x].value;
+                    at_ns = v[x].at.ns;
+                }
+        }
+    return planned;
+}
+
+double steps_left_s(wall_ns loop_start, wall_ns now, uint64_t done, int64_t planned)
+{
+    const double left = (double)planned - (double)done;
+    return done && left > 0 ? wall_span_s(loop_start, now) * left / (double)done : done ? 0 : NAN;
 }
 
 /* ---- one pass over the events of hooks ----
@@ -735,11 +758,8 @@ int steps_read_named(struct run *r, const struct steps_want *want, struct arena 
     size_t most;
     assert(!want->memory || want->packed);
     *out = (struct run_steps){0};
-    int rc = run_events(r, &x, e);
-    if (rc == 0)
-        rc = events_processes(r, a, &processes, &most, e);
-    if (rc)
-        return rc;
+    TRY(run_events(r, &x, e));
+    TRY(events_processes(r, a, &processes, &most, e));
     if (!steps_read_once(r, x, want, processes, a, out)) {
         steps_memory_reset(want->memory);
         const bool good = steps_read_once(r, x, want, processes, a, out);

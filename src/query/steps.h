@@ -6,8 +6,11 @@
 #ifndef QUERY_STEPS_H
 #define QUERY_STEPS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
 #include "query/events.h"
-#include "query/packed.h"
 
 /* Parts of a step, each once for every different `part` of events.def, then "other". Spans that lie
  * in another span of a part count for the outer one only, but passes that an optimizer runs count
@@ -61,6 +64,41 @@ struct gpu_phases {
     int64_t sum_ns[EV_N];  /* without what lies inside them: an optimizer may run the passes */
     uint64_t host_n[EV_N]; /* spans of the same names on the host, timed or not */
 };
+
+/* A table of integers in little memory, for callers that have many rows and read them
+ * again in order. Rows are in parts of PACKED_ROWS; a column of a part has as many bytes a row as
+ * the difference of its largest and smallest number needs. */
+
+enum { PACKED_ROWS = 256, PACKED_COLUMNS_MOST = 20 };
+
+/* A part as it goes in and comes out. */
+struct packed_cells {
+    int64_t v[PACKED_COLUMNS_MOST][PACKED_ROWS];
+};
+
+struct packed_column {
+    int64_t base;
+    uint16_t at;   /* where it begins in the bytes of the part */
+    uint8_t width; /* bytes a row; 0: all are `base` */
+};
+
+struct packed_part {
+    uint8_t *bytes;
+    struct packed_column *columns;
+};
+
+struct packed {
+    size_t columns, n; /* rows */
+    struct packed_part *parts;
+};
+
+/* Room for n rows, in the arena. */
+void packed_open(struct packed *k, size_t columns, size_t n, struct arena *a);
+/* Sets rows i..i + PACKED_ROWS, or to the end; i is a multiple of PACKED_ROWS. */
+void packed_put(struct packed *k, size_t i, const struct packed_cells *cells, struct arena *a);
+/* The same rows back; returns how many. */
+size_t packed_get(const struct packed *k, size_t i, struct packed_cells *out);
+int64_t packed_cell(const struct packed *k, size_t column, size_t i);
 
 struct rank_steps {
     const struct run_process *process;
@@ -128,6 +166,12 @@ struct run_steps {
 
 MUST_CHECK int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
                                 struct run_steps *out, struct err *e);
+
+/* How many training steps the program plans in all, as it reported last; -1: it did not, or its
+ * EV_STEPS_TOTAL was not wanted. */
+int64_t steps_planned(const struct run_steps *s);
+/* Until they are done, if the loop goes on as it did so far, pauses included. */
+double steps_left_s(wall_ns loop_start, wall_ns now, uint64_t done, int64_t planned);
 
 /* Packed ones from `i`, a multiple of PACKED_ROWS, into out[PACKED_ROWS]; returns how many. */
 size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out);

@@ -7,7 +7,7 @@
 #ifndef QUERY_STEPS_INTERNAL_H
 #define QUERY_STEPS_INTERNAL_H
 
-#include "query/sorted_runs.h"
+#include "query/intervals.h"
 #include "query/steps.h"
 
 /* In place of an enum event_id, for a step that the program marked. */

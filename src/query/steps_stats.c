@@ -26,14 +26,9 @@ static double step_async_mean_of(const int64_t *ns, size_t n)
     return counted ? sum / (double)counted : 0;
 }
 
-static bool step_async_is_short(int64_t ns, double mean)
-{
-    return ns >= 0 && (double)ns < mean / 2;
-}
-
 static size_t short_until(const int64_t *ns, size_t n, size_t i, double mean)
 {
-    while (i < n && step_async_is_short(ns[i], mean))
+    while (i < n && ns[i] >= 0 && (double)ns[i] < mean / 2)
         i++;
     return i;
 }

@@ -10,7 +10,12 @@
 #include "base/vec.h"
 #include "query/event_flow.h"
 
-static const char calls_prefix[] = "sync.calls ", ns_prefix[] = "sync.ns ";
+static const struct {
+    const char *calls, *ns;
+} prefixes[PLACE_KIND_N] = {
+    [PLACES_SYNC] = {"sync.calls ", "sync.ns "},
+    [PLACES_THREAD] = {"thread.calls ", "thread.ns "},
+};
 
 /* The totals of one place, -1: not seen. */
 struct place_totals {
@@ -20,26 +25,34 @@ struct place_totals {
 };
 
 struct places {
+    enum code_place_kind kind;
     struct arena *arena;
     struct place_totals *v;
     size_t n, cap;
     size_t first; /* of the process that is being read */
 };
 
-/* "item train.py:31" of the name of a total; NULL: it is none. */
-static const char *place_of_name(const char *name, bool *is_ns)
+/* What follows the prefix in a name; NULL: it has another one. */
+static const char *after_prefix(const char *name, const char *prefix)
 {
-    *is_ns = strncmp(name, ns_prefix, sizeof ns_prefix - 1) == 0;
-    if (*is_ns)
-        return name + sizeof ns_prefix - 1;
-    const bool is_calls = strncmp(name, calls_prefix, sizeof calls_prefix - 1) == 0;
-    return is_calls ? name + sizeof calls_prefix - 1 : NULL;
+    const size_t n = strlen(prefix);
+    return strncmp(name, prefix, n) == 0 ? name + n : NULL;
+}
+
+/* "item train.py:31" of the name of a total; NULL: it is none. */
+static const char *place_of_name(enum code_place_kind kind, const char *name, bool *is_ns)
+{
+    const char *place = after_prefix(name, prefixes[kind].ns);
+    *is_ns = place != NULL;
+    return place ? place : after_prefix(name, prefixes[kind].calls);
 }
 
 bool sync_is_total(const char *name)
 {
-    bool is_ns;
-    return place_of_name(name, &is_ns) != NULL;
+    bool is_ns, found = false;
+    for (enum code_place_kind k = 0; k < PLACE_KIND_N; k++)
+        found |= place_of_name(k, name, &is_ns) != NULL;
+    return found;
 }
 
 static struct place_totals *places_find(const struct places *p, const char *place)
@@ -62,6 +75,7 @@ static struct place_totals *places_add(struct places *p, const struct run_proces
 
 /* The totals that the rest of the track, later in time, has already given. */
 struct sync_places_track_names {
+    enum code_place_kind kind;
     struct arena *arena;
     const char **v;
     size_t n, cap;
@@ -87,7 +101,7 @@ static int block_is_wanted(struct run *r, const struct run_track *t, const struc
     *wanted = false;
     const int rc = track_block_names(r, t, s, &texts, &names, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        if (place_of_name(names[i], &is_ns) && names_add(seen, names[i]))
+        if (place_of_name(seen->kind, names[i], &is_ns) && names_add(seen, names[i]))
             *wanted = true;
     arena_free(&texts);
     return rc;
@@ -97,7 +111,8 @@ static void take_total(struct places *p, const struct run_process *process,
                        const struct run_event *v)
 {
     bool is_ns;
-    const char *place = v->event.kind == EVENT_COUNT ? place_of_name(v->event.name, &is_ns) : NULL;
+    const char *place =
+        v->event.kind == EVENT_COUNT ? place_of_name(p->kind, v->event.name, &is_ns) : NULL;
     if (!place || v->event.value < 0)
         return;
     struct place_totals *x = places_find(p, place);
@@ -112,7 +127,7 @@ static int places_read_track(struct run *r, const struct run_track *t, struct pl
                              struct err *e)
 {
     struct arena scratch = {0};
-    struct sync_places_track_names seen = {.arena = &scratch};
+    struct sync_places_track_names seen = {.kind = p->kind, .arena = &scratch};
     struct track_block *blocks;
     size_t n;
     int rc = track_blocks(r, t, (wall_ns){0}, (wall_ns){0}, &scratch, &blocks, &n, e);
@@ -167,10 +182,10 @@ static int most_time_first(const void *x, const void *y)
     return c ? c : strcmp(a->op, b->op);
 }
 
-int sync_places_read(struct run *r, struct arena *a, struct sync_place **out, size_t *n,
-                     struct err *e)
+int sync_places_read(struct run *r, enum code_place_kind kind, struct arena *a,
+                     struct sync_place **out, size_t *n, struct err *e)
 {
-    struct places p = {.arena = a};
+    struct places p = {.kind = kind, .arena = a};
     struct run_track *tracks;
     size_t n_tracks;
     int rc = events_tracks(r, a, &tracks, &n_tracks, e);

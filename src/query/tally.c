@@ -2,7 +2,6 @@
 /* tally.c - see tally.h. */
 #include "query/tally.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +27,6 @@ void tally_free(struct tally *t)
 static void tally_add_bin(struct tally *t, double value, uint64_t count)
 {
     *VEC_ADD(t->bins, t->n_bins, t->cap_bins) = (struct tally_bin){value, count};
-}
-
-static void tally_add_value(struct tally *t, double value)
-{
-    *VEC_ADD(t->values, t->n_values, t->cap_values) = value;
 }
 
 static void tally_settle_counts(struct tally *t)
@@ -63,7 +57,7 @@ void tally_add(struct tally *t, int64_t steps, uint64_t count)
     if (count > 4)
         tally_add_bin(t, scale_value(t->scale, (double)steps), count);
     for (; count > 0 && count <= 4; count--)
-        tally_add_value(t, scale_value(t->scale, (double)steps));
+        *VEC_ADD(t->values, t->n_values, t->cap_values) = scale_value(t->scale, (double)steps);
 }
 
 /* ---- from a run ---- */

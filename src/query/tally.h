@@ -4,7 +4,6 @@
 #ifndef QUERY_TALLY_H
 #define QUERY_TALLY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -75,39 +75,7 @@ uint32_t op_names_look(struct op_names *t, const char *text)
 
 /* ---- launches ----
  *
- * Links are counted up as calls are made, and devices run them in nearly that order: what a thread
- * adds is sorted already, and a search begins where the one before it ended. */
-
-#define NO_PLACE SIZE_MAX
-
-/* Where it belongs among the last few of the sorted run; NO_PLACE: further back, or there
- * is no run yet. Calls of one moment may come in another order than they were made. */
-static size_t launches_place_of(const struct launches *l, uint64_t link)
-{
-    enum { LOOK_MOST = 16 };
-    if (l->n == 0)
-        return NO_PLACE;
-    const size_t begin = l->runs.begins[l->runs.n - 1];
-    size_t at = l->n;
-    while (at > begin && l->n - at < LOOK_MOST && l->v[at - 1].link > link)
-        at--;
-    return at > begin && l->v[at - 1].link > link ? NO_PLACE : at;
-}
-
-void launches_add(struct launches *l, const struct launch *one)
-{
-    if (one->link == 0 || l->n >= UINT32_MAX / 2)
-        return;
-    VEC_ROOM(l->v, l->cap, l->n + 1);
-    size_t at = launches_place_of(l, one->link);
-    if (at == NO_PLACE) {
-        at = l->n;
-        sorted_runs_add(&l->runs, at);
-    }
-    memmove(l->v + at + 1, l->v + at, (l->n - at) * sizeof *l->v);
-    l->v[at] = *one;
-    l->n++;
-}
+ * Links are counted up as calls are made: what a thread adds is nearly sorted already. */
 
 static bool launches_in_order(const void *a, const void *b)
 {
@@ -115,16 +83,19 @@ static bool launches_in_order(const void *a, const void *b)
     return x->link <= y->link;
 }
 
+void launches_add(struct launches *l, const struct launch *one)
+{
+    if (one->link == 0 || l->n >= UINT32_MAX / 2)
+        return;
+    if (l->n == 0 || !launches_in_order(&l->v[l->n - 1], one))
+        sorted_runs_add(&l->runs, l->n);
+    *VEC_ADD(l->v, l->n, l->cap) = *one;
+}
+
 void launches_index(struct launches *l)
 {
-    if (l->runs.n > LAUNCH_RUNS_MOST)
-        sorted_runs_merge(&l->runs, l->v, l->n, sizeof *l->v, launches_in_order);
-    l->n_sorted = l->runs.n;
-    for (size_t i = 0; i < l->runs.n; i++) {
-        const size_t begin = l->runs.begins[i];
-        const size_t end = i + 1 < l->runs.n ? l->runs.begins[i + 1] : l->n;
-        l->sorted[i] = (struct launch_run){begin, end, begin};
-    }
+    sorted_runs_merge(&l->runs, l->v, l->n, sizeof *l->v, launches_in_order);
+    l->n_sorted = l->n;
 }
 
 struct launch_key {
@@ -138,31 +109,11 @@ static bool launch_is_before(const void *ctx, size_t i)
     return k->v[i].link < k->link;
 }
 
-/* The first of a sorted run that is not below the link: in steps that double from where the last
- * search ended. */
-static size_t launch_first_near(const struct launch *v, const struct launch_run *s, uint64_t link)
+const struct launch *launches_find(const struct launches *l, uint64_t link)
 {
-    size_t lo = s->near, hi = s->near, step = 1;
-    for (; hi < s->end && v[hi].link < link; step *= 2) {
-        lo = hi + 1;
-        hi += MIN_OF(step, s->end - hi);
-    }
-    for (; lo > s->begin && v[lo - 1].link >= link; step *= 2) {
-        hi = lo - 1;
-        lo -= MIN_OF(step, lo - s->begin);
-    }
-    return search_first(lo, hi, launch_is_before, &(struct launch_key){v, link});
-}
-
-const struct launch *launches_find(struct launches *l, uint64_t link)
-{
-    for (size_t i = 0; i < l->n_sorted && link; i++) {
-        struct launch_run *s = &l->sorted[i];
-        s->near = launch_first_near(l->v, s, link);
-        if (s->near < s->end && l->v[s->near].link == link)
-            return &l->v[s->near];
-    }
-    return NULL;
+    const size_t i =
+        search_first(0, l->n_sorted, launch_is_before, &(struct launch_key){l->v, link});
+    return link && i < l->n_sorted && l->v[i].link == link ? &l->v[i] : NULL;
 }
 
 void launches_clear(struct launches *l)
@@ -223,11 +174,6 @@ enum role device_role(const struct event *v, unsigned sense)
 uint32_t track_device(const struct track *t)
 {
     return (uint32_t)(t->id >> 32);
-}
-
-uint32_t track_stream(const struct track *t)
-{
-    return (uint32_t)t->id;
 }
 
 /* ---- groups of kernels ---- */
@@ -358,6 +304,11 @@ static bool trace_wanted(const struct trace_ask *ask, const struct run_process *
 bool track_is_profile(const struct run_track *t)
 {
     return text_starts(t->track.name, PROFILE_TRACK_NAME);
+}
+
+bool track_is_stacks(const struct run_track *t)
+{
+    return text_starts(t->track.name, STACKS_TRACK_NAME);
 }
 
 /* Whether any wanted process has detail. */

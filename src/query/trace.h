@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "query/events.h"
-#include "query/sorted_runs.h"
+#include "query/intervals.h"
 #include "record/event.h"
 #include "store/event_columns.h"
 
@@ -31,6 +31,9 @@ struct trace_ask {
 /* How the names of their tracks begin. */
 #define PROFILE_TRACK_NAME "python profile"
 bool track_is_profile(const struct run_track *t);
+/* Of sampled stacks, which are profiles, too. */
+#define STACKS_TRACK_NAME PROFILE_TRACK_NAME " stacks"
+bool track_is_stacks(const struct run_track *t);
 
 /* begin, track_end and end may be NULL. */
 struct trace_sink {
@@ -69,7 +72,6 @@ enum role device_role(const struct event *v, unsigned sense);
 
 /* Of a device's track. */
 uint32_t track_device(const struct track *t);
-uint32_t track_stream(const struct track *t);
 
 /* ---- names of events as small numbers, with their meaning (record/event.h) ----
  *
@@ -139,25 +141,18 @@ struct launch {
     uint32_t owner;     /* whatever the caller keeps there */
 };
 
-enum { LAUNCH_RUNS_MOST = 8 };
-
 struct launches {
     struct launch *v;
     size_t n, cap;
-    struct sorted_runs runs; /* by link, as they were added */
-    /* Once indexed: the same, or all of it sorted as one when there were more than fit. */
-    struct launch_run {
-        size_t begin, end;
-        size_t near; /* where the last search ended: the next one is for a link close by */
-    } sorted[LAUNCH_RUNS_MOST];
-    size_t n_sorted;
+    struct sorted_runs runs;
+    size_t n_sorted; /* by link: all, once launches_index was called */
 };
 
 /* A link of 0 ties nothing and is left out. */
 void launches_add(struct launches *l, const struct launch *one);
 void launches_index(struct launches *l);
 /* The first call with this link; NULL: there is none. */
-const struct launch *launches_find(struct launches *l, uint64_t link);
+const struct launch *launches_find(const struct launches *l, uint64_t link);
 void launches_clear(struct launches *l);
 void launches_free(struct launches *l);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_page.c - see compare_page.h. */
-#include "report/compare_page.h"
-
+/* compare_page.c - a comparison as a document; see report.h. */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "compare/compare.h"
+#include "report/report.h"
 #include "rules/rule.h"
 #include "run/run_info.h"
 #include "tables/opsview.h"

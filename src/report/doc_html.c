@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "report/doc_internal.h"
-#include "report/page_internal.h"
 
 static void html_put(struct buf *b, const char *s)
 {

@@ -4,6 +4,8 @@
 #ifndef REPORT_DOC_INTERNAL_H
 #define REPORT_DOC_INTERNAL_H
 
+#include <stddef.h>
+
 #include "report/doc.h"
 
 /* Names can be as long as a program likes; report.json has all of it. */
@@ -24,5 +26,15 @@ void doc_markdown_text(struct doc *d, const char *text);
 /* Both write d->table. */
 void doc_plain_table(struct doc *d);
 void doc_markdown_table(struct doc *d);
+
+/* ---- pages ---- */
+
+/* The style sheet and the script of pages, made a part of the program by the
+ * build. For doc_html.c and the charts of the Python package. */
+
+extern const unsigned char page_css[], page_js[];
+extern const size_t page_css_len, page_js_len;
+/* SHA-256 of exactly these bytes, in base64. */
+extern const char page_css_hash[], page_js_hash[];
 
 #endif

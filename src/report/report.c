@@ -5,7 +5,7 @@
 
 #include "base/human.h"
 #include "base/json_write.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "report/report_internal.h"
 #include "rules/verdict_json.h"
 #include "run/run_files.h"

@@ -8,6 +8,8 @@
 #define REPORT_REPORT_H
 
 #include "base/buf.h"
+#include "compare/compare.h"
+#include "report/doc.h"
 #include "rules/feed_run.h"
 #include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
@@ -49,5 +51,13 @@ void report_markdown(const struct report *r, struct buf *out);
 
 /* report.html and report.json into the run, each replaced in one step. */
 MUST_CHECK int report_write(const struct report *r, const char *run, struct err *e);
+
+/* ---- the page of a comparison ---- */
+
+/* A comparison as a document: a self-contained page, text, or Markdown. */
+
+/* The first line of text and Markdown is the verdict. */
+void compare_document(const struct compared *c, enum doc_kind kind, struct arena *a,
+                      struct buf *out);
 
 #endif

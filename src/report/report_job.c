@@ -6,10 +6,10 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "report/report_internal.h"
 #include "rules/verdict.h"
-#include "tables/verdict_words.h"
+#include "tables/summary.h"
 
 enum { TOP_ISSUES = 3 };
 
@@ -38,19 +38,13 @@ static int phase_color(enum phase_kind k)
     return colors[k];
 }
 
-/* Without steps only the interruptions of nodes are known. */
-static bool report_job_is_told(const struct report *r, enum phase_kind k)
-{
-    return r->show.phases.has_steps || k == PHASE_INTERRUPTION;
-}
-
 size_t report_spans(const struct report *r, struct svg_span **out)
 {
     const struct run_phases *p = &r->show.phases;
     size_t n = 0;
     *out = arena_array(r->arena, struct svg_span, p->n + 1);
     for (size_t i = 0; i < p->n; i++)
-        if (report_job_is_told(r, p->phases[i].kind))
+        if (r->show.phases.has_steps || p->phases[i].kind == PHASE_INTERRUPTION)
             (*out)[n++] = (struct svg_span){
                 phase_name(p->phases[i].kind), report_since(r, p->phases[i].start),
                 report_since(r, p->phases[i].end), phase_color(p->phases[i].kind)};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "query/breakdown.h"
 #include "query/detail.h"
 #include "report/report_internal.h"
@@ -137,12 +137,6 @@ static int charts_read(struct report *r, struct run *run, struct err *e)
 
 /* ---- steps ---- */
 
-/* Of a step that nothing follows, its own duration. */
-static double charts_iteration_s(const struct step *s)
-{
-    return ns_to_s(MAX_OF(step_iteration_ns(s), s->dur_ns));
-}
-
 /* The training steps that count, in groups of `each`. */
 static void take_pace(struct report *r, const struct rank_steps *rank, struct report_pace *out)
 {
@@ -160,7 +154,7 @@ static void take_pace(struct report *r, const struct rank_steps *rank, struct re
         const struct step *s = &rank->steps[i];
         if (s->mode != MODE_TRAIN || s->cut)
             continue;
-        const double took = charts_iteration_s(s);
+        const double took = ns_to_s(MAX_OF(step_iteration_ns(s), s->dur_ns));
         const size_t k = out->n;
         if (in == 0)
             out->step[k] = (double)s->number, out->min[k] = took, out->max[k] = took;

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "report/report_internal.h"
 #include "rules/params.h"
-#include "tables/verdict_words.h"
+#include "tables/summary.h"
 
 enum { FINDINGS_MOST = 12, TABLE_ROWS_MOST = 40 };
 
@@ -113,19 +113,14 @@ static void put_plot_table(const struct report *r, struct doc *d, const struct p
     doc_table_end(d);
 }
 
-/* Charts side by side: pies, which are of one height, before the others. */
-static bool stands_beside(enum figure_kind k, size_t round)
-{
-    return k != FIGURE_LINES && (k == FIGURE_PIE) == (round == 0);
-}
-
 static void put_beside(const struct report *r, struct doc *d, const struct verdict *v)
 {
     struct figure f;
     bool some = false;
     for (size_t round = 0; round < 2; round++)
         for (size_t i = 0; i < v->n_plots; i++) {
-            if (!figure_of_plot(&v->plots[i], r->arena, &f) || !stands_beside(f.kind, round))
+            if (!figure_of_plot(&v->plots[i], r->arena, &f) || f.kind == FIGURE_LINES ||
+                (f.kind == FIGURE_PIE) != (round == 0))
                 continue;
             if (!some)
                 doc_columns(d);

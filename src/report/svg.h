@@ -9,8 +9,6 @@
 #ifndef REPORT_SVG_H
 #define REPORT_SVG_H
 
-#include <stdbool.h>
-
 #include "base/buf.h"
 #include "base/clock.h"
 

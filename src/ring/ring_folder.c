@@ -251,9 +251,7 @@ int ring_folder_drain(struct ring_folder *f, size_t *events, struct err *e)
     const bool check = mono_diff(now, f->checked) >= check_every_ns;
     *events = 0;
     ring_clock_tick(&f->clock);
-    const int rc = look_for_files(f, e);
-    if (rc)
-        return rc;
+    TRY(look_for_files(f, e));
     if (check)
         f->checked = now;
     for (size_t i = f->n; i-- > 0;) {

@@ -14,7 +14,6 @@
 #include "ring/ring_read.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -254,11 +253,8 @@ static int ring_read_start(struct ring_reader *r, struct err *e)
         return err_set(e, ERR_FORMAT, "not a file");
     if (st.st_size == 0)
         return err_set(e, ERR_BUSY, "the ring is not ready yet");
-    int rc = ring_read_all(r, &r->top, sizeof r->top, 0, e);
-    if (rc == 0)
-        rc = check_header(&r->top.file, e);
-    if (rc)
-        return rc;
+    TRY(ring_read_all(r, &r->top, sizeof r->top, 0, e));
+    TRY(check_header(&r->top.file, e));
     const struct ring_file *f = &r->top.file;
     const uint64_t ns = ring_pid_ns();
     r->process = (struct ring_process){
@@ -391,9 +387,7 @@ static int ring_read_whole(struct drain *d, const struct ring_read_source *s, un
     const uint64_t at =
         RING_SLOTS_AT + ring * RING_BYTES + (s->tail & RING_MASK) * sizeof(struct ring_slot);
     assert(*n > 0 && *n <= BATCH && (s->tail & RING_MASK) + *n <= RING_SLOTS);
-    int rc = ring_read_all(r, r->seen, *n * sizeof r->seen[0], at, e);
-    if (rc)
-        return rc;
+    TRY(ring_read_all(r, r->seen, *n * sizeof r->seen[0], at, e));
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     *n = count_whole(r->seen, s->tail, *n);
     assert(*n <= BATCH);
@@ -422,9 +416,7 @@ static int drain_batch(struct drain *d, struct ring_read_source *s, unsigned rin
     const size_t straight = MIN_OF(head - s->tail, RING_SLOTS - (s->tail & RING_MASK));
     const size_t most = MIN_OF(straight, (size_t)BATCH);
     size_t n = most, torn = 0;
-    const int rc = ring_read_whole(d, s, ring, &n, e);
-    if (rc)
-        return rc;
+    TRY(ring_read_whole(d, s, ring, &n, e));
     if (n) {
         s->stalled_ns = 0;
         ring_read_deliver(d, s, n);

@@ -337,9 +337,36 @@ static int sync_name_places(const struct correlate_ask *ask, struct verdict *v, 
     size_t n;
     if (v->n_findings == 0)
         return 0;
-    const int rc = sync_places_read(ask->run, a, &places, &n, e);
+    const int rc = sync_places_read(ask->run, PLACES_SYNC, a, &places, &n, e);
     for (size_t i = 0; rc == 0 && i < v->n_findings; i++)
         name_places(ask, v, &v->findings[i], places, n);
+    return rc;
+}
+
+/* "; the most of it in refresh() at train.py:31" */
+static const char *threads_words(const struct sync_place *places, size_t n,
+                                 const struct run_process *process, struct arena *a)
+{
+    for (size_t i = 0; process && i < n; i++)
+        if (is_same_process(places[i].process, process))
+            return arena_printf(a, "; most of it in %s() at %s", places[i].op, places[i].where);
+    return "";
+}
+
+/* Adds the function that computes beside the loop to the messages of GilContention. */
+static int name_threads(const struct correlate_ask *ask, struct verdict *v, struct arena *a,
+                        struct err *e)
+{
+    struct sync_place *places;
+    size_t n;
+    if (v->n_findings == 0)
+        return 0;
+    const int rc = sync_places_read(ask->run, PLACES_THREAD, a, &places, &n, e);
+    for (size_t i = 0; rc == 0 && i < v->n_findings; i++) {
+        struct finding *f = &v->findings[i];
+        f->message = arena_printf(v->arena, "%s%s", f->message,
+                                  threads_words(places, n, sync_process_of(ask, f), v->arena));
+    }
     return rc;
 }
 
@@ -539,6 +566,8 @@ int rules_correlate(const struct correlate_ask *ask, struct verdicts *v, struct 
             plot_phases(&v->v[k], &v->v[k].findings[i]);
     if (rc == 0)
         rc = sync_name_places(ask, &v->v[RULE_sync_bound], a, e);
+    if (rc == 0)
+        rc = name_threads(ask, &v->v[RULE_gil_contention], a, e);
     if (rc == 0)
         rc = summarize_ops(&ops, &v->v[RULE_overall_framework_metrics], e);
     arena_free(&scratch);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/progress.h"

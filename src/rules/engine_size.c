@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "rules/engine_internal.h"
+#include "rules/judging.h"
 
 /* Shares of the training loop from which a finding is more than worth knowing. */
 static const double WARNING_SHARE = 0.05, CRITICAL_SHARE = 0.25;
@@ -123,9 +124,9 @@ static void size_up(struct verdict *v, const struct engine *g, const struct run_
         v->lost_share = v->lost_s > loop_s ? 1 : v->lost_s / loop_s;
 }
 
-static enum severity engine_size_severity_of(const struct verdict *v)
+static enum severity engine_size_severity_of(const struct verdict *v, const struct run_facts *run)
 {
-    if (!verdict_is_cause(v))
+    if (!verdict_is_cause(v) || (!isnan(v->lost_s) && !run_is_much(run, v->lost_s)))
         return SEVERITY_INFO;
     if (isnan(v->lost_share))
         return SEVERITY_WARNING;
@@ -278,6 +279,6 @@ void verdicts_complete(struct verdicts *all, const struct engine *g, const struc
             link_finding(all, &all->v[k], &all->v[k].findings[i]);
     for (size_t k = 0; k < RULE_N; k++)
         if (!rules[k]->summary)
-            all->v[k].severity = engine_size_severity_of(&all->v[k]);
+            all->v[k].severity = engine_size_severity_of(&all->v[k], run);
     share_the_loop(all, run);
 }

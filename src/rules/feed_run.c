@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/ahead.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "query/columns.h"
 #include "query/parallel.h"

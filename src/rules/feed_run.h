@@ -3,7 +3,7 @@
 #ifndef RULES_FEED_RUN_H
 #define RULES_FEED_RUN_H
 
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "query/run.h"
 #include "rules/engine.h"
 

@@ -38,9 +38,14 @@ double judge_job_s(const struct judge *j)
     return (double)(j->run->job_end.ns - j->run->job_start.ns) / 1e9;
 }
 
+bool run_is_much(const struct run_facts *run, double seconds)
+{
+    return seconds >= 1 && seconds >= wall_span_s(run->job_start, run->job_end) / 100;
+}
+
 bool judge_is_much(const struct judge *j, double seconds)
 {
-    return seconds >= 1 && seconds >= judge_job_s(j) / 100;
+    return run_is_much(j->run, seconds);
 }
 
 const char *rank_entity(const struct judge *j, const void *rank)

@@ -15,7 +15,9 @@ wall_ns judge_loop_start(const struct judge *j);
 double judge_counted_s(const struct judge *j); /* from there to the end of the loop */
 double judge_loop_s(const struct judge *j);    /* with its warm-up */
 double judge_job_s(const struct judge *j);
-/* At least a second and 1 % of the job: less is not worth a finding. */
+/* At least a second and 1 % of the job: less is never more than information, and to most rules no
+ * finding. */
+bool run_is_much(const struct run_facts *run, double seconds);
 bool judge_is_much(const struct judge *j, double seconds);
 /* "rank 3"; `rank` begins with a rank_head. */
 const char *rank_entity(const struct judge *j, const void *rank);

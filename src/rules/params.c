@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "rules/rule.h"

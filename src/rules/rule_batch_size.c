@@ -146,7 +146,7 @@ static void batch_find(const struct judge *j, const struct judged_node *node,
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
     finding_in(v, f, &w->episodes[ROOM]);
     finding_say(v, f,
-                "%s has headroom: utilization p95 %.0f %% (threshold %g %%), %s p95 %.0f %% "
+                "%s had headroom: utilization p95 %.0f %% (threshold %g %%), %s p95 %.0f %% "
                 "(threshold %g %%), node CPU p95 %.0f %% (threshold %g %%)",
                 g->head.entity, gpu, j->p[GPU_P95].v,
                 occupied ? "memory" : "memory controller activity (memory use was not recorded)",
@@ -242,6 +242,7 @@ const struct rule rule_batch_size = {
         (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader", "CheckpointStall",
                               "EvalHeavy", "SyncBound", "HostBound", "CompileTime",
                               "TimeBetweenSteps", "SharedMachine", "LoaderStart", "SlowStorage",
+                              "ThreadOversubscription", "GilContention", "Straggler",
                               "MemoryPressure", "GPUMemoryIncrease", NULL},
     RULE_STATE(struct batch_state, .signals = {SIG_CPU}, .n_signals = 1,
                .gpu_size = sizeof(struct batch_gpu), .gpu = batch_see_gpu,

@@ -438,7 +438,8 @@ const struct rule rule_cpu_bottleneck = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
-    .explained_by = (const char *const[]){"Dataloader", "SharedMachine", NULL},
+    .explained_by = (const char *const[]){"Dataloader", "SharedMachine", "ThreadOversubscription",
+                                          "GilContention", NULL},
     BOTTLENECK_STATE(cpu_spec),
 };
 

@@ -27,13 +27,30 @@ static const struct param params[] = {
     {0},
 };
 
-enum { STEPS_LEAST = 10, PIDS_MOST = 1024 };
+enum { STEPS_LEAST = 10, READINGS_LEAST = 10, PIDS_MOST = 1024 };
 
 /* Settings of the loaders: the smallest and largest value. */
-enum { F_WORKERS, F_PREFETCH, F_PIN, F_PERSISTENT, FACT_N };
+enum { F_WORKERS, F_PREFETCH, F_PIN, F_PERSISTENT, F_MEMORY, F_OF, FACT_N };
 
-static const enum event_id fact_ids[FACT_N] = {EV_LOADER_WORKERS, EV_LOADER_PREFETCH, EV_LOADER_PIN,
-                                               EV_LOADER_PERSISTENT};
+static const enum event_id fact_ids[FACT_N] = {
+    [F_WORKERS] = EV_LOADER_WORKERS, [F_PREFETCH] = EV_LOADER_PREFETCH,
+    [F_PIN] = EV_LOADER_PIN,         [F_PERSISTENT] = EV_LOADER_PERSISTENT,
+    [F_MEMORY] = EV_LOADER_MEMORY,   [F_OF] = EV_LOADER_OF,
+};
+
+/* Values of EV_LOADER_OF. */
+enum { OF_PROGRAM, OF_TRAINER, OF_ARRAYS, OF_PY_DATASET, OF_GENERATOR, OF_TF_DATA, OF_N };
+
+/* A batch that is made faster is not worth handing over from another process: the queue and the
+ * shared memory cost about as much (0.22 s became 0.80 s with two workers for a TensorDataset). */
+static const double HAND_OVER_S = 0.002;
+/* Workers that use less than this share of a core while they make a batch wait for something. On a
+ * node without a free core they may lack CPU time, and only much less says so. */
+static const double WAITS_BELOW = 0.5, WAITS_BELOW_FULL = 0.2, NODE_FULL = 90;
+/* Workers for each core when they wait instead of computing. */
+static const double WAITING_PER_CORE = 4;
+/* More workers that save less than this share of an iteration are no advice. */
+static const double WORTH_IT = 0.1;
 
 struct fact {
     uint64_t n;
@@ -56,7 +73,9 @@ struct loader_state {
     uint64_t fetches;
     int64_t fetch_ns;
     struct at_once at_once;
-    uint32_t *pids; /* of workers, sorted */
+    uint64_t readings;         /* of both of: */
+    int64_t job_cpu, node_cpu; /* sums, tenths of a percent of a core, and of the node */
+    uint32_t *pids;            /* of workers, sorted */
     size_t n_pids;
 };
 
@@ -83,6 +102,19 @@ static void loader_steps(void *state, const struct rule_view *c, const struct ra
         if ((double)v[i].part_ns[data] * 100 > c->p[WAIT].v * (double)length_of(&v[i]))
             episodes_add(&own->when, v[i].start, length_of(&v[i]));
     }
+}
+
+static void loader_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct loader_state *t = state;
+    const float *job = s->v[SIG_JOB_CPU], *node = s->v[SIG_CPU];
+    (void)c;
+    for (size_t i = 0; job && node && i < s->n; i++)
+        if (!isnan(job[i]) && !isnan(node[i])) {
+            t->readings++;
+            t->job_cpu += llround((double)job[i] * 10);
+            t->node_cpu += llround((double)node[i] * 10);
+        }
 }
 
 static void see_pid(struct loader_state *t, uint32_t pid)
@@ -143,32 +175,14 @@ struct loader_seen {
     double gpu;     /* mean utilization of the GPUs in use, percent; NAN: none known */
     double at_once; /* NAN: no fetches were recorded */
     double cores;   /* 0: not known */
+    double fetch_s; /* that a batch takes to make */
+    double job_cpu; /* cores that the job used, mean; NAN: not recorded */
+    bool waits;     /* what makes batches mostly waits: for storage, the network, a timer */
 };
 
 static double wait_of(const struct loader_rank *r)
 {
     return r->saw_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
-}
-
-static struct loader_seen loader_look(const struct judged_node *node)
-{
-    const struct loader_state *t = node->state;
-    struct loader_seen x = {.node = node, .t = t, .wait = NAN, .step_s = NAN, .at_once = NAN};
-    x.gpu = node_gpu_use(t);
-    for (size_t i = 0; i < t->head.n_ranks; i++) {
-        const struct loader_rank *r = t->head.ranks[i];
-        if (r->steps < STEPS_LEAST || (x.worst && !(wait_of(r) > x.wait)))
-            continue;
-        x.worst = r;
-        x.wait = wait_of(r);
-        x.step_s = (double)r->step_ns / (double)r->steps / 1e9;
-    }
-    if (t->fetches)
-        x.at_once = at_once_median(&t->at_once);
-    else if (t->facts[F_WORKERS].n && t->facts[F_WORKERS].hi == 0)
-        x.at_once = 0;
-    x.cores = node->facts->cores;
-    return x;
 }
 
 /* The workers of the loader that the loop waits for. A loader without workers beside one with them
@@ -179,23 +193,98 @@ static double workers_now(const struct loader_state *t)
     return w->n ? (double)(t->fetches ? w->hi : w->lo) : 0;
 }
 
+static int loader_of(const struct loader_state *t)
+{
+    const struct fact *f = &t->facts[F_OF];
+    return f->n && f->hi > 0 && f->hi < OF_N ? (int)f->hi : OF_PROGRAM;
+}
+
+/* Slots of at_once are ten seconds, too coarse for the beginning of a run. */
+static double active_workers(const struct judge *j, const struct loader_state *t)
+{
+    const double loop_s = judge_loop_s(j);
+    if (t->fetches && loop_s > 0 && loop_s < 6 * AT_ONCE_PIECE_S)
+        return ns_to_s(t->fetch_ns) / loop_s;
+    if (t->fetches)
+        return at_once_median(&t->at_once);
+    return t->facts[F_WORKERS].n && t->facts[F_WORKERS].hi == 0 ? 0 : NAN;
+}
+
+/* No core was free. */
+static bool is_full(const struct loader_state *t)
+{
+    return t->readings && (double)t->node_cpu / (double)t->readings / 10 > NODE_FULL;
+}
+
+/* Whether batches are waited for by what makes them, too: far less CPU time was used than the
+ * making took. The whole job's CPU time is the most that the workers can have used. */
+static bool making_waits(const struct loader_seen *x)
+{
+    const struct loader_state *t = x->t;
+    const double busy = t->fetches ? x->at_once : x->wait * (double)t->head.n_ranks;
+    if (t->readings < READINGS_LEAST || !(busy > 0))
+        return false;
+    return x->job_cpu < (is_full(t) ? WAITS_BELOW_FULL : WAITS_BELOW) * busy;
+}
+
+static double making_s(const struct loader_seen *x)
+{
+    const double now = workers_now(x->t);
+    return x->t->fetches ? (double)x->t->fetch_ns / (double)x->t->fetches / 1e9
+           : now > 0     ? now * x->step_s
+                         : x->step_s * x->wait;
+}
+
+static struct loader_seen loader_look(const struct judge *j, const struct judged_node *node)
+{
+    const struct loader_state *t = node->state;
+    struct loader_seen x = {.node = node, .t = t, .wait = NAN, .step_s = NAN};
+    x.gpu = node_gpu_use(t);
+    for (size_t i = 0; i < t->head.n_ranks; i++) {
+        const struct loader_rank *r = t->head.ranks[i];
+        if (r->steps < STEPS_LEAST || (x.worst && !(wait_of(r) > x.wait)))
+            continue;
+        x.worst = r;
+        x.wait = wait_of(r);
+        x.step_s = (double)r->step_ns / (double)r->steps / 1e9;
+    }
+    x.at_once = active_workers(j, t);
+    x.cores = node->facts->cores;
+    x.fetch_s = making_s(&x);
+    x.job_cpu = t->readings ? (double)t->job_cpu / (double)t->readings / 1e3 : NAN;
+    x.waits = making_waits(&x);
+    return x;
+}
+
 /* Workers for each rank, so that a batch is ready when it is asked for: what one batch costs to
  * make over what a step takes without waiting, and twice that, because fetches are not all alike.
- * At most as many as there are cores for each rank. */
+ * At most as many as there are cores for each rank, or several times that if they do not compute.
+ */
 static int workers_for(const struct loader_seen *x)
 {
     const struct loader_state *t = x->t;
     const double ranks = (double)MAX_OF(t->head.n_ranks, (size_t)1);
     const double work_s = x->step_s * (1 - (isnan(x->wait) ? 0 : x->wait));
-    const double now = workers_now(t);
-    const double fetch_s = t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9
-                           : now > 0  ? now * x->step_s
-                                      : x->step_s * x->wait;
-    const double most = x->cores > 0 ? fmax(floor(x->cores / ranks), 1) : 64;
+    const double cores = x->cores * (x->waits ? WAITING_PER_CORE : 1);
+    const double most = x->cores > 0 ? fmax(floor(cores / ranks), 1) : 64;
     /* What there is now is not enough by the share that is waited for. */
-    const double more = isnan(x->wait) || x->wait >= 1 ? 0 : now / (1 - x->wait);
-    const double want = work_s > 0 ? ceil(2 * fmax(fetch_s / work_s, more) - 1e-6) : most;
+    const double more = isnan(x->wait) || x->wait >= 1 ? 0 : workers_now(t) / (1 - x->wait);
+    const double want = work_s > 0 ? ceil(2 * fmax(x->fetch_s / work_s, more) - 1e-6) : most;
     return (int)fmin(fmax(want, fmin(2, most)), most);
+}
+
+/* How long an iteration will take with so many workers: not less than a step without waiting, than
+ * the making of a batch shared among the workers, and than all CPU time on all cores. Threads that
+ * spin for work look busy, so the CPU time of the job says little: making a batch takes one core,
+ * the step itself at most all, and none to speak of where a GPU does it. */
+static double expected_s(const struct loader_seen *x, int workers)
+{
+    const double ranks = (double)MAX_OF(x->t->head.n_ranks, (size_t)1);
+    const double work_s = x->step_s * (1 - x->wait), each_s = x->fetch_s / workers;
+    const double used = x->node->facts->n_gpus ? 0 : fmin(x->job_cpu / x->cores, 1);
+    const double cpu_s =
+        x->cores > 0 && !x->waits ? x->fetch_s * ranks / x->cores + work_s * used : NAN;
+    return fmin(fmax(fmax(work_s, each_s), cpu_s), x->step_s);
 }
 
 /* "num_workers is 2 on 16 cores", as far as it is known. */
@@ -203,6 +292,8 @@ static const char *loaders_text(const struct judge *j, const struct loader_seen 
 {
     const struct fact *w = &x->t->facts[F_WORKERS];
     const char *text = "";
+    if (loader_of(x->t) >= OF_ARRAYS) /* Keras has its own loader around it */
+        return text;
     if (w->n && w->lo != w->hi)
         text = arena_printf(j->arena, "num_workers is %lld to %lld", (long long)w->lo,
                             (long long)w->hi);
@@ -217,25 +308,102 @@ static const char *loaders_text(const struct judge *j, const struct loader_seen 
     return text;
 }
 
-static void advise_waiting(const struct judge *j, struct verdict *v, struct finding *f,
-                           const struct loader_seen *x)
+/* What makes the batches, and so what can be changed. */
+static const char *advise_keras(const struct judge *j, const struct loader_seen *x, int want)
+{
+    const char *processes = x->waits ? "" : " and use_multiprocessing=True";
+    switch (loader_of(x->t)) {
+    case OF_ARRAYS:
+        return "The arrays are in memory: use a larger batch_size, or steps_per_execution.";
+    case OF_PY_DATASET:
+        return arena_printf(j->arena, "Give the PyDataset workers=%d%s.", want, processes);
+    case OF_GENERATOR:
+        return arena_printf(j->arena,
+                            "A generator makes one batch at a time. Write it as a "
+                            "keras.utils.PyDataset with workers=%d%s, or as a tf.data pipeline "
+                            "with map(num_parallel_calls=AUTOTUNE) and prefetch(AUTOTUNE).",
+                            want, processes);
+    default:
+        return "Use map(num_parallel_calls=tf.data.AUTOTUNE), cache() and "
+               "prefetch(tf.data.AUTOTUNE) in the tf.data pipeline.";
+    }
+}
+
+/* Samples are cheap: workers would cost more than they save. */
+static const char *advise_cheap(const struct judge *j, const struct loader_seen *x)
 {
     const struct loader_state *t = x->t;
-    const struct fact *w = &t->facts[F_WORKERS];
-    const int want = workers_for(x);
-    const char *first = "Make batches cheaper to prepare, or prepare them in advance.";
-    if (w->n && want > workers_now(t))
-        first = arena_printf(j->arena, "Set num_workers to %d.", want);
-    else if (w->n || t->fetches)
-        first = "There are already as many workers as cores: make batches cheaper to prepare, or "
-                "use a machine with more cores.";
+    const bool in_memory = t->facts[F_MEMORY].n && t->facts[F_MEMORY].hi == 1;
+    return arena_printf(
+        j->arena,
+        "%s%s: use larger batches, or take whole batches as slices of a tensor "
+        "(x[i:i+n]) instead of collating samples. %s",
+        in_memory ? "The data is in memory, and a batch takes only " : "A batch takes only ",
+        judge_time(j, x->fetch_s),
+        workers_now(t) > 0 ? "Set num_workers to 0: handing batches over costs more."
+                           : "Loader workers would cost more than they save.");
+}
+
+static const char *advise_workers(const struct judge *j, const struct loader_seen *x, int want)
+{
+    const char *name = loader_of(x->t) == OF_TRAINER ? "dataloader_num_workers (TrainingArguments)"
+                                                     : "num_workers";
+    const double then_s = expected_s(x, want);
+    const char *gain =
+        isnan(then_s)
+            ? ""
+            : arena_printf(j->arena, " Expected: about %s per iteration%s.", judge_time(j, then_s),
+                           is_full(x->t) ? " if the job has the node to itself" : "");
+    return arena_printf(j->arena, "Set %s to %d%s.%s", name, want,
+                        x->waits ? "; workers that wait for storage, a network or a timer need no "
+                                   "core of their own"
+                                 : "",
+                        gain);
+}
+
+/* The first sentence; `then_s`: what an iteration is expected to take, NAN: not known. */
+static const char *advise_first(const struct judge *j, const struct loader_seen *x, double *then_s)
+{
+    const struct loader_state *t = x->t;
+    const int want = workers_for(x), of = loader_of(t);
+    const bool known = t->facts[F_WORKERS].n > 0, more = want > workers_now(t),
+               gains = !(expected_s(x, want) > (1 - WORTH_IT) * x->step_s);
+    *then_s = NAN;
+    if (of >= OF_ARRAYS)
+        return advise_keras(j, x, want);
+    if (known && x->fetch_s < HAND_OVER_S)
+        return advise_cheap(j, x);
+    if (known && more && gains) {
+        *then_s = expected_s(x, want);
+        return advise_workers(j, x, want);
+    }
+    if (known && more)
+        return "All cores are in use, so more workers hardly help: make batches cheaper to "
+               "prepare, "
+               "prepare them in advance, or use a machine with more cores.";
+    if ((known || t->fetches) && x->waits)
+        return "Workers mostly wait: read from faster or nearer storage, or in larger parts.";
+    if (known || t->fetches)
+        return "There are already as many workers as cores: make batches cheaper to prepare, or "
+               "use a machine with more cores.";
+    return "Make batches cheaper to prepare, or prepare them in advance.";
+}
+
+static double advise_waiting(const struct judge *j, struct verdict *v, struct finding *f,
+                             const struct loader_seen *x)
+{
+    const struct loader_state *t = x->t;
+    const bool workers = t->facts[F_WORKERS].n && t->facts[F_WORKERS].hi > 0;
+    double then_s;
+    const char *first = advise_first(j, x, &then_s);
     const bool pin = t->facts[F_PIN].n && t->facts[F_PIN].lo == 0 && x->node->facts->n_gpus > 0;
-    const bool ahead = w->n && w->hi > 0 && t->facts[F_PREFETCH].n && t->facts[F_PREFETCH].lo < 2;
-    const bool again = w->n && w->hi > 0 && t->starts > 1 && t->facts[F_PERSISTENT].n &&
-                       t->facts[F_PERSISTENT].lo == 0;
+    const bool ahead = workers && t->facts[F_PREFETCH].n && t->facts[F_PREFETCH].lo < 2;
+    const bool again =
+        workers && t->starts > 1 && t->facts[F_PERSISTENT].n && t->facts[F_PERSISTENT].lo == 0;
     finding_advise(v, f, "%s%s%s%s", first, pin ? " Enable pin_memory." : "",
                    ahead ? " Set prefetch_factor to 2 or more." : "",
                    again ? " Set persistent_workers=True to keep workers between epochs." : "");
+    return then_s;
 }
 
 static void size_waiting(struct finding *f, const struct loader_seen *x)
@@ -247,14 +415,16 @@ static void size_waiting(struct finding *f, const struct loader_seen *x)
     f->lost_gpu_s = x->node->facts->n_gpus ? all : NAN;
 }
 
-static void loader_add_numbers(struct verdict *v, struct finding *f, const struct loader_seen *x)
+static void loader_add_numbers(struct verdict *v, struct finding *f, const struct loader_seen *x,
+                               double then_s)
 {
     const struct loader_state *t = x->t;
     FINDING_NUMBERS(v, f, x->wait * 100, x->step_s, x->gpu, x->at_once,
                     x->cores > 0 ? x->cores : NAN,
                     t->facts[F_WORKERS].n ? (double)t->facts[F_WORKERS].lo : NAN,
                     t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9 : NAN,
-                    t->asked ? 100 * (double)t->empty / (double)t->asked : NUMBER_ABSENT);
+                    t->asked ? 100 * (double)t->empty / (double)t->asked : NUMBER_ABSENT,
+                    isnan(then_s) ? NUMBER_ABSENT : then_s);
 }
 
 static void find_waiting(const struct judge *j, struct verdict *v, const struct loader_seen *x)
@@ -265,9 +435,9 @@ static void find_waiting(const struct judge *j, struct verdict *v, const struct 
     finding_say(v, f, "loader wait was %.0f %% of the iteration (threshold %g %%), %s of %s%s%s",
                 x->wait * 100, j->p[WAIT].v, judge_time(j, x->wait * x->step_s),
                 judge_time(j, x->step_s), *loaders ? "; " : "", loaders);
-    advise_waiting(j, v, f, x);
+    const double then_s = advise_waiting(j, v, f, x);
     f->refute = "the first batch of each epoch accounts for nearly all of the wait";
-    loader_add_numbers(v, f, x);
+    loader_add_numbers(v, f, x, then_s);
     size_waiting(f, x);
 }
 
@@ -285,7 +455,7 @@ static void find_count(const struct judge *j, struct verdict *v, const struct lo
                    many ? "Set num_workers to %.0f; there are no cores for more workers."
                         : "Set num_workers to %.0f if the loop waits for data.",
                    each);
-    loader_add_numbers(v, f, x);
+    loader_add_numbers(v, f, x, NAN);
 }
 
 static void loader_judge_node(const struct judge *j, const struct loader_seen *x,
@@ -321,7 +491,7 @@ static void loader_judge(const struct judge *j, struct verdict *out)
     double worst = NAN, busiest = NAN;
     bool known = false;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct loader_seen x = loader_look(&j->nodes[i]);
+        const struct loader_seen x = loader_look(j, &j->nodes[i]);
         busiest = fmax(busiest, x.gpu);
         for (size_t k = 0; k < x.t->head.n_ranks; k++)
             out->datapoints += ((const struct loader_rank *)x.t->head.ranks[k])->steps;
@@ -354,6 +524,7 @@ static const struct number_label labels[] = {
     {"num_workers", "", "Loader workers (num_workers)"},
     {"fetch", "s", "Time to load a batch"},
     {"queue_empty", "%", "Batch queue found empty"},
+    {"expected_step", "s", "Iteration time expected with the advice"},
     {0},
 };
 
@@ -369,9 +540,9 @@ const struct rule rule_dataloader = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = (const char *const[]){"IOBottleneck", "SlowStorage", NULL},
+    .explained_by = (const char *const[]){"IOBottleneck", "SlowStorage", "GilContention", NULL},
     RULE_STATE(struct loader_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct loader_rank),
-               .memory_rank = loader_memory_rank, .event = loader_event,
+               .sweeps = loader_sweeps, .memory_rank = loader_memory_rank, .event = loader_event,
                .memory_own = loader_memory),
     .steps = loader_steps,
     .judge = loader_judge,

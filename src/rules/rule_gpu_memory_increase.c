@@ -237,8 +237,9 @@ static void find_climb(const struct judge *j, struct verdict *v, const struct cl
                    "summed with their graph, lists of outputs, growing caches).%s",
                    near_limit(x->most));
     f->refute = "memory levels off later in the run";
-    FINDING_NUMBERS(v, f, x->fit.from, x->fit.to, x->fit.to - x->fit.from, full_s, x->most,
-                    x->fit.per_s * 3600, x->fit.r2);
+    FINDING_NUMBERS(v, f, x->fit.from, x->fit.to, x->fit.to - x->fit.from,
+                    j->run->ended ? NUMBER_ABSENT : full_s, x->most, x->fit.per_s * 3600,
+                    x->fit.r2);
     finding_count(v, f, count, count);
 }
 

@@ -111,7 +111,8 @@ static void host_memory_find(const struct judge *j, const struct judged_node *no
                    j->run->ended ? ""
                                  : arena_printf(j->arena, "; save a checkpoint within %s", left));
     f->refute = "memory levels off later in the run";
-    FINDING_NUMBERS(v, f, fit->from, fit->to, fit->per_s * 3600, fit->r2, room->limit, left_s);
+    FINDING_NUMBERS(v, f, fit->from, fit->to, fit->per_s * 3600, fit->r2, room->limit,
+                    j->run->ended ? NUMBER_ABSENT : left_s);
     finding_count(v, f, 1, 1);
 }
 

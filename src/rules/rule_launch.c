@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "rules/counted.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"
 
@@ -11,23 +12,10 @@ enum { STEPS_LEAST = 10 };
 
 /* ==== what is seen ==== */
 
-struct cpu_reading {
-    int64_t at_ns, cpu_ns;
-};
-
-/* CPU times of the process, in order of time. The last ones are kept, since the end of the loop is
- * not known while they come. */
-enum { LAST_KEPT = 8 };
-
-struct cpu_time {
-    uint64_t n;
-    struct cpu_reading first, last[LAST_KEPT];
-};
-
 struct launch_rank {
     struct rank_head head;
     struct rank_time time;
-    struct cpu_time cpu;
+    struct counted cpu; /* CPU time of the process, ns */
     bool hooks_measure; /* its hooks record the CPU time of the process, and waits, too */
 };
 
@@ -60,13 +48,8 @@ static void launch_event(void *state, const struct rule_view *c, const struct ru
     if (v->id != EV_CPU_PROCESS || v->worker >= 0)
         return;
     struct launch_rank *r = state_event_rank(state, c, v);
-    const struct cpu_reading x = {v->at.ns, v->value};
     r->hooks_measure = true;
-    if (v->at.ns < c->from.ns)
-        return;
-    if (r->cpu.n == 0)
-        r->cpu.first = x;
-    r->cpu.last[r->cpu.n++ % LAST_KEPT] = x;
+    counted_see(&r->cpu, c->from, v);
 }
 
 #define LAUNCH_STATE(kind)                                                                         \
@@ -190,29 +173,6 @@ static const struct param host_params[] = {
 static const double SM_COUNTS_BELOW_UTIL = 85;
 /* CPU use of a whole job that may be one training process alone. */
 static const double JOB_CPU_MOST = 140;
-/* Of two readings of the CPU time. */
-static const double CPU_APART_S = 1;
-
-/* The last reading in the loop, or the first one after it. */
-static const struct cpu_reading *cpu_last(const struct cpu_time *c, int64_t loop_end_ns)
-{
-    const uint64_t first = c->n - MIN_OF(c->n, (uint64_t)LAST_KEPT);
-    uint64_t at = c->n - 1;
-    while (at > first && c->last[at % LAST_KEPT].at_ns > loop_end_ns)
-        at--;
-    return &c->last[at % LAST_KEPT];
-}
-
-static double cpu_percent(const struct cpu_time *c, int64_t loop_end_ns)
-{
-    if (c->n < 2)
-        return NAN;
-    const struct cpu_reading *last = cpu_last(c, loop_end_ns);
-    const double wall_s = (double)(last->at_ns - c->first.at_ns) / 1e9,
-                 cpu_s = (double)(last->cpu_ns - c->first.cpu_ns) / 1e9;
-    return wall_s >= CPU_APART_S && cpu_s >= 0 ? 100 * cpu_s / wall_s : NAN;
-}
-
 /* Of the whole job, where that may be one training process alone; else NAN. */
 static double job_cpu_percent(const struct launch_state *t)
 {
@@ -228,7 +188,7 @@ static struct launch_use host_use_of(const struct judge *j, const struct launch_
                                      const struct node_activity *gpus, const struct launch_rank *r)
 {
     const double iterations_s = ns_to_s(r->time.iteration_ns);
-    struct launch_use u = {.rank = r, .level = cpu_percent(&r->cpu, j->run->loop_end.ns)};
+    struct launch_use u = {.rank = r, .level = counted_per_s(&r->cpu, j->run->loop_end) / 1e7};
     if (isnan(u.level)) {
         u.level = job_cpu_percent(t);
         u.of_the_job = true;
@@ -292,7 +252,7 @@ const struct rule rule_host_bound = {
     .labels = host_labels,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU | NEEDS_STEPS,
-    .explained_by = (const char *const[]){"SyncBound", "CompileTime", NULL},
+    .explained_by = (const char *const[]){"SyncBound", "CompileTime", "GilContention", NULL},
     LAUNCH_STATE(host_bound),
 };
 

@@ -356,8 +356,8 @@ static void find_uneven(const struct judge *j, const struct entries *e, const st
     const double less = p->a->shape.mean, more = p->b->shape.mean;
     struct finding *f = balance_begin(j, p, v);
     finding_say(v, f,
-                "%s (mean %.0f %%) and %s (mean %.0f %%) are unevenly loaded: the Jensen-Shannon "
-                "distance of their utilization histograms is %.2f (threshold %g)",
+                "%s (mean %.0f %%) and %s (mean %.0f %%) were unevenly loaded: the Jensen-Shannon "
+                "distance of their utilization histograms was %.2f (threshold %g)",
                 balance_name_of(j, p->a), less, balance_name_of(j, p->b), more, p->distance,
                 j->p[THRESHOLD].v);
     finding_advise(v, f,
@@ -380,8 +380,8 @@ static void find_turns(const struct judge *j, const struct pair *p, struct verdi
     struct finding *f = balance_begin(j, p, v);
     finding_say(
         v, f,
-        "%s and %s take turns: their mean utilization is similar (%.0f and %.0f %%, "
-        "distance %.2f), but at the same moment they differ by %.0f percentage points on average "
+        "%s and %s took turns: their mean utilization was similar (%.0f and %.0f %%, "
+        "distance %.2f), but at the same moment they differed by %.0f percentage points on average "
         "(%.0f expected for independent GPUs)",
         balance_name_of(j, p->a), balance_name_of(j, p->b), p->a->shape.mean, p->b->shape.mean,
         p->distance, p->gap, chance);
@@ -457,7 +457,7 @@ const struct rule rule_load_balancing = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .explained_by = (const char *const[]){"GPUThrottling", NULL},
+    .explained_by = (const char *const[]){"GPUThrottling", "Straggler", NULL},
     RULE_STATE(struct balance_state, .gpu_size = sizeof(struct balance_gpu), .gpu = balance_see_gpu,
                .sweeps = balance_sweeps, .memory_own = balance_memory),
     .judge = balance_judge,

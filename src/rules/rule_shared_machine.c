@@ -24,7 +24,7 @@ static const float NODE_FULL = 90, PRESSURE = 20, THROTTLED = 20, STOLEN = 10;
 /* Of what it asks for that a job must lack. */
 static const double LACKS = 0.1;
 
-enum { LEAST = 20, FREE_LEAST = 20 };
+enum { LEAST = 20, FREE_LEAST = 20, DELAYS_LEAST = 3 };
 
 /* Who has the CPU that the job asks for. */
 enum taker { BY_OTHERS, BY_LIMIT, BY_HOST, TAKER_N };
@@ -32,6 +32,8 @@ enum taker { BY_OTHERS, BY_LIMIT, BY_HOST, TAKER_N };
 struct taken {
     uint64_t n;
     int64_t job, part; /* sums, in tenths of a percent of a core: the job's; what was taken */
+    uint64_t delays;   /* readings with the waits of its threads for a core; then the same sums */
+    int64_t had, asked;
     struct episodes when;
 };
 
@@ -72,6 +74,17 @@ static enum taker taken_at(const struct rule_view *c, const struct sweeps *s, si
                : TAKER_N;
 }
 
+/* What its threads ran and waited for a core is what the job asks for, but no more than the node
+ * has: a job with too many threads waits for itself. */
+static void shared_add_delay(struct taken *x, const struct rule_view *c, float job, float delay)
+{
+    if (isnan(delay))
+        return;
+    x->delays++;
+    x->had += llround((double)job * 10);
+    x->asked += llround(fmin((double)(job + delay), 100.0 * c->node->cores) * 10);
+}
+
 static void shared_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
     struct shared_state *t = state;
@@ -92,6 +105,7 @@ static void shared_sweeps(void *state, const struct rule_view *c, const struct s
         t->by[by].n++;
         t->by[by].job += llround((double)job * 10);
         t->by[by].part += llround((double)part * 10);
+        shared_add_delay(&t->by[by], c, job, shared_value(s, SIG_RUN_DELAY, i));
         episodes_add(&t->by[by].when, s->at[i], s->period_ns);
     }
 }
@@ -129,14 +143,16 @@ static double shared_asked(const struct shared_state *t)
     return t->free && t->free->n >= FREE_LEAST ? fmax(loghist_quantile(t->free, 0.5), 1) : NAN;
 }
 
-/* The share of the CPU that it asked for that the job lacked; NAN: it is not known what it asked
- * for, as there were always others. */
+/* The share of the CPU that it asked for that the job lacked: by the waits of its threads for a
+ * core, or else by what it used alone. NAN: neither is known. */
 static double shared_lack(const struct shared_state *t, enum taker by)
 {
     const struct taken *x = &t->by[by];
     const double job = (double)x->job / (double)x->n / 10, asked = shared_asked(t);
     if (by != BY_OTHERS)
         return (double)x->part / (double)(x->part + x->job);
+    if (x->delays >= DELAYS_LEAST)
+        return fmax(1 - (double)x->had / (double)MAX_OF(x->asked, 1), 0);
     return fmax(1 - job / asked, 0) + 0 * asked; /* fmax drops a NAN */
 }
 
@@ -217,7 +233,8 @@ const struct rule rule_shared_machine = {
     .description =
         "Checks whether the job got less CPU than it needed while the node was full "
         "with other processes, its control group was throttled, or the hypervisor took "
-        "CPU time. The lost time is an estimate; it is not evaluated if others were always there.",
+        "CPU time. The lost time is an estimate from the waits of the job's threads for a core; "
+        "without these it is not evaluated if others were always there.",
     .recommendation = "Run the job on a machine of its own.",
     .params = params,
     .labels = labels,

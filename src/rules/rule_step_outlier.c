@@ -462,9 +462,10 @@ const struct rule rule_step_outlier = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", "Dataloader",
-                                          "GPUThrottling", "SharedMachine", "LoaderStart",
-                                          "SlowStorage", "MemoryPressure", NULL},
+    .explained_by =
+        (const char *const[]){"CheckpointStall", "IOBottleneck", "Dataloader", "GPUThrottling",
+                              "SharedMachine", "LoaderStart", "SlowStorage",
+                              "ThreadOversubscription", "GilContention", "MemoryPressure", NULL},
     RULE_STATE(struct outlier_state, .rank_size = sizeof(struct outlier_rank),
                .sweeps = outlier_sweeps, .event = outlier_event, .memory_rank = outlier_memory_rank,
                .memory_own = outlier_memory),

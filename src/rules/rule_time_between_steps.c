@@ -150,6 +150,7 @@ const struct rule rule_time_between_steps = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
+    .explained_by = (const char *const[]){"GilContention", NULL},
     RULE_STATE(struct node_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct gap_rank),
                .event = gap_event, .memory_rank = gap_memory_rank),
     .steps = gap_steps,

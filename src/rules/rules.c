@@ -31,6 +31,7 @@ bool rules_want_event(enum event_id id)
 {
     switch (id) {
     case EV_HOOKED:
+    case EV_STEPS_TOTAL: /* that of `show` and `top` */
     case EV_CHECKPOINT:
     case EV_CUDA_PEAK: /* the report's */
     case EV_CUDA_RESERVED:
@@ -44,9 +45,15 @@ bool rules_want_event(enum event_id id)
     case EV_LOADER_PREFETCH:
     case EV_LOADER_PIN:
     case EV_LOADER_PERSISTENT:
+    case EV_LOADER_MEMORY:
+    case EV_LOADER_OF:
     case EV_LOADER_QUEUE:
     case EV_COMPILE:
     case EV_CPU_PROCESS:
+    case EV_CPU_THREAD:
+    case EV_CPU_DELAY:
+    case EV_CPU_SWITCHES:
+    case EV_CPU_BESIDE:
         return true;
     default:
         return false;

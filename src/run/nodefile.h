@@ -18,10 +18,16 @@ enum { LAUNCHER_TEXT = 96 };
 
 /* Who started the job. Numbers are -1 and texts empty when they are not known. */
 struct launcher {
-    char name[24];              /* "torchrun", "slurm", ...; empty: none recognized */
-    char source[32];            /* the variable that the rank was taken from */
-    char job_id[LAUNCHER_TEXT]; /* the scheduler's, the same on all nodes */
-    char step[LAUNCHER_TEXT];   /* which start within the job; empty: there is only one */
+    char name[24];               /* "torchrun", "slurm", ...; empty: none recognized */
+    char source[32];             /* the variable that the rank was taken from */
+    char job_id[LAUNCHER_TEXT];  /* the scheduler's, the same on all nodes */
+    char step[LAUNCHER_TEXT];    /* which start within the job; empty: there is only one */
+    char cluster[LAUNCHER_TEXT]; /* that counts the job ids */
+    char launch[16];             /* any text that another start of this job id does not have */
+    char node[LAUNCHER_TEXT];    /* what the scheduler calls this node */
+    int64_t job_start_s;         /* since the epoch, the same on all nodes */
+    int64_t restarts;            /* how often the job was requeued before this start */
+    bool job_id_repeats;         /* it is no counter: another job may get the same one soon */
     int64_t rank, world_size;
     int64_t local_rank, local_size;
     int64_t node_rank, nodes;

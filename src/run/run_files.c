@@ -211,6 +211,17 @@ static bool run_stamp_add_named(struct run_look *l, const char *name)
     return true;
 }
 
+/* They have another version for views of the run, but do not make its data newer: findings that
+ * were written before stay valid. */
+static void run_stamp_add_notes(struct run_look *l)
+{
+    const struct run_stamp before = l->stamp;
+    if (run_stamp_add_named(l, RUN_NOTES)) {
+        l->stamp.newest_ns = before.newest_ns;
+        l->stamp.bytes = before.bytes;
+    }
+}
+
 static struct run_stamp run_stamp_look_through(const char *run, bool data)
 {
     struct run_look l = {.run = run, .data = data};
@@ -222,6 +233,7 @@ static struct run_stamp run_stamp_look_through(const char *run, bool data)
         return (struct run_stamp){0};
     if (!data)
         run_stamp_add_named(&l, RUN_FINDINGS);
+    run_stamp_add_notes(&l);
     l.stamp.version = MAX_OF(l.stamp.version & STAMP_BITS, UINT64_C(1));
     assert(l.stamp.version <= STAMP_BITS); /* a number that JSON has exactly, and never 0 */
     return l.stamp;

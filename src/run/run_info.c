@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "run/run_names.h"
+#include "run/run_notes.h"
 #include "run/storage.h"
 
 enum { RUN_FORMAT = 1, STALE_S = 30 };
@@ -99,7 +100,7 @@ static int run_info_read_run(struct run_info *out, const char *path, struct aren
                      path, (long long)version, RUN_FORMAT);
     if (rc == 0) {
         out->path = arena_strdup(a, path);
-        out->name = json_get_str(o, "name", a, "");
+        out->name = out->recorded_name = json_get_str(o, "name", a, "");
         out->id = json_get_str(o, "id", a, "");
         out->directory = json_get_str(o, "directory", a, "");
         out->git_commit = json_get_str(o, "git_commit", a, "");
@@ -322,10 +323,20 @@ static void run_info_sum_up(struct run_info *out)
     out->end.ns = MAX_OF(out->end.ns, out->start.ns);
 }
 
+/* Notes that cannot be read do not hide the run. */
+static void run_info_read_notes(struct run_info *out, struct arena *a)
+{
+    struct err ignored;
+    (void)!run_notes_read(&out->notes, out->path, a, &ignored);
+    if (*out->notes.name)
+        out->name = out->notes.name;
+}
+
 int run_info_read(struct run_info *out, const char *path, struct arena *a, struct err *e)
 {
     struct run_info info = {0};
     TRY(run_info_read_run(&info, path, a, e));
+    run_info_read_notes(&info, a);
     TRY(run_info_read_nodes(&info, a, e));
     run_info_sum_up(&info);
     *out = info;
@@ -351,6 +362,7 @@ static bool run_find_is_run(const char *path)
 
 struct run_candidate {
     const char *path, *folder, *id, *name;
+    const char *noted; /* the name that a user gave it; "": none */
     int64_t start_ns;
 };
 
@@ -366,6 +378,9 @@ static void run_find_describe(struct run_candidate *c, struct arena *a)
     c->id = json_get_str(o, "id", a, "");
     c->name = json_get_str(o, "name", a, "");
     c->start_ns = json_get_time(o, "start_ns", 0);
+    struct run_notes notes;
+    (void)!run_notes_read(&notes, c->path, a, &e);
+    c->noted = notes.name;
     if (!c->start_ns && storage_of(file)->stat(file, STORAGE_FOLLOW, &st, &e) == 0)
         c->start_ns = st.changed_ns / NS_PER_S * NS_PER_S;
     json_decref(o);
@@ -452,7 +467,7 @@ static const struct run_candidate *run_find_match(const struct run_candidate *li
     *fits = 0;
     for (size_t i = 0; i < n; i++)
         if (strcmp(list[i].folder, ref) == 0 || strcmp(list[i].id, ref) == 0 ||
-            strcmp(list[i].name, ref) == 0)
+            strcmp(list[i].name, ref) == 0 || strcmp(list[i].noted, ref) == 0)
             best = (*fits)++ ? best : &list[i];
     const bool whole = best != NULL;
     for (size_t i = 0; i < n && *ref && !whole; i++)
@@ -481,6 +496,7 @@ static int run_find_not_found(const char *dir, const char *ref, const struct run
     for (size_t i = 0; i < n; i++) {
         nearest_offer(&near, list[i].folder);
         nearest_offer(&near, list[i].name);
+        nearest_offer(&near, list[i].noted);
     }
     nearest_offer(&near, "last");
     if (near.best)
@@ -519,8 +535,13 @@ int run_find(const char *dir, const char *ref, char path[], struct err *e)
     struct storage_stat st;
     if (!*ref)
         return err_set(e, ERR_USAGE, "no run is named: give a folder, a name or 'last'");
-    if (run_find_look_at_run(ref, e) == 0)
+    const int rc = run_find_look_at_run(ref, e);
+    if (rc == 0)
         return path_join(path, e, "%s", ref);
+    if (rc != ERR_SYS && rc != ERR_LIMIT) /* elsewhere, and it cannot be asked */
+        return rc;
+    if (e->sys == EACCES && rc == ERR_SYS && storage_of(ref) != &storage_local)
+        return rc;
     if (e->sys == EACCES) {
         errno = e->sys;
         return err_sys(e, "open '%s/" RUN_ABOUT "'", ref);

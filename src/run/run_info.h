@@ -63,8 +63,19 @@ struct run_label {
     const char *key, *value;
 };
 
+/* What users wrote about a run, see run_notes.h. */
+struct run_notes {
+    const char *name; /* instead of the recorded one; "": none */
+    const char **tags;
+    size_t n_tags;
+    const char *text; /* "": none */
+};
+
 struct run_info {
-    const char *path, *name, *id;
+    const char *path, *id;
+    const char *name; /* as it is shown: of the notes, else the recorded one */
+    const char *recorded_name;
+    struct run_notes notes;
     enum run_status status; /* the worst of the nodes' */
     const char **command;   /* ends with NULL */
     const char *directory, *git_commit, *version;

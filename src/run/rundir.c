@@ -23,6 +23,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/redact.h"
@@ -94,11 +95,17 @@ static int rundir_make_fresh(struct rundir *r, const char *dir, const struct run
     return r->made_run ? 0 : err_set(e, ERR_BUSY, "'%s' exists already", r->path);
 }
 
-static int rundir_make_shared(struct rundir *r, const char *dir, const char *id, struct err *e)
+static void rundir_job_json(struct jw *j, const struct run_job *job)
 {
-    TRY(rundir_given_id(r, id, e));
-    TRY(run_path(r->path, dir, id, e));
-    return storage_of(r->path)->claim(r->path, &r->made_run, e);
+    jw_object(j, "job");
+    jw_str(j, "cluster", *job->cluster ? job->cluster : NULL);
+    jw_str(j, "id", job->id);
+    jw_str(j, "step", *job->step ? job->step : NULL);
+    if (job->start_ns)
+        jw_int(j, "start_ns", job->start_ns);
+    else
+        jw_null(j, "start_ns");
+    jw_end(j);
 }
 
 static void rundir_about_json(struct buf *out, const struct rundir *r, const struct run_about *a)
@@ -118,14 +125,16 @@ static void rundir_about_json(struct buf *out, const struct rundir *r, const str
     for (const char **p = redact_words(a->command, n_words, &scratch); *p; p++)
         jw_str(&j, NULL, *p);
     jw_end(&j);
-    jw_str(&j, "directory", a->directory);
+    jw_str(&j, "directory", redact_text(a->directory, &scratch));
     jw_str(&j, "git_commit", *a->git_commit ? a->git_commit : NULL);
     if (a->user && *a->user)
         jw_str(&j, "user", a->user);
     jw_object(&j, "labels");
     for (size_t i = 0; i < a->n_labels; i++)
-        jw_str(&j, a->labels[i].key, a->labels[i].value);
+        jw_str(&j, a->labels[i].key, redact_label(a->labels[i].key, a->labels[i].value, &scratch));
     jw_end(&j);
+    if (a->job)
+        rundir_job_json(&j, a->job);
     jw_int(&j, "start_ns", a->start.ns);
     jw_num(&j, "interval_ms", (double)a->interval_ns / 1e6);
     jw_end(&j);
@@ -142,6 +151,120 @@ static int rundir_write_about(const struct rundir *r, const struct run_about *ab
     rundir_about_json(&b, r, about);
     const int rc = storage_of(path)->put(path, b.p, b.len, how, e);
     buf_free(&b);
+    return rc;
+}
+
+/* ---- a run that several nodes share ----
+ *
+ * The nodes of a job have the same shared ID (agent/jobinfo.c) and do not talk, but a run of
+ * another job may have that ID. Then all of them must take the same other one. They try ID, ID-2,
+ * ID-3 ... and take the first whose run.json is of their own job, where each puts one if there is
+ * none. Why they meet: run.json never changes and put-if-absent has one winner, so all nodes that
+ * look at a candidate see the same job there. A node goes past a candidate only if it has seen
+ * another job's run.json, and then no node of its job can win there or stay. Hence all nodes end at
+ * the same candidate, the first that one of them won, also when several jobs begin at once.
+ *
+ * A requeued job goes on in the run of its earlier start, whose day is another. That run is looked
+ * for among those that share the first part of the ID: the newest of this job into which at least
+ * two nodes have written. Two, because only a folder that the nodes share has the same runs for
+ * all of them. In folders of their own every node finds one node at most, so all of them take the
+ * ID of the new start. */
+
+/* A launcher starts all ranks at once; a run older than this is another job's. */
+#define SAME_START_NS (3600 * NS_PER_S)
+
+static bool rundir_text_is(const json_t *o, const char *key, const char *text)
+{
+    const char *v = json_string_value(json_object_get(o, key));
+    return strcmp(v ? v : "", text) == 0;
+}
+
+/* Whether run.json belongs to the job, and then in *start_ns when that run began. */
+static bool rundir_is_of_job(const char *run, const struct run_about *about, int64_t *start_ns)
+{
+    const struct run_job *job = about->job;
+    char path[PATH_LEN];
+    struct err e;
+    json_t *o;
+    if (run_path(path, run, RUN_ABOUT, &e) || storage_read_json(&o, path, &e))
+        return false;
+    const json_t *other = json_object_get(o, "job");
+    const int64_t job_start = json_get_time(other, "start_ns", 0);
+    *start_ns = json_get_time(o, "start_ns", 0);
+    bool same = json_is_object(other) && rundir_text_is(other, "cluster", job->cluster) &&
+                rundir_text_is(other, "id", job->id) && rundir_text_is(other, "step", job->step);
+    same &= job->start_ns == job_start || (job->restarted && job_start < job->start_ns);
+    same &= !job->id_repeats || about->start.ns - *start_ns < SAME_START_NS;
+    json_decref(o);
+    return same;
+}
+
+static void rundir_count_node(void *ctx, const struct storage_entry *x)
+{
+    size_t *n = ctx;
+    *n += run_node_id(x->name) != NULL;
+}
+
+static size_t rundir_count_nodes(const char *run)
+{
+    size_t n = 0;
+    struct err e;
+    return storage_of(run)->list(run, STORAGE_FOLLOW, rundir_count_node, &n, &e) ? 0 : n;
+}
+
+struct rundir_earlier {
+    const char *dir, *id;
+    const struct run_about *about;
+    char found[RUN_ID_LEN];
+    int64_t found_start_ns;
+};
+
+static void rundir_see_earlier(void *ctx, const struct storage_entry *x)
+{
+    struct rundir_earlier *s = ctx;
+    char path[PATH_LEN];
+    struct err e;
+    int64_t start_ns;
+    if (strncmp(x->name, s->id, s->about->job->common) != 0 || strlen(x->name) >= sizeof s->found ||
+        run_path(path, s->dir, x->name, &e) || !rundir_is_of_job(path, s->about, &start_ns) ||
+        rundir_count_nodes(path) < 2)
+        return;
+    if (!*s->found || start_ns > s->found_start_ns) {
+        snprintf(s->found, sizeof s->found, "%s", x->name);
+        s->found_start_ns = start_ns;
+    }
+}
+
+/* Makes the run or joins it; ERR_BUSY: it is another job's. */
+static int rundir_join(struct rundir *r, const char *dir, const char *id,
+                       const struct run_about *about, struct err *e)
+{
+    int64_t unused;
+    TRY(rundir_given_id(r, id, e));
+    TRY(run_path(r->path, dir, id, e));
+    TRY(storage_of(r->path)->claim(r->path, &r->made_run, e));
+    const int rc = rundir_write_about(r, about, STORAGE_PUT_ABSENT, e);
+    if (rc != ERR_BUSY)
+        return rc;
+    /* Another node was first: its run.json stays. */
+    if (!about->job || rundir_is_of_job(r->path, about, &unused))
+        return 0;
+    r->made_run = false; /* even if the folder was: run.json is another's */
+    return err_set(e, ERR_BUSY, "'%s' is the run of another job", r->path);
+}
+
+static int rundir_make_shared(struct rundir *r, const char *dir, const char *id,
+                              const struct run_about *about, struct err *e)
+{
+    struct rundir_earlier s = {.dir = dir, .id = id, .about = about};
+    char other[RUN_ID_LEN];
+    if (about->job && about->job->restarted)
+        TRY(storage_of(dir)->list(dir, STORAGE_FOLLOW, rundir_see_earlier, &s, e));
+    int rc = rundir_join(r, dir, *s.found ? s.found : id, about, e);
+    for (int i = 2; rc == ERR_BUSY && i <= FOLDER_TRIES; i++) {
+        snprintf(other, sizeof other, "%.*s-%d", RUN_ID_LEN - RUN_ID_SUFFIX, id, i);
+        rc = rundir_join(r, dir, other, about, e);
+    }
     return rc;
 }
 
@@ -166,12 +289,10 @@ int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
         return err_in(e, "cannot create the folder of runs");
     if (r.made_runs)
         rundir_hide_from_git(dir);
-    rc = shared_id ? rundir_make_shared(&r, dir, shared_id, e)
-                   : rundir_make_fresh(&r, dir, about, e);
-    if (rc == 0) {
+    if (shared_id)
+        rc = rundir_make_shared(&r, dir, shared_id, about, e);
+    else if ((rc = rundir_make_fresh(&r, dir, about, e)) == 0)
         rc = rundir_write_about(&r, about, STORAGE_PUT_ABSENT, e);
-        rc = rc == ERR_BUSY ? 0 : rc; /* another node was first: its run.json stays */
-    }
     assert(rc != 0 || (*r.id && *r.path && !r.hidden));
     if (rc)
         rundir_remove(&r, 0);
@@ -234,18 +355,9 @@ uint64_t rundir_session_bytes(const struct rundir *r, unsigned session)
     return x.bytes;
 }
 
-static void rundir_count_node(void *ctx, const struct storage_entry *x)
-{
-    size_t *n = ctx;
-    *n += run_node_id(x->name) != NULL;
-}
-
 bool rundir_is_only_node(const struct rundir *r)
 {
-    size_t n = 0;
-    struct err e;
-    return storage_of(r->path)->list(r->path, STORAGE_FOLLOW, rundir_count_node, &n, &e) == 0 &&
-           n == 1;
+    return rundir_count_nodes(r->path) == 1;
 }
 
 /* ---- taking it back ---- */

@@ -10,7 +10,8 @@
  *      recorder, run_maker_place; at the end run_maker_end, whatever happened. A failure leaves
  *      nothing, and a kill leaves nothing that looks like a run.
  *
- * RUN is <name>-<YYYYMMDD-HHMMSS>-<4 hex>, or the ID that several nodes share. */
+ * RUN is <name>-<YYYYMMDD-HHMMSS>-<4 hex>, or the ID that several nodes share: the user's, or one
+ * of the launcher's job (struct run_job). */
 #ifndef RUN_RUNDIR_H
 #define RUN_RUNDIR_H
 
@@ -26,6 +27,19 @@
 
 enum { RUN_NAME_LEN = 64, RUN_ID_LEN = 128, NODE_ID_LEN = 64 };
 
+/* Bytes that rundir_make may add to a shared ID of a job. */
+enum { RUN_ID_SUFFIX = 4 };
+
+/* The job of a launcher, one of whose starts a shared run records. All of it is the same on all
+ * nodes of the start. */
+struct run_job {
+    const char *cluster, *id, *step; /* "": none */
+    int64_t start_ns;                /* since the epoch; 0: not known */
+    bool restarted;  /* it was requeued: the run may be there, of an earlier start */
+    bool id_repeats; /* soon another job may have the same id, and no start tells them apart */
+    size_t common;   /* length of the part of the shared ID that all starts of the job have */
+};
+
 /* What run.json says; immutable once written. */
 struct run_about {
     const char *name;
@@ -35,6 +49,7 @@ struct run_about {
     const char *user;       /* who started it; NULL: not known */
     const struct run_label *labels;
     size_t n_labels;
+    const struct run_job *job; /* NULL: the run belongs to none */
     wall_ns start;
     int64_t interval_ns;
 };
@@ -59,8 +74,9 @@ struct run_place {
 MUST_CHECK int run_place_of(struct run_place *p, const char *wanted, const char *runs,
                             struct err *e);
 
-/* Makes the run's folder and run.json. `shared_id` NULL: a fresh folder of this run alone. On
- * failure nothing is left behind. */
+/* Makes the run's folder and run.json. `shared_id` NULL: a fresh folder of this run alone. With
+ * about->job the run may get another ID: that of an earlier start of a requeued job, or one with a
+ * suffix when the run with this ID is another job's. On failure nothing is left behind. */
 MUST_CHECK int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
                            const struct run_about *about, struct err *e);
 /* Makes the node's folder in it. */

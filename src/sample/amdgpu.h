@@ -6,7 +6,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 enum { AMDGPU_MOST = 64, AMDGPU_PATH = 512, AMDGPU_METRICS_MOST = 4096 };
 

@@ -11,6 +11,10 @@
 #ifndef SAMPLE_PROBE_H
 #define SAMPLE_PROBE_H
 
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/err.h"
 #include "record/group.h"
 
@@ -64,5 +68,24 @@ struct probe {
 void probe_set_period(const struct probe *p, void *state, int64_t period_ns);
 
 extern const struct probe *const probes[]; /* in the order of probes.def; ends with NULL */
+
+/* ---- the process ids of the job ---- */
+
+/* The job's process ids, written by the process probe, read by the GPU lanes.
+ * Safe for any number of threads. Holds at most PIDSET_MOST; beyond that `pidset_has` may miss. */
+
+enum { PIDSET_MOST = 4096 };
+
+struct pidset {
+    pthread_mutex_t lock;
+    size_t n;
+    int pid[PIDSET_MOST]; /* sorted */
+};
+
+void pidset_init(struct pidset *p);
+/* Replaces the set; `pid` need not be sorted. */
+void pidset_set(struct pidset *p, const int *pid, size_t n);
+bool pidset_has(struct pidset *p, int pid);
+void pidset_free(struct pidset *p);
 
 #endif

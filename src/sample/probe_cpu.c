@@ -216,10 +216,6 @@ static void cpu_read(void *state, struct sink *s)
     struct cpu_line total;
     struct reading r;
     unsigned bad = 0;
-    warm(st, sizeof *st);
-    warm(st->cores, st->n * sizeof *st->cores);
-    warm(st->lines, st->n * sizeof *st->lines);
-    warm_group(&st->group);
     if (!cpu_read_lines(st, &total, &bad, &r)) {
         lose_read(s, &st->reported, REPORTED_READ, LOST_PART("cpu"), r.sys);
         return;

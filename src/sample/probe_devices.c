@@ -167,9 +167,6 @@ static void devices_read(void *state, struct sink *s)
     struct near_text near;
     struct reading r;
     const char *text;
-    warm(st, sizeof *st);
-    warm(st->v, st->n * sizeof *st->v);
-    warm_group(&st->group);
     if (!source_read_text(&st->file, &near, &st->text, &text, &r)) {
         lose_read(s, &st->reported, REPORTED_READ, of, r.sys);
         return;

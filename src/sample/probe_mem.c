@@ -49,8 +49,6 @@ static void mem_read(void *state, struct sink *s)
     char text[TEXT_SIZE];
     struct reading r;
     struct meminfo m;
-    warm(st, sizeof *st);
-    warm_group(&st->group);
     if (!source_read(&st->meminfo, text, sizeof text, &r)) {
         lose_read(s, &st->reported, REPORTED_READ, LOST_PART("mem"), r.sys);
         return;

@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "record/group.h"
 #include "sample/nvml_internal.h"
-#include "sample/pidset.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 
@@ -158,17 +157,10 @@ static void nvml_fields_put(const struct field_metric *m, struct nvml_field_stat
         lose_step(a, &o->resets, m->metric);
 }
 
-/* A PCIe counter of 32 bits wraps several times a second on a busy link, and it is not known how
- * often; the driver's own measurement of a moment is less, but true. */
-static bool ambiguous(const struct field_metric *m, const struct nvml_field *v)
-{
-    return m->pcie != NOT_MEASURED && v->rc == NVML_OK && v->type == NVML_UINT;
-}
-
 static void nvml_fields_take(const struct field_metric *m, struct nvml_field_state *o,
                              struct group *g, const struct nvml_field *v, const struct nvml_ask *a)
 {
-    if (ambiguous(m, v)) {
+    if (m->pcie != NOT_MEASURED && v->rc == NVML_OK && v->type == NVML_UINT) {
         o->measured = true;
         return;
     }

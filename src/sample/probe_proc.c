@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe_proc.c - the job's processes: CPU, memory, threads and storage traffic of each and of all.
  *
- * Two groups: "proc" holds CPU at the probe's period, from the processes' clocks (one cheap system
- * call each); "procmem" holds the rest at most twice a second, as that takes two files each, and
- * less often for a job of many processes (mem_paces): 64 loader workers shall not cost more than
- * the GPUs that they feed. The tree is scanned at most once a second, and checked for new processes
- * five times as often, so that what they use is seen when they use it. How the totals stay right
- * while processes come and go is described in proc_tally.h.
+ * Three groups: "proc" holds CPU at the probe's period, from the processes' clocks (one cheap
+ * system call each); "procmem" holds the rest at most twice a second, as that takes two files each,
+ * and less often for a job of many processes (mem_paces): 64 loader workers shall not cost more
+ * than the GPUs that they feed; "procthreads" holds what takes a file of each thread, at most once
+ * a second and less often for a job of many threads (thread_paces). The tree is scanned at most
+ * once a second, and checked for new processes five times as often, so that what they use is seen
+ * when they use it. How the totals stay right while processes come and go is described in
+ * proc_tally.h.
  *
  * A process gets series of its own when it has lived through two scans, so that a job which starts
  * a thousand short children does not make thousands of series. At most FOLLOW_MOST are followed one
@@ -14,6 +16,7 @@
  * reading everybody costs too much. */
 #include <errno.h>
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -22,10 +25,10 @@
 
 #include "base/file.h"
 #include "record/group.h"
-#include "sample/pidset.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 #include "sample/proc_tally.h"
+#include "sample/proc_threads.h"
 #include "sample/proctree.h"
 #include "sample/source.h"
 
@@ -51,6 +54,8 @@ struct follow {
     bool io_denied, io_known;
     mono_ns io_at;
     struct heritage read_bytes, write_bytes; /* own and of children waited for, in one account */
+
+    struct proc_threads threads;
 
     bool has_series;
     slot_id slot[F_SLOTS];
@@ -95,6 +100,7 @@ static void follow_begin(struct follow *f, const struct follow_env *env,
 static void follow_end(struct follow *f)
 {
     source_close(&f->io);
+    proc_threads_close(&f->threads);
     f->pid = 0;
 }
 
@@ -163,7 +169,29 @@ static const struct {
     int64_t period_ns;
 } mem_paces[] = {{64, 2 * NS_PER_S}, {16, NS_PER_S}, {0, 500 * NS_PER_MS}};
 
-enum job_slot { J_CPU, J_RSS, J_THREADS, J_READ, J_WRITE, J_PROCESSES, J_SLOTS };
+/* How often the threads' waits for a core are read, by the number of threads: each costs about 4
+ * us, so it is 0.1 % of a core. Above THREADS_MOST they are not read. */
+static const struct {
+    double more_than;
+    int64_t period_ns;
+} thread_paces[] = {{1024, 8 * NS_PER_S}, {512, 4 * NS_PER_S}, {256, 2 * NS_PER_S}, {0, NS_PER_S}};
+
+enum { THREADS_MOST = 2048 };
+
+enum job_slot {
+    J_CPU, /* in the group "proc" */
+    J_RSS, /* these in "procmem" */
+    J_THREADS,
+    J_READ,
+    J_WRITE,
+    J_PROCESSES,
+    J_BLOCKED,
+    J_RUN_DELAY, /* these in "procthreads" */
+    J_RUNNABLE,
+    J_RUNNABLE_EXTRA,
+    J_CORES,
+    J_SLOTS,
+};
 
 struct proc_state {
     struct probe_env env;
@@ -177,10 +205,12 @@ struct proc_state {
     char self_comm[COMM_LEN];
     struct heritage self_children_ns;
 
-    struct group cpu, mem; /* "proc" and "procmem" */
+    struct group cpu, mem, threads; /* "proc", "procmem" and "procthreads" */
     slot_id job[J_SLOTS];
     int64_t period_ns;
-    struct cadence scan_at, peek_at, mem_at, crowd_at;
+    struct cadence scan_at, peek_at, mem_at, crowd_at, threads_at;
+    mono_ns threads_read; /* 0: never */
+    double most_threads;
 
     double cpu_growth; /* since cpu_at; of the processes' own clocks, ns */
     mono_ns cpu_at;    /* when job.cpu was put last; 0: never */
@@ -194,7 +224,7 @@ struct proc_state {
     uint32_t reported;
 };
 
-enum { REPORTED_LIMIT, REPORTED_DENIED, REPORTED_IO, REPORTED_OVERFLOW };
+enum { REPORTED_LIMIT, REPORTED_DENIED, REPORTED_IO, REPORTED_OVERFLOW, REPORTED_THREADS };
 
 /* ---- series of a process ---- */
 
@@ -493,7 +523,7 @@ static void put_job_cpu(struct proc_state *st, mono_ns t)
 
 struct totals {
     double rss_bytes, threads;
-    unsigned processes;
+    unsigned processes, blocked;
 };
 
 static void put_io_of(struct proc_state *st, struct follow *f, const struct pid_io *io, mono_ns t)
@@ -559,6 +589,7 @@ static void read_member(struct proc_state *st, size_t i, bool accounts, struct t
     sum->rss_bytes += rss;
     sum->threads += (double)m->stat.threads;
     sum->processes++;
+    sum->blocked += m->stat.state == 'D';
 }
 
 /* What the recorder itself has waited for: the job's first process, and what it left. */
@@ -575,6 +606,7 @@ static void put_job_mem(struct proc_state *st, const struct totals *sum, mono_ns
     if (sum->processes) {
         group_gauge(&st->mem, st->job[J_RSS], sum->rss_bytes);
         group_gauge(&st->mem, st->job[J_THREADS], sum->threads);
+        group_gauge(&st->mem, st->job[J_BLOCKED], sum->blocked);
     }
     const int64_t dt = mono_diff(t, st->io_at);
     if (st->io_at.ns && st->io_seen) {
@@ -602,6 +634,90 @@ static void read_mem(struct proc_state *st, struct sink *s, bool everybody)
         put_job_mem(st, &sum, t);
     }
     group_commit(&st->mem, s, t);
+}
+
+/* ---- threads that wait for a core ---- */
+
+/* What a census of the threads sums up. */
+struct census {
+    double waited_ns, runnable, extra;
+    unsigned read;
+    cpu_set_t cores;
+};
+
+static void census_member(struct proc_state *st, size_t i, int64_t dt, struct census *sum)
+{
+    struct thread_sched x;
+    cpu_set_t own;
+    if (st->how.clocks && sched_getaffinity(st->follow[i].pid, sizeof own, &own) == 0)
+        CPU_OR(&sum->cores, &sum->cores, &own);
+    if (!proc_threads_read(&st->follow[i].threads, st->how.proc, st->follow[i].pid, &x))
+        return;
+    const double runnable = (double)(x.ran_ns + x.waited_ns) / (double)dt;
+    sum->read++;
+    sum->waited_ns += (double)x.waited_ns;
+    sum->runnable += runnable;
+    sum->extra += MAX_OF(runnable - 1, 0);
+}
+
+static double count_threads(const struct proc_state *st)
+{
+    double n = 0;
+    for (size_t i = 0; i < proctree_places(st->tree); i++) {
+        const struct proctree_member *m = proctree_at(st->tree, i);
+        n += m->used && !m->gone && m->stat_fd >= 0 ? (double)m->stat.threads : 0;
+    }
+    return n;
+}
+
+/* It never becomes faster again: every change begins new series. */
+static void set_thread_period(struct proc_state *st)
+{
+    size_t i = 0;
+    while (thread_paces[i].more_than > 0 && st->most_threads <= thread_paces[i].more_than)
+        i++;
+    st->threads_at.period_ns = MAX_OF(st->period_ns, thread_paces[i].period_ns);
+    group_set_period(&st->threads, st->threads_at.period_ns);
+}
+
+static bool too_many_threads(struct proc_state *st, struct sink *s)
+{
+    const double n = count_threads(st);
+    if (n > st->most_threads) {
+        st->most_threads = n;
+        set_thread_period(st);
+    }
+    if (n <= THREADS_MOST)
+        return false;
+    if (report_once(&st->reported, REPORTED_THREADS))
+        sink_loss(s, LOSS_LIMIT, LOST_METRIC(M_JOB_RUN_DELAY),
+                  "more than %d threads: their waits for a core are not read", (int)THREADS_MOST);
+    st->threads_read = (mono_ns){0};
+    return true;
+}
+
+/* In a crowd the totals would not be those of all, so there are none. */
+static void read_threads(struct proc_state *st, struct sink *s)
+{
+    const mono_ns t = clock_mono();
+    const int64_t dt = mono_diff(t, st->threads_read);
+    struct census sum = {.read = 0};
+    if (st->crowded || too_many_threads(st, s))
+        return;
+    for (size_t i = 0; i < proctree_places(st->tree); i++) {
+        const struct proctree_member *m = proctree_at(st->tree, i);
+        if (m->used && !m->gone && !m->ended)
+            census_member(st, i, MAX_OF(dt, 1), &sum);
+    }
+    if (st->threads_read.ns && sum.read) {
+        group_rate(&st->threads, st->job[J_RUN_DELAY], sum.waited_ns, dt);
+        group_gauge(&st->threads, st->job[J_RUNNABLE], sum.runnable);
+        group_gauge(&st->threads, st->job[J_RUNNABLE_EXTRA], sum.extra);
+        if (CPU_COUNT(&sum.cores))
+            group_gauge(&st->threads, st->job[J_CORES], CPU_COUNT(&sum.cores));
+        group_commit(&st->threads, s, t);
+    }
+    st->threads_read = t;
 }
 
 static bool nobody_left(const struct proc_state *st)
@@ -638,6 +754,8 @@ static void proc_read(void *state, struct sink *s)
         read_mem(st, s, everybody);
         settle_gone(st);
     }
+    if (cadence_due(&st->threads_at, t, slack))
+        read_threads(st, s);
     /* The last process has just been waited for: what it used since is in our account only. */
     if (everybody && !mem && nobody_left(st))
         read_self(st);
@@ -655,6 +773,7 @@ static void proc_set_period(void *state, int64_t period_ns)
     st->crowd_at.period_ns = MAX_OF(period_ns, CROWD_PERIOD_NS);
     group_set_period(&st->cpu, st->period_ns);
     set_mem_period(st);
+    set_thread_period(st);
 }
 
 static void open_self(struct proc_state *st)
@@ -673,14 +792,21 @@ static void open_self(struct proc_state *st)
 }
 
 static const enum metric_id job_metric[J_SLOTS] = {
-    [J_CPU] = M_JOB_CPU,   [J_RSS] = M_JOB_RSS,     [J_THREADS] = M_JOB_THREADS,
-    [J_READ] = M_JOB_READ, [J_WRITE] = M_JOB_WRITE, [J_PROCESSES] = M_JOB_PROCESSES,
+    [J_CPU] = M_JOB_CPU,           [J_RSS] = M_JOB_RSS,
+    [J_THREADS] = M_JOB_THREADS,   [J_READ] = M_JOB_READ,
+    [J_WRITE] = M_JOB_WRITE,       [J_PROCESSES] = M_JOB_PROCESSES,
+    [J_BLOCKED] = M_JOB_BLOCKED,   [J_RUN_DELAY] = M_JOB_RUN_DELAY,
+    [J_RUNNABLE] = M_JOB_RUNNABLE, [J_RUNNABLE_EXTRA] = M_JOB_RUNNABLE_EXTRA,
+    [J_CORES] = M_JOB_CORES,
 };
 
 static void add_job_slots(struct proc_state *st)
 {
     for (unsigned i = 0; i < J_SLOTS; i++)
-        st->job[i] = group_add(i == J_CPU ? &st->cpu : &st->mem, job_metric[i], ENTITY_TOTAL);
+        st->job[i] = group_add(i == J_CPU        ? &st->cpu
+                               : i < J_RUN_DELAY ? &st->mem
+                                                 : &st->threads,
+                               job_metric[i], ENTITY_TOTAL);
 }
 
 static int proc_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
@@ -702,6 +828,7 @@ static int proc_open(void *state, const struct probe_env *env, int64_t period_ns
         proctree_leave_out(st->tree, env->helper_session);
     group_open(&st->cpu, "proc", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->mem, "procmem", mem_period_of(st, period_ns));
+    group_open(&st->threads, "procthreads", MAX_OF(period_ns, NS_PER_S));
     proc_set_period(st, period_ns);
     add_job_slots(st);
     st->scan_at.next = mono_add(clock_mono(), st->scan_at.period_ns);
@@ -719,6 +846,7 @@ static void proc_close(void *state)
     free(st->follow);
     group_close(&st->cpu);
     group_close(&st->mem);
+    group_close(&st->threads);
 }
 
 const struct probe probe_proc = {

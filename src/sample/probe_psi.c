@@ -66,8 +66,6 @@ static void psi_read(void *state, struct sink *s)
 {
     struct psi_state *st = state;
     mono_ns first = {0};
-    warm(st, sizeof *st);
-    warm_group(&st->group);
     for (unsigned i = 0; i < RESOURCES; i++) {
         if (!source_is_open(&st->stall[i].file))
             continue;

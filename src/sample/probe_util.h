@@ -40,22 +40,6 @@ static inline void slot_end(struct group *g, slot_id *slot)
     *slot = SLOT_NONE;
 }
 
-/* A sampling period after the last reading, what a probe keeps has left the caches. Asked for
- * before the kernel is, it comes in while the kernel works, and costs nothing. */
-static inline void warm(const void *p, size_t n)
-{
-    enum { CACHE_LINE = 64, LINES_MOST = 64 };
-    const char *c = p;
-    for (size_t i = 0; i < n && i < CACHE_LINE * LINES_MOST; i += CACHE_LINE)
-        __builtin_prefetch(c + i, 1);
-}
-
-static inline void warm_group(const struct group *g)
-{
-    warm(g->cells, g->n * sizeof *g->cells);
-    warm(g->scales, g->n * sizeof *g->scales);
-}
-
 /* Something that is read less often than its probe. */
 struct cadence {
     int64_t period_ns;

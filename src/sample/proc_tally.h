@@ -19,7 +19,6 @@
 #ifndef SAMPLE_PROC_TALLY_H
 #define SAMPLE_PROC_TALLY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/clock.h"

@@ -262,6 +262,16 @@ bool procfs_pid_io(const char *text, size_t n, struct pid_io *out)
            procfs_key(text, n, "write_bytes:", &out->write_bytes);
 }
 
+bool procfs_schedstat(const char *text, size_t n, struct thread_sched *out)
+{
+    const char *p = text, *end = text + n;
+    struct thread_sched x;
+    if (!scan_u64(&p, end, &x.ran_ns) || !scan_u64(&p, end, &x.waited_ns))
+        return false;
+    *out = x;
+    return true;
+}
+
 bool procfs_statm(const char *text, size_t n, uint64_t *resident_pages)
 {
     const char *p = text, *end = n ? text + n : text;

@@ -126,6 +126,13 @@ struct pid_io {
 
 bool procfs_pid_io(const char *text, size_t n, struct pid_io *out);
 
+/* /proc/PID/task/TID/schedstat: how long the thread ran, and was runnable and waited for a core. */
+struct thread_sched {
+    uint64_t ran_ns, waited_ns;
+};
+
+bool procfs_schedstat(const char *text, size_t n, struct thread_sched *out);
+
 /* Resident pages of /proc/PID/statm. */
 bool procfs_statm(const char *text, size_t n, uint64_t *resident_pages);
 /* The process id given out last, from /proc/loadavg. */

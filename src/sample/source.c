@@ -33,11 +33,6 @@ bool source_is_open(const struct source *s)
     return s->path != NULL;
 }
 
-static bool vanished(int sys)
-{
-    return sys == ENODEV || sys == ENOENT || sys == ESRCH || sys == EBADF;
-}
-
 static bool reopen(struct source *s)
 {
     if (s->path && s->fd < 0)
@@ -58,7 +53,8 @@ static bool source_failed(struct source *s, struct reading *r)
 {
     r->sys = s->path ? errno : EBADF;
     r->n = 0;
-    if (s->path && s->fd >= 0 && vanished(r->sys)) {
+    if (s->path && s->fd >= 0 &&
+        (r->sys == ENODEV || r->sys == ENOENT || r->sys == ESRCH || r->sys == EBADF)) {
         close(s->fd);
         s->fd = -1;
     }

@@ -60,6 +60,8 @@ MUST_CHECK int answer_with_steps(const struct route_request *q, steps_fn *put,
 /* {"set": "interval=100ms"}, and nothing else in it: the request, checked, in the arena. Pure. */
 MUST_CHECK int control_body(const char *body, size_t n, struct arena *a, const char **set,
                             struct err *e);
+/* {"run": "NAME"} of the run itself, so that no slip of a path removes another one. Pure. */
+MUST_CHECK int remove_body(const char *body, size_t n, const char *name, struct err *e);
 
 /* ---- rows ---- */
 
@@ -74,6 +76,7 @@ struct api_run {
     const char *name;
     uint64_t version;
     const char *no_control; /* why the client may not change it; NULL: it may */
+    bool may_edit;          /* rename, annotate, delete */
     struct api_metric *metrics;
     size_t n_metrics;
     bool has_detail;

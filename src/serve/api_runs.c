@@ -11,6 +11,7 @@
 #include "query/eventsum.h"
 #include "query/series.h"
 #include "run/run_info.h"
+#include "run/run_notes.h"
 #include "serve/api_internal.h"
 #include "serve/route.h"
 #include "serve/runs.h"
@@ -73,7 +74,8 @@ static int runs_put_run(const struct route_request *q, const struct step_digest 
     struct api_run run = {.show = &show,
                           .name = q->name,
                           .version = q->version,
-                          .no_control = runs_why_no_control(q)};
+                          .no_control = runs_why_no_control(q),
+                          .may_edit = q->may_control};
     TRY(show_read_with(&show, q->run, &known, q->arena, e));
     TRY(runs_read_metrics(&run, q, e));
     TRY(events_have_operators(q->run, &run.has_detail, e));
@@ -143,6 +145,55 @@ int api_control(const struct route_request *q, struct route_answer *out, struct 
         out->status = 409;
     }
     return rc;
+}
+
+/* ---- notes and removal ---- */
+
+const struct route_param api_notes_params[] = {{0}};
+
+int api_notes(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    json_error_t why;
+    struct run_notes notes;
+    struct jw j = {.out = &out->body};
+    json_t *tree = json_loadb(q->body, q->body_len, JSON_REJECT_DUPLICATES, &why);
+    int rc = run_notes_parse(&notes, tree, q->arena, e);
+    json_decref(tree);
+    if (rc == 0)
+        rc = run_notes_put(q->info->path, &notes, e);
+    if (rc)
+        return rc;
+    runs_changed(q->runs, q->name);
+    row_json(&j, NULL, &row_Notes, &notes, q->arena);
+    return 0;
+}
+
+const struct route_param api_remove_params[] = {{0}};
+
+int remove_body(const char *body, size_t n, const char *name, struct err *e)
+{
+    json_error_t why;
+    json_t *tree = json_loadb(body, n, JSON_REJECT_DUPLICATES, &why);
+    const char *run = json_string_value(json_object_get(tree, "run"));
+    const bool good = json_object_size(tree) == 1 && run && strcmp(run, name) == 0;
+    json_decref(tree);
+    return good ? 0 : err_set(e, ERR_USAGE, "the body must be {\"run\": \"%.200s\"}", name);
+}
+
+int api_remove(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct jw j = {.out = &out->body};
+    TRY(remove_body(q->body, q->body_len, q->name, e));
+    const int rc = run_remove(q->info, e);
+    if (rc == ERR_BUSY)
+        out->status = 409;
+    if (rc)
+        return rc;
+    runs_changed(q->runs, q->name);
+    jw_object(&j, NULL);
+    jw_str(&j, "removed", q->name);
+    jw_end(&j);
+    return 0;
 }
 
 /* ---- the server itself ---- */

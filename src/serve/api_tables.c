@@ -8,9 +8,7 @@
 #include "query/series.h"
 #include "rules/verdict_json.h"
 #include "serve/api_internal.h"
-#include "tables/breakview.h"
 #include "tables/opsview.h"
-#include "tables/seriesview.h"
 #include "tables/statview.h"
 
 /* ---- stats ---- */
@@ -78,7 +76,7 @@ enum { POINT_BYTES = 26 };
 static int series_put_metric(const struct route_request *q, const struct series_ask *ask,
                              const struct keys *all, struct jw *j, struct err *e)
 {
-    TRY(query_check(q->run, ask, all, e));
+    TRY(series_ask_check(q->run, ask, all, e));
     for (size_t i = 0; i < all->n; i++) {
         struct series_ask one = *ask;
         struct series *s;
@@ -155,6 +153,27 @@ static int ops_now(const struct route_request *q, struct route_answer *out, stru
 int api_ops(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     return answer_async(q, ops_now, out, e);
+}
+
+/* ---- stacks ---- */
+
+const struct route_param api_stacks_params[] = {{PARAM_ROW_RANK}, {0}};
+
+static int stacks_now(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    struct stack_row *v;
+    size_t n;
+    struct jw j = {.out = &out->body};
+    const int64_t rank = route_number(q, "rank", -1);
+    const struct trace_ask ask = {.one_rank = rank >= 0, .rank = rank};
+    TRY(stacks_read(q->run, &ask, q->arena, &v, &n, e));
+    rows_json(&j, NULL, &row_StackFrame, v, n, q->arena);
+    return answer_fits(&out->body, "stacks", e);
+}
+
+int api_stacks(const struct route_request *q, struct route_answer *out, struct err *e)
+{
+    return answer_async(q, stacks_now, out, e);
 }
 
 /* ---- breakdown ---- */

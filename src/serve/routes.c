@@ -11,7 +11,6 @@
 #include "report/report.h"
 #include "rules/verdict_json.h"
 #include "serve/api_internal.h"
-#include "tables/breakview.h"
 #include "tables/opsview.h"
 #include "tables/statview.h"
 #include "tables/stepsview.h"

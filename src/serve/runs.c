@@ -179,6 +179,18 @@ static int runs_look_up(struct runs *r, const char *name, struct runs_item **out
     return err_set(e, ERR_NOT_FOUND, "no run '%.100s'", name);
 }
 
+void runs_changed(struct runs *r, const char *name)
+{
+    struct runs_item *x = runs_find(r, name);
+    if (x) {
+        pthread_mutex_lock(&r->lock);
+        x->looked.ns = 0;
+        pthread_mutex_unlock(&r->lock);
+        runs_unref(r, x);
+    }
+    runs_scan(r, true);
+}
+
 /* ---- opening ---- */
 
 static void runs_shut(struct runs *r, struct runs_item *x)

@@ -81,6 +81,9 @@ MUST_CHECK int runs_take(struct runs *r, const char *name, bool open, struct run
  * is fine. */
 bool runs_give(struct runs *r, struct runs_hold *h);
 
+/* The server itself changed or removed a run: the next request must see it. */
+void runs_changed(struct runs *r, const char *name);
+
 /* The findings of a run as JSON text (an array of verdicts), in the arena. `*out` NULL: they are
  * being evaluated, ask again. The caller holds no run. */
 MUST_CHECK int runs_findings(struct runs *r, const char *name, struct arena *a, const char **out,

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "record/record.h"
 #include "run/run_info.h"
 

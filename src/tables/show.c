@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "base/mem.h"
 #include "base/stat.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "query/efficiency.h"
 #include "tables/runview.h"
 
@@ -49,7 +48,9 @@ static int show_read_rest(struct show *out, struct run *r, const struct show_kno
 
 static int show_read_begin(struct show *out, struct run *r, struct arena *a, struct err *e)
 {
-    *out = (struct show){.info = run_get_info(r), .arena = a};
+    struct shipping *shipping = arena_new(a, struct shipping);
+    *out = (struct show){.info = run_get_info(r), .arena = a, .planned = -1};
+    out->shipping = shipping_of_run(out->info, shipping, e) == 0 ? shipping : NULL;
     run_get_size(r, &out->size);
     const int rc = loss_list_read(&out->losses, r, a, e);
     return rc ? rc : run_marks(r, a, &out->marks, &out->n_marks, e);
@@ -62,6 +63,7 @@ int show_read_named(struct show *out, struct run *r, const struct run_steps *ste
     int rc = show_read_begin(out, r, a, e);
     out->ranks = steps->ranks;
     out->n_ranks = steps->n_ranks;
+    out->planned = steps_planned(steps);
     loop_window_of(steps->ranks, steps->n_ranks, &known.window);
     if (rc == 0)
         rc = show_find_phases(out, r, a, e);

@@ -3,6 +3,7 @@
 #ifndef TABLES_STATVIEW_H
 #define TABLES_STATVIEW_H
 
+#include "base/json_write.h"
 #include "base/row_table.h"
 #include "query/series.h"
 #include "tables/runview.h"
@@ -63,5 +64,28 @@ void statview_of(struct statview *out, const struct summary_line *s, size_t n, s
 void statview_lines_json(struct jw *j, const struct statview *v);
 /* One array. */
 void statview_json(struct jw *j, const struct statview *v);
+
+/* ---- series ---- */
+
+/* Readings over time as `query` shows them. */
+
+/* One object. `full` is called when the buffer is large, and may empty it; NULL: never. */
+void series_json(struct jw *j, const struct series *s, void (*full)(struct buf *b));
+
+/* ---- which series a query matches, and the error when there are none ---- */
+
+/* Every metric there is, for completion; ends with NULL. */
+extern const char *const metric_names[];
+
+/* All series of the run. */
+struct keys {
+    struct series_key *v;
+    size_t n;
+};
+
+/* ERR_NOT_FOUND when nothing matches; the message names the wrong part and what is available, or
+ * why it was not measured. */
+MUST_CHECK int series_ask_check(struct run *r, const struct series_ask *ask, const struct keys *all,
+                                struct err *e);
 
 #endif

@@ -100,7 +100,7 @@ static void keep_rank(struct step_digest *d, const struct steps_view *all,
             keep_row(d, &all->rows[i], rank, a);
     keep_items(d, from, rank, a);
     d->ranks[d->n_ranks++] = rank_marks_of(from, a);
-    d->bytes += rank_marks_bytes(from->n) +
+    d->bytes += from->n * sizeof(struct step_mark) +
                 MIN_OF(from->n, (size_t)MODE_N * DIGEST_LAST) * sizeof(struct step);
 }
 

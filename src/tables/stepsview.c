@@ -92,13 +92,9 @@ int steps_none_line(struct run *r, struct arena *a, const char **out, struct err
     size_t n;
     const char *why;
     const wall_ns whole = {0};
-    int rc = loss_list_read(&lost, r, a, e);
-    if (rc == 0)
-        rc = steps_why_none(r, &lost, a, &why, e);
-    if (rc == 0)
-        rc = event_sums(r, whole, whole, false, a, &sums, &n, e);
-    if (rc)
-        return rc;
+    TRY(loss_list_read(&lost, r, a, e));
+    TRY(steps_why_none(r, &lost, a, &why, e));
+    TRY(event_sums(r, whole, whole, false, a, &sums, &n, e));
     const struct steps_unseen *u = steps_find_unseen(sums, n);
     const char *other = steps_hooks_lost(&lost) ? hooks_remedy : any_remedy;
     *out = arena_printf(a, "no steps were detected: %s. %s (docs/faq.md)", u ? u->why : why,
@@ -212,7 +208,7 @@ int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps 
     TRY(loss_list_read(lost, r, a, e));
     if (n == 0)
         return steps_why_none(r, lost, a, &out->why, e);
-    TRY(sync_places_read(r, a, &out->places, &out->n_places, e));
+    TRY(sync_places_read(r, PLACES_SYNC, a, &out->places, &out->n_places, e));
     for (size_t i = 0; i < n; i++) {
         steps += MIN_OF(ranks[i].n, ask->last);
         wanted += wants_rank(ask, &ranks[i]);

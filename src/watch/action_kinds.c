@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "agent/http.h"
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "net/curl.h"
+#include "net/http_client.h"
 #include "watch/action.h"
-#include "watch/curl.h"
+#include "watch/mail.h"
 #include "watch/runner.h"
 
 /* ==== stop ==== */
@@ -110,9 +112,7 @@ static int action_exec_perform(const struct action *a, const struct action_news 
     struct runner_result r;
     if (!m->runner)
         return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
-    const int rc = runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e);
-    if (rc)
-        return rc;
+    TRY(runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e));
     tell_output(a, r.output, m);
     if (r.timed_out)
         return err_set(e, ERR_LIMIT, "it took longer than %g s and was killed",
@@ -143,13 +143,10 @@ static int action_webhook_make(struct action *a, const struct action_setting *s,
                                struct arena *arena, struct err *e)
 {
     struct http_url u;
-    int rc = action_secret(s, "url", arena, &a->url, e);
-    if (rc)
-        return rc;
+    TRY(action_secret(s, "url", arena, &a->url, e));
     if (!a->url)
         return err_set(e, ERR_USAGE, "webhook needs 'url'");
-    rc = http_url_parse(&u, a->url, e);
-    if (rc)
+    if (http_url_parse(&u, a->url, e) != 0)
         return err_in(e, "'url'");
     a->ca = action_setting_get(s, "ca");
     a->label = arena_printf(arena, "webhook %s:%d", u.host, u.port);
@@ -165,7 +162,24 @@ static int action_webhook_perform(const struct action *a, const struct action_ne
 static int webhook_send(const void *ctx, const void *text, size_t n, struct err *e)
 {
     const struct action *a = ctx;
-    return curl_post(a->url, a->ca, text, n, e);
+    static const char *const headers[] = {"Content-Type: application/json"};
+    const struct http_request q = {
+        .method = "POST",
+        .url = a->url,
+        .headers = headers,
+        .n_headers = COUNT_OF(headers),
+        .body = text,
+        .body_len = n,
+    };
+    struct http_client *client;
+    struct http_response r = {0};
+    TRY(http_client_open(&client, &(struct http_client_config){.ca = a->ca}, e));
+    int rc = http_client_send(client, &q, &r, e);
+    if (rc == 0 && (r.status < 200 || r.status > 299))
+        rc = err_set(e, ERR_FORMAT, "the server answered with status %d", r.status);
+    http_response_free(&r);
+    http_client_close(client);
+    return rc;
 }
 
 const struct action_kind action_webhook = {
@@ -216,9 +230,7 @@ static int take_login(struct action *a, const struct action_setting *s, struct a
                       struct err *e)
 {
     a->user = action_setting_get(s, "user");
-    const int rc = action_secret(s, "password", arena, &a->password, e);
-    if (rc)
-        return rc;
+    TRY(action_secret(s, "password", arena, &a->password, e));
     if (!a->user != !a->password)
         return err_set(e, ERR_USAGE, "'user' and 'password' must be set together");
     return take_tls(a, s, e);
@@ -257,21 +269,17 @@ static int take_addresses(struct action *a, const struct action_setting *s, stru
 static int action_email_make(struct action *a, const struct action_setting *s, struct arena *arena,
                              struct err *e)
 {
-    int rc = take_login(a, s, arena, e);
-    if (rc == 0)
-        rc = take_server(a, s, arena, e);
-    if (rc == 0)
-        rc = take_addresses(a, s, arena, e);
-    if (rc)
-        return rc;
+    TRY(take_login(a, s, arena, e));
+    TRY(take_server(a, s, arena, e));
+    TRY(take_addresses(a, s, arena, e));
     a->ca = action_setting_get(s, "ca");
     a->label = arena_printf(arena, "email via %s:%d", a->host, a->port);
     return curl_is_there(e);
 }
 
-static struct mail mail_of(const struct action *a)
+static struct mail_route mail_of(const struct action *a)
 {
-    return (struct mail){
+    return (struct mail_route){
         .host = a->host,
         .port = a->port,
         .starttls = a->tls == MAIL_STARTTLS,
@@ -281,13 +289,14 @@ static struct mail mail_of(const struct action *a)
         .from = a->from,
         .to = a->to,
         .n_to = a->n_to,
+        .ca = a->ca,
     };
 }
 
 static int action_email_perform(const struct action *a, const struct action_news *n,
                                 const struct action_means *means, struct err *e)
 {
-    const struct mail m = mail_of(a);
+    const struct mail_route m = mail_of(a);
     struct buf message = mail_message(&m, n->subject, n->text, n->json, clock_wall());
     const int rc = action_send(a, means, message.p, message.len, e);
     buf_free(&message);
@@ -297,8 +306,8 @@ static int action_email_perform(const struct action *a, const struct action_news
 static int email_send(const void *ctx, const void *text, size_t n, struct err *e)
 {
     const struct action *a = ctx;
-    const struct mail m = mail_of(a);
-    return curl_mail(&m, a->ca, text, n, e);
+    const struct mail_route m = mail_of(a);
+    return curl_mail(&m, text, n, e);
 }
 
 const struct action_kind action_email = {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "rules/rule.h"

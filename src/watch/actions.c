@@ -212,9 +212,7 @@ int action_send(const struct action *a, const struct action_means *m, const void
     struct runner_result r;
     if (!m->runner)
         return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
-    const int rc = runner_run(m->runner, a->number, text, n, a->timeout_ns, &r, e);
-    if (rc)
-        return rc;
+    TRY(runner_run(m->runner, a->number, text, n, a->timeout_ns, &r, e));
     if (r.timed_out)
         return err_set(e, ERR_NOT_FOUND, "no answer in time");
     return r.status ? err_set(e, ERR_NOT_FOUND, "%.200s", r.output) : 0;

@@ -197,9 +197,7 @@ int runner_start(struct runner **out, const struct runner_task *tasks, size_t n,
 {
     struct offer offer = {tasks, n};
     struct aside aside;
-    const int rc = aside_start(&aside, SOCK_STREAM, runner_serve, &offer, e);
-    if (rc != 0)
-        return rc;
+    TRY(aside_start(&aside, SOCK_STREAM, runner_serve, &offer, e));
     *out = xcalloc(1, sizeof **out);
     (*out)->fd = aside.fd;
     return 0;

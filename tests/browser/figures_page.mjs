@@ -54,15 +54,21 @@ export function stepTables(f, { steps, histograms }) {
   };
 }
 
-/** Of each step that several ranks took: who worked longest, and how much longer than the median
- * rank. Time in collectives is waiting for others. */
+/** Of each iteration that several ranks took, warm-up aside: who worked longest, and how much longer than the median
+ * rank. Time in collectives, or in backward, beyond that of the rank with the least of it is waiting for others. */
 function lagsOf(steps) {
-  const own = (s) => s.duration_s - (s.events.comm ?? 0);
-  const numbers = [...new Set(steps.map((s) => s.step))].sort((a, b) => a - b);
-  return numbers
-    .map((n) => steps.filter((s) => s.step === n).sort((a, b) => own(a) - own(b)))
-    .filter((all) => all.length > 1)
-    .map((all) => ({ ...all[all.length - 1], lag_s: own(all[all.length - 1]) - own(median(all)) }));
+  const numbers = [...new Set(steps.filter((s) => !s.cut).map((s) => s.step))].sort((a, b) => a - b);
+  const groups = numbers.map((n) => steps.filter((s) => s.step === n && !s.cut)).filter((all) => all.length > 1);
+  const usual = groups.filter((all) => all.every((s) => !s.warmup && !s.disturbed));
+  return (usual.length > 0 ? usual : groups).map((all) => {
+    const wait = all.some((s) => s.events.comm > 0) ? "comm" : "backward";
+    const least = Math.min(...all.map((s) => s.events[wait] ?? 0));
+    const ended = all.every((s) => s.iteration_s !== null);
+    const own = (s) => (ended ? s.iteration_s : s.duration_s) - (s.events[wait] ?? 0) + least;
+    const sorted = [...all].sort((a, b) => own(a) - own(b));
+    const last = sorted[sorted.length - 1];
+    return { ...last, duration_s: last.iteration_s ?? last.duration_s, lag_s: own(last) - own(median(sorted)) };
+  });
 }
 
 const LANES = [

@@ -387,3 +387,12 @@ def test_a_name_that_fits_several_runs_says_which_one_is_taken(run_fp, tmp_path)
     assert several.stderr == f"footplate: 'alike' matches 2 runs; using the newest, {taken}\n"
     for exact in ("alike-1", "oth", "last", tmp_path / "runs" / "alike-2"):
         assert run_fp("show", exact, "--dir", tmp_path / "runs").stderr == ""
+
+
+def test_the_steps_that_a_program_plans_are_its_progress(run_fp, tmp_path):
+    scene = "scene 1\nnode a cores=2\nrank 0 on a: count steps.total 500 at 1s\n"
+    scene += "rank 0 on a: count steps.total 400 at 2s\nrank 0 on a: steps 100 x 50ms from 5s\n"
+    (tmp_path / "planned.scene").write_text(scene)
+    run_fp("import", tmp_path / "planned.scene", "-o", tmp_path / "runs" / "planned")
+    shown = run_fp("show", "last", "--dir", tmp_path / "runs").stdout
+    assert "progress       100 of 400 steps, 25 %\n" in shown

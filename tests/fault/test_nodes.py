@@ -114,3 +114,74 @@ def test_a_run_is_over_only_when_its_last_node_is(lab: Lab):
     assert second.end() == 0
     wait_for(lambda: lab.show("job-42")["status"] == "failed", "the run's end")
     assert lab.show("job-42")["exit_status"] == 1
+
+
+def slurm(node: int, start_s: int, **more: object) -> dict[str, str]:
+    """The environment of one of two tasks of a step, as Slurm 23.02 makes it."""
+    task = {
+        "SLURM_CLUSTER_NAME": "fp",
+        "SLURM_JOB_ID": 4711,
+        "SLURM_JOB_START_TIME": start_s,
+        "SLURM_STEP_ID": 0,
+        "SLURM_PROCID": node,
+        "SLURM_NTASKS": 2,
+        "SLURM_NODEID": node,
+        "SLURM_NNODES": 2,
+        "SLURMD_NODENAME": f"gpu{node}",
+    }
+    return {k: str(v) for k, v in (task | more).items()}
+
+
+def record_task(lab: Lab, *words: str, **env: str) -> None:
+    done = lab.record(*words, "--", "true", env=lab.env | env)
+    assert done.returncode == 0, done.stderr
+
+
+NOON = 1798718400  # 2026-12-31 12:00 UTC
+DAY = 86400
+
+
+def nodes_of(lab: Lab, run: str) -> list[tuple[str, int]]:
+    return [(n["id"], n["sessions"]) for n in lab.show(run)["nodes"]]
+
+
+def test_two_jobs_of_the_same_id_are_kept_apart_and_their_nodes_together(lab: Lab):
+    for node in range(2):
+        record_task(lab, **slurm(node, NOON))
+        record_task(lab, **slurm(node, NOON + 60))  # the counter restarted on this day
+        record_task(lab, **slurm(node, NOON, SLURM_CLUSTER_NAME="xy"))
+    assert sorted(p.name for p in lab.run_folders()) == [
+        "true-fp-4711.0-20261231",
+        "true-fp-4711.0-20261231-2",
+        "true-xy-4711.0-20261231",
+    ]
+    for run in lab.run_folders():
+        assert nodes_of(lab, run.name) == [("gpu0", 1), ("gpu1", 1)]
+    assert lab.show("true-fp-4711.0-20261231-2")["id"] == "true-fp-4711.0-20261231-2"
+
+
+def test_ten_nodes_of_two_jobs_of_the_same_id_that_begin_at_once_do_not_mix(lab: Lab):
+    tasks = [slurm(k // 2, NOON + k % 2, SLURM_NTASKS=5, SLURM_NNODES=5) for k in range(10)]
+    recorders = [lab.start("-q", "--", "sleep", "1", env=lab.env | task) for task in tasks]
+    assert [r.end() for r in recorders] == [0] * 10
+    names = sorted(p.name for p in lab.run_folders())
+    assert names == ["sleep-fp-4711.0-20261231", "sleep-fp-4711.0-20261231-2"]
+    for run in names:
+        assert nodes_of(lab, run) == [(f"gpu{k}", 1) for k in range(5)]
+
+
+def test_a_recorder_that_restarts_and_a_job_that_is_requeued_are_sessions_of_their_run(lab: Lab):
+    for node in range(2):
+        record_task(lab, **slurm(node, NOON))
+    record_task(lab, **slurm(1, NOON))
+    for node in range(2):
+        record_task(lab, **slurm(node, NOON + DAY, SLURM_RESTART_COUNT=1))
+    assert [p.name for p in lab.run_folders()] == ["true-fp-4711.0-20261231"]
+    assert nodes_of(lab, "last") == [("gpu0", 2), ("gpu1", 3)]
+
+
+def test_an_id_of_the_users_own_is_joined_whatever_the_job(lab: Lab):
+    for start in (NOON, NOON + DAY):
+        record_task(lab, "--run", "exp7", **slurm(0, start))
+    assert [p.name for p in lab.run_folders()] == ["exp7"]
+    assert nodes_of(lab, "exp7") == [("gpu0", 2)]

@@ -61,6 +61,19 @@ def test_numbers_go_on_from_one_fit_to_the_next(run):
     assert numbers == sorted(set(numbers))
 
 
+def test_fit_says_how_many_steps_it_plans_and_what_its_batches_come_from(scene):
+    talk, facts = scene("fit_evaluate_predict")
+    first = talk.steps("train")[0].value
+    assert set(talk.counts("steps.total")) == {first + facts["train"]}
+    assert set(talk.counts("loader.framework")) == {2}  # arrays
+
+
+def test_a_generator_without_an_end_plans_nothing(scene):
+    talk, _ = scene("unknown_size")
+    assert talk.counts("steps.total") == []
+    assert 4 in talk.counts("loader.framework")
+
+
 def test_an_epoch_is_a_span_around_its_steps(scene):
     talk, _ = scene("fit_evaluate_predict")
     epochs = talk.spans("epoch")

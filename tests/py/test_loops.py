@@ -30,6 +30,11 @@ def test_lightning_has_a_train_step_for_every_optimizer_step(lightning):
     assert talk.voids == []
 
 
+def test_lightning_says_how_many_steps_it_plans(lightning):
+    facts, talk = lightning.said, lightning.talk()
+    assert talk.counts("steps.total") == [len(talk.steps("train"))], facts
+
+
 def test_lightning_tells_validation_test_and_prediction_from_training(lightning):
     facts, talk = lightning.said, lightning.talk()
     modes = {"train": facts["optimizer"], "eval": facts["eval"], "predict": facts["predict"]}
@@ -88,6 +93,12 @@ def test_transformers_has_a_train_step_for_every_optimizer_step(trainer):
         names = step.names()
         assert names["optimizer"] == 1
         assert 1 <= names["forward"] == names["backward"] <= 2
+
+
+def test_transformers_says_how_many_steps_it_plans_and_that_the_loader_is_its_own(trainer):
+    talk = trainer.talk()
+    assert talk.counts("steps.total") == [len(talk.steps("train"))]
+    assert talk.counts("loader.framework") == [1]
 
 
 def test_transformers_tells_evaluation_and_prediction_apart(trainer):
@@ -159,6 +170,15 @@ def test_xgboost_has_a_step_for_every_round(runner):
     assert run.losses() == []
 
 
+def test_xgboost_says_how_many_rounds_it_plans_and_counts_on(runner):
+    need("xgboost")
+    run = runner.hooked("xgboost_loops.py")
+    first, second, third, fourth = run.talk().counts("steps.total")
+    done = run.said["rounds"]
+    assert (first, second, fourth) == (5, 55, done)
+    assert third == done - 4 - 3 + 5  # of five, a callback refused to go on after the third
+
+
 @pytest.fixture(scope="module")
 def lightgbm(runner):
     need("lightgbm")
@@ -171,6 +191,15 @@ def lightgbm(runner):
 def test_lightgbm_has_a_step_for_every_round(lightgbm):
     assert len(lightgbm.talk().steps("train")) == sum(lightgbm.said["rounds"])
     assert lightgbm.said["rounds"][2:] == [2, 4, 6, 3]
+
+
+def test_lightgbm_says_how_many_rounds_it_plans_and_counts_on(lightgbm):
+    planned = [5, 50, 5, 4, 6]  # the last three rounds are the program's own
+    done = [0]
+    for rounds in lightgbm.said["rounds"]:
+        done.append(done[-1] + rounds)
+    expected = [done[i] + planned[i] for i in range(len(planned))]
+    assert lightgbm.talk().counts("steps.total") == expected
 
 
 def test_a_round_of_lightgbm_that_a_callback_ends_does_not_count(lightgbm):

@@ -308,6 +308,13 @@ def test_samples_show_where_the_time_goes(train, ring, name):
     assert 0.3 <= found["step"]["total_s"] <= window * 1.05
     assert found["step"]["self_s"] == max(one["self_s"] for one in profile["functions"])
     assert "step" not in functions(profile["phases"].get("data", []))
+    stacks = profile["stacks"]
+    assert stacks[0]["depth"] == 0 and stacks[0]["total_s"] == max(f["total_s"] for f in stacks)
+    assert all(b["depth"] <= a["depth"] + 1 for a, b in zip(stacks, stacks[1:], strict=False))
+    outermost = sum(f["total_s"] for f in stacks if f["depth"] == 0)
+    assert sum(f["self_s"] for f in stacks) == pytest.approx(outermost, abs=1e-6)
+    assert outermost == pytest.approx(sum(f["self_s"] for f in profile["functions"]), abs=1e-6)
+    assert not [f for f in stacks if "footplate" in f["file"]]
 
 
 def test_both_kinds_of_window_can_cover_the_same_steps(train, ring):

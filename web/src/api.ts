@@ -13,14 +13,17 @@ import type {
   LiveSeries,
   LiveStatus,
   LiveStep,
+  Notes,
   Operator,
   PythonFunction,
+  Removed,
   Rule,
   RunInfo,
   RunLine,
   SearchResult,
   Series,
   ServerStatus,
+  StackFrame,
   Stat,
   Steps,
   Timeline,
@@ -152,6 +155,8 @@ export const api = {
   ) => get<Operator[]>(runPath(run, "ops", q), signal),
   functions: (run: string, q: Opt<{ rank: number; limit: number }> = {}, signal?: S) =>
     get<PythonFunction[]>(runPath(run, "ops", { ...q, by: "function" }), signal),
+  /** Sampled stacks of Python, callers before callees. */
+  stacks: (run: string, q: Opt<{ rank: number }> = {}, signal?: S) => get<StackFrame[]>(runPath(run, "stacks", q), signal),
   breakdown: (run: string, q: Opt<{ rank: number }> = {}, signal?: S) =>
     get<Breakdown>(runPath(run, "breakdown", q), signal),
   events: (run: string, q: Opt<Span & { node: string; rank: number; detail: 0 | 1; limit: number }>, signal?: S) =>
@@ -168,6 +173,9 @@ export const api = {
   compare: (a: string, b: string, signal?: S) =>
     get<Comparison>(`${ROOT}/compare${queryText({ a, b })}`, signal),
   status: (signal?: S) => get<ServerStatus>(`${ROOT}/status`, signal),
+  /** Replaces what users wrote about a run. */
+  notes: (run: string, notes: Notes) => post<Notes>(runPath(run, "notes"), notes),
+  remove: (run: string) => post<Removed>(runPath(run, "delete"), { run }),
   control: (run: string, set: string) => post<ControlAnswer>(runPath(run, "control"), { set }),
   login: (token: string) => send("/login", {
     method: "POST",

@@ -116,6 +116,9 @@ export function routePath(r: Route): string {
   return r.page === "compare" ? `#/compare/${e(r.a)}/${e(r.b)}` : "#/";
 }
 
+/** The list of the runs with a tag. */
+export const tagAddress = (tag: string): string => `#/?${new URLSearchParams({ tag })}`;
+
 /** The address of a place. readPlace gives the place back. */
 export function writePlace(p: Place): string {
   const query = new URLSearchParams();

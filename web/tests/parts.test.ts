@@ -104,7 +104,7 @@ test("only an answer about the thing itself takes away what was shown of it", ()
 
 test("controls that cannot be used give the reason", () => {
   assert.equal(whyNot(run({})), null);
-  assert.equal(whyNot(run({ control: { allowed: false, why: "this token may only read" } })), "this token may only read");
+  assert.equal(whyNot(run({ control: { allowed: false, edit: false, why: "this token may only read" } })), "this token may only read");
 });
 
 test("the details of a job have every line, and an interruption only where there was one", () => {
@@ -289,8 +289,9 @@ test("a run without a GPU on any node has none, also where counts are not known"
 });
 
 test("a filter asks for all its words, wherever they are", () => {
-  const line = { run: "r-1", name: "ResNet", status: "running", command: ["python", "train.py"], nodes: [{ id: "gpu-07" }], user: "maria", folder: "/runs", labels: { team: "vision" } } as unknown as RunRow;
+  const line = { run: "r-1", name: "ResNet", recorded_name: "train", tags: ["paper"], note: "lr 0.01", status: "running", command: ["python", "train.py"], nodes: [{ id: "gpu-07" }], user: "maria", folder: "/runs", labels: { team: "vision" } } as unknown as RunRow;
   assert.ok(matches(line, "team=vision maria"));
+  assert.ok(matches(line, "paper lr train"));
   assert.ok(matches(line, ""));
   assert.ok(matches(line, "resnet gpu-07"));
   assert.ok(matches(line, "TRAIN running"));
@@ -379,6 +380,18 @@ test("the slowest rank is the one that the others wait for, in collectives or in
   const [ddp] = stragglesOf([step(0, 0.039, { forward: 0.004, backward: 0.034 }), step(1, 0.038, { forward: 0.004, backward: 0.004 })]);
   assert.equal(ddp?.slowest.rank, 1);
   assert.ok(Math.abs((ddp?.lag_s ?? 0) - 0.029) < 1e-9);
+  // As above, but it sleeps between its steps: the step itself is short.
+  const between = (rank: number, iteration_s: number, backward: number) => ({ ...step(rank, backward + 0.001, { backward }), iteration_s }) as Step;
+  const [outside] = stragglesOf([between(0, 0.032, 0.031), between(1, 0.032, 0.001)]);
+  assert.equal(outside?.slowest.rank, 1);
+  assert.ok(Math.abs((outside?.lag_s ?? 0) - 0.03) < 1e-9);
+  // The example of four ranks, one of which has a slow loader: three wait 30 ms in backward.
+  const four = [0, 1, 2, 3].map((r) => ({ ...step(r, 0.11, { data: r === 2 ? 0.04 : 0.01, backward: r === 2 ? 0.032 : 0.062 }), iteration_s: 0.11 }) as Step);
+  assert.equal(stragglesOf(four)[0]?.slowest.rank, 2);
+  assert.ok(Math.abs((stragglesOf(four)[0]?.lag_s ?? 0) - 0.03) < 1e-9);
+  // A first step that compiles on rank 0 does not make it the slowest one.
+  const first = { ...between(0, 5, 4.9), warmup: true } as Step;
+  assert.deepEqual(stragglesOf([first, { ...between(1, 0.1, 0.001), warmup: true }, ...[0, 1].map((r) => ({ ...between(r, 0.032, r ? 0.001 : 0.031), step: 2 }))]).map((s) => s.slowest.rank), [1]);
   const [apart] = stragglesOf([step(0, 0.05, { backward: 0.01, comm: 0.03 }), step(1, 0.05, { backward: 0.035, comm: 0.002 })]);
   assert.equal(apart?.slowest.rank, 1, "with collectives apart a long backward pass is work");
 });

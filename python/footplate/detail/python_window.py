@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 PHASES = ("data", "forward", "backward", "optimizer", "zero_grad", "checkpoint")
 MOST_FUNCTIONS = 5000
 MOST_TAKEN = 256  # phases whose statistics are kept whole
+MOST_FRAMES = 5000  # of the tree of stacks
+MOST_DEPTH = 60  # the innermost frames of a deeper stack
 PERIOD_S = 0.001
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -102,6 +104,39 @@ def rows(table: "Table") -> "list[dict[str, Any]]":
         }
         for key, row in theirs[:MOST_FUNCTIONS]
     ]
+
+
+class Frame:
+    """A function below the functions that called it, and the time of all samples in it."""
+
+    __slots__ = ("calls", "self_s", "total_s")
+
+    def __init__(self) -> None:
+        self.calls: dict[Key, Frame] = {}
+        self.self_s = 0.0
+        self.total_s = 0.0
+
+
+def stack_rows(root: Frame) -> "list[dict[str, Any]]":
+    """The tree as in the file: each frame before those that it called, with its depth."""
+    out: list[dict[str, Any]] = []
+    todo = [(0, key, frame) for key, frame in root.calls.items()]
+    todo.sort(key=lambda one: one[2].total_s)
+    while todo:
+        depth, (file, line, name), frame = todo.pop()
+        out.append(
+            {
+                "depth": depth,
+                "file": file,
+                "line": line,
+                "name": name,
+                "self_s": round(frame.self_s, 9),
+                "total_s": round(frame.total_s, 9),
+            }
+        )
+        below = [(depth + 1, key, one) for key, one in frame.calls.items()]
+        todo += sorted(below, key=lambda one: one[2].total_s)
+    return out
 
 
 class _PhaseWindow:
@@ -236,6 +271,8 @@ class SampleWindow(_PhaseWindow):
         self.over = threading.Event()
         self.thread: threading.Thread | None = None
         self.phases: dict[str, Table] = {}
+        self.root = Frame()
+        self.frames = 0
 
     def start(self, step: int) -> None:
         self._listen()
@@ -260,6 +297,7 @@ class SampleWindow(_PhaseWindow):
     def _take(self, phase: str, frame: "Any", took: float) -> None:
         table = self.phases.setdefault(phase, {})
         seen = set()
+        stack: list[Key] = []
         own = took  # to the innermost function that is not ours
         while frame is not None:
             key = key_of(frame.f_code)
@@ -267,8 +305,24 @@ class SampleWindow(_PhaseWindow):
                 calls, primitive, self_s, total = table.get(key, (0, 0, 0.0, 0.0))
                 table[key] = calls, primitive, self_s + own, total + (0 if key in seen else took)
                 seen.add(key)
+                stack.append(key)
                 own = 0.0
             frame = frame.f_back
+        self._add_stack(stack[:MOST_DEPTH], took)
+
+    def _add_stack(self, stack: "list[Key]", took: float) -> None:
+        """Innermost first. When the tree is full, the time goes to the frame that is known."""
+        at = self.root
+        for key in reversed(stack):
+            below = at.calls.get(key)
+            if below is None:
+                if self.frames >= MOST_FRAMES:
+                    break
+                below = at.calls[key] = Frame()
+                self.frames += 1
+            below.total_s += took
+            at = below
+        at.self_s += took
 
     def _end_thread(self) -> None:
         self._unlisten()
@@ -284,7 +338,12 @@ class SampleWindow(_PhaseWindow):
         if not whole:
             _safe.tell_loss("python window", "over before the first sample")
         self.phases.pop("other", None)
-        return lambda path: write(path, self._file(about, whole, self.phases))
+
+        def finish(path: str) -> None:
+            stacks = {"stacks": stack_rows(self.root)}
+            write(path, self._file(about, whole, self.phases) | stacks)
+
+        return finish
 
     def drop(self) -> None:
         self._end_thread()

@@ -14,6 +14,7 @@ import threading
 
 from .. import _core, _safe, _steps
 from ..detail import windows  # noqa: F401 - listens to steps
+from . import _threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 
 TRAIN, EVAL, PREDICT = 0, 1, 2
 
+_threads.watch()
+
 _EPOCH = _core.intern("epoch")
 _VOID = _core.intern("step.void")
 _BATCHES = _core.intern("step.batches")
+_TOTAL = _core.intern("steps.total")
 
 # The number that the next step of each mode gets: they go on from one fit() to the next.
 _next_number = [0, 0, 0]
@@ -107,6 +111,13 @@ def begin_step(owner: "Any", mode: int, index: "Any" = None) -> None:
         _steps.begin(number, mode)
 
 
+def plan(steps: "Any") -> None:
+    """The loop that begins now has so many training steps still to do. One inside of a step of
+    another is a part of that."""
+    if isinstance(steps, int) and steps > 0 and not _here.steps:
+        _core.count(_TOTAL, _next_number[TRAIN] + steps)
+
+
 def batches(owner: "Any", last: "Any", most: "Any") -> "tuple[int, int] | None":
     """The index of the first batch of the step under way and how many it has, when its last one is
     `last` and an epoch has `most`. None: it is not the owner's step that is recorded."""
@@ -157,10 +168,16 @@ def end_epoch(owner: "Any") -> None:
 # ---- for _safe.patch ----
 
 
-def is_loop(original: "Callable[..., Any]") -> "Callable[..., Any]":
-    """A function that runs a whole loop: when it is left, nothing that began in it is open."""
+def is_loop(
+    original: "Callable[..., Any]",
+    planner: "Callable[[tuple[Any, ...], dict[str, Any] | None], None] | None" = None,
+) -> "Callable[..., Any]":
+    """A function that runs a whole loop: when it is left, nothing that began in it is open.
+    `planner` gets its arguments and calls plan()."""
 
     def before(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> int:
+        if planner is not None:
+            planner(args, kwargs)
         return depth()
 
     def after(token: int, args: "tuple[Any, ...]", result: "Any", ok: bool) -> None:

@@ -55,6 +55,11 @@ def describe(path: str) -> str:
     return ""
 
 
+def find_roots() -> None:
+    """Before describe() is called; can be called again."""
+    _State.roots = _State.roots or _find_roots()
+
+
 def _find_roots() -> "list[str]":
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     folders = [os.path.dirname(os.path.abspath(script))] if script else []
@@ -78,7 +83,7 @@ def ready() -> None:
     if not _State.ready:
         _State.ready = True
         _State.pid = os.getpid()
-        _State.roots = _find_roots()
+        find_roots()
         _core.SyncGate.setup(describe)
         os.register_at_fork(after_in_child=_forked)
         atexit.register(_safe.guard("sync exit")(_at_exit))

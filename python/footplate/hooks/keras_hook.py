@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 _MODES = {"train": _loop.TRAIN, "test": _loop.EVAL, "predict": _loop.PREDICT}
 _BATCH_SIZE = _core.intern("batch.size")
 _OPTIMIZER = _core.intern("optimizer")
+_FRAMEWORK = _core.intern("loader.framework")
+# What fit() gets its batches from, as src/record/events.def numbers them.
+_ADAPTERS = {
+    "ArrayDataAdapter": 2,
+    "PyDatasetAdapter": 3,
+    "GeneratorDataAdapter": 4,
+    "TFDatasetAdapter": 5,
+}
 
 
 class _Inputs:
@@ -87,7 +95,12 @@ def _count_samples(adapter: "Any", first: int, count: int) -> None:
 
 
 def _begin_epoch(args: "Args", kwargs: "Kwargs") -> None:
-    _loop.begin_epoch(args[0], args[1] if len(args) > 1 else (kwargs or {}).get("epoch"))
+    epoch = args[1] if len(args) > 1 else (kwargs or {}).get("epoch")
+    params = getattr(args[0], "params", None) or {}
+    epochs, steps = params.get("epochs"), params.get("steps")
+    if isinstance(epochs, int) and isinstance(steps, int) and isinstance(epoch, int):
+        _loop.plan((epochs - epoch) * steps)
+    _loop.begin_epoch(args[0], epoch)
 
 
 def _end_epoch(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
@@ -134,12 +147,24 @@ def _remember(args: "Args", kwargs: "Kwargs") -> None:
     _inputs.latest = args[0].data_adapter
 
 
+def _tell_adapter(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    kind = _ADAPTERS.get(type(getattr(args[0], "data_adapter", None)).__name__)
+    if kind is not None:
+        _core.count(_FRAMEWORK, kind)
+
+
+def _epoch_iterator(cls: "Any") -> None:
+    _patch(cls, "__init__", None, _tell_adapter, "keras input")
+
+
 def _tf_epoch_iterator(cls: "Any") -> None:
+    _epoch_iterator(cls)
     _patch(cls, "__iter__", _remember, None, "keras input")
 
 
 def _jax_epoch_iterator(cls: "Any") -> None:
     """JAX takes batches one by one from what this returns."""
+    _epoch_iterator(cls)
 
     def make(original: "Callable[..., Any]") -> "Callable[..., Any]":
         def _get_iterator(self: "Any") -> "Any":
@@ -204,6 +229,7 @@ _PARTS: "dict[str, Callable[[Any], None]]" = {
     "CallbackList": _callback_list,
     "TFEpochIterator": _tf_epoch_iterator,
     "JAXEpochIterator": _jax_epoch_iterator,
+    "TorchEpochIterator": _epoch_iterator,
     "TensorFlowTrainer": _trainer,
     "JAXTrainer": _trainer,
     "TorchTrainer": _trainer,

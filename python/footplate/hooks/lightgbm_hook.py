@@ -26,13 +26,41 @@ class _Thread(threading.local):
 
 _here = _Thread()
 
+ROUNDS = 100  # that LightGBM does unless it is told
+ROUND_NAMES = (
+    "num_iterations",
+    "num_iteration",
+    "n_iter",
+    "num_tree",
+    "num_trees",
+    "num_round",
+    "num_rounds",
+    "nrounds",
+    "num_boost_round",
+    "n_estimators",
+    "max_iter",
+)
+
 # Modules that have taken train and cv out of lightgbm.engine.
 _COPIES = ("lightgbm", "lightgbm.sklearn")
 
 
 def _begin_loop(args: "Args", kwargs: "Kwargs") -> int:
+    if not _here.owners:
+        _loop.plan(_rounds(args, kwargs or {}))
     _here.owners.append(None)
     return _loop.depth()
+
+
+def _rounds(args: "Args", kwargs: "dict[str, Any]") -> "Any":
+    """Of train(params, train_set, num_boost_round=100, ...) and cv, which is alike; names in the
+    parameters win."""
+    params = args[0] if args else kwargs.get("params")
+    given = params if isinstance(params, dict) else {}
+    for name in ROUND_NAMES:
+        if isinstance(given.get(name), int):
+            return given[name]
+    return args[2] if len(args) > 2 else kwargs.get("num_boost_round", ROUNDS)
 
 
 def _end_loop(token: int, args: "Args", result: "Any", ok: bool) -> None:

@@ -33,6 +33,13 @@ def _accumulates(trainer: "Any") -> bool:
         return False
 
 
+def _plan(trainer: "Any") -> None:
+    """Infinite when neither steps nor epochs have a limit."""
+    most = trainer.estimated_stepping_batches
+    if isinstance(most, int):
+        _loop.plan(most - trainer.global_step)
+
+
 def _begin_train(trainer: "Any") -> None:
     if not _loop.has_step(trainer):
         _loop.begin_step(trainer, _loop.TRAIN)
@@ -59,6 +66,7 @@ def _beginner(mode: int) -> "Callable[[Any], None]":
 
 _BEFORE: "dict[str, Callable[[Any], None]]" = {
     **{f"on_{name}_batch_start": _beginner(mode) for name, mode in _MODES.items()},
+    "on_train_start": _plan,
     "on_train_batch_start": _begin_train,
     "on_train_epoch_start": _begin_epoch,
     "on_validation_start": _loop.settle,

@@ -29,7 +29,9 @@ _FACTS = {
     for name in ("num_workers", "prefetch_factor", "pin_memory", "persistent_workers")
 }
 _BATCH_SIZE = _core.intern("loader.batch_size")
+_IN_MEMORY = _core.intern("loader.in_memory")
 
+MOST_WRAPPED = 8  # data sets in data sets
 MOST_LOOKED_AT = 8  # things in a batch, on each of two levels
 
 _NEXT: "dict[str, Any]" = {"own": marks.DATA, "closed_by": marks.DATA}
@@ -97,6 +99,19 @@ def _after_next(args: "Args", batch: "Any") -> None:
         _core.count(_BATCH, count)
 
 
+def is_in_memory(dataset: "Any") -> bool:
+    """Whether samples are taken out of a list or out of tensors, also by a subset."""
+    for _ in range(MOST_WRAPPED):
+        if isinstance(dataset, list | tuple):
+            return True
+        if type(dataset).__name__ == "TensorDataset":
+            return all(isinstance(tensor, _State.tensor) for tensor in dataset.tensors)
+        if type(dataset).__name__ != "Subset":
+            break
+        dataset = dataset.dataset
+    return False
+
+
 def _after_iter(args: "Args", iterator: "Any") -> None:
     loader = args[0]
     for name, number in _FACTS.items():
@@ -109,6 +124,7 @@ def _after_iter(args: "Args", iterator: "Any") -> None:
     if size is None:
         size = getattr(loader.batch_sampler, "batch_size", None)
     _core.count(_BATCH_SIZE, size if isinstance(size, int) else -1)
+    _core.count(_IN_MEMORY, int(is_in_memory(loader.dataset)))
 
 
 # ---- the workers' side ----

@@ -15,6 +15,7 @@ import weakref
 
 from .. import _core
 from ..detail import boundary
+from . import _threads
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -167,6 +168,7 @@ def install(module: "ModuleType") -> None:
     if module.__name__ == "torch._dynamo.eval_frame":
         _hook_compiler(module.TorchPatcher)
     elif module.__name__ == "torch.optim.optimizer":
+        _threads.watch()
         for attr in ("_patch_step_function", "_hook_for_profile"):  # since 2.0; 1.13
             marks.put(module.Optimizer, attr, after=_gate_step)
         marks.put(

@@ -5,7 +5,7 @@ callbacks, all of which go through one method. No callback is added.
 A training step ends with an optimizer step. What torch does in it is marked by the hooks of torch.
 """
 
-from .. import _safe
+from .. import _core, _safe
 from . import _loop, _spans
 
 TYPE_CHECKING = False
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
     Args = tuple[Any, ...]
     Kwargs = dict[str, Any] | None
+
+
+_FRAMEWORK = _core.intern("loader.framework")
+_TRAINER = 1  # makes the loader itself, see src/record/events.def
 
 
 def _begin_train(handler: "Any", state: "Any") -> None:
@@ -34,7 +38,15 @@ def _end_epoch(handler: "Any", state: "Any") -> None:
     _loop.end_epoch(handler)
 
 
+def _plan(handler: "Any", state: "Any") -> None:
+    most, done = getattr(state, "max_steps", None), getattr(state, "global_step", None)
+    if isinstance(most, int) and isinstance(done, int):
+        _loop.plan(most - done)
+    _core.count(_FRAMEWORK, _TRAINER)
+
+
 _BEFORE: "dict[str, Callable[[Any, Any], None]]" = {
+    "on_train_begin": _plan,
     "on_step_begin": _begin_train,
     "on_epoch_begin": _begin_epoch,
     "on_train_end": _end_epoch,

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     Kwargs = dict[str, Any] | None
 
 
+ROUNDS = 10  # that XGBoost does unless it is told
+
+
 def _begin(args: "Args", kwargs: "Kwargs") -> None:
     _loop.begin_step(args[0], _loop.TRAIN)
 
@@ -33,6 +36,12 @@ def _settle(args: "Args", kwargs: "Kwargs") -> None:
     _loop.settle(args[0])
 
 
+def _plan(args: "Args", kwargs: "Kwargs") -> None:
+    """Of train(params, dtrain, num_boost_round=10, ...) and cv, which is alike."""
+    rounds = args[2] if len(args) > 2 else (kwargs or {}).get("num_boost_round", ROUNDS)
+    _loop.plan(rounds)
+
+
 _WRAPS: "dict[str, tuple[Any, Any]]" = {
     "before_iteration": (_begin, _no_round),
     "after_iteration": (None, _end),
@@ -47,6 +56,6 @@ def _maker(before: "Any", after: "Any") -> "Callable[..., Any]":
 def install(module: "ModuleType") -> None:
     for name in ("train", "cv"):
         if module.__name__ == "xgboost.training":
-            _safe.patch(module, name, _loop.is_loop)
+            _safe.patch(module, name, lambda original: _loop.is_loop(original, _plan))
     for name, (before, after) in _WRAPS.items():
         _safe.patch(module.CallbackContainer, name, _maker(before, after))

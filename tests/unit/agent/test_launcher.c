@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <time.h>
+
 #include "agent/jobinfo.h"
 #include "base/mem.h"
 #include "test.h"
@@ -104,4 +107,90 @@ TEST(a_rank_that_is_no_number_is_unknown_not_zero)
     CHECK_INT(l.rank, -1);
     CHECK_INT(l.world_size, -1);
     CHECK_INT(l.local_rank, -1);
+}
+
+/* ---- what a run and a node are called ---- */
+
+struct id_row {
+    const char *env, *run, *node; /* run "": of its own */
+};
+
+#define SLURM_23                                                                                   \
+    "SLURM_JOB_ID=991 SLURM_STEP_ID=0 SLURM_PROCID=6 SLURM_NTASKS=16 SLURM_NODEID=1 "              \
+    "SLURM_NNODES=4 SLURM_SRUN_COMM_PORT=41245 "
+
+static const struct id_row id_rows[] = {
+    /* The last second of a day, in UTC wherever the node is. */
+    {SLURM_23 "SLURM_CLUSTER_NAME=fp SLURM_JOB_START_TIME=1798761599 SLURMD_NODENAME=n2",
+     "train-fp-991.0-20261231", "n2"},
+    {SLURM_23 "SLURM_CLUSTER_NAME=other SLURM_JOB_START_TIME=1798761600 SLURMD_NODENAME=n2",
+     "train-other-991.0-20270101", "n2"},
+    /* Before Slurm 23.02 there is no start: srun's port is the same for all tasks of its start. */
+    {SLURM_23 "SLURM_CLUSTER_NAME=fp", "train-fp-991.0-41245", "host7"},
+    {SLURM_23 "SLURM_JOB_START_TIME=0", "train-991.0-41245", "host7"},
+    {SLURM_23 "SLURM_JOB_START_TIME=9223372036854775807", "train-991.0-41245", "host7"},
+    /* A rank of torchrun below srun, and of mpirun, whose ranks are not all children of an srun. */
+    {SLURM_23 "RANK=9 WORLD_SIZE=16 TORCHELASTIC_RUN_ID=none SLURM_CLUSTER_NAME=fp",
+     "train-fp-991.0-41245", "host7"},
+    {SLURM_23 "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=8 PMIX_NAMESPACE=p@1 "
+              "SLURM_CLUSTER_NAME=fp SLURMD_NODENAME=n1",
+     "train-fp-991.p@1", "n1"},
+    {"OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=8 OMPI_COMM_WORLD_LOCAL_RANK=1 "
+     "PMIX_NAMESPACE=2621374465",
+     "train-2621374465", "host7-1"},
+    {"RANK=1 WORLD_SIZE=4 LOCAL_RANK=1 TORCHELASTIC_RUN_ID=exp7", "train-exp7", "host7-1"},
+    /* Pods: the name by the downward API, also when the rank is torchrun's. */
+    {"KUBERNETES_SERVICE_HOST=10.0.0.1 JOB_COMPLETION_INDEX=2 POD_NAME=bert-2-x7k2p", "",
+     "bert-2-x7k2p"},
+    {"RANK=1 WORLD_SIZE=4 POD_NAME=bert-worker-1", "", "bert-worker-1"},
+};
+
+TEST(runs_and_nodes_are_named_by_what_all_nodes_of_a_job_have_alike)
+{
+    setenv("TZ", "EAST-14", 1);
+    tzset();
+    for (size_t i = 0; i < COUNT_OF(id_rows); i++) {
+        struct launcher l;
+        struct run_job job;
+        char run[RUN_ID_LEN] = "", node[NODE_ID_LEN];
+        launcher_find(&l, from_text, (void *)(uintptr_t)id_rows[i].env);
+        CHECK(run_id_of_launcher(run, &l, "train", &job) == (*id_rows[i].run != 0));
+        CHECK_STR(run, id_rows[i].run);
+        node_id_default(node, "host7", &l);
+        CHECK_STR(node, id_rows[i].node);
+    }
+}
+
+TEST(a_requeued_job_knows_the_part_of_its_id_that_stays)
+{
+    struct launcher l;
+    struct run_job job;
+    char id[RUN_ID_LEN];
+    launcher_find(&l, from_text,
+                  (void *)(uintptr_t)(SLURM_23 "SLURM_CLUSTER_NAME=fp SLURM_RESTART_COUNT=1 "
+                                               "SLURM_JOB_START_TIME=1798761600"));
+    CHECK(run_id_of_launcher(id, &l, "train", &job));
+    CHECK(job.restarted && !job.id_repeats);
+    CHECK_INT(job.start_ns, INT64_C(1798761600) * NS_PER_S);
+    CHECK_STR(job.cluster, "fp");
+    id[job.common] = 0;
+    CHECK_STR(id, "train-fp-991.0");
+}
+
+TEST(a_long_id_loses_letters_of_the_name_and_never_the_start)
+{
+    struct launcher l;
+    struct run_job job;
+    char id[RUN_ID_LEN], name[RUN_NAME_LEN];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    launcher_find(&l, from_text, (void *)(uintptr_t)(SLURM_23 "SLURM_JOB_START_TIME=1798761600"));
+    memset(l.cluster, 'c', 60);
+    CHECK(run_id_of_launcher(id, &l, name, &job));
+    CHECK_INT(strlen(id), RUN_ID_LEN - RUN_ID_SUFFIX - 1);
+    CHECK_STR(id + strlen(id) - strlen("cc-991.0-20270101"), "cc-991.0-20270101");
+    memset(l.step, 's', sizeof l.step - 1);
+    CHECK(run_id_of_launcher(id, &l, name, &job));
+    CHECK_INT(strlen(id), RUN_ID_LEN - RUN_ID_SUFFIX - 1);
+    CHECK_STR(id + job.common, "-20270101");
 }

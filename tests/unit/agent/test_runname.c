@@ -39,7 +39,9 @@ static struct launcher launcher_with(const char *name, const char *job, const ch
                          .local_rank = -1,
                          .local_size = -1,
                          .node_rank = -1,
-                         .nodes = nodes};
+                         .nodes = nodes,
+                         .job_start_s = -1,
+                         .restarts = -1};
     snprintf(l.name, sizeof l.name, "%s", name);
     snprintf(l.job_id, sizeof l.job_id, "%s", job);
     snprintf(l.step, sizeof l.step, "%s", step);
@@ -49,18 +51,19 @@ static struct launcher launcher_with(const char *name, const char *job, const ch
 TEST(nodes_of_a_launcher_share_a_run_only_when_there_are_several)
 {
     char id[RUN_ID_LEN];
+    struct run_job job;
     struct launcher l = launcher_with("slurm", "991", "0", 16, 4);
-    CHECK(run_id_of_launcher(id, &l, "train"));
+    CHECK(run_id_of_launcher(id, &l, "train", &job));
     CHECK_STR(id, "train-991.0");
     l = launcher_with("slurm", "991", "0", 1, 1);
-    CHECK(!run_id_of_launcher(id, &l, "train"));
+    CHECK(!run_id_of_launcher(id, &l, "train", &job));
     /* A batch script of a job of many nodes is one process, and may start several runs. */
     l = launcher_with("slurm", "991", "", -1, 4);
-    CHECK(!run_id_of_launcher(id, &l, "train"));
+    CHECK(!run_id_of_launcher(id, &l, "train", &job));
     l = launcher_with("torchrun", "", "", 8, 2);
-    CHECK(!run_id_of_launcher(id, &l, "train"));
+    CHECK(!run_id_of_launcher(id, &l, "train", &job));
     l = launcher_with("sagemaker", "bert/1", "", -1, 2);
-    CHECK(run_id_of_launcher(id, &l, "train"));
+    CHECK(run_id_of_launcher(id, &l, "train", &job));
     CHECK_STR(id, "train-bert-1");
 }
 

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/ahead.h"
+#include "base/thread.h"
 #include "test.h"
 
 enum { SLOTS = 3 };

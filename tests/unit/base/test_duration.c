@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/mem.h"
 #include "test.h"
 

@@ -96,6 +96,63 @@ TEST(headers_and_json_members_are_hidden)
     CHECK_CASES(v);
 }
 
+#define THIRTY "abcdefghij0123456789ABCDEFGHIJ"
+
+TEST(presigned_addresses_lose_what_signs_them)
+{
+    static const struct case_of v[] = {
+        {{"https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIA%2F1"
+          "&X-Amz-Date=20261118T000000Z&X-Amz-Expires=60&X-Amz-Security-Token=IQoJ%2Bx%3D"
+          "&X-Amz-Signature=fe5f"},
+         {"https://b.s3.amazonaws.com/k?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=***"
+          "&X-Amz-Date=20261118T000000Z&X-Amz-Expires=60&X-Amz-Security-Token=***"
+          "&X-Amz-Signature=***"}},
+        {{"--data=https://a.blob.core.windows.net/c?sv=2024&sig=ab%2Bc&se=1"},
+         {"--data=https://a.blob.core.windows.net/c?sv=2024&sig=***&se=1"}},
+        {{"https://h/k?AWSAccessKeyId=AKIAX&Signature=a%3D&Expires=1"},
+         {"https://h/k?AWSAccessKeyId=***&Signature=***&Expires=1"}},
+    };
+    CHECK_CASES(v);
+}
+
+TEST(tokens_are_known_by_their_form_whatever_their_name)
+{
+    static const struct case_of v[] = {
+        {{"login", "hf_" THIRTY, "--auth", "ghp_" THIRTY}, {"login", "***", "--auth", "***"}},
+        {{"--auth=github_pat_11ABC_" THIRTY, "x"}, {"--auth=***", "x"}},
+        {{"sh", "-c", "aws configure set a AKIAIOSFODNN7EXAMPLE; x"},
+         {"sh", "-c", "aws configure set a ***; x"}},
+        {{"--aws-access-key-id", "AKIAIOSFODNN7EXAMPLE", "--aws-secret-access-key", "wJalr/K7"},
+         {"--aws-access-key-id", "***", "--aws-secret-access-key", "***"}},
+        {{"--auth", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-_9"}, {"--auth", "***"}},
+        {{"--auth", "Bearer abc.def", "x"}, {"--auth", "Bearer ***", "x"}},
+        {{"--auth", "Bearer", "abc", "x"}, {"--auth", "Bearer", "***", "x"}},
+        {{"--token=abc", "--bearer", "abc"}, {"--token=***", "--bearer", "***"}},
+        /* Names and files that begin like one. */
+        {{"hf_trainer.py", "--task=sk-learn-baseline", "ASIA", "eyJ.txt", "--sigma=2", "sig"},
+         {"hf_trainer.py", "--task=sk-learn-baseline", "ASIA", "eyJ.txt", "--sigma=2", "sig"}},
+        {{"xhf_" THIRTY}, {"xhf_" THIRTY}},
+        {{"hf_run/checkpoints/of/a/long/name/model.pt"},
+         {"hf_run/checkpoints/of/a/long/name/model.pt"}},
+    };
+    CHECK_CASES(v);
+}
+
+TEST(labels_and_folders_lose_secrets_and_keep_the_rest)
+{
+    struct arena a = {0};
+    CHECK_STR(redact_label("team", "vision", &a), "vision");
+    CHECK_STR(redact_label("tokens", "300B", &a), "300B");
+    CHECK_STR(redact_label("api_key", "0123456789abcdef", &a), "***");
+    CHECK_STR(redact_label("password", "x", &a), "***");
+    CHECK_STR(redact_label("data", "s3://b/k?X-Amz-Signature=ff&n=1", &a),
+              "s3://b/k?X-Amz-Signature=***&n=1");
+    CHECK_STR(redact_label("by", "hf_" THIRTY, &a), "***");
+    CHECK_STR(redact_text("/home/me/monkey", &a), "/home/me/monkey");
+    CHECK_STR(redact_text("/mnt/hf_" THIRTY "/src", &a), "/mnt/***/src");
+    arena_free(&a);
+}
+
 TEST(what_holds_no_secret_stays)
 {
     static const struct case_of v[] = {

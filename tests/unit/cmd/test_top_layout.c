@@ -137,6 +137,16 @@ static bool has(const char *text, const char *part)
     return false;
 }
 
+TEST(planned_steps_are_shown_with_the_time_that_is_left)
+{
+    struct top_view v = small_view();
+    v.steps.planned = 20000;
+    v.steps.left_s = 1500;
+    CHECK(has(plain(&v, 120, 40), "step 1234 of 20 000, 12.5 steps/s, 25 min 00 s left"));
+    v.status = RUN_FINISHED;
+    CHECK(!has(plain(&v, 120, 40), " left"));
+}
+
 TEST(every_size_is_filled_and_no_line_is_too_wide)
 {
     static const size_t sizes[][2] = {{80, 24}, {120, 40}, {250, 70}, {100, 30}, {40, 12},

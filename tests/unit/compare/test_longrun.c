@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far the mean of values that hang together can be off. */
-#include "compare/longrun.h"
+#include "compare/stepdiff.h"
 #include "test.h"
 #include "walks.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantiles of Student's t against the tables of textbooks. */
-#include "compare/longrun.h"
+#include "compare/stepdiff.h"
 #include "test.h"
 
 TEST(quantiles_are_those_of_the_tables)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "config/script.h"
+#include "config/python_env.h"
 #include "test.h"
 
 enum { WORDS = 8 };

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "convert/interrupted.h"
+#include "convert/run_restore.h"
 #include "test.h"
 
 TEST(the_first_signal_is_noted_and_fails_the_next_check)

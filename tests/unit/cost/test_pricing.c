@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cost/pricing.h"
+#include "cost/machines.h"
 #include "test.h"
 
 static struct arena arena;

@@ -76,6 +76,62 @@ TEST(the_window_lies_around_its_functions)
     catch_close(&c);
 }
 
+static const char stacks[] =
+    "{\"profiler\": \"sampling\", \"pid\": 12, \"start_ns\": 1000, \"end_ns\": 9000, "
+    "\"functions\": [],"
+    " \"stacks\": ["
+    "{\"depth\": 0, \"file\": \"a.py\", \"line\": 1, \"name\": \"main\", \"total_s\": 5e-6},"
+    "{\"depth\": 1, \"file\": \"a.py\", \"line\": 2, \"name\": \"f\", \"total_s\": 3e-6},"
+    "{\"depth\": 2, \"file\": \"a.py\", \"line\": 3, \"name\": \"leaf\", \"total_s\": 9e-6},"
+    "{\"depth\": 1, \"file\": \"a.py\", \"line\": 4, \"name\": \"g\", \"total_s\": 1e-6},"
+    "{\"depth\": 0, \"file\": \"b.py\", \"line\": 1, \"name\": \"other\", \"total_s\": 2e-6},"
+    "{\"depth\": 2, \"file\": \"b.py\", \"line\": 2, \"name\": \"lost\", \"total_s\": 1e-6},"
+    "{\"depth\": -1, \"file\": \"b.py\", \"line\": 2, \"name\": \"wrong\", \"total_s\": 1e-6},"
+    "{\"depth\": 1, \"file\": \"b.py\", \"line\": 2, \"name\": \"timeless\"}]}";
+
+static void check_span(const struct catch *c, const char *name, int64_t at, int64_t dur_ns)
+{
+    const struct caught *f = catch_find(c, name);
+    CHECK_INT(f->event.at.ns, at);
+    CHECK_INT(f->event.dur_ns, dur_ns);
+    CHECK_STR(f->track.name, "python profile stacks");
+}
+
+TEST(frames_of_a_stack_lie_within_their_callers_one_after_the_other)
+{
+    struct catch c;
+    struct import_result r;
+    struct err e;
+    OK(import(stacks, &c, &r, &e));
+    check_span(&c, "main (a.py:1)", 1000, 5000);
+    check_span(&c, "f (a.py:2)", 1000, 3000);
+    check_span(&c, "leaf (a.py:3)", 1000, 3000); /* not longer than its caller */
+    check_span(&c, "g (a.py:4)", 4000, 1000);
+    check_span(&c, "other (b.py:1)", 6000, 2000);
+    CHECK_INT(catch_find(&c, "leaf (a.py:3)")->event.value, 2);
+    CHECK_INT(r.count[IMPORTED_NO_TIME], 3); /* no caller, no depth, no time */
+    catch_close(&c);
+}
+
+TEST(stacks_of_absurd_depth_or_time_are_left_out)
+{
+    char text[1 << 14];
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "{\"profiler\": \"sampling\", \"start_ns\": 9223372036854775000, "
+                                "\"functions\": [], \"stacks\": [");
+    for (int i = 0; i < 100; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "%s{\"depth\": %d, \"file\": \"\", \"name\": \"f\", \"total_s\": 1}",
+                              i ? "," : "", i);
+    snprintf(text + n, sizeof text - n, "]}");
+    struct catch c;
+    struct import_result r;
+    struct err e;
+    OK(import(text, &c, &r, &e));
+    CHECK_INT(r.count[IMPORTED_NO_TIME], 100);
+    catch_close(&c);
+}
+
 TEST(what_is_no_profile_is_refused)
 {
     struct catch c;

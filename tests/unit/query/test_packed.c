@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "query/packed.h"
 #include "query/runkit.h"
+#include "query/steps.h"
 #include "test.h"
 
 enum { COLUMNS = 6, MOST = 3 * PACKED_ROWS + 17 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages: nothing that a name holds becomes markup, and what is opened is closed. */
 #include "report/doc.h"
-#include "report/page_internal.h"
+#include "report/doc_internal.h"
 #include "test.h"
 
 static const char *text_of(struct buf *b)

@@ -46,7 +46,7 @@ TEST(room_everywhere_is_found_and_says_how_much_larger_the_batch_may_be)
     CHECK_INT(v->n_findings, 1);
     CHECK_STR(v->findings[0].entity, "gpu0");
     CHECK_STR(v->findings[0].message,
-              "gpu0 has headroom: utilization p95 40 % (threshold 70 %), memory p95 30 % "
+              "gpu0 had headroom: utilization p95 40 % (threshold 70 %), memory p95 30 % "
               "(threshold 70 %), node CPU p95 24 % (threshold 70 %)");
     CHECK_STR(v->findings[0].advice,
               "70 % of the GPU memory is free: batches of 32 samples could be 3.0 times as large "

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
+#include "base/mem.h"
 #include "run/run_files.h"
 #include "run/rundir.h"
 #include "run/storage.h"
@@ -101,6 +102,105 @@ TEST(the_second_node_of_a_run_joins_and_leaves_run_json_alone)
     OK(rundir_make_node(&b, "n1", &e));
     rundir_remove(&a, 1);
     CHECK(exists(path) && exists(b.node_path));
+}
+
+/* ---- runs of jobs ---- */
+
+#define DAY_NS (86400 * NS_PER_S)
+
+static const char *id_made(const char *id, const struct run_job *job, int64_t start_ns)
+{
+    struct rundir r = {0};
+    struct err e;
+    struct run_about about = about_of("train");
+    static char out[4][RUN_ID_LEN]; /* the latest few */
+    static unsigned turn;
+    about.job = job;
+    about.start.ns += start_ns;
+    OK(rundir_make(&r, test_tmpdir(), id, &about, &e));
+    return strcpy(out[turn++ % 4], r.id);
+}
+
+static void add_node(const char *run, const char *node)
+{
+    struct rundir r = {0};
+    struct err e;
+    snprintf(r.path, sizeof r.path, "%s/%s", test_tmpdir(), run);
+    OK(rundir_make_node(&r, node, &e));
+}
+
+static struct run_job job_of(const char *cluster, int64_t start_ns)
+{
+    return (struct run_job){
+        .cluster = cluster, .id = "42", .step = "0", .start_ns = start_ns, .common = 4};
+}
+
+TEST(nodes_of_a_job_join_and_those_of_another_job_take_the_next_id_together)
+{
+    const struct run_job mine = job_of("fp", 5 * NS_PER_S), later = job_of("fp", 6 * NS_PER_S),
+                         other = job_of("xy", 5 * NS_PER_S);
+    CHECK_STR(id_made("t-42-d", &mine, 0), "t-42-d");
+    CHECK_STR(id_made("t-42-d", &later, 1), "t-42-d-2");
+    CHECK_STR(id_made("t-42-d", &other, 2), "t-42-d-3");
+    for (int node = 0; node < 2; node++) { /* also when a recorder comes a day later */
+        CHECK_STR(id_made("t-42-d", &later, node * DAY_NS), "t-42-d-2");
+        CHECK_STR(id_made("t-42-d", &other, node * DAY_NS), "t-42-d-3");
+        CHECK_STR(id_made("t-42-d", &mine, node * DAY_NS), "t-42-d");
+    }
+    /* The user's own id means that run. */
+    CHECK_STR(id_made("t-42-d", NULL, 0), "t-42-d");
+}
+
+TEST(a_run_without_a_job_is_not_joined_by_one)
+{
+    const struct run_job mine = job_of("fp", 5 * NS_PER_S);
+    CHECK_STR(id_made("t-42-d", NULL, 0), "t-42-d");
+    CHECK_STR(id_made("t-42-d", &mine, 0), "t-42-d-2");
+}
+
+TEST(a_job_id_that_repeats_is_another_job_after_an_hour)
+{
+    struct run_job mine = job_of("", 0);
+    mine.id_repeats = true;
+    CHECK_STR(id_made("t-42", &mine, 0), "t-42");
+    CHECK_STR(id_made("t-42", &mine, 60 * NS_PER_S), "t-42");
+    CHECK_STR(id_made("t-42", &mine, DAY_NS), "t-42-2");
+    CHECK_STR(id_made("t-42", &mine, DAY_NS + NS_PER_S), "t-42-2");
+}
+
+TEST(a_requeued_job_goes_on_in_its_run_where_the_nodes_share_the_folder)
+{
+    const struct run_job first = job_of("fp", 5 * NS_PER_S);
+    struct run_job again = job_of("fp", 7 * NS_PER_S), cousin = again;
+    again.restarted = true;
+    /* Of several runs with this job's number the newest counts, in whatever order they are found.
+     */
+    static const struct {
+        const char *id;
+        int days;
+    } runs[] = {{"t-42-d5", -5}, {"t-42-d1", 0}, {"t-42-d7", -7}, {"t-42-d3", -3}};
+    for (size_t i = 0; i < COUNT_OF(runs); i++) {
+        CHECK_STR(id_made(runs[i].id, &first, runs[i].days * DAY_NS), runs[i].id);
+        add_node(runs[i].id, "a");
+        add_node(runs[i].id, "b");
+    }
+    CHECK_STR(id_made("t-42-d2", &again, DAY_NS), "t-42-d1");
+    /* But not for a start that is no restart, nor for a job whose number begins alike. */
+    CHECK_STR(id_made("t-42-d2", &cousin, DAY_NS), "t-42-d2");
+    again.id = "42x";
+    CHECK_STR(id_made("t-42x-d2", &again, DAY_NS), "t-42x-d2");
+}
+
+TEST(a_requeued_job_takes_the_new_id_where_each_node_has_its_own_folder)
+{
+    const struct run_job first = job_of("fp", 5 * NS_PER_S);
+    struct run_job again = job_of("fp", 7 * NS_PER_S);
+    again.restarted = true;
+    CHECK_STR(id_made("t-42-d1", &first, 0), "t-42-d1");
+    add_node("t-42-d1", "a");
+    CHECK_STR(id_made("t-42-d2", &again, DAY_NS), "t-42-d2");
+    /* On the same day it is the same id anyway. */
+    CHECK_STR(id_made("t-42-d1", &again, DAY_NS), "t-42-d1");
 }
 
 TEST(a_run_that_never_started_leaves_nothing)

@@ -5,7 +5,7 @@
 
 #include "capture.h"
 #include "job.h"
-#include "sample/pidset.h"
+#include "sample/probe.h"
 
 static struct bench bench;
 static struct pidset pids;

@@ -2,7 +2,7 @@
 /* test_hostinfo.c - what machine this is, and the set of the job's pids. */
 #include "capture.h"
 #include "sample/hostinfo.h"
-#include "sample/pidset.h"
+#include "sample/probe.h"
 
 TEST(a_machine_is_described)
 {

@@ -2,6 +2,7 @@
 /* test_probe_proc.c - the job's processes, with real ones. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 
 #include "probe_proc_kit.h"
 
@@ -41,6 +42,42 @@ TEST(a_process_that_computes_shows_its_cpu_memory_and_threads_at_once)
     CHECK_INT(pids.n, 0);
     NEAR(captured_value(bench.got, M_JOB_PROCESSES, "total"), 0, 0);
     CHECK(!captured_last(bench.got, M_JOB_RSS, "total"));
+    close_all();
+}
+
+static void *spin_forever(void *unused)
+{
+    for (volatile unsigned long n = 0;; n++)
+        ;
+    return unused;
+}
+
+static void spin_three(struct board *b)
+{
+    pthread_t t[2];
+    for (size_t i = 0; i < COUNT_OF(t); i++)
+        pthread_create(&t[i], NULL, spin_forever, NULL);
+    b->go = 1;
+    spin_forever(NULL);
+}
+
+/* However busy the machine is: a thread that has no core is runnable too. */
+TEST(threads_that_want_to_run_are_counted_whether_they_have_a_core_or_not)
+{
+    struct board *b = board_new();
+    const pid_t pid = job_start(spin_three, b);
+    await(&b->go);
+    open_on(pid, false, 100 * NS_PER_MS);
+    watch(3400, 100);
+    NEAR(captured_value(bench.got, M_JOB_RUNNABLE, "total"), 3, 0.5);
+    NEAR(captured_value(bench.got, M_JOB_RUNNABLE_EXTRA, "total"), 2, 0.5);
+    const double cores = captured_value(bench.got, M_JOB_CORES, "total"),
+                 delay = captured_value(bench.got, M_JOB_RUN_DELAY, "total");
+    CHECK(cores >= 1);
+    CHECK(delay >= 100 * (3 - cores) - 50);
+    NEAR(captured_value(bench.got, M_JOB_BLOCKED, "total"), 0, 0);
+    job_kill(pid);
+    job_reap(pid);
     close_all();
 }
 

@@ -225,6 +225,15 @@ TEST(process_io_is_what_reached_storage)
     CHECK(io.read_bytes == 11 && io.write_bytes == 12);
 }
 
+TEST(a_thread_s_time_on_and_waiting_for_a_core_are_read)
+{
+    struct thread_sched x = {7, 7};
+    CHECK(procfs_schedstat("1234567 89 10\n", 14, &x) && x.ran_ns == 1234567 && x.waited_ns == 89);
+    CHECK(procfs_schedstat("0 0 0\n", 6, &x) && x.ran_ns == 0 && x.waited_ns == 0);
+    CHECK(!procfs_schedstat("1234567\n", 8, &x) && !procfs_schedstat("", 0, &x));
+    CHECK(!procfs_schedstat("99999999999999999999999 1 1\n", 28, &x) && x.ran_ns == 0);
+}
+
 TEST(small_files_give_their_one_number)
 {
     uint64_t v;

@@ -7,7 +7,6 @@
 #include <pthread.h>
 
 #include "sample/nvml.h"
-#include "sample/pidset.h"
 #include "sample/probe.h"
 
 enum { SEEN_MOST = 4096, TOLD_MOST = 256 };

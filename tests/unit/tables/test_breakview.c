@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "tables/breakview.h"
+#include "tables/opsview.h"
 #include "test.h"
 
 TEST(the_last_steps_of_each_process_stay_and_the_others_are_counted)

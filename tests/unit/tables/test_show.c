@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "query/runkit.h"
-#include "tables/seriesview.h"
 #include "tables/show.h"
+#include "tables/statview.h"
 #include "test.h"
 
 /* 10 s of CPU use, 0 to 90 % in steps of 10, on node a; node b has no readings. */
@@ -128,7 +128,7 @@ static int check_query(struct run *r, const struct series_ask *ask, struct err *
     struct keys all;
     struct err e;
     OK(series_list(r, &a, &all.v, &all.n, &e));
-    const int rc = query_check(r, ask, &all, out);
+    const int rc = series_ask_check(r, ask, &all, out);
     arena_free(&a);
     return rc;
 }

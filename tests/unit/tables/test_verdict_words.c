@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tables/verdict_words.h"
+#include "tables/summary.h"
 #include "test.h"
 
 TEST(the_size_of_an_issue_leaves_out_what_is_not_known)

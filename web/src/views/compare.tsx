@@ -10,6 +10,7 @@ import type { ComparedSide, Comparison, RunLine } from "../types";
 import { StepTimes } from "./compare_charts";
 import { Detail, Findings, Numbers, Parts, PhasesAndUse, StepTable, VerdictBadge } from "./compare_tables";
 import { lossTitle } from "../words";
+import { Overlays } from "./compare_overlay";
 import { olderFirst } from "./runs";
 import "./compare.css";
 
@@ -190,6 +191,7 @@ function Compared(p: { a: string; b: string }) {
               <StepTable data={data} />
             </div>
           </Card>
+          <Overlays a={namesOf(p.a)[0] ?? ""} b={namesOf(p.b)[0] ?? ""} names={[data.a.runs[0]?.name ?? "A", data.b.runs[0]?.name ?? "B"]} />
           <Numbers data={data} />
           <Parts data={data} />
           <PhasesAndUse data={data} />

@@ -9,6 +9,7 @@ import { Button, Choice, Field } from "../components/basics";
 import { Dialog } from "../components/dialog";
 import { ErrorBox } from "../components/empty";
 import { value } from "../format";
+import { lazy } from "../lazy";
 import { refresh } from "../live";
 import type { ControlAnswer, RunInfo } from "../types";
 
@@ -30,7 +31,11 @@ export function whyNot(run: RunInfo): string | null {
   return run.control.allowed ? null : (run.control.why ?? "Your access is read-only");
 }
 
-type DialogName = "stop" | "configure";
+type DialogName = "stop" | "configure" | "notes" | "delete";
+
+type EditProps = { run: RunInfo; onClose: () => void };
+const NotesDialog = lazy<EditProps>(async () => (await import("./notes")).NotesDialog);
+const DeleteDialog = lazy<EditProps>(async () => (await import("./notes")).DeleteDialog);
 
 interface Asked {
   busy: boolean;
@@ -210,12 +215,24 @@ function Steering(p: { run: RunInfo; control: Asked; why: string | null; open: (
 }
 
 function Dialogs(p: { run: RunInfo; control: Asked; open: DialogName | null; onClose: () => void }) {
+  if (p.open === "notes") return <NotesDialog run={p.run} onClose={p.onClose} />;
+  if (p.open === "delete") return <DeleteDialog run={p.run} onClose={p.onClose} />;
   if (p.open === "stop") return <StopDialog {...p} />;
   if (p.open === "configure") return <ConfigureDialog {...p} />;
   return p.control.error === null ? null : <ErrorBox error={p.control.error} />;
 }
 
-/** Of a run that has ended only the report is left. */
+/** What users write about a run; a run that is being recorded cannot be deleted. */
+function Editing(p: { live: boolean; open: (dialog: DialogName) => void }) {
+  return (
+    <>
+      <Button onClick={() => p.open("notes")}>Edit notes</Button>
+      {!p.live && <Button onClick={() => p.open("delete")}>Delete</Button>}
+    </>
+  );
+}
+
+/** An ended run has its documents and notes. */
 export function Controls(p: { run: RunInfo }) {
   const [open, setOpen] = useState<DialogName | null>(null);
   const control = useControl(p.run.run);
@@ -231,9 +248,10 @@ export function Controls(p: { run: RunInfo }) {
         <a class="button" href={api.traceAddress(p.run.run)} download title="Saves the run as a trace; open the file at ui.perfetto.dev or in chrome://tracing">
           Trace for Perfetto
         </a>
+        {p.run.control.edit && <Editing live={live} open={setOpen} />}
       </div>
       {why !== null && <p class="quiet controls-why">{why}.</p>}
-      {live && <Dialogs run={p.run} control={control} open={open} onClose={() => setOpen(null)} />}
+      {(live || open !== null) && <Dialogs run={p.run} control={control} open={open} onClose={() => setOpen(null)} />}
     </div>
   );
 }

@@ -21,6 +21,8 @@ export interface MetricChart {
   readonly unit: string;
   readonly group: string;
   readonly counter: boolean;
+  /** Reported by the program itself. */
+  readonly own?: boolean;
   readonly sources: readonly Source[];
 }
 
@@ -74,6 +76,7 @@ export function counterCharts(series: readonly Pick<CounterSeries, "node" | "met
     unit: all[0]?.unit ?? "",
     group: all[0]?.own === true ? OWN : HOOKS,
     counter: true,
+    own: all[0]?.own === true,
     sources: [...grouped(all, (s) => s.node)].map(([node, mine]) => ({
       node,
       metric: name,

@@ -16,6 +16,7 @@ import { params, setParam } from "../state";
 import type { Operator, PythonFunction } from "../types";
 import type { ViewProps } from "../views";
 import { categoryTitle, hasGpu } from "../words";
+import { FlameCard } from "./flame";
 import { FunctionTables } from "./operators_functions";
 import { RankedTable, timeColumns, WindowNotes } from "./operators_parts";
 import "./operators.css";
@@ -209,7 +210,10 @@ export function OperatorsView(p: ViewProps) {
           <>
             <Filters chosen={chosen} ranks={ranks} some={answer.rows.length > 0} />
             {answer.by === "function" ? (
-              <FunctionTables all={answer.rows} filter={filter} rank={rank === null ? null : rankText(rank)} />
+              <>
+                <FlameCard run={run} rank={rank} filter={filter} counted={answer.rows.length > 0} />
+                <FunctionTables all={answer.rows} filter={filter} rank={rank === null ? null : rankText(rank)} />
+              </>
             ) : (
               <OperatorTables by={answer.by} all={answer.rows} chosen={chosen} run={p.run} />
             )}

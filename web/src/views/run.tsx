@@ -9,7 +9,7 @@ import { Tabs } from "../components/tabs";
 import { age, dateTime } from "../format";
 import { connected, dataAge, follow, liveStatus, refresh, version, wantFindings } from "../live";
 import { useLoad } from "../load";
-import { go, showTab } from "../state";
+import { go, showTab, tagAddress } from "../state";
 import type { RunInfo } from "../types";
 import { views } from "../views";
 import { lossTitle, plural, STATUS, statusText } from "../words";
@@ -32,6 +32,23 @@ function Age(p: { run: RunInfo }) {
   return <span class="quiet tabular">{text}</span>;
 }
 
+/** What users wrote about the run. */
+function Notes(p: { run: RunInfo }) {
+  const { name, recorded_name, tags, note } = p.run;
+  if (name === recorded_name && tags.length === 0 && note === null) return null;
+  return (
+    <div class="run-notes">
+      {name !== recorded_name && <span class="quiet">recorded as {recorded_name}</span>}
+      {tags.map((t) => (
+        <a key={t} class="tag" href={tagAddress(t)} title={`All runs with the tag ${t}`}>
+          {t}
+        </a>
+      ))}
+      {note !== null && <p class="run-note">{note}</p>}
+    </div>
+  );
+}
+
 function Header(p: { run: RunInfo }) {
   const status = liveStatus.value?.status ?? p.run.status;
   const mark = STATUS[status];
@@ -50,6 +67,7 @@ function Header(p: { run: RunInfo }) {
         </span>
       </div>
       <Controls run={p.run} />
+      <Notes run={p.run} />
       <p class="quiet run-command">
         <code>{p.run.command.join(" ")}</code>
       </p>

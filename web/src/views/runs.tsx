@@ -10,7 +10,7 @@ import { FilterBox, hasWords } from "../components/filter_box";
 import { type Column, DataTable } from "../components/table";
 import { dateTime, duration, general } from "../format";
 import { useLoad } from "../load";
-import { go, params, routePath, setParam } from "../state";
+import { go, params, routePath, setParam, tagAddress } from "../state";
 import type { RunLine, RunRow, RunStatus, Severities, Severity, StepRank } from "../types";
 import { plural, SEVERITY, STATUS } from "../words";
 import "./runs.css";
@@ -49,10 +49,10 @@ function weight(s: Severities): number {
   return s.critical * 1e6 + s.warning * 1e3 + s.info;
 }
 
-/** Whether a run has all words of the filter in its name, command, nodes, status, user, folder or labels. */
+/** Whether a run has all words of the filter in its names, tags, note, command, nodes, status, user, folder or labels. */
 export function matches(line: RunLine, filter: string): boolean {
   const more = isGood(line)
-    ? [line.status, ...line.command, ...line.nodes.map((n) => n.id), line.user ?? "", line.folder, ...Object.entries(line.labels).flatMap(([k, v]) => [k, v, `${k}=${v}`])]
+    ? [line.status, ...line.command, ...line.nodes.map((n) => n.id), line.user ?? "", line.folder, line.recorded_name, ...line.tags, line.note ?? "", ...Object.entries(line.labels).flatMap(([k, v]) => [k, v, `${k}=${v}`])]
     : ["damaged", line.error];
   return hasWords([line.name, line.run, ...more].join(" "), filter);
 }
@@ -108,16 +108,22 @@ function Name(p: { line: RunLine }) {
       <span class="quiet" title={under}>
         {under}
       </span>
-      {isGood(p.line) && <Labels of={p.line.labels} />}
+      {isGood(p.line) && <Labels of={p.line.labels} tags={p.line.tags} />}
     </div>
   );
 }
 
-function Labels(p: { of: Readonly<Record<string, string>> }) {
+/** The tags that users gave, which filter the list, and the labels of the start. */
+function Labels(p: { of: Readonly<Record<string, string>>; tags: readonly string[] }) {
   const all = Object.entries(p.of);
-  if (all.length === 0) return null;
+  if (all.length + p.tags.length === 0) return null;
   return (
     <span class="runs-labels">
+      {p.tags.map((t) => (
+        <a key={`tag ${t}`} class="tag" href={tagAddress(t)} title={`Only runs with the tag ${t}`}>
+          {t}
+        </a>
+      ))}
       {all.map(([key, v]) => (
         <code key={key}>{v === "" ? key : `${key}=${v}`}</code>
       ))}
@@ -250,10 +256,30 @@ function columnsFor(pick: Pick, rates: ReadonlyMap<string, number | null>, all: 
 
 const STATES = [...Object.keys(STATUS), "damaged"];
 
-function Filters() {
+/** All tags of the runs, and the one that is filtered by even if no run has it any more. */
+export function allTags(runs: readonly RunLine[], chosen: string): string[] {
+  const tags = runs.flatMap((l) => (isGood(l) ? l.tags : []));
+  return [...new Set(chosen === "" ? tags : [...tags, chosen])].sort();
+}
+
+function TagChoice(p: { runs: readonly RunLine[] }) {
+  const chosen = params.value["tag"] ?? "";
+  const tags = allTags(p.runs, chosen);
+  if (tags.length === 0) return null;
+  return (
+    <select aria-label="Tag" value={chosen} onChange={(e) => setParam("tag", e.currentTarget.value)}>
+      <option value="">All tags</option>
+      {tags.map((t) => (
+        <option key={t}>{t}</option>
+      ))}
+    </select>
+  );
+}
+
+function Filters(p: { runs: readonly RunLine[] }) {
   return (
     <>
-      <FilterBox label="Filter runs" hint="Name, command, label …" param="q" />
+      <FilterBox label="Filter runs" hint="Name, tag, command …" param="q" />
       <select
         aria-label="Status"
         value={params.value["status"] ?? ""}
@@ -264,6 +290,7 @@ function Filters() {
           <option key={s}>{s}</option>
         ))}
       </select>
+      <TagChoice runs={p.runs} />
     </>
   );
 }
@@ -272,9 +299,13 @@ function RunsTable(p: { runs: RunLine[] }) {
   const [picked, setPicked] = useState<readonly string[]>([]);
   const filter = params.value["q"] ?? "";
   const status = params.value["status"] ?? "";
+  const tag = params.value["tag"] ?? "";
   const shown = useMemo(
-    () => p.runs.filter((l) => matches(l, filter) && (status === "" || (l.status ?? "damaged") === status)),
-    [p.runs, filter, status],
+    () =>
+      p.runs.filter(
+        (l) => matches(l, filter) && (status === "" || (l.status ?? "damaged") === status) && (tag === "" || (isGood(l) && l.tags.includes(tag))),
+      ),
+    [p.runs, filter, status, tag],
   );
   const rates = useRates(shown);
   const columns = useMemo(() => {
@@ -289,7 +320,7 @@ function RunsTable(p: { runs: RunLine[] }) {
   return (
     <Card class="runs">
       <div class="row runs-tools">
-        <Filters />
+        <Filters runs={p.runs} />
         <span class="quiet" role="status">
           {shown.length === p.runs.length ? plural(shown.length, "run") : `${shown.length} of ${plural(p.runs.length, "run")}`}
         </span>

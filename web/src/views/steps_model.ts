@@ -87,43 +87,52 @@ export interface Straggle {
   lag_s: number;
 }
 
-/** Own work of a step, for the steps of one number: waiting for other ranks does not count for the one that waits.
- * That is the time in collectives; where none was recorded they are inside of backward, as of DDP, and what a rank
- * spends there above the rank with the shortest one is waiting. */
+/** Own work of an iteration, for the ranks of one step: waiting for other ranks does not count for the one that
+ * waits. Work in a stage in which the ranks wait for each other is at most that of the rank which spends the least
+ * there; the rest is waiting. That stage are the collectives; where none was recorded they are inside of backward, as
+ * of DDP. What a rank does between its steps makes the others wait, too: an iteration counts, not a step. */
 function ownWorkIn(steps: readonly Step[]): (s: Step) => number {
-  const comm = (s: Step): number => s.events["comm"] ?? 0;
-  if (steps.some((s) => comm(s) > 0)) return (s) => s.duration_s - comm(s);
-  const backward = (s: Step): number => s.events["backward"] ?? 0;
-  const shortest = Math.min(...steps.map(backward));
-  return (s) => s.duration_s - (backward(s) - shortest);
+  const stage = steps.some((s) => (s.events["comm"] ?? 0) > 0) ? "comm" : "backward";
+  const spent = (s: Step): number => s.events[stage] ?? 0;
+  const least = Math.min(...steps.map(spent));
+  const whole = steps.every((s) => s.iteration_s !== null && s.iteration_s !== undefined);
+  const lasted = (s: Step): number => (whole ? (s.iteration_s as number) : s.duration_s);
+  return (s) => lasted(s) - (spent(s) - least);
 }
 
-/** The slowest rank of each step that several ranks took part in. */
-export function stragglesOf(steps: readonly Step[]): Straggle[] {
-  const byStep = new Map<string, Step[]>();
+/** Steps of each number, of all ranks. */
+function byNumber(steps: readonly Step[]): Step[][] {
+  const out = new Map<string, Step[]>();
   for (const s of steps) {
     const key = `${s.mode} ${s.step}`;
-    const list = byStep.get(key);
+    const list = out.get(key);
     if (list) list.push(s);
-    else byStep.set(key, [s]);
+    else out.set(key, [s]);
   }
-  const out: Straggle[] = [];
-  for (const list of byStep.values()) {
-    if (list.length < 2) continue;
-    const ownWork = ownWorkIn(list);
-    const sorted = [...list].sort((a, b) => ownWork(a) - ownWork(b));
-    const last = sorted[sorted.length - 1]!;
-    const middle = sorted[Math.floor((sorted.length - 1) / 2)]!;
-    out.push({
-      mode: last.mode,
-      step: last.step,
-      start_ns: last.start_ns,
-      duration_s: last.duration_s,
-      slowest: { node: last.node, rank: last.rank },
-      lag_s: ownWork(last) - ownWork(middle),
-    });
-  }
-  return out.sort((a, b) => a.step - b.step);
+  return [...out.values()].filter((list) => list.length > 1);
+}
+
+function straggleOf(ranks: readonly Step[]): Straggle {
+  const ownWork = ownWorkIn(ranks);
+  const sorted = [...ranks].sort((a, b) => ownWork(a) - ownWork(b));
+  const last = sorted[sorted.length - 1]!;
+  const middle = sorted[Math.floor((sorted.length - 1) / 2)]!;
+  return {
+    mode: last.mode,
+    step: last.step,
+    start_ns: last.start_ns,
+    duration_s: last.iteration_s ?? last.duration_s,
+    slowest: { node: last.node, rank: last.rank },
+    lag_s: ownWork(last) - ownWork(middle),
+  };
+}
+
+/** The slowest rank of each step that several ranks took part in. Warm-up and steps that a detail window slowed are
+ * left out, unless there are no others. */
+export function stragglesOf(steps: readonly Step[]): Straggle[] {
+  const all = byNumber(steps);
+  const usual = all.filter((list) => list.every((s) => markOf(s) === null));
+  return (usual.length > 0 ? usual : all).map(straggleOf).sort((a, b) => a.step - b.step);
 }
 
 export interface Straggler {

@@ -164,7 +164,7 @@ export function Stragglers(p: { straggles: readonly Straggle[]; collectives: boo
   const rows = stragglersOf(p.straggles);
   const worst = rows[0];
   return (
-    <Card title="Slowest rank of each step" hint={`${plural(p.straggles.length, "step")} with several ranks${p.collectives ? ", excludes collectives" : ""}`}>
+    <Card title="Slowest rank of each step" hint={`${plural(p.straggles.length, "step")} with several ranks, without warm-up`}>
       {worst === undefined ? (
         <p>All ranks are within 1 % of each other in every step.</p>
       ) : (
@@ -173,9 +173,10 @@ export function Stragglers(p: { straggles: readonly Straggle[]; collectives: boo
           rank in total.
         </p>
       )}
-      {!p.collectives && (
-        <p class="quiet">Collectives were not recorded: time in the backward pass above that of the rank with the shortest one counts as waiting for others.</p>
-      )}
+      <p class="quiet">
+        {p.collectives ? "Time in collectives" : "Collectives were not recorded: time in the backward pass"} above that of the rank with the shortest one counts
+        as waiting for others. Time between steps counts as work.
+      </p>
       {worst !== undefined && <StragglerTables rows={rows} straggles={p.straggles} />}
     </Card>
   );

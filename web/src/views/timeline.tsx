@@ -20,6 +20,7 @@ import { KEYS_HELP } from "../timeline/pointer";
 import { offsetText } from "../timeline/range";
 import { Stage } from "../timeline/stage";
 import { Store } from "../timeline/store";
+import { Tracks } from "../timeline/tracks";
 import type { RunInfo } from "../types";
 import type { ViewProps } from "../views";
 import { plural } from "../words";
@@ -156,6 +157,7 @@ export function TimelineView(p: ViewProps) {
             <span class="for-touch">Drag: move · + and −: zoom · drag on the ruler: sum up a range · tap a slice: details</span>
           </p>
         </ChartFrame>
+        <Tracks store={store} run={p.run} />
         <div class="sr-only" role="status">
           {spoken(selected.value)}
         </div>

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* GilContention: Python threads compute beside the training loop and hold the interpreter's lock,
+ * so that the loop waits for it.
+ *
+ * The signature: loop and threads together use about one core, the loop's thread neither runs nor
+ * waits for a core, and it does so in many short waits. A thread that waits for the lock wakes up
+ * every 5 ms (sys.getswitchinterval) to ask for it; one that waits for a batch, a lock of its own
+ * or a timer sleeps until that is there. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/counted.h"
+#include "rules/judging.h"
+#include "rules/per_entity.h"
+
+enum { WAIT, BESIDE };
+
+static const struct param params[] = {
+    [WAIT] = {"threshold", 20, 0, 100, PARAM_PERCENT,
+              "maximum share of the training loop in which its thread waits for the lock"},
+    [BESIDE] = {"cpu_threshold", 20, 0, 1000, PARAM_PERCENT,
+                "CPU use of other Python threads (of one core) that matters"},
+    {0},
+};
+
+/* Cores that one lock allows, with what runs without it. */
+static const double ONE_AT_A_TIME = 1.25;
+/* Context switches per second of waiting: half of what the switch interval makes. */
+static const double SWITCHES = 100;
+
+enum { STEPS_LEAST = 10 };
+
+struct gil_rank {
+    struct rank_head head;
+    uint64_t steps;
+    int64_t loop_ns; /* of steady iterations */
+    struct time_range seen;
+    struct counted main, beside, delay, switches;
+};
+
+/* ---- seeing ---- */
+
+static void gil_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                      const struct step *v, size_t n)
+{
+    struct gil_rank *own = state_rank(state, c, r);
+    for (size_t i = 0; i < n; i++) {
+        const int64_t iteration = step_iteration_ns(&v[i]);
+        if (!step_is_steady(&v[i]) || iteration < 0)
+            continue;
+        if (!own->steps++)
+            own->seen.start = v[i].start;
+        own->seen.end.ns = v[i].start.ns + iteration;
+        own->loop_ns += iteration;
+    }
+}
+
+static void gil_event(void *state, const struct rule_view *c, const struct rule_event *v)
+{
+    const struct {
+        enum event_id id;
+        size_t at;
+    } kept[] = {{EV_CPU_THREAD, offsetof(struct gil_rank, main)},
+                {EV_CPU_BESIDE, offsetof(struct gil_rank, beside)},
+                {EV_CPU_DELAY, offsetof(struct gil_rank, delay)},
+                {EV_CPU_SWITCHES, offsetof(struct gil_rank, switches)}};
+    for (size_t i = 0; v->worker < 0 && i < COUNT_OF(kept); i++)
+        if (v->id == kept[i].id) {
+            char *r = state_event_rank(state, c, v);
+            counted_see((struct counted *)(void *)(r + kept[i].at), c->from, v);
+        }
+}
+
+/* ---- judging ---- */
+
+/* Of one rank; cores and shares of the loop's time. NAN: not recorded. */
+struct gil_use {
+    double main, beside, wait, switches;
+    bool held;
+};
+
+static struct gil_use gil_use_of(const struct judge *j, const struct gil_rank *r)
+{
+    const wall_ns end = j->run->loop_end;
+    const double delay = counted_per_s(&r->delay, end) / 1e9;
+    struct gil_use u = {.main = counted_per_s(&r->main, end) / 1e9,
+                        .beside = counted_per_s(&r->beside, end) / 1e9,
+                        .switches = counted_per_s(&r->switches, end)};
+    u.wait = isnan(u.main) ? NAN : fmax(1 - u.main - (isnan(delay) ? 0 : delay), 0);
+    u.held = 100 * u.beside >= j->p[BESIDE].v && 100 * u.wait > j->p[WAIT].v &&
+             u.main + u.beside <= ONE_AT_A_TIME && u.switches >= SWITCHES * u.wait;
+    return u;
+}
+
+/* Not more than the other threads computed. */
+static double gil_lost_s(const struct gil_rank *r, const struct gil_use *u)
+{
+    return ns_to_s(r->loop_ns) * fmin(u->wait, u->beside);
+}
+
+static void gil_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
+                     const struct gil_rank *r, const struct gil_use *u)
+{
+    const double step_s = ns_to_s(r->loop_ns) / (double)r->steps, lost_s = gil_lost_s(r, u);
+    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, r));
+    finding_when(v, f, &r->seen, 1);
+    finding_say(v, f,
+                "the training loop waited %.0f %% of the time (threshold %g %%) for the Python "
+                "interpreter lock: other Python threads of the process used %.2f of a core and the "
+                "loop %.2f",
+                100 * u->wait, j->p[WAIT].v, u->beside, u->main);
+    finding_advise(v, f,
+                   "Move that work into a process of its own (multiprocessing), do it less often, "
+                   "or do it in NumPy or PyTorch calls, which release the lock. That saves up to "
+                   "%s of each iteration of %s.",
+                   judge_time(j, lost_s / (double)r->steps), judge_time(j, step_s));
+    f->refute = "the loop waits for what these threads make, in many short waits";
+    FINDING_NUMBERS(v, f, 100 * u->wait, 100 * u->beside, 100 * u->main, u->switches, step_s);
+    finding_lost(f, lost_s, node->facts->n_gpus);
+    finding_count(v, f, 1, r->steps);
+}
+
+static void gil_judge(const struct judge *j, struct verdict *out)
+{
+    const struct gil_rank *r;
+    double beside = 0;
+    bool steps = false, known = false;
+    for (struct entity_at at = {0}; (r = next_rank(j, &at));) {
+        const struct gil_use u = gil_use_of(j, r);
+        out->datapoints += r->steps;
+        steps |= r->steps >= STEPS_LEAST;
+        if (r->steps < STEPS_LEAST || isnan(u.main))
+            continue;
+        known = true;
+        beside = fmax(beside, u.beside); /* which drops a NAN: there were no other threads */
+        if (u.held && judge_is_much(j, gil_lost_s(r, &u)) &&
+            !(node_gpu_use(at.node->state) > GPU_BUSY))
+            gil_find(j, out, at.node, r, &u);
+    }
+    if (!steps)
+        verdict_not_evaluated(out, "needs %d steps after warm-up", STEPS_LEAST);
+    else if (!known)
+        verdict_not_evaluated(out, "the CPU time of the training loop's thread was not recorded");
+    else if (out->state == RULE_CLEAR)
+        verdict_why(out, "other Python threads used %.2f of a core", beside);
+}
+
+static const struct number_label labels[] = {
+    {"wait_share", "%", "Wait for the interpreter lock"},
+    {"beside", "%", "CPU of other Python threads"},
+    {"main", "%", "CPU of the training loop"},
+    {"switches", "/s", "Context switches of the loop"},
+    {"iteration", "s", "Iteration time"},
+    {0},
+};
+
+const struct rule rule_gil_contention = {
+    .name = "GilContention",
+    .title = "Python threads beside the loop",
+    .description = "Checks whether Python threads that compute beside the training loop hold the "
+                   "interpreter lock (GIL) while the loop waits for it. The wait is an estimate "
+                   "from CPU time and context switches.",
+    .recommendation = "Move Python work of other threads into a process of its own, or do it less "
+                      "often.",
+    .params = params,
+    .labels = labels,
+    .patience = -1,
+    .needs = NEEDS_STEPS,
+    RULE_STATE(struct node_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct gil_rank),
+               .event = gil_event),
+    .steps = gil_steps,
+    .judge = gil_judge,
+};

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about the CPU over real PyTorch programs: the trouble is found, and its twin has none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from talk import SCRIPTS, need
+
+SECONDS = 8
+
+Rules = dict[str, dict]
+Record = Callable[..., Rules]
+
+
+@pytest.fixture
+def record(footplate: Path, package: Path, tmp_path: Path) -> Record:
+    """record("gil"): runs the program with that trouble to its end; its rules by name."""
+    need("torch")
+    env = os.environ | {
+        "FOOTPLATE_DIR": str(tmp_path / "runs"),
+        "FOOTPLATE_HOOKS": str(package / "footplate" / "_bootstrap"),
+        "FOOTPLATE_NVML": "/nonexistent.so",
+        "XDG_RUNTIME_DIR": str(tmp_path),
+    }
+
+    def run(script: str, *words: object) -> Rules:
+        command = [str(footplate), "run", "--interval", "100ms", "--", sys.executable]
+        done = subprocess.run(
+            [*command, str(SCRIPTS / script), *map(str, words)],
+            env=env,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        (path,) = (tmp_path / "runs").glob("*/findings.json")
+        return {r["rule"]: r for r in json.loads(path.read_text())["rules"]}
+
+    return run
+
+
+def test_too_many_threads_are_found_and_their_number_is_advised(record):
+    rule = record("cpu_troubles.py", "threads", SECONDS)["ThreadOversubscription"]
+    assert rule["state"] == "issue", rule
+    (found,) = rule["findings"]
+    cores = len(os.sched_getaffinity(0))
+    assert found["numbers"]["runnable"] > 2 * cores == 2 * found["numbers"]["cores"]
+    assert f"OMP_NUM_THREADS={cores} " in found["advice"]
+
+
+def test_a_python_thread_beside_the_loop_is_found_and_named(record):
+    rule = record("cpu_troubles.py", "gil", SECONDS)["GilContention"]
+    assert rule["state"] == "issue", rule
+    (found,) = rule["findings"]
+    assert "refresh_statistics() at cpu_troubles.py:" in found["message"]
+    assert found["numbers"]["beside"] > found["numbers"]["main"]
+
+
+@pytest.mark.parametrize("twin", ["none", "helper"])
+def test_a_loop_that_computes_and_a_thread_without_the_lock_are_no_issue(record, twin):
+    rules = record("cpu_troubles.py", twin, SECONDS)
+    for name in ("ThreadOversubscription", "GilContention"):
+        assert rules[name]["state"] != "issue", rules[name]
+
+
+def test_the_rank_that_the_others_wait_for_is_named(record):
+    rule = record("slow_rank.py", 1, SECONDS)["Straggler"]
+    assert rule["state"] == "issue", rule
+    (found,) = rule["findings"]
+    assert found["entity"] == "rank 1"
+    assert found["numbers"]["excess"] == pytest.approx(20, abs=10)
+
+
+def test_ranks_that_are_alike_have_no_straggler(record):
+    rule = record("slow_rank.py", -1, SECONDS)["Straggler"]
+    assert rule["state"] == "clear", rule

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare_overlay.tsx - utilization, iterations and the program's counters of both runs in one picture each, over time
+// or by step (compare_curves.ts).
+import { api } from "../api";
+import { valueTicks } from "../charts/bars";
+import { scaleOf } from "../charts/curve";
+import { Card, Choice, Legend } from "../components/basics";
+import { ChartFrame } from "../components/chart_frame";
+import { Loaded } from "../components/empty";
+import type { Column } from "../components/table";
+import { useWidth } from "../components/width";
+import { duration, fixed, value } from "../format";
+import { useLoad } from "../load";
+import { params, setParam } from "../state";
+import { A_COLOUR, B_COLOUR } from "./compare_charts";
+import { type Axis, METRICS, oneRank, type Pair, pairsOf, type Point, type Row, rowsOf, type Side } from "./compare_curves";
+
+const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [64, 12, 8, 22, 150];
+const POINTS = 400;
+const STEPS = 2000;
+const TWO = 1000; // pixels from which on two charts are side by side
+const OVER = "over"; // in the address
+
+async function readSide(run: string, signal: AbortSignal): Promise<Side> {
+  const info = await api.run(run, signal);
+  const metric = METRICS.filter((m) => info.metrics.some((x) => x.metric === m.metric)).map((m) => `${m.metric}:${m.entity}`);
+  const [grid, counters, steps] = await Promise.all([
+    metric.length === 0 ? null : api.grid(run, { metric, points: POINTS }, signal),
+    api.counters(run, { points: POINTS }, signal),
+    api.steps(run, { last: STEPS }, signal),
+  ]);
+  const start_ns = info.loop_start_ns ?? info.start_ns ?? 0;
+  return { start_ns, grid, counters: counters.series, counterGrid: counters, steps: oneRank(steps.steps) };
+}
+
+const axisText = (axis: Axis, x: number): string => (axis === "time" ? (x < 0 ? `-${duration(-x)}` : duration(x)) : fixed(x, 0));
+
+function pathOf(all: readonly Point[], x: (v: number) => number, y: (v: number) => number): string {
+  return all.map((p, i) => `${i === 0 ? "M" : "L"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join("");
+}
+
+function Curves(p: { pair: Pair; axis: Axis; wide: number; label: string }) {
+  const { a, b, unit, id } = p.pair;
+  const all = [...a, ...b];
+  const scale = scaleOf([all.map((q) => q.y)], unit, id.startsWith("counter "));
+  if (scale === null) return null;
+  const low = all.reduce((m, q) => Math.min(m, q.x), Infinity);
+  const high = all.reduce((m, q) => Math.max(m, q.x), -Infinity);
+  const x = (v: number): number => LEFT + ((v - low) / Math.max(high - low, 1e-12)) * (p.wide - LEFT - RIGHT);
+  const y = (v: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (v - scale.low) / (scale.high - scale.low));
+  const ticks = valueTicks(scale.high - scale.low, 3).map((t) => scale.low + t);
+  const marks = Math.max(2, Math.floor((p.wide - LEFT) / 130));
+  return (
+    <svg class="bars-chart compare-curves" width={p.wide} height={HEIGHT} role="img" aria-label={p.label}>
+      {ticks.map((t) => (
+        <g key={t}>
+          <line class="grid" x1={LEFT} x2={p.wide - RIGHT} y1={y(t)} y2={y(t)} />
+          <text x={LEFT - 6} y={y(t) + 4} text-anchor="end">
+            {value(t, unit)}
+          </text>
+        </g>
+      ))}
+      <path class="curve-a" d={pathOf(a, x, y)} />
+      <path class="curve-b" d={pathOf(b, x, y)} />
+      {Array.from({ length: marks + 1 }, (_, k) => low + ((high - low) * k) / marks).map((v, k) => (
+        <text key={k} x={x(v)} y={HEIGHT - 6} text-anchor={k === 0 ? "start" : k === marks ? "end" : "middle"}>
+          {axisText(p.axis, v)}
+        </text>
+      ))}
+    </svg>
+  );
+}
+
+const meanOf = (all: readonly Point[]): number | null => (all.length === 0 ? null : all.reduce((n, q) => n + q.y, 0) / all.length);
+
+function Overlay(p: { pair: Pair; axis: Axis; wide: number }) {
+  const { pair, axis } = p;
+  const text = (of: readonly Point[]): string => (of.length === 0 ? "not recorded" : value(meanOf(of), pair.unit));
+  const summary = `${pair.title} of both runs ${axis === "time" ? "over time" : "by step"}: mean of A ${text(pair.a)}, of B ${text(pair.b)}.`;
+  const columns: readonly Column<Row>[] = [
+    { id: "x", title: axis === "time" ? "Time" : "Step", numeric: true, cell: (r) => axisText(axis, r.x), sort: (r) => r.x },
+    { id: "a", title: "A", numeric: true, cell: (r) => value(r.a, pair.unit), sort: (r) => r.a },
+    { id: "b", title: "B", numeric: true, cell: (r) => value(r.b, pair.unit), sort: (r) => r.b },
+  ];
+  return (
+    <ChartFrame title={pair.title} summary={summary} table={() => ({ columns, rows: rowsOf(pair) })}>
+      {p.wide > 0 && <Curves pair={pair} axis={axis} wide={p.wide} label={summary} />}
+      {(pair.a.length === 0 || pair.b.length === 0) && <p class="quiet">Not recorded in {pair.a.length === 0 ? "A" : "B"}.</p>}
+    </ChartFrame>
+  );
+}
+
+function Charts(p: { a: Side; b: Side; names: readonly [string, string] }) {
+  const [box, wide] = useWidth();
+  const steps = p.a.steps.length > 1 && p.b.steps.length > 1;
+  const axis: Axis = steps && params.value[OVER] === "step" ? "step" : "time";
+  const pairs = pairsOf(p.a, p.b, axis);
+  const columns = wide >= TWO ? 2 : 1;
+  const each = Math.floor((wide - (columns - 1) * 24) / columns);
+  const choice = (
+    <Choice<Axis>
+      label="Axis"
+      value={axis}
+      options={[
+        { value: "time", text: "Over time" },
+        { value: "step", text: "By step" },
+      ]}
+      onChange={(v) => setParam(OVER, v === "step" ? v : null)}
+    />
+  );
+  return (
+    <Card title="Curves of both runs" hint={axis === "time" ? "time after the first training step" : "number of the training step"} {...(steps ? { actions: choice } : {})}>
+      <div ref={box} class="compare-overlays">
+        {pairs.map((pair) => (
+          <Overlay key={pair.id} pair={pair} axis={axis} wide={each} />
+        ))}
+        {pairs.length === 0 && <p class="quiet">Nothing that both runs recorded can be drawn together.</p>}
+      </div>
+      <Legend
+        items={[
+          { key: "a", color: A_COLOUR, text: `A: ${p.names[0]} (solid line)` },
+          { key: "b", color: B_COLOUR, text: `B: ${p.names[1]} (dashed line)` },
+        ]}
+      />
+    </Card>
+  );
+}
+
+/** `a` and `b`: the first run of each side. */
+export function Overlays(p: { a: string; b: string; names: readonly [string, string] }) {
+  const load = useLoad(`${p.a} ${p.b}`, (signal) => Promise.all([readSide(p.a, signal), readSide(p.b, signal)]));
+  return (
+    <Loaded load={load} what="the curves">
+      {([a, b]) => <Charts a={a} b={b} names={p.names} />}
+    </Loaded>
+  );
+}
