@@ -214,11 +214,41 @@ static int s3_join_parts(struct s3_target *t, struct s3_file *there, const char 
     return 0;
 }
 
+static bool s3_has_part(const struct s3_file *there, const struct part *p)
+{
+    for (size_t i = 0; i < there->n_parts; i++)
+        if (there->parts[i].offset == p->offset && there->parts[i].bytes == p->bytes)
+            return true;
+    return false;
+}
+
+/* Keeps the parts that count. The others were left by a shipper that was killed while it joined
+ * parts, and go. */
+static int s3_choose_parts(struct s3_target *t, struct s3_file *there, const char *key,
+                           struct err *e)
+{
+    struct arena a = {0};
+    const size_t n = there->n_parts;
+    struct part *all = arena_array(&a, struct part, n + 1);
+    char name[PATH_LEN];
+    int rc = 0;
+    for (size_t i = 0; i < n; i++)
+        all[i] = there->parts[i];
+    there->n_parts = parts_choose(there->parts, n);
+    for (size_t i = 0; rc == 0 && there->n_parts < n && i < n; i++)
+        if (!s3_has_part(there, &all[i])) {
+            rc = part_path(name, key, &all[i], e);
+            rc = rc ? rc : s3_delete(t->s3, name, e);
+        }
+    arena_free(&a);
+    return rc;
+}
+
 static int s3_send_growing(struct s3_target *t, struct s3_file *there, const char *key,
                            const struct ship_file *f, struct err *e)
 {
     uint64_t have = 0;
-    there->n_parts = parts_choose(there->parts, there->n_parts);
+    TRY(s3_choose_parts(t, there, key, e));
     for (size_t i = 0; i < there->n_parts; i++)
         have += there->parts[i].bytes;
     if (have > f->len)

@@ -179,6 +179,24 @@ def test_a_living_run_is_read_from_its_tail_and_parts_and_then_becomes_whole(fp,
     assert fp("stats", remote).replace(remote, str(run)) == fp("stats", run)
 
 
+def test_parts_that_a_killed_shipper_left_are_removed(fp, stub, living):
+    run, stop = living
+    fp("push", run, DEST)
+    start = f"bucket/team/runs/{run.name}/"
+    first = next(k for k in objects(stub, run.name) if "metrics.fp.0" in k)
+    body = objects(stub, run.name)[first]
+    stem = first.rsplit(".", 1)[0]
+    left = [f"{stem}.{32:012x}-{16:08x}", f"{stem}.{len(body) + 99:012x}-{1:08x}"]
+    for key, part in zip(left, (body[32:48], b"x"), strict=True):
+        stub.put(start + key, part)
+    fp("stats", f"{DEST}/{run.name}")
+    fp("push", run, DEST)
+    assert not set(left) & set(objects(stub, run.name))
+    stop()
+    fp("push", run, DEST)
+    assert objects(stub, run.name) == files(run)
+
+
 def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
     footplate, fp, stub, stub_env, tmp_path
 ):
