@@ -76,6 +76,7 @@ class Proxy:
         self.port = self.listener.getsockname()[1]
         self.open: list[socket.socket] = []
         self.refuse = False
+        self.wrong_offsets = 0  # answers that correct the sender
         threading.Thread(target=self.accept, daemon=True).start()
 
     @property
@@ -103,6 +104,7 @@ class Proxy:
     def relay(self, a: socket.socket, b: socket.socket) -> None:
         with suppress(OSError):
             while data := a.recv(4096):
+                self.wrong_offsets += data.startswith(b"HTTP/1.1 409")
                 b.sendall(data)
                 if self.rate:
                     time.sleep(len(data) / self.rate)
@@ -322,10 +324,27 @@ def test_a_push_that_is_killed_goes_on_where_it_was(
     assert_same(tmp_path)
 
 
-def pushed(footplate: Path, run: Path, hub: Hub) -> subprocess.CompletedProcess[str]:
+def pushed(footplate: Path, run: Path, hub: Hub | Proxy) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [footplate, "push", run, hub.url], env=environment(), capture_output=True, text=True
     )
+
+
+def test_what_is_missing_is_sent_to_the_last_byte(
+    footplate: Path, hub: Hub, tmp_path: Path, large_run: Path
+) -> None:
+    """As after a loss of power: the hub has less than it had."""
+    proxy = Proxy(hub.port)
+    assert pushed(footplate, large_run, proxy).returncode == 0
+    file = next(hub.folder.glob("*/node-*/metrics.fp"))
+    size = file.stat().st_size
+    for left in (size - 1, size - 2, size // 2, 65, 64, 63, 1, 0):
+        os.truncate(file, left)
+        done = pushed(footplate, large_run, proxy)
+        assert done.returncode == 0, done.stderr
+        assert_same(tmp_path)
+    proxy.close()
+    assert proxy.wrong_offsets == 0, "it asks for the offset first, and knows it then"
 
 
 def described(run: Path, folder: Path, **members: object) -> Path:

@@ -461,6 +461,29 @@ def test_the_cache_is_bounded_and_private(fp, stub, recorded, tmp_path):
     assert sum(p.stat().st_size for p in objects_folder.iterdir()) < 200_000
 
 
+def test_an_object_of_the_same_size_does_not_take_the_place_of_another(fp, stub, recorded):
+    """Neither one that replaced it later, nor one that comes between the listing and the GET."""
+    fp("push", recorded, DEST)
+    remote = f"{DEST}/{recorded.name}"
+    key = f"bucket/team/runs/{recorded.name}/notes.json"
+
+    def put(name: str) -> None:
+        stub.put(key, json.dumps({"name": name, "tags": [], "text": ""}).encode())
+
+    def replace(asked) -> None:
+        if asked.key == key and asked.method == "GET":
+            stub.faults = lambda asked: None
+            put("B")
+
+    put("X")
+    assert fp("note", remote) == "name  X\n"
+    put("A")
+    stub.faults = replace
+    assert fp("note", remote) == "name  B\n"
+    put("A")
+    assert fp("note", remote) == "name  A\n"
+
+
 # ---- the other ways to read
 
 
