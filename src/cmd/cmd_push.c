@@ -91,7 +91,8 @@ static int cmd_push_run(const struct cmd_args *a, struct err *e)
 }
 
 static const char *const help[] = {
-    "Sends a run to a hub, which is a 'footplate serve --receive', or to S3 or a server that speaks "
+    "Sends a run to a hub, which is a 'footplate serve --receive', or to S3 or a server that "
+    "speaks "
     "its protocol. What already arrived is not sent again: after a failure the same command "
     "continues where it stopped.",
     "The token of a hub is never given on the command line, where other users could see it. Keys, "

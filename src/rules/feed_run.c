@@ -189,6 +189,7 @@ static int find_times(struct run *r, const struct feed *f, struct arena *a, stru
         .ended = from.info->status != RUN_RUNNING,
         .interrupted = from.info->status == RUN_INTERRUPTED || from.info->status == RUN_STOPPED ||
                        from.info->status == RUN_DIED,
+        .ending = run_ending_of(from.info),
         .has_steps = phases.has_steps,
         .job_start = phases.job_start,
         .job_end = phases.job_end,
