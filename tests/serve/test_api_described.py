@@ -20,12 +20,12 @@ FUNCTION = {"file": "/x/train.py", "line": 7, "name": "f", "calls": 4, "self_s":
 PROFILE = {"version": 1, "pid": 4242, "start_step": 9, "end_step": 11, "start_ns": 10**18,
            "end_ns": 10**18 + 10**9, "profiler": "cprofile", "timer": "total_time",
            "functions": [FUNCTION], "phases": {"forward": [FUNCTION]},
-           "stacks": [{"depth": 0, "file": "a.py", "line": 1, "name": "f", "total_s": 0.1}]}  # fmt: skip
+           "stacks": [{"depth": 0, "file": "a.py", "name": "f", "total_s": 0.1}]}  # fmt: skip
 SCENES = ["dataloader/one_bad_node", "eval_heavy/fires", "gpu_throttling/fires"]
 # What needs a rule of the user, prices or a run that is being recorded.
 NOT_HERE = {"Verdict.custom"}
 UNREACHED = {"Pending", "ControlAsk", "ControlAnswer", "ControlSaid", "Notes"}
-UNREACHED |= {"RemoveAsk", "Removed"}
+UNREACHED |= {"RemoveAsk", "Removed", "Shipping"}
 UNREACHED |= {"RightSize", "Sizing", "SizingUse", "SizingNow"}
 PYTHON = {"integer": int, "number": (int, float), "string": str, "boolean": bool,
           "array": list, "object": dict, "null": type(None)}  # fmt: skip
