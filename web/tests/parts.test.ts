@@ -131,7 +131,7 @@ test("the details of a job have every line, and an interruption only where there
 });
 
 test("the finalization of a live run is not zero but unknown", () => {
-  const live = run({ initialization_s: 1, train_s: 6, eval_s: 1, finalization_s: 0, interruption_s: 0, live: true, cost: null });
+  const live = run({ initialization_s: 1, train_s: 6, eval_s: 1, finalization_s: null, interruption_s: 0, live: true, cost: null });
   const text = (term: string) => jobDetails(live).find((d) => d.term === term)?.text;
   assert.deepEqual([text("Finalization"), text("Finalization (%)")], ["-", "-"]);
   assert.deepEqual(phaseParts(live).map((p) => p.label), ["Initialization", "Training loop"]);

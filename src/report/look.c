@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* look.c - see look.h. */
+#include "report/look.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+static const struct look looks[] = {
+#define COLOUR(name, light, dark)
+#define LOOK(key, title, colour) {#key, title, COLOUR_##colour},
+#include "report/colours.def"
+#undef COLOUR
+#undef LOOK
+};
+
+struct look look_of(const char *key)
+{
+    for (size_t i = 0; i < COUNT_OF(looks); i++)
+        if (strcmp(looks[i].key, key) == 0)
+            return looks[i];
+    return (struct look){key, key, COLOUR_c_other};
+}
