@@ -404,7 +404,7 @@ export function runFigures(f, percentages) {
   };
   // Only the start time shows the zone.
   const wall = (ns) => (ns === null ? ["not known: no steps were detected", "-"] : f.timestamp(ns).replace(/ [-+]\d+$/, ""));
-  const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were detected", "-"] } : seconds(v));
+  const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were detected", "not known: the job is still running", "-"] } : seconds(v));
   const portion = (v) => (v === null ? { of: null, text: ["not known", "-"] } : percent(v));
   const cpu = ({ self, duration_s }) => `${f.fixed(self.cpu_s, 2)} s of CPU${duration_s >= 5 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}`;
   const notClosed = ["available when the run ends (meanwhile see self.cpu)", "not available: this run was not recorded by Footplate"];
