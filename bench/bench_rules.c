@@ -335,22 +335,20 @@ static int check(int argc, char **argv)
 /* ---- a run that grows ---- */
 
 /* CPU time of an evaluation, of the opening alone in *open_s; as the helper process does it. */
-static double evaluate(struct evaluation *v, const char *folder, const struct rule_params *params,
-                       double *open_s)
+static double evaluate(struct evaluation *v, struct run **r, const char *folder,
+                       const struct rule_params *params, double *open_s)
 {
     struct arena a = {0};
     struct checked *out = arena_new(&a, struct checked);
     const struct pricing unpriced = {0};
     const struct check_ask ask = {.params = params, .pricing = &unpriced};
-    struct run *r;
     struct err e;
     const double t0 = bench_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    if (run_open_node(&r, folder, "n1", &e))
+    if (run_open_next(r, folder, "n1", &e))
         bench_die(&e);
     *open_s = bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - t0;
-    if (evaluation_run(v, r, &ask, &a, out, &e))
+    if (evaluation_run(v, *r, &ask, &a, out, &e))
         bench_die(&e);
-    run_close(r);
     arena_free(&a);
     malloc_trim(0);
     return bench_seconds(CLOCK_PROCESS_CPUTIME_ID) - t0;
@@ -382,11 +380,12 @@ static int live(int argc, char **argv)
     day_go_on(&d, d.rows);
     rule_params_init(&params, &keep);
     struct evaluation *v = evaluation_open();
+    struct run *r = NULL;
     const double before_mb = resident_mb();
-    first_s = evaluate(v, argv[2], &params, &open_s);
+    first_s = evaluate(v, &r, argv[2], &params, &open_s);
     for (int i = 0; i < MINUTES; i++) {
         day_go_on(&d, d.row + ROWS_A_MINUTE);
-        sum_s += evaluate(v, argv[2], &params, &open_s);
+        sum_s += evaluate(v, &r, argv[2], &params, &open_s);
         opening_s += open_s;
     }
     getrusage(RUSAGE_SELF, &use);
@@ -395,6 +394,7 @@ static int live(int argc, char **argv)
            first_s * 1e3, sum_s / MINUTES * 1e3, opening_s / MINUTES * 1e3,
            resident_mb() - before_mb, (double)use.ru_maxrss / 1024);
     evaluation_close(v);
+    run_close(r);
     day_close(&d);
     arena_free(&keep);
     return 0;

@@ -80,6 +80,10 @@ g++                | command g++              | brings the C++ library that libF
 '
 all_needs='
 gcc-aarch64-linux-gnu | command aarch64-linux-gnu-gcc | compiles for aarch64
+swift-proxy        | command swift-proxy-server     | is a server for object storage in the tests
+swift-account      | command swift-account-server   | is a part of it
+swift-container    | command swift-container-server | is a part of it
+swift-object       | command swift-object-server    | is a part of it
 libc6-dev-arm64-cross | file /usr/aarch64-linux-gnu/include/stdio.h | is the C library to compile against for aarch64
 '
 
@@ -137,10 +141,19 @@ install_packages() { # PACKAGE...
         die "there is no apt-get on this machine; install by hand what these Debian packages have: $*
 (docs/install.md has the commands for Fedora, RHEL and conda, and how to install without a build)"
     echo "setup: installing with apt-get: $*"
+    deny_starts
     as_root apt-get update -qq || die "apt-get update failed; is the network there?"
     as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
         die "apt-get could not install: $*"
+}
+
+# The servers among the packages are started by tests, never by their installation.
+deny_starts() {
+    [ -e /usr/sbin/policy-rc.d ] || [ "$(id -u)" != 0 ] || {
+        printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d && chmod +x /usr/sbin/policy-rc.d
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+    }
 }
 
 install_missing() { # TABLE

@@ -32,6 +32,7 @@ steps=(
     "cli           | test | the command line, with sanitizers"
     "fault         | test | full disks, kills, broken files, with sanitizers"
     "serve         | test | the server: API, rights, hostile clients, with sanitizers"
+    "remote        | test | runs on object storage, against a server of the tests, with sanitizers"
     "py            | test | the Python package: hooks for PyTorch, explicit API, analysis"
     "web           | test | the page: types, and what needs no browser"
     "smoke         | test | every view of the page in a browser"
@@ -43,6 +44,7 @@ steps=(
     "cli-release   | all  | the command line, as users get it"
     "fault-release | all  | full disks, kills, broken files, as users get it; soak tests and kill loops"
     "serve-release | all  | the server, as users get it"
+    "remote-swift  | all  | runs on object storage, against OpenStack Swift, as users get it"
     "trial         | all  | the short form of \`make trial\`: programs with a planted problem"
     "py-heavy      | all  | TensorFlow, Keras, JAX, Lightning, Transformers; torch.compile; installation by pip"
     "browser       | all  | the page in a browser: all views, sizes and schemes"
@@ -83,6 +85,7 @@ step_dev() { build_dev && run_ctest dev --parallel $((jobs + 1)); }
 step_cli() { build_dev && use dev && run_pytest cli --weight light --numprocesses "$jobs" --dist loadfile; }
 step_fault() { build_dev && use dev && run_pytest fault --weight light --numprocesses "$waiting" --dist loadfile; }
 step_serve() { build_dev && use dev && run_pytest serve --weight light --numprocesses "$jobs" --dist loadfile; }
+step_remote() { build_dev && use dev && run_pytest remote --weight light --numprocesses "$jobs" --dist loadfile; }
 step_py() { build_dev && torch_installed && use dev && run_pytest py --weight light --numprocesses "$jobs" --dist loadfile; }
 step_web() { (cd web && node rows.mjs && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
 step_smoke() { build_dev && use dev && run_browser smoke; }
@@ -99,6 +102,7 @@ step_gcc() { build_preset gcc && run_ctest gcc --parallel "$jobs"; }
 step_cli-release() { scripts/build.sh && use release && run_pytest cli --numprocesses "$jobs" --dist loadfile; }
 step_fault-release() { scripts/build.sh && use release && run_pytest fault --numprocesses "$jobs" --dist loadfile; }
 step_serve-release() { scripts/build.sh && use release && run_pytest serve; }
+step_remote-swift() { scripts/build.sh && use release && run_pytest remote --weight heavy; }
 step_py-heavy() { scripts/build.sh && use release && run_pytest py --weight heavy --numprocesses "$jobs" --dist loadfile; }
 step_trial() { scripts/build.sh && use release && run_pytest trial; }
 step_browser() { scripts/build.sh && use release && run_browser; }

@@ -3,7 +3,9 @@
 the frameworks. Called by _bootstrap/sitecustomize.py, by init() where that was kept out, and by
 footplate.start(), which may come again after footplate.stop()."""
 
+import atexit
 import os
+import sys
 
 from . import _core, _safe
 
@@ -51,6 +53,16 @@ def ranks() -> "tuple[int | None, int | None, int | None]":
     return _hosts()
 
 
+@_safe.guard("exception")
+def _at_exit() -> None:
+    """Python keeps the exception that ended the program here; Ctrl-C and sys.exit() are none."""
+    error = getattr(sys, "last_value", None)
+    if isinstance(error, Exception):
+        from .hooks import _exception
+
+        _exception.emit(error)
+
+
 def start() -> None:
     """May be called again; does nothing when the process is not recorded."""
     if not _core.enabled() or (_started and not _finished):
@@ -65,6 +77,8 @@ def start() -> None:
                 _core.fact(_core.intern(name), value)
     if again:
         _safe.begin_again()
+    else:
+        atexit.register(_at_exit)
     with _safe.guard("finder"):
         from . import _finder
 

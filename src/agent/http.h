@@ -2,8 +2,8 @@
 /* http.h - just enough HTTP/1.1 to ask a cloud's metadata service: one short answer per connection,
  * no TLS, no proxy. Every wait is bounded.
  *
- * The recorder asks every few seconds, so this is no work for libcurl (curl.h): loaded, that takes
- * 9 MB, more than the recorder itself. */
+ * The recorder asks every few seconds, so this is no work for libcurl (net/curl.h): loaded, that
+ * takes 9 MB, more than the recorder itself. */
 #ifndef AGENT_HTTP_H
 #define AGENT_HTTP_H
 

@@ -35,6 +35,9 @@ struct record_ask {
     double price_per_hour;        /* of this machine; 0: not known */
     const char *currency;         /* of the price; NULL: not set */
     struct helper_program helper; /* evaluates rules, performs actions, converts detail windows */
+    /* Gets the place of the run once it is there, before the job starts; NULL: nobody. */
+    void (*placed)(void *ctx, const struct rundir *dir);
+    void *placed_ctx;
     /* Gets each line for the user, without prefix and newline. From any thread. */
     void (*tell)(void *ctx, const char *line);
     void *tell_ctx;

@@ -367,6 +367,8 @@ static int recorder_start_let_go(struct recorder *r, struct err *e)
     open_probes(r);
     prepare_hooks(r);
     recorder_begin_helper(r);
+    if (r->ask->placed)
+        r->ask->placed(r->ask->placed_ctx, &r->dir);
     start_events(r);
     const int rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
     if (rc == 0) {

@@ -23,7 +23,8 @@ enum {
     COPY_END = 16 << 20,
     HOLES_MOST = 64 << 20, /* bytes that no recorder left out */
     NAME_TRIES = 20,
-    READ_LEAST = 4096, /* bytes of room for a read */
+    READ_LEAST = 4096,      /* bytes of room for a read */
+    FOLLOW_ROOM = 64 << 20, /* bytes of addresses, at least, for a file that grows */
 };
 #define LEN_MOST ((size_t)64 << 30)
 
@@ -155,6 +156,46 @@ int fmap_open(const char *path, bool growing, struct fmap *out, struct err *e)
         rc = (!growing          ? map_whole
               : len > COPY_MOST ? copy_end
                                 : copy_whole)(out, fd, len, path, e);
+    close(fd);
+    return rc;
+}
+
+/* Addresses behind the end of the file cost nothing, and become usable as it grows. */
+static int map_with_room(struct fmap *out, int fd, const struct stat *st, const char *path,
+                         struct err *e)
+{
+    const size_t room = MAX_OF(2 * (size_t)st->st_size, (size_t)FOLLOW_ROOM);
+    void *p = mmap(NULL, room, PROT_READ, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return err_sys(e, "map '%s'", path);
+    *out =
+        (struct fmap){.p = p, .mapped = room, .device = (uint64_t)st->st_dev, .inode = st->st_ino};
+    return 0;
+}
+
+static int follow_fd(struct fmap *m, int fd, struct buf *more, const char *path, struct err *e)
+{
+    struct stat st;
+    size_t len = 0;
+    TRY(size_of_fd(fd, path, &len, e));
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, "stat '%s'", path);
+    TRY(m->p ? 0 : map_with_room(m, fd, &st, path, e));
+    if (m->device != (uint64_t)st.st_dev || m->inode != st.st_ino || len < m->len ||
+        len > m->mapped)
+        return err_set(e, ERR_FORMAT, "'%s' is not the file that it was", path);
+    len -= m->len;
+    buf_reserve(more, len + 1); /* so that there is something to point to */
+    TRY(file_read_at(fd, more->p + more->len, &len, m->len, path, e));
+    more->len += len;
+    return 0;
+}
+
+int fmap_follow(const char *path, struct fmap *m, struct buf *more, struct err *e)
+{
+    int fd = -1;
+    TRY(file_open_regular(&fd, path, e));
+    const int rc = follow_fd(m, fd, more, path, e);
     close(fd);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 enum { PATH_LEN = 4096 };
@@ -27,13 +28,20 @@ MUST_CHECK int file_create_new(int *fd, const char *path, struct err *e);
 struct fmap {
     const uint8_t *p;
     size_t len;
-    size_t mapped; /* bytes of the mapping; 0: it is on the heap */
-    size_t copied; /* bytes of it, at the end, that are a copy */
+    size_t mapped;          /* bytes of the mapping; 0: it is on the heap */
+    size_t copied;          /* bytes of it, at the end, that are a copy */
+    uint64_t device, inode; /* of fmap_follow: which file it is */
 };
 
 /* `growing`: what its writer may still cut is a copy, which is a short file, or the end of a long.
  */
 MUST_CHECK int fmap_open(const char *path, bool growing, struct fmap *out, struct err *e);
+/* A file that grows, read again and again: `more` gets a copy of what is in it from out->len on.
+ * The caller adds to out->len what its writer will not cut any more, which may then be looked at in
+ * the mapping: it has room to grow, and what was seen keeps its address. With an empty `out` it is
+ * mapped first. ERR_FORMAT: it is another file than before, or shorter, or there is no more room.
+ */
+MUST_CHECK int fmap_follow(const char *path, struct fmap *out, struct buf *more, struct err *e);
 /* Pages that were read leave this process's memory; they come back when they are looked at. */
 void fmap_forget(const struct fmap *m);
 void fmap_close(struct fmap *m); /* an empty one is fine */

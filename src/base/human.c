@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -73,6 +74,31 @@ static const char *grouped(const char *digits, char *buf, size_t size)
     }
     buf[out] = '\0';
     return buf;
+}
+
+bool bytes_parse(const char *text, const char *per, uint64_t *out)
+{
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {
+        {"", 1},      {"B", 1},        {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+        {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+    };
+    char *unit;
+    if (*text < '0' || *text > '9')
+        return false;
+    const double v = strtod(text, &unit);
+    const size_t n = strlen(unit), m = strlen(per);
+    if (n < m || strcmp(unit + n - m, per) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].unit) == n - m && memcmp(units[i].unit, unit, n - m) == 0 &&
+            v * units[i].bytes < 0x1p62) {
+            *out = (uint64_t)(v * units[i].bytes);
+            return true;
+        }
+    return false;
 }
 
 const char *human_count(uint64_t n, char *buf, size_t size)

@@ -4,6 +4,7 @@
 #ifndef BASE_HUMAN_H
 #define BASE_HUMAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,9 @@ enum { HUMAN_LEN = 48 }; /* enough for all of them */
 
 /* "512 B", "1.50 GiB". */
 const char *human_bytes(double bytes, char *buf, size_t size);
+/* The reverse, of what a user wrote: "50GiB", "10MB", "512"; `per` follows it ("/s"), if it is not
+ * empty. False: it is no number of bytes. */
+bool bytes_parse(const char *text, const char *per, uint64_t *out);
 /* "9999", "1 234 567": a count, its digits in groups of three from five digits on. */
 const char *human_count(uint64_t n, char *buf, size_t size);
 /* A value of a metric; the unit is one of those of metrics.def ("%", "B/s"), another is printed as

@@ -285,14 +285,14 @@ static void cmd_check_text(const struct check *c)
     const size_t n = cmd_check_of_state(c, RULE_ISSUE, &issues),
                  n_clear = cmd_check_of_state(c, RULE_CLEAR, &clear),
                  n_not = cmd_check_of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
-    const char *ending = runview_ending(c->info, c->arena);
+    const char *ending = verdicts_ending(c->info, &c->checked.verdicts, c->arena);
     if (ending)
         puts(text_safe(c->arena, ending));
     printf("%s: %zu issue%s%s, %zu passed, %zu skipped\n", text_safe(c->arena, c->info->name), n,
            n == 1 ? "" : "s", ending ? " in the recorded part" : "", n_clear, n_not);
     check_put_issues(c, issues, n);
     for (size_t k = 0; k < c->n_v; k++)
-        if (!verdict_counts(&c->v[k]))
+        if (c->v[k].rule->summary && !verdict_counts(&c->v[k]))
             check_put_summary(c, &c->v[k]);
     if (c->right_size)
         printf("\nRight-sizing\n  %s.\n", text_safe(c->arena, c->right_size->why));

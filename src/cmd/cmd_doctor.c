@@ -18,13 +18,13 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "net/curl.h"
 #include "query/run.h"
 #include "record/record.h"
 #include "run/run_info.h"
 #include "sample/hostinfo.h"
 #include "sample/nvml.h"
 #include "sample/probe.h"
-#include "watch/curl.h"
 
 struct trial_series {
     enum metric_id metric;

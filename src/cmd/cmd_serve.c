@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "query/run.h"
 #include "run/run_info.h"
+#include "run/storage.h"
 #include "serve/server.h"
 #include "session/dashboard.h"
 
@@ -21,6 +22,7 @@ enum {
     O_TLS_KEY,
     O_HOST,
     O_CONTROL,
+    O_RECEIVE,
     O_API_ONLY,
     O_QUIET,
 };
@@ -36,8 +38,9 @@ static const struct opt options[] = {
                 .help = "The port (default: 7171, or the next free one); 0 selects any free port."},
     [O_TOKEN_FILE] =
         {"token-file", 0, "FILE", OPT_FILE,
-         .help = "File with lines 'read TOKEN' (view runs) and 'control TOKEN' (also change and "
-                 "stop runs). FOOTPLATE_TOKEN in the environment is a token for both."},
+         .help = "File with lines 'read TOKEN' (view runs), 'control TOKEN' (also change and "
+                 "stop runs) and 'write TOKEN' (send runs, see --receive). FOOTPLATE_TOKEN in the "
+                 "environment is a token for view and control."},
     [O_TLS_CERT] = {"tls-cert", 0, "FILE", OPT_FILE,
                     .help = "TLS certificate (PEM, with its chain)."},
     [O_TLS_KEY] = {"tls-key", 0, "FILE", OPT_FILE, .help = "Key of the TLS certificate (PEM)."},
@@ -46,6 +49,9 @@ static const struct opt options[] = {
                         "names are refused."},
     [O_CONTROL] = {"control", 0, "on|off", OPT_CHOICE, .choices = on_off,
                    .help = "Allow changing and stopping runs from the dashboard (default: on)."},
+    [O_RECEIVE] = {"receive", 0, NULL, OPT_FLAG,
+                   .help = "Receive runs of other machines (footplate push, run --to) into the "
+                           "first folder. The token file must have a write token."},
     [O_API_ONLY] = {"api-only", 0, NULL, OPT_FLAG,
                     .help = "Serve the API even if this program was built without the dashboard."},
     [O_QUIET] = {"quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."},
@@ -64,7 +70,7 @@ static void cmd_serve_tell(const struct server_place *p, const struct server_opt
     if (wished && p->port != wished)
         fprintf(stderr, "footplate: port %d is in use; using %d\n", wished, p->port);
     for (size_t i = 0; i < ask->n_folders; i++)
-        if (access(ask->folders[i], F_OK) != 0)
+        if (!storage_has(ask->folders[i]))
             fprintf(stderr,
                     "footplate: '%s' does not exist yet; its runs will appear when it does\n",
                     ask->folders[i]);
@@ -90,6 +96,7 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
         .hosts = (const char *const *)a->opt[O_HOST].all,
         .n_hosts = a->opt[O_HOST].n_all,
         .control = !control || strcmp(control, "off") != 0,
+        .receive = a->opt[O_RECEIVE].given,
     };
     struct server *s;
     struct server_place place;
@@ -107,7 +114,7 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
 
 static const char *const help[] = {
     "Serves the dashboard for live and finished runs until Ctrl-C. Nothing is written to the "
-    "folders.",
+    "folders, except by --receive.",
     "By default only this user on this machine can connect. To use it from another machine, open a "
     "tunnel: ssh -L 7171:localhost:7171 HOST. With --bind it listens on the network; this requires "
     "a token, and TLS is recommended.",
@@ -117,6 +124,9 @@ static const char *const help[] = {
 static const struct cmd_example examples[] = {
     {"footplate serve", "Serve all runs in the folder of runs."},
     {"footplate serve /shared/runs ~/runs", "Serve the runs of two folders."},
+    {"footplate serve /srv/runs --receive --token-file tokens --bind 0.0.0.0 --tls-cert c.pem "
+     "--tls-key k.pem",
+     "Receive runs of other machines; 'footplate hub token add' makes the tokens."},
     {"footplate serve --bind 0.0.0.0 --token-file tokens --tls-cert c.pem --tls-key k.pem",
      "Serve on the network, with tokens and TLS."},
     {0},

@@ -53,6 +53,21 @@ static void show_put_status(const struct show *s)
     show_put_line(s, "status", "%s%s%s", run_status_name(info->status), why_of(s), exit);
 }
 
+static void show_put_shipping(const struct show *s)
+{
+    const struct shipping *x = s->shipping;
+    char age[HUMAN_LEN];
+    if (!x)
+        return;
+    const double lag_s = shipping_lag_s(x);
+    if (x->state == SHIPPING_DONE)
+        show_put_line(s, "sent", "all, to %s (%s)", x->to, bytes_text(s->arena, (double)x->bytes));
+    else
+        show_put_line(s, "sent", "%s to %s, last %s%s%s", bytes_text(s->arena, (double)x->bytes),
+                      x->to, isnan(lag_s) ? "never" : human_age(lag_s, age, sizeof age),
+                      *x->error ? ": " : "", x->error);
+}
+
 static void show_put_times(const struct show *s)
 {
     const struct run_info *info = s->info;
@@ -98,6 +113,7 @@ static void show_put_head(const struct show *s)
     for (size_t i = 0; i < info->n_labels; i++)
         show_put_line(s, i ? "" : "labels", "%s=%s", info->labels[i].key, info->labels[i].value);
     show_put_times(s);
+    show_put_shipping(s);
     put_price(s);
 }
 

@@ -31,6 +31,8 @@
 #define INTERVAL_MAX_NS (60 * NS_PER_S)
 #define SCAN_MIN_NS     NS_PER_S
 #define SCAN_MAX_NS     (3600 * NS_PER_S)
+#define TO_MIN_NS       NS_PER_S
+#define TO_MAX_NS       (3600 * NS_PER_S)
 
 /* ---- remarks: messages for the user, collected while a configuration is read. Bounded: more are
  * only counted. Texts live in the arena. ---- */
@@ -137,9 +139,12 @@ struct settings {
     struct window_list detail;
     struct rank_list detail_ranks;
     struct window_list python;
-    bool rules;      /* follow them while the run lives, and judge at its end */
-    bool report;     /* write one at its end */
-    int64_t scan_ns; /* between two judgements */
+    bool rules;     /* follow them while the run lives, and judge at its end */
+    bool report;    /* write one at its end */
+    const char *to; /* where the run is sent while it grows; NULL: nowhere */
+    const char *to_token_file, *to_ca, *to_key; /* NULL: not set */
+    int64_t to_interval_ns;                     /* 0: the one of the destination */
+    int64_t scan_ns;                            /* between two judgements */
     size_t n_rule_settings;
     struct rule_setting rule_settings[RULE_SETTINGS_MOST]; /* the last one of a parameter counts */
     size_t n_actions;

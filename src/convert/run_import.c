@@ -11,6 +11,7 @@
 #include "convert/run_restore.h"
 #include "import/importer.h"
 #include "run/nodefile.h"
+#include "run/run_ending.h"
 #include "run/run_names.h"
 #include "store/writer.h"
 
@@ -125,10 +126,12 @@ static int import_node_describe(const struct import_node *d, const struct rundir
 {
     struct nodefile f;
     struct gpu_info gpus[GPU_MOST];
+    const struct run_ending ending =
+        run_ending_by_status(d->machine.has_exit ? d->machine.exit_status : -1);
     struct node_about about = {
         .id = d->made->id,
         .session = d->made->session,
-        .status = RUN_FINISHED,
+        .status = ending.status,
         .host = {.cores = d->cores, .memory_bytes = (uint64_t)d->machine.memory_bytes},
         .gpus = gpus,
         .n_gpus = MIN_OF(d->gpus, (unsigned)GPU_MOST),
@@ -142,10 +145,11 @@ static int import_node_describe(const struct import_node *d, const struct rundir
         .interval_ns = d->interval_ns,
         .start = {d->first.ns + wall_minus_mono_ns},
         .end = {d->last.ns + wall_minus_mono_ns},
-        .exit_status = -1,
+        .exit_status = ending.exit_status,
         .cpu_s = -1,
     };
     import_node_name_gpus(gpus, about.n_gpus);
+    snprintf(about.why, sizeof about.why, "%s", ending.why);
     if (d->rank >= 0)
         snprintf(about.launcher.name, sizeof about.launcher.name, "footplate import");
     if (strcmp(d->made->id, IMPORT_NODE_DEFAULT) != 0)

@@ -294,7 +294,9 @@ static void scene_out_put_node(struct scene_out *t, size_t node)
                                                               .memory_bytes = d->memory_bytes,
                                                               .interval_ns = s->interval_ns,
                                                               .first = scene_out_moment(t, 0),
-                                                              .last = scene_out_moment(t, t->end)});
+                                                              .last = scene_out_moment(t, t->end),
+                                                              .has_exit = !s->no_job,
+                                                              .exit_status = s->job_exit});
     if (!s->no_job)
         scene_out_put_mark(t, node, MARK_JOB_START, s->job_from_ns, FIRST_PID, "scene");
     for (size_t i = 0; i < s->n_marks; i++)

@@ -45,6 +45,8 @@ struct import_machine {
     unsigned cores, gpus;
     int64_t memory_bytes, interval_ns;
     mono_ns first, last; /* when it was watched */
+    bool has_exit;       /* the job ended with this status */
+    int exit_status;
 };
 
 struct import_ask {

@@ -132,10 +132,10 @@ static struct column_source column_source_of(const struct store *s, const struct
 {
     struct column_source out = {.fold = column_fold_of(s, ask)};
     const size_t most = ask->which == COLUMN_ONLY ? 1 : s->n_series;
-    out.v = arena_array(a, const struct store_series *, s->n_series + 1);
+    size_t cap = 0;
     for (uint32_t i = 0; i < s->n_series && out.n < most; i++)
         if (column_is_wanted(ask, out.fold, &s->series[i]))
-            out.v[out.n++] = &s->series[i];
+            *ARENA_ADD(a, out.v, out.n, cap) = &s->series[i];
     return out;
 }
 

@@ -30,11 +30,24 @@ static void events_open_add_loss(struct run *r, struct event_index *x, size_t no
     l->loss = loss_of(LOSS_DAMAGED, LOST_PART(file), "%.159s", why->msg);
 }
 
+/* The store of the same file, when the run was opened before. */
+static struct store *events_open_take(struct run *before, const char *path)
+{
+    struct event_index *x = before ? before->events : NULL;
+    for (size_t i = 0; x && i < x->n_files; i++)
+        if (x->files[i].store && strcmp(x->files[i].store->path, path) == 0) {
+            struct store *s = x->files[i].store;
+            x->files[i].store = NULL;
+            return s;
+        }
+    return NULL;
+}
+
 static int events_open_file(struct run *r, struct event_index *x, const struct run_event_file *from,
                             struct err *e)
 {
-    struct store *store;
-    const int rc = run_open_events(&store, from, e);
+    struct store *store = events_open_take(r->before, from->path);
+    const int rc = run_open_events(&store, from, r->follows, e);
     if (rc == ERR_VERSION)
         return rc;
     if (rc) {
@@ -368,6 +381,8 @@ int run_events(struct run *r, struct event_index **out, struct err *e)
         struct event_index *x = arena_new(&r->arena, struct event_index);
         r->events = x;
         const int rc = open_files(r, x, e);
+        run_close(r->before);
+        r->before = NULL;
         if (rc) {
             run_events_close(r);
             return rc;

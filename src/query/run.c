@@ -93,7 +93,8 @@ static void open_some(struct parallel *c, struct arena *results)
     const struct opening *x = c->ctx;
     (void)results;
     for (size_t i; parallel_next(c, &i);) {
-        x->rc[i] = run_open_metrics(&x->run->stores[i], &x->run->info, i, &x->e[i]);
+        x->rc[i] =
+            run_open_metrics(&x->run->stores[i], &x->run->info, i, x->run->follows, &x->e[i]);
         if (x->rc[i] == 0 && x->run->lean)
             store_forget(x->run->stores[i]);
     }
@@ -115,6 +116,19 @@ static int settle_opening(struct run *r, const struct opening *x, struct err *e)
     return 0;
 }
 
+/* The store of the same recorder, when the run was opened before. */
+static struct store *take_store(struct run *before, const struct node_info *n)
+{
+    for (size_t i = 0; before && i < before->info.n_nodes; i++)
+        if (before->info.nodes[i].session == n->session &&
+            strcmp(before->info.nodes[i].id, n->id) == 0) {
+            struct store *s = before->stores[i];
+            before->stores[i] = NULL;
+            return s;
+        }
+    return NULL;
+}
+
 static int open_stores(struct run *r, struct err *e)
 {
     const size_t n = r->info.n_nodes;
@@ -123,6 +137,8 @@ static int open_stores(struct run *r, struct err *e)
     struct parallel job = {.n = n, .each = 1, .work = open_some, .ctx = &x};
     r->stores = arena_array(&r->arena, struct store *, n);
     r->file_loss = arena_array(&r->arena, struct loss, n);
+    for (size_t i = 0; i < n; i++)
+        r->stores[i] = take_store(r->before, &r->info.nodes[i]);
     parallel_run(&job, &scratch);
     const int rc = settle_opening(r, &x, e);
     arena_free(&scratch);
@@ -173,9 +189,10 @@ int run_open(struct run **out, const char *path, struct err *e)
     return run_open_node(out, path, NULL, e);
 }
 
-int run_open_node(struct run **out, const char *path, const char *node, struct err *e)
+/* Takes `r`, which is empty. */
+static int run_open_files(struct run **out, struct run *r, const char *path, const char *node,
+                          struct err *e)
 {
-    struct run *r = xcalloc(1, sizeof *r);
     int rc = run_info_read(&r->info, path, &r->arena, e);
     if (rc == 0 && node)
         keep_node(&r->info, node);
@@ -192,6 +209,24 @@ int run_open_node(struct run **out, const char *path, const char *node, struct e
     return 0;
 }
 
+int run_open_node(struct run **out, const char *path, const char *node, struct err *e)
+{
+    return run_open_files(out, xcalloc(1, sizeof(struct run)), path, node, e);
+}
+
+int run_open_next(struct run **r, const char *path, const char *node, struct err *e)
+{
+    struct run *next = xcalloc(1, sizeof *next);
+    next->follows = true;
+    next->before = *r;
+    if (*r) { /* events were not read meanwhile */
+        run_close((*r)->before);
+        (*r)->before = NULL;
+    }
+    *r = NULL;
+    return run_open_files(r, next, path, node, e);
+}
+
 const struct run_info *run_get_info(const struct run *r)
 {
     return &r->info;
@@ -205,6 +240,7 @@ void run_close(struct run *r)
         store_close(r->stores[i]);
     event_flow_close(r->flow);
     run_events_close(r);
+    run_close(r->before);
     arena_free(&r->arena);
     free(r);
 }

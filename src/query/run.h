@@ -23,6 +23,9 @@ MUST_CHECK int run_open(struct run **out, const char *path, struct err *e);
 /* The same with one node of it only, as if the run had no others, and with less memory; NULL: all.
  */
 MUST_CHECK int run_open_node(struct run **out, const char *path, const char *node, struct err *e);
+/* The same for who opens a run again and again while it grows: *r is NULL, or what this function
+ * opened before. Only what is new in its files is read (store_follow). On failure it is NULL. */
+MUST_CHECK int run_open_next(struct run **r, const char *path, const char *node, struct err *e);
 const struct run_info *run_get_info(const struct run *r); /* lives as long as the run */
 void run_close(struct run *r);                            /* NULL is fine */
 /* After the samples of a node were read: in a run of many nodes their memory is

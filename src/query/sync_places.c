@@ -15,6 +15,7 @@ static const struct {
 } prefixes[PLACE_KIND_N] = {
     [PLACES_SYNC] = {"sync.calls ", "sync.ns "},
     [PLACES_THREAD] = {"thread.calls ", "thread.ns "},
+    [PLACES_EXCEPTION] = {"exception.calls ", "exception.ns "},
 };
 
 /* The totals of one place, -1: not seen. */

@@ -97,7 +97,5 @@ size_t report_spans(const struct report *r, struct svg_span **out);
 void report_put_plots(const struct report *r, struct doc *d, const struct verdict *v);
 /* "warning" and so on as a tone. */
 enum tone severity_tone(enum severity s);
-/* A sentence begins with a capital and ends with a stop. */
-const char *sentence(struct arena *a, const char *text);
 
 #endif

@@ -288,18 +288,6 @@ enum tone severity_tone(enum severity s)
     return tones[s];
 }
 
-const char *sentence(struct arena *a, const char *text)
-{
-    const size_t n = strlen(text);
-    if (n == 0)
-        return text;
-    char *out = arena_printf(a, "%s%s", text, strchr(".!?", text[n - 1]) ? "" : ".");
-    const size_t word = strspn(out, "abcdefghijklmnopqrstuvwxyz"); /* a name is left as it is */
-    if (word > 0 && (out[word] == ' ' || out[word] == ','))
-        *out = (char)(*out - 'a' + 'A');
-    return out;
-}
-
 static void report_job_put_issue(const struct report *r, struct doc *d, const struct verdict *v)
 {
     const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings);
@@ -339,7 +327,7 @@ static void put_short(const struct report *r, struct doc *d)
 
 static void report_job_put_status(const struct report *r, struct doc *d)
 {
-    const char *ending = runview_ending(r->info, r->arena);
+    const char *ending = verdicts_ending(r->info, &r->ask.checked->verdicts, r->arena);
     if (r->live)
         doc_note(d, TONE_INFO, "This run is still running. Data up to %s.", wall(r, r->info->end));
     else if (ending)

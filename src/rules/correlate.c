@@ -370,6 +370,22 @@ static int name_threads(const struct correlate_ask *ask, struct verdict *v, stru
     return rc;
 }
 
+/* Adds the exception that ended the first process of the job to end so. */
+static int name_exception(const struct correlate_ask *ask, struct verdict *v, struct arena *a,
+                          struct err *e)
+{
+    struct sync_place *places;
+    size_t n;
+    if (v->n_findings == 0)
+        return 0;
+    TRY(sync_places_read(ask->run, PLACES_EXCEPTION, a, &places, &n, e));
+    struct finding *f = &v->findings[0];
+    if (n > 0) /* the latest is the first of them */
+        f->message = arena_printf(v->arena, "%s: %s%s%s", f->message, places[n - 1].op,
+                                  *places[n - 1].where ? " at " : "", places[n - 1].where);
+    return 0;
+}
+
 /* ---- time of steps in the ranges ---- */
 
 /* Of each finding, and of each rank in it. */
@@ -568,6 +584,8 @@ int rules_correlate(const struct correlate_ask *ask, struct verdicts *v, struct 
         rc = sync_name_places(ask, &v->v[RULE_sync_bound], a, e);
     if (rc == 0)
         rc = name_threads(ask, &v->v[RULE_gil_contention], a, e);
+    if (rc == 0)
+        rc = name_exception(ask, &v->v[RULE_failed_early], a, e);
     if (rc == 0)
         rc = summarize_ops(&ops, &v->v[RULE_overall_framework_metrics], e);
     arena_free(&scratch);

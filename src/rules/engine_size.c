@@ -102,8 +102,8 @@ static bool is_steady(const struct verdict *v, const struct run_facts *run)
 static double loop_seconds(const struct verdict *v, const struct run_facts *run)
 {
     const wall_ns from = is_steady(v, run) ? run->steady_start : run->loop_start;
-    return run->has_steps ? wall_span_s(from, run->loop_end)
-                          : wall_span_s(run->job_start, run->job_end);
+    return run->has_steps && !v->rule->ending ? wall_span_s(from, run->loop_end)
+                                              : wall_span_s(run->job_start, run->job_end);
 }
 
 static void size_up(struct verdict *v, const struct engine *g, const struct run_facts *run)
@@ -131,9 +131,9 @@ static enum severity engine_size_severity_of(const struct verdict *v, const stru
     if (isnan(v->lost_share))
         return SEVERITY_WARNING;
     const double share = v->lost_share + ROUNDING;
-    return share >= CRITICAL_SHARE  ? SEVERITY_CRITICAL
-           : share >= WARNING_SHARE ? SEVERITY_WARNING
-                                    : SEVERITY_INFO;
+    return share >= CRITICAL_SHARE                     ? SEVERITY_CRITICAL
+           : share >= WARNING_SHARE || v->rule->ending ? SEVERITY_WARNING
+                                                       : SEVERITY_INFO;
 }
 
 /* ---- shares of one loop ---- */

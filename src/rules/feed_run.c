@@ -189,6 +189,7 @@ static int find_times(struct run *r, const struct feed *f, struct arena *a, stru
         .ended = from.info->status != RUN_RUNNING,
         .interrupted = from.info->status == RUN_INTERRUPTED || from.info->status == RUN_STOPPED ||
                        from.info->status == RUN_DIED,
+        .ending = run_ending_of(from.info),
         .has_steps = phases.has_steps,
         .job_start = phases.job_start,
         .job_end = phases.job_end,
@@ -216,6 +217,7 @@ static const struct {
 static const enum metric_id gpu_signals[GPU_SIGNAL_N] = {
 #define GPU_SIGNAL(id, metric) [GPU_SIG_##id] = M_##metric,
 #include "rules/signals.def"
+#include "run/run_ending.h"
 };
 
 static bool is_gpu_series(const struct series_key *k)

@@ -76,6 +76,7 @@ struct rule {
     bool whole_job;
     bool custom;                     /* not in rules.def: of the user's own */
     bool summary;                    /* never an issue: it fills a table */
+    bool ending;                     /* says how the job ended; what it lost is not the loop's */
     bool by_phase;                   /* plots in which phases its findings were */
     const char *const *explained_by; /* names of rules, ends with NULL; NULL: none */
     const char *part;                /* the part of a step that it is about; NULL: no single one */

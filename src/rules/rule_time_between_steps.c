@@ -31,9 +31,9 @@ struct gap_rank {
 
 /* What follows the step until the next, without waits for the GPU. Where a checkpoint was saved all
  * of it belongs to that: files are moved and old ones removed. */
-static int64_t gap_of(const struct step *s)
+static int64_t gap_of(const struct step *s, uint8_t checkpoint)
 {
-    const bool saves = s->save_ns > s->part_ns[step_part_of(EV_CHECKPOINT)];
+    const bool saves = s->save_ns > s->part_ns[checkpoint];
     return saves ? 0 : MAX_OF(s->between_ns - s->between_sync_ns, 0);
 }
 
@@ -41,8 +41,9 @@ static void gap_steps(void *state, const struct rule_view *c, const struct rank_
                       const struct step *v, size_t n)
 {
     struct gap_rank *own = state_rank(state, c, r);
+    const uint8_t checkpoint = step_part_of(EV_CHECKPOINT);
     for (size_t i = 0; i < n; i++) {
-        const int64_t iteration = step_iteration_ns(&v[i]), gap = gap_of(&v[i]);
+        const int64_t iteration = step_iteration_ns(&v[i]), gap = gap_of(&v[i], checkpoint);
         if (!step_is_steady(&v[i]) || iteration < 0)
             continue;
         own->steps++;

@@ -9,6 +9,7 @@
 
 #include "query/steps.h"
 #include "record/event.h"
+#include "run/run_ending.h"
 
 #define NODE_SIGNAL(id, ...) SIG_##id,
 enum node_signal {
@@ -79,6 +80,7 @@ struct node_facts {
 struct run_facts {
     bool ended;
     bool interrupted; /* it did not end by itself: a signal, a notice, the user, a lost recorder */
+    struct run_ending ending;
     bool has_steps;
     wall_ns job_start, job_end;   /* end: or now */
     wall_ns loop_start, loop_end; /* of the steps so far, when there are any */

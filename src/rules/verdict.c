@@ -162,7 +162,9 @@ void finding_lost(struct finding *f, double seconds, size_t gpus)
 
 bool verdict_counts(const struct verdict *v)
 {
-    return !v->rule->summary || v->state == RULE_NOT_EVALUATED;
+    return v->rule->ending    ? v->state != RULE_CLEAR
+           : v->rule->summary ? v->state == RULE_NOT_EVALUATED
+                              : true;
 }
 
 bool verdict_is_cause(const struct verdict *v)

@@ -143,7 +143,7 @@ void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
 void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Whether it counts as issue, passed or skipped: a rule that only fills a table does so only where
- * it was skipped. */
+ * it was skipped, and a job that ended well is nothing to count. */
 bool verdict_counts(const struct verdict *v);
 /* One of its findings is explained by no other rule: something to be cured. */
 bool verdict_is_cause(const struct verdict *v);

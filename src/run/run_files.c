@@ -31,17 +31,23 @@ static int run_files_node_file(char *path, const struct run_info *info, const st
 
 /* ---- readings and events ---- */
 
-int run_open_metrics(struct store **out, const struct run_info *info, size_t node, struct err *e)
+static int run_files_open(struct store **out, const char *path, bool follows, struct err *e)
+{
+    return (follows ? store_follow : store_open_from)(out, storage_of(path)->source, path, e);
+}
+
+int run_open_metrics(struct store **out, const struct run_info *info, size_t node, bool follows,
+                     struct err *e)
 {
     char path[PATH_LEN];
     assert(node < info->n_nodes);
     TRY(run_files_node_file(path, info, &info->nodes[node], STORE_METRICS, STORE_SEALED, e));
-    return store_open_from(out, storage_of(path)->source, path, e);
+    return run_files_open(out, path, follows, e);
 }
 
-int run_open_events(struct store **out, const struct run_event_file *f, struct err *e)
+int run_open_events(struct store **out, const struct run_event_file *f, bool follows, struct err *e)
 {
-    return store_open_from(out, storage_of(f->path)->source, f->path, e);
+    return run_files_open(out, f->path, follows, e);
 }
 
 struct run_file_list {

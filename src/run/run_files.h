@@ -15,13 +15,15 @@ struct run_event_file {
     bool detail;
 };
 
-/* The readings of a recorder. */
+/* The readings of a recorder. `follows`: by store_follow, so that *out is an earlier one or NULL.
+ */
 MUST_CHECK int run_open_metrics(struct store **out, const struct run_info *info, size_t node,
-                                struct err *e);
+                                bool follows, struct err *e);
 /* In the order in which they are opened; a run without any is a normal one. */
 MUST_CHECK int run_event_files(const struct run_info *info, struct arena *a,
                                struct run_event_file **out, size_t *n, struct err *e);
-MUST_CHECK int run_open_events(struct store **out, const struct run_event_file *f, struct err *e);
+MUST_CHECK int run_open_events(struct store **out, const struct run_event_file *f, bool follows,
+                               struct err *e);
 /* The node.json of a recorder as a tree; the caller ends it with json_decref. */
 MUST_CHECK int run_read_node(json_t **out, const struct run_info *info, const struct node_info *n,
                              struct err *e);

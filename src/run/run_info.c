@@ -535,8 +535,13 @@ int run_find(const char *dir, const char *ref, char path[], struct err *e)
     struct storage_stat st;
     if (!*ref)
         return err_set(e, ERR_USAGE, "no run is named: give a folder, a name or 'last'");
-    if (run_find_look_at_run(ref, e) == 0)
+    const int rc = run_find_look_at_run(ref, e);
+    if (rc == 0)
         return path_join(path, e, "%s", ref);
+    if (rc != ERR_SYS && rc != ERR_LIMIT) /* elsewhere, and it cannot be asked */
+        return rc;
+    if (e->sys == EACCES && rc == ERR_SYS && storage_of(ref) != &storage_local)
+        return rc;
     if (e->sys == EACCES) {
         errno = e->sys;
         return err_sys(e, "open '%s/" RUN_ABOUT "'", ref);

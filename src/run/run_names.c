@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/text.h"
 
 #define NODE_FOLDER  "node-"
@@ -54,6 +55,64 @@ void run_window_stem(char *out, size_t size, unsigned pid, bool python, unsigned
     snprintf(out, size, WINDOW_START "%u-%s%u", pid, python ? "python-" : "", window);
 }
 
+/* A number without leading zeros; NULL: there is none. */
+static const char *run_names_skip_number(const char *p)
+{
+    const size_t n = strspn(p, "0123456789");
+    return n == 0 || n > 10 || (n > 1 && *p == '0') ? NULL : p + n;
+}
+
+/* "-2" of the second session, and so on, up to `end`; the first has none. */
+static bool run_names_is_session(const char *p, const char *end)
+{
+    if (p == end)
+        return true;
+    return *p == '-' && p[1] != '0' && strncmp(p, "-1.", 3) != 0 &&
+           run_names_skip_number(p + 1) == end;
+}
+
+static bool run_names_is_window_stem(const char *name, const char *end)
+{
+    const char *p = run_names_skip_number(name + strlen(WINDOW_START));
+    if (!p || *p++ != '-')
+        return false;
+    p += text_starts(p, "python-") ? strlen("python-") : 0;
+    p = run_names_skip_number(p);
+    return p && run_names_is_session(p, end);
+}
+
+static bool run_names_is_stem(const char *name, const char *end, const char *stem)
+{
+    return text_starts(name, stem) && run_names_is_session(name + strlen(stem), end);
+}
+
+static enum run_file_kind run_names_kind_in_node(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    if (!dot)
+        return RUN_FILE_OTHER;
+    if (strcmp(dot + 1, RUN_NODE_END) == 0)
+        return run_names_is_stem(name, dot, RUN_NODE_STEM) ? RUN_FILE_NODE : RUN_FILE_OTHER;
+    if (!run_names_is_stem(name, dot, STORE_METRICS) &&
+        !run_names_is_stem(name, dot, STORE_EVENTS) &&
+        !(text_starts(name, WINDOW_START) && run_names_is_window_stem(name, dot)))
+        return RUN_FILE_OTHER;
+    return strcmp(dot + 1, STORE_SEALED) == 0 ? RUN_FILE_SEALED
+           : strcmp(dot + 1, STORE_TAIL) == 0 ? RUN_FILE_TAIL
+                                              : RUN_FILE_OTHER;
+}
+
+enum run_file_kind run_file_kind(const char *name, bool in_node)
+{
+    static const char *const whole[] = {RUN_FINDINGS, RUN_REPORT, RUN_REPORT_JSON};
+    if (in_node)
+        return run_names_kind_in_node(name);
+    for (size_t i = 0; i < COUNT_OF(whole); i++)
+        if (strcmp(name, whole[i]) == 0)
+            return RUN_FILE_WHOLE;
+    return strcmp(name, RUN_ABOUT) == 0 ? RUN_FILE_ABOUT : RUN_FILE_OTHER;
+}
+
 bool run_is_of_session(const char *name, unsigned session)
 {
     char mark[24];
@@ -74,4 +133,14 @@ void name_sanitize(char *out, size_t size, const char *text)
         out[n++] = safe;
     }
     out[n] = 0;
+}
+
+bool name_is_sane(const char *name, size_t size)
+{
+    char same[256];
+    assert(size <= sizeof same);
+    if (!*name || strlen(name) >= size)
+        return false;
+    name_sanitize(same, sizeof same, name);
+    return strcmp(same, name) == 0;
 }

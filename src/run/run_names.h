@@ -7,8 +7,10 @@
  *              notes.json                   name, tags and text that users gave it
  *              report.html, report.json
  *              derived/                     caches of older versions; ignored
+ *              received.json                on a hub: the token by which it came
  *              node-ID/node.json            node-2.json: the second recorder, and so on
  *                      metrics.fp           metrics-2.fp
+ *                      shipping.json        how far the node was sent elsewhere
  *                      trace-PID-K.fp       a detail window: events of a process
  *          .import-XXXXXXXX/                a run that is being made */
 #ifndef RUN_RUN_NAMES_H
@@ -25,6 +27,8 @@
 #define RUN_NOTES       "notes.json"
 #define RUN_REPORT      "report.html"
 #define RUN_REPORT_JSON "report.json"
+#define RUN_RECEIVED    "received.json"
+#define RUN_SHIPPING    "shipping.json"
 #define RUN_NODE_STEM   "node" /* of node.json */
 #define RUN_NODE_END    "json"
 #define RUNS_DEFAULT    "footplate-runs" /* the default of the setting `dir` */
@@ -48,6 +52,20 @@ const char *run_node_id(const char *name);
 bool run_is_window(const char *name);
 /* Its stem. `python`: samples of the stack of Python, not operators. */
 void run_window_stem(char *out, size_t size, unsigned pid, bool python, unsigned window);
+/* What a file of a run is, by its name, for what leaves or enters a machine file by file. */
+enum run_file_kind {
+    RUN_FILE_OTHER,  /* locks, caches, files of others: they stay where they are */
+    RUN_FILE_ABOUT,  /* run.json: written once */
+    RUN_FILE_WHOLE,  /* findings and reports: replaced as a whole */
+    RUN_FILE_NODE,   /* node.json: replaced as a whole */
+    RUN_FILE_SEALED, /* grows */
+    RUN_FILE_TAIL,   /* grows, and starts again with each segment */
+};
+
+/* `in_node`: in the folder of a node, else in that of the run. */
+enum run_file_kind run_file_kind(const char *name, bool in_node);
+/* Whether name_sanitize would leave it as it is, and it is shorter than `size`. */
+bool name_is_sane(const char *name, size_t size);
 /* Whether a file in a node's folder was written by this session. */
 bool run_is_of_session(const char *name, unsigned session);
 

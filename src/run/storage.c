@@ -2,12 +2,14 @@
 /* storage.c - what all storages have in common. */
 #include "run/storage.h"
 
+#include "base/text.h"
+#include "run/s3_view.h"
+
 enum { JSON_MOST = 16 << 20 }; /* bytes */
 
 const struct storage *storage_of(const char *location)
 {
-    (void)location; /* an address of object storage will begin with its scheme */
-    return &storage_local;
+    return text_starts(location, S3_SCHEME) ? &storage_s3 : &storage_local;
 }
 
 int storage_read_json(json_t **out, const char *path, struct err *e)

@@ -1,40 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage.h - the operations by which the files of a run are reached.
  *
- * A location names a file or folder of a run: today a path of the local file system, later also the
- * address of an object ("s3://BUCKET/PREFIX/RUN/run.json"). storage_of selects the implementation
+ * A location names a file or folder of a run: a path of the local file system, or the address of an
+ * object ("s3://BUCKET/PREFIX/RUN/run.json"). storage_of selects the implementation
  * by the location. All code above this header passes locations on and never asks which it is; only
  * src/run and src/store compose them (run_names.h), and tools/check_storage.py enforces that.
  *
  * Object storage has no rename, no append and no lock. The operations are those that it has, too.
- * For each, first how the local file system (storage_local.c) does it, then how objects will:
+ * For each, first how the local file system (storage_local.c) does it, then how objects do
+ * (storage_s3.c):
  *
  *   list       readdir, and fstatat where wanted
- *              ListObjectsV2 with a delimiter: names, sizes, ETags and times in one answer
+ *              one ListObjectsV2 for all keys of a run, used for some seconds (s3_view.h)
  *   stat       lstat; the version is a hash of mtime, size and inode
- *              HEAD; the version is a hash of the ETag
- *   read       pread of a range, which may count from the end
- *              GET with Range, also a suffix range
- *   map        mmap; of a file that still grows a copy
- *              GET of pages into a local cache file, by location and ETag, which is mapped
+ *              the same list; the version is a hash of the ETag
+ *   read, map  pread of a range, which may count from the end; mmap, of a file that grows a copy
+ *              GET of the object into a local cache, by ETag (object_cache.h), and from there
  *   put        a file beside it, synced, then rename (replace) or link (if absent)
  *              PUT, with If-None-Match: * if absent; where that is missing HEAD, PUT, GET
  *   make_runs  mkdir -p
- *              nothing
+ *              refused, as stage, claim and publish: runs are made locally, then shipped
  *   stage      the folder of runs itself
- *              a local folder, because writers append; publish reads from there
  *   claim      mkdir, or an existing folder that is trusted
- *              nothing: folders are prefixes of keys; the put of run.json if absent decides
  *   remove     unlink, rmdir or rm -r
  *              DELETE of each key below the location
  *   publish    fdatasync of all files, then one rename
- *              PUT of each file, run.json last: before it is there, no list shows the run
+ *   range      pread
+ *              as read
+ *   append     write at the end, if the file has the expected size; cut back when that fails
+ *              none: only a hub appends what others recorded, and its runs are local
+ *   sync       syncfs
+ *              nothing: what is put is durable
  *   alive      flock on the file that the writer has locked
  *              the age of the newest object, by the server's own clock
  *
- * Append is no operation. The writer (store/writer.h) appends to a local folder, which it locks; so
- * a recorder's run is local. To object storage a shipper puts what has grown as immutable parts
- * whose names have offset and length, and a reader's map joins them.
+ * The writer (store/writer.h) appends to a local folder, which it locks; so a recorder's run is
+ * local, and it does not use append. To object storage a shipper puts what has grown as immutable
+ * parts whose names have offset and length, and a reader's map joins them. To a hub it sends what
+ * has grown, and the hub appends it (receive.h): the file that arrives is a prefix of the file that
+ * was recorded, at every moment and after every crash, because an append at another offset than
+ * the end is refused.
  *
  * There is no "put if unchanged" either: every file of a run has one writer (docs/format.md), but
  * for notes.json, of which the last one that was put stays.
@@ -110,11 +115,20 @@ struct storage {
     bool (*remove)(const char *path, enum storage_remove what);
     /* Moves a complete, hidden run to its place. ERR_BUSY: something is there. */
     int (*publish)(const char *from, const char *to, struct err *e);
+    /* Up to n bytes from a place on; *got is less at the end of the file. */
+    int (*range)(const char *path, uint64_t from, void *out, size_t n, size_t *got, struct err *e);
+    /* Appends to a file whose size is `at`; it is made if need be. `cut`: what it has is dropped
+     * first, and `at` is 0. *size: of the file, also after ERR_BUSY, which means that it is not
+     * `at`. After a failure it is as long as before. NULL: the storage cannot append. */
+    int (*append)(const char *path, uint64_t at, bool cut, const void *p, size_t n, uint64_t *size,
+                  struct err *e);
+    /* What was appended below the folder is durable on return. */
+    int (*sync)(const char *folder, struct err *e);
     /* Whether the recorder that writes in this node's folder is running. */
     enum storage_alive (*alive)(const char *folder);
 };
 
-extern const struct storage storage_local;
+extern const struct storage storage_local, storage_s3;
 
 /* The implementation for a location. */
 const struct storage *storage_of(const char *location);

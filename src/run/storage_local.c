@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/trust.h"
+#include "run/parts.h"
 #include "run/storage.h"
 #include "store/format.h"
 
@@ -57,7 +58,10 @@ static bool local_stat_at(int dir, const char *name, int flags, struct storage_s
 
 static int local_stat(const char *path, int flags, struct storage_stat *out, struct err *e)
 {
-    return local_stat_at(AT_FDCWD, path, flags, out) ? 0 : err_sys(e, "look at '%s'", path);
+    if (local_stat_at(AT_FDCWD, path, flags, out))
+        return 0;
+    const int rc = err_sys(e, "look at '%s'", path);
+    return parts_may_be(path, e) && parts_stat(&storage_local, path, out, e) == 0 ? 0 : rc;
 }
 
 static enum storage_kind local_kind_of_entry(int dir, const struct dirent *f)
@@ -99,6 +103,27 @@ static int local_list(const char *folder, int flags, storage_visit *visit, void 
     closedir(d); /* and the descriptor */
     return 0;
 }
+
+/* ---- reading ---- */
+
+static int local_read(const char *path, int64_t from, size_t most, struct arena *a, char **out,
+                      size_t *len, struct err *e)
+{
+    const int rc = store_files.read(path, from, most, a, out, len, e);
+    if (rc && parts_may_be(path, e))
+        return parts_read(&storage_local, &store_files, path, from, most, a, out, len, e);
+    return rc;
+}
+
+static int local_map(const char *path, bool growing, struct fmap *out, struct err *e)
+{
+    const int rc = store_files.map(path, growing, out, e);
+    if (rc && parts_may_be(path, e))
+        return parts_map(&storage_local, &store_files, path, out, e);
+    return rc;
+}
+
+static const struct store_source local_source = {local_read, local_map};
 
 /* ---- writing ---- */
 
@@ -163,6 +188,76 @@ static int local_publish(const char *from, const char *to, struct err *e)
     return err_sys(e, "cannot create '%s'", to);
 }
 
+static int local_range(const char *path, uint64_t from, void *out, size_t n, size_t *got,
+                       struct err *e)
+{
+    int fd = -1, rc = 0;
+    ssize_t one = 1;
+    TRY(file_open_regular(&fd, path, e));
+    for (*got = 0; *got < n && one > 0; *got += (size_t)one) {
+        one = pread(fd, (char *)out + *got, n - *got, (off_t)(from + *got));
+        if (one < 0) {
+            rc = err_sys(e, "read '%s'", path);
+            break;
+        }
+    }
+    close(fd);
+    return rc;
+}
+
+/* A link, a device or a FIFO of a stranger is refused. */
+static int local_open_to_append(int *fd, const char *path, uint64_t *size, struct err *e)
+{
+    struct stat st;
+    *fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (*fd < 0)
+        return err_sys(e, "open '%s'", path);
+    if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(*fd);
+        return err_set(e, ERR_FORMAT, "'%s' is not a regular file", path);
+    }
+    *size = (uint64_t)st.st_size;
+    return 0;
+}
+
+static int local_append_to(int fd, const char *path, uint64_t at, const void *p, size_t n,
+                           struct err *e)
+{
+    if (lseek(fd, (off_t)at, SEEK_SET) < 0)
+        return err_sys(e, "seek in '%s'", path);
+    const int rc = fd_write_all(fd, p, n, path, e);
+    if (rc && ftruncate(fd, (off_t)at) < 0)
+        return err_sys(e, "truncate '%s'", path);
+    return rc;
+}
+
+static int local_append(const char *path, uint64_t at, bool cut, const void *p, size_t n,
+                        uint64_t *size, struct err *e)
+{
+    int fd, rc = 0;
+    assert(!cut || at == 0);
+    TRY(local_open_to_append(&fd, path, size, e));
+    if (cut && *size && ftruncate(fd, 0) < 0)
+        rc = err_sys(e, "empty '%s'", path);
+    else if (!cut && *size != at)
+        rc = err_set(e, ERR_BUSY, "'%s' has %llu bytes", path, (unsigned long long)*size);
+    if (rc == 0)
+        rc = local_append_to(fd, path, at, p, n, e);
+    if (rc == 0)
+        *size = at + n;
+    close(fd);
+    return rc;
+}
+
+static int local_sync(const char *folder, struct err *e)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int rc = fd < 0 || syncfs(fd) < 0 ? err_sys(e, "sync '%s'", folder) : 0;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
 /* ---- liveness ---- */
 
 static enum storage_alive local_alive(const char *folder)
@@ -181,7 +276,7 @@ static enum storage_alive local_alive(const char *folder)
 }
 
 const struct storage storage_local = {
-    .source = &store_files,
+    .source = &local_source,
     .list = local_list,
     .stat = local_stat,
     .put = local_put,
@@ -190,5 +285,8 @@ const struct storage storage_local = {
     .claim = local_claim,
     .remove = local_remove,
     .publish = local_publish,
+    .range = local_range,
+    .append = local_append,
+    .sync = local_sync,
     .alive = local_alive,
 };

@@ -27,9 +27,9 @@ struct cgroup_file {
 struct cgroup_state {
     struct cgroup_place cpu, cpuacct, memory;
     struct cgroup_file usage, throttle;
-    struct source memory_now;
+    struct source memory_now, oom;
     struct group fast, slow; /* "cgroup" and "cgroupmem" */
-    slot_id mem_slot, cpu_limit_slot, mem_limit_slot;
+    slot_id mem_slot, oom_slot, cpu_limit_slot, mem_limit_slot;
     double cpu_limit_percent, mem_limit_bytes; /* 0: none */
     int64_t period_ns;
     struct cadence slow_at, limit_at;
@@ -166,6 +166,19 @@ static void cgroup_put_memory(struct cgroup_state *st, struct sink *s)
     }
 }
 
+/* Both versions have the same key. At every reading, as a kill is often the end of the job. */
+static void cgroup_put_kills(struct cgroup_state *st)
+{
+    char text[TEXT_SIZE];
+    struct reading r;
+    uint64_t kills;
+    if (!source_is_open(&st->oom) || !source_read(&st->oom, text, sizeof text, &r) ||
+        !procfs_key(text, r.n, "oom_kill", &kills))
+        return;
+    cgroup_set_slot(&st->fast, &st->oom_slot, M_CGROUP_OOM_KILLS, true);
+    group_gauge(&st->fast, st->oom_slot, (double)kills);
+}
+
 /* What is not there at all, reported at the first reading. */
 static void report_absent(struct cgroup_state *st, struct sink *s)
 {
@@ -190,6 +203,7 @@ static void cgroup_read(void *state, struct sink *s)
     }
     put_counter(st, &usage, st->cpuacct.version, &st->usage, s);
     put_counter(st, &throttling, st->cpu.version, &st->throttle, s);
+    cgroup_put_kills(st);
     group_commit(&st->fast, s, t);
     if (!cadence_due(&st->slow_at, t, slack))
         return;
@@ -235,10 +249,11 @@ static int cgroup_open(void *state, const struct probe_env *env, int64_t period_
         return err_set(e, ERR_NOT_FOUND, "the job's control group is not visible");
     cgroup_open_file(&st->usage.file, &st->cpuacct, "cpuacct.usage", "cpu.stat");
     cgroup_open_file(&st->memory_now, &st->memory, "memory.usage_in_bytes", "memory.current");
+    cgroup_open_file(&st->oom, &st->memory, "memory.oom_control", "memory.events");
     group_open(&st->fast, "cgroup", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->slow, "cgroupmem", MAX_OF(period_ns, MEM_PERIOD_NS));
     cgroup_set_period(st, period_ns);
-    st->usage.slot = st->throttle.slot = st->mem_slot = SLOT_NONE;
+    st->usage.slot = st->throttle.slot = st->mem_slot = st->oom_slot = SLOT_NONE;
     st->cpu_limit_slot = st->mem_limit_slot = SLOT_NONE;
     return 0;
 }
@@ -249,6 +264,7 @@ static void cgroup_close(void *state)
     source_close(&st->usage.file);
     source_close(&st->throttle.file);
     source_close(&st->memory_now);
+    source_close(&st->oom);
     group_close(&st->fast);
     group_close(&st->slow);
 }

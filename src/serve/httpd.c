@@ -39,6 +39,7 @@ struct conn {
     struct sockaddr_storage peer;
     _Atomic int state;                        /* enum conn_state */
     _Atomic int64_t since;                    /* ns of the monotonic clock */
+    _Atomic bool large;                       /* it is sending a large body */
     _Atomic(struct MHD_Connection *) sleeper; /* a stream that has nothing to send; NULL: none */
     _Atomic bool gone;                        /* the client hung up while the stream slept */
     _Atomic(struct reply *) sending;          /* NULL: none */
@@ -63,6 +64,8 @@ struct httpd_exchange {
     struct conn *conn;
     char *uri;
     struct buf body;
+    size_t body_most;
+    size_t held; /* of HTTP_BODIES */
     bool seen, complete, waits;
     struct reply *reply; /* to be sent */
 };
@@ -72,6 +75,7 @@ struct httpd {
     struct httpd_options options;
     _Atomic uint64_t requests;
     _Atomic size_t unsent; /* bytes of replies that are being sent; each counts once */
+    _Atomic size_t bodies; /* bytes of large bodies that are received or worked on */
     pthread_mutex_t conns_lock;
     struct conn *conns;
     size_t n_conns;
@@ -140,6 +144,8 @@ static struct reply *reply_finish(struct MHD_Response *m, const struct reply_hea
     reply_put_header(m, "Set-Cookie", h->cookie);
     reply_put_header(m, "Location", h->location);
     reply_put_file_name(m, h->file_name);
+    for (size_t i = 0; h->more && h->more[i][0]; i++)
+        reply_put_header(m, h->more[i][0], h->more[i][1]);
     if (h->retry_after_s > 0) {
         char text[16];
         snprintf(text, sizeof text, "%d", h->retry_after_s);
@@ -320,7 +326,9 @@ static bool conn_too_slow(struct conn *x, mono_ns now)
     const int state = atomic_load(&x->state);
     if (state != CONN_REQUESTS && state != CONN_RECEIVES)
         return false;
-    return now.ns - atomic_load(&x->since) > most_s[state] * NS_PER_S;
+    const int64_t most =
+        state == CONN_REQUESTS && atomic_load(&x->large) ? HTTP_LARGE_S : most_s[state];
+    return now.ns - atomic_load(&x->since) > most * NS_PER_S;
 }
 
 /* Cuts off clients that are too slow, and wakes streams whose client is gone. */
@@ -429,8 +437,10 @@ static void httpd_completed(void *cls, struct MHD_Connection *c, void **own,
     *own = NULL;
     if (x->conn) {
         httpd_end_sending(cls, x->conn);
+        atomic_store(&x->conn->large, false);
         conn_is(x->conn, CONN_REQUESTS);
     }
+    atomic_fetch_sub(&x->httpd->bodies, x->held);
     reply_free(x->reply);
     buf_free(&x->body);
     free(x->uri);
@@ -439,9 +449,15 @@ static void httpd_completed(void *cls, struct MHD_Connection *c, void **own,
 
 static enum http_method httpd_method_of(const char *text)
 {
-    if (strcmp(text, "GET") == 0 || strcmp(text, "HEAD") == 0)
+    static const char *const words[] = {
+        [HTTP_GET] = "GET",     [HTTP_POST] = "POST",     [HTTP_PUT] = "PUT",
+        [HTTP_PATCH] = "PATCH", [HTTP_DELETE] = "DELETE", [HTTP_OTHER] = NULL};
+    if (strcmp(text, "HEAD") == 0)
         return HTTP_GET;
-    return strcmp(text, "POST") == 0 ? HTTP_POST : HTTP_OTHER;
+    for (size_t i = 0; words[i]; i++)
+        if (strcmp(text, words[i]) == 0)
+            return (enum http_method)i;
+    return HTTP_OTHER;
 }
 
 static bool exchange_has_tag(const struct httpd_exchange *x, const struct reply *r)
@@ -485,11 +501,33 @@ static enum MHD_Result exchange_serve(struct httpd_exchange *x)
 
 static enum MHD_Result exchange_take_body(struct httpd_exchange *x, const char *data, size_t *n)
 {
-    if (x->body.len + *n > HTTP_BODY_MOST)
+    if (x->body.len + *n > x->body_most)
         return MHD_NO;
     buf_put(&x->body, data, *n);
     *n = 0;
     return MHD_YES;
+}
+
+/* 0, or the status to refuse it with. A body of unknown length must be small. */
+static int exchange_admit(struct httpd_exchange *x)
+{
+    const struct httpd_options *o = &x->httpd->options;
+    const char *length = exchange_header(&x->x, "Content-Length");
+    const uint64_t bytes = length ? strtoull(length, NULL, 10) : 0;
+    x->body_most = HTTP_BODY_MOST;
+    const int status = o->admit ? o->admit(o->ctx, &x->x, bytes, &x->body_most) : 0;
+    if (status || bytes > x->body_most)
+        return status ? status : MHD_HTTP_CONTENT_TOO_LARGE;
+    if (bytes <= HTTP_BODY_MOST) {
+        x->body_most = HTTP_BODY_MOST;
+        return 0;
+    }
+    x->held = bytes;
+    x->body_most = bytes;
+    atomic_store(&x->conn->large, true);
+    return atomic_fetch_add(&x->httpd->bodies, bytes) + bytes > HTTP_BODIES
+               ? MHD_HTTP_SERVICE_UNAVAILABLE
+               : 0;
 }
 
 static enum MHD_Result httpd_handle(void *cls, struct MHD_Connection *c, const char *url,
@@ -501,11 +539,10 @@ static enum MHD_Result httpd_handle(void *cls, struct MHD_Connection *c, const c
     if (!x)
         x = *own = exchange_begin(cls, c, url);
     if (!x->seen) {
-        const char *length = exchange_header(&x->x, "Content-Length");
         x->seen = true;
         x->x.method = httpd_method_of(method);
-        x->x.body_too_large = length && strtoull(length, NULL, 10) > HTTP_BODY_MOST;
-        return x->x.body_too_large ? exchange_serve(x) : MHD_YES;
+        x->x.body_refused = exchange_admit(x);
+        return x->x.body_refused ? exchange_serve(x) : MHD_YES;
     }
     return *n ? exchange_take_body(x, data, n) : exchange_serve(x);
 }

@@ -25,7 +25,9 @@ struct exchange;
 struct reply;
 
 enum {
-    HTTP_BODY_MOST = 64 << 10,
+    HTTP_BODY_MOST = 64 << 10, /* unless `admit` allows more */
+    HTTP_BODIES = 64 << 20,    /* bytes of larger bodies, of all requests */
+    HTTP_LARGE_S = 120,        /* for sending a larger body, instead of HTTP_REQUEST_S */
     HTTP_CONNECTIONS = 4096,
     HTTP_PER_ADDRESS = 512, /* of one address that is not this machine's */
     HTTP_IDLE_S = 10,       /* nothing read and nothing written */
@@ -35,13 +37,23 @@ enum {
     HTTP_ETAG_LEN = 24,
 };
 
-enum http_method { HTTP_GET, HTTP_POST, HTTP_OTHER }; /* HEAD is a GET here */
+enum http_method {
+    HTTP_GET,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_PATCH,
+    HTTP_DELETE,
+    HTTP_OTHER
+}; /* HEAD is a GET here */
 
 struct httpd_options {
     int fd;                 /* bound and listening; closed by httpd_stop */
     unsigned threads;       /* that speak HTTP; at least 1 */
     const char *cert, *key; /* PEM texts; NULL: no TLS */
     void (*request)(void *ctx, struct exchange *x);
+    /* Before the body of a request is read: how large it may be, *most of `bytes` or more, or a
+     * status to refuse it with. It then goes to `request` without a body. NULL: HTTP_BODY_MOST. */
+    int (*admit)(void *ctx, const struct exchange *x, uint64_t bytes, size_t *most);
     void *ctx;
 };
 
@@ -58,8 +70,8 @@ struct exchange { /* read only */
     enum http_method method;
     const char *uri; /* as it came, not decoded */
     const char *body;
-    size_t body_len; /* a NUL follows */
-    bool body_too_large;
+    size_t body_len;  /* a NUL follows */
+    int body_refused; /* a status: it was refused before its body was read; 0: it was not */
     const struct sockaddr *peer;
     int fd;
     /* A word for the caller, stored with the connection (0 at first): for facts that are the same
@@ -78,7 +90,8 @@ struct reply_head {
     const char *cache;                                    /* Cache-Control; NULL: no-store */
     const char *encoding, *file_name, *cookie, *location; /* NULL: none */
     int retry_after_s;                                    /* 0: none */
-    const char *csp; /* Content-Security-Policy; NULL: the page may load nothing */
+    const char *const (*more)[2]; /* names and values; ends with {NULL, NULL}; NULL: none */
+    const char *csp;              /* Content-Security-Policy; NULL: the page may load nothing */
 };
 
 /* Takes the body over; it is empty afterwards. */

@@ -12,7 +12,9 @@
 #include <strings.h>
 #include <sys/random.h>
 
+#include "base/human.h"
 #include "base/mem.h"
+#include "run/run_names.h"
 #include "serve/sockets.h"
 
 enum {
@@ -20,11 +22,6 @@ enum {
     GUESSERS = 256,    /* addresses that guessed wrong */
     GUESSES_MOST = 10, /* wrong ones of an address in GUESS_S */
     GUESS_S = 60,
-};
-
-struct token {
-    enum right right;
-    char text[TOKEN_MOST + 1];
 };
 
 struct session {
@@ -40,8 +37,9 @@ struct guesser {
 
 struct rights {
     bool control;
-    struct token token[TOKENS_MOST];
-    size_t n_tokens;
+    struct token token[TOKENS_MOST]; /* changed under the lock once the server runs */
+    size_t n_fixed;                  /* of these the first, which are not from the file */
+    _Atomic size_t n_tokens;
     pthread_mutex_t lock;
     struct session session[SESSIONS];
     size_t next_session;
@@ -66,32 +64,131 @@ void rights_close(struct rights *r)
     free(r);
 }
 
-int rights_add(struct rights *r, enum right what, const char *token, const char *where,
-               struct err *e)
+static int token_check(const char *token, const char *where, struct err *e)
 {
     const size_t n = strlen(token);
-    if (n < TOKEN_LEAST || n > TOKEN_MOST)
-        return err_set(e, ERR_USAGE, "%s: a token must have %d to %d characters; this one has %zu",
-                       where, TOKEN_LEAST, TOKEN_MOST, n);
+    if (n >= TOKEN_LEAST && n <= TOKEN_MOST)
+        return 0;
+    return err_set(e, ERR_USAGE, "%s: a token must have %d to %d characters; this one has %zu",
+                   where, TOKEN_LEAST, TOKEN_MOST, n);
+}
+
+static int rights_add_token(struct rights *r, const struct token *t, const char *where,
+                            struct err *e)
+{
     if (r->n_tokens == TOKENS_MOST)
         return err_set(e, ERR_LIMIT, "%s: more than %d tokens", where, TOKENS_MOST);
-    struct token *t = &r->token[r->n_tokens++];
-    t->right = what;
-    memcpy(t->text, token, n + 1);
+    r->token[r->n_tokens++] = *t;
     return 0;
 }
 
-static int rights_add_line(struct rights *r, char *line, const char *where, struct err *e)
+int rights_add(struct rights *r, enum right what, const char *token, const char *where,
+               struct err *e)
 {
+    struct token t = {.right = what};
+    TRY(token_check(token, where, e));
+    snprintf(t.text, sizeof t.text, "%s", token);
+    TRY(rights_add_token(r, &t, where, e));
+    r->n_fixed = r->n_tokens;
+    return 0;
+}
+
+/* ---- lines of the token file ---- */
+
+static bool token_take_name(struct token *t, const char *value)
+{
+    snprintf(t->name, sizeof t->name, "%s", value);
+    return name_is_sane(value, sizeof t->name);
+}
+
+static bool token_take_runs(struct token *t, const char *value)
+{
+    snprintf(t->runs, sizeof t->runs, "%s", value);
+    return *value && strlen(value) < sizeof t->runs;
+}
+
+static bool token_take_quota(struct token *t, const char *value)
+{
+    return bytes_parse(value, "", &t->quota_bytes) && t->quota_bytes > 0;
+}
+
+static bool token_take_rate(struct token *t, const char *value)
+{
+    return bytes_parse(value, "/s", &t->rate_bytes) && t->rate_bytes > 0;
+}
+
+static const struct token_key {
+    const char *word, *example;
+    bool (*take)(struct token *t, const char *value);
+    bool only_write;
+} token_keys[] = {
+    {"name", "name=team-a", token_take_name, false},
+    {"runs", "runs=team-a-*", token_take_runs, true},
+    {"quota", "quota=50GiB", token_take_quota, true},
+    {"rate", "rate=10MB/s", token_take_rate, true},
+};
+
+static int token_take(struct token *t, const char *word, const char *where, struct err *e)
+{
+    const size_t n = strcspn(word, "=");
+    for (size_t i = 0; i < COUNT_OF(token_keys); i++) {
+        const struct token_key *k = &token_keys[i];
+        if (strlen(k->word) != n || memcmp(k->word, word, n) != 0 || word[n] != '=')
+            continue;
+        if (k->only_write && t->right != RIGHT_WRITE)
+            return err_set(e, ERR_USAGE, "%s: '%s' is for write tokens only", where, k->word);
+        if (!k->take(t, word + n + 1))
+            return err_set(e, ERR_USAGE, "%s: '%s' is not valid (example: %s)", where, word,
+                           k->example);
+        return 0;
+    }
+    return err_set(e, ERR_USAGE, "%s: a token has name=, runs=, quota= and rate=, not '%.40s'",
+                   where, word);
+}
+
+/* The token itself is never a part of a message. */
+static int token_parse_words(struct token *t, char *line, const char *where, bool *any,
+                             struct err *e)
+{
+    static const char *const rights[] = {
+        [RIGHT_WRITE] = "write", [RIGHT_READ] = "read", [RIGHT_CONTROL] = "control"};
     char *rest = NULL;
     const char *word = strtok_r(line, " \t\r", &rest), *token = strtok_r(NULL, " \t\r", &rest);
-    if (!word || word[0] == '#')
+    *any = word && word[0] != '#';
+    if (!*any)
         return 0;
-    const bool control = strcmp(word, "control") == 0;
-    if ((!control && strcmp(word, "read") != 0) || !token || strtok_r(NULL, " \t\r", &rest))
-        return err_set(e, ERR_USAGE, "%s: each line must be 'read TOKEN' or 'control TOKEN'",
+    for (size_t i = RIGHT_WRITE; i < COUNT_OF(rights); i++)
+        if (strcmp(word, rights[i]) == 0)
+            t->right = (enum right)i;
+    if (t->right == RIGHT_NONE || !token)
+        return err_set(e, ERR_USAGE,
+                       "%s: each line must be 'read TOKEN', 'control TOKEN' or 'write TOKEN'",
                        where);
-    return rights_add(r, control ? RIGHT_CONTROL : RIGHT_READ, token, where, e);
+    TRY(token_check(token, where, e));
+    snprintf(t->text, sizeof t->text, "%s", token);
+    while ((word = strtok_r(NULL, " \t\r", &rest)))
+        TRY(token_take(t, word, where, e));
+    return 0;
+}
+
+int token_parse(struct token *out, const char *line, const char *where, bool *any, struct err *e)
+{
+    char *copy = xstrdup(line);
+    *out = (struct token){0};
+    const int rc = token_parse_words(out, copy, where, any, e);
+    explicit_bzero(copy, strlen(line));
+    free(copy);
+    return rc;
+}
+
+static int rights_add_line(struct rights *r, const char *line, const char *where, struct err *e)
+{
+    struct token t;
+    bool any;
+    TRY(token_parse(&t, line, where, &any, e));
+    const int rc = any ? rights_add_token(r, &t, where, e) : 0;
+    explicit_bzero(&t, sizeof t);
+    return rc;
 }
 
 int rights_add_text(struct rights *r, const char *text, const char *where, struct err *e)
@@ -106,6 +203,33 @@ int rights_add_text(struct rights *r, const char *text, const char *where, struc
     if (rc == 0 && r->n_tokens == 0)
         rc = err_set(e, ERR_USAGE, "%s: the file contains no token", where);
     return rc;
+}
+
+int rights_replace_text(struct rights *r, const char *text, const char *where, struct err *e)
+{
+    struct rights *new = rights_open(r->control);
+    pthread_mutex_lock(&r->lock);
+    memcpy(new->token, r->token, r->n_fixed * sizeof *r->token);
+    new->n_tokens = r->n_fixed;
+    const int rc = rights_add_text(new, text, where, e);
+    if (rc == 0) {
+        memcpy(r->token, new->token, sizeof r->token);
+        r->n_tokens = new->n_tokens;
+        memset(r->session, 0, sizeof r->session);
+    }
+    pthread_mutex_unlock(&r->lock);
+    rights_close(new);
+    return rc;
+}
+
+bool rights_has(struct rights *r, enum right what)
+{
+    bool has = false;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->n_tokens; i++)
+        has |= r->token[i].right == what;
+    pthread_mutex_unlock(&r->lock);
+    return has;
 }
 
 bool rights_needs_token(const struct rights *r)
@@ -133,6 +257,19 @@ static enum right rights_of_token(const struct rights *r, const char *token)
         if (secret_same(r->token[i].text, token) && r->token[i].right > best)
             best = r->token[i].right;
     return best;
+}
+
+bool rights_find_writer(struct rights *r, const char *bearer, struct token *out)
+{
+    bool found = false;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->n_tokens; i++)
+        if (secret_same(r->token[i].text, bearer) && r->token[i].right == RIGHT_WRITE) {
+            *out = r->token[i];
+            found = true;
+        }
+    pthread_mutex_unlock(&r->lock);
+    return found;
 }
 
 static enum right rights_of_session(const struct rights *r, const char *id)
@@ -238,6 +375,8 @@ int rights_login(struct rights *r, const struct sockaddr *peer, const char *toke
     int rc = rights_try_token(r, peer, token, &what, e);
     if (rc == 0 && what == RIGHT_NONE)
         rc = err_set(e, ERR_NOT_FOUND, "invalid token");
+    if (rc == 0 && what == RIGHT_WRITE)
+        rc = err_set(e, ERR_NOT_FOUND, "this token only sends runs; it does not show any");
     if (rc == 0)
         rc = rights_new_session(r, what, session, e);
     pthread_mutex_unlock(&r->lock);

@@ -10,27 +10,60 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
 
-enum right { RIGHT_NONE, RIGHT_READ, RIGHT_CONTROL }; /* control includes read */
+/* Control includes read. Neither includes write, nor write any of them: a token of a training job
+ * sends runs to a hub and sees nothing. */
+enum right { RIGHT_NONE, RIGHT_WRITE, RIGHT_READ, RIGHT_CONTROL };
 
-enum { TOKEN_LEAST = 16, TOKEN_MOST = 255, TOKENS_MOST = 64, SESSION_LEN = 33 };
+enum {
+    TOKEN_LEAST = 16,
+    TOKEN_MOST = 255,
+    TOKENS_MOST = 256,
+    SESSION_LEN = 33,
+    TOKEN_NAME_LEN = 64,
+    TOKEN_RUNS_LEN = 128,
+};
+
+/* What a line of the token file allows. */
+struct token {
+    enum right right;
+    char text[TOKEN_MOST + 1];
+    char name[TOKEN_NAME_LEN]; /* who has it; "": not said */
+    /* of a write token */
+    char runs[TOKEN_RUNS_LEN]; /* a pattern for names of runs, with *; "": any */
+    uint64_t quota_bytes;      /* of all its runs; 0: no limit */
+    uint64_t rate_bytes;       /* a second; 0: no limit */
+};
 
 struct rights;
 
 struct rights *rights_open(bool control); /* control: runs can be controlled at all */
 void rights_close(struct rights *r);
 
-/* Lines "read TOKEN" and "control TOKEN"; empty ones and those that begin with # do not count. */
+/* A line: "read|control|write TOKEN [name=N] [runs=PATTERN] [quota=50GiB] [rate=10MB/s]". `*any`
+ * false: it is empty, or begins with #. */
+MUST_CHECK int token_parse(struct token *out, const char *line, const char *where, bool *any,
+                           struct err *e);
+/* Each line of the text, see token_parse. */
 MUST_CHECK int rights_add_text(struct rights *r, const char *text, const char *where,
                                struct err *e);
 MUST_CHECK int rights_add(struct rights *r, enum right what, const char *token, const char *where,
                           struct err *e);
+/* The file has changed: its tokens take the place of those that rights_add_text added, and
+ * everybody logs in again. After an error all stays as it was. */
+MUST_CHECK int rights_replace_text(struct rights *r, const char *text, const char *where,
+                                   struct err *e);
 bool rights_needs_token(const struct rights *r);
+bool rights_has(struct rights *r, enum right what); /* whether any token is for this */
+/* The write token that a client has shown; false: it is none. Does not count as a guess, so
+ * rights_of decides. */
+bool rights_find_writer(struct rights *r, const char *bearer, struct token *out);
 
 /* What a request may do. bearer, session: NULL when it has none. ERR_BUSY: too many wrong ones. */
 MUST_CHECK int rights_of(struct rights *r, const struct sockaddr *peer, const char *bearer,

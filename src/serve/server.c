@@ -19,6 +19,8 @@
 #include "serve/answer_gzip.h"
 #include "serve/assets.h"
 #include "serve/heap.h"
+#include "serve/hub.h"
+#include "serve/ingest.h"
 #include "serve/server_internal.h"
 #include "serve/sigbus_guard.h"
 #include "serve/sockets.h"
@@ -42,6 +44,34 @@ struct reply *reply_error(int status, const char *text)
 struct reply *reply_of_err(const struct err *e)
 {
     return reply_error(http_status_of(e), e->msg);
+}
+
+struct reply *reply_refused(int status)
+{
+    static const struct {
+        int status, retry_s;
+        const char *text;
+    } rows[] = {
+        {413, 0, "the request is too large"},
+        {429, HUB_RETRY_S, "this token sends faster than it may"},
+        {503, HUB_RETRY_S, "the hub has more to do than it can queue"},
+        {507, HUB_FULL_RETRY_S, "there is no room left: the quota is used up, or the disk is full"},
+    };
+    size_t i = 0;
+    while (rows[i].status != status && i + 1 < COUNT_OF(rows))
+        i++;
+    struct buf b = {0};
+    struct jw j = {.out = &b};
+    char limit[64];
+    snprintf(limit, sizeof limit, "max-append-size=%d", HUB_APPEND_MOST);
+    const char *const more[][2] = {{status == 413 ? "Upload-Limit" : NULL, limit}, {NULL, NULL}};
+    jw_object(&j, NULL);
+    jw_str(&j, "error", rows[i].text);
+    jw_end(&j);
+    return reply_make(
+        &(struct reply_head){
+            .status = status, .type = TYPE_JSON, .retry_after_s = rows[i].retry_s, .more = more},
+        &b);
 }
 
 bool accepts_gzip(const struct exchange *x)
@@ -85,10 +115,10 @@ static struct reply *server_check_place(const struct visit *v)
     return NULL;
 }
 
-static const char *server_bearer_of(const struct visit *v)
+static const char *server_bearer_of(const struct exchange *x)
 {
     static const char word[] = "Bearer ";
-    const char *header = exchange_header(v->x, "Authorization");
+    const char *header = exchange_header(x, "Authorization");
     return header && strncasecmp(header, word, sizeof word - 1) == 0 ? header + sizeof word - 1
                                                                      : NULL;
 }
@@ -111,16 +141,37 @@ static struct reply *server_check_user(const struct visit *v)
         403, "this dashboard belongs to another user; a token file is needed to share it");
 }
 
+static bool server_is_under(const struct request *q, const char *first, const char *second)
+{
+    return q->n_steps >= 1 && strcmp(q->step[0], first) == 0 &&
+           (!second || (q->n_steps >= 2 && strcmp(q->step[1], second) == 0));
+}
+
+/* Of the API: what is below /api/v1/WORD/. */
+static bool server_is_part(const struct visit *v, const char *word)
+{
+    return v->request.n_steps > 2 && strcmp(v->request.step[2], word) == 0;
+}
+
+static bool server_is_ingest(const struct visit *v)
+{
+    return server_is_part(v, "ingest");
+}
+
 static struct reply *server_check_rights(struct visit *v)
 {
     struct server *s = v->server;
     struct err e;
     const char *session = cookie_find(exchange_header(v->x, "Cookie"), s->cookie, &v->arena);
-    const int rc = rights_of(s->rights, v->x->peer, server_bearer_of(v), session, &v->right, &e);
+    const int rc = rights_of(s->rights, v->x->peer, server_bearer_of(v->x), session, &v->right, &e);
     if (rc)
         return reply_error(rc == ERR_BUSY ? 429 : 500, e.msg);
     if (v->right == RIGHT_NONE)
         return reply_error(401, "a token is required: see /login");
+    if (server_is_ingest(v) ? v->right != RIGHT_WRITE : v->right < RIGHT_READ)
+        return reply_error(403, v->right == RIGHT_WRITE
+                                    ? "this token only sends runs; it does not show any"
+                                    : "sending runs needs a write token");
     return rights_needs_token(s->rights) ? NULL : server_check_user(v);
 }
 
@@ -294,21 +345,34 @@ static void login_serve(struct visit *v)
 
 /* ---- requests ---- */
 
-static bool server_is_under(const struct request *q, const char *first, const char *second)
-{
-    return q->n_steps >= 1 && strcmp(q->step[0], first) == 0 &&
-           (!second || (q->n_steps >= 2 && strcmp(q->step[1], second) == 0));
-}
-
 static struct reply *server_check(struct visit *v)
 {
     struct err e;
-    if (v->x->body_too_large)
-        return reply_error(413, "the request is too large");
     struct reply *r = server_check_place(v);
     if (r)
         return r;
     return request_parse(&v->request, v->x->uri, &v->arena, &e) ? reply_of_err(&e) : NULL;
+}
+
+static void server_ingest(struct visit *v)
+{
+    struct token t;
+    const char *bearer = server_bearer_of(v->x);
+    if (!v->server->hub)
+        exchange_answer(v->x, reply_error(404, "this server does not receive runs (--receive)"));
+    else if (!bearer || !rights_find_writer(v->server->rights, bearer, &t))
+        exchange_answer(v->x, reply_error(401, "a token is required")); /* gone meanwhile */
+    else
+        serve_ingest(v, &t);
+    explicit_bzero(&t, sizeof t);
+}
+
+static int server_admit(void *ctx, const struct exchange *x, uint64_t bytes, size_t *most)
+{
+    struct server *s = ctx;
+    if (!s->hub || !text_starts(x->uri, "/api/v1/ingest/"))
+        return 0;
+    return ingest_admit(s, x, server_bearer_of(x), bytes, most);
 }
 
 static void server_dispatch(struct visit *v)
@@ -317,8 +381,14 @@ static void server_dispatch(struct visit *v)
     const bool api = !r && server_is_under(&v->request, "api", "v1");
     if (api)
         r = server_check_rights(v);
+    if (!r && v->x->body_refused)
+        r = reply_refused(v->x->body_refused);
     if (r)
         exchange_answer(v->x, r);
+    else if (api && server_is_ingest(v))
+        server_ingest(v);
+    else if (api && server_is_part(v, "files"))
+        serve_files(v);
     else if (api)
         serve_api(v);
     else if (server_is_under(&v->request, "login", NULL) && v->request.n_steps == 1)
@@ -353,6 +423,7 @@ static int server_read_tokens(struct server *s, const struct server_options *ask
         TRY(rights_add(s->rights, RIGHT_CONTROL, ask->token, "FOOTPLATE_TOKEN", e));
     if (!ask->token_file)
         return 0;
+    s->token_file = arena_strdup(&s->arena, ask->token_file);
     TRY(trust_read_named(ask->token_file, PEM_MOST, &s->arena, &text, &len, e));
     return rights_add_text(s->rights, text, ask->token_file, e);
 }
@@ -381,6 +452,10 @@ static int server_check_ask(const struct server *s, const struct server_options 
                        ask->bind);
     if (!ask->tls_cert != !ask->tls_key)
         return err_set(e, ERR_USAGE, "--tls-cert and --tls-key must be given together");
+    if (ask->receive && !rights_has(s->rights, RIGHT_WRITE))
+        return err_set(e, ERR_USAGE,
+                       "--receive needs a write token in the token file: "
+                       "'footplate hub token add --token-file FILE --name NAME'");
     return 0;
 }
 
@@ -408,6 +483,7 @@ static int server_start_http(struct server *s, const struct server_options *ask,
     struct httpd_options h = {.fd = s->place.fd,
                               .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
                               .request = server_request,
+                              .admit = server_admit,
                               .ctx = s};
     if (s->tls) {
         TRY(tls_load(e));
@@ -425,6 +501,10 @@ static int server_open_parts(struct server *s, const struct server_options *ask,
                   e));
     TRY(work_open(&s->slow, 1, "slow", e));
     TRY(live_open(&s->live, s->runs, e));
+    if (ask->receive) {
+        TRY(hub_open(&s->hub, ask->folders[0], s->token_file, s->rights, e));
+        TRY(work_open(&s->ingest, INGEST_WORKERS, "ingest", e));
+    }
     runs_set_facts(s->runs, server_fill_facts, s);
     page_open_assets(s);
     return server_start_http(s, ask, e);
@@ -488,10 +568,13 @@ void server_close(struct server *s)
         close(s->place.fd);
     work_end(s->work);
     work_end(s->slow);
+    work_end(s->ingest);
     live_end(s->live);
     httpd_stop(s->httpd); /* until then an open connection may still bring a request */
     work_close(s->work);
     work_close(s->slow);
+    work_close(s->ingest);
+    hub_close(s->hub);
     live_close(s->live);
     page_close_assets(s);
     runs_close(s->runs);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.h - the dashboard's server: folders of runs in, an address out.
  *
- * server_open binds and begins to answer; server_close ends everything within a second. Nothing is
- * ever written below the folders. One per process: it also takes care of files that are cut while
- * they are read. */
+ * server_open binds and begins to answer; server_close ends everything within a second. Below the
+ * folders nothing is written but the runs that are received. One per process: it also takes care of
+ * files that are cut while they are read. */
 #ifndef SERVE_SERVER_H
 #define SERVE_SERVER_H
 
@@ -28,6 +28,7 @@ struct server_options {
     const char *const *hosts;       /* more names that it is reached by */
     size_t n_hosts;
     bool control; /* whether runs can be controlled through it */
+    bool receive; /* whether it receives runs, into the first folder */
 };
 
 struct server_place {

@@ -230,9 +230,10 @@ void serve_api(struct visit *v)
     const enum http_method m = v->x->method;
     const struct route *route = request_route(
         &v->request, API_STEPS, m == HTTP_POST ? ROUTE_POST : ROUTE_GET, &name, &other);
-    struct reply *r = route && m != HTTP_OTHER ? api_refuse(v, route)
-                      : other || route         ? reply_error(405, "method not allowed")
-                                               : reply_error(404, "no such API path");
+    const bool known = m == HTTP_GET || m == HTTP_POST;
+    struct reply *r = route && known   ? api_refuse(v, route)
+                      : other || route ? reply_error(405, "method not allowed")
+                                       : reply_error(404, "no such API path");
     if (r) {
         exchange_answer(v->x, r);
         return;

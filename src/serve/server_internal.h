@@ -15,9 +15,12 @@
 enum {
     WORKERS_LEAST = 2,
     WORKERS_MOST = 8,
+    INGEST_WORKERS = 3,
     PEM_MOST = 1 << 20,
     COOKIE_NAME = 32,
 };
+
+struct hub;
 
 struct server {
     struct arena arena; /* of the options */
@@ -27,10 +30,13 @@ struct server {
     size_t n_hosts;
     char cookie[COOKIE_NAME]; /* its name has the port in it: cookies do not know ports */
     struct rights *rights;
+    const char *token_file; /* NULL: none */
     struct runs *runs;
     struct work *work;
     struct work *slow; /* for ROUTE_SLOW, one after the other */
     struct live *live;
+    struct hub *hub;     /* NULL: it receives no runs */
+    struct work *ingest; /* for what is received */
     struct httpd *httpd;
     struct reply **assets,
         **assets_plain; /* by the table of assets.h; plain: for clients without gzip */
@@ -48,6 +54,8 @@ struct visit {
 /* {"error": ...} with the status. */
 struct reply *reply_error(int status, const char *text);
 struct reply *reply_of_err(const struct err *e);
+/* For what is refused before it is looked at: 413, 429, 503 or 507. */
+struct reply *reply_refused(int status);
 bool accepts_gzip(const struct exchange *x);
 
 bool has_json_body(const struct exchange *x);

@@ -51,15 +51,12 @@ static int run_verdict_print_all(const struct run_verdict_printing *t, struct ru
 {
     const struct run_verdict_user *own = t->own;
     const char *lines[SUMMARY_LINES];
-    const char *ending = runview_ending(t->info, t->arena);
     struct show show;
     TRY(show_read_named(&show, r, &own->steps, t->arena, e));
     const size_t n = summary_lines(
         &(struct summary_ask){&show, t->checked, own->v, own->n,
                               "footplate show last, footplate check last, footplate serve"},
         lines);
-    if (ending)
-        run_verdict_line(t, ending);
     for (size_t i = 0; i < n; i++)
         run_verdict_line(t, lines[i]);
     if (own->right_size)

@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "agent/keeper.h"
+#include "base/human.h"
 #include "base/table.h"
 #include "config/python_env.h"
 #include "cost/machines.h"
 #include "run/run_info.h"
 #include "session/dashboard.h"
 #include "session/run_verdict.h"
+#include "session/shipper.h"
 #include "userrules/user_rules.h"
 #include "watch/watch.h"
 
@@ -268,6 +270,42 @@ static void session_set_helper(struct record_ask *ask, const struct settings *s,
     ask->helper = (struct helper_program){watch_main, watch};
 }
 
+/* A run that cannot be sent is recorded all the same, unless the user requires it. */
+static int session_ship(struct shipper *out, struct record_ask *ask, struct arena *a)
+{
+    const struct settings *s = ask->settings;
+    struct err e;
+    if (!s->to)
+        return 0;
+    if (shipper_start(out, s, a, &e) == 0) {
+        ask->placed = shipper_place;
+        ask->placed_ctx = out;
+        return 0;
+    }
+    const bool refuse = ask->argv && s->require_recording;
+    session_print(NULL, arena_printf(a, "the run is not sent: %s.%s", e.msg,
+                                     refuse ? " The job is not started (--require-recording)"
+                                            : " The job runs and is recorded here"));
+    return refuse ? EXIT_NOT_STARTED : 0;
+}
+
+static void session_ship_rest(struct shipper *s, const struct record_ask *ask,
+                              const struct record_result *result, struct arena *a)
+{
+    struct shipping how;
+    if (!shipper_end(s, &how))
+        return;
+    if (how.state != SHIPPING_DONE)
+        session_print(NULL, arena_printf(a,
+                                         "not all of the run was sent to %s%s%s; 'footplate push "
+                                         "%s %s' sends the rest",
+                                         ask->settings->to, *how.error ? ": " : "", how.error,
+                                         result->path, ask->settings->to));
+    else if (!ask->quiet)
+        session_print(NULL, arena_printf(a, "the run is at %s (%s)", ask->settings->to,
+                                         bytes_text(a, (double)how.bytes)));
+}
+
 static int session_record(const struct session_options *o, struct record_ask *ask, struct arena *a,
                           struct err *e)
 {
@@ -285,10 +323,14 @@ static int session_record(const struct session_options *o, struct record_ask *as
     ask->tell = session_print;
     struct record_result result;
     struct dashboard dashboard = {.fd = -1};
+    struct shipper shipper = {.fd = -1};
+    if (session_ship(&shipper, ask, a))
+        return EXIT_NOT_STARTED;
     if (o->serve)
         session_serve(&dashboard, runs_folder(s->dir), ask->quiet, a);
     if (recorder_run(ask, &result, e) == 0) {
         session_verdict(ask, wishes, &result);
+        session_ship_rest(&shipper, ask, &result, a);
         if (result.interrupted)
             session_end_by_sigint();
         if (result.exit_status < EXIT_BY_SIGNAL) /* else Ctrl-C has been pressed already */

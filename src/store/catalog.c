@@ -163,12 +163,14 @@ size_t rows_block_memory(const struct rows_block *b)
 static bool keep_columns(struct rows_block *b)
 {
     struct column *v = new_columns(b);
-    if (read_columns(b, v)) {
-        atomic_init(&b->list->cached, v);
-        return true;
+    if (!read_columns(b, v)) {
+        free(v);
+        return false;
     }
-    free(v);
-    return false;
+    for (uint32_t i = 0; i < b->n_columns; i++)
+        b->samples += v[i].count;
+    atomic_init(&b->list->cached, v);
+    return true;
 }
 
 bool rows_block_get(const struct block_header *h, const uint8_t *payload, struct arena *a,
@@ -178,7 +180,7 @@ bool rows_block_get(const struct block_header *h, const uint8_t *payload, struct
     struct cur data = cur_of(payload + h->head_len, h->payload_len - h->head_len);
     *b = (struct rows_block){.t_first_us = h->t_first_us, .t_last_us = h->t_last_us};
     b->group.n = (uint32_t)cur_varint_most(&head, NAME_LEN - 1);
-    b->group.p = (const char *)cur_take(&head, b->group.n);
+    const void *group = cur_take(&head, b->group.n);
     b->period_ns = (int64_t)cur_varint_most(&head, INT64_MAX);
     b->rows = (uint32_t)cur_varint_most(&head, ROWS_MOST);
     b->l1 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
@@ -188,6 +190,8 @@ bool rows_block_get(const struct block_header *h, const uint8_t *payload, struct
         return false;
     /* An entry takes at least 20 bytes, which bounds what a made-up number can allocate. */
     b->n_columns = (uint32_t)cur_varint_most(&head, cur_left(&head) / 20 + 1);
+    b->group.p =
+        arena_strndup(a, group, b->group.n); /* groups are found without pages of the file */
     b->list = arena_new(a, struct column_list);
     b->list->head = head;
     b->list->data = data;
@@ -376,10 +380,10 @@ static int64_t offset_of(const struct clock_tie *t)
     return t->wall.ns - t->mono.ns; /* catalog_tie took none that is too far away */
 }
 
-void catalog_find_steps(struct store *s)
+void catalog_find_steps(struct store *s, struct arena *a)
 {
     s->n_steps = 0;
-    s->steps = arena_array(&s->arena, struct clock_tie, s->n_ties);
+    s->steps = arena_array(a, struct clock_tie, s->n_ties);
     for (uint32_t i = 0; i < s->n_ties; i++) {
         const int64_t now = offset_of(&s->ties[i]);
         const int64_t old = i ? offset_of(&s->steps[s->n_steps - 1]) : 0;
@@ -388,10 +392,10 @@ void catalog_find_steps(struct store *s)
     }
 }
 
-void catalog_finish(struct catalog *c)
+void catalog_finish(struct catalog *c, uint32_t first)
 {
     struct store *s = c->store;
-    for (uint32_t i = 0; i < s->n_blocks; i++)
+    for (uint32_t i = first; i < s->n_blocks; i++)
         for (uint32_t k = 0; k < s->blocks[i].n_columns; k++) {
             const struct column *column = &block_columns(&s->blocks[i])[k];
             if (column->count == 0)
@@ -400,7 +404,61 @@ void catalog_finish(struct catalog *c)
             assert(one->n_refs == 0 || one->refs[one->n_refs - 1].block <= i);
             *ARENA_ADD(&s->arena, one->refs, one->n_refs, one->cap_refs) = (struct store_ref){i, k};
         }
+}
+
+void catalog_free(struct catalog *c)
+{
     hash_free(&c->index);
+    track_names_free(&c->names);
+}
+
+/* ---- the catalog of a file that grows ---- */
+
+void catalog_set_mark(const struct catalog *c, struct catalog_mark *m)
+{
+    const struct store *s = c->store;
+    free(m->losses);
+    *m = (struct catalog_mark){s->n_blocks,
+                               s->n_series,
+                               s->n_marks,
+                               s->n_ties,
+                               xcalloc(s->n_losses + 1u, sizeof *m->losses),
+                               s->n_losses};
+    if (s->n_losses)
+        memcpy(m->losses, s->losses, s->n_losses * sizeof *s->losses);
+}
+
+/* A hash index has no way to take an item out, so it is made again. */
+static void catalog_drop_series(struct catalog *c, uint32_t from)
+{
+    struct store *s = c->store;
+    if (from == s->n_series)
+        return;
+    hash_free(&c->index);
+    s->n_series = from;
+    for (uint32_t i = 0; i < from; i++) {
+        const struct catalog_key k = {s, NULL};
+        hash_put(&c->index, hash_slot(&c->index, catalog_hash(&k, i), NULL, NULL), i + 1u,
+                 catalog_hash, &k);
+    }
+}
+
+void catalog_return(struct catalog *c, const struct catalog_mark *m)
+{
+    struct store *s = c->store;
+    assert(m->blocks <= s->n_blocks && m->series <= s->n_series && m->marks <= s->n_marks);
+    for (uint32_t i = m->blocks; i < s->n_blocks; i++)
+        rows_block_forget(&s->blocks[i]);
+    s->n_blocks = m->blocks;
+    catalog_drop_series(c, m->series);
+    for (uint32_t i = 0; i < s->n_series; i++)
+        while (s->series[i].refs[s->series[i].n_refs - 1].block >= m->blocks)
+            s->series[i].n_refs--; /* the series is in a block of the file: one stays */
+    s->n_marks = m->marks;
+    s->n_ties = m->ties;
+    s->n_losses = m->n_losses;
+    if (m->n_losses)
+        memcpy(s->losses, m->losses, m->n_losses * sizeof *s->losses);
 }
 
 /* ---- clocks ---- */

@@ -49,6 +49,7 @@ enum {
 };
 
 struct codec {
+    bool pack_only;
     ZSTD_CCtx *huffman; /* entropy coding alone: better and faster on noise */
     ZSTD_CCtx *runs;    /* with matches: for columns that repeat for long */
     ZSTD_DCtx *dctx;
@@ -60,6 +61,11 @@ struct codec {
 struct codec *codec_open(void)
 {
     return xcalloc(1, sizeof(struct codec));
+}
+
+void codec_pack_only(struct codec *c)
+{
+    c->pack_only = true;
 }
 
 void codec_close(struct codec *c)
@@ -472,7 +478,7 @@ static void codec_put_column(struct codec *c, struct buf *out, const int64_t *fi
 {
     if (n == 0 || r->span == 0)
         put_base(out, MODE_CONST, first, r->lo);
-    else if (dense && n >= DENSE_FROM)
+    else if (dense && n >= DENSE_FROM && !c->pack_only)
         put_dense_mode(c, out, first, v, n, r);
     else
         put_plain_mode(out, first, v, n, r);

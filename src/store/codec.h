@@ -17,6 +17,8 @@ struct codec;
 struct codec *codec_open(void);
 void codec_close(struct codec *c);          /* NULL is fine */
 size_t codec_memory(const struct codec *c); /* bytes that it holds */
+/* From now on numbers are not compressed: for columns that stay in memory and are soon read. */
+void codec_pack_only(struct codec *c);
 
 /* Appends the encoded column to out. `dense` tries compression; without it only bit packing, which
  * decodes in nanoseconds and suits a few dozen values. */

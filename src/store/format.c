@@ -131,6 +131,46 @@ bool block_get(struct block_header *out, const uint8_t *p, size_t n)
     return block_sum(p, p + BLOCK_HEADER_LEN, out->head_len) == sum;
 }
 
+bool format_is_closed(const uint8_t *end, uint64_t file_len)
+{
+    struct cur c = cur_of(end, FILE_END_LEN);
+    const uint64_t index = cur_u64(&c);
+    return memcmp(c.p, FILE_END_MAGIC, FILE_END_LEN - sizeof index) == 0 &&
+           index >= FILE_HEADER_LEN && index + FILE_END_LEN < file_len;
+}
+
+size_t format_final_len(const uint8_t *p, size_t n, size_t from)
+{
+    struct block_header h;
+    if (n < FILE_HEADER_LEN)
+        return 0;
+    if (n >= FILE_HEADER_LEN + FILE_END_LEN && format_is_closed(p + n - FILE_END_LEN, n))
+        return n;
+    size_t last = from < FILE_HEADER_LEN ? FILE_HEADER_LEN : from;
+    for (size_t at = last; at < n && block_get(&h, p + at, n - at);) {
+        at += block_size(&h);
+        if (h.flags & BLOCK_LAST && at <= n)
+            last = at;
+    }
+    return last;
+}
+
+size_t format_tail_len(const uint8_t *p, size_t n, struct file_header *h)
+{
+    struct err ignored;
+    size_t at = FILE_HEADER_LEN;
+    if (n < at || file_header_get(h, p, n, "tail", &ignored) || h->kind != FILE_TAIL)
+        return 0;
+    for (;;) {
+        struct cur c = cur_of(p + at, n - at);
+        const uint32_t len = cur_u32(&c), sum = cur_u32(&c);
+        if (c.bad || len > FRAME_MOST || cur_left(&c) < len ||
+            format_sum32(c.p, len, h->segment) != sum)
+            return at;
+        at += FRAME_HEADER_LEN + len;
+    }
+}
+
 size_t record_begin(struct buf *b, enum record_tag tag)
 {
     buf_u8(b, (uint8_t)tag);

@@ -117,6 +117,15 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
 /* False when there is no whole block with a right checksum at p. */
 bool block_get(struct block_header *out, const uint8_t *p, size_t n);
 
+/* Of the bytes of a sealed file, how many are final: header, whole segments, and all of a closed
+ * file. What follows may still be cut by its writer. `from`: what an earlier call returned, or 0.
+ */
+size_t format_final_len(const uint8_t *p, size_t n, size_t from);
+/* Of the bytes of a tail file, how many are its header and whole frames; 0: it has no header. */
+size_t format_tail_len(const uint8_t *p, size_t n, struct file_header *h);
+/* Whether a file ends as a closed one does; `end` are its last FILE_END_LEN bytes. */
+bool format_is_closed(const uint8_t *end, uint64_t file_len);
+
 /* A record with a length: what is put between begin and end is its content. */
 size_t record_begin(struct buf *b, enum record_tag tag);
 void record_end(struct buf *b, size_t begun);

@@ -36,6 +36,7 @@
 
 enum {
     TAIL_MOST = 256 << 20,
+    TAIL_PART = 64 << 10,   /* bytes; a day's evaluation seals two or three a minute */
     BAD_BLOCKS_MOST = 1000, /* wrong checksums after which the rest is given up */
 };
 
@@ -44,15 +45,37 @@ struct found_block {
     const uint8_t *p;
 };
 
+/* The frames of a tail and the blocks that they make. One that is followed is cut into parts, and
+ * each part is sealed by itself, so that a tail that has grown is sealed from its last part on. One
+ * that is read once is one part: more and smaller blocks cost a fifth more, and four times as much
+ * with 2000 tracks. */
+struct store_tail {
+    uint64_t number; /* of its segment */
+    size_t read;     /* bytes of the file; 0: it was not begun */
+    uint8_t last[8]; /* of them: they must be there when it has grown */
+    size_t in_part;  /* of them, in the last part */
+    struct segment segment;
+    struct buf *parts; /* blocks; the last one changes when more is read */
+    uint32_t n_parts, cap_parts;
+};
+
 struct store_own {
     struct fmap map;
-    struct buf tail_blocks;
-    struct found_block *found;
-    uint32_t n_found, cap_found;
-    uint64_t damaged; /* ranges of the file that are no block, headers, a tail */
+    struct store_tail tail;
+    struct found_block *found; /* while it is opened: the file's, then the tail's */
+    uint32_t n_found, cap_found, n_of_file;
+    struct catalog catalog;
+    uint32_t cap_blocks, cap_events;
+    struct arena scratch; /* what is made anew when the file has grown */
+    uint64_t damaged;     /* ranges of the file that are no block, headers, a tail */
     bool torn;
     bool no_header; /* the file's is damaged */
     bool bad_tail;  /* it is there and cannot be read */
+
+    /* For store_follow. */
+    bool follows;             /* it can go on */
+    uint64_t complete;        /* the last segment of the file; map.len is its end */
+    struct catalog_mark mark; /* the catalog of the file */
 };
 
 /* Blocks are listed in the order of the file, those of the tail after them. */
@@ -183,6 +206,61 @@ static int keep_in_memory(void *ctx, const struct block_header *h, const struct 
     return 0;
 }
 
+/* One more part. To show, not to keep: it is the last, and has the open events. */
+static void tail_seal(struct store_tail *t, struct codec *codec, enum seal_use use)
+{
+    struct err e;
+    struct buf *part = VEC_ADD(t->parts, t->n_parts, t->cap_parts);
+    *part = (struct buf){0};
+    const struct seal_out out = {keep_in_memory, part};
+    const int rc = seal_segment(codec, &t->segment, (uint32_t)t->number, use, &out, &e);
+    assert(rc == 0); /* only the output can fail */
+    (void)rc;
+}
+
+/* The frames at p, which follow those that were read before, and the eight bytes before p. */
+static void tail_feed(struct store_tail *t, bool follows, const uint8_t *p, size_t n, bool *torn)
+{
+    struct codec *codec = codec_open();
+    const size_t part = follows ? TAIL_PART : SIZE_MAX;
+    size_t at = 0;
+    if (follows)
+        codec_pack_only(codec); /* by a profile, 1 ms of 9 for a minute of new data */
+    if (t->n_parts)
+        buf_free(&t->parts[--t->n_parts]);
+    for (;;) {
+        const size_t got =
+            segment_read_frames(&t->segment, p + at, n - at, part - t->in_part, t->number, torn);
+        at += got;
+        t->in_part += got;
+        if (t->in_part < part)
+            break;
+        tail_seal(t, codec, SEAL_TO_KEEP);
+        seal_cut(&t->segment);
+        t->in_part = 0;
+    }
+    tail_seal(t, codec, SEAL_TO_SHOW);
+    t->read += at;
+    memcpy(t->last, p + at - sizeof t->last, sizeof t->last);
+    codec_close(codec);
+}
+
+static void tail_close(struct store_tail *t)
+{
+    for (uint32_t i = 0; i < t->n_parts; i++)
+        buf_free(&t->parts[i]);
+    free(t->parts);
+    segment_free(&t->segment);
+    *t = (struct store_tail){0};
+}
+
+static void find_in_tail(struct store_own *o)
+{
+    o->n_of_file = o->n_found;
+    for (uint32_t i = 0; i < o->tail.n_parts; i++)
+        walk_blocks(o, o->tail.parts[i].p, 0, o->tail.parts[i].len);
+}
+
 /* NAME.tail beside NAME.fp; the name of a session has its number in the stem. */
 static int tail_path(const struct store *s, char *path, struct err *e)
 {
@@ -211,18 +289,13 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
     const bool other = !rc && !s->own->no_header && memcmp(h.id, s->id, sizeof h.id) != 0;
     if (h.kind != FILE_TAIL || other || segment_complete(s->own, h.segment))
         return;
-    struct segment seg = {0};
     bool torn = false;
     assert(len >= FILE_HEADER_LEN); /* file_header_get refuses less */
-    segment_read_frames(&seg, p + FILE_HEADER_LEN, len - FILE_HEADER_LEN, h.segment, &torn);
+    s->own->tail.number = h.segment;
+    tail_feed(&s->own->tail, false, p + FILE_HEADER_LEN, len - FILE_HEADER_LEN, &torn);
+    segment_free(&s->own->tail.segment);
     forget_segment(s->own, h.segment);
-    const struct seal_out out = {keep_in_memory, &s->own->tail_blocks};
-    assert(s->own->tail_blocks.len == 0); /* blocks point into it, so it is filled once */
-    struct codec *codec = codec_open();
-    if (seal_segment(codec, &seg, (uint32_t)h.segment, SEAL_TO_SHOW, &out, &e) == 0)
-        walk_blocks(s->own, s->own->tail_blocks.p, 0, s->own->tail_blocks.len);
-    codec_close(codec);
-    segment_free(&seg);
+    find_in_tail(s->own);
     /* What the file ends in the middle of is this very segment, and that is in the tail. */
     if (h.segment <= 1 || segment_complete(s->own, h.segment - 1))
         s->own->torn = false;
@@ -232,56 +305,45 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
 
 /* ---- parsing the heads ---- */
 
-static bool is_of_tail(const struct store_own *o, const uint8_t *p)
-{
-    return o->tail_blocks.len && p >= o->tail_blocks.p && p < o->tail_blocks.p + o->tail_blocks.len;
-}
-
 /* False: damaged. Kinds of a later version are skipped. */
-static bool parse_block(struct store *s, struct catalog *cat, const struct found_block *f)
+static bool parse_block(struct store *s, const struct found_block *f, bool in_tail)
 {
+    struct store_own *o = s->own;
     const uint8_t *payload = f->p + BLOCK_HEADER_LEN;
+    struct rows_block *rows;
+    struct events_block *events;
     bool good = true;
     switch (f->h.kind) {
     case BLOCK_LOG:
-        return catalog_log(cat, payload, f->h.head_len);
+        return catalog_log(&o->catalog, payload, f->h.head_len);
     case BLOCK_ROWS:
-        good = rows_block_get(&f->h, payload, &s->arena, &s->blocks[s->n_blocks]);
-        s->blocks[s->n_blocks].in_tail = is_of_tail(s->own, f->p);
-        s->n_blocks += good;
+        rows = VEC_ADD(s->blocks, s->n_blocks, o->cap_blocks);
+        good = rows_block_get(&f->h, payload, in_tail ? &o->scratch : &s->arena, rows);
+        rows->in_tail = in_tail;
+        s->n_blocks -= !good;
         return good;
     case BLOCK_EVENTS:
-        good = event_block_get(&f->h, payload, &s->events[s->n_events]);
+        events = VEC_ADD(s->events, s->n_events, o->cap_events);
+        good = event_block_get(&f->h, payload, events);
+        events->in_tail = in_tail;
         if (good)
-            track_names_add(&cat->names, &s->events[s->n_events++].track);
+            track_names_add(&o->catalog.names, &events->track);
+        s->n_events -= !good;
         return good;
     default:
         return good;
     }
 }
 
-static uint32_t count_kind(const struct store_own *o, enum block_kind kind)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < o->n_found; i++)
-        n += o->found[i].h.kind == kind;
-    return n;
-}
-
 /* Each head is parsed once. The names of a track may come later than its first block, so they
  * are applied when all blocks are known. */
-static void parse_blocks(struct store *s, struct catalog *cat)
+static void parse_blocks(struct store *s)
 {
     struct store_own *o = s->own;
-    s->blocks = arena_array(&s->arena, struct rows_block, count_kind(o, BLOCK_ROWS));
-    s->events = arena_array(&s->arena, struct events_block, count_kind(o, BLOCK_EVENTS));
     for (uint32_t i = 0; i < o->n_found; i++)
-        o->damaged += !parse_block(s, cat, &o->found[i]);
-    assert(s->n_blocks <= count_kind(o, BLOCK_ROWS));
-    assert(s->n_events <= count_kind(o, BLOCK_EVENTS));
+        o->damaged += !parse_block(s, &o->found[i], i >= o->n_of_file);
     for (uint32_t i = 0; i < s->n_events; i++)
-        track_names_apply(&cat->names, &s->events[i].track);
-    track_names_free(&cat->names);
+        track_names_apply(&o->catalog.names, &s->events[i].track);
 }
 
 /* Blocks of different groups interleave; those of one group do not overlap. */
@@ -329,20 +391,21 @@ static void drop_far_blocks(struct store *s)
 /* Totals over what is left after damaged blocks were dropped. */
 static void reader_sum_up(struct store *s)
 {
+    s->rows = s->samples = 0;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         const struct rows_block *b = &s->blocks[i];
         reader_add_span(s, i == 0, b->t_first_us, b->t_last_us);
         s->rows += b->rows;
-        for (uint32_t k = 0; k < b->n_columns; k++)
-            s->samples += block_columns(b)[k].count;
+        s->samples += b->samples;
     }
     for (uint32_t i = 0; i < s->n_events; i++)
         reader_add_span(s, i == 0 && s->n_blocks == 0, s->events[i].t_first_us,
                         s->events[i].t_last_us);
 }
 
-static void add_damage(struct store *s, struct catalog *cat)
+static void add_damage(struct store *s)
 {
+    struct catalog *cat = &s->own->catalog;
     const char *name = path_base(s->path);
     struct loss bad =
         loss_of(LOSS_DAMAGED, LOST_PART(name), "blocks with an invalid checksum or content");
@@ -356,7 +419,7 @@ static void add_damage(struct store *s, struct catalog *cat)
         catalog_loss(cat, &torn);
 }
 
-const struct store_source store_files = {file_read_range, fmap_open};
+const struct store_source store_files = {file_read_range, fmap_open, fmap_follow};
 
 /* Whether the file has the end that writer_close gives it; after that nobody changes it. While it
  * grows this may read more bytes than it asked for, which is an error and the right answer. */
@@ -383,28 +446,38 @@ static void find_blocks(struct store *s, const char *tail, size_t tail_len)
         o->damaged = o->no_header + o->bad_tail;
         walk_blocks(o, o->map.p, FILE_HEADER_LEN, o->map.len);
     }
+    o->n_of_file = o->n_found;
     if (tail)
         use_tail(s, tail, tail_len);
 }
 
-/* In this order: ties before wall times, wall times before blocks are dropped, and the list of
- * blocks must be final before series refer to it by number. */
-static bool list_contents(struct store *s, const struct clock_tie *tie)
+/* Adds the blocks that were found. In this order: ties before wall times, wall times before blocks
+ * are dropped, and the list of blocks must be final before series refer to it by number. */
+static bool list_contents(struct store *s)
 {
-    struct catalog cat = {.store = s};
-    if (tie)
-        catalog_tie(&cat, *tie);
-    parse_blocks(s, &cat);
+    struct store_own *o = s->own;
+    const uint32_t first = s->n_blocks;
+    s->steps = NULL;
+    parse_blocks(s);
     if (s->n_ties == 0)
         return false;
-    catalog_find_steps(s);
+    catalog_find_steps(s, &o->scratch);
     drop_far_blocks(s);
-    qsort(s->blocks, s->n_blocks, sizeof *s->blocks, reader_by_time);
-    qsort(s->events, s->n_events, sizeof *s->events, events_by_time);
+    if (s->n_blocks > first)
+        qsort(s->blocks + first, s->n_blocks - first, sizeof *s->blocks, reader_by_time);
+    if (s->n_events)
+        qsort(s->events, s->n_events, sizeof *s->events, events_by_time);
     reader_sum_up(s);
-    add_damage(s, &cat);
-    catalog_finish(&cat);
-    return true;
+    catalog_finish(&o->catalog, first);
+    return first == 0 || first >= s->n_blocks ||
+           reader_by_time(&s->blocks[first - 1], &s->blocks[first]) <= 0;
+}
+
+static void forget_found(struct store_own *o)
+{
+    free(o->found);
+    o->found = NULL;
+    o->n_found = o->cap_found = o->n_of_file = 0;
 }
 
 /* A file whose header is damaged is read all the same: each segment has a tie of its own. */
@@ -424,9 +497,14 @@ static int read_parts(struct store *s, const char *tail, size_t tail_len, struct
     find_blocks(s, tail, tail_len);
     if (rc && s->own->n_found == 0)
         return rc;
-    if (list_contents(s, rc ? NULL : &h.tie))
-        return 0;
-    return rc ? rc : err_set(e, ERR_FORMAT, "'%s' has a time that no clock shows", s->path);
+    if (rc == 0)
+        catalog_tie(&s->own->catalog, h.tie);
+    if (!list_contents(s))
+        return rc ? rc : err_set(e, ERR_FORMAT, "'%s' has a time that no clock shows", s->path);
+    add_damage(s);
+    forget_found(s->own);
+    catalog_free(&s->own->catalog);
+    return 0;
 }
 
 /* In the order that the head of this file gives reasons for. */
@@ -448,12 +526,158 @@ static int reader_open_parts(struct store *s, const struct store_source *from, s
     return rc;
 }
 
-int store_open_from(struct store **out, const struct store_source *from, const char *path,
-                    struct err *e)
+/* ---- a file that grows ----
+ *
+ * What was listed of the file stays, what was listed of the tail is replaced. Only the healthy case
+ * is handled; in all others, which are rare or the end of the recording, store_follow opens anew.
+ *
+ * - As above, the tail is read before the file. Its frames from tail.read on belong to the same
+ *   segment as those before, or else their checksums, which are seeded with its number, are wrong.
+ *   When the file has that segment now, the tail was emptied: it is read again, from its begin, and
+ *   must be that of the next segment.
+ * - A block is looked at in the mapping when the tail that follows it is there: the writer empties
+ *   a tail after the blocks before it are on the medium, and never cuts those. Blocks of a segment
+ *   that is incomplete are looked at in a copy, and ignored.
+ * - Blocks are numbered in order of time, and series refer to them by number. So blocks that follow
+ *   must not begin before those that are listed (list_contents). Events may: nothing refers to
+ *   them. */
+
+/* The blocks of the segments that the file has got since: `more` is what is in it after map.len. */
+static bool follow_blocks(struct store_own *o, const struct buf *more)
+{
+    size_t end = o->map.len ? 0 : FILE_HEADER_LEN;
+    uint32_t n = 0;
+    o->torn = false;
+    o->n_found = 0;
+    walk_blocks(o, more->p, end, more->len);
+    for (uint32_t i = 0; i < o->n_found; i++) {
+        struct found_block *f = &o->found[i];
+        const size_t at = (size_t)(f->p - more->p);
+        if (f->h.segment != o->complete + 1)
+            return false;
+        f->p = o->map.p + o->map.len + at;
+        if (f->h.flags & BLOCK_LAST) {
+            end = at + block_size(&f->h);
+            o->complete++;
+            n = i + 1;
+        }
+    }
+    o->torn |= n < o->n_found;
+    o->n_found = o->n_of_file = n;
+    o->map.len += end;
+    return o->damaged == 0 && end <= more->len;
+}
+
+static bool follow_header(struct store *s, const struct buf *more)
+{
+    struct file_header h;
+    struct err e;
+    if (file_header_get(&h, more->p, more->len, s->path, &e) || h.kind != FILE_SEALED)
+        return false;
+    memcpy(s->id, h.id, sizeof s->id);
+    catalog_tie(&s->own->catalog, h.tie);
+    catalog_set_mark(&s->own->catalog, &s->own->mark);
+    return true;
+}
+
+/* False: it is not the next segment's, or not what it was. An empty one was not begun. */
+static bool follow_tail(struct store *s, const char *bytes, size_t len)
+{
+    struct store_own *o = s->own;
+    struct store_tail *t = &o->tail;
+    const uint8_t *p = (const uint8_t *)bytes;
+    struct file_header h;
+    struct err e;
+    size_t known = sizeof t->last;
+    if (len == 0)
+        return t->read == 0 && !o->torn;
+    if (t->read == 0) {
+        if (file_header_get(&h, p, len, "tail", &e) || h.kind != FILE_TAIL ||
+            memcmp(h.id, s->id, sizeof h.id) != 0 || h.segment != o->complete + 1)
+            return false;
+        t->number = h.segment;
+        t->read = known = FILE_HEADER_LEN;
+    } else if (len < known || memcmp(p, t->last, known) != 0) {
+        return false;
+    }
+    s->file_bytes += t->read + len - known;
+    tail_feed(t, true, p + known, len - known, &o->torn);
+    return true;
+}
+
+/* Replaces what was listed of the tail. */
+static bool follow_list(struct store *s)
+{
+    struct store_own *o = s->own;
+    uint32_t n = 0;
+    catalog_return(&o->catalog, &o->mark);
+    for (uint32_t i = 0; i < s->n_events; i++)
+        if (!s->events[i].in_tail)
+            s->events[n++] = s->events[i];
+    s->n_events = n;
+    arena_free(&o->scratch);
+    if (o->n_found && !list_contents(s))
+        return false;
+    catalog_set_mark(&o->catalog, &o->mark);
+    o->n_found = 0;
+    find_in_tail(o);
+    const bool good = list_contents(s) && o->damaged == 0;
+    add_damage(s);
+    forget_found(o);
+    return good;
+}
+
+static bool follow_parts(struct store *s, const struct store_source *from, struct buf *more,
+                         struct arena *a)
+{
+    struct store_own *o = s->own;
+    struct err e;
+    char path[PATH_LEN], *tail;
+    size_t len;
+    const bool begins = o->map.len == 0;
+    if (tail_path(s, path, &e) ||
+        from->read(path, (int64_t)(o->tail.read ? o->tail.read - sizeof o->tail.last : 0),
+                   TAIL_MOST, a, &tail, &len, &e) ||
+        from->follow(s->path, &o->map, more, &e))
+        return false;
+    s->file_bytes = o->map.len + more->len;
+    if ((begins && !follow_header(s, more)) || !follow_blocks(o, more))
+        return false;
+    if (o->tail.read && o->tail.number <= o->complete) {
+        tail_close(&o->tail);
+        if (from->read(path, 0, TAIL_MOST, a, &tail, &len, &e))
+            return false;
+    }
+    return follow_tail(s, tail, len) && follow_list(s);
+}
+
+/* False: it must be opened anew. A tail that ends in the middle of a frame may have more in its
+ * segment than was counted, so it is not gone on with. */
+static bool store_grow(struct store *s, const struct store_source *from)
+{
+    struct arena scratch = {0};
+    struct buf more = {0};
+    const bool good = follow_parts(s, from, &more, &scratch);
+    s->own->follows = good && !s->own->torn;
+    buf_free(&more);
+    arena_free(&scratch);
+    return good;
+}
+
+static int store_new(struct store **out, const char *path, struct err *e)
 {
     struct store *s = xcalloc(1, sizeof *s);
     s->own = xcalloc(1, sizeof *s->own);
-    int rc = path_join(s->path, e, "%s", path);
+    s->own->catalog.store = s;
+    *out = s;
+    return path_join(s->path, e, "%s", path);
+}
+
+int store_open_from(struct store **out, const struct store_source *from, const char *path,
+                    struct err *e)
+{
+    struct store *s;
+    int rc = store_new(&s, path, e);
     if (rc == 0)
         rc = reader_open_parts(s, from, e);
     if (rc)
@@ -461,6 +685,21 @@ int store_open_from(struct store **out, const struct store_source *from, const c
     else
         *out = s;
     return rc;
+}
+
+int store_follow(struct store **s, const struct store_source *from, const char *path, struct err *e)
+{
+    if (*s && (*s)->own->follows && strcmp((*s)->path, path) == 0 && store_grow(*s, from))
+        return 0;
+    store_close(*s);
+    *s = NULL;
+    if (from->follow && !has_end(from, path)) {
+        if (store_new(s, path, e) == 0 && store_grow(*s, from))
+            return 0;
+        store_close(*s);
+        *s = NULL;
+    }
+    return store_open_from(s, from, path, e);
 }
 
 int store_open(struct store **out, const char *path, struct err *e)
@@ -475,9 +714,14 @@ void store_close(struct store *s)
     for (uint32_t i = 0; i < s->n_blocks; i++)
         rows_block_forget(&s->blocks[i]);
     fmap_close(&s->own->map);
-    buf_free(&s->own->tail_blocks);
-    free(s->own->found);
+    tail_close(&s->own->tail);
+    forget_found(s->own);
+    catalog_free(&s->own->catalog);
+    free(s->own->mark.losses);
+    arena_free(&s->own->scratch);
     free(s->own);
+    free(s->blocks);
+    free(s->events);
     arena_free(&s->arena);
     free(s);
 }
@@ -493,8 +737,11 @@ void store_forget(struct store *s)
 size_t store_memory(const struct store *s)
 {
     const struct store_own *o = s->own;
-    size_t bytes = sizeof *s + sizeof *o + arena_bytes(&s->arena) + o->tail_blocks.cap +
-                   o->cap_found * sizeof *o->found + o->map.copied;
+    size_t bytes = sizeof *s + sizeof *o + arena_bytes(&s->arena) + arena_bytes(&o->scratch) +
+                   o->cap_blocks * sizeof *s->blocks + o->cap_events * sizeof *s->events +
+                   o->map.copied;
+    for (uint32_t i = 0; i < o->tail.n_parts; i++)
+        bytes += o->tail.parts[i].cap;
     for (uint32_t i = 0; i < s->n_blocks; i++)
         bytes += rows_block_memory(&s->blocks[i]);
     return bytes;

@@ -3,8 +3,8 @@
  *
  * Opening maps the file, checks and parses the heads of its blocks, and seals a living or torn tail
  * in memory, so that everything after sees blocks only. Data is decoded on demand. What is damaged
- * is left out and counted. Once open it does not change: several threads may read it, each with a
- * codec of its own. */
+ * is left out and counted. Once open it does not change, except by store_follow: several threads
+ * may read it, each with a codec of its own. */
 #ifndef STORE_READER_H
 #define STORE_READER_H
 
@@ -28,7 +28,8 @@ struct rows_block {
     int64_t period_ns;
     int64_t t_first_us, t_last_us;
     uint32_t rows, l1, l2;
-    bool in_tail; /* not sealed yet: with the next rows it becomes another block */
+    bool in_tail;     /* not sealed yet: with the next rows it becomes another block */
+    uint64_t samples; /* in all columns */
     struct blob times;
     int64_t *t_l2_us; /* time of every l2-th row */
     uint32_t n_t_l2;
@@ -42,6 +43,7 @@ struct events_block {
     struct track track;
     int64_t t_first_us, t_last_us; /* begin of the first, end of the last to end, rounded outward */
     uint32_t rows;
+    bool in_tail;
     struct blob names; /* texts that the rows refer to */
     uint32_t n_names;
     struct blob column[EVENT_COLUMN_N]; /* len 0: all zero */
@@ -91,6 +93,8 @@ struct store_source {
                 size_t *len, struct err *e);
     /* `growing`: its writer may still cut it, see fmap_open. */
     int (*map)(const char *path, bool growing, struct fmap *out, struct err *e);
+    /* See fmap_follow. NULL: files that grow are opened anew. */
+    int (*follow)(const char *path, struct fmap *out, struct buf *more, struct err *e);
 };
 
 extern const struct store_source store_files; /* of the local file system */
@@ -101,6 +105,13 @@ MUST_CHECK int store_open_from(struct store **out, const struct store_source *fr
 /* The same from the local file system. */
 MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
+
+/* The same for who opens a file again and again while it grows: *s is NULL, or a store that this
+ * function made and nobody else uses. Afterwards it has what store_open_from would find now, a long
+ * tail in more blocks, but of a healthy file that has grown only what is new is read. On failure it
+ * is closed, and NULL. */
+MUST_CHECK int store_follow(struct store **s, const struct store_source *from, const char *path,
+                            struct err *e);
 
 /* The n_columns of a block. They are in memory from the moment the store is opened; after
  * store_forget, from the first call on. */

@@ -34,6 +34,19 @@ struct catalog {
     struct track_names names; /* of event blocks and logs, in the order of the file */
 };
 
+/* What is in the catalog of a file without its tail. */
+struct catalog_mark {
+    uint32_t blocks, series, marks, ties;
+    struct loss *losses; /* a copy, because their counts grow */
+    uint32_t n_losses;
+};
+
+void catalog_set_mark(const struct catalog *c, struct catalog_mark *m);
+/* Forgets what was added after the mark. Names of tracks stay: what a tail says of them, the blocks
+ * that it becomes say, too. */
+void catalog_return(struct catalog *c, const struct catalog_mark *m);
+void catalog_free(struct catalog *c);
+
 /* The records of a log block; false when they are not. Words this version does not know are
  * skipped. */
 bool catalog_log(struct catalog *c, const uint8_t *p, size_t n);
@@ -42,11 +55,12 @@ void catalog_loss(struct catalog *c, const struct loss *l);
 /* A tie that no clock shows (clock_fits) is left out. */
 void catalog_tie(struct catalog *c, struct clock_tie tie);
 /* Of the ties, those from which on time is mapped anew. After it store_wall may be used. */
-void catalog_find_steps(struct store *s);
+void catalog_find_steps(struct store *s, struct arena *a);
 /* Whether a span of monotonic time maps to wall time that fits, not only to the nearest one. */
 bool store_wall_fits(const struct store *s, int64_t first_us, int64_t last_us);
-/* After all blocks are in the store, in order of time: makes the list of series. */
-void catalog_finish(struct catalog *c);
+/* After all blocks are in the store, in order of time: adds those from `first` on to the list of
+ * series. */
+void catalog_finish(struct catalog *c, uint32_t first);
 
 /* ---- the head of a block of rows ---- */
 

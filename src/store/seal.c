@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "store/column.h"
 #include "store/event_block.h"
 #include "store/segment.h"
@@ -159,6 +160,39 @@ static bool open_events_show(struct open_events *o, struct bare_event *v)
     return true;
 }
 
+static void open_events_end(struct open_events *o)
+{
+    free(o->processes);
+    free(o->v);
+}
+
+/* Those of a track that are open still. */
+static void seal_carry(struct open_events *o, const struct segment *s, struct seg_track *t)
+{
+    struct event_cur c = segment_events(t);
+    struct bare_event v, *kept = NULL;
+    uint32_t n = 0, cap = 0;
+    if (t->open == 0)
+        return;
+    open_events_track(o, s, t);
+    while (segment_event(s, &c, &v))
+        if (is_open(&v) && open_events_show(o, &v))
+            *VEC_ADD(kept, n, cap) = v;
+    free(t->carried);
+    t->carried = kept;
+    t->n_carried = n;
+}
+
+void seal_cut(struct segment *s)
+{
+    struct open_events o;
+    open_events_begin(&o, s);
+    for (uint32_t i = 0; i < s->n_tracks; i++)
+        seal_carry(&o, s, &s->tracks[i]);
+    open_events_end(&o);
+    segment_cut(s);
+}
+
 /* Hands over the block of that head and data; h has the rest. `block` is memory to use. */
 static int seal_emit(const struct block_header *h, const struct buf *head, const struct buf *data,
                      struct buf *block, const struct seal_out *out, struct err *e)
@@ -215,8 +249,7 @@ static void seal_events_open(struct seal_events_work *w)
 static void seal_events_close(struct seal_events_work *w)
 {
     arena_free(&w->arena);
-    free(w->open.processes);
-    free(w->open.v);
+    open_events_end(&w->open);
     buf_free(&w->head);
     buf_free(&w->data);
     buf_free(&w->block);

@@ -19,5 +19,8 @@ enum seal_use { SEAL_TO_KEEP, SEAL_TO_SHOW };
  * log block that is flagged as the last. */
 MUST_CHECK int seal_segment(struct codec *c, const struct segment *s, uint32_t number,
                             enum seal_use use, const struct seal_out *out, struct err *e);
+/* After it was sealed to be kept, and more of the same tail will be fed: only events whose end was
+ * not recorded yet stay. */
+void seal_cut(struct segment *s);
 
 #endif

@@ -120,19 +120,25 @@ static inline bool next_event(const struct segment *s, struct event_cur *at, str
     out->name = (uint32_t)name;
     out->args = has & HAS_ARGS ? (uint32_t)args + 1 : 0;
     out->what = (uint16_t)(what | end << WHAT_END_SHIFT);
-    *at = (struct event_cur){c, (uint64_t)out->at + dur};
+    at->in = c;
+    at->end = (uint64_t)out->at + dur;
     return true;
 }
 
 bool segment_event(const struct segment *s, struct event_cur *c, struct bare_event *out)
 {
+    if (c->n_carried) {
+        *out = *c->carried++;
+        c->n_carried--;
+        return true;
+    }
     return cur_left(&c->in) && next_event(s, c, out);
 }
 
 /* Looks at all events of a record. */
 static bool segment_count_events(const struct segment *s, struct seg_track *t, struct cur c)
 {
-    struct event_cur at = {c, t->end};
+    struct event_cur at = {.in = c, .end = t->end};
     struct bare_event v;
     uint32_t rows = 0, open = 0;
     int64_t last = t->last;
@@ -403,8 +409,10 @@ void segment_free(struct segment *s)
     }
     free(s->groups);
     free(s->series);
-    for (uint32_t i = 0; i < s->n_tracks; i++)
+    for (uint32_t i = 0; i < s->n_tracks; i++) {
         buf_free(&s->tracks[i].events);
+        free(s->tracks[i].carried);
+    }
     free(s->tracks);
     free(s->texts);
     buf_free(&s->log);
@@ -423,12 +431,12 @@ static inline const uint8_t *get_cell(const uint8_t *p, uint64_t *at)
     return p + len;
 }
 
-/* Differences become values, gaps become runs. `at` starts at 0 as in the writer, and a gap does
- * not change it. */
+/* Differences become values, gaps become runs. `at` starts at 0 as in the writer, unless the
+ * segment was cut, and a gap does not change it. */
 uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs)
 {
     const uint8_t *p = s->cells.p;
-    uint64_t at = 0;
+    uint64_t at = s->before;
     uint32_t n = 0, run = 0;
     bool in_gap = false;
     runs->len = 0;
@@ -453,15 +461,42 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
     return n;
 }
 
+static void series_cut(struct seg_series *s)
+{
+    const uint8_t *p = s->cells.p;
+    for (uint32_t i = 0; i < s->span; i++)
+        p = *p == CELL_GAP ? p + 1 : get_cell(p, &s->before);
+    s->first_row = s->span = s->gaps = 0;
+    s->cells.len = 0;
+}
+
+void segment_cut(struct segment *s)
+{
+    for (uint32_t i = 0; i < s->n_series; i++)
+        series_cut(&s->series[i]);
+    for (uint32_t i = 0; i < s->n_groups; i++) {
+        s->groups[i].rows = 0;
+        s->groups[i].offs.len = 0;
+    }
+    for (uint32_t i = 0; i < s->n_tracks; i++) {
+        struct seg_track *t = &s->tracks[i];
+        t->rows = t->open = t->n_carried;
+        t->events.len = 0;
+        t->before = t->end;
+    }
+    s->log.len = 0;
+    s->samples = 0;
+}
+
 /* A frame is taken whole or not at all: its checksum is over all of its bytes, and is seeded with
  * the number of the tail, so that what an earlier tail left in the file is not taken for this
  * one's. The first frame that is not whole ends the tail: nothing is ever written after a torn one.
  */
-size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, uint64_t number,
-                           bool *torn)
+size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, size_t most,
+                           uint64_t number, bool *torn)
 {
     size_t at = 0;
-    for (;;) {
+    while (at < most) {
         struct cur c = cur_of(p + at, n - at);
         const uint32_t len = cur_u32(&c), sum = cur_u32(&c);
         if (c.bad || len > FRAME_MOST || cur_left(&c) < len)
@@ -472,6 +507,6 @@ size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, uint64
     }
     segment_settle(s);
     assert(at <= n);
-    *torn = at < n;
+    *torn = at < n && at < most;
     return at;
 }

@@ -21,6 +21,7 @@ struct seg_series {
     uint32_t span;      /* rows since then that have a cell */
     uint32_t gaps;      /* of them missing */
     struct buf cells;
+    uint64_t before; /* the value that the first of them is a difference to */
 };
 
 #define SEG_NONE UINT32_MAX
@@ -52,9 +53,12 @@ struct seg_track {
     const char *process, *name;
     struct buf events; /* as they are in the tail */
     uint32_t rows;
-    uint32_t open; /* of them, recorded as open */
-    uint64_t end;  /* of its last event, ns */
-    int64_t last;  /* the latest end of any */
+    uint32_t open;              /* of them, recorded as open */
+    struct bare_event *carried; /* of them, those from before segment_cut: they come first */
+    uint32_t n_carried;
+    uint64_t before; /* end of the event before those in `events`, ns */
+    uint64_t end;    /* of its last event */
+    int64_t last;    /* the latest end of any */
 };
 
 struct segment {
@@ -76,6 +80,9 @@ struct segment {
 /* False when the payload is not what a writer writes; what came before it stays. */
 bool segment_feed(struct segment *s, const uint8_t *p, size_t n);
 void segment_free(struct segment *s);
+/* Rows, records and events go, except those of seg_track.carried. What later frames refer to
+ * stays. */
+void segment_cut(struct segment *s);
 
 /* The times of all rows, us. */
 void segment_times(const struct seg_group *g, int64_t *out);
@@ -89,19 +96,23 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
 struct event_cur {
     struct cur in;
     uint64_t end; /* of the event before */
+    const struct bare_event *carried;
+    uint32_t n_carried; /* that are left of them */
 };
 
 static inline struct event_cur segment_events(const struct seg_track *t)
 {
-    return (struct event_cur){cur_of(t->events.p, t->events.len), 0};
+    return (struct event_cur){cur_of(t->events.p, t->events.len), t->before, t->carried,
+                              t->n_carried};
 }
 
 /* The next event; false when there is none, or it is not what a writer writes. */
 bool segment_event(const struct segment *s, struct event_cur *c, struct bare_event *out);
 
 /* The frames of a tail file after its header. Calls segment_feed for each whole frame with a right
- * checksum and returns the length of what was read; `*torn` when bytes are left over. */
-size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, uint64_t number,
-                           bool *torn);
+ * checksum until it has read `most` bytes or more, and returns the length of what was read; `*torn`
+ * when it ended before, and bytes are left over. */
+size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, size_t most,
+                           uint64_t number, bool *torn);
 
 #endif

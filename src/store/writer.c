@@ -247,7 +247,8 @@ static int writer_read_tail(struct writer *w, struct segment *s, struct err *e)
             rc = err_sys(e, "read '%s'", w->tail_path);
             break;
         }
-        const size_t used = segment_read_frames(s, window.p, (size_t)got, w->frame_tail, &torn);
+        const size_t used =
+            segment_read_frames(s, window.p, (size_t)got, SIZE_MAX, w->frame_tail, &torn);
         at += (off_t)used;
         want = used ? want : want * 2; /* a frame larger than the window */
         if (!used && (want > 2 * (size_t)FRAME_MOST || at + got >= w->tail_len))

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cost/machines.h"
 #include "record/record.h"
+#include "run/run_ending.h"
 #include "run/run_info.h"
 
 int runview_open(struct run **out, const char *dir, const char *ref, struct err *e)
@@ -60,53 +61,28 @@ double runview_duration_s(const struct run_info *info)
     return (double)(info->end.ns - info->start.ns) / (double)NS_PER_S;
 }
 
-/* The first node that ended as the run did; NULL: there is none. */
-static const struct node_info *runview_ended_node(const struct run_info *info)
+const char *sentence(struct arena *a, const char *text)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (info->nodes[i].status == info->status)
-            return &info->nodes[i];
-    return NULL;
-}
-
-static const char *runview_how_ended(const struct run_info *info, const char *why, struct arena *a)
-{
-    const bool by_signal = strncmp(why, "SIG", 3) == 0;
-    switch (info->status) {
-    case RUN_FAILED:
-        if (by_signal)
-            return arena_printf(a, "The job was killed by %s", why);
-        return info->exit_status > 0
-                   ? arena_printf(a, "The job failed with exit status %d", info->exit_status)
-                   : "The job failed";
-    case RUN_INTERRUPTED:
-        if (strcmp(why, "SIGKILL") == 0)
-            return "The job was killed by SIGKILL";
-        return *why ? arena_printf(a, "The job was interrupted (%s)", why)
-                    : "The job was interrupted";
-    case RUN_STOPPED:
-        return *why && strcmp(why, "detached") != 0
-                   ? arena_printf(a, "Recording was stopped (%s)", why)
-                   : "Recording was stopped";
-    case RUN_DIED:
-        return "The recorder ended without closing its files";
-    default:
-        return NULL;
-    }
+    const size_t n = strlen(text);
+    if (n == 0)
+        return text;
+    char *out = arena_printf(a, "%s%s", text, strchr(".!?", text[n - 1]) ? "" : ".");
+    const size_t word = strspn(out, "abcdefghijklmnopqrstuvwxyz"); /* a name is left as it is */
+    if (word > 0 && (out[word] == ' ' || out[word] == ','))
+        *out = (char)(*out - 'a' + 'A');
+    return out;
 }
 
 const char *runview_ending(const struct run_info *info, struct arena *a)
 {
-    const struct node_info *n = runview_ended_node(info);
-    const char *how = runview_how_ended(info, n ? n->why : "", a);
-    const bool several =
-        info->n_nodes && strcmp(info->nodes[0].id, info->nodes[info->n_nodes - 1].id) != 0;
+    const struct run_ending x = run_ending_of(info);
+    const char *how = run_ending_words(&x, a);
     char took[HUMAN_LEN];
     if (!how)
         return NULL;
-    return arena_printf(a, "%s after %s%s%s.", how,
-                        human_value(runview_duration_s(info), "s", took, sizeof took),
-                        several && n ? " on node " : "", several && n ? n->id : "");
+    return sentence(a, arena_printf(a, "%s after %s%s%s", how,
+                                    human_value(runview_duration_s(info), "s", took, sizeof took),
+                                    *x.node ? " on node " : "", x.node));
 }
 
 bool runview_attached(const struct run_info *info)

@@ -23,6 +23,8 @@ size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_v
 size_t runview_count_nodes(const struct run_info *info);
 size_t runview_gpus(const struct run_info *info); /* of all nodes */
 double runview_duration_s(const struct run_info *info);
+/* A sentence begins with a capital and ends with a stop. */
+const char *sentence(struct arena *a, const char *text);
 /* "The job failed with exit status 3 after 7.9 s."; NULL: it ended well, or has not ended. */
 const char *runview_ending(const struct run_info *info, struct arena *a);
 /* Footplate was attached to the job, at every node. */

@@ -56,7 +56,9 @@ static int show_read_rest(struct show *out, struct run *r, const struct show_kno
 
 static int show_read_begin(struct show *out, struct run *r, struct arena *a, struct err *e)
 {
+    struct shipping *shipping = arena_new(a, struct shipping);
     *out = (struct show){.info = run_get_info(r), .arena = a, .planned = -1};
+    out->shipping = shipping_of_run(out->info, shipping, e) == 0 ? shipping : NULL;
     run_get_size(r, &out->size);
     const int rc = loss_list_read(&out->losses, r, a, e);
     return rc ? rc : run_marks(r, a, &out->marks, &out->n_marks, e);

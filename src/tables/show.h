@@ -3,6 +3,7 @@
 #ifndef TABLES_SHOW_H
 #define TABLES_SHOW_H
 
+#include "run/shipping.h"
 #include "tables/gpuview.h"
 #include "tables/statview.h"
 #include "tables/stepsview.h"
@@ -22,6 +23,7 @@ struct show {
     struct run_phases phases;
     const char *no_steps; /* why there are none; NULL: there are */
     struct gpu_view gpu;
+    const struct shipping *shipping; /* NULL: the run is not sent anywhere */
 };
 
 /* Everything lives in the arena and as long as the run. */

@@ -13,7 +13,7 @@
 #include "base/table.h"
 
 /* Parts of an iteration that are listed: what is left of the lines by the others. */
-enum { PARTS_MOST = SUMMARY_LINES - 8, TIME_WIDTH = 10, USES_MOST = 4 };
+enum { PARTS_MOST = SUMMARY_LINES - 8, LINES_AFTER = 3, TIME_WIDTH = 10, USES_MOST = 4 };
 
 /* A part below this share of an iteration, by either clock, is not listed. */
 static const double PART_SHARE = 0.01;
@@ -37,6 +37,19 @@ static void summary_put(struct summary_text *x, const char *label, const char *f
     x->lines[x->n++] = *label ? arena_printf(x->arena, "  %-12s%s", label, text) : text;
 }
 
+/* ---- how it ended ---- */
+
+static void summary_put_ending(struct summary_text *x)
+{
+    const struct verdicts *all = &x->ask->checked->verdicts;
+    const struct verdict *ended = &all->v[RULE_failed_early];
+    const char *ending = verdicts_ending(x->show->info, all, x->arena);
+    if (ending)
+        summary_put(x, "", "%s", ending);
+    if (ended->n_findings)
+        summary_put(x, "fix", "%s", finding_advice(ended, &ended->findings[0]));
+}
+
 /* ---- what was found ---- */
 
 static size_t summary_of_state(const struct summary_text *x, enum rule_state state,
@@ -47,7 +60,7 @@ static size_t summary_of_state(const struct summary_text *x, enum rule_state sta
     *out = arena_array(x->arena, const struct verdict *, RULE_N + ask->n_own);
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = &ask->checked->verdicts.v[k];
-        if (v->state == state && verdict_counts(v))
+        if (v->state == state && verdict_counts(v) && !v->rule->ending)
             (*out)[n++] = v;
     }
     for (size_t i = 0; i < ask->n_own; i++)
@@ -157,7 +170,7 @@ static const char *summary_time(const struct summary_text *x, double s)
 }
 
 /* The parts that are listed, in the order of a step; of too many the largest. */
-static size_t summary_parts(const struct step_stats *b, size_t out[PARTS_MOST])
+static size_t summary_parts(const struct step_stats *b, size_t most, size_t out[PARTS_MOST])
 {
     size_t n;
     double least = PART_SHARE * b->iteration_mean_s;
@@ -168,12 +181,12 @@ static size_t summary_parts(const struct step_stats *b, size_t out[PARTS_MOST])
                          gpu = summary_part_s(b, CLOCK_GPU, k);
             if (!(host >= least) && !(gpu >= least))
                 continue;
-            if (n < PARTS_MOST)
+            if (n < most)
                 out[n] = k;
             n++;
         }
         least *= 1.5;
-    } while (n > PARTS_MOST);
+    } while (n > most);
     return n;
 }
 
@@ -184,7 +197,8 @@ static void summary_put_parts(struct summary_text *x, const struct mode_steps *m
     const struct step_stats *b = &m->best;
     const bool gpu = steps_has_clock(b, CLOCK_GPU);
     size_t parts[PARTS_MOST];
-    const size_t n = summary_parts(b, parts);
+    const size_t n =
+        summary_parts(b, MIN_OF((size_t)PARTS_MOST, SUMMARY_LINES - LINES_AFTER - x->n), parts);
     for (size_t i = 0; i < n; i++) {
         const char *name = parts[i] < step_parts() ? step_part_name(parts[i]) : "between steps";
         const double host = summary_part_s(b, CLOCK_HOST, parts[i]);
@@ -239,6 +253,7 @@ size_t summary_lines(const struct summary_ask *ask, const char *out[SUMMARY_LINE
     struct summary_text x = {ask, ask->show, ask->show->arena, out, 0};
     const struct verdict **issues;
     const size_t n = summary_of_state(&x, RULE_ISSUE, &issues);
+    summary_put_ending(&x);
     if (n > 0)
         summary_put_issues(&x, issues, n);
     else
@@ -260,7 +275,7 @@ const char *verdict_size_words(const struct verdict *v, bool has_steps, struct a
         t = arena_printf(a, "%s, %s lost", t, value_text(a, v->lost_s, "s"));
     if (!isnan(v->lost_share))
         t = arena_printf(a, "%s, %.1f %% of the %s", t, v->lost_share * 100,
-                         has_steps ? "training loop" : "job");
+                         has_steps && !v->rule->ending ? "training loop" : "job");
     if (!isnan(v->lost_cost))
         t = arena_printf(a, "%s, at a cost of %s", t,
                          human_price(v->lost_cost, v->currency, money, sizeof money));
@@ -272,6 +287,12 @@ const char *verdict_none_words(const struct run_info *info)
     return info->status == RUN_FINISHED || info->status == RUN_RUNNING
                ? "No issues found"
                : "No performance issues found in the recorded part";
+}
+
+const char *verdicts_ending(const struct run_info *info, const struct verdicts *v, struct arena *a)
+{
+    const struct verdict *ended = &v->v[RULE_failed_early];
+    return ended->n_findings ? sentence(a, ended->findings[0].message) : runview_ending(info, a);
 }
 
 /* ---- findings ---- */

@@ -35,6 +35,9 @@ const char *verdict_size_words(const struct verdict *v, bool has_steps, struct a
 /* "No issues found"; of a job that did not end well "No performance issues found in the recorded
  * part". */
 const char *verdict_none_words(const struct run_info *info);
+/* How the job ended, in a sentence: as FailedEarly says it where that is an issue. NULL: it ended
+ * well, or has not ended. */
+const char *verdicts_ending(const struct run_info *info, const struct verdicts *v, struct arena *a);
 
 /* "from 12.0 s to 5 min 00 s after the start; 3 times, 40.1 s in total"; "" when it has no
  * time. */

@@ -6,8 +6,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "net/curl.h"
+#include "net/http_client.h"
 #include "watch/action.h"
-#include "watch/curl.h"
+#include "watch/mail.h"
 #include "watch/runner.h"
 
 /* ==== stop ==== */
@@ -160,7 +162,24 @@ static int action_webhook_perform(const struct action *a, const struct action_ne
 static int webhook_send(const void *ctx, const void *text, size_t n, struct err *e)
 {
     const struct action *a = ctx;
-    return curl_post(a->url, a->ca, text, n, e);
+    static const char *const headers[] = {"Content-Type: application/json"};
+    const struct http_request q = {
+        .method = "POST",
+        .url = a->url,
+        .headers = headers,
+        .n_headers = COUNT_OF(headers),
+        .body = text,
+        .body_len = n,
+    };
+    struct http_client *client;
+    struct http_response r = {0};
+    TRY(http_client_open(&client, &(struct http_client_config){.ca = a->ca}, e));
+    int rc = http_client_send(client, &q, &r, e);
+    if (rc == 0 && (r.status < 200 || r.status > 299))
+        rc = err_set(e, ERR_FORMAT, "the server answered with status %d", r.status);
+    http_response_free(&r);
+    http_client_close(client);
+    return rc;
 }
 
 const struct action_kind action_webhook = {
@@ -258,9 +277,9 @@ static int action_email_make(struct action *a, const struct action_setting *s, s
     return curl_is_there(e);
 }
 
-static struct mail mail_of(const struct action *a)
+static struct mail_route mail_of(const struct action *a)
 {
-    return (struct mail){
+    return (struct mail_route){
         .host = a->host,
         .port = a->port,
         .starttls = a->tls == MAIL_STARTTLS,
@@ -270,13 +289,14 @@ static struct mail mail_of(const struct action *a)
         .from = a->from,
         .to = a->to,
         .n_to = a->n_to,
+        .ca = a->ca,
     };
 }
 
 static int action_email_perform(const struct action *a, const struct action_news *n,
                                 const struct action_means *means, struct err *e)
 {
-    const struct mail m = mail_of(a);
+    const struct mail_route m = mail_of(a);
     struct buf message = mail_message(&m, n->subject, n->text, n->json, clock_wall());
     const int rc = action_send(a, means, message.p, message.len, e);
     buf_free(&message);
@@ -286,8 +306,8 @@ static int action_email_perform(const struct action *a, const struct action_news
 static int email_send(const void *ctx, const void *text, size_t n, struct err *e)
 {
     const struct action *a = ctx;
-    const struct mail m = mail_of(a);
-    return curl_mail(&m, a->ca, text, n, e);
+    const struct mail_route m = mail_of(a);
+    return curl_mail(&m, text, n, e);
 }
 
 const struct action_kind action_email = {

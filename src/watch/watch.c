@@ -53,6 +53,7 @@ struct watch {
     const struct watch_ask *ask;
     struct watch_memory *memory;
     struct evaluation *evaluation; /* of the rules, over all that was read so far */
+    struct run *run;               /* as it was evaluated last; NULL: it was not, or failed */
     struct details *details;       /* NULL: there are none */
     struct actions *actions;       /* the same */
     struct runner *runner;         /* the same */
@@ -234,16 +235,14 @@ static int watch_check(struct watch *w, bool alone, struct arena *a, struct watc
                        struct err *e)
 {
     const struct rundir *dir = &w->task->begin.dir;
-    struct run *r = NULL;
-    int rc = run_open_node(&r, dir->path, dir->node_id, e);
+    int rc = run_open_next(&w->run, dir->path, dir->node_id, e);
     if (rc == 0)
         rc = evaluation_run(
-            w->evaluation, r,
+            w->evaluation, w->run,
             &(struct check_ask){.params = &w->ask->params, .pricing = &(struct pricing){0}}, a,
             &out->checked, e);
     if (rc == 0)
-        watch_check_user_rules(w, r, alone, a, out);
-    run_close(r);
+        watch_check_user_rules(w, w->run, alone, a, out);
     return rc;
 }
 
@@ -406,5 +405,6 @@ void watch_main(const struct helper_task *t, void *ctx)
         watch_end(&w);
     watch_stop_rules(&w);
     evaluation_close(w.evaluation);
+    run_close(w.run);
     arena_free(&a);
 }

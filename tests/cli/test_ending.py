@@ -26,22 +26,54 @@ def fp(footplate, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("script", "status", "words"),
+    ("script", "status", "words", "issues"),
     [
-        ("exit 3", 3, "The job failed with exit status 3 after "),
-        ("kill -9 $$", 137, "The job was killed by SIGKILL after "),
-        ("kill -SEGV $$", 139, "The job was killed by SIGSEGV after "),
-        ("kill -TERM $$", 143, "The job was interrupted (SIGTERM) after "),
+        ("exit 3", 3, "The job failed with exit status 3 after ", 1),
+        ("kill -9 $$", 137, "The job was killed by SIGKILL after ", 1),
+        ("kill -SEGV $$", 139, "The job was killed by SIGSEGV after ", 1),
+        ("kill -TERM $$", 143, "The job was interrupted (SIGTERM) after ", 0),
     ],
 )
-def test_a_job_that_did_not_end_well_is_said_to_before_its_rules(fp, script, status, words):
+def test_a_job_that_did_not_end_well_is_said_to_before_its_rules(fp, script, status, words, issues):
     done = fp("run", "--", "sh", "-c", f"sleep 0.3; {script}")
     assert done.returncode == status
     assert done.stderr.index(words) < done.stderr.index("No rules ran")
     first, second = fp("check", "last").stdout.splitlines()[:2]
     assert first.startswith(words)
-    assert ": 0 issues in the recorded part, " in second
+    assert f": {issues} issue{'s' * (issues != 1)} in the recorded part, " in second
+    (ended,) = json.loads(fp("check", "last", "--rule", "FailedEarly", "--json").stdout)
+    assert ended["state"] == ("issue" if issues else "clear")
     assert words in " ".join(fp("report", "last", "--format", "text", "-o", "-").stdout.split())
+
+
+PROGRAM = """\
+def load(path):
+    raise ValueError(f"cannot read {path}")
+
+import time
+time.sleep(1.2)
+load("secret")
+"""
+
+
+def test_the_exception_that_ended_a_program_is_named_without_its_message(fp, tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(PROGRAM)
+    told = fp("run", "--", sys.executable, str(script)).stderr
+    (line,) = [x for x in told.splitlines() if x.startswith("footplate: The job failed")]
+    assert line.endswith(", before the first step: ValueError at train.py:2.")
+    assert "No issues found" not in told
+    (ended,) = json.loads(fp("check", "last", "--rule", "FailedEarly", "--json").stdout)
+    assert ended["severity"] == "critical"
+    assert "secret" not in json.dumps(ended)
+    assert "secret" not in fp("events", "last", "--json").stdout
+
+
+@pytest.mark.parametrize("end", ["sys.exit(3)", "raise KeyboardInterrupt"])
+def test_an_end_that_is_no_error_of_the_program_names_no_exception(fp, end):
+    told = fp("run", "--", sys.executable, "-c", f"import sys\n{end}").stderr
+    assert "exception" not in fp("events", "last", "--json").stdout
+    assert " at <string>" not in told
 
 
 def test_of_a_job_that_ended_well_nothing_is_said(fp):

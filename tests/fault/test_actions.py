@@ -312,8 +312,10 @@ def test_doctor_says_whether_libcurl_is_there(lab):
     assert look(str(stand_in)) == (True, None)
 
 
-CURL = [f"easy_{x}" for x in ("init", "setopt", "perform", "getinfo", "cleanup", "strerror")]
-CURL += ["slist_append", "slist_free_all"]
+CURL = [
+    f"easy_{x}" for x in ("init", "setopt", "perform", "getinfo", "cleanup", "reset", "strerror")
+]
+CURL += ["global_init", "slist_append", "slist_free_all"]
 
 
 def test_what_is_more_than_the_limit_is_left_out_and_counted(lab, act):

@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     buf_u32(&tail, (uint32_t)n);
     buf_u32(&tail, format_sum32(p, n, 5));
     buf_put(&tail, p, n);
-    const size_t used = segment_read_frames(&s, tail.p, tail.len, 5, &torn);
+    const size_t used = segment_read_frames(&s, tail.p, tail.len, SIZE_MAX, 5, &torn);
     if (torn != (used < tail.len))
         abort();
     seal(&s, SEAL_TO_KEEP);

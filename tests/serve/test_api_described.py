@@ -25,7 +25,7 @@ SCENES = ["dataloader/one_bad_node", "eval_heavy/fires", "gpu_throttling/fires"]
 # What needs a rule of the user, prices or a run that is being recorded.
 NOT_HERE = {"Verdict.custom"}
 UNREACHED = {"Pending", "ControlAsk", "ControlAnswer", "ControlSaid", "Notes"}
-UNREACHED |= {"RemoveAsk", "Removed"}
+UNREACHED |= {"RemoveAsk", "Removed", "Shipping"}
 UNREACHED |= {"RightSize", "Sizing", "SizingUse", "SizingNow"}
 PYTHON = {"integer": int, "number": (int, float), "string": str, "boolean": bool,
           "array": list, "object": dict, "null": type(None)}  # fmt: skip

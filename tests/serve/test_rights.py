@@ -267,8 +267,9 @@ def test_wrong_tokens_are_told_at_the_start(
         ("# nothing\n", "contains no token"),
         ("read short\n", "16 to 255 characters"),
         (f"{READ}\n", "'read TOKEN'"),
-        (f"write {READ}\n", "'read TOKEN'"),
-        (f"read {READ} more\n", "'read TOKEN'"),
+        (f"append {READ}\n", "'write TOKEN'"),
+        (f"read {READ} more\n", "not 'more'"),
+        (f"read {READ} quota=5GiB\n", "for write tokens only"),
     ]:
         tokens.write_text(text)
         said = refused(footplate, kept_runs, "--token-file", tokens)

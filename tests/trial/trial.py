@@ -42,7 +42,12 @@ SHARED = "SharedMachine"
 INTERVAL = "100ms"  # the programs last seconds, not hours
 LIMIT_S = 180.0  # of one recording, beyond its loop
 
-BURN = "while True:\n    for i in range(1000000): i * i"
+# Ends with the trial, however that ends.
+BURN = """
+import os, sys
+while os.getppid() == int(sys.argv[1]):
+    for i in range(1000000): i * i
+"""
 
 
 @dataclass
@@ -69,7 +74,8 @@ def neighbours(count: int) -> Iterator[None]:
     own: the kernel shares the CPU among sessions (sched_autogroup), so that all of one session
     would have no more of it than the job."""
     jobs = [
-        subprocess.Popen([sys.executable, "-c", BURN], start_new_session=True) for _ in range(count)
+        subprocess.Popen([sys.executable, "-c", BURN, str(os.getpid())], start_new_session=True)
+        for _ in range(count)
     ]
     try:
         yield
@@ -141,6 +147,9 @@ def finish(case: Case, words: list[str]) -> tuple[int, str, str]:
         os.killpg(job.pid, signal.SIGKILL)
         out, err = job.communicate()
         err += f"\ntrial: did not end within {case.seconds + LIMIT_S:.0f} s"
+    finally:
+        if job.poll() is None:  # the trial was ended
+            os.killpg(job.pid, signal.SIGKILL)
     return job.returncode, out, err
 
 
@@ -283,6 +292,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, help="folder for the runs meanwhile")
     parser.add_argument("--footplate", type=Path, default=ROOT / "build" / "footplate")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     start = time.monotonic()
     results, skipped = [], 0
     for part, case in plan(args):

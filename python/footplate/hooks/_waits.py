@@ -55,13 +55,20 @@ def describe(path: str) -> str:
     return ""
 
 
+def is_own(path: str) -> bool:
+    """Whether a file is the program's, not a library's or Python's."""
+    packages = any(name in path for name in PACKAGES)
+    return bool(describe(path)) and not packages and not path.startswith(sys.base_prefix + "/lib/")
+
+
 def find_roots() -> None:
     """Before describe() is called; can be called again."""
     _State.roots = _State.roots or _find_roots()
 
 
 def _find_roots() -> "list[str]":
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    script = getattr(sys.modules.get("__main__"), "__file__", None)  # gone when Python ends
+    script = script or next(iter(sys.argv), None)
     folders = [os.path.dirname(os.path.abspath(script))] if script else []
     folders.append(os.getcwd())
     found = [folder.rstrip("/") + "/" for folder in folders]

@@ -504,6 +504,11 @@ TEST(every_setting_with_a_key_can_be_given_in_the_file)
         {SETTING_CUSTOM, "custom-rules: [{name: Hot, metric: gpu.temp, above: 85}]\n", "Hot"},
         {SETTING_RULE_FILES, "rule-files: [/r/a.py, /r/b.py]\n", "/r/a.py, /r/b.py"},
         {SETTING_REPORT, "report: off\n", "off"},
+        {SETTING_TO, "to: https://hub.example.org\n", "https://hub.example.org"},
+        {SETTING_TO_TOKEN_FILE, "to-token-file: /t\n", "/t"},
+        {SETTING_TO_CA, "to-ca: /ca.pem\n", "/ca.pem"},
+        {SETTING_TO_KEY, "to-pinned-key: sha256//AAAA\n", "sha256//AAAA"},
+        {SETTING_TO_INTERVAL, "to-interval: 10s\n", "10s"},
         {SETTING_HOOKS, "hooks: off\n", "off"},
         {SETTING_REQUIRE, "require-recording: yes\n", "yes"},
         {SETTING_DETAIL_STEPS, "detail: {steps: '5:2, 9'}\n", "5:2, 9:1"},
@@ -553,6 +558,11 @@ TEST(every_setting_can_be_given_in_the_environment)
         [SETTING_CUSTOM] = "name: Hot, metric: gpu.temp, above: 85",
         [SETTING_RULE_FILES] = "a.py,b.py",
         [SETTING_REPORT] = "on",
+        [SETTING_TO] = "https://hub.example.org",
+        [SETTING_TO_TOKEN_FILE] = "/t",
+        [SETTING_TO_CA] = "/ca.pem",
+        [SETTING_TO_KEY] = "sha256//AAAA",
+        [SETTING_TO_INTERVAL] = "10s",
     };
     for (size_t i = 0; i < SETTING_N; i++) {
         SCENE(c);

@@ -231,6 +231,7 @@ static void find_times(struct played *p)
                 steady = MIN_OF(steady, s->start.ns);
         }
     f->ended = true;
+    f->ending = run_ending_by_status(p->scene.no_job ? -1 : p->scene.job_exit);
     f->has_steps = p->n_ranks > 0;
     f->job_start.ns = SCENE_START_NS + p->scene.job_from_ns;
     f->job_end.ns =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run that grows is evaluated again and again: what is remembered changes no byte of the
- * verdicts. The story of the run has everything that makes an evaluation forget. */
+/* A run that grows is opened and evaluated again and again: what is remembered changes no byte of
+ * the verdicts. The story of the run has everything that makes an evaluation forget. */
 #include <inttypes.h>
 
 #include "base/mem.h"
@@ -20,6 +20,10 @@ enum {
     GPU_1_S = 420,      /* and a second GPU */
     DETAIL_S = 600,     /* a detail window of 10 s */
     MEM_GONE_S = 650,   /* a group is not read for two minutes */
+    LATE_S = 560,       /* a checkpoint ends that began long ago */
+    HANG_S = 860,       /* a forward pass goes on and on; so does the loop */
+    HANG_END_S = 930,   /* it is recorded that it ended long ago: the loop shrinks */
+    HANG_OVER_S = 965,  /* the next step */
     SESSION_S = 1000,   /* the recorder is killed, another one goes on */
     EVAL_EVERY_S = 130, /* an evaluation instead of training */
     CHECKPOINT_S = 97,  /* how often one is saved */
@@ -89,6 +93,8 @@ static void story_steps(struct story *s, int rank)
 {
     const uint32_t pid = 70 + (uint32_t)rank;
     struct writer *w = s->k.events;
+    if (s->rank_ms[rank] >= HANG_S * 1000 && s->rank_ms[rank] < HANG_OVER_S * 1000)
+        s->rank_ms[rank] = HANG_OVER_S * 1000;
     while (s->rank_ms[rank] + STEP_MS <= s->at_ms) {
         const int64_t at = s->rank_ms[rank] * NS_PER_MS, sec = s->rank_ms[rank] / 1000;
         const bool first = s->rank_ms[rank] % 1000 < STEP_MS;
@@ -105,6 +111,22 @@ static void story_steps(struct story *s, int rank)
         recordkit_device(w, pid, (unsigned)rank, at + 5 * NS_PER_MS, "F9000000 B11000000");
         s->rank_ms[rank] += STEP_MS;
     }
+}
+
+/* What is recorded long after it began. The process has another thread, so it is seen until then.
+ */
+static void story_late(struct story *s)
+{
+    struct writer *w = s->k.events;
+    const int64_t at = s->at_ms * NS_PER_MS, hang = (int64_t)HANG_S * NS_PER_S + 2 * NS_PER_MS;
+    if (s->at_ms == LATE_S * 1000)
+        recordkit_thread(w, 70, 71, at - 200 * NS_PER_S, "K199000000000");
+    if (s->at_ms == HANG_S * 1000 + 1000)
+        recordkit_thread(w, 70, 70, hang, "D5000000 F5000000?");
+    if (s->at_ms > HANG_S * 1000 && s->at_ms < HANG_END_S * 1000)
+        recordkit_thread(w, 70, 71, at, "U1000000");
+    if (s->at_ms == HANG_END_S * 1000)
+        recordkit_thread(w, 70, 70, hang + 5 * NS_PER_MS, "F5000000000");
 }
 
 static void story_fact(struct story *s, int rank)
@@ -143,6 +165,7 @@ static void story_go_on(struct story *s, int64_t until_ms)
         if (s->at_ms % 1000 == 0) {
             story_steps(s, 0);
             story_steps(s, 1);
+            story_late(s);
             OK(writer_flush(s->k.metrics, false, &e));
             OK(writer_flush(s->k.events, false, &e));
         }
@@ -150,20 +173,22 @@ static void story_go_on(struct story *s, int64_t until_ms)
     story_node(s, "running");
 }
 
-static void put_verdicts(struct evaluation *v, const char *path, struct buf *out)
+/* `v` NULL: from a run that is opened anew. */
+static void put_verdicts(struct evaluation *v, struct run **before, const char *path,
+                         struct buf *out)
 {
     struct arena a = {0};
     struct checked *c = arena_new(&a, struct checked);
     const struct pricing unpriced = {0};
     struct rule_params p;
     struct jw j = {.out = out};
-    struct run *r;
+    struct run *anew = NULL, **r = v ? before : &anew;
     struct err e;
     out->len = 0;
     rule_params_init(&p, &a);
-    OK(run_open_node(&r, path, "n1", &e));
-    OK(evaluation_run(v, r, &(struct check_ask){.params = &p, .pricing = &unpriced}, &a, c, &e));
-    run_close(r);
+    OK(v ? run_open_next(r, path, "n1", &e) : run_open_node(r, path, "n1", &e));
+    OK(evaluation_run(v, *r, &(struct check_ask){.params = &p, .pricing = &unpriced}, &a, c, &e));
+    run_close(anew);
     jw_array(&j, NULL);
     for (size_t i = 0; i < RULE_N; i++)
         verdict_json(&j, NULL, &c->verdicts.v[i], p.v[i]);
@@ -172,11 +197,11 @@ static void put_verdicts(struct evaluation *v, const char *path, struct buf *out
 }
 
 /* Both answers, and that they are one. */
-static void compare(struct evaluation *v, const struct story *s)
+static void compare(struct evaluation *v, struct run **r, const struct story *s)
 {
     struct buf again = {0}, anew = {0};
-    put_verdicts(v, s->k.run, &again);
-    put_verdicts(NULL, s->k.run, &anew);
+    put_verdicts(v, r, s->k.run, &again);
+    put_verdicts(NULL, NULL, s->k.run, &anew);
     CHECK_INT(again.len, anew.len);
     CHECK(memcmp(again.p, anew.p, anew.len) == 0);
     buf_free(&again);
@@ -187,26 +212,29 @@ TEST(a_run_that_grows_is_judged_as_if_it_were_read_anew)
 {
     const char *run = kit_run("run", "run", "run", KIT_START);
     struct evaluation *v = evaluation_open();
+    struct run *r = NULL;
     struct story s = {.seed = 7};
     story_begin(&s, run, LOOP_S * 1000);
-    for (int64_t ms = 1000; ms < SESSION_S * 1000; ms += 1000 + story_random(&s) % 50000) {
+    for (int64_t ms = 1000; ms < SESSION_S * 1000;
+         ms += ms < HANG_S * 1000 ? 1000 + story_random(&s) % 50000 : 11000) {
         story_go_on(&s, ms / PERIOD_MS * PERIOD_MS);
-        compare(v, &s);
+        compare(v, &r, &s);
     }
     struct recordkit first = s.k; /* it is killed: the story goes on in a copy of the folder */
     run = recordkit_killed(&first, "killed");
     snprintf(s.k.run, sizeof s.k.run, "%s", run);
-    compare(v, &s);
+    compare(v, &r, &s);
     story_close_groups(&s);
     s.at_ms += 20 * 1000;
     story_begin(&s, run, s.at_ms + 10 * 1000);
     for (int64_t ms = s.at_ms; ms < END_S * 1000; ms += 1000 + story_random(&s) % 50000) {
         story_go_on(&s, ms / PERIOD_MS * PERIOD_MS);
-        compare(v, &s);
+        compare(v, &r, &s);
     }
     recordkit_close(&s.k, 0, s.at_ms * NS_PER_MS, "finished");
-    compare(v, &s);
+    compare(v, &r, &s);
     story_close_groups(&s);
     recordkit_close(&first, 0, 0, "finished");
     evaluation_close(v);
+    run_close(r);
 }

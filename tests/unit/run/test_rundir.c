@@ -307,7 +307,7 @@ TEST(a_run_is_seen_when_it_is_placed_and_not_before)
     CHECK_INT(info.n_nodes, 3);
     for (size_t i = 0; i < info.n_nodes; i++) {
         struct store *s;
-        OK(run_open_metrics(&s, &info, i, &e));
+        OK(run_open_metrics(&s, &info, i, false, &e));
         CHECK(s->closed);
         store_close(s);
     }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
+#include "base/mem.h"
 #include "probe_proc_kit.h"
 
 static void spin(struct board *b)

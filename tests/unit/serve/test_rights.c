@@ -141,3 +141,86 @@ TEST(a_cookie_is_found_by_its_whole_name)
     CHECK(cookie_find(";;; ", "footplate-7171", &a) == NULL);
     arena_free(&a);
 }
+
+/* ---- write tokens ---- */
+
+#define WRITE_TOKEN "write-0123456789abcdef"
+
+static int line(struct token *t, const char *text)
+{
+    struct err e = {0};
+    bool any;
+    const int rc = token_parse(t, text, "f", &any, &e);
+    CHECK(!strstr(e.msg, WRITE_TOKEN)); /* no secret in a message */
+    return rc ? rc : any;
+}
+
+TEST(a_line_of_the_token_file_says_what_the_token_may_do)
+{
+    struct token t;
+    CHECK_INT(line(&t, "write " WRITE_TOKEN " name=team-a quota=50GiB runs=team-a-* rate=10MB/s\r"),
+              1);
+    CHECK(t.right == RIGHT_WRITE && t.quota_bytes == (uint64_t)50 << 30);
+    CHECK(t.rate_bytes == 10000000);
+    CHECK_STR(t.text, WRITE_TOKEN);
+    CHECK_STR(t.name, "team-a");
+    CHECK_STR(t.runs, "team-a-*");
+    CHECK_INT(line(&t, "read " READ_TOKEN " name=alice"), 1);
+    CHECK(t.right == RIGHT_READ && t.quota_bytes == 0 && !*t.runs);
+    CHECK_INT(line(&t, "  # write " WRITE_TOKEN), 0);
+    CHECK_INT(line(&t, ""), 0);
+}
+
+TEST(a_line_that_means_nothing_is_refused)
+{
+    static const char *const lines[] = {
+        "write",
+        "write short",
+        "append " WRITE_TOKEN,
+        "write " WRITE_TOKEN " quota=much",
+        "write " WRITE_TOKEN " quota=-5GiB",
+        "write " WRITE_TOKEN " quota=0",
+        "write " WRITE_TOKEN " rate=10MB",
+        "write " WRITE_TOKEN " name=../x",
+        "write " WRITE_TOKEN " name=",
+        "write " WRITE_TOKEN " colour=red",
+        "write " WRITE_TOKEN " word",
+        "read " WRITE_TOKEN " quota=5GiB",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct token t;
+        CHECK_INT(line(&t, lines[i]), ERR_USAGE);
+    }
+}
+
+TEST(a_write_token_reads_nothing_and_a_read_token_writes_nothing)
+{
+    struct rights *r = guarded(true);
+    struct token t;
+    struct err e;
+    char session[SESSION_LEN];
+    OK(rights_add_text(r, "write " WRITE_TOKEN " name=a", "f", &e));
+    CHECK_INT(right_of(r, "10.0.0.1", WRITE_TOKEN, NULL), RIGHT_WRITE);
+    CHECK(RIGHT_WRITE < RIGHT_READ); /* by this order all that read or control refuse it */
+    CHECK_INT(rights_login(r, address("10.0.0.1"), WRITE_TOKEN, session, &e), ERR_NOT_FOUND);
+    CHECK(rights_find_writer(r, WRITE_TOKEN, &t) && strcmp(t.name, "a") == 0);
+    CHECK(!rights_find_writer(r, READ_TOKEN, &t));
+    CHECK(!rights_find_writer(r, CONTROL_TOKEN, &t));
+    CHECK(!rights_find_writer(r, "", &t));
+    rights_close(r);
+}
+
+TEST(a_changed_file_takes_tokens_away_and_brings_others)
+{
+    struct rights *r = rights_open(true);
+    struct err e;
+    OK(rights_add(r, RIGHT_CONTROL, CONTROL_TOKEN, "environment", &e));
+    OK(rights_add_text(r, "read " READ_TOKEN, "f", &e));
+    OK(rights_replace_text(r, "write " WRITE_TOKEN, "f", &e));
+    CHECK_INT(right_of(r, "10.0.0.1", READ_TOKEN, NULL), RIGHT_NONE);
+    CHECK_INT(right_of(r, "10.0.0.1", WRITE_TOKEN, NULL), RIGHT_WRITE);
+    CHECK_INT(right_of(r, "10.0.0.1", CONTROL_TOKEN, NULL), RIGHT_CONTROL); /* not of the file */
+    CHECK_INT(rights_replace_text(r, "nonsense", "f", &e), ERR_USAGE);
+    CHECK_INT(right_of(r, "10.0.0.1", WRITE_TOKEN, NULL), RIGHT_WRITE);
+    rights_close(r);
+}

@@ -206,7 +206,7 @@ TEST(frames_are_read_up_to_the_first_that_is_not_whole)
     for (size_t n = 0; n <= tail.len; n++) {
         struct segment s = {0};
         bool torn;
-        const size_t got = segment_read_frames(&s, tail.p, n, 3, &torn);
+        const size_t got = segment_read_frames(&s, tail.p, n, SIZE_MAX, 3, &torn);
         CHECK_INT(got, n < one ? 0 : n < two ? one : n < tail.len ? two : tail.len);
         CHECK_INT(torn, got != n);
         CHECK_INT(s.n_groups ? s.groups[0].rows : 0, got <= one ? 0 : got == two ? 1 : 2);
@@ -223,7 +223,7 @@ TEST(a_frame_of_another_tail_is_not_taken)
     struct segment s = {0};
     bool torn;
     kit_frame(&tail, &payload, 3);
-    CHECK_INT(segment_read_frames(&s, tail.p, tail.len, 4, &torn), 0);
+    CHECK_INT(segment_read_frames(&s, tail.p, tail.len, SIZE_MAX, 4, &torn), 0);
     CHECK(torn && s.n_groups == 0);
     segment_free(&s);
     buf_free(&payload);
@@ -243,7 +243,7 @@ TEST(a_row_that_breaks_off_inside_a_whole_frame_counts_for_nobody)
     kit_row(&payload, 0, 0);
     kit_cell(&payload, 1);
     kit_frame(&tail, &payload, 1);
-    CHECK_INT(segment_read_frames(&s, tail.p, tail.len, 1, &torn), 0);
+    CHECK_INT(segment_read_frames(&s, tail.p, tail.len, SIZE_MAX, 1, &torn), 0);
     CHECK(torn);
     CHECK_INT(s.groups[0].rows, 1);
     CHECK_INT(segment_decode(&s.series[0], v, &runs), 1);

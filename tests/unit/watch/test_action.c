@@ -6,10 +6,11 @@
 
 #include "agent/http.h"
 #include "base/mem.h"
+#include "net/curl.h"
 #include "rules/rule.h"
 #include "test.h"
 #include "watch/actions.h"
-#include "watch/curl.h"
+#include "watch/mail.h"
 #include "watch/runner.h"
 
 /* ---- as written ---- */
@@ -476,7 +477,7 @@ TEST(urls_are_taken_apart)
 TEST(a_mail_has_short_lines_plain_headers_and_both_parts)
 {
     const char *to[] = {"a@b.c", "d@e.f"};
-    const struct mail m = {.from = "x@y.z", .to = to, .n_to = 2};
+    const struct mail_route m = {.from = "x@y.z", .to = to, .n_to = 2};
     char *json = xcalloc(1, 5001);
     memset(json, 'j', 5000);
     struct buf b = mail_message(&m, "one\r\nBcc: evil@x \xc3\xa4", ".\r\n.", json,

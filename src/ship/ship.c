@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ship.c - see ship.h. */
+#include "ship/ship.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "run/run_names.h"
+#include "run/storage.h"
+#include "ship/ship_targets.h"
+
+enum {
+    WHOLE_MOST = 16 << 20, /* bytes of findings and reports */
+    TAIL_MOST = 256 << 20, /* bytes of a tail: a frame of a burst may be large */
+    FILE_NAME_LEN = 128,
+};
+
+/* What was sent of a file. */
+struct ship_sent {
+    char node[NODE_ID_LEN]; /* "": of the run */
+    char name[FILE_NAME_LEN];
+    size_t final;     /* bytes of a sealed file that will not change */
+    uint64_t version; /* of the file that is there whole; 0: none */
+};
+
+struct ship {
+    char path[PATH_LEN];
+    char node[NODE_ID_LEN];
+    struct ship_target *target;
+    struct ship_sent *sent;
+    size_t n_sent, cap_sent;
+};
+
+/* An entry of a folder, in the arena of a round. */
+struct ship_entry {
+    const char *name;
+    struct storage_stat stat;
+};
+
+struct ship_list {
+    struct arena *arena;
+    struct ship_entry *v;
+    size_t n, cap;
+};
+
+/* ---- targets ---- */
+
+static const struct ship_scheme {
+    const char *scheme;
+    int (*check)(const struct ship_target_ask *ask, struct err *e);
+    int (*open)(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                struct err *e);
+} ship_schemes[] = {
+    {"s3://", ship_s3_check, ship_s3_open},
+    {"", ship_hub_check, ship_hub_open}, /* which refuses other addresses */
+};
+
+static const struct ship_scheme *ship_scheme_of(const char *to)
+{
+    const struct ship_scheme *s = ship_schemes;
+    while (!text_starts(to, s->scheme))
+        s++;
+    return s;
+}
+
+int ship_target_check(const struct ship_target_ask *ask, struct err *e)
+{
+    return ship_scheme_of(ask->to)->check(ask, e);
+}
+
+int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
+                     struct err *e)
+{
+    return ship_scheme_of(ask->to)->open(out, ask, run, e);
+}
+
+/* ---- a run ---- */
+
+int ship_run_name(const char *run, char out[RUN_ID_LEN], struct err *e)
+{
+    char path[PATH_LEN];
+    TRY(path_join(path, e, "%s", run));
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+        path[n - 1] = 0;
+    const char *name = path_base(path);
+    if (!name_is_sane(name, RUN_ID_LEN))
+        return err_set(e, ERR_USAGE, "'%s' is not a name that a run can have elsewhere", name);
+    snprintf(out, RUN_ID_LEN, "%s", name);
+    return 0;
+}
+
+int ship_open(struct ship **out, const char *run, const char *node, struct ship_target *t,
+              struct err *e)
+{
+    struct ship *s = xcalloc(1, sizeof *s);
+    const int rc = path_join(s->path, e, "%s", run);
+    s->target = t;
+    snprintf(s->node, sizeof s->node, "%s", node ? node : "");
+    if (rc)
+        ship_close(s);
+    else
+        *out = s;
+    return rc;
+}
+
+void ship_close(struct ship *s)
+{
+    if (!s)
+        return;
+    free(s->sent);
+    free(s);
+}
+
+/* ---- what there is ---- */
+
+static struct ship_sent *ship_sent(struct ship *s, const char *node, const char *name)
+{
+    for (size_t i = 0; i < s->n_sent; i++)
+        if (strcmp(s->sent[i].node, node) == 0 && strcmp(s->sent[i].name, name) == 0)
+            return &s->sent[i];
+    struct ship_sent *f = VEC_ADD(s->sent, s->n_sent, s->cap_sent);
+    *f = (struct ship_sent){.version = 0};
+    snprintf(f->node, sizeof f->node, "%s", node);
+    snprintf(f->name, sizeof f->name, "%s", name);
+    return f;
+}
+
+static void ship_add_entry(void *ctx, const struct storage_entry *x)
+{
+    struct ship_list *l = ctx;
+    if (strlen(x->name) < FILE_NAME_LEN)
+        *ARENA_ADD(l->arena, l->v, l->n, l->cap) =
+            (struct ship_entry){arena_strdup(l->arena, x->name), x->stat};
+}
+
+static int ship_list(const char *folder, struct arena *a, struct ship_list *out, struct err *e)
+{
+    *out = (struct ship_list){.arena = a};
+    return storage_of(folder)->list(folder, STORAGE_FOLLOW | STORAGE_WITH_STAT, ship_add_entry, out,
+                                    e);
+}
+
+/* ---- whole files ---- */
+
+/* A file that is replaced meanwhile is sent again by the next round. */
+static int ship_whole(struct ship *s, const char *folder, const char *node,
+                      const struct ship_entry *x, struct err *e)
+{
+    struct arena a = {0};
+    char path[PATH_LEN], *text;
+    size_t len;
+    struct ship_sent *f = ship_sent(s, node, x->name);
+    const bool once = run_file_kind(x->name, *node != 0) == RUN_FILE_ABOUT;
+    if (f->version == x->stat.version)
+        return 0;
+    TRY(run_path(path, folder, x->name, e));
+    int rc = 0;
+    /* One that is gone, or larger than any that is sent: the run is complete without it. */
+    if (storage_of(path)->source->read(path, 0, WHOLE_MOST, &a, &text, &len, e) == 0)
+        rc = s->target->ops->put(s->target, *node ? node : NULL, x->name, text, len, once, e);
+    arena_free(&a);
+    if (rc == 0)
+        f->version = x->stat.version;
+    return rc;
+}
+
+static int ship_wholes(struct ship *s, const char *folder, const char *node,
+                       const struct ship_list *l, enum run_file_kind kind, struct err *e)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (run_file_kind(l->v[i].name, *node != 0) == kind)
+            TRY(ship_whole(s, folder, node, &l->v[i], e));
+    return 0;
+}
+
+/* ---- files that grow ---- */
+
+/* The tail as it was at one moment. Its writer may empty it at any time: what was read counts when
+ * its header is the same afterwards. f->len 0: there is none, or it has just begun again. */
+static void ship_read_tail(const char *path, struct arena *a, struct ship_file *f)
+{
+    uint8_t again[FILE_HEADER_LEN];
+    struct file_header h;
+    struct err e;
+    char *p;
+    size_t n, got;
+    f->len = 0;
+    if (!storage_has(path) || storage_of(path)->source->read(path, 0, TAIL_MOST, a, &p, &n, &e) ||
+        n <= FILE_HEADER_LEN || file_header_get(&h, (const uint8_t *)p, n, path, &e) ||
+        storage_of(path)->range(path, 0, again, sizeof again, &got, &e) || got != sizeof again ||
+        memcmp(again, p, sizeof again) != 0)
+        return;
+    f->p = (const uint8_t *)p;
+    f->len = n;
+    f->segment = h.segment;
+    memcpy(f->id, h.id, sizeof f->id);
+}
+
+static int ship_sealed_bytes(struct ship *s, struct ship_sent *sent, struct ship_file *f,
+                             const struct fmap *m, bool all, struct err *e)
+{
+    struct file_header h;
+    TRY(file_header_get(&h, m->p, m->len, f->name, e));
+    memcpy(f->id, h.id, sizeof f->id);
+    f->p = m->p;
+    f->closed = m->len >= FILE_HEADER_LEN + FILE_END_LEN &&
+                format_is_closed(m->p + m->len - FILE_END_LEN, m->len);
+    sent->final = format_final_len(m->p, m->len, sent->final);
+    f->len = all ? m->len : sent->final;
+    return s->target->ops->sealed(s->target, f, e);
+}
+
+static int ship_sealed(struct ship *s, struct ship_file *f, const char *path,
+                       const struct storage_stat *st, bool all, struct err *e)
+{
+    struct ship_sent *sent = ship_sent(s, f->node, f->name);
+    struct fmap m;
+    if (st->version == sent->version || st->bytes < FILE_HEADER_LEN)
+        return 0;
+    TRY(storage_of(path)->source->map(path, true, &m, e));
+    const int rc = m.len < FILE_HEADER_LEN ? 0 : ship_sealed_bytes(s, sent, f, &m, all, e);
+    if (rc == 0 && f->len == st->bytes)
+        sent->version = st->version;
+    fmap_close(&m);
+    return rc;
+}
+
+/* Tail, sealed file, tail: see ship.h. */
+static int ship_growing(struct ship *s, const char *folder, const char *node,
+                        const struct ship_entry *x, bool all, struct err *e)
+{
+    char path[PATH_LEN], tail_path[PATH_LEN], name[FILE_NAME_LEN];
+    struct arena a = {0};
+    struct ship_file f = {.node = node, .name = x->name}, tail = {.node = node, .name = name};
+    const size_t stem = strlen(x->name) - strlen(STORE_SEALED);
+    snprintf(name, sizeof name, "%.*s" STORE_TAIL, (int)stem, x->name);
+    TRY(run_path(path, folder, x->name, e));
+    TRY(run_path(tail_path, folder, name, e));
+    ship_read_tail(tail_path, &a, &tail);
+    int rc = ship_sealed(s, &f, path, &x->stat, all, e);
+    if (rc == 0 && tail.len && !f.closed)
+        rc = s->target->ops->tail(s->target, &tail, e);
+    arena_free(&a);
+    return rc;
+}
+
+/* A recorder removes its file of events at the end when there were none. */
+static int ship_prune(struct ship *s, const char *node, const struct ship_list *l, struct err *e)
+{
+    const char **names = arena_array(l->arena, const char *, l->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (run_file_kind(l->v[i].name, true) == RUN_FILE_SEALED)
+            names[n++] = l->v[i].name;
+    return s->target->ops->prune ? s->target->ops->prune(s->target, node, names, n, e) : 0;
+}
+
+/* ---- nodes ---- */
+
+static bool ship_is_new(const struct ship *s, const char *node)
+{
+    for (size_t i = 0; i < s->n_sent; i++)
+        if (strcmp(s->sent[i].node, node) == 0 && s->sent[i].version)
+            return false;
+    return true;
+}
+
+/* node.json comes before the data the first time, so that the node is known, and after it
+ * otherwise: it may say that the run has ended. */
+static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
+{
+    char folder[PATH_LEN];
+    struct arena a = {0};
+    struct ship_list l;
+    TRY(run_node_path(folder, s->path, node, e));
+    int rc = ship_list(folder, &a, &l, e);
+    const bool dead = rc == 0 && storage_of(folder)->alive(folder) == STORAGE_DEAD;
+    if (rc == 0 && ship_is_new(s, node))
+        rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, e);
+    for (size_t i = 0; rc == 0 && i < l.n; i++)
+        if (run_file_kind(l.v[i].name, true) == RUN_FILE_SEALED)
+            rc = ship_growing(s, folder, node, &l.v[i], all || dead, e);
+    if (rc == 0)
+        rc = ship_prune(s, node, &l, e);
+    if (rc == 0)
+        rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, e);
+    arena_free(&a);
+    return rc;
+}
+
+static bool ship_is_node(const struct ship *s, const struct ship_entry *x)
+{
+    const char *node = x->stat.kind == STORAGE_FOLDER ? run_node_id(x->name) : NULL;
+    return node && name_is_sane(node, NODE_ID_LEN) && (!*s->node || strcmp(node, s->node) == 0);
+}
+
+static int ship_all(struct ship *s, const struct ship_list *l, bool all, struct err *e)
+{
+    TRY(ship_wholes(s, s->path, "", l, RUN_FILE_ABOUT, e));
+    for (size_t i = 0; i < l->n; i++)
+        if (ship_is_node(s, &l->v[i]))
+            TRY(ship_node(s, run_node_id(l->v[i].name), all, e));
+    return ship_wholes(s, s->path, "", l, RUN_FILE_WHOLE, e);
+}
+
+/* After a failure nothing is taken for granted: the target may have lost what it had. */
+static void ship_forget(struct ship *s)
+{
+    for (size_t i = 0; i < s->n_sent; i++)
+        s->sent[i].version = 0;
+    if (s->target->ops->forget)
+        s->target->ops->forget(s->target);
+}
+
+int ship_round(struct ship *s, bool all, struct err *e)
+{
+    struct arena a = {0};
+    struct ship_list l;
+    s->target->retry_s = 0;
+    int rc = ship_list(s->path, &a, &l, e);
+    if (rc == 0)
+        rc = ship_all(s, &l, all, e);
+    if (rc)
+        ship_forget(s);
+    arena_free(&a);
+    return rc;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ship.h - sends a run that is on this machine to another place, while it grows or afterwards.
+ *
+ * ship_open, ship_round now and then, ship_close. A round sends what is new. Nothing is remembered
+ * between processes: the target says how far each file came, and the round goes on there. So a cut
+ * connection, a restart and a kill need nothing but the next round.
+ *
+ * What arrives is a run at every moment: a file that grows is a prefix of the local one, and a
+ * segment is complete in the sealed file before the tail of the next one replaces its tail. To get
+ * that, the tail is read before the sealed file, and sent after it (docs/format.md). */
+#ifndef SHIP_SHIP_H
+#define SHIP_SHIP_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "run/rundir.h"
+#include "store/format.h"
+
+/* ---- where it goes ---- */
+
+/* A file that grows, as it is now. */
+struct ship_file {
+    const char *node; /* ID */
+    const char *name; /* "metrics.fp", "events-2.tail" */
+    const uint8_t *p; /* from its header on */
+    size_t len;       /* of a living recorder's sealed file: up to its last whole segment */
+    uint8_t id[FILE_ID_LEN];
+    uint64_t segment; /* of a tail: a larger one takes the place of the one before */
+    bool closed;      /* sealed: nothing follows, and its tail goes */
+};
+
+struct ship_target;
+
+/* Errors: ERR_NOT_FOUND when another attempt may succeed, after retry_s of the target; any other
+ * when the user has to do something first. */
+struct ship_target_ops {
+    /* A whole file. node NULL: of the run. `absent`: run.json, which is written once; another one
+     * at the target stays, which is no error. */
+    int (*put)(struct ship_target *t, const char *node, const char *name, const void *p, size_t n,
+               bool absent, struct err *e);
+    /* Brings the file at the target to f->len bytes. */
+    int (*sealed)(struct ship_target *t, const struct ship_file *f, struct err *e);
+    int (*tail)(struct ship_target *t, const struct ship_file *f, struct err *e);
+    /* `names` are the sealed files of the node. What the target has beside them and has no data was
+     * taken back by its recorder, and goes. NULL: not needed. */
+    int (*prune)(struct ship_target *t, const char *node, const char *const *names, size_t n,
+                 struct err *e);
+    /* Something failed: what the target has is to be asked again. NULL: not needed. */
+    void (*forget)(struct ship_target *t);
+    void (*close)(struct ship_target *t);
+};
+
+/* The first member of each target. */
+struct ship_target {
+    const struct ship_target_ops *ops;
+    const char *to; /* as the user named it, without secrets */
+    uint64_t bytes; /* sent so far, before compression */
+    int retry_s;    /* of the last failure: what the target asks for; 0: nothing */
+    int64_t interval_ns;
+};
+
+struct ship_target_ask {
+    const char *to;         /* "https://host[:port]" of a hub, "http://" for this machine, or
+                               "s3://BUCKET/PREFIX" */
+    const char *token;      /* these are for hubs. NULL: none */
+    const char *ca;         /* a file; NULL: the system's */
+    const char *pinned_key; /* "sha256//BASE64"; NULL: any */
+};
+
+/* Whether the address can be used, and all else that can be checked before a job starts: libcurl
+ * is there. ERR_USAGE or ERR_NOT_FOUND with a sentence. */
+MUST_CHECK int ship_target_check(const struct ship_target_ask *ask, struct err *e);
+/* For the run of this name. Loads libcurl into this process. */
+MUST_CHECK int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask,
+                                const char *run, struct err *e);
+/* The token of the environment (FOOTPLATE_TOKEN), or of a file; NULL: none. */
+MUST_CHECK int ship_read_token(const char *file, struct arena *a, const char **out, struct err *e);
+
+/* ---- what is sent ---- */
+
+struct ship;
+
+/* The name that a run has elsewhere: that of its folder. ERR_USAGE: it cannot have it. */
+MUST_CHECK int ship_run_name(const char *run, char out[RUN_ID_LEN], struct err *e);
+/* `node` NULL: all nodes in the folder. */
+MUST_CHECK int ship_open(struct ship **out, const char *run, const char *node,
+                         struct ship_target *t, struct err *e);
+/* Sends what is new. `all`: no recorder will add to it any more, so also what it left half. */
+MUST_CHECK int ship_round(struct ship *s, bool all, struct err *e);
+void ship_close(struct ship *s); /* NULL is fine; the target stays open */
+
+/* ---- the other way ---- */
+
+/* Copies a run from anywhere into the folder of runs `dir`; *path is where. */
+MUST_CHECK int ship_pull(const char *run, const char *dir, char *path, struct err *e);
+
+#endif

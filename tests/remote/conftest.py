@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that speak S3, and runs to send to them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+import urllib.error
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import s3_stub
+import swift_server
+from s3_requests import S3
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def environment(url: str, key: str, secret: str, cache: Path) -> dict[str, str]:
+    """Nothing of this machine's own set-up for AWS."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    return clean | {
+        "AWS_ENDPOINT_URL_S3": url,
+        "AWS_ACCESS_KEY_ID": key,
+        "AWS_SECRET_ACCESS_KEY": secret,
+        "AWS_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": "/nonexistent",
+        "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "XDG_CACHE_HOME": str(cache),
+        "FOOTPLATE_NVML": "/nonexistent.so",
+    }
+
+
+Fp = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def stub() -> Iterator[s3_stub.Stub]:
+    found, server = s3_stub.start()
+    yield found
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def stub_env(stub, tmp_path) -> dict[str, str]:
+    return environment(stub.url, "AKID-OF-TEST", "very-secret-key", tmp_path / "cache")
+
+
+def make_bucket(s3: S3) -> None:
+    """The servers behind the proxy may need a moment longer than it."""
+    until = time.monotonic() + 30
+    while True:
+        try:
+            return s3.make_bucket("bucket")
+        except urllib.error.HTTPError as e:
+            if e.code != 503 or time.monotonic() > until:
+                raise
+            time.sleep(0.5)
+
+
+@pytest.fixture(scope="session")
+def swift(tmp_path_factory) -> Iterator[swift_server.Swift]:
+    why = swift_server.missing()
+    if why:
+        pytest.skip(why)
+    server = swift_server.Swift(tmp_path_factory.mktemp("swift"))
+    try:
+        server.start()
+        make_bucket(S3(server.url, server.KEY, server.SECRET))
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def swift_env(swift, tmp_path) -> dict[str, str]:
+    return environment(swift.url, swift.KEY, swift.SECRET, tmp_path / "cache")
+
+
+@pytest.fixture(scope="session")
+def recorded(footplate, tmp_path_factory) -> Path:
+    """A run of about two seconds that has ended."""
+    runs = tmp_path_factory.mktemp("recorded")
+    job = "i=0; while [ $i -lt 10 ]; do i=$((i+1)); timeout 0.05 sh -c 'while :; do :; done'; done"
+    done = subprocess.run(
+        [footplate, "run", "--dir", runs, "--name", "demo", "--interval", "20ms"]
+        + ["--", "sh", "-c", job + "; sleep 1"],
+        env=os.environ | {"FOOTPLATE_NVML": "/nonexistent.so"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return next(x for x in runs.iterdir() if x.name.startswith("demo"))

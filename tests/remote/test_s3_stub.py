@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+"""push, pull and reading over S3, against a server of our own that can be slow, busy and broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DEST = "s3://bucket/team/runs"
+
+
+@pytest.fixture
+def fp(run_fp, stub_env):
+    """Runs a command that must succeed; its stdout."""
+
+    def call(*words, **env) -> str:
+        done = run_fp(*words, env=stub_env | env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return call
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    kept = ("lock", "shipping.json")  # they stay on the machine
+    return {name: p.read_bytes() for name, p in found.items() if not name.endswith(kept)}
+
+
+def objects(stub, run: str) -> dict[str, bytes]:
+    start = f"bucket/team/runs/{run}/"
+    return {k[len(start) :]: v.body for k, v in stub.objects.items() if k.startswith(start)}
+
+
+def test_a_pushed_run_is_the_folder_key_for_key_and_byte_for_byte(fp, stub, recorded):
+    assert fp("push", recorded, DEST).startswith(f"{recorded.name} is at {DEST} (")
+    assert objects(stub, recorded.name) == files(recorded)
+
+
+def test_a_second_push_sends_no_data_again(fp, stub, recorded):
+    fp("push", recorded, DEST)
+    stub.log.clear()
+    fp("push", recorded, DEST)
+    sent = [asked.key for asked in stub.log if asked.method == "PUT"]
+    assert not any(key.endswith((".fp", ".tail")) for key in sent)
+
+
+COMMANDS = [
+    ["show", "RUN"],
+    ["show", "RUN", "--json"],
+    ["stats", "RUN"],
+    ["steps", "RUN"],
+    ["events", "RUN"],
+    ["query", "RUN", "--metric", "cpu.util"],
+    ["query", "RUN", "--metric", "cpu.util", "--csv"],
+    ["check", "RUN", "--json"],
+    ["export", "RUN", "--format", "jsonl", "-o", "-"],
+    ["report", "RUN", "--text"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda w: "-".join(x.strip("-") for x in w))
+def test_a_command_prints_the_same_for_a_run_on_s3(run_fp, fp, stub, stub_env, recorded, words):
+    fp("push", recorded, DEST)
+    remote = f"{DEST}/{recorded.name}"
+    here, there = (
+        run_fp(*[place if w == "RUN" else w for w in words], env=stub_env)
+        for place in (str(recorded), remote)
+    )
+    assert there.returncode == here.returncode, there.stderr
+    assert there.stdout.replace(remote, str(recorded)) == here.stdout
+    assert there.stderr.replace(remote, str(recorded)) == here.stderr
+
+
+def test_opening_a_finished_run_costs_one_list_and_one_get_a_file_and_later_no_get(
+    fp, stub, recorded
+):
+    fp("push", recorded, DEST)
+    stub.log.clear()
+    fp("stats", f"{DEST}/{recorded.name}")
+    assert stub.counts() == {"put": 0, "get": 3, "list": 1, "delete": 0}
+    stub.log.clear()
+    fp("stats", f"{DEST}/{recorded.name}")
+    assert stub.counts() == {"put": 0, "get": 0, "list": 1, "delete": 0}
+
+
+def test_ls_lists_the_runs_below_a_prefix(fp, stub, recorded):
+    fp("push", recorded, DEST)
+    rows = json.loads(fp("ls", "--dir", DEST, "--json"))
+    assert [row["path"] for row in rows] == [f"{DEST}/{recorded.name}"]
+    assert "demo" in fp("show", "last", "--dir", DEST)
+
+
+def test_a_prefix_with_many_foreign_keys_is_not_listed_to_its_end(run_fp, stub, stub_env):
+    for i in range(50):
+        stub.put(f"bucket/team/runs/r{i}/x", b"")
+    stub.page = 10
+    done = run_fp("show", DEST, env=stub_env)
+    assert done.returncode == 1 and "is not a run" in done.stderr
+    assert stub.counts()["list"] == 1
+
+
+def test_pull_gives_the_folder_back_byte_for_byte(fp, stub, recorded, tmp_path):
+    fp("push", recorded, DEST)
+    runs = tmp_path / "pulled"
+    made = Path(fp("pull", f"{DEST}/{recorded.name}", "--dir", runs).strip())
+    assert made == runs / recorded.name
+    assert files(made) == files(recorded)
+    assert fp("stats", made) == fp("stats", recorded)
+
+
+def test_pull_refuses_names_that_are_not_of_a_run(fp, stub, recorded, tmp_path):
+    fp("push", recorded, DEST)
+    start = f"bucket/team/runs/{recorded.name}"
+    for key in ("node-x/../../escape", "node-x/evil.sh", "derived/x", "node-.x/metrics.fp"):
+        stub.put(f"{start}/{key}", b"x")
+    fp("pull", f"{DEST}/{recorded.name}", "--dir", tmp_path / "pulled")
+    assert files(tmp_path / "pulled" / recorded.name) == files(recorded)
+    assert not (tmp_path / "escape").exists()
+
+
+# ---- a run that is being recorded
+
+
+@pytest.fixture
+def living(footplate, tmp_path):
+    """A run that is recorded until the test ends; stop() ends it."""
+    runs = tmp_path / "living"
+    job = subprocess.Popen(
+        [footplate, "run", "--dir", runs, "--name", "live", "--interval", "20ms", "--quiet"]
+        + ["--", "sleep", "60"],
+        env=os.environ | {"FOOTPLATE_NVML": "/nonexistent.so"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + 20
+    while not list(runs.glob("live*/node-*/metrics.tail")) and time.monotonic() < until:
+        time.sleep(0.05)
+    run = next(runs.glob("live*"))
+    time.sleep(1.5)
+
+    def stop() -> None:
+        if job.poll() is None:
+            job.send_signal(signal.SIGINT)
+            job.wait(30)
+
+    yield run, stop
+    stop()
+
+
+def test_a_living_run_is_read_from_its_tail_and_parts_and_then_becomes_whole(fp, stub, living):
+    run, stop = living
+    fp("push", run, DEST)
+    remote = f"{DEST}/{run.name}"
+    keys = objects(stub, run.name)
+    assert any(k.endswith("metrics.tail") for k in keys)
+    assert any(".fp.000000000000-" in k for k in keys) and not any(k.endswith(".fp") for k in keys)
+    shown = json.loads(fp("show", remote, "--json"))
+    assert shown["status"] == "running"
+    first = json.loads(fp("stats", remote, "--json"))
+    time.sleep(1.2)
+    fp("push", run, DEST)
+    second = json.loads(fp("stats", remote, "--json"))
+    assert second != first, "the tail that was sent later has more"
+    stop()
+    fp("push", run, DEST)
+    assert objects(stub, run.name) == files(run)
+    assert json.loads(fp("show", remote, "--json"))["status"] != "running"
+    assert fp("stats", remote).replace(remote, str(run)) == fp("stats", run)
+
+
+def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
+    footplate, fp, stub, stub_env, tmp_path
+):
+    runs = tmp_path / "sent"
+    job = subprocess.Popen(
+        [footplate, "run", "--dir", runs, "--name", "sent", "--interval", "20ms"]
+        + ["--to", DEST, "--to-interval", "1s", "--", "sleep", "5"],
+        env=stub_env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3)
+    run = next(runs.glob("sent*"))
+    assert json.loads(fp("show", f"{DEST}/{run.name}", "--json"))["status"] == "running"
+    _, err = job.communicate(timeout=60)
+    assert job.returncode == 0, err
+    assert "very-secret" not in err
+    assert objects(stub, run.name) == files(run)
+    assert "libcurl" not in err
+
+
+def test_a_dead_endpoint_costs_the_job_nothing(run_fp, stub_env, tmp_path):
+    env = stub_env | {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}
+    words = ["run", "--dir", tmp_path, "--to", DEST, "--", "sh", "-c", "exit 7"]
+    done = run_fp(*words, env=env)
+    assert done.returncode == 7
+    assert "not all of the run was sent" in done.stderr
+
+
+def test_the_copy_of_a_living_run_in_a_local_folder_opens(fp, stub, living, tmp_path):
+    """As `aws s3 cp --recursive` makes it: parts side by side are one file."""
+    run, _ = living
+    fp("push", run, DEST)
+    copy = tmp_path / "copy" / run.name
+    for name, body in objects(stub, run.name).items():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / name).write_bytes(body)
+    remote = f"{DEST}/{run.name}"
+    there, here = (json.loads(fp("stats", x, "--json")) for x in (remote, copy))
+    assert here == there
+
+
+# ---- what goes wrong
+
+
+def push_killed_at(footplate, stub, env, run, number: int) -> None:
+    """The request of that number fails, and the shipper is killed in that moment."""
+    started = []
+
+    def fault(asked):
+        if len(stub.log) == number:
+            started[0].kill()
+            return (500, "InternalError")
+        return None
+
+    stub.faults = fault
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with stub.lock:
+        started.append(subprocess.Popen([footplate, "push", run, DEST], env=env, **quiet))
+    started[0].wait(30)
+    stub.faults = lambda asked: None
+
+
+def test_a_push_that_is_killed_at_any_request_is_continued_and_ends_byte_for_byte(
+    footplate, run_fp, stub, stub_env, recorded
+):
+    for number in range(1, 12):
+        stub.objects.clear()
+        stub.log.clear()
+        push_killed_at(footplate, stub, stub_env, recorded, number)
+        shown = run_fp("show", f"{DEST}/{recorded.name}", env=stub_env)
+        absent = "No such file" in shown.stderr or "is not a run" in shown.stderr
+        assert shown.returncode == 0 or absent, shown.stderr
+        done = run_fp("push", recorded, DEST, env=stub_env)
+        assert done.returncode == 0, done.stderr
+        assert objects(stub, recorded.name) == files(recorded)
+
+
+def test_busy_answers_and_cut_connections_pass(fp, stub, recorded):
+    turns = iter([(503, "SlowDown"), None, "cut", None, (500, "InternalError"), None] * 50)
+    stub.faults = lambda asked: next(turns, None)
+    fp("push", recorded, DEST)
+    stub.faults = lambda asked: None
+    assert objects(stub, recorded.name) == files(recorded)
+    turns = iter(["cut", None, (503, "SlowDown"), None] * 50)
+    stub.faults = lambda asked: next(turns, None)
+    assert "demo" in fp("show", f"{DEST}/{recorded.name}")
+
+
+def test_a_dead_endpoint_is_one_sentence(run_fp, stub_env, recorded):
+    env = stub_env | {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}
+    done = run_fp("push", recorded, DEST, env=env)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "refused" in done.stderr
+
+
+def test_without_libcurl_it_is_one_sentence(run_fp, stub_env, recorded):
+    env = stub_env | {"FOOTPLATE_CURL": "/nonexistent.so"}
+    for words in (["push", recorded, DEST], ["show", f"{DEST}/x"]):
+        done = run_fp(*words, env=env)
+        assert done.returncode != 0 and "requires libcurl, which is not installed" in done.stderr
+
+
+def test_two_runs_of_one_name_do_not_mix(run_fp, fp, stub, stub_env, recorded, tmp_path):
+    fp("push", recorded, DEST)
+    other = tmp_path / recorded.name
+    shutil.copytree(recorded, other)
+    about = json.loads((other / "run.json").read_text())
+    (other / "run.json").write_text(json.dumps(about | {"start_ns": 1}))
+    done = run_fp("push", other, DEST, env=stub_env)
+    assert done.returncode == 1 and "another run has the name" in done.stderr
+    assert objects(stub, recorded.name) == files(recorded)
+
+
+def test_without_conditional_writes_the_first_run_json_stays(run_fp, fp, stub, stub_env, recorded):
+    stub.conditions = False
+    stub.put(f"bucket/team/runs/{recorded.name}/run.json", b"{}")
+    done = run_fp("push", recorded, DEST, env=stub_env)
+    assert done.returncode == 1 and "another run has the name" in done.stderr
+    del stub.objects[f"bucket/team/runs/{recorded.name}/run.json"]
+    fp("push", recorded, DEST)
+    assert objects(stub, recorded.name) == files(recorded)
+
+
+def test_no_secret_is_in_a_message_a_process_list_or_the_cache(
+    footplate, run_fp, stub, stub_env, recorded, tmp_path
+):
+    env = stub_env | {"AWS_SESSION_TOKEN": "very-secret-token"}
+    seen = []
+
+    def look(asked):
+        seen.append(Path(f"/proc/{push.pid}/cmdline").read_text())
+        return (403, "AccessDenied") if asked.method == "PUT" else None
+
+    stub.faults = look
+    with stub.lock:
+        push = subprocess.Popen(
+            [footplate, "push", recorded, DEST],
+            env=env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    out, err = push.communicate(timeout=30)
+    assert push.returncode == 1 and "AccessDenied" in err and err.count("\n") == 1
+    stub.faults = lambda asked: None
+    assert run_fp("push", recorded, DEST, env=env).returncode == 0
+    assert run_fp("stats", f"{DEST}/{recorded.name}", env=env).returncode == 0
+    kept = [p.read_bytes() for p in (tmp_path / "cache").rglob("*") if p.is_file()]
+    assert kept and seen
+    for text in [out, err, *seen, *map(str, kept), *map(str, files(recorded).values())]:
+        assert "very-secret" not in text and "Signature=" not in text
+
+
+def test_runs_are_not_recorded_to_s3(run_fp, stub, stub_env):
+    done = run_fp("run", "--dir", DEST, "--require-recording", "--", "true", env=stub_env)
+    assert done.returncode != 0 and "footplate push" in done.stderr
+    assert stub.log == []
+
+
+def test_the_cache_is_bounded_and_private(fp, stub, recorded, tmp_path):
+    fp("push", recorded, DEST)
+    fp("stats", f"{DEST}/{recorded.name}")
+    objects_folder = tmp_path / "cache/footplate/objects"
+    assert objects_folder.stat().st_mode & 0o777 == 0o700
+    assert len(list(objects_folder.iterdir())) == 3
+    copy = tmp_path / "renamed"
+    shutil.copytree(recorded, copy)
+    fp("push", copy, DEST)
+    fp("stats", f"{DEST}/renamed", FOOTPLATE_CACHE_BYTES="1000")
+    assert sum(p.stat().st_size for p in objects_folder.iterdir()) < 200_000
+
+
+# ---- the other ways to read
+
+
+def test_serve_shows_runs_of_a_prefix_and_the_page_gets_their_data(
+    footplate, fp, stub, stub_env, recorded
+):
+    fp("push", recorded, DEST)
+    server = subprocess.Popen(
+        [footplate, "serve", DEST + "/", "--port", "0"],
+        env=stub_env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        words = server.stdout.readline().split()
+        url = next(w for w in words if w.startswith("http")).rstrip("/")
+        with urllib.request.urlopen(f"{url}/api/v1/runs", timeout=30) as answer:
+            assert recorded.name in answer.read().decode()
+        address = f"{url}/api/v1/runs/{recorded.name}/stats"
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert json.load(answer)
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def test_python_opens_a_run_on_s3_and_lists_a_prefix(fp, stub, stub_env, recorded):
+    package = ROOT / "build/release/python"
+    if not package.exists():
+        pytest.skip("the Python package is not built")
+    fp("push", recorded, DEST)
+    program = (
+        "import footplate, sys\n"
+        "place = sys.argv[1]\n"
+        "print(list(footplate.runs(place, frames='table')['path']))\n"
+        "with footplate.open(place + '/' + sys.argv[2]) as run: print(run.path)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, DEST, recorded.name],
+        env=stub_env | {"PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"['{DEST}/{recorded.name}']\n{DEST}/{recorded.name}\n"

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same against a real server: OpenStack Swift with its S3 API, which checks every signature."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from s3_requests import S3
+from test_s3_stub import COMMANDS, files
+
+DEST = "s3://bucket/a b+c/é~"  # what has to be encoded in addresses and signatures
+
+
+@pytest.fixture
+def fp(run_fp, swift_env):
+    def call(*words, **env) -> str:
+        done = run_fp(*words, env=swift_env | env)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return call
+
+
+@pytest.fixture
+def s3(swift) -> S3:
+    return S3(swift.url, swift.KEY, swift.SECRET)
+
+
+def objects(s3: S3, run: str) -> dict[str, bytes]:
+    start = f"a b+c/é~/{run}/"
+    return {k[len(start) :]: s3.get("bucket", k) for k in s3.keys("bucket", start)}
+
+
+@pytest.fixture
+def pushed(fp, recorded) -> str:
+    fp("push", recorded, DEST)
+    return f"{DEST}/{recorded.name}"
+
+
+def test_a_pushed_run_is_the_folder_byte_for_byte_and_comes_back(
+    fp, s3, recorded, pushed, tmp_path
+):
+    assert objects(s3, recorded.name) == files(recorded)
+    made = Path(fp("pull", pushed, "--dir", tmp_path / "pulled").strip())
+    assert files(made) == files(recorded)
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda w: "-".join(x.strip("-") for x in w))
+def test_a_command_prints_the_same_for_a_run_on_swift(run_fp, swift_env, recorded, pushed, words):
+    here, there = (
+        run_fp(*[place if w == "RUN" else w for w in words], env=swift_env)
+        for place in (str(recorded), pushed)
+    )
+    assert there.stdout.replace(pushed, str(recorded)) == here.stdout
+    assert there.stderr.replace(pushed, str(recorded)) == here.stderr
+    assert there.returncode == here.returncode
+
+
+def test_wrong_keys_regions_and_buckets_are_one_sentence(run_fp, fp, swift_env, recorded, pushed):
+    def refused(dest: str = DEST, **env: str) -> str:
+        done = run_fp("push", recorded, dest, env=swift_env | env)
+        assert done.returncode in (1, 2) and done.stderr.count("\n") == 1
+        return done.stderr
+
+    assert "SignatureDoesNotMatch" in refused(AWS_SECRET_ACCESS_KEY="wrong")
+    assert "SignatureDoesNotMatch" in refused(AWS_ACCESS_KEY_ID="nobody")
+    assert "NoSuchBucket" in refused("s3://no-such-bucket/x")
+    assert "demo" in fp("show", pushed, AWS_REGION="eu-west-1"), "the answer names the region"
+
+
+def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
+    footplate, fp, s3, swift_env, tmp_path
+):
+    runs = tmp_path / "sent"
+    job = subprocess.Popen(
+        [footplate, "run", "--dir", runs, "--name", "sent", "--interval", "20ms"]
+        + ["--to", DEST, "--to-interval", "1s", "--", "sleep", "6"],
+        env=swift_env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3.5)
+    run = next(runs.glob("sent*"))
+    assert json.loads(fp("show", f"{DEST}/{run.name}", "--json"))["status"] == "running"
+    _, err = job.communicate(timeout=60)
+    assert job.returncode == 0, err
+    assert objects(s3, run.name) == files(run)
+
+
+def test_a_large_file_goes_in_parts_and_is_read_in_ranges(fp, s3, recorded, pushed, tmp_path):
+    """70 MiB: multipart on the way there, five ranges on the way back."""
+    run = tmp_path / "large"
+    shutil.copytree(recorded, run)
+    body = bytes(range(256)) * (70 << 12)
+    part = next(run.glob("node-*")) / "metrics.fp"
+    old = part.read_bytes()
+    part.write_bytes(old[:-16] + body + old[-16:])  # it still ends as a closed file does
+    fp("push", run, DEST)
+    made = Path(fp("pull", f"{DEST}/large", "--dir", tmp_path / "pulled").strip())
+    assert files(made)[f"{part.parent.name}/metrics.fp"] == part.read_bytes()
