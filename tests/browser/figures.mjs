@@ -541,7 +541,7 @@ export function runFigures(f, percentages) {
     return [f.samplesPerSecond(steady), `steady${overall > 0 ? `; ${f.samplesPerSecond(overall)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`];
   };
   const energyBelow = ({ report: { run: { gpu: g } } }) => (g.job.energy_j === null ? "" : `${f.value(g.power_w, "W")}${each(g)} in the loop; ${joules(g.job.energy_j)} for the job`);
-  const states = (d, state) => d.report.rules.filter((v) => v.state === state && (!v.summary || state === "not_evaluated")).length;
+  const states = (d, state) => d.report.rules.filter((v) => v.state === state && !(v.rule === "FailedEarly" && state === "clear") && (!v.summary || state === "not_evaluated")).length;
   const jobTile = (d) => [f.value(d.report.run.job_duration_s, "s"), d.report.run.loop_pct === null ? "" : `${f.percent(d.report.run.loop_pct)} in the training loop`];
   /** In their order; null: the report of this run has none. */
   const tiles = {
