@@ -224,7 +224,7 @@ static const char *const help[] = {
     "and views then show them side by side; 'footplate export --format chrome' writes one trace.",
     "Nodes keep their names; if two runs have nodes of the same name, the name of the run is added "
     "in front. With --steps, only the data recorded during those steps is merged, using the step "
-    "numbers of each run. The new run has the tags and texts of all runs' notes, as far as they "
+    "numbers of each run. The new run has the tags and notes of all runs, as far as they "
     "fit.",
     NULL,
 };
