@@ -3,6 +3,7 @@
 #include "report/look.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 
@@ -14,10 +15,16 @@ static const struct look looks[] = {
 #undef LOOK
 };
 
-struct look look_of(const char *key)
+const struct look *look_find(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(looks); i++)
-        if (strcmp(looks[i].key, key) == 0)
-            return looks[i];
-    return (struct look){key, key, COLOUR_c_other};
+        if (strcmp(looks[i].key, name) == 0 || strcasecmp(looks[i].title, name) == 0)
+            return &looks[i];
+    return NULL;
+}
+
+struct look look_of(const char *key)
+{
+    const struct look *known = look_find(key);
+    return known ? *known : (struct look){key, key, COLOUR_c_other};
 }

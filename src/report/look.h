@@ -17,6 +17,8 @@ struct look {
     enum colour colour;
 };
 
+/* By its key or its title, in capitals or not. NULL: not known. */
+const struct look *look_find(const char *name);
 /* One that is not known is called `key`, in the colour of "other". */
 struct look look_of(const char *key);
 

@@ -404,7 +404,7 @@ export function runFigures(f, percentages) {
   };
   // Only the start time shows the zone.
   const wall = (ns) => (ns === null ? ["not known: no steps were detected", "-"] : f.timestamp(ns).replace(/ [-+]\d+$/, ""));
-  const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were detected", "-"] } : seconds(v));
+  const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were detected", "not known: the job is still running", "-"] } : seconds(v));
   const portion = (v) => (v === null ? { of: null, text: ["not known", "-"] } : percent(v));
   const cpu = ({ self, duration_s }) => `${f.fixed(self.cpu_s, 2)} s of CPU${duration_s >= 5 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}`;
   const notClosed = ["available when the run ends (meanwhile see self.cpu)", "not available: this run was not recorded by Footplate"];
@@ -541,7 +541,7 @@ export function runFigures(f, percentages) {
     return [f.samplesPerSecond(steady), `steady${overall > 0 ? `; ${f.samplesPerSecond(overall)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`];
   };
   const energyBelow = ({ report: { run: { gpu: g } } }) => (g.job.energy_j === null ? "" : `${f.value(g.power_w, "W")}${each(g)} in the loop; ${joules(g.job.energy_j)} for the job`);
-  const states = (d, state) => d.report.rules.filter((v) => v.state === state && (!v.summary || state === "not_evaluated")).length;
+  const states = (d, state) => d.report.rules.filter((v) => v.state === state && !(v.rule === "FailedEarly" && state === "clear") && (!v.summary || state === "not_evaluated")).length;
   const jobTile = (d) => [f.value(d.report.run.job_duration_s, "s"), d.report.run.loop_pct === null ? "" : `${f.percent(d.report.run.loop_pct)} in the training loop`];
   /** In their order; null: the report of this run has none. */
   const tiles = {

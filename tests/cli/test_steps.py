@@ -176,7 +176,9 @@ def test_a_job_that_lives_has_no_finalization(footplate, train, run_fp, tmp_path
         assert "finalization" not in run_fp("show", "last", "--dir", tmp_path).stdout
         report = run_fp("report", "last", "--dir", tmp_path, "--format", "text").stdout
         assert re.search(r"^ *Training loop end +still running$", report, re.MULTILINE)
-        assert re.search(r"^ *Finalization +not known: the job is still running$", report, re.MULTILINE)
+        assert re.search(
+            r"^ *Finalization +not known: the job is still running$", report, re.MULTILINE
+        )
     finally:
         child.send_signal(signal.SIGTERM)
         child.wait(timeout=30)

@@ -25,6 +25,16 @@ export function seriesColorName(n: number): string {
   return `--c${(n % 8) + 1}`;
 }
 
+const NAMED: ReadonlyMap<string, string> = new Map(
+  Object.entries(LOOKS).flatMap(([key, { title, color }]) => [key, title.toLowerCase()].map((name) => [name, `var(${color})`])),
+);
+
+/** Of the parts of a pie: their own colours where all are phases or parts of a step. */
+export function partColors(labels: readonly string[]): string[] {
+  const own = labels.map((label) => NAMED.get(label.toLowerCase()));
+  return labels.map((_, i) => (own.includes(undefined) ? undefined : own[i]) ?? seriesColor(i));
+}
+
 /** What devices were busy with; parts of a step are in LOOKS. */
 const EVENTS: Readonly<Record<string, string>> = {
   kernel: "--c3",
