@@ -12,6 +12,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "run/run_files.h"
+#include "run/run_same.h"
 #include "run/storage.h"
 
 /* ---- names ---- */
@@ -291,7 +292,8 @@ static int receive_check_json(const struct receive_place *at, const void *p, siz
     return rc;
 }
 
-/* The same run.json again is no conflict: the answer to the first may have been lost. */
+/* That of the same job is no conflict: it comes from another node, or again because the answer to
+ * the first was lost. */
 static int receive_same(const char *path, const void *p, size_t n, struct err *e)
 {
     struct arena a = {0};
@@ -300,9 +302,9 @@ static int receive_same(const char *path, const void *p, size_t n, struct err *e
     struct err ignored;
     const bool same =
         storage_of(path)->source->read(path, 0, RECEIVE_SMALL_MOST, &a, &is, &len, &ignored) == 0 &&
-        len == n && memcmp(is, p, n) == 0;
+        run_is_same(is, len, p, n);
     arena_free(&a);
-    return same ? 0 : err_set(e, ERR_BUSY, "the run exists already, with another description");
+    return same ? 0 : err_set(e, ERR_BUSY, "the name is that of another run");
 }
 
 int receive_put(const struct receive_place *at, const void *p, size_t n, struct err *e)

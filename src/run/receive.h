@@ -77,7 +77,7 @@ MUST_CHECK int receive_append(const struct receive_place *at, const struct recei
 MUST_CHECK int receive_remove(const struct receive_place *at, const uint8_t id[FILE_ID_LEN],
                               struct err *e);
 /* Writes a file whole: JSON, or a report. A run.json that is there stays; ERR_BUSY when it is not
- * the same. */
+ * of the same run. */
 MUST_CHECK int receive_put(const struct receive_place *at, const void *p, size_t n, struct err *e);
 /* The location of a file that is there, for reading. */
 MUST_CHECK int receive_path(const struct receive_place *at, char *out, struct err *e);

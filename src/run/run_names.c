@@ -104,7 +104,7 @@ static enum run_file_kind run_names_kind_in_node(const char *name)
 
 enum run_file_kind run_file_kind(const char *name, bool in_node)
 {
-    static const char *const whole[] = {RUN_FINDINGS, RUN_REPORT, RUN_REPORT_JSON};
+    static const char *const whole[] = {RUN_FINDINGS, RUN_REPORT, RUN_REPORT_JSON, RUN_NOTES};
     if (in_node)
         return run_names_kind_in_node(name);
     for (size_t i = 0; i < COUNT_OF(whole); i++)

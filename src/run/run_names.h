@@ -56,7 +56,7 @@ void run_window_stem(char *out, size_t size, unsigned pid, bool python, unsigned
 enum run_file_kind {
     RUN_FILE_OTHER,  /* locks, caches, files of others: they stay where they are */
     RUN_FILE_ABOUT,  /* run.json: written once */
-    RUN_FILE_WHOLE,  /* findings and reports: replaced as a whole */
+    RUN_FILE_WHOLE,  /* findings, reports and notes: replaced as a whole */
     RUN_FILE_NODE,   /* node.json: replaced as a whole */
     RUN_FILE_SEALED, /* grows */
     RUN_FILE_TAIL,   /* grows, and starts again with each segment */

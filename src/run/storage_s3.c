@@ -40,15 +40,6 @@ struct s3_spot {
     const char *name;    /* below the root */
 };
 
-static bool s3_is_run_file(const char *name)
-{
-    static const char *const names[] = {RUN_ABOUT, RUN_FINDINGS, RUN_REPORT, RUN_REPORT_JSON};
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
 static void s3_spot_cut(struct s3_spot *s, const char *location, const char *name)
 {
     snprintf(s->root, sizeof s->root, "%.*s", (int)(name - location - 1), location);
@@ -79,7 +70,7 @@ static void s3_spot_of(struct s3_spot *s, const char *location)
 {
     const char *base = strrchr(location, '/') + 1;
     const char *before = s3_component_before(location, base);
-    if (s3_is_run_file(base)) {
+    if (run_file_kind(base, false) != RUN_FILE_OTHER) {
         s3_spot_cut(s, location, base);
         return;
     }

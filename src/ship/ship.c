@@ -17,6 +17,7 @@ enum {
     WHOLE_MOST = 16 << 20, /* bytes of findings and reports */
     TAIL_MOST = 256 << 20, /* bytes of a tail: a frame of a burst may be large */
     FILE_NAME_LEN = 128,
+    SETUP_RETRY_S = 600,
 };
 
 /* What was sent of a file. */
@@ -76,6 +77,16 @@ int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask
                      struct err *e)
 {
     return ship_scheme_of(ask->to)->open(out, ask, run, e);
+}
+
+int ship_another_run(struct ship_target *t, const char *run, struct err *e)
+{
+    t->retry_s = SETUP_RETRY_S;
+    return err_set(
+        e, ERR_BUSY,
+        "%s has another run called '%s': nothing was sent; rename the folder of this one "
+        "and push it",
+        t->to, run);
 }
 
 /* ---- a run ---- */
@@ -158,9 +169,10 @@ static int ship_whole(struct ship *s, const char *folder, const char *node,
     if (f->version == x->stat.version)
         return 0;
     TRY(run_path(path, folder, x->name, e));
-    int rc = 0;
-    /* One that is gone, or larger than any that is sent: the run is complete without it. */
-    if (storage_of(path)->source->read(path, 0, WHOLE_MOST, &a, &text, &len, e) == 0)
+    int rc = storage_of(path)->source->read(path, 0, WHOLE_MOST, &a, &text, &len, e);
+    if (rc && !once) /* gone, or larger than any that is sent: the run is complete without it */
+        rc = 0;
+    else if (rc == 0)
         rc = s->target->ops->put(s->target, *node ? node : NULL, x->name, text, len, once, e);
     arena_free(&a);
     if (rc == 0)
@@ -248,6 +260,28 @@ static int ship_growing(struct ship *s, const char *folder, const char *node,
     return rc;
 }
 
+/* Before anything of a node is sent: another recorder may have been there. */
+static int ship_check_node(struct ship *s, const char *folder, const char *node,
+                           const struct ship_list *l, struct err *e)
+{
+    uint8_t head[FILE_HEADER_LEN];
+    char path[PATH_LEN];
+    size_t n;
+    for (size_t i = 0; i < l->n; i++) {
+        struct ship_file f = {.node = node, .name = l->v[i].name};
+        struct file_header h;
+        if (run_file_kind(f.name, true) != RUN_FILE_SEALED)
+            continue;
+        TRY(run_path(path, folder, f.name, e));
+        if (storage_of(path)->range(path, 0, head, sizeof head, &n, e) || n < sizeof head ||
+            file_header_get(&h, head, n, path, e))
+            continue; /* it has just begun, or is damaged: seen when it is sent */
+        memcpy(f.id, h.id, sizeof f.id);
+        TRY(s->target->ops->check(s->target, &f, e));
+    }
+    return 0;
+}
+
 /* A recorder removes its file of events at the end when there were none. */
 static int ship_prune(struct ship *s, const char *node, const struct ship_list *l, struct err *e)
 {
@@ -279,7 +313,10 @@ static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
     TRY(run_node_path(folder, s->path, node, e));
     int rc = ship_list(folder, &a, &l, e);
     const bool dead = rc == 0 && storage_of(folder)->alive(folder) == STORAGE_DEAD;
-    if (rc == 0 && ship_is_new(s, node))
+    const bool is_new = rc == 0 && ship_is_new(s, node);
+    if (is_new)
+        rc = ship_check_node(s, folder, node, &l, e);
+    if (rc == 0 && is_new)
         rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, e);
     for (size_t i = 0; rc == 0 && i < l.n; i++)
         if (run_file_kind(l.v[i].name, true) == RUN_FILE_SEALED)

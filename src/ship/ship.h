@@ -34,10 +34,13 @@ struct ship_target;
 /* Errors: ERR_NOT_FOUND when another attempt may succeed, after retry_s of the target; any other
  * when the user has to do something first. */
 struct ship_target_ops {
-    /* A whole file. node NULL: of the run. `absent`: run.json, which is written once; another one
-     * at the target stays, which is no error. */
+    /* A whole file. node NULL: of the run. `absent`: run.json, which is written once: that of
+     * another node of the run stays, and that of another run is an error (ship_another_run). */
     int (*put)(struct ship_target *t, const char *node, const char *name, const void *p, size_t n,
                bool absent, struct err *e);
+    /* What the target has of a sealed file must be of the same recorder; only node, name and id of
+     * `f` are set. Asked before anything of a node is sent. */
+    int (*check)(struct ship_target *t, const struct ship_file *f, struct err *e);
     /* Brings the file at the target to f->len bytes. */
     int (*sealed)(struct ship_target *t, const struct ship_file *f, struct err *e);
     int (*tail)(struct ship_target *t, const struct ship_file *f, struct err *e);

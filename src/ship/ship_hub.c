@@ -307,14 +307,21 @@ static int hub_send_parts(struct ship_hub *h, const struct ship_file *f, struct 
 
 /* ---- the operations ---- */
 
+static int hub_check(struct ship_target *t, const struct ship_file *f, struct err *e)
+{
+    struct ship_hub *h = (struct ship_hub *)t;
+    TRY(hub_learn(h, f->node, e));
+    const struct hub_file *x = hub_find(h, f->node, f->name);
+    return x && x->size && memcmp(x->id, f->id, sizeof x->id) != 0 ? hub_another(h, f, e) : 0;
+}
+
 static int hub_sealed(struct ship_target *t, const struct ship_file *f, struct err *e)
 {
     struct ship_hub *h = (struct ship_hub *)t;
     struct hub_file *x;
     uint64_t size;
+    TRY(hub_check(t, f, e));
     TRY(hub_file(h, f, &x, e));
-    if (x->size && memcmp(x->id, f->id, sizeof x->id) != 0)
-        return hub_another(h, f, e);
     memcpy(x->id, f->id, sizeof x->id);
     TRY(hub_send_parts(h, f, x, e));
     if (!f->closed || x->completed)
@@ -348,7 +355,9 @@ static int hub_put(struct ship_target *t, const char *node, const char *name, co
     if (absent)
         hub_line(&q, "If-None-Match: *");
     int rc = hub_send(h, &q, &r, e);
-    if (rc == 0 && r.status / 100 != 2 && !(absent && r.status == 412))
+    if (rc == 0 && absent && r.status == 412)
+        rc = ship_another_run(t, h->run, e);
+    else if (rc == 0 && r.status / 100 != 2)
         rc = hub_refused(h, &r, e);
     t->bytes += rc ? 0 : n;
     http_response_free(&r);
@@ -404,6 +413,7 @@ static void hub_close(struct ship_target *t)
 
 static const struct ship_target_ops hub_ops = {
     .put = hub_put,
+    .check = hub_check,
     .sealed = hub_sealed,
     .tail = hub_tail,
     .prune = hub_prune,

@@ -9,7 +9,6 @@
  * crash leaves at worst parts beside the part or file that replaces them; readers take the longest,
  * and the next shipper removes them. Sixteen parts of a size are joined to one, so that a day has
  * some thirty of them and each byte is sent three or four times. */
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,6 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -25,6 +23,7 @@
 #include "net/s3.h"
 #include "run/parts.h"
 #include "run/run_names.h"
+#include "run/run_same.h"
 #include "run/s3_view.h"
 #include "ship/ship_targets.h"
 #include "store/format.h"
@@ -35,7 +34,6 @@ enum {
     SILENCE_S = 60, /* after that something is sent again, as a sign of life */
     INTERVAL_S = 60,
     SETUP_RETRY_S = 600,
-    SAME_START_S = 600,
 };
 
 /* A file at the target that grows, or one that is replaced. */
@@ -216,11 +214,41 @@ static int s3_join_parts(struct s3_target *t, struct s3_file *there, const char 
     return 0;
 }
 
+static bool s3_has_part(const struct s3_file *there, const struct part *p)
+{
+    for (size_t i = 0; i < there->n_parts; i++)
+        if (there->parts[i].offset == p->offset && there->parts[i].bytes == p->bytes)
+            return true;
+    return false;
+}
+
+/* Keeps the parts that count. The others were left by a shipper that was killed while it joined
+ * parts, and go. */
+static int s3_choose_parts(struct s3_target *t, struct s3_file *there, const char *key,
+                           struct err *e)
+{
+    struct arena a = {0};
+    const size_t n = there->n_parts;
+    struct part *all = arena_array(&a, struct part, n + 1);
+    char name[PATH_LEN];
+    int rc = 0;
+    for (size_t i = 0; i < n; i++)
+        all[i] = there->parts[i];
+    there->n_parts = parts_choose(there->parts, n);
+    for (size_t i = 0; rc == 0 && there->n_parts < n && i < n; i++)
+        if (!s3_has_part(there, &all[i])) {
+            rc = part_path(name, key, &all[i], e);
+            rc = rc ? rc : s3_delete(t->s3, name, e);
+        }
+    arena_free(&a);
+    return rc;
+}
+
 static int s3_send_growing(struct s3_target *t, struct s3_file *there, const char *key,
                            const struct ship_file *f, struct err *e)
 {
     uint64_t have = 0;
-    there->n_parts = parts_choose(there->parts, there->n_parts);
+    TRY(s3_choose_parts(t, there, key, e));
     for (size_t i = 0; i < there->n_parts; i++)
         have += there->parts[i].bytes;
     if (have > f->len)
@@ -264,13 +292,18 @@ static int s3_send_closed(struct s3_target *t, struct s3_file *there, const char
     return s3_remove_tail(t, f, e);
 }
 
+static int s3_check(struct s3_target *t, const struct ship_file *f, struct err *e)
+{
+    TRY(s3_list_node(t, f->node, e));
+    return s3_check_id(t, s3_file_of(t, f->node, f->name), f, e);
+}
+
 static int s3_send_sealed(struct s3_target *t, const struct ship_file *f, struct err *e)
 {
     char key[PATH_LEN];
-    TRY(s3_list_node(t, f->node, e));
+    TRY(s3_check(t, f, e));
     TRY(s3_key(t, f->node, f->name, key, e));
     struct s3_file *there = s3_file_of(t, f->node, f->name);
-    TRY(s3_check_id(t, there, f, e));
     return f->closed ? s3_send_closed(t, there, key, f, e) : s3_send_growing(t, there, key, f, e);
 }
 
@@ -333,29 +366,14 @@ static int s3_send_changed(struct s3_target *t, const char *node, const char *na
     return 0;
 }
 
-/* Whether both describe the same job: nodes with folders of their own start it seconds apart. */
-static bool s3_is_same_run(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-    json_t *x = json_loadb(a, a_len, 0, NULL), *y = json_loadb(b, b_len, 0, NULL);
-    const int64_t apart = json_get_int(x, "start_ns", 0) - json_get_int(y, "start_ns", 0);
-    const bool same = json_is_object(x) && json_is_object(y) &&
-                      (apart < 0 ? -apart : apart) <= SAME_START_S * NS_PER_S;
-    json_decref(x);
-    json_decref(y);
-    return same;
-}
-
 /* It is there: the same one, or that of another run. */
 static int s3_compare(struct s3_target *t, const char *key, const void *p, size_t n, struct err *e)
 {
     struct s3_got got;
     TRY(s3_get(t->s3, &(struct s3_get){.key = key, .most = n + (1 << 20)}, &got, e));
-    const bool same = s3_is_same_run(got.body.p, got.body.len, p, n);
+    const bool same = run_is_same(got.body.p, got.body.len, p, n);
     buf_free(&got.body);
-    return same
-               ? 0
-               : err_set(e, ERR_BUSY, "another run has the name s3://%s/%.200s; rename one of them",
-                         t->place.bucket, t->place.key);
+    return same ? 0 : ship_another_run(&t->base, path_base(t->place.key), e);
 }
 
 static int s3_put_once(struct s3_target *t, const char *name, const void *p, size_t n,
@@ -390,6 +408,12 @@ static int s3_target_put(struct ship_target *base, const char *node, const char 
     struct s3_target *t = (struct s3_target *)base;
     return s3_result(t, absent ? s3_put_once(t, name, p, n, e)
                                : s3_send_changed(t, node ? node : "", name, p, n, e));
+}
+
+static int s3_target_check(struct ship_target *base, const struct ship_file *f, struct err *e)
+{
+    struct s3_target *t = (struct s3_target *)base;
+    return s3_result(t, s3_check(t, f, e));
 }
 
 static int s3_target_sealed(struct ship_target *base, const struct ship_file *f, struct err *e)
@@ -432,6 +456,7 @@ static void s3_target_close(struct ship_target *base)
 
 static const struct ship_target_ops s3_target_ops = {
     .put = s3_target_put,
+    .check = s3_target_check,
     .sealed = s3_target_sealed,
     .tail = s3_target_tail,
     .prune = s3_target_prune,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import random
 import shutil
@@ -319,6 +320,128 @@ def test_a_push_that_is_killed_goes_on_where_it_was(
     proxy.close()
     assert size and "0 B" not in done.stdout
     assert_same(tmp_path)
+
+
+def pushed(footplate: Path, run: Path, hub: Hub) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [footplate, "push", run, hub.url], env=environment(), capture_output=True, text=True
+    )
+
+
+def described(run: Path, folder: Path, **members: object) -> Path:
+    """A copy of the run with another description."""
+    copy = folder / run.name
+    shutil.copytree(run, copy)
+    about = json.loads((copy / "run.json").read_text())
+    (copy / "run.json").write_text(json.dumps(about | members))
+    return copy
+
+
+JOB = {"cluster": "west", "id": "6", "step": "0", "start_ns": 1_790_000_000_000_000_000}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"job": JOB | {"id": "7"}},
+        {"job": JOB | {"cluster": None}},
+        {"job": JOB | {"start_ns": JOB["start_ns"] + 1}},
+        {"job": None, "start_ns": 1},
+    ],
+    ids=["job", "cluster", "start", "none"],
+)
+def test_two_jobs_with_one_run_id_do_not_mix(
+    footplate: Path, hub: Hub, tmp_path: Path, large_run: Path, other: dict[str, object]
+) -> None:
+    first = described(large_run, tmp_path / "a", job=JOB)
+    second = described(large_run, tmp_path / "b", **other)
+    before = contents(second)
+    assert pushed(footplate, first, hub).returncode == 0
+    done = pushed(footplate, second, hub)
+    assert done.returncode == 1 and f"has another run called '{first.name}'" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert contents(hub.folder / first.name) == contents(first)
+    assert contents(second) == before
+
+
+def test_nodes_of_one_job_with_folders_of_their_own_become_one_run(
+    footplate: Path, hub: Hub, tmp_path: Path, large_run: Path
+) -> None:
+    first = described(large_run, tmp_path / "a", job=JOB)
+    second = described(large_run, tmp_path / "b", job=JOB, start_ns=5)
+    next(second.glob("node-*")).rename(second / "node-other")
+    for run in (first, second):
+        done = pushed(footplate, run, hub)
+        assert done.returncode == 0, done.stderr
+    assert contents(hub.folder / first.name) == contents(second) | contents(first)
+
+
+def test_another_recorder_of_the_same_node_changes_nothing(
+    footplate: Path, hub: Hub, tmp_path: Path, large_run: Path
+) -> None:
+    """Not even node.json, which is sent first."""
+    assert pushed(footplate, large_run, hub).returncode == 0
+    subprocess.run(
+        [footplate, "run", "--quiet", "--dir", tmp_path / "b", "--", "true"],
+        env=environment(),
+        check=True,
+    )
+    other = only_run(tmp_path / "b")
+    assert other
+    other = other.rename(tmp_path / large_run.name)
+    (other / "run.json").write_bytes((large_run / "run.json").read_bytes())
+    done = pushed(footplate, other, hub)
+    assert done.returncode == 2 and "has another recording of node" in done.stderr
+    assert_same(tmp_path)
+
+
+def test_a_job_whose_run_has_the_name_of_another_is_recorded_and_not_sent(
+    footplate: Path, hub: Hub, tmp_path: Path
+) -> None:
+    def recorded(folder: str) -> str:
+        done = subprocess.run(
+            [footplate, "run", "--dir", tmp_path / folder, "--to", hub.url, "--name", "x"]
+            + ["--", "sleep", "1"],
+            env=environment(FOOTPLATE_TO_INTERVAL="1s", FOOTPLATE_RUN="same"),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0
+        return done.stderr
+
+    assert "the run is at" in recorded("runs")
+    run = only_run(hub.folder)
+    assert run
+    about = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(about | {"job": JOB}))
+    before = contents(run)
+    said = recorded("other")
+    assert "has another run called 'same'" in said, said
+    assert contents(run) == before
+    here = only_run(tmp_path / "other")
+    assert here and next(here.glob("node-*/metrics.fp")).stat().st_size > 64
+
+
+def test_notes_are_sent_by_push_and_at_the_end_of_the_run(
+    footplate: Path, hub: Hub, tmp_path: Path
+) -> None:
+    def note(*words: str | Path) -> str:
+        return subprocess.run(
+            [footplate, "note", *words], capture_output=True, text=True, check=True
+        ).stdout
+
+    job = record(footplate, tmp_path, hub.url, "sleep 4")
+    wait_for(lambda: only_run(hub.folder), "the run on the hub", 15)
+    run = only_run(tmp_path / "runs")
+    assert run
+    note(run, "--name", "baseline", "--tag", "paper", "--text", "lr 0.01")
+    job.communicate(timeout=60)
+    assert_same(tmp_path)
+    there = hub.folder / run.name
+    assert note(there) == "name  baseline\ntag   paper\ntext  lr 0.01\n"
+    note(run, "--tag", "later")
+    assert pushed(footplate, run, hub).returncode == 0
+    assert note(there) == note(run)
 
 
 def slow_server() -> socket.socket:

@@ -179,6 +179,24 @@ def test_a_living_run_is_read_from_its_tail_and_parts_and_then_becomes_whole(fp,
     assert fp("stats", remote).replace(remote, str(run)) == fp("stats", run)
 
 
+def test_parts_that_a_killed_shipper_left_are_removed(fp, stub, living):
+    run, stop = living
+    fp("push", run, DEST)
+    start = f"bucket/team/runs/{run.name}/"
+    first = next(k for k in objects(stub, run.name) if "metrics.fp.0" in k)
+    body = objects(stub, run.name)[first]
+    stem = first.rsplit(".", 1)[0]
+    left = [f"{stem}.{32:012x}-{16:08x}", f"{stem}.{len(body) + 99:012x}-{1:08x}"]
+    for key, part in zip(left, (body[32:48], b"x"), strict=True):
+        stub.put(start + key, part)
+    fp("stats", f"{DEST}/{run.name}")
+    fp("push", run, DEST)
+    assert not set(left) & set(objects(stub, run.name))
+    stop()
+    fp("push", run, DEST)
+    assert objects(stub, run.name) == files(run)
+
+
 def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
     footplate, fp, stub, stub_env, tmp_path
 ):
@@ -283,22 +301,112 @@ def test_without_libcurl_it_is_one_sentence(run_fp, stub_env, recorded):
         assert done.returncode != 0 and "requires libcurl, which is not installed" in done.stderr
 
 
-def test_two_runs_of_one_name_do_not_mix(run_fp, fp, stub, stub_env, recorded, tmp_path):
+def described(run: Path, folder: Path, **members: object) -> Path:
+    """A copy of the run with another description."""
+    copy = folder / run.name
+    shutil.copytree(run, copy)
+    about = json.loads((copy / "run.json").read_text())
+    (copy / "run.json").write_text(json.dumps(about | members))
+    return copy
+
+
+JOB = {"cluster": "west", "id": "6", "step": "0", "start_ns": 1_790_000_000_000_000_000}
+
+
+@pytest.mark.parametrize("conditions", [True, False], ids=["conditional", "plain"])
+@pytest.mark.parametrize("member", ["start_ns", "job", "cluster", "step", "job start"])
+def test_two_jobs_with_one_run_id_do_not_mix(
+    run_fp, fp, stub, stub_env, recorded, tmp_path, member, conditions
+):
+    stub.conditions = conditions
+    first = described(recorded, tmp_path / "a", job=JOB)
+    other = {
+        "start_ns": {"job": None, "start_ns": 1},
+        "job": {"job": JOB | {"id": "7"}},
+        "cluster": {"job": JOB | {"cluster": "east"}},
+        "step": {"job": JOB | {"step": None}},
+        "job start": {"job": JOB | {"start_ns": JOB["start_ns"] + 1}},
+    }[member]
+    fp("push", first, DEST)
+    second = described(recorded, tmp_path / "b", **other)
+    before = files(second)
+    done = run_fp("push", second, DEST, env=stub_env)
+    assert done.returncode == 1 and f"has another run called '{recorded.name}'" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert objects(stub, recorded.name) == files(first) and files(second) == before
+
+
+def test_nodes_of_one_job_with_folders_of_their_own_become_one_run(fp, stub, recorded, tmp_path):
+    first = described(recorded, tmp_path / "a", job=JOB)
+    second = described(recorded, tmp_path / "b", job=JOB, start_ns=JOB["start_ns"] + 5)
+    node = next(second.glob("node-*"))
+    node.rename(second / "node-other")
+    fp("push", first, DEST)
+    fp("push", second, DEST)
+    both = files(second) | files(first)
+    assert objects(stub, recorded.name) == both and len(both) > len(files(first))
+
+
+def test_another_recorder_of_the_same_node_changes_nothing(
+    run_fp, fp, stub, stub_env, recorded, tmp_path
+):
+    """Not even node.json, which is sent first."""
     fp("push", recorded, DEST)
-    other = tmp_path / recorded.name
-    shutil.copytree(recorded, other)
-    about = json.loads((other / "run.json").read_text())
-    (other / "run.json").write_text(json.dumps(about | {"start_ns": 1}))
+    fp("run", "--quiet", "--dir", tmp_path / "b", "--", "true")
+    other = next((tmp_path / "b").iterdir()).rename(tmp_path / recorded.name)
+    (other / "run.json").write_bytes((recorded / "run.json").read_bytes())
+    assert {x.name for x in other.iterdir()} <= {x.name for x in recorded.iterdir()}
     done = run_fp("push", other, DEST, env=stub_env)
-    assert done.returncode == 1 and "another run has the name" in done.stderr
+    assert done.returncode == 1 and "from another recorder" in done.stderr
     assert objects(stub, recorded.name) == files(recorded)
+
+
+def test_notes_go_there_and_back_and_are_changed_there(fp, stub, recorded, tmp_path):
+    run = described(recorded, tmp_path / "a")
+    remote = f"{DEST}/{run.name}"
+    fp("note", run, "--name", "baseline", "--tag", "paper", "--text", "lr 0.01")
+    fp("push", run, DEST)
+    assert objects(stub, run.name) == files(run)
+    assert fp("note", remote) == fp("note", run) == "name  baseline\ntag   paper\ntext  lr 0.01\n"
+    shown = json.loads(fp("ls", "--dir", DEST, "--json"))
+    assert shown[0]["name"] == "baseline" and shown[0]["tags"] == ["paper"]
+    made = Path(fp("pull", remote, "--dir", tmp_path / "pulled").strip())
+    assert files(made) == files(run)
+    fp("note", run, "--tag", "again")
+    fp("push", run, DEST)
+    assert fp("note", remote) == fp("note", run)
+    fp("note", remote, "--untag", "paper", "--name", "there")
+    assert fp("note", remote) == "name  there\ntag   again\ntext  lr 0.01\n"
+
+
+def test_rm_deletes_a_run_there_and_only_that_one(fp, stub, recorded, tmp_path):
+    longer = tmp_path / f"{recorded.name}-2"  # its keys begin like those of the other
+    shutil.copytree(recorded, longer)
+    fp("push", recorded, DEST)
+    fp("push", longer, DEST)
+    stub.log.clear()
+    fp("rm", "--yes", f"{DEST}/{recorded.name}")
+    assert objects(stub, recorded.name) == {} and objects(stub, longer.name) == files(longer)
+    first = next(asked for asked in stub.log if asked.method == "DELETE")
+    assert first.key.endswith("/run.json"), "what is left after a cut is no run"
+
+
+def test_a_run_that_is_sent_there_while_it_is_recorded_is_not_deleted(
+    run_fp, fp, stub, stub_env, living
+):
+    run, _ = living
+    fp("push", run, DEST)
+    before = objects(stub, run.name)
+    done = run_fp("rm", "--yes", f"{DEST}/{run.name}", env=stub_env)
+    assert done.returncode == 1 and "is being recorded" in done.stderr
+    assert objects(stub, run.name) == before
 
 
 def test_without_conditional_writes_the_first_run_json_stays(run_fp, fp, stub, stub_env, recorded):
     stub.conditions = False
     stub.put(f"bucket/team/runs/{recorded.name}/run.json", b"{}")
     done = run_fp("push", recorded, DEST, env=stub_env)
-    assert done.returncode == 1 and "another run has the name" in done.stderr
+    assert done.returncode == 1 and "has another run called" in done.stderr
     del stub.objects[f"bucket/team/runs/{recorded.name}/run.json"]
     fp("push", recorded, DEST)
     assert objects(stub, recorded.name) == files(recorded)

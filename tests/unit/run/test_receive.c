@@ -7,7 +7,9 @@
 #include "run/storage.h"
 #include "test.h"
 
-#define ABOUT "{\"format\": \"footplate-run\", \"id\": \"r\"}"
+#define ABOUT "{\"format\": \"footplate-run\", \"id\": \"r\", \"start_ns\": 1790000000000000000}"
+#define ABOUT_LATER                                                                                \
+    "{\"format\": \"footplate-run\", \"id\": \"r\", \"start_ns\": 1790000001000000000}"
 
 static struct receive_place place(const char *node, const char *file)
 {
@@ -253,6 +255,7 @@ TEST(the_same_description_twice_is_fine_and_another_is_refused)
     struct err e;
     make_run();
     OK(receive_put(&at, ABOUT, strlen(ABOUT), &e));
+    CHECK_INT(receive_put(&at, ABOUT_LATER, strlen(ABOUT_LATER), &e), 0); /* of another node */
     CHECK_INT(receive_put(&at, other, strlen(other), &e), ERR_BUSY);
     CHECK_INT(receive_put(&at, "{", 1, &e), ERR_FORMAT);
     CHECK_INT(receive_put(&at, "{}", 2, &e), ERR_FORMAT);

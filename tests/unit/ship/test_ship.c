@@ -27,6 +27,7 @@ struct memory {
     char order[256];
     size_t pruned_to;
     int forgotten;
+    bool foreign; /* it has the node of another recorder */
 };
 
 static struct memory_file *memory_file(struct memory *m, const char *name)
@@ -84,12 +85,20 @@ static int memory_prune(struct ship_target *t, const char *node, const char *con
     return 0;
 }
 
+static int memory_check(struct ship_target *t, const struct ship_file *f, struct err *e)
+{
+    const struct memory *m = (struct memory *)t;
+    CHECK(!strstr(m->order, "node.json")); /* before it */
+    return m->foreign ? err_set(e, ERR_USAGE, "another has '%s'", f->name) : 0;
+}
+
 static void memory_forget(struct ship_target *t)
 {
     ((struct memory *)t)->forgotten++;
 }
 
 static const struct ship_target_ops memory_ops = {.put = memory_put,
+                                                  .check = memory_check,
                                                   .sealed = memory_take,
                                                   .tail = memory_take,
                                                   .prune = memory_prune,
@@ -185,6 +194,22 @@ TEST(the_description_comes_first_and_the_tail_after_the_sealed_file)
     OK(ship_round(s, false, &e));
     CHECK_STR(m.order, "run.json metrics.fp metrics.tail ");
     OK(writer_close(w, &e));
+    ship_close(s);
+    memory_free(&m);
+}
+
+TEST(nothing_of_a_node_is_sent_where_another_recorder_was)
+{
+    struct memory m = memory_new();
+    struct writer *w = recorder();
+    struct ship *s;
+    struct err e;
+    m.foreign = true;
+    add_mark(w, 1);
+    OK(writer_close(w, &e));
+    OK(ship_open(&s, run_folder(), NULL, &m.target, &e));
+    CHECK_INT(ship_round(s, true, &e), ERR_USAGE);
+    CHECK_STR(m.order, "run.json ");
     ship_close(s);
     memory_free(&m);
 }
