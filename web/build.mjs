@@ -34,7 +34,7 @@ const styles = {
       const theme = join(source, "theme.css");
       const others = (await sheetsBelow(source)).filter((path) => path !== theme);
       const names = [theme, ...others].map((path) => `./${relative(source, path)}`);
-      const contents = ["uplot/dist/uPlot.min.css", ...names].map((name) => `@import "${name}";`).join("\n");
+      const contents = ["uplot/dist/uPlot.min.css", "../made/colours.css", ...names].map((name) => `@import "${name}";`).join("\n");
       return { contents, loader: "css", resolveDir: source };
     });
   },

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // rows.mjs - writes made/rows.ts: a type for each kind of row, from the tables that the program writes its
-// JSON from (src/*/*_rows.def; src/base/row_table.h explains them). The page is built before the program,
-// so this reads the files itself. `node rows.mjs` writes it; build.mjs and the tests do.
+// JSON from (src/*/*_rows.def; src/base/row_table.h explains them); and of src/report/colours.def, which
+// the report has too, made/colours.css and made/looks.ts. The page is built before the program, so this
+// reads the files itself. `node rows.mjs` writes it; build.mjs and the tests do.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const source = join(here, "..", "src");
-const target = join(here, "made", "rows.ts");
+const made = join(here, "made");
 
 const types = { int: "number", ns: "number", number: "number", text: "string", bool: "boolean" };
 types.any = "number | string | null";
@@ -116,16 +117,41 @@ export function rowsOf(texts) {
   return `${out.join("\n")}\n`;
 }
 
-/** Writes made/rows.ts where it differs, so that a build sees no change where there is none. */
-export function writeRows() {
-  const text = rowsOf(files().map((path) => readFileSync(path, "utf8")));
+const variable = (name) => `--${name.replaceAll("_", "-")}`;
+
+/** The colours of colours.def as a style sheet with both themes. */
+export function coloursOf(text) {
+  const rows = calls(text).filter(([macro]) => macro === "COLOUR");
+  const theme = (root, column) =>
+    [`${root} {`, ...rows.map(([, args]) => `  ${variable(args[0])}: ${literal(args[column])};`), "}"].join("\n");
+  return `${theme(":root", 1)}\n${theme(':root[data-theme="dark"]', 2)}\n`;
+}
+
+/** Its phases and parts of a step, as TypeScript. */
+export function looksOf(text) {
+  const rows = calls(text).filter(([macro]) => macro === "LOOK");
+  const line = ([, [key, title, colour]]) => `  ${key}: { title: ${JSON.stringify(literal(title))}, color: "${variable(colour)}" },`;
+  return `// Written by rows.mjs from src/report/colours.def; not in git.\nexport const LOOKS = {\n${rows.map(line).join("\n")}\n} as const;\n`;
+}
+
+// Where it differs, so that a build sees no change where there is none.
+function write(name, text) {
+  const target = join(made, name);
   let before = "";
   try {
     before = readFileSync(target, "utf8");
   } catch {}
   if (text === before) return;
-  mkdirSync(dirname(target), { recursive: true });
+  mkdirSync(made, { recursive: true });
   writeFileSync(target, text);
+}
+
+/** Writes all of made/. */
+export function writeRows() {
+  const colours = readFileSync(join(source, "report", "colours.def"), "utf8");
+  write("rows.ts", rowsOf(files().map((path) => readFileSync(path, "utf8"))));
+  write("colours.css", coloursOf(colours));
+  write("looks.ts", looksOf(colours));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) writeRows();

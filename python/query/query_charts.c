@@ -392,9 +392,10 @@ enum { TITLE_HEIGHT = 26, PANEL_GAP = 8 };
 
 /* One palette for light and dark pages: a notebook does not say which it is. */
 static const char chart_palette[] =
-    ".fp-chart{--ink:currentColor;--muted:#888;--line:#8884;--card:transparent;--soft:#8882;"
-    "--c0:#3b7dd8;--c1:#d9822b;--c2:#3a9e6f;--c3:#b5485d;--c4:#7c5cc4;--c5:#8a7a2c;--c6:#2b9aa0;"
-    "--c7:#c25ba8}\n";
+    ".fp-chart{--text:currentColor;--text-2:#888;--line:#8884;--surface:transparent;--surface-2:#"
+    "8882;"
+    "--c1:#3b7dd8;--c2:#d9822b;--c3:#3a9e6f;--c4:#b5485d;--c5:#7c5cc4;--c6:#8a7a2c;--c7:#2b9aa0;"
+    "--c8:#c25ba8}\n";
 
 /* The rules for charts of the report's style sheet: lines that begin with "svg " or with the first
  * of the colours. Each rule gets the chart's class in front, because a notebook has other pictures.

@@ -12,6 +12,7 @@
 #include "export/export.h"
 #include "query/steps.h"
 #include "run/run_names.h"
+#include "run/run_notes.h"
 
 enum { O_OUTPUT, O_NAME, O_ALIGN, O_STEPS, O_DIR };
 enum { ALIGN_TIME, ALIGN_STEP };
@@ -172,6 +173,8 @@ static int cmd_merge_make_run(const struct cmd_args *a, const struct cmd_merge_s
     for (size_t i = 0; rc == 0 && i < n; i++) {
         command[2 + i] = a->arg[i];
         about.start.ns = MIN_OF(about.start.ns, run_get_info(v[i].run)->start.ns + v[i].later_ns);
+        run_notes_join(&m.notes, &run_get_info(v[i].run)->notes, run_get_info(v[i].run)->name,
+                       a->arena);
         rc = copy(&m, &v[i], e);
     }
     if (rc == 0)
@@ -221,7 +224,8 @@ static const char *const help[] = {
     "and views then show them side by side; 'footplate export --format chrome' writes one trace.",
     "Nodes keep their names; if two runs have nodes of the same name, the name of the run is added "
     "in front. With --steps, only the data recorded during those steps is merged, using the step "
-    "numbers of each run.",
+    "numbers of each run. The new run has the tags and notes of all runs, as far as they "
+    "fit.",
     NULL,
 };
 

@@ -168,6 +168,8 @@ static int parse_interval(struct settings *s, enum setting_id id, const char *te
 static void print_time(const struct settings *s, enum setting_id id, struct buf *out)
 {
     const int64_t ns = *(const int64_t *)settings_value(s, id);
+    if (ns < settings_table[id].option.lo)
+        return; /* not set */
     if (ns % NS_PER_S == 0)
         buf_printf(out, "%" PRId64 "s", ns / NS_PER_S);
     else

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "run/nodefile.h"
 #include "run/run_names.h"
+#include "run/run_notes.h"
 #include "store/writer.h"
 
 enum { NODES_MOST = 4096 };
@@ -104,7 +105,8 @@ int run_restore_begin(struct run_restore *m, const char *home, struct err *e)
     static const struct remake_ops ops = {run_restore_on_run, run_restore_on_node,
                                           run_restore_on_sink};
     static const struct sink_ops nowhere = {drop_row, drop_loss, drop_mark, drop_events};
-    *m = (struct run_restore){.remake = {&ops}, .nowhere = {&nowhere}};
+    *m = (struct run_restore){
+        .remake = {&ops}, .nowhere = {&nowhere}, .notes = {.name = "", .text = ""}};
     return run_maker_begin(&m->maker, home, e);
 }
 
@@ -119,6 +121,19 @@ int run_restore_flush(struct run_restore *m, struct err *e)
 }
 
 /* ---- the run ---- */
+
+/* Notes that are not valid are left out. */
+static int run_restore_put_notes(struct run_restore *m, struct err *e)
+{
+    json_t *o = m->about ? json_loads(m->about, 0, NULL) : NULL;
+    const json_t *notes = json_object_get(o, "notes");
+    struct err ignored;
+    if (notes)
+        (void)!run_notes_parse(&m->notes, notes, &m->arena, &ignored);
+    json_decref(o);
+    const bool some = *m->notes.name || *m->notes.text || m->notes.n_tags > 0;
+    return some ? run_notes_put(m->maker.dir.path, &m->notes, e) : 0;
+}
 
 /* node.json as it was, with the id and session of its folder. */
 static int run_restore_put_node(const struct rundir *dir, const struct restored_node *d,
@@ -204,6 +219,7 @@ int run_restore_place(struct run_restore *m, const char *home, const char *id,
     for (size_t i = 0; i < m->n_nodes; i++)
         TRY((m->nodes[i].about ? run_restore_put_node : run_restore_make_node)(&m->maker.dir,
                                                                                &m->nodes[i], e));
+    TRY(run_restore_put_notes(m, e));
     return run_maker_place(&m->maker, home, id, &about, dir, e);
 }
 

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "record/remake.h"
+#include "run/run_info.h"
 #include "run/rundir.h"
 
 /* One session of a node. */
@@ -25,6 +26,7 @@ struct run_restore {
     struct run_maker maker;
     struct arena arena;
     const char *about; /* the run.json; NULL: none */
+    struct run_notes notes;
     struct restored_node *nodes;
     size_t n_nodes;
     struct sink nowhere; /* for data that cannot be written, after an error */

@@ -7,6 +7,7 @@
 
 #include "record/event.h"
 #include "run/run_files.h"
+#include "run/run_notes.h"
 
 /* ---- files that are JSON already ---- */
 
@@ -61,8 +62,12 @@ void about_run(struct jw *j, const struct run_info *info)
     jw_str(j, "name", info->name);
     jw_int(j, "start_ns", info->start.ns);
     jw_int(j, "end_ns", info->end.ns);
-    put_tree(j, "about", run_read_about(&o, info, &e) == 0 ? o : NULL, NULL,
-             (const char *const *)info->command);
+    json_t *notes = run_notes_tree(&info->notes);
+    if (run_read_about(&o, info, &e) != 0)
+        o = NULL;
+    if (notes)
+        json_object_set_new(o, "notes", notes);
+    put_tree(j, "about", o, NULL, (const char *const *)info->command);
 }
 
 void about_nodes(struct about_writer *w, const struct export_job *job,

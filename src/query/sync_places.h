@@ -6,8 +6,9 @@
  * "sync.calls OP FILE:LINE" and "sync.ns OP FILE:LINE", e.g. "sync.ns item train.py:31"; waits of
  * further places are summed up as "elsewhere". CPU time of a thread beside the loop is
  * "thread.ns FUNCTION FILE:LINE". The exception that ended a process is "exception.ns TYPE
- * FILE:LINE", and its number is when that was, by the monotonic clock. So the largest number of a name is its total. Only
- * those blocks of events are decoded that hold a total larger than any seen later. */
+ * FILE:LINE", and its number is when that was, by the monotonic clock. So the largest number of a
+ * name is its total. Only those blocks of events are decoded that hold a total larger than any seen
+ * later. */
 #ifndef QUERY_SYNC_PLACES_H
 #define QUERY_SYNC_PLACES_H
 

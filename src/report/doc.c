@@ -51,6 +51,16 @@ static void figure_svg(struct buf *b, const struct figure *f)
 
 /* ---- plots of verdicts ---- */
 
+/* A pie of phases or parts of a step has their colours. */
+static void figure_color_parts(struct svg_part *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!look_find(v[i].label))
+            return;
+    for (size_t i = 0; i < n; i++)
+        v[i].color = (int)look_of(v[i].label).colour;
+}
+
 static void figure_of_parts(const struct plot *p, struct arena *a, struct figure *out)
 {
     struct svg_part *v = arena_array(a, struct svg_part, p->n_rows + 1);
@@ -58,6 +68,8 @@ static void figure_of_parts(const struct plot *p, struct arena *a, struct figure
     for (size_t i = 0; i < p->n_rows && out->n < most; i++)
         if (p->rows[i].n > 0)
             v[out->n++] = (struct svg_part){p->rows[i].label, p->rows[i].v[0], -1};
+    if (out->kind == FIGURE_PIE)
+        figure_color_parts(v, out->n);
     out->parts = v;
 }
 

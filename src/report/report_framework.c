@@ -33,9 +33,9 @@ static double loop_part_of(const struct steps_row *row, enum steps_clock clock, 
     return steps_iteration_part_s(row, clock, part);
 }
 
-static const char *loop_part_name(size_t part)
+static struct look loop_part(size_t part)
 {
-    return part < step_parts() ? step_part_name(part) : "between steps";
+    return look_of(part < step_parts() ? step_part_name(part) : "between");
 }
 
 /* Parts that any clock of any row has; returns how many. */
@@ -73,7 +73,7 @@ static void loop_put_parts(const struct report *r, struct doc *d)
     if (n == 0)
         return;
     for (size_t k = 0; k < n; k++)
-        columns = arena_printf(r->arena, "%s|>%s", columns, loop_part_name(parts[k]));
+        columns = arena_printf(r->arena, "%s|>%s", columns, loop_part(parts[k]).title);
     doc_table(d, "Iteration breakdown, mean", columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
         for (enum steps_clock c = 0; c < CLOCKS; c++)
@@ -323,13 +323,14 @@ static double host_part_s(const struct step *x, size_t part)
 static void framework_put_last(const struct report *r, struct doc *d)
 {
     const struct steps_view *s = &r->steps;
-    const char *names[STEP_PARTS_MOST + 1], *labels[REPORT_LAST_STEPS];
+    const char *labels[REPORT_LAST_STEPS];
+    struct look looks[STEP_PARTS_MOST + 1];
     double v[REPORT_LAST_STEPS * (STEP_PARTS_MOST + 1)] = {0};
     size_t parts[STEP_PARTS_MOST + 1], n = 0;
     size_t n_parts = parts_told(r, parts);
     parts[n_parts++] = step_parts();
     for (size_t k = 0; k < n_parts; k++)
-        names[k] = loop_part_name(parts[k]);
+        looks[k] = loop_part(parts[k]);
     for (size_t i = 0; i < s->n_items && n < REPORT_LAST_STEPS; i++) {
         const struct step *x = s->items[i].step;
         if (s->items[i].rank != s->items[0].rank || x->mode != MODE_TRAIN || x->cut)
@@ -354,7 +355,7 @@ static void framework_put_last(const struct report *r, struct doc *d)
         .caption = cuda ? "The host launches GPU work asynchronously. If it waits for the GPU, the "
                           "wait is part of the phase in which it occurs."
                         : NULL,
-        .stack = {names, n_parts, labels, v, n},
+        .stack = {looks, n_parts, labels, v, n},
     };
     doc_figure(d, &f);
 }

@@ -28,14 +28,11 @@ static const char *wall_beside_start(const struct report *r, wall_ns t)
 
 /* ---- phases ---- */
 
-static int phase_color(enum phase_kind k)
+static struct svg_span report_span(const struct report *r, const struct phase *p)
 {
-    static const int colors[PHASE_N] = {[PHASE_INIT] = 6,
-                                        [PHASE_TRAIN] = 0,
-                                        [PHASE_EVAL] = 3,
-                                        [PHASE_FINAL] = 4,
-                                        [PHASE_INTERRUPTION] = 5};
-    return colors[k];
+    const struct look look = look_of(phase_name(p->kind));
+    return (struct svg_span){look.title, report_since(r, p->start), report_since(r, p->end),
+                             (int)look.colour};
 }
 
 size_t report_spans(const struct report *r, struct svg_span **out)
@@ -45,9 +42,7 @@ size_t report_spans(const struct report *r, struct svg_span **out)
     *out = arena_array(r->arena, struct svg_span, p->n + 1);
     for (size_t i = 0; i < p->n; i++)
         if (r->show.phases.has_steps || p->phases[i].kind == PHASE_INTERRUPTION)
-            (*out)[n++] = (struct svg_span){
-                phase_name(p->phases[i].kind), report_since(r, p->phases[i].start),
-                report_since(r, p->phases[i].end), phase_color(p->phases[i].kind)};
+            (*out)[n++] = report_span(r, &p->phases[i]);
     return n;
 }
 
@@ -57,10 +52,12 @@ static void put_pie(const struct report *r, struct doc *d)
     struct figure f = {.kind = FIGURE_PIE,
                        .words = {.title = "Time by training phase", .unit = "s"},
                        .parts = parts};
-    for (enum phase_kind k = 0; k < PHASE_N; k++)
+    for (enum phase_kind k = 0; k < PHASE_N; k++) {
+        const struct look look = look_of(phase_name(k));
         if (r->show.phases.seconds[k] > 0)
             parts[f.n++] =
-                (struct svg_part){phase_name(k), r->show.phases.seconds[k], phase_color(k)};
+                (struct svg_part){look.title, r->show.phases.seconds[k], (int)look.colour};
+    }
     doc_figure(d, &f);
 }
 
@@ -85,9 +82,9 @@ static void put_time(const struct report *r, struct doc *d, const char *name, bo
 
 static void put_phase(const struct report *r, struct doc *d, const char *name, double s)
 {
-    const bool known = r->show.phases.has_steps;
-    doc_fact(d, name, known ? s : NAN,
-             known ? value_text(r->arena, s, "s") : "not known: no steps were detected");
+    const char *why = r->show.phases.has_steps ? "not known: the job is still running"
+                                               : "not known: no steps were detected";
+    doc_fact(d, name, s, isnan(s) ? why : value_text(r->arena, s, "s"));
 }
 
 static void put_percent(const struct report *r, struct doc *d, const char *name, double pct)
@@ -99,7 +96,7 @@ static void put_percent(const struct report *r, struct doc *d, const char *name,
 static void report_job_put_details(const struct report *r, struct doc *d)
 {
     const struct run_phases *p = &r->show.phases;
-    const double *s = p->seconds, *pct = r->phase_pct;
+    const double *pct = r->phase_pct, interruption = p->seconds[PHASE_INTERRUPTION];
     const bool has = p->has_steps;
     doc_facts(d);
     doc_fact(d, "Start time", NAN, wall(r, p->job_start));
@@ -111,16 +108,16 @@ static void report_job_put_details(const struct report *r, struct doc *d)
         doc_fact(d, "Training loop end", NAN, "still running");
     else
         put_time(r, d, "Training loop end", has, p->loop_end);
-    put_phase(r, d, "Training loop duration", s[PHASE_TRAIN] + s[PHASE_EVAL]);
-    put_phase(r, d, "Initialization", s[PHASE_INIT]);
-    put_phase(r, d, "Finalization", s[PHASE_FINAL]);
-    if (s[PHASE_INTERRUPTION] > 0)
-        doc_fact(d, "Interruption", s[PHASE_INTERRUPTION],
-                 value_text(r->arena, s[PHASE_INTERRUPTION], "s"));
+    put_phase(r, d, "Training loop duration",
+              show_phase_s(&r->show, PHASE_TRAIN) + show_phase_s(&r->show, PHASE_EVAL));
+    put_phase(r, d, "Initialization", show_phase_s(&r->show, PHASE_INIT));
+    put_phase(r, d, "Finalization", show_phase_s(&r->show, PHASE_FINAL));
+    if (interruption > 0)
+        doc_fact(d, "Interruption", interruption, value_text(r->arena, interruption, "s"));
     put_percent(r, d, "Initialization (%)", pct[PHASE_INIT]);
     put_percent(r, d, "Training loop (%)", show_loop_percent(pct));
     put_percent(r, d, "Finalization (%)", pct[PHASE_FINAL]);
-    if (s[PHASE_INTERRUPTION] > 0)
+    if (interruption > 0)
         put_percent(r, d, "Interruption (%)", pct[PHASE_INTERRUPTION]);
     doc_facts_end(d);
 }

@@ -32,7 +32,7 @@ static const char *report_rules_params_text(const struct report *r, const struct
         text = arena_printf(r->arena, "%s%s%s=%s", text, *text ? ", " : "", p->name,
                             param_text(p, v, value, sizeof value));
     }
-    return *text ? text : "none";
+    return text;
 }
 
 static void put_state(struct doc *d, const struct verdict *v)
@@ -52,29 +52,35 @@ static const char *report_rules_title_of(const struct rule *rule)
     return rule->custom ? rule->name : rule->title;
 }
 
-/* A rule that passed or was skipped says why, an issue has a section of its own. */
-static void put_rule(const struct report *r, struct doc *d, const struct verdict *v)
+/* "Checks whether ... (Dataloader: factor=20)"; the name and parameters are those of settings. */
+static const char *report_rules_about(const struct report *r, const struct report_rule *x)
 {
+    const struct rule *rule = x->v->rule;
+    const char *params = report_rules_params_text(r, x);
+    const bool described = rule->description && *rule->description;
+    return arena_printf(r->arena, "%s%s(%s%s%s)", described ? rule->description : "",
+                        described ? " " : "", rule->name, *params ? ": " : "", params);
+}
+
+/* A rule that passed or was skipped says why, an issue has a section of its own. */
+static void put_rule(const struct report *r, struct doc *d, const struct report_rule *x)
+{
+    const struct verdict *v = x->v;
+    const struct rule *rule = v->rule;
     const bool cost = v->state == RULE_ISSUE && !isnan(v->lost_s);
     if (v->state == RULE_ISSUE)
-        doc_link(d, report_rule_id(r, v), report_rules_title_of(v->rule));
+        doc_link(d, report_rule_id(r, v), report_rules_title_of(rule));
     else
-        doc_cell(d, report_rules_title_of(v->rule));
+        doc_cell(d, report_rules_title_of(rule));
     put_state(d, v);
     doc_value(d, cost ? v->lost_s : NAN, "s");
     doc_count(d, v->triggered);
     doc_count(d, v->datapoints);
-    doc_cell(d, v->state == RULE_ISSUE ? "" : v->why);
-}
-
-static void put_about(const struct report *r, struct doc *d, const struct report_rule *x)
-{
-    const struct rule *rule = x->v->rule;
-    doc_cell(d, report_rules_title_of(rule));
-    doc_cell(d, rule->name);
-    doc_cell(d, rule->description ? rule->description : "");
-    doc_cell(d, rule->recommendation ? rule->recommendation : "");
-    doc_cell(d, report_rules_params_text(r, x));
+    if (v->state == RULE_ISSUE)
+        doc_cell(d, rule->recommendation ? rule->recommendation : "");
+    else
+        doc_cell(d, v->why);
+    doc_cell(d, report_rules_about(r, x));
 }
 
 void report_put_rules(const struct report *r, struct doc *d)
@@ -85,13 +91,10 @@ void report_put_rules(const struct report *r, struct doc *d)
              "lost come first.",
              r->states[RULE_ISSUE], r->states[RULE_ISSUE] == 1 ? "" : "s", r->states[RULE_CLEAR],
              r->states[RULE_NOT_EVALUATED]);
-    doc_table(d, "Rules by time lost", "Rule|State|>Time lost|>Triggered|>Checked|~Reason");
+    doc_table(d, "Rules by time lost",
+              "Rule|State|>Time lost|>Triggered|>Checked|~Reason or what to do|~About the rule");
     for (size_t i = 0; i < r->n_rules; i++)
-        put_rule(r, d, r->rules[i].v);
-    doc_table_end(d);
-    doc_table(d, "Rule reference", "Rule|ID|~Description|~What to do|~Parameters");
-    for (size_t i = 0; i < r->n_rules; i++)
-        put_about(r, d, &r->rules[i]);
+        put_rule(r, d, &r->rules[i]);
     doc_table_end(d);
     doc_section_end(d);
 }

@@ -121,7 +121,7 @@ double svg_key(struct buf *b, int color, double x, int y, const char *label)
 
 static int svg_color(int color, size_t place)
 {
-    return color >= 0 ? color % SVG_COLORS : (int)(place % SVG_COLORS);
+    return color >= 0 ? color : (int)(place % SVG_COLORS);
 }
 
 const char *svg_unit(const struct svg_words *w)
@@ -524,8 +524,8 @@ static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double
             continue;
         y -= h;
         buf_printf(b, "<rect class=\"c%d\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
-                   (int)(k % SVG_COLORS), x, y, width, h);
-        svg_hint(b, "%s, %s: %s", s->labels[bar], s->parts[k],
+                   (int)s->parts[k].colour, x, y, width, h);
+        svg_hint(b, "%s, %s: %s", s->labels[bar], s->parts[k].title,
                  human_value(v, unit, text, sizeof text));
         svg_put(b, "</rect>");
     }
@@ -547,7 +547,7 @@ static void svg_stack_put_parts(struct buf *b, const struct svg_stack *s)
 {
     double x = LEFT;
     for (size_t k = 0; k < s->n_parts; k++)
-        x = svg_key(b, (int)(k % SVG_COLORS), x, 4, s->parts[k]) + 20;
+        x = svg_key(b, (int)s->parts[k].colour, x, 4, s->parts[k].title) + 20;
 }
 
 void svg_stack(struct buf *b, const struct svg_words *w, const struct svg_stack *s)

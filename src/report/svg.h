@@ -11,8 +11,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "report/look.h"
 
-enum { SVG_COLORS = 8 }; /* classes c0 .. c7 of the style sheet, dashes alike */
+enum { SVG_COLORS = 8 }; /* of series: classes c0 .. c7 of the style sheet, dashes alike */
 
 struct svg_words {
     const char *title; /* what it is of */
@@ -24,7 +25,7 @@ struct svg_words {
 struct svg_part {
     const char *label;
     double v;
-    int color; /* of the style sheet; -1: by its place */
+    int color; /* of the style sheet (enum colour); -1: by its place */
 };
 
 /* A ring with a legend that has value and percent of each; parts that are not positive are only in
@@ -81,7 +82,7 @@ void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines 
 
 /* Vertical bars, each a stack of parts: v[bar * n_parts + part]. */
 struct svg_stack {
-    const char *const *parts;
+    const struct look *parts;
     size_t n_parts;
     const char *const *labels; /* of the bars */
     const double *v;

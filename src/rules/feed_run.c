@@ -217,6 +217,7 @@ static const struct {
 static const enum metric_id gpu_signals[GPU_SIGNAL_N] = {
 #define GPU_SIGNAL(id, metric) [GPU_SIG_##id] = M_##metric,
 #include "rules/signals.def"
+#include "run/run_ending.h"
 };
 
 static bool is_gpu_series(const struct series_key *k)

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "rules/judging.h"
 #include "rules/per_entity.h"
+#include "run/run_ending.h"
 
 /* Percent of a limit from which memory counts as full. */
 static const float FULL = 95;

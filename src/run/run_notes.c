@@ -114,6 +114,47 @@ int run_notes_read(struct run_notes *out, const char *run, struct arena *a, stru
     return rc ? err_set(e, ERR_FORMAT, "'%s' is not valid", path) : 0;
 }
 
+/* ---- copies ---- */
+
+static bool notes_are_empty(const struct run_notes *n)
+{
+    return !*n->name && !*n->text && n->n_tags == 0;
+}
+
+json_t *run_notes_tree(const struct run_notes *n)
+{
+    if (notes_are_empty(n))
+        return NULL;
+    json_t *tags = json_array();
+    for (size_t i = 0; i < n->n_tags; i++)
+        json_array_append_new(tags, json_string(n->tags[i]));
+    return json_pack("{s:s, s:o, s:s}", "name", n->name, "tags", tags, "text", n->text);
+}
+
+static bool notes_have_tag(const struct run_notes *n, const char *tag)
+{
+    for (size_t i = 0; i < n->n_tags; i++)
+        if (strcmp(n->tags[i], tag) == 0)
+            return true;
+    return false;
+}
+
+void run_notes_join(struct run_notes *n, const struct run_notes *more, const char *run,
+                    struct arena *a)
+{
+    const char **tags = arena_array(a, const char *, NOTES_TAGS_MOST);
+    for (size_t i = 0; i < n->n_tags; i++)
+        tags[i] = n->tags[i];
+    n->tags = tags;
+    for (size_t i = 0; i < more->n_tags && n->n_tags < NOTES_TAGS_MOST; i++)
+        if (!notes_have_tag(n, more->tags[i]))
+            tags[n->n_tags++] = arena_strdup(a, more->tags[i]);
+    const char *text =
+        arena_printf(a, "%s%s%s: %s", n->text, *n->text ? "\n\n" : "", run, more->text);
+    if (*more->text && strlen(text) <= NOTES_TEXT_MOST)
+        n->text = text;
+}
+
 /* ---- writing ---- */
 
 int run_notes_put(const char *run, const struct run_notes *n, struct err *e)

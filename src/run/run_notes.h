@@ -31,6 +31,11 @@ MUST_CHECK int run_notes_parse(struct run_notes *out, const json_t *tree, struct
 /* Empty notes when there are none. ERR_FORMAT: the file is not valid. */
 MUST_CHECK int run_notes_read(struct run_notes *out, const char *run, struct arena *a,
                               struct err *e);
+/* As notes.json has them; the caller ends it with json_decref. NULL: there are none. */
+json_t *run_notes_tree(const struct run_notes *n);
+/* Adds the tags and the text of `more`, the text after the name of its run, as far as they fit. */
+void run_notes_join(struct run_notes *n, const struct run_notes *more, const char *run,
+                    struct arena *a);
 /* Checks and replaces all of it. */
 MUST_CHECK int run_notes_put(const char *run, const struct run_notes *n, struct err *e);
 

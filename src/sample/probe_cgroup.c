@@ -166,7 +166,7 @@ static void cgroup_put_memory(struct cgroup_state *st, struct sink *s)
     }
 }
 
-/* Both versions have the same key. */
+/* Both versions have the same key. At every reading, as a kill is often the end of the job. */
 static void cgroup_put_kills(struct cgroup_state *st)
 {
     char text[TEXT_SIZE];
@@ -175,8 +175,8 @@ static void cgroup_put_kills(struct cgroup_state *st)
     if (!source_is_open(&st->oom) || !source_read(&st->oom, text, sizeof text, &r) ||
         !procfs_key(text, r.n, "oom_kill", &kills))
         return;
-    cgroup_set_slot(&st->slow, &st->oom_slot, M_CGROUP_OOM_KILLS, true);
-    group_gauge(&st->slow, st->oom_slot, (double)kills);
+    cgroup_set_slot(&st->fast, &st->oom_slot, M_CGROUP_OOM_KILLS, true);
+    group_gauge(&st->fast, st->oom_slot, (double)kills);
 }
 
 /* What is not there at all, reported at the first reading. */
@@ -203,11 +203,11 @@ static void cgroup_read(void *state, struct sink *s)
     }
     put_counter(st, &usage, st->cpuacct.version, &st->usage, s);
     put_counter(st, &throttling, st->cpu.version, &st->throttle, s);
+    cgroup_put_kills(st);
     group_commit(&st->fast, s, t);
     if (!cadence_due(&st->slow_at, t, slack))
         return;
     cgroup_put_memory(st, s);
-    cgroup_put_kills(st);
     group_gauge(&st->slow, st->cpu_limit_slot, st->cpu_limit_percent);
     group_gauge(&st->slow, st->mem_limit_slot, st->mem_limit_bytes);
     group_commit(&st->slow, s, t);

@@ -19,6 +19,14 @@ void show_percents(const struct show *s, double pct[PHASE_N])
     percents_of(s->phases.seconds, PHASE_N, pct);
     for (size_t k = 0; k < PHASE_N && !s->phases.has_steps; k++)
         pct[k] = NAN;
+    if (s->phases.loop_goes_on)
+        pct[PHASE_FINAL] = NAN;
+}
+
+double show_phase_s(const struct show *s, enum phase_kind k)
+{
+    const bool known = s->phases.has_steps && !(k == PHASE_FINAL && s->phases.loop_goes_on);
+    return known ? s->phases.seconds[k] : NAN;
 }
 
 /* Tenths are added as whole numbers: 50.3 + 1.8 as they are make 52.099999999999994. */
@@ -136,23 +144,18 @@ static struct row_cell view_held_at(const void *x, size_t i, const char **key)
 
 /* ---- phases: what is known only once the job shows where its steps begin and end ---- */
 
-static double phase_s(const struct show *s, enum phase_kind k)
-{
-    return s->phases.has_steps ? s->phases.seconds[k] : NAN;
-}
-
 static double phase_pct(const struct show *s, enum phase_kind k)
 {
     double pct[PHASE_N];
     show_percents(s, pct);
-    return s->phases.has_steps ? pct[k] : NAN;
+    return pct[k];
 }
 
 static double loop_pct(const struct show *s)
 {
     double pct[PHASE_N];
     show_percents(s, pct);
-    return s->phases.has_steps ? show_loop_percent(pct) : NAN;
+    return show_loop_percent(pct);
 }
 
 /* Without steps only the interruptions of nodes are known. */

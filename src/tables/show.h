@@ -51,6 +51,8 @@ const char *show_throughput(const struct show *s, const struct mode_steps *x);
 /* Percentages of the job's time as they are shown everywhere: with one decimal, and 100 together.
  * NAN without steps. */
 void show_percents(const struct show *s, double pct[PHASE_N]);
+/* NAN: there are no steps, or it is the finalization of a job that is still running. */
+double show_phase_s(const struct show *s, enum phase_kind k);
 /* Of these, training and evaluation together. */
 double show_loop_percent(const double pct[PHASE_N]);
 

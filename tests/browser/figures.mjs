@@ -6,6 +6,13 @@
 // the HTML carries it beside the text. What stands here is expected of HTML, text, Markdown, the
 // dashboard and the terminal alike; figures_compare.mjs has the same of a comparison.
 
+import { readFileSync } from "node:fs";
+import { calls } from "../../web/rows.mjs";
+
+const COLOURS = readFileSync(new URL("../../src/report/colours.def", import.meta.url), "utf8");
+/** What the report and the page call a phase of the job or a part of a step. */
+export const TITLES = Object.fromEntries(calls(COLOURS).filter(([macro]) => macro === "LOOK").map(([, [key, title]]) => [key, JSON.parse(title)]));
+
 /** A first word that is no name. */
 const isCapital = /^[a-z]+(?=[ ,])/;
 
@@ -131,7 +138,7 @@ export function runFigures(f, percentages) {
       clock: (r) => clockText(r, r.clock),
       ...Object.fromEntries(
         [...PARTS, "between"].map((part) => [
-          part === "between" ? "between steps" : part,
+          TITLES[part].toLowerCase(),
           (r) => {
             const v = r.clock === "gpu" && part === "other" ? null : (r[`${r.clock}_parts_s`][part] ?? null);
             return v === null ? number(null, "-") : seconds(v);
@@ -336,17 +343,8 @@ export function runFigures(f, percentages) {
       "time lost": (v) => (v.state === "issue" && v.lost_s !== null ? seconds(v.lost_s) : number(null, "-")),
       triggered: (v) => count(v.triggered),
       checked: (v) => count(v.datapoints),
-      reason: (v) => (v.state === "issue" ? "" : v.why),
-    },
-  };
-  const about = {
-    rows: (d) => d.report.rules,
-    columns: {
-      rule: (v) => v.title,
-      id: (v) => v.rule,
-      description: (v) => v.description,
-      "what to do": (v) => v.recommendation ?? "",
-      parameters: (v, d) => params(v, d).join(", ") || "none",
+      "reason or what to do": (v) => (v.state === "issue" ? (v.recommendation ?? "") : v.why),
+      "about the rule": (v) => `${v.description ? `${v.description} ` : ""}(${v.rule}${params(v).length > 0 ? ": " : ""}${params(v).join(", ")})`,
     },
   };
   const gpus = (n) => {
@@ -406,7 +404,7 @@ export function runFigures(f, percentages) {
   };
   // Only the start time shows the zone.
   const wall = (ns) => (ns === null ? ["not known: no steps were detected", "-"] : f.timestamp(ns).replace(/ [-+]\d+$/, ""));
-  const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were detected", "-"] } : seconds(v));
+  const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were detected", "not known: the job is still running", "-"] } : seconds(v));
   const portion = (v) => (v === null ? { of: null, text: ["not known", "-"] } : percent(v));
   const cpu = ({ self, duration_s }) => `${f.fixed(self.cpu_s, 2)} s of CPU${duration_s >= 5 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}`;
   const notClosed = ["available when the run ends (meanwhile see self.cpu)", "not available: this run was not recorded by Footplate"];
@@ -543,7 +541,7 @@ export function runFigures(f, percentages) {
     return [f.samplesPerSecond(steady), `steady${overall > 0 ? `; ${f.samplesPerSecond(overall)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`];
   };
   const energyBelow = ({ report: { run: { gpu: g } } }) => (g.job.energy_j === null ? "" : `${f.value(g.power_w, "W")}${each(g)} in the loop; ${joules(g.job.energy_j)} for the job`);
-  const states = (d, state) => d.report.rules.filter((v) => v.state === state && (!v.summary || state === "not_evaluated")).length;
+  const states = (d, state) => d.report.rules.filter((v) => v.state === state && !(v.rule === "FailedEarly" && state === "clear") && (!v.summary || state === "not_evaluated")).length;
   const jobTile = (d) => [f.value(d.report.run.job_duration_s, "s"), d.report.run.loop_pct === null ? "" : `${f.percent(d.report.run.loop_pct)} in the training loop`];
   /** In their order; null: the report of this run has none. */
   const tiles = {
@@ -610,7 +608,7 @@ export function runFigures(f, percentages) {
     ].filter(([, text]) => text !== null && text !== "");
 
   return {
-    tables: { use, loopUse, reportIterations, partMeans, reportGpus, ranks, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, groups, memory, windows, rules, about, machines, losses, phases, plotTable },
+    tables: { use, loopUse, reportIterations, partMeans, reportGpus, ranks, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, groups, memory, windows, rules, machines, losses, phases, plotTable },
     isTold, facts, reportFacts, gpuFacts, tiles, trainRanks, together, clockText, PARTS, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
     clocks: { iterations, clockTable, clockRows, eachGpu },
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // figures_report.mjs - where the report shows the figures of figures.mjs: its tables by caption, its
 // charts by title, its sentences.
-import { sentence } from "./figures.mjs";
+import { sentence, TITLES } from "./figures.mjs";
 
 const MOST_FINDINGS = 12;
 const MOST_ISSUES = 3;
@@ -22,7 +22,6 @@ export function reportTables(F, d) {
     "Most expensive CPU operators": T.ops("cpu"),
     "Most expensive GPU operators": T.ops("gpu"),
     "Rules by time lost": T.rules,
-    "Rule reference": T.about,
     Nodes: T.machines,
     "Not measured or lost": T.losses,
     ...Object.fromEntries(plots.map((p) => [p.title, T.plotTable(p)])),
@@ -78,12 +77,12 @@ export function reportCharts(f, percentages, F, d) {
   const several = run.nodes.length > 1;
   const kinds = F.tables.phases.rows(d);
   const charts = {
-    "Time by training phase": pie("s", kinds.map((kind) => [kind, run[`${kind}_s`]])),
+    "Time by training phase": pie("s", kinds.map((kind) => [TITLES[kind], run[`${kind}_s`]])),
     "Time in CPU and GPU operators": pie("s", [["CPU operators", d.report.operator_s.cpu], ["GPU operators", d.report.operator_s.gpu]]),
     "Time in general metrics": { texts: d.report.general.kinds.flatMap((k) => [k.what, f.value(k.total_s, "s")]) },
     "Training progress over time": {
-      texts: [...new Set(run.phases.map((p) => p.phase))],
-      hints: run.phases.map((p) => `${p.phase}, ${f.duration((p.end_ns - p.start_ns) / 1e9)} from ${f.duration(since(p.start_ns))} on`),
+      texts: [...new Set(run.phases.map((p) => TITLES[p.phase]))],
+      hints: run.phases.map((p) => `${TITLES[p.phase]}, ${f.duration((p.end_ns - p.start_ns) / 1e9)} from ${f.duration(since(p.start_ns))} on`),
     },
     "Training iteration time": {
       texts: d.report.step_durations.map((r) => f.rankText(r.rank)),
@@ -95,7 +94,7 @@ export function reportCharts(f, percentages, F, d) {
     charts[`Last ${last.length} training iterations, rank ${last[0].rank}, ${F.clockText(F.best(d), "host")}`] = {
       texts: [],
       labels: true,
-      hints: last.flatMap((s) => [...Object.entries(s.events), ["between steps", s.between_s]].flatMap(([part, v]) => (v > 0 ? [`${s.step}, ${part}: ${f.value(v, "s")}`] : []))),
+      hints: last.flatMap((s) => [...Object.entries(s.events), ["between", s.between_s]].flatMap(([part, v]) => (v > 0 ? [`${s.step}, ${TITLES[part]}: ${f.value(v, "s")}`] : []))),
     };
   for (const c of d.report.charts)
     charts[`${c.title}${several ? ` of ${c.node}` : ""} over time`] = {

@@ -101,7 +101,7 @@ export function pieWanted(info, { format, palette }) {
   return withTime(parts, format);
 }
 
-const withTime = (parts, format) => parts.filter(([, took]) => took !== format.value(0, "s"));
+const withTime = (parts, format) => parts.filter(([, took]) => took !== format.value(0, "s") && took !== format.value(null, "s"));
 
 /** The pie and what stands in its middle are those of the server's last answer about the run. */
 export async function showsPie(page, last, words) {

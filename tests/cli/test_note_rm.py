@@ -123,3 +123,36 @@ def test_rm_asks_at_a_terminal(footplate: Path, runs: Path, answer: bytes, left:
     assert child.wait(20) == (1 if left else 0)
     os.close(ours)
     assert (runs / "one").exists() == left
+
+
+def test_a_merged_run_has_the_tags_and_texts_of_all(footplate: Path, runs: Path) -> None:
+    call(footplate, runs, "note", "one", "--name", "base", "-t", "a", "-t", "b", "--text", "lr 1")
+    call(footplate, runs, "note", "two", "--name", "next", "-t", "b", "-t", "c", "--text", "lr 2")
+    call(footplate, runs, "merge", "one", "two", "-o", str(runs / "both"))
+    shown = json.loads(call(footplate, runs, "show", "both", "--json"))
+    assert shown["name"] == "merged"
+    assert shown["tags"] == ["a", "b", "c"] and shown["note"] == "base: lr 1\n\nnext: lr 2"
+
+
+def test_a_text_that_does_not_fit_is_left_out_of_a_merged_run(footplate: Path, runs: Path) -> None:
+    call(footplate, runs, "note", "one", "--text", "x" * 8000)
+    call(footplate, runs, "note", "two", "--text", "y" * 8000)
+    call(footplate, runs, "merge", "one", "two", "-o", str(runs / "both"))
+    note = json.loads(call(footplate, runs, "show", "both", "--json"))["note"]
+    assert note.endswith(": " + "x" * 8000)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "chrome"])
+def test_notes_are_exported_and_imported_again(footplate: Path, runs: Path, form: str) -> None:
+    words = ("--name", "b\u00e4se", "-t", "a", "--text", "lr 1\nbatch 64")
+    call(footplate, runs, "note", "one", *words)
+    path = str(runs.parent / f"one.{form}")
+    call(footplate, runs, "export", "one", "--format", form, "-o", path)
+    subprocess.run([footplate, "import", path, "-o", runs / "again"], check=True)
+    first, second = (
+        json.loads((runs / name / "notes.json").read_text()) for name in ("one", "again")
+    )
+    assert first == second
+    call(footplate, runs, "export", "two", "--format", form, "-o", path + "2")
+    subprocess.run([footplate, "import", path + "2", "-o", runs / "bare"], check=True)
+    assert not (runs / "bare" / "notes.json").exists()

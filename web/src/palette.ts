@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// palette.ts - which colour a thing has, everywhere on the page. The colours are variables of
-// theme.css; they stay apart for colour-blind eyes, and every use has a word beside it.
+// palette.ts - which colour a thing has, everywhere on the page. The colours, and the names of
+// phases, are those of the report (src/report/colours.def); they stay apart for colour-blind eyes, and
+// every use has a word beside it.
+import { LOOKS } from "../made/looks";
 import type { PhaseName } from "./types";
 
+const ofPhase = (phase: PhaseName) => ({ title: LOOKS[phase].title, color: `var(${LOOKS[phase].color})` });
+
 export const PHASES: Readonly<Record<PhaseName, { title: string; color: string }>> = {
-  initialization: { title: "Initialization", color: "var(--phase-initialization)" },
-  train: { title: "Training", color: "var(--phase-train)" },
-  eval: { title: "Evaluation", color: "var(--phase-eval)" },
-  finalization: { title: "Finalization", color: "var(--phase-finalization)" },
-  interruption: { title: "Interruption", color: "var(--phase-interruption)" },
+  initialization: ofPhase("initialization"),
+  train: ofPhase("train"),
+  eval: ofPhase("eval"),
+  finalization: ofPhase("finalization"),
+  interruption: ofPhase("interruption"),
 };
 
 /** The n-th series of a chart; eight colours, then again from the first. */
@@ -21,19 +25,18 @@ export function seriesColorName(n: number): string {
   return `--c${(n % 8) + 1}`;
 }
 
+const NAMED: ReadonlyMap<string, string> = new Map(
+  Object.entries(LOOKS).flatMap(([key, { title, color }]) => [key, title.toLowerCase()].map((name) => [name, `var(${color})`])),
+);
+
+/** Of the parts of a pie: their own colours where all are phases or parts of a step. */
+export function partColors(labels: readonly string[]): string[] {
+  const own = labels.map((label) => NAMED.get(label.toLowerCase()));
+  return labels.map((_, i) => (own.includes(undefined) ? undefined : own[i]) ?? seriesColor(i));
+}
+
+/** What devices were busy with; parts of a step are in LOOKS. */
 const EVENTS: Readonly<Record<string, string>> = {
-  data: "--c5",
-  forward: "--c1",
-  backward: "--c2",
-  optimizer: "--c3",
-  h2d: "--c7",
-  compile: "--c4",
-  checkpoint: "--c9",
-  comm: "--c8",
-  graph: "--c-graph",
-  sync: "--c6",
-  between: "--c-between",
-  eval: "--phase-eval",
   kernel: "--c3",
   memcpy: "--c2",
   memset: "--c4",
@@ -45,7 +48,7 @@ const EVENTS: Readonly<Record<string, string>> = {
 
 /** What a step or a device was busy with: data, forward, kernel, ... "other" is grey. */
 export function eventColorName(event: string): string {
-  return EVENTS[event] ?? "--c-other";
+  return EVENTS[event] ?? (LOOKS as Readonly<Record<string, { color: string }>>)[event]?.color ?? "--c-other";
 }
 
 export function eventColor(event: string): string {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // words.ts - the words and marks for states, the same everywhere on the page.
+import { LOOKS } from "../made/looks";
 import { count } from "./format";
 import type { RuleState, RunInfo, RunStatus, Severity, StatMetric } from "./types";
 
@@ -96,24 +97,9 @@ export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-const PARTS: Readonly<Record<string, string>> = {
-  data: "Data loading",
-  h2d: "Copy to device",
-  forward: "Forward",
-  backward: "Backward",
-  optimizer: "Optimizer",
-  graph: "CUDA graph",
-  sync: "GPU wait",
-  comm: "Collectives",
-  compile: "Compile",
-  checkpoint: "Checkpoint",
-  between: "Between steps",
-  other: "Other",
-};
-
 /** The name of a part of a step. */
 export function partTitle(part: string): string {
-  return PARTS[part] ?? part;
+  return (LOOKS as Readonly<Record<string, { title: string }>>)[part]?.title ?? part;
 }
 
 const CATEGORIES: Readonly<Record<string, string>> = {

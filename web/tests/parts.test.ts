@@ -19,7 +19,7 @@ import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { ownCounters, plannedSteps, secondsLeft } from "../src/views/overview_answer";
 import { loopOf, sparkPath } from "../src/views/overview_loop";
-import { stragglesOf } from "../src/views/steps_model";
+import { stragglersOf, stragglesOf } from "../src/views/steps_model";
 import { lossLines } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
 import { matches, olderFirst, shortId, statusInList } from "../src/views/runs";
@@ -131,7 +131,7 @@ test("the details of a job have every line, and an interruption only where there
 });
 
 test("the finalization of a live run is not zero but unknown", () => {
-  const live = run({ initialization_s: 1, train_s: 6, eval_s: 1, finalization_s: 0, interruption_s: 0, live: true, cost: null });
+  const live = run({ initialization_s: 1, train_s: 6, eval_s: 1, finalization_s: null, interruption_s: 0, live: true, cost: null });
   const text = (term: string) => jobDetails(live).find((d) => d.term === term)?.text;
   assert.deepEqual([text("Finalization"), text("Finalization (%)")], ["-", "-"]);
   assert.deepEqual(phaseParts(live).map((p) => p.label), ["Initialization", "Training loop"]);
@@ -372,6 +372,12 @@ test("the program's own counters are shown once, marks and those of hooks are no
   assert.deepEqual(ownCounters({ series }).map((s) => `${s.metric} ${s.entity}`), ["loss rank 0"]);
   assert.equal(sparkPath([1, null, 3]), "M0.0 23.0M100.0 1.0", "a gap is one");
   assert.equal(sparkPath([2, 2]), "M0.0 12.0L100.0 12.0");
+});
+
+test("a rank behind by less than one percent of the step is not a slow one", () => {
+  const straggle = (lag_s: number) => ({ mode: "train", step: 1, start_ns: 0, duration_s: 1, slowest: { node: "a", rank: 1 }, lag_s });
+  assert.deepEqual(stragglersOf([straggle(0.009)]), []);
+  assert.equal(stragglersOf([straggle(0.011), straggle(0.009)])[0]?.share, 0.5);
 });
 
 test("the slowest rank is the one that the others wait for, in collectives or in backward", () => {

@@ -46,3 +46,10 @@ test("rows inside a row, and keys that may be absent", () => {
 test("a type that is not known is refused", () => {
   assert.throws(() => rowsOf(['ROW(Cart, struct cart, "") FIELD(x, float, x->x, "") ROW_END(Cart)']), /type 'float' is not known/);
 });
+
+test("a colour of the report is a variable of both themes, a phase has its name and colour from there", async () => {
+  const { coloursOf, looksOf } = (await import(join(process.env["FOOTPLATE_ROOT"] ?? "", "web", "rows.mjs"))) as Record<"coloursOf" | "looksOf", (text: string) => string>;
+  const text = 'COLOUR(phase_train, "#0072b2", "#3d9be0")\nLOOK(train, "Training", phase_train)\n';
+  assert.equal(coloursOf(text), ':root {\n  --phase-train: #0072b2;\n}\n:root[data-theme="dark"] {\n  --phase-train: #3d9be0;\n}\n');
+  assert.match(looksOf(text), /^ {2}train: \{ title: "Training", color: "--phase-train" \},$/m);
+});

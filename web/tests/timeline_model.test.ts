@@ -173,7 +173,7 @@ test("a phase is coloured by its name, an operator by its category", () => {
 
 /** Variables of a theme, from the style sheet itself. */
 function themeColours(dark: boolean): Map<string, string> {
-  const sheet = readFileSync(join(process.env["FOOTPLATE_ROOT"] ?? ".", "web", "src", "theme.css"), "utf8");
+  const sheet = readFileSync(join(process.env["FOOTPLATE_ROOT"] ?? ".", "web", "made", "colours.css"), "utf8");
   const [light = "", darkOnes = ""] = sheet.split(':root[data-theme="dark"]');
   const read = (text: string) => [...text.matchAll(/(--[a-z0-9-]+): (#[0-9a-f]{6});/g)].map((m) => [m[1]!, m[2]!] as const);
   return new Map([...read(light), ...(dark ? read(darkOnes) : [])]);

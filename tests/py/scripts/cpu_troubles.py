@@ -68,10 +68,10 @@ def plain() -> Iterator[torch.Tensor]:
 
 def main() -> None:
     torch.set_num_threads(THREADS if TROUBLE == "threads" else 1)
-    until = time.monotonic() + SECONDS
     layers = [layer for _ in range(4) for layer in (nn.Linear(WIDTH, WIDTH), nn.ReLU())]
     model = nn.Sequential(*layers, nn.Linear(WIDTH, 1))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.001)  # imports for seconds
+    until = time.monotonic() + SECONDS
     steps = 0
     beside = {"gil": refresh_statistics, "helper": compress}.get(TROUBLE)
     for batch in prefetched(until) if TROUBLE == "prefetch" else plain():

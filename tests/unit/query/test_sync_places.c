@@ -28,7 +28,7 @@ static const char *places_text(const char *path)
     struct err e;
     size_t n, len = 0;
     OK(run_open(&r, path, &e));
-    OK(sync_places_read(r, &a, &v, &n, &e));
+    OK(sync_places_read(r, PLACES_SYNC, &a, &v, &n, &e));
     run_close(r);
     out[0] = '\0';
     for (size_t i = 0; i < n; i++)

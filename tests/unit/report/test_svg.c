@@ -153,10 +153,11 @@ TEST(units_and_names_in_hints_are_escaped)
     static const struct svg_words odd = {.title = "a", .unit = "<b>"};
     static const double one[] = {1, 2};
     static const char *const names[] = {"<i>"};
+    static const struct look parts[] = {{"<i>", "<i>", COLOUR_c1}};
     struct buf b = {0};
     svg_histogram(&b, &odd, one, 2, (const struct svg_counts[]){{"a", one}}, 1);
     svg_stack(&b, &odd,
-              &(struct svg_stack){.parts = names, .n_parts = 1, .labels = names, .v = one, .n = 1});
+              &(struct svg_stack){.parts = parts, .n_parts = 1, .labels = names, .v = one, .n = 1});
     const char *text = text_of(&b);
     CHECK(!strstr(text, "<b>") && !strstr(text, "<i>"));
     CHECK(strstr(text, "<title>1 &lt;b&gt; to 2 &lt;b&gt;: 1</title>"));

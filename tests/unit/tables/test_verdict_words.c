@@ -8,8 +8,12 @@
 TEST(the_size_of_an_issue_leaves_out_what_is_not_known)
 {
     struct arena a = {0};
-    struct verdict v = {
-        .severity = SEVERITY_WARNING, .lost_s = NAN, .lost_share = NAN, .lost_cost = NAN};
+    const struct rule loop = {0}, ending = {.ending = true};
+    struct verdict v = {.rule = &loop,
+                        .severity = SEVERITY_WARNING,
+                        .lost_s = NAN,
+                        .lost_share = NAN,
+                        .lost_cost = NAN};
     CHECK_STR(verdict_size_words(&v, true, &a), "warning");
     v.lost_s = 12.4;
     v.lost_share = 0.031;
@@ -17,6 +21,8 @@ TEST(the_size_of_an_issue_leaves_out_what_is_not_known)
     CHECK_STR(verdict_size_words(&v, true, &a),
               "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20 USD");
     CHECK(strstr(verdict_size_words(&v, false, &a), "3.1 % of the job"));
+    v.rule = &ending;
+    CHECK(strstr(verdict_size_words(&v, true, &a), "3.1 % of the job"));
     arena_free(&a);
 }
 

@@ -3,6 +3,7 @@
 // Sorting slices into lanes and finding one under the pointer is apart from drawing.
 
 import type { Timeline } from "../types";
+import { partTitle } from "../words";
 import { overlap, type Span, width } from "./span";
 
 export interface Slice {
@@ -28,15 +29,15 @@ export interface Part {
 
 /** In the order a step has them. The first that fits takes an event. */
 export const PARTS: readonly Part[] = [
-  { id: "data", title: "Data loading", names: ["data"] },
-  { id: "h2d", title: "Copy to device", names: ["h2d"] },
-  { id: "forward", title: "Forward", names: ["forward"] },
-  { id: "backward", title: "Backward", names: ["backward"] },
-  { id: "optimizer", title: "Optimizer", names: ["optimizer", "zero_grad"] },
-  { id: "eval", title: "Evaluation", names: ["eval"] },
-  { id: "checkpoint", title: "Checkpoint", names: ["checkpoint"] },
-  { id: "comm", title: "Collectives", names: ["comm"], category: "comm" },
-  { id: "compile", title: "Compile", names: ["compile"] },
+  { id: "data", title: partTitle("data"), names: ["data"] },
+  { id: "h2d", title: partTitle("h2d"), names: ["h2d"] },
+  { id: "forward", title: partTitle("forward"), names: ["forward"] },
+  { id: "backward", title: partTitle("backward"), names: ["backward"] },
+  { id: "optimizer", title: partTitle("optimizer"), names: ["optimizer", "zero_grad"] },
+  { id: "eval", title: partTitle("eval"), names: ["eval"] },
+  { id: "checkpoint", title: partTitle("checkpoint"), names: ["checkpoint"] },
+  { id: "comm", title: partTitle("comm"), names: ["comm"], category: "comm" },
+  { id: "compile", title: partTitle("compile"), names: ["compile"] },
 ];
 
 /** Where the server drew many events as one without saying which. */

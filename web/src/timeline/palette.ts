@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// palette.ts - how slices look. The colours are those of the whole page (variables of theme.css,
+// palette.ts - how slices look. The colours are those of the whole page (src/report/colours.def,
 // apart for colour-blind eyes); what shares one carries a pattern, so that colour is never alone.
 
 import { luminance, type Rgb } from "../charts/colour";
@@ -10,7 +10,7 @@ export type Pattern = "solid" | "diagonal" | "dots" | "lines" | "uprights";
 
 interface Look {
   readonly key: string;
-  /** Name of a variable of theme.css. */
+  /** Name of a variable of colours.css. */
   readonly colour: string;
   readonly pattern: Pattern;
   readonly what: string;

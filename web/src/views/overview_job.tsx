@@ -31,8 +31,8 @@ export function phaseParts(run: RunInfo): Part[] {
     { label: PHASES.initialization.title, color: PHASES.initialization.color, ...of(0) },
     { label: LOOP.title, color: LOOP.color, ...of(1, 2) },
   ];
-  // While the job runs, more steps may follow: finalization has not begun.
-  if (!run.live) parts.push({ label: PHASES.finalization.title, color: PHASES.finalization.color, ...of(3) });
+  // null while the job runs: more steps may follow.
+  if (run.finalization_s !== null) parts.push({ label: PHASES.finalization.title, color: PHASES.finalization.color, ...of(3) });
   if ((run.interruption_s ?? 0) > 0)
     parts.push({ label: PHASES.interruption.title, color: PHASES.interruption.color, ...of(4) });
   return parts;
@@ -74,7 +74,6 @@ export function priceText(run: RunInfo): string {
 
 export function jobDetails(run: RunInfo): Detail[] {
   const running = (ns: number | null): string => (ns === null && run.live ? "still running" : dateTime(ns));
-  const last = (text: string): string => (run.live ? "-" : text); // not zero: it has not begun
   const pct = percentTexts(run);
   const rows: Detail[] = [
     { term: "Start time", text: dateTime(run.job_start_ns ?? run.start_ns) },
@@ -84,10 +83,10 @@ export function jobDetails(run: RunInfo): Detail[] {
     { term: "Training loop end", text: run.loop_start_ns === null ? "-" : running(run.loop_end_ns) },
     { term: "Training loop duration", text: value(run.loop_duration_s, "s") },
     { term: "Initialization", text: value(run.initialization_s, "s") },
-    { term: "Finalization", text: last(value(run.finalization_s, "s")) },
+    { term: "Finalization", text: value(run.finalization_s, "s") },
     { term: "Initialization (%)", text: pct["Initialization"] ?? "-" },
     { term: "Training loop (%)", text: pct["Training loop"] ?? "-" },
-    { term: "Finalization (%)", text: last(pct["Finalization"] ?? "-") },
+    { term: "Finalization (%)", text: run.finalization_s === null ? "-" : (pct["Finalization"] ?? "-") },
   ];
   if ((run.interruption_s ?? 0) > 0) {
     rows.splice(8, 0, { term: "Interruption", text: value(run.interruption_s, "s") });

@@ -88,16 +88,15 @@ export interface Straggle {
 }
 
 /** Own work of an iteration, for the ranks of one step: waiting for other ranks does not count for the one that
- * waits. Work in a stage in which the ranks wait for each other is at most that of the rank which spends the least
- * there; the rest is waiting. That stage are the collectives; where none was recorded they are inside of backward, as
+ * waits. So the stage in which the ranks wait for each other is left out: the rank that waits least there is slowest,
+ * and only differences between ranks are used. That stage are the collectives; where none was recorded they are inside of backward, as
  * of DDP. What a rank does between its steps makes the others wait, too: an iteration counts, not a step. */
 function ownWorkIn(steps: readonly Step[]): (s: Step) => number {
   const stage = steps.some((s) => (s.events["comm"] ?? 0) > 0) ? "comm" : "backward";
   const spent = (s: Step): number => s.events[stage] ?? 0;
-  const least = Math.min(...steps.map(spent));
   const whole = steps.every((s) => s.iteration_s !== null && s.iteration_s !== undefined);
   const lasted = (s: Step): number => (whole ? (s.iteration_s as number) : s.duration_s);
-  return (s) => lasted(s) - (spent(s) - least);
+  return (s) => lasted(s) - spent(s);
 }
 
 /** Steps of each number, of all ranks. */

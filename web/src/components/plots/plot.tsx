@@ -2,7 +2,7 @@
 // plot.tsx - the evidence of a rule: one drawing for each kind of plot that rules make. Each shows
 // its numbers as a table too.
 import { duration, value } from "../../format";
-import { seriesColor } from "../../palette";
+import { partColors, seriesColor } from "../../palette";
 import type { Plot, PlotKind } from "../../types";
 import { plural } from "../../words";
 import { Legend } from "../basics";
@@ -92,7 +92,8 @@ export function EvidencePlot(p: { plot: Plot }) {
   const { plot } = p;
   if (plot.rows.length === 0) return null;
   if (plot.kind === "pie") {
-    const parts = plot.rows.map((r, i) => ({ label: r.label, v: r.v[0] ?? 0, color: seriesColor(i) }));
+    const colors = partColors(plot.rows.map((r) => r.label));
+    const parts = plot.rows.map((r, i) => ({ label: r.label, v: r.v[0] ?? 0, color: colors[i] ?? seriesColor(i) }));
     return <Pie title={plot.title} unit={plot.unit} parts={parts} level={4} />;
   }
   if (plot.kind === "table") {
