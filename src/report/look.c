@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-static const struct look looks[] = {
+static const struct report_look looks[] = {
 #define COLOUR(name, light, dark)
 #define LOOK(key, title, colour) {#key, title, COLOUR_##colour},
 #include "report/colours.def"
@@ -15,7 +15,7 @@ static const struct look looks[] = {
 #undef LOOK
 };
 
-const struct look *look_find(const char *name)
+const struct report_look *look_find(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(looks); i++)
         if (strcmp(looks[i].key, name) == 0 || strcasecmp(looks[i].title, name) == 0)
@@ -23,8 +23,8 @@ const struct look *look_find(const char *name)
     return NULL;
 }
 
-struct look look_of(const char *key)
+struct report_look look_of(const char *key)
 {
-    const struct look *known = look_find(key);
-    return known ? *known : (struct look){key, key, COLOUR_c_other};
+    const struct report_look *known = look_find(key);
+    return known ? *known : (struct report_look){key, key, COLOUR_c_other};
 }

@@ -12,14 +12,14 @@ enum colour {
     COLOUR_N
 };
 
-struct look {
+struct report_look {
     const char *key, *title;
     enum colour colour;
 };
 
 /* By its key or its title, in capitals or not. NULL: not known. */
-const struct look *look_find(const char *name);
+const struct report_look *look_find(const char *name);
 /* One that is not known is called `key`, in the colour of "other". */
-struct look look_of(const char *key);
+struct report_look look_of(const char *key);
 
 #endif

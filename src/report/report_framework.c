@@ -33,7 +33,7 @@ static double loop_part_of(const struct steps_row *row, enum steps_clock clock, 
     return steps_iteration_part_s(row, clock, part);
 }
 
-static struct look loop_part(size_t part)
+static struct report_look loop_part(size_t part)
 {
     return look_of(part < step_parts() ? step_part_name(part) : "between");
 }
@@ -324,7 +324,7 @@ static void framework_put_last(const struct report *r, struct doc *d)
 {
     const struct steps_view *s = &r->steps;
     const char *labels[REPORT_LAST_STEPS];
-    struct look looks[STEP_PARTS_MOST + 1];
+    struct report_look looks[STEP_PARTS_MOST + 1];
     double v[REPORT_LAST_STEPS * (STEP_PARTS_MOST + 1)] = {0};
     size_t parts[STEP_PARTS_MOST + 1], n = 0;
     size_t n_parts = parts_told(r, parts);

@@ -30,7 +30,7 @@ static const char *wall_beside_start(const struct report *r, wall_ns t)
 
 static struct svg_span report_span(const struct report *r, const struct phase *p)
 {
-    const struct look look = look_of(phase_name(p->kind));
+    const struct report_look look = look_of(phase_name(p->kind));
     return (struct svg_span){look.title, report_since(r, p->start), report_since(r, p->end),
                              (int)look.colour};
 }
@@ -53,7 +53,7 @@ static void put_pie(const struct report *r, struct doc *d)
                        .words = {.title = "Time by training phase", .unit = "s"},
                        .parts = parts};
     for (enum phase_kind k = 0; k < PHASE_N; k++) {
-        const struct look look = look_of(phase_name(k));
+        const struct report_look look = look_of(phase_name(k));
         if (r->show.phases.seconds[k] > 0)
             parts[f.n++] =
                 (struct svg_part){look.title, r->show.phases.seconds[k], (int)look.colour};

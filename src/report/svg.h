@@ -82,7 +82,7 @@ void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines 
 
 /* Vertical bars, each a stack of parts: v[bar * n_parts + part]. */
 struct svg_stack {
-    const struct look *parts;
+    const struct report_look *parts;
     size_t n_parts;
     const char *const *labels; /* of the bars */
     const double *v;

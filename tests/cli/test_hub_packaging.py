@@ -77,8 +77,8 @@ def test_systemd_takes_the_unit(footplate: Path, tmp_path: Path) -> None:
         return "".join(x for x in done.stderr.splitlines(True) if UNIT.name in x)
 
     assert verify() == ""
-    copy.write_text(copy.read_text().replace("Restart=always", "Restart=allways"))
-    assert "allways" in verify(), "it does look"
+    copy.write_text(copy.read_text().replace("Restart=always", "Restart=forever"))
+    assert "forever" in verify(), "it does look"
 
 
 def test_the_container_file_is_one_and_its_command_has_options_that_we_know(
