@@ -3,7 +3,6 @@
 the frameworks. Called by _bootstrap/sitecustomize.py, by init() where that was kept out, and by
 footplate.start(), which may come again after footplate.stop()."""
 
-import atexit
 import os
 import sys
 
@@ -30,6 +29,7 @@ FACTS = ("process.rank", "process.world_size", "process.local_rank")
 
 _started: "list[bool]" = []
 _finished: "list[bool]" = []  # since the last start
+_kept: "list[object]" = []
 
 
 def _number(name: str) -> "int | None":
@@ -63,6 +63,18 @@ def _at_exit() -> None:
         _exception.emit(error)
 
 
+def _watch_exit() -> None:
+    """The program finds the modules that it would find without us: atexit is built in, and what is
+    registered belongs to the interpreter, not to the module."""
+    known = "atexit" in sys.modules
+    import atexit
+
+    atexit.register(_at_exit)
+    _kept.append(atexit)
+    if not known:
+        del sys.modules["atexit"]
+
+
 def start() -> None:
     """May be called again; does nothing when the process is not recorded."""
     if not _core.enabled() or (_started and not _finished):
@@ -78,7 +90,8 @@ def start() -> None:
     if again:
         _safe.begin_again()
     else:
-        atexit.register(_at_exit)
+        with _safe.guard("exit"):
+            _watch_exit()
     with _safe.guard("finder"):
         from . import _finder
 

@@ -56,6 +56,8 @@ void http_response_free(struct http_response *r)
 const char *http_response_header(const struct http_response *r, const char *name)
 {
     const size_t n = strlen(name);
+    if (r->headers.len == 0)
+        return NULL; /* and there is no pointer to add to */
     const char *end = (const char *)r->headers.p + r->headers.len;
     for (const char *p = (const char *)r->headers.p; p < end; p += strlen(p) + 1)
         if (strncasecmp(p, name, n) == 0 && p[n] == ':')

@@ -156,7 +156,7 @@ static const struct number_label labels[] = {
 
 const struct rule rule_gil_contention = {
     .name = "GilContention",
-    .title = "Python threads beside the loop",
+    .title = "Python GIL contention",
     .description = "Checks whether Python threads that compute beside the training loop hold the "
                    "interpreter lock (GIL) while the loop waits for it. The wait is an estimate "
                    "from CPU time and context switches.",

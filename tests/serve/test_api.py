@@ -114,8 +114,9 @@ def test_a_run_has_what_show_prints_and_what_was_measured(api: Api, names: list[
         printed = api.cli("show", name)
         assert {k: shown[k] for k in printed} == printed
         assert shown["run"] == name
-        assert shown["control"] == {"allowed": False, "why": shown["control"]["why"]}
-        assert "finished" in shown["control"]["why"]
+        why = shown["control"]["why"]
+        assert shown["control"] == {"allowed": False, "edit": True, "why": why}
+        assert "finished" in why
         entities = {(m["node"], m["metric"]): m["entities"] for m in shown["metrics"]}
         stats = api.cli("stats", name, "--all")
         for line in stats:

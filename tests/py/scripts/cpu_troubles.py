@@ -73,6 +73,7 @@ def main() -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001)  # imports for seconds
     until = time.monotonic() + SECONDS
     steps = 0
+    running: list[threading.Thread] = []  # ended before the program: PyTorch aborts otherwise
     beside = {"gil": refresh_statistics, "helper": compress}.get(TROUBLE)
     for batch in prefetched(until) if TROUBLE == "prefetch" else plain():
         optimizer.zero_grad()
@@ -81,9 +82,12 @@ def main() -> None:
         optimizer.step()
         steps += 1
         if steps == 20 and beside:
-            threading.Thread(target=beside, args=(until,), daemon=True).start()
+            running.append(threading.Thread(target=beside, args=(until,)))
+            running[-1].start()
         if time.monotonic() > until:
             break
+    for thread in running:
+        thread.join()
     print(f"{steps} steps, {1e3 * SECONDS / steps:.1f} ms each")
 
 
