@@ -61,7 +61,7 @@ def test_code_a_module_and_standard_input_find_the_same(hooked, plain, ring, tmp
     same(hooked, plain, "-m", "module", cwd=tmp_path)
     same(hooked, plain, "-", input=SURROUNDINGS, stdin=None)
     same(hooked, plain, "-i", "-q", input="1 + 1\n1 / 0\n", stdin=None)
-    assert ring.names() == ["hooks.loaded"] * 4
+    assert ring.names("mark") == ["hooks.loaded"] * 4
 
 
 def test_an_archive_finds_the_same(hooked, plain, ring, tmp_path):
@@ -162,7 +162,7 @@ def test_the_sitecustomize_that_we_stand_before_runs_as_ever(hooked, plain, ring
     env = {"PYTHONPATH": str(tmp_path)}
     same(hooked, plain, "-c", SURROUNDINGS, env=env)
     same(hooked, plain, "-c", "import sys" + SEE, env=env)
-    assert ring.names() == ["hooks.loaded"] * 2
+    assert ring.names("mark") == ["hooks.loaded"] * 2
 
 
 def test_sitecustomize_and_usercustomize_of_an_environment_run(hooked, plain, ring, tmp_path):
