@@ -65,7 +65,7 @@ def _look(threading: "Any") -> None:
     me = threading.get_ident()
     busy: list[tuple[int, int]] = []
     for ident, thread in list(threading._active.items()):
-        tid = thread.native_id
+        tid: int = getattr(thread, "_native_id", 0) or 0  # Dynamo would compile its property
         now = _clock(tid) if tid and ident != me else None
         if now is None:
             continue
