@@ -369,7 +369,7 @@ static void top_fill_findings(struct top_whole *x, const struct checked *c, stru
     for (size_t i = 0; i < RULE_N; i++) {
         if (!verdict_counts(sorted[i]))
             continue;
-        x->passed += sorted[i]->state == RULE_CLEAR;
+        x->passed += sorted[i]->state == RULE_CLEAR && !sorted[i]->rule->ending;
         x->skipped += sorted[i]->state == RULE_NOT_EVALUATED;
         if (sorted[i]->state == RULE_ISSUE)
             top_add_finding(x, sorted[i], c->run.has_steps, scratch);

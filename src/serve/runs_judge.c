@@ -178,7 +178,9 @@ static void write_text(struct judging_job *g, const struct checked *c,
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = order[k];
         g->issues[v->severity] += v->state == RULE_ISSUE;
-        g->issues[ISSUE_EVALUATED] += v->state != RULE_NOT_EVALUATED && !v->rule->summary;
+        /* That a job ended well says nothing about its speed. */
+        g->issues[ISSUE_EVALUATED] += v->state != RULE_NOT_EVALUATED && !v->rule->summary &&
+                                      (v->state == RULE_ISSUE || !v->rule->ending);
         verdict_json(&j, NULL, v, params->v[v - c->verdicts.v]);
     }
     for (size_t i = 0; i < told->n_own; i++) {

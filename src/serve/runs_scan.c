@@ -21,7 +21,7 @@ enum { RULE_DEPTH = 3 };
 
 struct issues_counting {
     int depth;
-    bool issue, evaluated, summary;
+    bool issue, evaluated, summary, ending;
     int severity; /* -1: none seen */
     unsigned *n;
 };
@@ -35,6 +35,8 @@ static void issues_see_text(struct issues_counting *c, const struct json_item *x
 {
     if (c->depth != RULE_DEPTH)
         return;
+    if (issues_text_is(&x->key, "rule"))
+        c->ending = issues_text_is(&x->text, rules[RULE_failed_early]->name);
     if (issues_text_is(&x->key, "state")) {
         c->issue = issues_text_is(&x->text, rule_state_names[RULE_ISSUE]);
         c->evaluated = !issues_text_is(&x->text, rule_state_names[RULE_NOT_EVALUATED]);
@@ -48,7 +50,7 @@ static void issues_leave(struct issues_counting *c)
 {
     if (c->depth == RULE_DEPTH && c->issue && c->severity >= 0)
         c->n[c->severity]++;
-    if (c->depth == RULE_DEPTH && c->evaluated && !c->summary)
+    if (c->depth == RULE_DEPTH && c->evaluated && !c->summary && (c->issue || !c->ending))
         c->n[ISSUE_EVALUATED]++;
     c->depth--;
 }
