@@ -153,7 +153,7 @@ TEST(units_and_names_in_hints_are_escaped)
     static const struct svg_words odd = {.title = "a", .unit = "<b>"};
     static const double one[] = {1, 2};
     static const char *const names[] = {"<i>"};
-    static const struct look parts[] = {{"<i>", "<i>", COLOUR_c1}};
+    static const struct report_look parts[] = {{"<i>", "<i>", COLOUR_c1}};
     struct buf b = {0};
     svg_histogram(&b, &odd, one, 2, (const struct svg_counts[]){{"a", one}}, 1);
     svg_stack(&b, &odd,
