@@ -40,7 +40,7 @@ struct hub_file {
     char name[FILE_NAME_LEN];
     uint64_t size, segment;
     uint8_t id[FILE_ID_LEN];
-    bool completed; /* the hub was told */
+    bool completed; /* Upload-Complete was sent */
 };
 
 struct ship_hub {

@@ -26,7 +26,7 @@ class _Thread(threading.local):
 
 _here = _Thread()
 
-ROUNDS = 100  # that LightGBM does unless it is told
+ROUNDS = 100  # the default of lightgbm.train
 ROUND_NAMES = (
     "num_iterations",
     "num_iteration",

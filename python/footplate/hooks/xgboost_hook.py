@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Kwargs = dict[str, Any] | None
 
 
-ROUNDS = 10  # that XGBoost does unless it is told
+ROUNDS = 10  # the default of xgboost.train
 
 
 def _begin(args: "Args", kwargs: "Kwargs") -> None:

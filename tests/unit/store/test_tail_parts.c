@@ -120,7 +120,7 @@ static void story_end(struct story *s, struct event *v, int64_t dur_ns)
 }
 
 /* The last of them ends where it began, the others one by one in later parts, the first one never.
- * The second is told again and again. */
+ * The second is recorded again in every part. */
 TEST(spans_that_are_open_over_several_parts_of_a_tail_are_shown_once)
 {
     struct story s;
