@@ -22,14 +22,6 @@ static const struct opt options[] = {
     {0},
 };
 
-static size_t note_find_tag(const struct run_notes *n, const char *tag)
-{
-    size_t i = 0;
-    while (i < n->n_tags && strcmp(n->tags[i], tag) != 0)
-        i++;
-    return i;
-}
-
 /* A tag that is there already stays where it is. */
 static int note_change_tags(struct run_notes *n, const struct opt_value *opt, struct arena *a,
                             struct err *e)
@@ -39,13 +31,13 @@ static int note_change_tags(struct run_notes *n, const struct opt_value *opt, st
         tags[i] = n->tags[i];
     n->tags = tags;
     for (size_t i = 0; i < opt[O_UNTAG].n_all; i++) {
-        const size_t at = note_find_tag(n, opt[O_UNTAG].all[i]);
+        const size_t at = run_notes_find_tag(n, opt[O_UNTAG].all[i]);
         if (at == n->n_tags)
             return err_set(e, ERR_NOT_FOUND, "the run has no tag '%s'", opt[O_UNTAG].all[i]);
         memmove(&tags[at], &tags[at + 1], (--n->n_tags - at) * sizeof *tags);
     }
     for (size_t i = 0; i < opt[O_TAG].n_all; i++)
-        if (note_find_tag(n, opt[O_TAG].all[i]) == n->n_tags)
+        if (run_notes_find_tag(n, opt[O_TAG].all[i]) == n->n_tags)
             tags[n->n_tags++] = opt[O_TAG].all[i];
     return 0;
 }

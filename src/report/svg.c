@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/human.h"
 #include "base/mem.h"
@@ -570,4 +571,28 @@ void svg_stack(struct buf *b, const struct svg_words *w, const struct svg_stack 
     }
     svg_rule(b, "axis", LEFT, TOP + PLOT, SVG_FULL - RIGHT, TOP + PLOT);
     svg_end(b);
+}
+
+/* ---- names and colours ---- */
+
+static const struct report_look looks[] = {
+#define COLOUR(name, light, dark)
+#define LOOK(key, title, colour) {#key, title, COLOUR_##colour},
+#include "report/colours.def"
+#undef COLOUR
+#undef LOOK
+};
+
+const struct report_look *look_find(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(looks); i++)
+        if (strcmp(looks[i].key, name) == 0 || strcasecmp(looks[i].title, name) == 0)
+            return &looks[i];
+    return NULL;
+}
+
+struct report_look look_of(const char *key)
+{
+    const struct report_look *known = look_find(key);
+    return known ? *known : (struct report_look){key, key, COLOUR_c_other};
 }

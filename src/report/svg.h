@@ -11,7 +11,29 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "report/look.h"
+
+/* ---- names and colours of phases of a job and parts of a step (colours.def) ---- */
+
+enum colour {
+#define COLOUR(name, light, dark) COLOUR_##name,
+#define LOOK(key, title, colour)
+#include "report/colours.def"
+#undef COLOUR
+#undef LOOK
+    COLOUR_N
+};
+
+struct report_look {
+    const char *key, *title;
+    enum colour colour;
+};
+
+/* By its key or its title, in capitals or not. NULL: not known. */
+const struct report_look *look_find(const char *name);
+/* One that is not known is called `key`, in the colour of "other". */
+struct report_look look_of(const char *key);
+
+/* ---- charts ---- */
 
 enum { SVG_COLORS = 8 }; /* of series: classes c0 .. c7 of the style sheet, dashes alike */
 

@@ -17,6 +17,7 @@
 #include "query/series.h"
 #include "query/steps.h"
 #include "rules/correlate.h"
+#include "run/run_ending.h"
 
 /* What is read once for all nodes. */
 struct feed {
@@ -217,7 +218,6 @@ static const struct {
 static const enum metric_id gpu_signals[GPU_SIGNAL_N] = {
 #define GPU_SIGNAL(id, metric) [GPU_SIG_##id] = M_##metric,
 #include "rules/signals.def"
-#include "run/run_ending.h"
 };
 
 static bool is_gpu_series(const struct series_key *k)

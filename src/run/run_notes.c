@@ -131,12 +131,12 @@ json_t *run_notes_tree(const struct run_notes *n)
     return json_pack("{s:s, s:o, s:s}", "name", n->name, "tags", tags, "text", n->text);
 }
 
-static bool notes_have_tag(const struct run_notes *n, const char *tag)
+size_t run_notes_find_tag(const struct run_notes *n, const char *tag)
 {
-    for (size_t i = 0; i < n->n_tags; i++)
-        if (strcmp(n->tags[i], tag) == 0)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < n->n_tags && strcmp(n->tags[i], tag) != 0)
+        i++;
+    return i;
 }
 
 void run_notes_join(struct run_notes *n, const struct run_notes *more, const char *run,
@@ -147,7 +147,7 @@ void run_notes_join(struct run_notes *n, const struct run_notes *more, const cha
         tags[i] = n->tags[i];
     n->tags = tags;
     for (size_t i = 0; i < more->n_tags && n->n_tags < NOTES_TAGS_MOST; i++)
-        if (!notes_have_tag(n, more->tags[i]))
+        if (run_notes_find_tag(n, more->tags[i]) == n->n_tags)
             tags[n->n_tags++] = arena_strdup(a, more->tags[i]);
     const char *text =
         arena_printf(a, "%s%s%s: %s", n->text, *n->text ? "\n\n" : "", run, more->text);

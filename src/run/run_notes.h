@@ -33,6 +33,8 @@ MUST_CHECK int run_notes_read(struct run_notes *out, const char *run, struct are
                               struct err *e);
 /* As notes.json has them; the caller ends it with json_decref. NULL: there are none. */
 json_t *run_notes_tree(const struct run_notes *n);
+/* Its place among the tags; n_tags: the notes do not have it. */
+size_t run_notes_find_tag(const struct run_notes *n, const char *tag);
 /* Adds the tags and the text of `more`, the text after the name of its run, as far as they fit. */
 void run_notes_join(struct run_notes *n, const struct run_notes *more, const char *run,
                     struct arena *a);
