@@ -14,16 +14,21 @@ import subprocess
 import sys
 import tempfile
 
+import bench_capture
 import bench_compare
 import bench_events
 import bench_fast
 import bench_frames
 import bench_gpu_cost
+import bench_health
 import bench_hooks
+import bench_hub
 import bench_import
 import bench_memory
 import bench_ops
 import bench_pyevents
+import bench_readings
+import bench_remote
 import bench_report
 import bench_rules
 import bench_sagemaker
@@ -51,8 +56,10 @@ BENCHES = [
     Bench(
         "gpu_cost", "own CPU with 1 and 8 GPUs that take as long as real ones", bench_gpu_cost.run
     ),
+    Bench("readings", "readings of threads and of other programs", bench_readings.run),
     Bench("memory", "resident memory of the recorder", bench_memory.run),
     Bench("serve", "the dashboard's server", bench_serve.run, ["wrk", "nginx"]),
+    Bench("hub", "a hub with a thousand nodes, and what sending costs", bench_hub.run),
     Bench("size", "stored bytes per sample", bench_size.run, ["victoria-metrics"]),
     Bench("write", "the write path", bench_write.run),
     Bench("windows", "windows at 1800 points", bench_windows.run, ["victoria-metrics"]),
@@ -76,11 +83,19 @@ BENCHES = [
         bench_hooks.run,
         ["torch", "numpy"],
     ),
+    Bench("health", "the first pictures of a long training", bench_health.run),
+    Bench(
+        "capture",
+        "what the capture of training health adds to a training step",
+        bench_capture.run,
+        ["torch", "numpy"],
+    ),
     Bench("rules", "all rules, afterwards and while a run lives", bench_rules.run, ["pandas"]),
     Bench("report", "the report of a day", bench_report.run, ["pandas"]),
     Bench("frames", "every sample of a day into a pandas frame", bench_frames.run, ["pandas"]),
     Bench("compare", "two runs against each other", bench_compare.run, ["numpy"]),
     Bench("import", "a gzip trace to a stored run", bench_import.run),
+    Bench("remote", "runs on object storage", bench_remote.run),
     Bench("ops", "operators and breakdown of a stored run", bench_ops.run, ["pandas"]),
     Bench("zoom", "the dashboard in a browser", bench_zoom.run),
     Bench("timeline", "a hundred thousand slices of the timeline", bench_timeline.run),
@@ -114,6 +129,7 @@ def build(folder: pathlib.Path) -> None:
         "footplate",
         "bench_store",
         "bench_rules",
+        "bench_health",
         "bench_ring",
         "bench_talk",
         "miniagent",

@@ -32,7 +32,7 @@ steps=(
     "cli           | test | the command line, with sanitizers"
     "fault         | test | full disks, kills, broken files, with sanitizers"
     "serve         | test | the server: API, rights, hostile clients, with sanitizers"
-    "remote        | test | runs on object storage, against a server of the tests, with sanitizers"
+    "remote        | test | runs on object storage and on a hub, against servers of the tests, with sanitizers"
     "py            | test | the Python package: hooks for PyTorch, explicit API, analysis"
     "web           | test | the page: types, and what needs no browser"
     "smoke         | test | every view of the page in a browser"

@@ -2,11 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # trial.sh - the trial: planted problems on a quiet and on a busy machine, and healthy runs. The
-# machine must have nothing else to do. Options are those of tests/trial/trial.py.
+# machine must have nothing else to do. Options are those of tests/trial/trial.py. Without options
+# also the loops that kill and cut what sends and receives runs (ship_trial.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh test-all
 scripts/build.sh
 mkdir -p build/trial
-exec .venv/bin/python tests/trial/trial.py --json build/trial/trial.json "$@"
+status=0
+.venv/bin/python tests/trial/trial.py --json build/trial/trial.json "$@" || status=1
+[ $# = 0 ] || exit $status
+
+# The long forms of what CI does five times: a shipper that is killed, and a network that is cut.
+export FOOTPLATE_BIN=$PWD/build/footplate
+FOOTPLATE_ROUNDS=100 .venv/bin/python -m pytest -q tests/remote/test_living.py -k killed || status=1
+FOOTPLATE_ROUNDS=50 .venv/bin/python -m pytest -q tests/remote/test_living.py -k cut || status=1
+scripts/ship_trial.sh || status=1
+exit $status

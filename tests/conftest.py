@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -104,3 +104,35 @@ def run_fp(footplate: Path) -> RunFp:
         return subprocess.run(command, **(settings | options))  # type: ignore[call-overload]
 
     return run
+
+
+MEMORY_GROUPS = [Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")]  # version 1, 2
+
+
+@pytest.fixture
+def memory_group() -> Iterator[Callable[[int], Callable[[], None]]]:
+    """memory_group(LIMIT): what a child calls to enter a control group with that much memory."""
+    made: list[Path] = []
+
+    def make(limit: int) -> Callable[[], None]:
+        for root in MEMORY_GROUPS:
+            path = root / f"footplate-test-{os.getpid()}"
+            bound = path / ("memory.limit_in_bytes" if root.name == "memory" else "memory.max")
+            try:
+                path.mkdir()
+                bound.write_text(str(limit))
+            except OSError:
+                if path.is_dir():
+                    path.rmdir()
+                continue
+            made.append(path)
+
+            def enter(group: Path = path) -> None:
+                (group / "cgroup.procs").write_text("0")
+
+            return enter
+        pytest.skip("SKIPPED: this user may not make a control group with a memory limit")
+
+    yield make
+    for path in made:
+        path.rmdir()

@@ -338,7 +338,7 @@ static int core_exec(PyObject *module)
     for (size_t i = 0; i < TYPES; i++)
         if (add_type(module, i) != 0)
             return -1;
-    if (core_span_methods(module, state->span) != 0)
+    if (core_span_methods(module, state->span) != 0 || core_health_exec(module) != 0)
         return -1;
     if (PyModule_AddIntConstant(module, "TRAIN", FP_TRAIN) != 0 ||
         PyModule_AddIntConstant(module, "EVAL", FP_EVAL) != 0)

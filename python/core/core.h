@@ -63,6 +63,9 @@ static inline void core_span_exit(const struct core_span *s)
         emit_here(fp_said_(FP_SPAN_END_, s->name), 0);
 }
 
+/* Adds the functions of training health and their tables. */
+int core_health_exec(PyObject *module);
+
 /* A new Around, or NULL with an exception. `before` is a span or a callable; all but the original
  * may be NULL. */
 PyObject *core_around_new(struct core_state *state, PyObject *original, PyObject *before);

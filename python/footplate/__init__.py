@@ -7,7 +7,7 @@
         with footplate.step():
             with footplate.span("augment"):
                 ...
-        footplate.counter("loss", loss.item())
+        footplate.log("loss", loss)
 
 Under `footplate run` each call writes one event to memory shared with the recorder; otherwise it
 does almost nothing. No call raises, prints or blocks: what cannot be recorded is reported to the
@@ -49,6 +49,7 @@ __all__ = [
     "epoch",
     "eval",
     "init",
+    "log",
     "mark",
     "predict",
     "span",
@@ -178,6 +179,24 @@ def counter(name: str, value: "int | float") -> None:
                 _core.count(_id(name), value)
             else:
                 _core.real(_id(name), float(value))
+
+
+def log(
+    name: "str | dict[str, Any]",
+    value: "Any" = None,
+    step: "int | None" = None,
+    mode: "str | None" = None,
+) -> None:
+    """Record a scalar of the training: `log("reward", x)`, or several: `log({"a": x, "b": y})`.
+    Unlike counter() it has a step, accepts NaN, and takes tensors without waiting for the GPU. The
+    step is the current one unless given. The mode is "train", "eval" or "predict"; by default that
+    of the enclosing block."""
+    if _core.enabled():
+        with _safe.guard("log"):
+            from . import _health
+
+            chosen = str(mode or getattr(_here, "mode", ""))
+            _health.log(name, value, step, _MODES.get(chosen, -1))
 
 
 class _Block:

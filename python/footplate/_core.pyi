@@ -12,6 +12,10 @@ from typing import Any, final
 TRAIN: int
 EVAL: int
 PREDICT: int
+STATISTICS: dict[str, int]
+"""The numbers of the statistics of training health, by name; 0 is "scalar"."""
+DTYPES: dict[str, int]
+"""The element types that health_stats and its family read."""
 
 def enabled() -> bool:
     """Whether somebody records."""
@@ -54,6 +58,55 @@ def open_ring(folder: str, /) -> bool:
 
 def close_ring() -> None:
     """Nobody records any more. Numbers of names stay valid."""
+
+def health_name(text: str, /) -> int:
+    """The number of a scalar's, parameter's or module's name; 0: there are too many, which is
+    counted. At most 65535, 240 bytes of each: of longer ones the begin and the end."""
+
+def health_begin(step: int, mode: int = 0, ago_ns: int = 0, /) -> None:
+    """Values that follow are of this step (negative: of none), and were taken so long ago."""
+
+def health_value(stat: int, name: int, value: float, /) -> None: ...
+def health_count(stat: int, name: int, value: int, /) -> None: ...
+def health_values(
+    stat: int, names: list[int] | tuple[int, ...], values: list[float] | tuple[float, ...], /
+) -> None: ...
+def health_values_at(stat: int, names: bytes, address: int, dtype: int, /) -> None:
+    """Values from memory; `names` has their numbers as uint32."""
+
+def keep_forever(x: object, /) -> None:
+    """Never frees it, not at the end either: for what the child of a fork may not touch."""
+
+def health_flush() -> int:
+    """Sends values that found the ring full, a bounded number of them; how many slots still wait.
+    Once a step."""
+
+def health_drain(ms: int, /) -> int:
+    """The same at exit until all is sent, for so many milliseconds; how many values were lost."""
+
+def health_lost(count: int, reason: int = 0, /) -> None:
+    """So many values were left out: 0 no room, 1 too many names, 2 the hooks' budget, 3 a kind of
+    tensor that has no statistics."""
+
+def health_stats(
+    address: int, count: int, dtype: int, stride: int = 1, /
+) -> tuple[float, float, float, float, float, int, int]:
+    """Sum, L1 norm, L2 norm, minimum and maximum of the finite elements; zeros; elements that are
+    not finite."""
+
+def health_word_sum(address: int, count: int, itemsize: int, /) -> int:
+    """The sum of the words modulo 2^64, as a signed number."""
+
+def health_exponents(address: int, count: int, dtype: int, stride: int = 1, /) -> list[int]:
+    """How many elements have each of the 256 exponents of float32."""
+
+def health_gather(address: int, count: int, dtype: int, stride: int, /) -> bytes:
+    """A copy of strided elements, for health_update."""
+
+def health_update(
+    address: int, count: int, dtype: int, stride: int, before: bytes, /
+) -> tuple[float, float, int]:
+    """Norm of the change since health_gather, norm before, elements that are equal."""
 
 def nothing(name: object, /) -> None:
     """Does nothing: what a call costs before it does something."""

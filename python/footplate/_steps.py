@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 # Called with (begins, number, mode) after a step began and before it ends.
 listeners: "list[Callable[[bool, int, int], None]]" = []
+number, mode = -1, _core.TRAIN  # of the newest step; -1: there was none
 
 
 class _Settings:
@@ -42,8 +43,10 @@ def _tell(begins: bool, number: int, mode: int) -> None:
             listener(begins, number, mode)
 
 
-def begin(number: int, mode: int) -> None:
-    """A step begins now. Mode: _core.TRAIN, EVAL or PREDICT."""
+def begin(step: int, kind: int) -> None:
+    """A step begins now. Its number, and _core.TRAIN, EVAL or PREDICT."""
+    global number, mode
+    number, mode = step, kind
     if not listeners and _core.asked() != _Settings.seen:
         _look_at_settings()
     _core.step_begin(number, mode)

@@ -150,19 +150,20 @@ static PyObject *find(PyObject *module, PyObject *args)
 
 static PyObject *runs(PyObject *module, PyObject *args)
 {
-    const char *dir, **paths;
+    const char *dir;
+    struct run_listed *listed;
     struct arena a = {0};
     struct err e;
     size_t n;
     if (!PyArg_ParseTuple(args, "z:runs", &dir))
         return NULL;
-    if (run_list(runs_folder(dir), &a, &paths, &n, &e) != 0) {
+    if (run_list(runs_folder(dir), &a, &listed, &n, &e) != 0) {
         arena_free(&a);
         return query_raise(module, &e);
     }
     PyObject *out = PyList_New((Py_ssize_t)n);
     for (size_t i = 0; out && i < n; i++)
-        PyList_SetItem(out, (Py_ssize_t)i, query_str(paths[i]));
+        PyList_SetItem(out, (Py_ssize_t)i, query_str(listed[i].path));
     arena_free(&a);
     return out;
 }

@@ -107,6 +107,9 @@ PyObject *query_steps(QUERY_ARGS);
 PyObject *query_show(QUERY_ARGS);
 PyObject *query_check(QUERY_ARGS);
 PyObject *query_stats(QUERY_ARGS);
+PyObject *query_health(QUERY_ARGS);
+PyObject *query_health_scalar(QUERY_ARGS);
+PyObject *query_health_tensors(QUERY_ARGS);
 PyObject *query_ops(QUERY_ARGS);
 PyObject *query_breakdown(QUERY_ARGS);
 

@@ -293,7 +293,7 @@ static int chart_dots(struct buf *b, const struct chart_panel *p)
         buf_printf(b, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\">",
                    abs(kind) % SVG_COLORS, frame_x(&f, x), f.bottom - y / most * DOTS_HEIGHT);
         svg_hint(b, "%s", hint);
-        svg_put(b, "</circle>\n");
+        buf_text(b, "</circle>\n");
     }
     svg_end(b);
     return 0;
@@ -332,7 +332,7 @@ static int chart_lanes(struct buf *b, const struct chart_panel *p)
                    abs(kind) % SVG_COLORS, x, f.top + LANE * row + 2,
                    fmax(frame_x(&f, to) - x, 0.6), LANE - 4);
         svg_hint(b, "%s", hint);
-        svg_put(b, "</rect>\n");
+        buf_text(b, "</rect>\n");
     }
     frame_axis(b, &f);
     svg_end(b);
@@ -361,7 +361,7 @@ static int chart_heat(struct buf *b, const struct chart_panel *p)
                "preserveAspectRatio=\"none\" style=\"image-rendering:pixelated\" href=\"",
                f.left, f.top, FRAME_RIGHT - f.left, f.bottom - f.top);
     html_text(b, picture, 0);
-    svg_put(b, "\"/>\n");
+    buf_text(b, "\"/>\n");
     for (size_t i = 0; i < n; i += every)
         svg_name(b, f.left - 6, f.top + row * ((double)i + 0.5) + 4, ANCHOR_END, names[i]);
     frame_axis(b, &f);
@@ -404,8 +404,8 @@ static void chart_style(struct buf *b)
 {
     static const char *const starts[] = {"svg ", ".c0{", ".l0{"};
     const char *at = (const char *)page_css, *end = at + page_css_len;
-    svg_put(b, "<style>");
-    svg_put(b, chart_palette);
+    buf_text(b, "<style>");
+    buf_text(b, chart_palette);
     while (at < end) {
         const char *eol = memchr(at, '\n', (size_t)(end - at));
         eol = eol ? eol + 1 : end;
@@ -414,7 +414,7 @@ static void chart_style(struct buf *b)
             chart |= eol - at > 4 && memcmp(at, starts[i], 4) == 0;
         for (bool first = true; chart && at < eol; at++) {
             if (first && *at != '\n')
-                svg_put(b, ".fp-chart ");
+                buf_text(b, ".fp-chart ");
             if (first && memcmp(at, "svg ", 4) == 0)
                 at += 4;
             buf_u8(b, (uint8_t)*at);
@@ -422,7 +422,7 @@ static void chart_style(struct buf *b)
         }
         at = eol;
     }
-    svg_put(b, "</style>\n");
+    buf_text(b, "</style>\n");
 }
 
 struct chart_cell {
@@ -478,7 +478,7 @@ static double chart_place(struct buf *b, const struct chart_cell *v, size_t n, s
         buf_printf(b, "<svg x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\">\n", x, y + title,
                    v[i].width, v[i].height - title);
         buf_put(b, v[i].svg.p, v[i].svg.len);
-        svg_put(b, "</svg>\n");
+        buf_text(b, "</svg>\n");
         row = fmax(row, v[i].height + PANEL_GAP);
     }
     return y + row;
@@ -500,7 +500,7 @@ static void chart_put(struct buf *out, const char *label, const struct chart_cel
                "aria-label=\"",
                width, height, width);
     html_text(out, label, 300);
-    svg_put(out, "\">\n");
+    buf_text(out, "\">\n");
     chart_style(out);
     buf_put(out, inside.p, inside.len);
     svg_end(out);

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "query.h"
 #include "rules/feed_run.h"
-#include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
+#include "tables/healthview.h"
 #include "tables/opsview.h"
 #include "tables/show.h"
 #include "tables/statview.h"
@@ -15,13 +15,15 @@
 /* A request, and its answer as text. */
 struct query_request {
     struct buf out;
-    struct query_which which; /* stats */
-    bool all;                 /* stats */
-    struct trace_ask trace;   /* ops, breakdown */
-    enum ops_by by;           /* ops */
-    const char **sets;        /* check; ends with NULL */
-    const char *machine;      /* check; NULL: as the run says */
-    double price;             /* check; 0: as the run says */
+    struct query_which which;        /* stats */
+    bool all;                        /* stats */
+    struct trace_ask trace;          /* ops, breakdown */
+    enum ops_by by;                  /* ops */
+    const char **sets;               /* check; ends with NULL */
+    const char *machine;             /* check; NULL: as the run says */
+    double price;                    /* check; 0: as the run says */
+    struct health_curve_ask curve;   /* health_scalar */
+    struct health_matrix_ask matrix; /* health_tensors */
 };
 
 static PyObject *json_answer(PyObject *self, PyTypeObject *type, query_work *work,
@@ -81,6 +83,90 @@ PyObject *query_stats(QUERY_ARGS)
         return NULL;
     x.all = all;
     return json_answer(self, type, json_stats_work, &x);
+}
+
+/* ---- health ---- */
+
+static int json_health_work(struct run *r, void *with, struct err *e)
+{
+    struct query_request *x = with;
+    struct arena a = {0};
+    struct health_index index;
+    struct jw j = {.out = &x->out};
+    const int rc = health_index(r, &a, &index, e);
+    if (rc == 0)
+        row_json(&j, NULL, &row_HealthIndex, &index, &a);
+    arena_free(&a);
+    return rc;
+}
+
+PyObject *query_health(QUERY_ARGS)
+{
+    struct query_request x = {0};
+    (void)args;
+    return query_count(n, names, 0) == 0 ? json_answer(self, type, json_health_work, &x) : NULL;
+}
+
+static int json_scalar_work(struct run *r, void *with, struct err *e)
+{
+    struct query_request *x = with;
+    struct arena a = {0};
+    struct health_curve curve;
+    struct jw j = {.out = &x->out};
+    const struct health_curve_row row = {x->curve.name, x->curve.mode, &curve};
+    const int rc = health_curve(r, &x->curve, &a, &curve, e);
+    if (rc == 0)
+        row_json(&j, NULL, &row_HealthCurve, &row, &a);
+    arena_free(&a);
+    return rc;
+}
+
+/* name, rank, mode, points */
+PyObject *query_health_scalar(QUERY_ARGS)
+{
+    struct query_request x = {0};
+    int bad = 0;
+    if (query_count(n, names, 4) != 0)
+        return NULL;
+    x.curve.name = query_word(args[0], &bad);
+    x.curve.rank = PyLong_AsLongLong(args[1]);
+    x.curve.mode = (int)PyLong_AsLong(args[2]);
+    x.curve.points = PyLong_AsSize_t(args[3]);
+    if (bad || !x.curve.name || PyErr_Occurred())
+        return NULL;
+    return json_answer(self, type, json_scalar_work, &x);
+}
+
+static int json_tensors_work(struct run *r, void *with, struct err *e)
+{
+    struct query_request *x = with;
+    struct arena a = {0};
+    struct health_matrix_view view;
+    struct jw j = {.out = &x->out};
+    const int rc = healthview_matrix(r, &x->matrix, &a, &view, e);
+    if (rc == 0)
+        row_json(&j, NULL, &row_HealthMatrix, &view, &a);
+    arena_free(&a);
+    return rc;
+}
+
+/* statistic, match or None, rank, columns */
+PyObject *query_health_tensors(QUERY_ARGS)
+{
+    struct query_request x = {0};
+    int bad = 0;
+    if (query_count(n, names, 4) != 0)
+        return NULL;
+    const char *name = query_word(args[0], &bad);
+    x.matrix.pattern = query_word(args[1], &bad);
+    x.matrix.rank = PyLong_AsLongLong(args[2]);
+    x.matrix.columns = PyLong_AsSize_t(args[3]);
+    if (bad || !name || PyErr_Occurred())
+        return NULL;
+    x.matrix.stat = health_find(name);
+    if (x.matrix.stat == HEALTH_N || x.matrix.stat == HEALTH_SCALAR)
+        return PyErr_Format(PyExc_ValueError, "there is no statistic '%s'", name);
+    return json_answer(self, type, json_tensors_work, &x);
 }
 
 /* ---- ops, breakdown ---- */

@@ -79,6 +79,7 @@ static void steps_put_cell(struct query_step_table *s, size_t column, size_t row
                            const struct row_cell *c)
 {
     const char *type = steps_type_of(&s->columns, column);
+    const bool none = c->kind == ROW_NULL || c->kind == ROW_ABSENT;
     void *p = s->array[column].p;
     if (s->words[column])
         ((int32_t *)p)[row] =
@@ -86,9 +87,9 @@ static void steps_put_cell(struct query_step_table *s, size_t column, size_t row
     else if (steps_is_type(type, "bool"))
         ((int8_t *)p)[row] = (int8_t)c->i;
     else if (steps_is_type(type, "number"))
-        ((double *)p)[row] = c->kind == ROW_NULL ? NAN : c->d;
+        ((double *)p)[row] = none ? NAN : c->d;
     else
-        ((int64_t *)p)[row] = c->kind == ROW_NULL ? -1 : c->i;
+        ((int64_t *)p)[row] = none ? -1 : c->i;
 }
 
 static int steps_fill_work(struct run *r, void *with, struct err *e)

@@ -89,10 +89,7 @@ void flusher_add(struct flusher *f, struct writer *more)
 void flusher_poke_now(struct flusher *f, mono_ns now)
 {
     atomic_store_explicit(&f->last_ns, now.ns, memory_order_relaxed);
-    pthread_mutex_lock(&f->lock);
-    f->wanted = true;
-    pthread_mutex_unlock(&f->lock);
-    pthread_cond_signal(&f->wake); /* after the lock, which the thread would wake up to wait for */
+    thread_set_flag(&f->wanted, &f->lock, &f->wake);
 }
 
 void flusher_poke(struct flusher *f, mono_ns now)
@@ -105,9 +102,6 @@ void flusher_poke(struct flusher *f, mono_ns now)
 
 void flusher_stop(struct flusher *f)
 {
-    pthread_mutex_lock(&f->lock);
-    f->stop = true;
-    pthread_cond_signal(&f->wake);
-    pthread_mutex_unlock(&f->lock);
+    thread_set_flag(&f->stop, &f->lock, &f->wake);
     pthread_join(f->thread, NULL);
 }

@@ -99,7 +99,9 @@ static int finish_connect(int fd, const struct sockaddr *a, socklen_t len, mono_
     return 0;
 }
 
-int net_connect_to(int *fd, const struct sockaddr *a, socklen_t len, mono_ns until, struct err *e)
+/* A connected socket that does not block. */
+static int net_connect_to(int *fd, const struct sockaddr *a, socklen_t len, mono_ns until,
+                          struct err *e)
 {
     const int s = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (s < 0)
@@ -217,7 +219,7 @@ static int talk(const struct http_host *h, const char *request, mono_ns until, c
 {
     const struct sockaddr_in a = {
         .sin_family = AF_INET, .sin_port = htons(h->port), .sin_addr = {h->address}};
-    int fd;
+    int fd = -1;
     TRY(net_connect_to(&fd, (const struct sockaddr *)&a, sizeof a, until, e));
     int rc = net_send(fd, request, strlen(request), until, e);
     if (rc == 0)

@@ -42,7 +42,9 @@ static bool proc_is_ours(void)
     return proc_check("/proc", &ignored) == 0;
 }
 
-bool jobtree_group_has_others(void)
+/* Whether other processes are in our process group: neighbours in a pipe, the script that started
+ * us. */
+static bool jobtree_group_has_others(void)
 {
     bool found = false;
     const pid_t group = getpgrp(), self = getpid();

@@ -45,10 +45,6 @@ struct jobtree {
  * the session `helper` (0: none) are not counted. None where /proc does not show them. */
 void jobtree_scan(struct jobtree *out, pid_t self, pid_t session, pid_t helper);
 
-/* Whether other processes are in our process group: neighbours in a pipe, the script that started
- * us. */
-bool jobtree_group_has_others(void);
-
 /* ---- the job ---- */
 
 struct job {

@@ -15,7 +15,6 @@
 
 #include "agent/helper.h"
 #include "agent/jobinfo.h"
-#include "agent/spans.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "ring/ring_folder.h"

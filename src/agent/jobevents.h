@@ -11,6 +11,8 @@
 
 #include "agent/flusher.h"
 #include "base/buf.h"
+#include "record/event.h"
+#include "ring/ring_read.h"
 
 struct helper;
 struct job_events;
@@ -47,5 +49,53 @@ struct job_events_result {
  * never started. NULL is fine. Call it while the flusher still runs or after it was stopped, not
  * while it is being stopped. */
 void job_events_stop(struct job_events *j, struct job_events_result *out);
+
+/* ---- spans.c: what the threads of one process say becomes events: begin and end are paired ----
+ *
+ * Ends that match nothing are counted and left out; a span whose end was skipped (an exception went
+ * through it) ends with the one around it and says so. What is still open is reported as open after
+ * each batch, so that it survives the recorder, and cut off when the process is gone. One thread.
+ */
+
+struct process_spans;
+
+/* `process` is what to call it: "python train.py". */
+struct process_spans *spans_open(uint32_t pid, const char *process);
+/* Events of one thread after the other, as a ring_handler gets them. `names` of threads are asked
+ * of /proc below `proc`; NULL: not asked. Names of events must live until spans_close. */
+void spans_feed(struct process_spans *p, const struct ring_event *v, size_t n, const char *proc,
+                struct sink *sink);
+/* Tells all that is open once more: after writer_tail has changed. */
+void spans_retell(struct process_spans *p, struct sink *sink);
+/* The process is gone: open spans end where it was last heard. Then frees it. NULL is fine. */
+void spans_close(struct process_spans *p, struct sink *sink);
+
+/* ---- healthfeed.c: training health that a process emits becomes events on its health tracks ----
+ *
+ * ring_layout.h describes the groups. Everything in them is checked: a value without a group, of an
+ * unknown statistic or of a name that did not arrive is a counted loss. One thread. */
+
+/* What a thread of the process is in the middle of; zeroed at first. */
+struct health_lane {
+    bool open; /* a group */
+    uint8_t group;
+    enum event_mode mode;
+    uint64_t link;
+    mono_ns at;
+    uint32_t number; /* of the name that is being received; 0: none */
+    uint32_t len;
+    char text[RING_HEALTH_NAME_LEN + 8];
+};
+
+struct health_feed;
+
+/* `like` has the pid and the name of the process. */
+struct health_feed *health_feed_open(const struct track *like);
+/* An event of a kind RING_HEALTH_*. Values are kept until health_feed_flush, or until there are
+ * many or one of another statistic comes. */
+void health_feed_take(struct health_feed *f, struct health_lane *lane, const struct ring_event *v,
+                      struct sink *sink);
+void health_feed_flush(struct health_feed *f, struct sink *sink); /* NULL is fine */
+void health_feed_close(struct health_feed *f);                    /* NULL is fine */
 
 #endif

@@ -169,7 +169,8 @@ void probe_set_read_last(struct probe_set *p, mono_ns now)
     }
 }
 
-void probe_set_end(struct probe_set *p)
+/* The last readings of probes that are read rarely, at the end of the run. */
+static void probe_set_end(struct probe_set *p)
 {
     for (unsigned i = 0; i < p->schedule.n; i++)
         if (p->state[i] && p->probe[i]->end)
@@ -377,10 +378,7 @@ bool lane_stop(struct lane_thread *l)
 {
     if (!l->started)
         return true;
-    pthread_mutex_lock(&l->lock);
-    l->stop = true;
-    pthread_cond_signal(&l->changed);
-    pthread_mutex_unlock(&l->lock);
+    thread_set_flag(&l->stop, &l->lock, &l->changed);
     const bool ended = thread_end_wait(&l->end, STOP_WITHIN_NS);
     if (ended)
         pthread_join(l->thread, NULL);

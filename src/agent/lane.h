@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "sample/hostinfo.h"
-#include "sample/nvml.h"
 #include "sample/probe.h"
 
 /* ---- which probes are due ---- */
@@ -83,8 +82,6 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
 unsigned probe_set_read(struct probe_set *p, mono_ns now);
 /* Reads all of them, due or not, unless they were read less than half a period ago. */
 void probe_set_read_last(struct probe_set *p, mono_ns now);
-/* The last readings of probes that are read rarely, at the end of the run. */
-void probe_set_end(struct probe_set *p);
 void probe_set_interval(struct probe_set *p, mono_ns now, int64_t interval_ns);
 /* After a pause: everything is opened anew, so that no rate spans the pause. */
 void probe_set_resume(struct probe_set *p, mono_ns now);

@@ -164,17 +164,6 @@ struct watch_state {
     char buf[HTTP_MOST];
 };
 
-static bool sleep_until_stop(struct notice_watch *w, int ms)
-{
-    const mono_ns until = mono_add(clock_mono(), ms * NS_PER_MS);
-    pthread_mutex_lock(&w->lock);
-    while (!w->stop && thread_wait(&w->wake, &w->lock, until))
-        ;
-    const bool stop = w->stop;
-    pthread_mutex_unlock(&w->lock);
-    return stop;
-}
-
 static int get_token(struct notice_watch *w, struct watch_state *st, struct err *e)
 {
     const struct notice_provider *p = w->provider;
@@ -244,7 +233,8 @@ static void *watch_thread(void *arg)
             note_failure(w, st, &e);
         else
             st->failures = 0;
-        stop = sleep_until_stop(w, st->failures >= SILENT_AFTER ? SILENT_MS : w->period_ms);
+        const int ms = st->failures >= SILENT_AFTER ? SILENT_MS : w->period_ms;
+        stop = thread_sleep(&w->stop, &w->lock, &w->wake, mono_add(clock_mono(), ms * NS_PER_MS));
     }
     free(st);
     return NULL;
@@ -272,10 +262,7 @@ void notice_stop(struct notice_watch *w)
 {
     if (!w->started)
         return;
-    pthread_mutex_lock(&w->lock);
-    w->stop = true;
-    pthread_cond_signal(&w->wake);
-    pthread_mutex_unlock(&w->lock);
+    thread_set_flag(&w->stop, &w->lock, &w->wake);
     pthread_join(w->thread, NULL);
     w->started = false;
 }

@@ -109,7 +109,8 @@ void recorder_begin_helper(struct recorder *r)
     helper_begin(r->helper, &b);
 }
 
-void recorder_take_helper(struct recorder *r)
+/* It has sent something, or is gone. */
+static void recorder_take_helper(struct recorder *r)
 {
     if (helper_take(r->helper))
         return;

@@ -29,14 +29,17 @@ struct record_ask {
     const struct run_label *labels;
     size_t n_labels;
     const struct settings *settings; /* for the hooks; NULL: no detail windows */
-    bool no_hooks; /* the job's Python is left as it is; what it says by itself is still taken */
-    bool quiet;    /* only errors are printed */
+    bool no_hooks;  /* the job's Python is left as it is; what it says by itself is still taken */
+    bool no_others; /* names of other programs that use the CPU are not recorded */
+    bool quiet;     /* only errors are printed */
     const char *machine;          /* what kind it is; NULL: not set */
     double price_per_hour;        /* of this machine; 0: not known */
     const char *currency;         /* of the price; NULL: not set */
     struct helper_program helper; /* evaluates rules, performs actions, converts detail windows */
     /* Gets the place of the run once it is there, before the job starts; NULL: nobody. */
     void (*placed)(void *ctx, const struct rundir *dir);
+    /* The cloud will take the machine away soon; from another thread. NULL: nobody. */
+    void (*leaving)(void *placed_ctx);
     void *placed_ctx;
     /* Gets each line for the user, without prefix and newline. From any thread. */
     void (*tell)(void *ctx, const char *line);

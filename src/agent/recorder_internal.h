@@ -111,13 +111,11 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
 /* The GPU finder is done, or `wait_ns` has passed: the lanes start. */
 void recorder_take_gpus(struct recorder *r, int64_t wait_ns);
 
-/* recorder_helper.c: the helper process. */
+/* recorder.c: the helper process. */
 /* First of all, while there is one thread and no job. */
 void recorder_start_helper(struct recorder *r);
 /* The run folder exists. */
 void recorder_begin_helper(struct recorder *r);
-/* It has sent something, or is gone. */
-void recorder_take_helper(struct recorder *r);
 /* Everything that was read has reached the files: lets it evaluate once more and end. */
 void recorder_end_helper(struct recorder *r);
 

@@ -15,6 +15,7 @@
 #include "record/record.h"
 #include "ring/ring_folder.h"
 #include "run/run_names.h"
+#include "run/shipping.h"
 #include "sample/proctree.h"
 #include "store/writer.h"
 
@@ -131,6 +132,14 @@ static int open_store(struct recorder *r, const struct hostinfo *host, struct er
     return rc;
 }
 
+/* What readers elsewhere need to know, to tell a node that is silent from a dead one. */
+static int64_t recorder_ship_interval(const struct settings *s)
+{
+    if (!s || !s->to)
+        return 0;
+    return s->to_interval_ns == TO_SEAL_NS ? SHIPPING_SEAL_S * NS_PER_S : s->to_interval_ns;
+}
+
 static int recorder_start_open_run(struct recorder *r, struct err *e)
 {
     struct node_about about = {
@@ -140,6 +149,7 @@ static int recorder_start_open_run(struct recorder *r, struct err *e)
         .price_per_hour = r->ask->price_per_hour,
         .currency = r->ask->currency,
         .interval_ns = r->interval_ns,
+        .ship_interval_ns = recorder_ship_interval(r->ask->settings),
         .start = r->start.wall,
         .exit_status = -1,
         .attached = !r->ask->argv && !r->ask->link_fd,
@@ -195,6 +205,7 @@ static void open_probes(struct recorder *r)
         .root_pid = r->job.pid,
         .self_pid = r->job.attached ? 0 : getpid(),
         .helper_session = helper_session(r->helper),
+        .no_others = r->ask->no_others,
         .pids = &r->pids,
         .bytes_written = bytes_written,
         .late_ns = late_ns,
@@ -227,6 +238,8 @@ static void on_notice(void *ctx, const struct notice *n)
         pthread_mutex_unlock(&r->ending.lock);
     }
     flusher_poke_now(&r->flusher, clock_mono());
+    if (n->ends && r->ask->leaving)
+        r->ask->leaving(r->ask->placed_ctx);
 }
 
 /* What the run can do without, each with a line when it has to. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spans.c - see spans.h. */
-#include "agent/spans.h"
-
+/* spans.c - see jobevents.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/jobevents.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -29,6 +28,7 @@ struct thread {
     uint32_t too_deep; /* begins that found no room: as many ends will match nothing */
     mono_ns last;
     mono_ns past; /* begin of the past span whose end comes next */
+    struct health_lane health;
 };
 
 struct process_spans {
@@ -37,6 +37,7 @@ struct process_spans {
     struct thread **threads;
     size_t n;
     struct track *lanes[LANES_MOST]; /* of devices; NULL: not heard of */
+    struct health_feed *health;      /* NULL: the process has not emitted any */
     struct event out[BATCH];
     size_t n_out;
 };
@@ -218,6 +219,14 @@ static void past(struct process_spans *p, struct thread *t, const struct ring_ev
     sink->ops->events(sink, spans_lane_of(p, t, v->mode), &out, 1);
 }
 
+static void spans_health(struct process_spans *p, struct thread *t, const struct ring_event *v,
+                         struct sink *sink)
+{
+    if (!p->health)
+        p->health = health_feed_open(&t->track);
+    health_feed_take(p->health, &t->health, v, sink);
+}
+
 static void spans_take(struct process_spans *p, struct thread *t, const struct ring_event *v,
                        struct sink *sink)
 {
@@ -246,6 +255,14 @@ static void spans_take(struct process_spans *p, struct thread *t, const struct r
         sink->ops->loss(sink, &l);
         break;
     }
+    case RING_HEALTH_STEP:
+    case RING_HEALTH_AT:
+    case RING_HEALTH_TEXT:
+    case RING_HEALTH_REAL:
+    case RING_HEALTH_COUNT:
+    case RING_HEALTH_LOST:
+        spans_health(p, t, v, sink);
+        break;
     case RING_THREAD:
     case RING_KIND_END:
         break;
@@ -279,6 +296,7 @@ void spans_feed(struct process_spans *p, const struct ring_event *v, size_t n, c
     }
     if (t)
         tell_open(p, t, false, sink);
+    health_feed_flush(p->health, sink);
 }
 
 void spans_retell(struct process_spans *p, struct sink *sink)
@@ -308,6 +326,7 @@ void spans_close(struct process_spans *p, struct sink *sink)
         spans_flush(p, t, sink);
         free(t);
     }
+    health_feed_close(p->health);
     for (size_t i = 0; i < LANES_MOST; i++)
         free(p->lanes[i]);
     free(p->threads);

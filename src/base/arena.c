@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arena.c - chunks of doubling size, each a list node with its bytes after it. */
+/* arena.c - chunks of doubling size, each a list node with its bytes after it; and mem.h. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -135,4 +135,35 @@ void *arena_grow(struct arena *a, void *items, size_t n, size_t *cap, size_t siz
     if (n)
         memcpy(more, items, n * size);
     return more;
+}
+
+/* ---- allocation that does not fail; see mem.h ---- */
+
+static void *or_abort(void *p)
+{
+    if (!p) {
+        fputs("footplate: out of memory\n", stderr);
+        abort();
+    }
+    return p;
+}
+
+void *xmalloc(size_t size)
+{
+    return or_abort(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+    return or_abort(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *xrealloc(void *p, size_t n, size_t size)
+{
+    return or_abort(reallocarray(p, n ? n : 1, size ? size : 1));
+}
+
+char *xstrdup(const char *s)
+{
+    return or_abort(strdup(s));
 }

@@ -60,6 +60,12 @@ static inline void buf_f64(struct buf *b, double v)
     buf_put(b, &v, sizeof v);
 }
 
+/* The characters of a text, without its end. */
+static inline void buf_text(struct buf *b, const char *s)
+{
+    buf_put(b, s, strlen(s));
+}
+
 /* Decimal digits, without the cost of printf. */
 void buf_int(struct buf *b, int64_t v);
 void buf_varint(struct buf *b, uint64_t v);

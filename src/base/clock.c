@@ -109,8 +109,8 @@ struct time_unit {
 };
 
 static const struct time_unit units[] = {
-    {"", 1e6},  {"us", 1e3},   {"µs", 1e3}, {"ms", 1e6},
-    {"s", 1e9}, {"min", 6e10}, {"m", 6e10}, {"h", 3.6e12},
+    {"", 1e6},     {"us", 1e3}, {"µs", 1e3},   {"ms", 1e6},    {"s", 1e9},
+    {"min", 6e10}, {"m", 6e10}, {"h", 3.6e12}, {"d", 8.64e13},
 };
 
 static const struct time_unit *unit_of(const char *name)

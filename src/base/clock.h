@@ -80,7 +80,7 @@ const char *duration_text(double seconds, char *buf, size_t size);
 
 /* Spans of time as users type them: "100ms", "0.5s", "1min", "500" (ms). */
 
-/* A number, a unit (us, ms, s, min, h; none means ms), nothing else. ERR_USAGE otherwise. */
+/* A number, a unit (us, ms, s, min, h, d; none means ms), nothing else. ERR_USAGE otherwise. */
 MUST_CHECK int duration_parse(const char *text, int64_t *ns, struct err *e);
 /* A number alone: the user may have meant seconds. */
 bool duration_lacks_unit(const char *text);

@@ -15,5 +15,7 @@ char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 #define COUNT_OF(a)  (sizeof(a) / sizeof((a)[0]))
 #define MIN_OF(a, b) ((a) < (b) ? (a) : (b))
 #define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
+/* For qsort: -1, 0 or 1. Of several keys: COMPARE(x->a, y->a) ?: COMPARE(x->b, y->b). */
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 #endif

@@ -11,7 +11,7 @@
 static int stat_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    return COMPARE(x, y);
 }
 
 void stat_sort(double *v, size_t n)

@@ -15,7 +15,7 @@ static int text_compare_numbers(const char **a, const char **b)
     while (**b == '0')
         ++*b;
     const size_t n = strspn(*a, "0123456789"), m = strspn(*b, "0123456789");
-    const int c = n != m ? (n > m) - (n < m) : strncmp(*a, *b, n);
+    const int c = n != m ? COMPARE(n, m) : strncmp(*a, *b, n);
     *a += n;
     *b += m;
     return c;

@@ -13,6 +13,15 @@ static inline bool text_starts(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* Whether it is one of the n texts. */
+static inline bool text_among(const char *text, const char *const *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i], text) == 0)
+            return true;
+    return false;
+}
+
 static inline bool text_ends(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);

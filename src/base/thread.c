@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -64,6 +65,24 @@ bool thread_wait(pthread_cond_t *c, pthread_mutex_t *lock, mono_ns until)
     return pthread_cond_timedwait(c, lock, &ts) != ETIMEDOUT;
 }
 
+void thread_set_flag(bool *flag, pthread_mutex_t *lock, pthread_cond_t *c)
+{
+    pthread_mutex_lock(lock);
+    *flag = true;
+    pthread_mutex_unlock(lock);
+    pthread_cond_signal(c); /* after the lock, which the thread would wake up to wait for */
+}
+
+bool thread_sleep(const bool *flag, pthread_mutex_t *lock, pthread_cond_t *c, mono_ns until)
+{
+    pthread_mutex_lock(lock);
+    while (!*flag && thread_wait(c, lock, until))
+        ;
+    const bool set = *flag;
+    pthread_mutex_unlock(lock);
+    return set;
+}
+
 void thread_end_init(struct thread_end *t)
 {
     pthread_mutex_init(&t->lock, NULL);
@@ -81,13 +100,7 @@ void thread_end_tell(struct thread_end *t)
 
 bool thread_end_wait(struct thread_end *t, int64_t ns)
 {
-    const mono_ns until = mono_add(clock_mono(), ns);
-    pthread_mutex_lock(&t->lock);
-    while (!t->done && thread_wait(&t->changed, &t->lock, until))
-        ;
-    const bool done = t->done;
-    pthread_mutex_unlock(&t->lock);
-    return done;
+    return thread_sleep(&t->done, &t->lock, &t->changed, mono_add(clock_mono(), ns));
 }
 
 /* ---- items that a thread makes before they are needed ---- */
@@ -192,4 +205,47 @@ void ahead_close(struct ahead *a)
     pthread_cond_destroy(&a->changed);
     pthread_mutex_destroy(&a->lock);
     free(a);
+}
+
+/* ---- a parallel for ---- */
+
+enum { THREADS_MOST = 8 };
+
+struct parallel_worker {
+    struct parallel *job;
+    struct arena arena; /* of its results */
+    pthread_t thread;
+    bool started;
+};
+
+static void *parallel_work(void *arg)
+{
+    struct parallel_worker *w = arg;
+    w->job->work(w->job, &w->arena);
+    return NULL;
+}
+
+static size_t parallel_threads(const struct parallel *c)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t most = cores > 1 ? MIN_OF((size_t)cores, (size_t)THREADS_MOST) : 1;
+    return MAX_OF(MIN_OF(c->n / c->each, most), (size_t)1);
+}
+
+/* The caller is the first worker; without a thread that cannot be started, the others do its items.
+ */
+void parallel_run(struct parallel *c, struct arena *a)
+{
+    struct parallel_worker w[THREADS_MOST] = {0};
+    const size_t n = parallel_threads(c);
+    for (size_t i = 0; i < n; i++) {
+        w[i].job = c;
+        w[i].started = i > 0 && pthread_create(&w[i].thread, NULL, parallel_work, &w[i]) == 0;
+    }
+    parallel_work(&w[0]);
+    for (size_t i = 0; i < n; i++) {
+        if (w[i].started)
+            pthread_join(w[i].thread, NULL);
+        arena_join(a, &w[i].arena);
+    }
 }

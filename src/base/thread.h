@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thread.h - threads of the recorder and the server: small stacks, no signals, waits on the
- * monotonic clock. */
+ * monotonic clock. Work that one thread does ahead, and work that several share. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
 
@@ -21,6 +23,10 @@ MUST_CHECK int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), 
 void thread_cond_init(pthread_cond_t *c);
 /* Waits for the condition until a moment; false when that has come. SCHEDULE_NEVER waits on. */
 bool thread_wait(pthread_cond_t *c, pthread_mutex_t *lock, mono_ns until);
+/* Sets a flag that a thread waits for, and wakes it. */
+void thread_set_flag(bool *flag, pthread_mutex_t *lock, pthread_cond_t *c);
+/* Sleeps until a moment, or until the flag is set; returns whether it is. */
+bool thread_sleep(const bool *flag, pthread_mutex_t *lock, pthread_cond_t *c, mono_ns until);
 /* A thread that may hang in a driver says when it is done, so that its end is waited for only so
  * long. One that hangs is left alone: what it uses must then stay where it is. */
 struct thread_end {
@@ -53,5 +59,27 @@ struct ahead *ahead_open(ahead_make *make, void *ctx, size_t slots, bool threade
 bool ahead_next(struct ahead *a, size_t *slot);
 /* At any time. Waits for an item that is being made. NULL is fine. */
 void ahead_close(struct ahead *a);
+
+/* ---- a parallel for: the same work for many items, by as many threads as pay ---- */
+
+struct parallel {
+    size_t n;    /* items */
+    size_t each; /* at least so many for a thread; fewer are done before it has started */
+    /* Runs in each thread: does the items that parallel_next returns. Results go into the arena,
+     * which belongs to the thread until all are done. */
+    void (*work)(struct parallel *c, struct arena *results);
+    void *ctx;
+    atomic_size_t next;
+};
+
+/* The number of the next item; false: there is none left. */
+static inline bool parallel_next(struct parallel *c, size_t *i)
+{
+    *i = atomic_fetch_add(&c->next, 1);
+    return *i < c->n;
+}
+
+/* Does all of it; the results live in `a`. */
+void parallel_run(struct parallel *c, struct arena *a);
 
 #endif

@@ -30,77 +30,87 @@ enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
 /* The address of one more item at the end. The item is not initialized. */
 #define VEC_ADD(items, n, cap) (VEC_ROOM(items, cap, (n) + 1), &(items)[(n)++])
 
-/* The first i of [lo, hi) for which before(ctx, i) is false; hi when there is none. before() is
- * true for the items up to some place and false from there on. Inlined, so a constant `before` is
- * too. */
-static inline size_t search_first(size_t lo, size_t hi, bool (*before)(const void *ctx, size_t i),
-                                  const void *ctx)
-{
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (before(ctx, mid))
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-/* An index over an array of the caller: open addressing, linear probing, at most half full. A slot
- * holds the position of an item plus 1; 0 is a free slot. The items know their own hashes.
+/* The first i of [lo, hi) for which `before`, an expression of i, is false; hi when there is none.
+ * It is true for the items up to some place and false from there on.
  *
- *     uint32_t *slot = hash_slot(&t, hash, same, ctx);   the item's slot, or the free one for it
- *     if (!*slot) {
+ *     const size_t at = SEARCH_FIRST(i, 0, n, times[i] < t); */
+#define SEARCH_FIRST(i, lo, hi, before)                                                            \
+    ({                                                                                             \
+        size_t search_lo_ = (lo), search_hi_ = (hi);                                               \
+        while (search_lo_ < search_hi_) {                                                          \
+            const size_t i = search_lo_ + (search_hi_ - search_lo_) / 2;                           \
+            if (before)                                                                            \
+                search_lo_ = i + 1;                                                                \
+            else                                                                                   \
+                search_hi_ = i;                                                                    \
+        }                                                                                          \
+        search_lo_;                                                                                \
+    })
+
+/* An index over an array of the caller: open addressing, linear probing, at most half full.
+ *
+ *     uint32_t at = HASH_FIND(&t, hash, i, strcmp(items[i].name, name) == 0);
+ *     if (!at) {
  *         *VEC_ADD(items, n, cap) = item;
- *         hash_put(&t, slot, n, hash_of, ctx);           it may grow: `slot` is used up
+ *         hash_add(&t, hash, n);
  *     }
  *
- * same(ctx, i): whether item i is the one that is looked for. hash_of(ctx, i): the hash of item i.
- */
+ * A slot holds the position of an item plus 1, and its hash; 0 is a free slot. */
+struct hash_slot {
+    uint32_t position, hash;
+};
+
 struct hash_index {
-    uint32_t *slots;
+    struct hash_slot *slots;
     uint32_t n_slots, n; /* n_slots is 0 or a power of 2 */
 };
 
 enum { HASH_FIRST = 64 };
 
-static inline uint32_t *hash_slot_from(uint32_t *slots, uint32_t n_slots, uint64_t hash,
-                                       bool (*same)(const void *ctx, uint32_t i), const void *ctx)
+static inline uint32_t hash_fold(uint64_t hash)
 {
-    for (uint32_t at = (uint32_t)(hash ^ hash >> 32);; at++) {
-        uint32_t *slot = &slots[at & (n_slots - 1)];
-        if (!*slot || (same && same(ctx, *slot - 1)))
-            return slot;
-    }
+    return (uint32_t)(hash ^ hash >> 32);
 }
 
-/* Makes room first, so that the index need not exist. */
-static inline uint32_t *hash_slot(struct hash_index *t, uint64_t hash,
-                                  bool (*same)(const void *ctx, uint32_t i), const void *ctx)
+/* The position plus 1 of the item i with that hash for which `same`, an expression of i, is true;
+ * 0: there is none. */
+#define HASH_FIND(t, hash_of_it, i, same)                                                          \
+    ({                                                                                             \
+        const struct hash_index *hash_t_ = (t);                                                    \
+        const uint32_t hash_it_ = hash_fold(hash_of_it);                                           \
+        uint32_t hash_found_ = 0;                                                                  \
+        for (uint32_t at_ = hash_it_; hash_t_->n_slots && !hash_found_; at_++) {                   \
+            const struct hash_slot slot_ = hash_t_->slots[at_ & (hash_t_->n_slots - 1)];           \
+            const uint32_t i = slot_.position - 1;                                                 \
+            if (!slot_.position)                                                                   \
+                break;                                                                             \
+            if (slot_.hash == hash_it_ && (same))                                                  \
+                hash_found_ = slot_.position;                                                      \
+        }                                                                                          \
+        hash_found_;                                                                               \
+    })
+
+static inline void hash_put(struct hash_index *t, struct hash_slot one)
 {
-    if (!t->n_slots) {
-        t->n_slots = HASH_FIRST;
+    uint32_t at = one.hash;
+    while (t->slots[at & (t->n_slots - 1)].position)
+        at++;
+    t->slots[at & (t->n_slots - 1)] = one;
+}
+
+/* The item at `position` (from 1), which is not in it yet. */
+static inline void hash_add(struct hash_index *t, uint64_t hash, size_t position)
+{
+    if (2 * ++t->n > t->n_slots) {
+        const struct hash_index old = *t;
+        t->n_slots = old.n_slots ? 2 * old.n_slots : HASH_FIRST;
         t->slots = xcalloc(t->n_slots, sizeof *t->slots);
+        for (uint32_t i = 0; i < old.n_slots; i++)
+            if (old.slots[i].position)
+                hash_put(t, old.slots[i]);
+        free(old.slots);
     }
-    return hash_slot_from(t->slots, t->n_slots, hash, same, ctx);
-}
-
-/* The slot is from hash_slot, free, and `position` (from 1) is that of the item in it now. */
-static inline void hash_put(struct hash_index *t, uint32_t *slot, size_t position,
-                            uint64_t (*hash_of)(const void *ctx, uint32_t i), const void *ctx)
-{
-    *slot = (uint32_t)position;
-    if (2 * ++t->n <= t->n_slots)
-        return;
-    const uint32_t n_slots = 2 * t->n_slots;
-    uint32_t *slots = xcalloc(n_slots, sizeof *slots);
-    for (uint32_t i = 0; i < t->n_slots; i++)
-        if (t->slots[i])
-            *hash_slot_from(slots, n_slots, hash_of(ctx, t->slots[i] - 1), NULL, NULL) =
-                t->slots[i];
-    free(t->slots);
-    t->slots = slots;
-    t->n_slots = n_slots;
+    hash_put(t, (struct hash_slot){(uint32_t)position, hash_fold(hash)});
 }
 
 static inline void hash_free(struct hash_index *t)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/table.h"
+#include "base/text.h"
 #include "config/settings.h"
 #include "cost/machines.h"
 
@@ -23,11 +24,14 @@ static int check_take_params(struct check *c, const struct settings *s, struct e
     return 0;
 }
 
-int check_take_settings(struct check *c, const struct cmd_args *args, struct err *e)
+int check_open(struct check **out, const struct cmd_args *args, struct err *e)
 {
-    struct settings *s = arena_new(c->arena, struct settings);
+    struct check *c = *out = arena_new(args->arena, struct check);
+    struct settings *s = arena_new(args->arena, struct settings);
     const struct settings_ask ask = {
         .environment = environ, .options = args->cmd->options, .given = args->opt, .no_code = true};
+    c->arena = args->arena;
+    rule_params_init(&c->params, c->arena);
     TRY(settings_load(s, &ask, c->arena, e));
     for (size_t i = 0; i < s->problems.n; i++)
         fprintf(stderr, "footplate: %s\n", text_safe(c->arena, s->problems.v[i]));
@@ -50,14 +54,6 @@ int check_choose_pricing(struct check *c, const char *machine, const char *price
 
 /* ---- which are shown ---- */
 
-static bool check_is_shown(const struct check *c, const char *name)
-{
-    for (size_t i = 0; i < c->asked->n_all; i++)
-        if (strcmp(c->asked->all[i], name) == 0)
-            return true;
-    return c->asked->n_all == 0;
-}
-
 int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e)
 {
     c->asked = asked;
@@ -68,7 +64,7 @@ int check_choose_rules(struct check *c, const struct opt_value *asked, struct er
             c->user.n_files == 0)
             return rule_unknown(asked->all[i], e);
     for (size_t k = 0; k < RULE_N; k++)
-        c->shown[k] = check_is_shown(c, rules[k]->name);
+        c->shown[k] = asked->n_all == 0 || text_among(rules[k]->name, asked->all, asked->n_all);
     return 0;
 }
 

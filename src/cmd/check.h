@@ -6,7 +6,7 @@
 
 #include "cmd/cmd.h"
 #include "query/run.h"
-#include "rules/rightsize_advise.h"
+#include "rules/feed_run.h"
 #include "userrules/user_rules.h"
 
 /* Options of the commands that evaluate rules. */
@@ -41,8 +41,9 @@ struct check {
     size_t n_v;
 };
 
-/* Parameters and custom rules of footplate.yaml, the environment and the options. */
-MUST_CHECK int check_take_settings(struct check *c, const struct cmd_args *args, struct err *e);
+/* In the arena of the arguments, with the parameters and custom rules of footplate.yaml, the
+ * environment and the options. */
+MUST_CHECK int check_open(struct check **out, const struct cmd_args *args, struct err *e);
 /* Loads the table of machines and applies --machine and --price; both may be NULL. */
 MUST_CHECK int check_choose_pricing(struct check *c, const char *machine, const char *price,
                                     struct err *e);

@@ -8,6 +8,9 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
+#include <stdio.h>
+
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/opt.h"
 
@@ -16,9 +19,8 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_FINDINGS = 3 };
 enum arg_kind {
     ARG_RUN, /* a folder, a prefix of a name or id, or "last" */
     ARG_PATH,
-    ARG_COMMAND,   /* a program and all its arguments: ends the options */
-    ARG_KEY_VALUE, /* key=value */
-    ARG_WORD,      /* anything else; the help says what */
+    ARG_COMMAND, /* a program and all its arguments: ends the options */
+    ARG_WORD,    /* anything else; the help says what */
 };
 
 /* The arguments after the options, in order. */
@@ -77,6 +79,11 @@ struct cmd {
     int (*on_run)(struct run *r, const struct cmd_args *args, struct arena *a, struct err *e);
 };
 
+/* The tables of a record, with their ends. */
+#define CMD_ARGS(...)     ((const struct cmd_arg[]){__VA_ARGS__, {0}})
+#define CMD_HELP(...)     ((const char *const[]){__VA_ARGS__, NULL})
+#define CMD_EXAMPLES(...) ((const struct cmd_example[]){__VA_ARGS__, {0}})
+
 #define CMD(id) extern const struct cmd cmd_##id;
 #include "cmd/cmds.def"
 #undef CMD
@@ -97,8 +104,24 @@ int cmd_unknown(const char *name, struct err *e);
 #define OPT_ROW_CSV  "csv", 0, NULL, OPT_FLAG, .help = "Print comma-separated values."
 #define OPT_ROW_DIR                                                                                \
     "dir", 0, "DIR", OPT_FOLDER,                                                                   \
-        .help = "Folder of runs (default: $FOOTPLATE_DIR, otherwise footplate-runs)."
+        .help = "Folder of runs, or where else they are: https://HUB, s3://BUCKET/PREFIX "         \
+                "(default: $FOOTPLATE_DIR, otherwise footplate-runs)."
+/* The last rows of a command that prints text, JSON or CSV. */
+#define OPT_ROWS_OUTPUT                                                                            \
+    {OPT_ROW_JSON}, {OPT_ROW_CSV}, {OPT_ROW_DIR},                                                  \
+    {                                                                                              \
+        0                                                                                          \
+    }
 #define ARG_ROW_RUN                                                                                \
-    "RUN", ARG_RUN, .help = "The run: its folder, the start of its name or ID, or 'last'."
+    "RUN", ARG_RUN,                                                                                \
+        .help = "The run: its folder, the start of its name or ID, 'last', or its address: "       \
+                "https://HUB/RUN, s3://BUCKET/PREFIX/RUN."
+
+/* ---- what the command tables say, as text on a terminal ---- */
+
+/* All commands, one line each. */
+void usage_overview(FILE *to);
+/* One command: usage, arguments, options, paragraphs, examples. */
+void usage_command(FILE *to, const struct cmd *c);
 
 #endif

@@ -12,7 +12,7 @@
 #include "query/breakdown.h"
 #include "tables/opsview.h"
 
-enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
+enum { O_RANK, O_LAST, O_TABLE };
 
 /* Steps that people see when they do not say how many. */
 enum { LAST_TEXT = 20 };
@@ -23,10 +23,7 @@ static const struct opt options[] = {
                 .help = "Show only the last N steps (default: 20 in tables, all in JSON and CSV)."},
     [O_TABLE] = {"table", 0, "WHAT", OPT_CHOICE, .choices = break_table_names,
                  .help = "Show only this table (default: all; in CSV, the steps)."},
-    [O_JSON] = {OPT_ROW_JSON},
-    [O_CSV] = {OPT_ROW_CSV},
-    [O_DIR] = {OPT_ROW_DIR},
-    {0},
+    OPT_ROWS_OUTPUT,
 };
 
 /* ---- text ---- */
@@ -132,7 +129,6 @@ static void group_cells(struct table *t, const struct breakdown *b, size_t i)
 static void window_cells(struct table *t, const struct breakdown *b, size_t i)
 {
     const struct window_row *w = &b->windows[i];
-    const double seconds[] = {w->step_s, w->usual_step_s, w->stall_s, w->busy_s};
     cell_int(t, w->of.rank);
     if (w->first_step < 0)
         table_cell(t, "no complete step");
@@ -141,8 +137,7 @@ static void window_cells(struct table *t, const struct breakdown *b, size_t i)
     else
         table_cell(t, "steps %" PRId64 " to %" PRId64, w->first_step,
                    w->first_step + (int64_t)w->n_steps - 1);
-    for (size_t k = 0; k < COUNT_OF(seconds); k++)
-        cell_value(t, seconds[k], "s");
+    CELL_VALUES(t, "s", w->step_s, w->usual_step_s, w->stall_s, w->busy_s);
     cell_share(t, w->idle_share);
     cell_share(t, w->usual_idle_share);
 }
@@ -263,33 +258,25 @@ static int cmd_breakdown_on_run(struct run *r, const struct cmd_args *args, stru
     return 0;
 }
 
-static const char *const help[] = {
-    "Steps: each moment of a step is assigned to the first of these categories that is active: "
-    "kernel, copy, memset, communication, runtime call, data loader wait, CPU operator, other. A "
-    "step ends when the last device operation that it launched ends.",
-    "Devices: how long each device was busy, how much of that was computation, how much "
-    "communication and copying was not hidden by computation, and why its streams were idle: "
-    "waiting for the host to launch work (HOST WAIT), gaps between kernels below 30 ns, or other "
-    "causes.",
-    "Memory: the allocator's peak and the step in which it was reached. Windows: the cost of "
-    "recording. Steps in a detail window are slower, so the device looks more idle than it is; "
-    "USUAL IDLE is the estimate for a normal step.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate breakdown last", "Show the time of each step and each device."},
-    {"footplate breakdown last --rank 3 --json", "Print one rank as JSON."},
-    {"footplate breakdown last --csv --table devices", "Print only the devices as CSV."},
-    {0},
-};
-
 const struct cmd cmd_breakdown = {
     .name = "breakdown",
     .summary = "show how steps and devices spent their time",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Steps: each moment of a step is assigned to the first of these categories "
+                     "that is active: kernel, copy, memset, communication, runtime call, data "
+                     "loader wait, CPU operator, other. A step ends when the last device operation "
+                     "that it launched ends.",
+                     "Devices: how long each device was busy, how much of that was computation, "
+                     "how much communication and copying was not hidden by computation, and why "
+                     "its streams were idle: waiting for the host to launch work (HOST WAIT), gaps "
+                     "between kernels below 30 ns, or other causes.",
+                     "Memory: the allocator's peak and the step in which it was reached. Windows: "
+                     "the cost of recording. Steps in a detail window are slower, so the device "
+                     "looks more idle than it is; USUAL IDLE is the estimate for a normal step."),
+    .examples = CMD_EXAMPLES(
+        {"footplate breakdown last", "Show the time of each step and each device."},
+        {"footplate breakdown last --rank 3 --json", "Print one rank as JSON."},
+        {"footplate breakdown last --csv --table devices", "Print only the devices as CSV."}),
     .on_run = cmd_breakdown_on_run,
 };

@@ -31,7 +31,6 @@ enum {
     O_CUSTOM,
     O_RULE_FILE,
     O_RULE_LIMIT,
-    O_DIR
 };
 enum cmd_check_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_SAGEMAKER };
 
@@ -68,7 +67,7 @@ static const struct opt options[] = {
                           "for: 5min'. See docs/custom-rules.md for all keys."},
     [O_RULE_FILE] = {OPT_ROW_RULE_FILE},
     [O_RULE_LIMIT] = {OPT_ROW_RULE_LIMIT},
-    [O_DIR] = {OPT_ROW_DIR},
+    {OPT_ROW_DIR},
     {0},
 };
 
@@ -484,13 +483,11 @@ static int cmd_check_run(const struct cmd_args *args, struct err *e)
 {
     struct arena *a = args->arena;
     const struct opt_value *limit = &args->opt[O_FAIL_ON];
-    struct check *c = arena_new(a, struct check);
+    struct check *c;
     struct run *r = NULL;
     enum cmd_check_format format = FORMAT_TEXT;
-    c->arena = a;
-    rule_params_init(&c->params, a);
     TRY(cmd_check_choose_format(args, &format, e));
-    TRY(check_take_settings(c, args, e));
+    TRY(check_open(&c, args, e));
     c->user.limit_ns = args->opt[O_RULE_LIMIT].number;
     TRY(check_choose_rules(c, &args->opt[O_RULE], e));
     TRY(check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e));
@@ -510,33 +507,24 @@ static int cmd_check_run(const struct cmd_args *args, struct err *e)
     return limit->given && cmd_check_fails(c, limit) ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-static const char *const help[] = {
-    "Evaluates all rules on the run as it is now and prints the issues, the time they cost and "
-    "what to do about them. Each rule has one of three results: issue, passed, or skipped with the "
-    "reason. Nothing is written to the run.",
-    "An issue that costs at least 25 % of the training loop is critical, at least 5 % is a "
-    "warning, less is info.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate check last", "Show the issues of the last run."},
-    {"footplate check last --set CPUBottleneck.cpu_threshold=80 --rule CPUBottleneck",
-     "Evaluate one rule with another threshold."},
-    {"footplate check last --fail-on warning", "Fail a CI job on warnings."},
-    {"footplate check last --rule-file my_rules.py", "Add custom rules written in Python."},
-    {"footplate check last --format sagemaker -o profiler-reports",
-     "Write files for tools that read SageMaker's rule outputs."},
-    {0},
-};
-
 const struct cmd cmd_check = {
     .name = "check",
     .summary = "find the issues of a run and what they cost",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Evaluates all rules on the run as it is now and prints the issues, the time "
+                     "they cost and what to do about them. Each rule has one of three results: "
+                     "issue, passed, or skipped with the reason. Nothing is written to the run.",
+                     "An issue that costs at least 25 % of the training loop is critical, at least "
+                     "5 % is a warning, less is info."),
+    .examples = CMD_EXAMPLES(
+        {"footplate check last", "Show the issues of the last run."},
+        {"footplate check last --set CPUBottleneck.cpu_threshold=80 --rule CPUBottleneck",
+         "Evaluate one rule with another threshold."},
+        {"footplate check last --fail-on warning", "Fail a CI job on warnings."},
+        {"footplate check last --rule-file my_rules.py", "Add custom rules written in Python."},
+        {"footplate check last --format sagemaker -o profiler-reports",
+         "Write files for tools that read SageMaker's rule outputs."}),
     .exit_codes = "0 if the rules were evaluated, 1 on failure, 2 if the command line is invalid, "
                   "3 if there is an issue at or above --fail-on.",
     .run = cmd_check_run,

@@ -28,7 +28,6 @@ enum {
     O_PRICE,
     O_STEPS,
     O_CONFIDENCE,
-    O_DIR,
 };
 
 enum cmd_compare_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
@@ -67,15 +66,7 @@ static const struct opt options[] = {
              "Compare only training steps A to B, inclusive. No warm-up is removed in that case."},
     [O_CONFIDENCE] = {"confidence", 0, "PERCENT", OPT_STRING, .otherwise = "95%",
                       .help = "Confidence level, from 50% to 99.9%."},
-    [O_DIR] = {OPT_ROW_DIR},
-    {0},
-};
-
-static const struct cmd_arg positional[] = {
-    {"A", ARG_RUN, .optional = true,
-     .help = "Baseline run: its folder, the start of its name or ID, or 'last'; several runs "
-             "separated by commas."},
-    {"B", ARG_RUN, .optional = true, .help = "Run to compare with the baseline, given like A."},
+    {OPT_ROW_DIR},
     {0},
 };
 
@@ -281,53 +272,46 @@ static int cmd_compare_fails(const struct compared *c, const struct failing *f)
                                   : c->verdict == COMPARE_FASTER && c->diff.high < -f->share;
 }
 
-static const char *unsigned_share(double share, char buf[HUMAN_LEN])
-{
-    const char *text = share_text(fabs(share), buf);
-    return text + (*text == '+');
-}
-
 /* "B is 7.3 % slower (at least 3.1 %)", or what was found instead. */
-static void cmd_compare_print_times(const struct compared *c)
+static void cmd_compare_print_times(const struct compared *c, struct arena *a)
 {
     static const char *const found[COMPARE_VERDICTS] = {[COMPARE_FASTER] = "faster",
                                                         [COMPARE_SLOWER] = "slower",
                                                         [COMPARE_SAME] =
                                                             "no measurable difference"};
     const bool slower = c->verdict == COMPARE_SLOWER;
-    char at[HUMAN_LEN], least[HUMAN_LEN];
     if (c->verdict == COMPARE_SAME)
         fputs(c->may_be_noise ? "possibly noise" : found[COMPARE_SAME], stderr);
     else
-        fprintf(stderr, "B is %s %s (at least %s)", unsigned_share(c->diff.at, at),
-                found[c->verdict], unsigned_share(slower ? c->diff.low : c->diff.high, least));
+        fprintf(stderr, "B is %s %s (at least %s)", share_size_text(a, c->diff.at),
+                found[c->verdict], share_size_text(a, slower ? c->diff.low : c->diff.high));
 }
 
-static void cmd_compare_print_cost(const struct compared *c)
+static void cmd_compare_print_cost(const struct compared *c, struct arena *a)
 {
-    char text[HUMAN_LEN];
     if (c->saving == 0)
         fputs("B costs the same", stderr);
     else
-        fprintf(stderr, "B costs %s %s", unsigned_share(c->saving_share, text),
+        fprintf(stderr, "B costs %s %s", share_size_text(a, c->saving_share),
                 c->saving < 0 ? "more" : "less");
 }
 
 /* Prints why the exit status is 3, so that a log explains it. */
-static void cmd_compare_print_gate(const struct compared *c, const struct failing *f, bool met)
+static void cmd_compare_print_gate(const struct compared *c, const struct failing *f, bool met,
+                                   struct arena *a)
 {
     fprintf(stderr, "footplate: --fail-on %s:%g%%: %s: ", gates[f->gate], f->share * 100,
             met ? "met" : "not met");
     if (f->gate == GATE_COST)
-        cmd_compare_print_cost(c);
+        cmd_compare_print_cost(c, a);
     else
-        cmd_compare_print_times(c);
+        cmd_compare_print_times(c, a);
     fputc('\n', stderr);
 }
 
 /* A gate that cannot be judged does not pass. */
 static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_asked *asked,
-                             struct err *e)
+                             struct arena *a, struct err *e)
 {
     int rc = EXIT_FINE;
     for (size_t i = 0; i < asked->n_fail; i++) {
@@ -338,7 +322,7 @@ static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_
                            asked->fail[i].gate == GATE_COST
                                ? "the machine price is not known; set it with --price"
                                : c->sentence);
-        cmd_compare_print_gate(c, &asked->fail[i], answer > 0);
+        cmd_compare_print_gate(c, &asked->fail[i], answer > 0, a);
         if (answer > 0)
             rc = EXIT_FINDINGS;
     }
@@ -367,38 +351,35 @@ static int cmd_compare_run(const struct cmd_args *args, struct err *e)
         cmd_compare_print_text(&c, asked->format == FORMAT_MARKDOWN ? DOC_MARKDOWN : DOC_TEXT,
                                args->arena);
     }
-    return cmd_compare_judge(&c, asked, e);
+    return cmd_compare_judge(&c, asked, args->arena, e);
 }
-
-static const char *const help[] = {
-    "Reports whether B is faster or slower than A, or whether there is no measurable difference, "
-    "and "
-    "by how much, with a confidence interval. Then lists what changed: step times and their parts, "
-    "phases, cost, utilization, findings, operators.",
-    "Iterations (from the start of a step to the start of the next) are compared one by one. "
-    "Warm-up steps and steps slowed by a detail window are excluded. Runs of the same code vary: "
-    "with one run per group, a difference within that variation is reported as possible noise. "
-    "Several runs per group measure the variation: 'footplate compare A1,A2,A3 B1,B2,B3'. See "
-    "docs/compare.md for the method.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate compare before after", "Show the effect of a change."},
-    {"footplate compare a1,a2,a3 b1,b2,b3", "Compare three runs of each."},
-    {"footplate compare a1,a2,a3 b1,b2,b3 --fail-on slower:2%", "Fail a CI job if B is slower."},
-    {"footplate compare before after --price 14.688 --price 3.825 --html compare.html",
-     "Compare costs as well, and write an HTML page."},
-    {0},
-};
 
 const struct cmd cmd_compare = {
     .name = "compare",
     .summary = "compare two runs",
-    .args = positional,
+    .args = CMD_ARGS({"A", ARG_RUN, .optional = true,
+                      .help = "Baseline run: its folder, the start of its name or ID, or 'last'; "
+                              "several runs separated by commas."},
+                     {"B", ARG_RUN, .optional = true,
+                      .help = "Run to compare with the baseline, given like A."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Reports whether B is faster or slower than A, or whether there is no "
+                     "measurable difference, and by how much, with a confidence interval. Then "
+                     "lists what changed: step times and their parts, phases, cost, utilization, "
+                     "findings, operators.",
+                     "Iterations (from the start of a step to the start of the next) are compared "
+                     "one by one. Warm-up steps and steps slowed by a detail window are excluded. "
+                     "Runs of the same code vary: with one run per group, a difference within that "
+                     "variation is reported as possible noise. Several runs per group measure the "
+                     "variation: 'footplate compare A1,A2,A3 B1,B2,B3'. See docs/compare.md for "
+                     "the method."),
+    .examples = CMD_EXAMPLES({"footplate compare before after", "Show the effect of a change."},
+                             {"footplate compare a1,a2,a3 b1,b2,b3", "Compare three runs of each."},
+                             {"footplate compare a1,a2,a3 b1,b2,b3 --fail-on slower:2%",
+                              "Fail a CI job if B is slower."},
+                             {"footplate compare before after --price 14.688 --price 3.825 --html "
+                              "compare.html",
+                              "Compare costs as well, and write an HTML page."}),
     .exit_codes =
         "0 if the runs were compared, 1 on failure or if --fail-on could not be evaluated, 2 if "
         "the command line is invalid, 3 if a --fail-on condition was met.",

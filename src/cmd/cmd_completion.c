@@ -92,7 +92,6 @@ static const struct shell bash = {
     .args = {[ARG_RUN] = "_footplate_runs \"$1\"",
              [ARG_PATH] = "COMPREPLY=($(compgen -f -- \"$cur\"))",
              [ARG_COMMAND] = "COMPREPLY=($(compgen -c -- \"$cur\") $(compgen -f -- \"$cur\"))",
-             [ARG_KEY_VALUE] = ":",
              [ARG_WORD] = ":"},
 };
 
@@ -177,7 +176,6 @@ static const struct shell zsh = {
     .args = {[ARG_RUN] = "_footplate_runs",
              [ARG_PATH] = "_files",
              [ARG_COMMAND] = "_command_names -e' '*::ARG:_normal",
-             [ARG_KEY_VALUE] = "",
              [ARG_WORD] = ""},
 };
 
@@ -275,7 +273,6 @@ static const struct shell fish = {
     .args = {[ARG_RUN] = " -a 'last (footplate ls --names 2>/dev/null)'",
              [ARG_PATH] = " -F",
              [ARG_COMMAND] = " -a '(__fish_complete_subcommand)'",
-             [ARG_KEY_VALUE] = "",
              [ARG_WORD] = ""},
 };
 
@@ -343,11 +340,6 @@ static void fish_script(struct buf *out)
 
 static const char *const shell_names[] = {"bash", "zsh", "fish", NULL};
 
-static const struct cmd_arg positional[] = {
-    {"SHELL", ARG_WORD, .help = "bash, zsh or fish.", .choices = shell_names},
-    {0},
-};
-
 static int cmd_completion_run(const struct cmd_args *args, struct err *e)
 {
     static void (*const scripts[])(struct buf * out) = {bash_script, zsh_script, fish_script};
@@ -364,18 +356,17 @@ static int cmd_completion_run(const struct cmd_args *args, struct err *e)
     return EXIT_FINE;
 }
 
-static const struct cmd_example examples[] = {
-    {"source <(footplate completion bash)",
-     "Enable completion in this shell; add the line to ~/.bashrc to keep it."},
-    {"footplate completion zsh > ~/.zfunc/_footplate", "Install for zsh, with ~/.zfunc in fpath."},
-    {"footplate completion fish > ~/.config/fish/completions/footplate.fish", "Install for fish."},
-    {0},
-};
-
 const struct cmd cmd_completion = {
     .name = "completion",
     .summary = "print a shell completion script",
-    .args = positional,
-    .examples = examples,
+    .args = CMD_ARGS({"SHELL", ARG_WORD, .help = "bash, zsh or fish.", .choices = shell_names}),
+    .examples = CMD_EXAMPLES({"source <(footplate completion bash)",
+                              "Enable completion in this shell; add the line to ~/.bashrc to keep "
+                              "it."},
+                             {"footplate completion zsh > ~/.zfunc/_footplate",
+                              "Install for zsh, with ~/.zfunc in fpath."},
+                             {"footplate completion fish > "
+                              "~/.config/fish/completions/footplate.fish",
+                              "Install for fish."}),
     .run = cmd_completion_run,
 };

@@ -15,19 +15,11 @@ static const struct opt options[] = {
 #define SETTING     SETTING_AS_OPTION
 #define SETTING_JOB SETTING_AS_OPTION
 #include "config/settings.def"
-#undef SETTING
-#undef SETTING_JOB
     [O_JSON] = {OPT_ROW_JSON},
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG,
                     .help = "Print all available settings as a Markdown table."},
     [O_ACTION_KEYS] = {"action-keys", 0, NULL, OPT_FLAG,
                        .help = "Print the keys of all actions as a Markdown table."},
-    {0},
-};
-
-static const struct cmd_arg args[] = {
-    {"COMMAND", ARG_COMMAND, .optional = true, .repeat = true,
-     .help = "The command that would be run; footplate.yaml is searched for next to its script."},
     {0},
 };
 
@@ -63,8 +55,7 @@ static void cmd_config_print_text(const struct config_view *v, struct arena *a)
     table_init(&t, a, "SETTING|~VALUE|FROM");
     for (size_t i = 0; i < SETTING_N; i++) {
         const struct setting_line *l = &v->lines[i];
-        table_cell(&t, "%s", l->name);
-        table_cell(&t, "%s", *l->value ? l->value : "-");
+        CELL_TEXTS(&t, l->name, *l->value ? l->value : "-");
         table_cell(&t, "%s",
                    l->from->source == FROM_DEFAULT ? setting_source_names[FROM_DEFAULT]
                                                    : l->from->where);
@@ -131,28 +122,21 @@ static int cmd_config_run(const struct cmd_args *a, struct err *e)
     return s->problems.n ? EXIT_FAILED : EXIT_FINE;
 }
 
-static const char *const help[] = {
-    "Prints every setting that 'footplate run' would use with the same options and command, and "
-    "its source. The first source that sets a value wins: the command line, the environment, "
-    "footplate.yaml next to the script or in the current folder, SageMaker's profilerconfig.json, "
-    "the default.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate config", "Show the effective settings in this folder."},
-    {"footplate config --detail-steps 5:2 -- python sub/train.py",
-     "Show the settings for a command without starting it."},
-    {0},
-};
-
 const struct cmd cmd_config = {
     .name = "config",
     .summary = "show the effective settings and their source",
-    .args = args,
+    .args = CMD_ARGS(
+        {"COMMAND", ARG_COMMAND, .optional = true, .repeat = true,
+         .help =
+             "The command that would be run; footplate.yaml is searched for next to its script."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Prints every setting that 'footplate run' would use with the same options "
+                     "and command, and its source. The first source that sets a value wins: the "
+                     "command line, the environment, footplate.yaml next to the script or in the "
+                     "current folder, SageMaker's profilerconfig.json, the default."),
+    .examples = CMD_EXAMPLES({"footplate config", "Show the effective settings in this folder."},
+                             {"footplate config --detail-steps 5:2 -- python sub/train.py",
+                              "Show the settings for a command without starting it."}),
     .exit_codes =
         "0 if all settings are valid, 1 if a setting is invalid, 2 if the command line is invalid.",
     .run = cmd_config_run,

@@ -23,7 +23,6 @@
 #include "record/record.h"
 #include "run/run_info.h"
 #include "sample/hostinfo.h"
-#include "sample/nvml.h"
 #include "sample/probe.h"
 
 struct trial_series {
@@ -280,15 +279,13 @@ static void doctor_put_probes(const struct checkup *c)
     for (size_t i = 0; i < c->trial.n_probes; i++) {
         const struct trial_probe *p = &c->trial.probes[i];
         const double every_s = (double)p->probe->min_period_ns / (double)NS_PER_S;
-        table_cell(&t, "%s", p->probe->name);
-        table_cell(&t, "%s", p->probe->title);
+        CELL_TEXTS(&t, p->probe->name, p->probe->title);
         if (!p->opened) {
             table_rest(&t, "not measured: %s", p->why);
             continue;
         }
         table_cell(&t, "%zu", p->n_series);
-        cell_value(&t, p->read_us / 1e6, "s");
-        cell_value(&t, every_s, "s");
+        CELL_VALUES(&t, "s", p->read_us / 1e6, every_s);
     }
     output_title("probes");
     table_print(&t, stdout, 0, term_color(stdout));
@@ -438,18 +435,13 @@ static int cmd_doctor_run(const struct cmd_args *args, struct err *e)
     return c->runs.ok ? EXIT_FINE : EXIT_FAILED;
 }
 
-static const char *const help[] = {
-    "Opens every probe, reads it a few times and shows the values, the cost of one reading, and "
-    "the reason for every metric that is not available on this machine. Takes about half a second "
-    "and records nothing.",
-    NULL,
-};
-
 const struct cmd cmd_doctor = {
     .name = "doctor",
     .summary = "check what can be measured on this machine",
     .options = options,
-    .help = help,
+    .help = CMD_HELP("Opens every probe, reads it a few times and shows the values, the cost of "
+                     "one reading, and the reason for every metric that is not available on this "
+                     "machine. Takes about half a second and records nothing."),
     .exit_codes = "0 if runs can be recorded, 1 if the run folder is not writable, 2 if the "
                   "command line is invalid.",
     .run = cmd_doctor_run,

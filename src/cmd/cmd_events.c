@@ -10,7 +10,7 @@
 #include "cmd/window.h"
 #include "query/eventsum.h"
 
-enum { O_DETAIL, O_FROM, O_TO, O_JSON, O_CSV, O_DIR };
+enum { O_DETAIL, O_FROM, O_TO };
 
 static const struct opt options[] = {
     [O_DETAIL] = {"detail", 0, NULL, OPT_FLAG,
@@ -18,10 +18,7 @@ static const struct opt options[] = {
                           "lists them by operator)."},
     [O_FROM] = {OPT_ROW_FROM},
     [O_TO] = {OPT_ROW_TO},
-    [O_JSON] = {OPT_ROW_JSON},
-    [O_CSV] = {OPT_ROW_CSV},
-    [O_DIR] = {OPT_ROW_DIR},
-    {0},
+    OPT_ROWS_OUTPUT,
 };
 
 /* "rank 0", "worker 3", or nothing but the process id. */
@@ -40,17 +37,11 @@ static const char csv_columns[] = "node,pid,rank,worker,track,kind,name,category
 
 static void text_row(struct table *t, const struct event_sum *s)
 {
-    const double times[] = {s->total_s, s->p50_s, s->p95_s, s->max_s};
-    const double numbers[] = {s->min, s->last, s->max};
-    table_cell(t, "%s", s->track->process->node);
-    table_cell(t, "%s", cmd_events_who(s->track->process, t->arena));
-    table_cell(t, "%s", s->track->track.name);
-    table_cell(t, "%s", *s->name ? s->name : event_kind_names[s->kind]);
+    CELL_TEXTS(t, s->track->process->node, cmd_events_who(s->track->process, t->arena),
+               s->track->track.name, *s->name ? s->name : event_kind_names[s->kind]);
     cell_count(t, s->count);
-    for (size_t i = 0; i < COUNT_OF(times); i++)
-        cell_value(t, times[i], "s");
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        cell_value(t, numbers[i], "");
+    CELL_VALUES(t, "s", s->total_s, s->p50_s, s->p95_s, s->max_s);
+    CELL_VALUES(t, "", s->min, s->last, s->max);
 }
 
 static void cmd_events_print_text(const struct event_sum *v, size_t n, struct arena *a)
@@ -65,11 +56,10 @@ static void cmd_events_print_text(const struct event_sum *v, size_t n, struct ar
 static int cmd_events_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
                              struct err *e)
 {
-    const struct run_info *info = run_get_info(r);
     wall_ns window[2];
     struct event_sum *v;
     size_t n;
-    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e));
+    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], run_get_info(r), window, e));
     TRY(event_sums(r, window[0], window[1], args->opt[O_DETAIL].given, a, &v, &n, e));
     if (args->output == OUTPUT_JSON) {
         output_json(&row_EventSum, v, n);
@@ -84,25 +74,17 @@ static int cmd_events_on_run(struct run *r, const struct cmd_args *args, struct 
     return 0;
 }
 
-static const char *const help[] = {
-    "Lists everything that the job's processes reported through the hooks or the API: spans with "
-    "count and duration, GPU phases, and counters (data loader queue depth, CUDA allocator bytes, "
-    "user counters) with their minimum, last and maximum value.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate events last", "List all events, longest first."},
-    {"footplate events last --from -60s --json", "Print the last minute as JSON."},
-    {0},
-};
-
 const struct cmd cmd_events = {
     .name = "events",
     .summary = "list recorded spans, GPU phases and counters",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Lists everything that the job's processes reported through the hooks or the "
+                     "API: spans with count and duration, GPU phases, and counters (data loader "
+                     "queue depth, CUDA allocator bytes, user counters) with their minimum, last "
+                     "and maximum value."),
+    .examples = CMD_EXAMPLES(
+        {"footplate events last", "List all events, longest first."},
+        {"footplate events last --from -60s --json", "Print the last minute as JSON."}),
     .on_run = cmd_events_on_run,
 };

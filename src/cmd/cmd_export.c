@@ -23,7 +23,6 @@ enum {
     O_FROM,
     O_TO,
     O_STEPS,
-    O_DIR,
 };
 
 static const struct opt options[] = {
@@ -43,7 +42,7 @@ static const struct opt options[] = {
     [O_FROM] = {OPT_ROW_FROM},
     [O_TO] = {OPT_ROW_TO},
     [O_STEPS] = {OPT_ROW_STEPS},
-    [O_DIR] = {OPT_ROW_DIR},
+    {OPT_ROW_DIR},
     {0},
 };
 
@@ -62,11 +61,10 @@ static int choose_what(const struct cmd_args *args, const struct export_format *
 
 static int choose_window(const struct cmd_args *args, struct run *r, wall_ns out[2], struct err *e)
 {
-    const struct run_info *info = run_get_info(r);
     const struct opt_value *from = &args->opt[O_FROM], *to = &args->opt[O_TO];
     int64_t steps[2];
     if (!args->opt[O_STEPS].given)
-        return window_of(from, to, info->start, info->end, out, e);
+        return window_of(from, to, run_get_info(r), out, e);
     if (from->given || to->given)
         return err_set(e, ERR_USAGE, "--steps cannot be combined with --from or --to");
     TRY(step_range(args->opt[O_STEPS].text, steps, e));
@@ -151,37 +149,34 @@ static int cmd_export_on_run(struct run *r, const struct cmd_args *args, struct 
     return f->folder ? write_folder(f, &job, path, e) : write_file(f, &job, path, e);
 }
 
-static const char *const help[] = {
-    "csv: one row per reading (node, metric, entity, unit, time in nanoseconds since the epoch, "
-    "value), or with --what one row per event, step or operator. jsonl: one JSON object per line "
-    "with its type; the whole run in one stream.",
-    "chrome: a JSON trace for Perfetto (ui.perfetto.dev) and chrome://tracing: phases and steps, "
-    "the metrics of each node as counters, a process for each rank with its threads and streams, "
-    "arrows from launches to kernels. sagemaker: a folder in the format of SageMaker's profiler.",
-    "jsonl and chrome contain the complete run: 'footplate import' restores it. The run is "
-    "streamed, so runs of any size can be exported.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate export last --format chrome -o run.json.gz", "Write a trace for Perfetto."},
-    {"footplate export last --format chrome --steps 100:110 -o steps.json",
-     "Export only steps 100 to 110."},
-    {"footplate export last -o run.csv", "Export every reading as CSV."},
-    {"footplate export last --what steps | column -ts,", "List every step with its parts."},
-    {"footplate export last --format jsonl --metric gpu. --what metrics | zstd > gpu.jsonl.zst",
-     "Export all GPU metrics, compressed."},
-    {"footplate export last --format sagemaker -o profiler-output",
-     "Export for notebooks that read SageMaker's format."},
-    {0},
-};
-
 const struct cmd cmd_export = {
     .name = "export",
-    .summary = "export a run as a Chrome trace, CSV, JSON Lines or a SageMaker folder",
+    .summary = "export a run as a Chrome trace, CSV, JSON Lines, SageMaker or TensorBoard",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("csv: one row per reading (node, metric, entity, unit, time in nanoseconds "
+                     "since the epoch, value), or with --what one row per event, step or operator. "
+                     "jsonl: one JSON object per line with its type; the whole run in one stream.",
+                     "chrome: a JSON trace for Perfetto (ui.perfetto.dev) and chrome://tracing: "
+                     "phases and steps, the metrics of each node as counters, a process for each "
+                     "rank with its threads and streams, arrows from launches to kernels. "
+                     "sagemaker: a folder in the format of SageMaker's profiler.",
+                     "tensorboard: a folder of event files with the training health: scalars, "
+                     "statistics of tensors as scalars, and histograms of their exponents.",
+                     "jsonl and chrome contain the complete run: 'footplate import' restores it. "
+                     "The run is streamed, so runs of any size can be exported."),
+    .examples = CMD_EXAMPLES(
+        {"footplate export last --format chrome -o run.json.gz", "Write a trace for Perfetto."},
+        {"footplate export last --format chrome --steps 100:110 -o steps.json",
+         "Export only steps 100 to 110."},
+        {"footplate export last -o run.csv", "Export every reading as CSV."},
+        {"footplate export last --what steps | column -ts,", "List every step with its parts."},
+        {"footplate export last --format jsonl --metric gpu. --what metrics | "
+         "zstd > gpu.jsonl.zst",
+         "Export all GPU metrics, compressed."},
+        {"footplate export last --format sagemaker -o profiler-output",
+         "Export for notebooks that read SageMaker's format."},
+        {"footplate export last --format tensorboard -o logs",
+         "Export the training health for TensorBoard."}),
     .on_run = cmd_export_on_run,
 };

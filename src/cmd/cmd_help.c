@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_help.c - the list of commands, and help texts made from their tables. See cmd.h and usage.h.
- */
+/* cmd_help.c - the list of commands; help texts and the manual page, made from their tables. See
+ * cmd.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "cmd/usage.h"
+#include "cmd/output.h"
+#include "config/settings.h"
 #include "tables/runview.h"
 
 #define CMD(id) &cmd_##id,
@@ -58,10 +59,12 @@ int cmd_open_run(const struct cmd_args *args, const char *ref, struct run **out,
 
 enum { INDENT = 2, HELP_COLUMN = 26, WIDTH_LEAST = 50, WIDTH_MOST = 100 };
 
-const char *const usage_exit_codes =
+/* What the usual exit statuses mean; commands whose own differ say so in their record. */
+static const char usage_exit_codes[] =
     "0 on success, 1 on failure, 2 if the command line is invalid.";
 
-const char *usage_line(const struct cmd *c, struct arena *a)
+/* "footplate show [options] RUN" */
+static const char *usage_line(const struct cmd *c, struct arena *a)
 {
     const bool some = c->options && c->options[0].name;
     const char *t = arena_printf(a, "footplate %s%s", c->name, some ? " [options]" : "");
@@ -94,7 +97,11 @@ static const char *option_help(const struct opt *o, struct arena *a)
                         o->otherwise ? "." : "");
 }
 
-void usage_options(const struct opt *o, usage_item *put, void *ctx, struct arena *a)
+typedef void usage_item(void *ctx, const char *name, const char *help);
+
+/* The options that are shown: "-n, --points N", and the help sentence, then "One of: ...", "From
+ * ... to ..." and the default, where there are any. */
+static void usage_options(const struct opt *o, usage_item *put, void *ctx, struct arena *a)
 {
     for (; o && o->name; o++) {
         const char *letter = o->letter ? arena_printf(a, "-%c, ", o->letter) : "";
@@ -202,12 +209,6 @@ void usage_overview(FILE *to)
 
 /* ---- the command ---- */
 
-static const struct cmd_arg positional[] = {
-    {"COMMAND", ARG_WORD, .optional = true, .help = "The command to show help for.",
-     .choices = cmd_names},
-    {0},
-};
-
 static int cmd_help_run(const struct cmd_args *args, struct err *e)
 {
     const struct cmd *c = args->n_args ? cmd_find(args->arg[0]) : NULL;
@@ -223,6 +224,104 @@ static int cmd_help_run(const struct cmd_args *args, struct err *e)
 const struct cmd cmd_help = {
     .name = "help",
     .summary = "show help for a command",
-    .args = positional,
+    .args = CMD_ARGS({"COMMAND", ARG_WORD, .optional = true,
+                      .help = "The command to show help for.", .choices = cmd_names}),
     .run = cmd_help_run,
+};
+
+/* ==== the manual page, as roff ==== */
+
+/* Text in roff: a backslash and a dash are written out, and a dot at the start of a line is no
+ * request. */
+static void man_put_text(struct buf *out, const char *s)
+{
+    if (*s == '.' || *s == '\'')
+        buf_printf(out, "\\&");
+    for (; *s; s++) {
+        if (*s == '\\')
+            buf_printf(out, "\\e");
+        else if (*s == '-')
+            buf_printf(out, "\\-");
+        else
+            buf_u8(out, (uint8_t)*s);
+    }
+}
+
+/* The text between two pieces of roff. */
+static void man_put(struct buf *out, const char *before, const char *text, const char *after)
+{
+    buf_printf(out, "%s", before);
+    man_put_text(out, text);
+    buf_printf(out, "%s", after);
+}
+
+/* A term in bold and its explanation, indented. */
+static void man_put_item(void *out, const char *term, const char *help)
+{
+    man_put(out, ".TP\n\\fB", term, "\\fR\n");
+    man_put(out, "", help, "\n");
+}
+
+static void man_put_command(struct buf *out, const struct cmd *c, struct arena *a)
+{
+    man_put(out, ".SS \"", usage_line(c, a), "\"\n");
+    man_put(out, "", c->summary, ".\n");
+    for (const char *const *p = c->help; p && *p; p++)
+        man_put(out, ".PP\n", *p, "\n");
+    for (const struct cmd_arg *x = c->args; x && x->name; x++)
+        man_put_item(out, x->name, x->help);
+    usage_options(c->options, man_put_item, out, a);
+    if (c->examples && c->examples->line)
+        buf_printf(out, ".PP\nExamples:\n");
+    for (const struct cmd_example *x = c->examples; x && x->line; x++)
+        man_put_item(out, x->line, x->what);
+    if (c->exit_codes)
+        man_put(out, ".PP\nExit status: ", c->exit_codes, "\n");
+}
+
+static const struct {
+    const char *name, *what;
+} variables[] = {
+    {"FOOTPLATE_NVML", "Load this library instead of libnvidia-ml.so.1."},
+    {"FOOTPLATE_DISABLE", "1: do not load hooks into the job."},
+    {"SMPROFILER_CONFIG_PATH",
+     "The path of SageMaker's profilerconfig.json, if not the standard one."},
+    {"NO_COLOR", "If set, output is not colored."},
+};
+
+static void man_put_end(struct buf *out, struct arena *a)
+{
+    man_put(out, ".SH EXIT STATUS\n", usage_exit_codes, "\n.SH ENVIRONMENT\n");
+    for (size_t i = 0; i < SETTING_N; i++) {
+        const struct opt *o = &settings_table[i].option;
+        man_put_item(out, settings_table[i].env,
+                     arena_printf(a, "%s Default for --%s.",
+                                  o->type == OPT_FLAG ? "1: same as" : "As", o->name));
+    }
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        man_put_item(out, variables[i].name, variables[i].what);
+}
+
+static int cmd_man_run(const struct cmd_args *args, struct err *e)
+{
+    (void)e;
+    struct buf out = {0};
+    buf_printf(&out, ".TH FOOTPLATE 1 \"\" \"footplate " FP_VERSION
+                     "\" \"User Commands\"\n.SH NAME\nfootplate \\- profile ML training runs and "
+                     "find what slows them down\n.SH SYNOPSIS\n.B footplate\n.I "
+                     "COMMAND\n[\\fIoptions\\fR] ...\n.SH COMMANDS\n");
+    for (size_t i = 0; cmds[i]; i++)
+        man_put_command(&out, cmds[i], args->arena);
+    man_put_end(&out, args->arena);
+    output_buf(&out);
+    buf_free(&out);
+    return EXIT_FINE;
+}
+
+const struct cmd cmd_man = {
+    .name = "man",
+    .summary = "print the manual page",
+    .examples =
+        CMD_EXAMPLES({"footplate man > footplate.1 && man ./footplate.1", "Read the manual page."}),
+    .run = cmd_man_run,
 };

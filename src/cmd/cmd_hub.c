@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_hub.c - the tokens of a hub: made, listed and revoked in its token file. A hub that runs
- * reads the file again when it changes. */
+/* cmd_hub.c - a hub: its tokens, which are made, listed and revoked in its token file, and the
+ * removal of old runs. A hub that runs reads the file again when it changes. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,17 +11,20 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/json_write.h"
+#include "base/table.h"
 #include "base/trust.h"
 #include "cmd/cmd.h"
+#include "run/run_info.h"
+#include "run/upkeep.h"
 #include "serve/rights.h"
 
 enum { TOKEN_FILE_MOST = 1 << 20, TOKEN_BYTES = 24 };
 
-enum { O_TOKEN_FILE, O_NAME, O_RIGHT, O_RUNS, O_QUOTA, O_RATE, O_JSON };
+enum { O_TOKEN_FILE, O_NAME, O_RIGHT, O_RUNS, O_QUOTA, O_RATE, O_DIR, O_KEEP, O_DRY_RUN, O_JSON };
 
 static const char *const right_words[] = {"write", "read", "control", NULL};
 static const char *const actions[] = {"add", "list", "revoke", NULL};
-static const char *const things[] = {"token", NULL};
+static const char *const things[] = {"token", "prune", NULL};
 
 static const struct opt options[] = {
     [O_TOKEN_FILE] = {"token-file", 0, "FILE", OPT_FILE,
@@ -38,14 +41,11 @@ static const struct opt options[] = {
                  .help = "Size of all runs of this name together, e.g. 50GiB (default: no limit)."},
     [O_RATE] = {"rate", 0, "SIZE/s", OPT_STRING,
                 .help = "Bytes a second, e.g. 10MB/s (default: no limit)."},
+    [O_DIR] = {OPT_ROW_DIR},
+    [O_KEEP] = {"keep", 0, "TIME", OPT_DURATION, .lo = PRUNE_LEAST_NS, .hi = PRUNE_MOST_NS,
+                .help = "prune: remove received runs that ended longer ago, e.g. 90d."},
+    [O_DRY_RUN] = {"dry-run", 0, NULL, OPT_FLAG, .help = "prune: only list what would be removed."},
     [O_JSON] = {OPT_ROW_JSON},
-    {0},
-};
-
-static const struct cmd_arg args[] = {
-    {"token", ARG_WORD, .choices = things, .help = "The word 'token'."},
-    {"ACTION", ARG_WORD, .choices = actions, .help = "add, list or revoke."},
-    {"NAME", ARG_WORD, .optional = true, .help = "Whose tokens to revoke."},
     {0},
 };
 
@@ -165,6 +165,14 @@ static void hub_print_line(void *ctx, const char *line, const struct token *t)
                hub_size(t->rate_bytes, "/s", a));
 }
 
+static void hub_json_size(struct jw *j, const char *key, uint64_t bytes)
+{
+    if (bytes)
+        jw_int(j, key, (int64_t)bytes);
+    else
+        jw_null(j, key);
+}
+
 static void hub_json_line(void *ctx, const char *line, const struct token *t)
 {
     struct jw *j = ctx;
@@ -175,14 +183,8 @@ static void hub_json_line(void *ctx, const char *line, const struct token *t)
     jw_str(j, "right", hub_right(t));
     jw_str(j, "name", *t->name ? t->name : NULL);
     jw_str(j, "runs", *t->runs ? t->runs : NULL);
-    if (t->quota_bytes)
-        jw_int(j, "quota_bytes", (int64_t)t->quota_bytes);
-    else
-        jw_null(j, "quota_bytes");
-    if (t->rate_bytes)
-        jw_int(j, "rate_bytes", (int64_t)t->rate_bytes);
-    else
-        jw_null(j, "rate_bytes");
+    hub_json_size(j, "quota_bytes", t->quota_bytes);
+    hub_json_size(j, "rate_bytes", t->rate_bytes);
     jw_end(j);
 }
 
@@ -236,6 +238,65 @@ static int hub_revoke(const struct cmd_args *a, const char *path, const char *te
     return rc;
 }
 
+/* ---- prune ---- */
+
+static void hub_print_pruned(const struct cmd_args *a, const struct prune_run *v, size_t n,
+                             bool dry)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        char when[64];
+        bytes += v[i].bytes;
+        printf("%-40s %-30s %10s\n", text_safe(a->arena, path_base(v[i].path)),
+               wall_text(v[i].last, when, sizeof when), bytes_text(a->arena, (double)v[i].bytes));
+    }
+    printf("%s %zu run%s, %s\n", dry ? "would remove" : "removed", n, n == 1 ? "" : "s",
+           bytes_text(a->arena, (double)bytes));
+}
+
+static void hub_json_pruned(const struct prune_run *v, size_t n, bool dry)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    jw_object(&j, NULL);
+    jw_bool(&j, "dry_run", dry);
+    jw_array(&j, "runs");
+    for (size_t i = 0; i < n; i++) {
+        jw_object(&j, NULL);
+        jw_str(&j, "run", path_base(v[i].path));
+        jw_str(&j, "name", v[i].name);
+        jw_int(&j, "last_ns", v[i].last.ns);
+        jw_int(&j, "bytes", (int64_t)v[i].bytes);
+        jw_end(&j);
+    }
+    jw_end(&j);
+    jw_end(&j);
+    printf("%.*s\n", (int)b.len, (const char *)b.p);
+    buf_free(&b);
+}
+
+static int hub_prune(const struct cmd_args *a, struct err *e)
+{
+    const bool dry = a->opt[O_DRY_RUN].given;
+    const char *runs = runs_folder(a->dir);
+    struct prune_run *v;
+    size_t n;
+    if (a->n_args > 1)
+        return err_set(e, ERR_USAGE, "hub prune takes no '%s'; --dir names the folder of runs",
+                       a->arg[1]);
+    if (!a->opt[O_KEEP].given)
+        return err_set(e, ERR_USAGE, "--keep is missing: how long to keep runs, e.g. 90d");
+    const wall_ns before = {clock_wall().ns - a->opt[O_KEEP].number};
+    TRY(prune_find(runs, before, a->arena, &v, &n, e));
+    for (size_t i = 0; i < n && !dry; i++)
+        TRY(prune_remove(runs, &v[i], "hub prune", e));
+    if (a->output == OUTPUT_JSON)
+        hub_json_pruned(v, n, dry);
+    else
+        hub_print_pruned(a, v, n, dry);
+    return EXIT_FINE;
+}
+
 static int cmd_hub_run(const struct cmd_args *a, struct err *e)
 {
     static const struct {
@@ -244,8 +305,12 @@ static int cmd_hub_run(const struct cmd_args *a, struct err *e)
     } rows[] = {{"add", hub_add}, {"list", hub_list}, {"revoke", hub_revoke}};
     const char *path = a->opt[O_TOKEN_FILE].text;
     char *text;
+    if (strcmp(a->arg[0], things[1]) == 0)
+        return hub_prune(a, e);
     if (strcmp(a->arg[0], things[0]) != 0)
-        return err_set(e, ERR_USAGE, "footplate hub has tokens, not '%s'", a->arg[0]);
+        return err_set(e, ERR_USAGE, "footplate hub has token and prune, not '%s'", a->arg[0]);
+    if (a->n_args < 2)
+        return err_set(e, ERR_USAGE, "footplate hub token add, list or revoke?");
     if (!path)
         return err_set(e, ERR_USAGE, "--token-file is missing: the token file of the hub");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -256,27 +321,29 @@ static int cmd_hub_run(const struct cmd_args *a, struct err *e)
     return err_set(e, ERR_USAGE, "unknown action '%s': add, list or revoke", a->arg[1]);
 }
 
-static const char *const help[] = {
-    "A hub is a 'footplate serve --receive', to which other machines send their runs. Each sender "
-    "has a token, which 'add' makes and prints once. A hub that runs notices the change within a "
-    "second.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate hub token add --token-file tokens --name team-a --quota 50GiB",
-     "Make a token with which team-a may send runs."},
-    {"footplate hub token list --token-file tokens", "List the tokens, without their secrets."},
-    {"footplate hub token revoke team-a --token-file tokens", "Revoke the tokens of team-a."},
-    {0},
-};
-
 const struct cmd cmd_hub = {
     .name = "hub",
-    .summary = "make, list and revoke the tokens of a server that receives runs",
-    .args = args,
+    .summary = "the tokens of a server that receives runs; removal of old runs",
+    .args =
+        CMD_ARGS({"WHAT", ARG_WORD, .choices = things, .help = "token, or prune: remove old runs."},
+                 {"ACTION", ARG_WORD, .optional = true, .choices = actions,
+                  .help = "Of token: add, list or revoke."},
+                 {"NAME", ARG_WORD, .optional = true, .help = "Whose tokens to revoke."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help =
+        CMD_HELP("A hub is a 'footplate serve --receive', to which other machines send their "
+                 "runs. Each sender has a token, which 'add' makes and prints once. A hub that "
+                 "runs notices the change within a second.",
+                 "'prune' removes runs that were sent to the hub and ended before the time of "
+                 "--keep. A run that is being recorded, has the tag 'keep' ('footplate note RUN "
+                 "--tag keep') or was recorded by the hub's own machine stays. Each removal is "
+                 "a line of audit.jsonl in the folder of runs."),
+    .examples = CMD_EXAMPLES(
+        {"footplate hub token add --token-file tokens --name team-a --quota 50GiB",
+         "Make a token with which team-a may send runs."},
+        {"footplate hub token list --token-file tokens", "List the tokens, without their secrets."},
+        {"footplate hub token revoke team-a --token-file tokens", "Revoke the tokens of team-a."},
+        {"footplate hub prune --dir /srv/runs --keep 90d --dry-run",
+         "Show which runs ended more than 90 days ago; without --dry-run, remove them."}),
     .run = cmd_hub_run,
 };

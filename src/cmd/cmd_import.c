@@ -221,11 +221,6 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct cmd_arg positional[] = {
-    {"PATH", ARG_PATH, .help = "A trace file, plain or gzip, or a folder of them."},
-    {0},
-};
-
 /* ---- a run ---- */
 
 /* "resnet50" of "/x/resnet50.1623142624.pt.trace.json.gz"; of a folder its name. */
@@ -316,33 +311,29 @@ static int cmd_import_run(const struct cmd_args *a, struct err *e)
     return rc;
 }
 
-static const char *const help[] = {
-    "Imports: Chrome traces of the PyTorch profiler (Kineto) and of other programs, plain or gzip; "
-    "traces of TensorFlow and JAX; Horovod timelines; SageMaker profiler output; CSV of nvidia-smi "
-    "--query-gpu (its times have no zone: set TZ, the default is UTC); scenes (synthetic runs "
-    "written as text); and Footplate exports. The result is an ordinary run. Anything that cannot "
-    "be imported is counted and reported.",
-    "A folder is imported as one run with the traces of all its ranks and the metrics of all its "
-    "nodes, which are identified by file names and by the content of the traces. Files that are "
-    "not traces are skipped and counted. A truncated file is imported up to its end, and the run "
-    "reports it.",
-    "A damaged trace is read as far as possible. If nothing can be read, no run is created.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate import trace.json.gz", "Create a new run."},
-    {"footplate import worker0.pt.trace.json -o runs/resnet", "Create the run in this folder."},
-    {"footplate import profiler-output", "Import all ranks and nodes of a job as one run."},
-    {0},
-};
-
 const struct cmd cmd_import = {
     .name = "import",
     .summary = "import a trace from another profiler",
-    .args = positional,
+    .args =
+        CMD_ARGS({"PATH", ARG_PATH, .help = "A trace file, plain or gzip, or a folder of them."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Imports: Chrome traces of the PyTorch profiler (Kineto) and of other "
+                     "programs, plain or gzip; traces of TensorFlow and JAX; Horovod timelines; "
+                     "SageMaker profiler output; tensors of SageMaker Debugger (debug-output) and "
+                     "TensorBoard event files, as training health; CSV of nvidia-smi --query-gpu "
+                     "(its times have no zone: set TZ, the default is UTC); scenes (synthetic runs "
+                     "written as text); and Footplate exports. The result is an ordinary run. "
+                     "Anything that cannot "
+                     "be imported is counted and reported.",
+                     "A folder is imported as one run with the traces of all its ranks and the "
+                     "metrics of all its nodes, which are identified by file names and by the "
+                     "content of the traces. Files that are not traces are skipped and counted. A "
+                     "truncated file is imported up to its end, and the run reports it.",
+                     "A damaged trace is read as far as possible. If nothing can be read, no run "
+                     "is created."),
+    .examples = CMD_EXAMPLES(
+        {"footplate import trace.json.gz", "Create a new run."},
+        {"footplate import worker0.pt.trace.json -o runs/resnet", "Create the run in this folder."},
+        {"footplate import profiler-output", "Import all ranks and nodes of a job as one run."}),
     .run = cmd_import_run,
 };

@@ -33,12 +33,6 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct cmd_arg positional[] = {
-    {"RUN", ARG_RUN, .repeat = true,
-     .help = "The runs: folders, starts of names or IDs, or 'last'."},
-    {0},
-};
-
 struct cmd_merge_source {
     struct run *run;
     wall_ns window[2]; /* 0: all */
@@ -219,30 +213,22 @@ static int cmd_merge_run(const struct cmd_args *a, struct err *e)
     return rc;
 }
 
-static const char *const help[] = {
-    "Merges several runs into one run with the nodes of all of them on one timeline. All commands "
-    "and views then show them side by side; 'footplate export --format chrome' writes one trace.",
-    "Nodes keep their names; if two runs have nodes of the same name, the name of the run is added "
-    "in front. With --steps, only the data recorded during those steps is merged, using the step "
-    "numbers of each run. The new run has the tags and notes of all runs, as far as they "
-    "fit.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate merge runs/monitor trace-run -o both",
-     "Combine a recorded run with an imported trace."},
-    {"footplate merge before after --align step --steps 100:120",
-     "Show the same steps of two runs above each other."},
-    {0},
-};
-
 const struct cmd cmd_merge = {
     .name = "merge",
     .summary = "merge several runs into one timeline",
-    .args = positional,
+    .args = CMD_ARGS({"RUN", ARG_RUN, .repeat = true,
+                      .help = "The runs: folders, starts of names or IDs, or 'last'."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Merges several runs into one run with the nodes of all of them on one "
+                     "timeline. All commands and views then show them side by side; 'footplate "
+                     "export --format chrome' writes one trace.",
+                     "Nodes keep their names; if two runs have nodes of the same name, the name of "
+                     "the run is added in front. With --steps, only the data recorded during those "
+                     "steps is merged, using the step numbers of each run. The new run has the "
+                     "tags and notes of all runs, as far as they fit."),
+    .examples = CMD_EXAMPLES({"footplate merge runs/monitor trace-run -o both",
+                              "Combine a recorded run with an imported trace."},
+                             {"footplate merge before after --align step --steps 100:120",
+                              "Show the same steps of two runs above each other."}),
     .run = cmd_merge_run,
 };

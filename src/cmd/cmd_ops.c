@@ -15,7 +15,7 @@
 #include "query/ops.h"
 #include "tables/opsview.h"
 
-enum { O_DEVICE, O_BY, O_LIMIT, O_RANK, O_JSON, O_CSV, O_DIR };
+enum { O_DEVICE, O_BY, O_LIMIT, O_RANK };
 
 /* Rows of each device that people see when they do not say how many. */
 enum { LIMIT_TEXT = 20 };
@@ -30,10 +30,7 @@ static const struct opt options[] = {
                  .help =
                      "Show at most N rows per table (default: 20 in tables, all in JSON and CSV)."},
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
-    [O_JSON] = {OPT_ROW_JSON},
-    [O_CSV] = {OPT_ROW_CSV},
-    [O_DIR] = {OPT_ROW_DIR},
-    {0},
+    OPT_ROWS_OUTPUT,
 };
 
 /* ---- printing ---- */
@@ -52,11 +49,9 @@ static void row_cells(struct table *t, const struct op_row *r, bool launched, bo
         table_cell(t, "-"); /* a sampling profiler counts no calls */
     cell_value(t, ns_to_s(r->self_ns), "s");
     cell_share(t, r->share);
-    cell_value(t, ns_to_s(r->total_ns), "s");
-    cell_value(t, op_mean_s(r), "s");
+    CELL_VALUES(t, "s", ns_to_s(r->total_ns), op_mean_s(r));
     if (launched) {
-        cell_value(t, ns_to_s(r->device_self_ns), "s");
-        cell_value(t, ns_to_s(r->device_total_ns), "s");
+        CELL_VALUES(t, "s", ns_to_s(r->device_self_ns), ns_to_s(r->device_total_ns));
     }
     if (grouped)
         table_cell(t, "%s", op_group(r) ? op_group(r) : "-");
@@ -176,16 +171,14 @@ static int print_missing(struct run *r, const struct cmd_args *args, const struc
     return 0;
 }
 
-static void print_window(const struct window_row *w, bool kernels)
+static void print_window(const struct window_row *w, bool kernels, struct arena *a)
 {
-    char took[HUMAN_LEN], usual[HUMAN_LEN];
     printf("rank %" PRId64 ", step%s %" PRId64, w->of.rank, w->n_steps == 1 ? "" : "s",
            w->first_step);
     if (w->n_steps > 1)
         printf(" to %" PRId64, w->first_step + (int64_t)w->n_steps - 1);
     printf(": %s per step, usually %s; recording details slows the CPU%s\n",
-           human_value(w->step_s, "s", took, sizeof took),
-           human_value(w->usual_step_s, "s", usual, sizeof usual),
+           value_text(a, w->step_s, "s"), value_text(a, w->usual_step_s, "s"),
            kernels ? ", not the kernels" : "");
 }
 
@@ -206,7 +199,7 @@ static int print_cost(struct run *r, const struct trace_ask *ask, struct arena *
         if (first)
             putchar('\n');
         first = false;
-        print_window(&b.windows[i], b.n_devices > 0);
+        print_window(&b.windows[i], b.n_devices > 0, a);
     }
     return 0;
 }
@@ -238,37 +231,32 @@ static int cmd_ops_on_run(struct run *r, const struct cmd_args *args, struct are
     return 0;
 }
 
-static const char *const help[] = {
-    "Self time is the time of an operator without the operators that it called; total time "
-    "includes them and counts nested calls once. Kernels and copies are assigned to the operator "
-    "that launched them (GPU SELF) and to all operators around it (GPU TOTAL).",
-    "Kernel names are shortened; --json and --csv also contain the full names. By module: kernels "
-    "launched in the backward pass are assigned to the module of the matching forward pass, if the "
-    "trace links the two.",
-    "By group: kernels by function (matmul, attention, convolution, elementwise, reduction, "
-    "optimizer, copy, communication, other), derived from their names.",
-    "By function: the Python functions recorded with --python-profile-steps, for the whole windows "
-    "and for each phase of their steps. Windows with another timer (cpu_time, off_cpu_time) are "
-    "listed separately.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate ops last", "Show where the time went, on the CPU and on the GPUs."},
-    {"footplate ops last --device gpu -n 5", "Show the five kernels that took longest."},
-    {"footplate ops last --by module --rank 0 --json", "Print the modules of rank 0 as JSON."},
-    {"footplate ops last --by group",
-     "Show how much GPU time is spent in matrix products, copies and so on."},
-    {"footplate ops last --by function -n 5", "Show the hottest Python functions of each phase."},
-    {0},
-};
-
 const struct cmd cmd_ops = {
     .name = "ops",
     .summary = "show the time spent in operators and kernels",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Self time is the time of an operator without the operators that it called; "
+                     "total time includes them and counts nested calls once. Kernels and copies "
+                     "are assigned to the operator that launched them (GPU SELF) and to all "
+                     "operators around it (GPU TOTAL).",
+                     "Kernel names are shortened; --json and --csv also contain the full names. By "
+                     "module: kernels launched in the backward pass are assigned to the module of "
+                     "the matching forward pass, if the trace links the two.",
+                     "By group: kernels by function (matmul, attention, convolution, elementwise, "
+                     "reduction, optimizer, copy, communication, other), derived from their "
+                     "names.",
+                     "By function: the Python functions recorded with --python-profile-steps, for "
+                     "the whole windows and for each phase of their steps. Windows with another "
+                     "timer (cpu_time, off_cpu_time) are listed separately."),
+    .examples = CMD_EXAMPLES(
+        {"footplate ops last", "Show where the time went, on the CPU and on the GPUs."},
+        {"footplate ops last --device gpu -n 5", "Show the five kernels that took longest."},
+        {"footplate ops last --by module --rank 0 --json", "Print the modules of rank 0 as JSON."},
+        {"footplate ops last --by group",
+         "Show how much GPU time is spent in matrix products, copies and so "
+         "on."},
+        {"footplate ops last --by function -n 5",
+         "Show the hottest Python functions of each phase."}),
     .on_run = cmd_ops_on_run,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_push.c - sends a run to a hub or to object storage, and fetches one from there. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -14,25 +15,25 @@ enum { O_DIR, O_TOKEN_FILE, O_CA, O_KEY, O_QUIET };
 
 enum { GIVE_UP_S = 60 }; /* without progress */
 
+/* Of those who send and of those who read. */
+#define OPT_ROW_TOKEN_FILE(right)                                                                  \
+    "token-file", 0, "FILE", OPT_FILE,                                                             \
+        .help = "File with the " right " token (default: FOOTPLATE_TOKEN in the environment)."
+#define OPT_ROW_CA                                                                                 \
+    "ca", 0, "FILE", OPT_FILE,                                                                     \
+        .help = "Certificates to trust (PEM), e.g. of your own authority (default: those of "      \
+                "the system)."
+#define OPT_ROW_KEY                                                                                \
+    "pinned-key", 0, "sha256//BASE64", OPT_STRING,                                                 \
+        .help = "Public key that the hub must have; without --ca, its certificate may then be "    \
+                "self-signed."
+
 static const struct opt options[] = {
     [O_DIR] = {OPT_ROW_DIR},
-    [O_TOKEN_FILE] = {"token-file", 0, "FILE", OPT_FILE,
-                      .help = "File with the write token (default: FOOTPLATE_TOKEN in the "
-                              "environment)."},
-    [O_CA] = {"ca", 0, "FILE", OPT_FILE,
-              .help = "Certificates to trust (PEM), e.g. of your own authority (default: those of "
-                      "the system)."},
-    [O_KEY] = {"pinned-key", 0, "sha256//BASE64", OPT_STRING,
-               .help = "Public key that the hub must have; without --ca, its certificate may then "
-                       "be self-signed."},
+    [O_TOKEN_FILE] = {OPT_ROW_TOKEN_FILE("write")},
+    [O_CA] = {OPT_ROW_CA},
+    [O_KEY] = {OPT_ROW_KEY},
     [O_QUIET] = {"quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."},
-    {0},
-};
-
-static const struct cmd_arg args[] = {
-    {ARG_ROW_RUN},
-    {"DEST", ARG_WORD,
-     .help = "The hub: https://HOST[:PORT], or http:// on this machine; or s3://BUCKET/PREFIX."},
     {0},
 };
 
@@ -67,7 +68,7 @@ static int push_all(struct ship *s, const struct ship_target *t, bool all, struc
 
 static int cmd_push_run(const struct cmd_args *a, struct err *e)
 {
-    char path[PATH_LEN], name[RUN_ID_LEN], size[HUMAN_LEN];
+    char path[PATH_LEN], name[RUN_ID_LEN];
     struct ship_target_ask ask = {
         .to = a->arg[1], .ca = a->opt[O_CA].text, .pinned_key = a->opt[O_KEY].text};
     struct ship_target *t;
@@ -83,79 +84,81 @@ static int cmd_push_run(const struct cmd_args *a, struct err *e)
         rc = push_all(s, t, !running, e);
     if (rc == 0 && !a->opt[O_QUIET].given)
         printf("%s is at %s (%s sent)%s\n", path_base(path), t->to,
-               human_bytes((double)t->bytes, size, sizeof size),
+               bytes_text(a->arena, (double)t->bytes),
                running ? "; it is still being recorded: push it again when it has ended" : "");
     ship_close(s);
     t->ops->close(t);
     return rc;
 }
 
-static const char *const help[] = {
-    "Sends a run to a hub, which is a 'footplate serve --receive', or to S3 or a server that "
-    "speaks "
-    "its protocol. What already arrived is not sent again: after a failure the same command "
-    "continues where it stopped.",
-    "The token of a hub is never given on the command line, where other users could see it. Keys, "
-    "region and endpoint of S3 are taken from where the AWS tools take them: the environment, "
-    "~/.aws, the role of the machine or container. docs/remote.md has the details.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate push last https://hub.example.org:7171 --token-file ~/.footplate-token",
-     "Send the newest run to a hub."},
-    {"footplate push last s3://team-runs/llm", "Send it to a bucket."},
-    {0},
-};
-
 const struct cmd cmd_push = {
     .name = "push",
     .summary = "send a run to a hub or to object storage",
-    .args = args,
+    .args = CMD_ARGS(
+        {ARG_ROW_RUN},
+        {"DEST", ARG_WORD,
+         .help =
+             "The hub: https://HOST[:PORT], or http:// on this machine; or s3://BUCKET/PREFIX."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Sends a run to a hub, which is a 'footplate serve --receive', or to S3 or a "
+                     "server that speaks its protocol. What already arrived is not sent again: "
+                     "after a failure the same command continues where it stopped.",
+                     "The token of a hub is never given on the command line, where other users "
+                     "could see it. Keys, region and endpoint of S3 are taken from where the AWS "
+                     "tools take them: the environment, ~/.aws, the role of the machine or "
+                     "container. docs/remote.md has the details."),
+    .examples = CMD_EXAMPLES({"footplate push last https://hub.example.org:7171 --token-file "
+                              "~/.footplate-token",
+                              "Send the newest run to a hub."},
+                             {"footplate push last s3://team-runs/llm", "Send it to a bucket."}),
     .run = cmd_push_run,
 };
 
 /* ---- pull ---- */
 
 static const struct opt pull_options[] = {
-    {OPT_ROW_DIR},
+    [O_DIR] = {OPT_ROW_DIR},
+    [O_TOKEN_FILE] = {OPT_ROW_TOKEN_FILE("read")},
+    [O_CA] = {OPT_ROW_CA},
+    [O_KEY] = {OPT_ROW_KEY},
     {0},
 };
 
-static const struct cmd_arg pull_args[] = {
-    {"SRC", ARG_WORD, .help = "The run: s3://BUCKET/PREFIX/RUN."},
-    {0},
-};
+/* Reading takes its settings from the environment, see net/hub_client.h. */
+static int pull_set(const char *name, const struct opt_value *v, struct err *e)
+{
+    return v->given && setenv(name, v->text, 1) < 0 ? err_sys(e, "cannot set '%s'", name) : 0;
+}
 
 static int cmd_pull_run(const struct cmd_args *a, struct err *e)
 {
     char source[PATH_LEN], path[PATH_LEN];
+    TRY(pull_set("FOOTPLATE_TOKEN_FILE", &a->opt[O_TOKEN_FILE], e));
+    TRY(pull_set("FOOTPLATE_CA", &a->opt[O_CA], e));
+    TRY(pull_set("FOOTPLATE_PINNED_KEY", &a->opt[O_KEY], e));
     TRY(run_find(a->dir, a->arg[0], source, e));
     TRY(ship_pull(source, a->dir, path, e));
     printf("%s\n", path);
     return 0;
 }
 
-static const char *const pull_help[] = {
-    "Copies a run from object storage to the folder of runs, byte for byte. The copy of a run that "
-    "is still being recorded is what was there at that moment.",
-    NULL,
-};
-
-static const struct cmd_example pull_examples[] = {
-    {"footplate pull s3://team-runs/llm/train-20260801-101500-3f2a", "Copy a run to this machine."},
-    {0},
-};
-
 const struct cmd cmd_pull = {
     .name = "pull",
-    .summary = "copy a run from object storage",
-    .args = pull_args,
+    .summary = "copy a run from a hub or from object storage",
+    .args =
+        CMD_ARGS({"SRC", ARG_WORD,
+                  .help = "The run: https://HOST[:PORT]/RUN of a hub, or s3://BUCKET/PREFIX/RUN."}),
     .options = pull_options,
-    .help = pull_help,
-    .examples = pull_examples,
+    .help = CMD_HELP("Copies a run from a hub or from object storage to the folder of runs, byte "
+                     "for byte. The copy of a run that is still being recorded is what was there "
+                     "at that moment.",
+                     "All other commands also read runs where they are: give them the same "
+                     "address instead of a name. The token of a hub is then in FOOTPLATE_TOKEN, "
+                     "or in the file that FOOTPLATE_TOKEN_FILE names."),
+    .examples = CMD_EXAMPLES(
+        {"footplate pull https://hub.example.org:7171/train-20260801-101500-3f2a --token-file "
+         "~/.footplate-read",
+         "Copy a run from a hub to this machine."},
+        {"footplate pull s3://team-runs/llm/train-20260801-101500-3f2a", "Copy it from a bucket."}),
     .run = cmd_pull_run,
 };

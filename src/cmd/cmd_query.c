@@ -109,12 +109,10 @@ static void query_put_table(const struct series *s, void *ctx)
     char time[64];
     table_init(&t, &a, "TIME|>VALUE|>MIN|>MAX");
     for (size_t i = 0; i < s->n; i++) {
-        const double values[] = {s->v[i], s->min[i], s->max[i]};
         table_cell(&t, "%s",
                    i ? wall_text_beside(s->t[i], s->t[i - 1], time, sizeof time)
                      : wall_text(s->t[i], time, sizeof time));
-        for (size_t k = 0; k < COUNT_OF(values); k++)
-            cell_value(&t, values[k], s->key.unit);
+        CELL_VALUES(&t, s->key.unit, s->v[i], s->min[i], s->max[i]);
     }
     printf("%s%s %s, node %s\n", *some ? "\n" : "", s->key.metric, text_safe(&a, s->key.entity),
            text_safe(&a, s->key.node));
@@ -182,9 +180,7 @@ static void query_chart_put_series(struct table *t, const struct query_view *v,
         table_rest(t, "no readings");
         return;
     }
-    const double numbers[] = {st->min, st->p50, st->max};
-    for (size_t k = 0; k < COUNT_OF(numbers); k++)
-        cell_value(t, numbers[k], s->key.unit);
+    CELL_VALUES(t, s->key.unit, st->min, st->p50, st->max);
     if (v->n > BOTH_MOST)
         return;
     table_cell(t, "%s", "");
@@ -195,7 +191,6 @@ static void query_chart_put_series(struct table *t, const struct query_view *v,
 /* The value of a full column, once per metric; the series are sorted by node first. */
 static void query_chart_print_tops(const struct query_view *v)
 {
-    char text[HUMAN_LEN];
     for (size_t i = 0; i < v->n; i++) {
         const struct series_key *k = &v->s[i].key;
         size_t before = 0;
@@ -203,7 +198,7 @@ static void query_chart_print_tops(const struct query_view *v)
             before++;
         if (before == i)
             printf("full height of %s: %s\n", k->metric,
-                   human_value(chart_top(v->s, v->n, k->metric), k->unit, text, sizeof text));
+                   value_text(v->arena, chart_top(v->s, v->n, k->metric), k->unit));
     }
 }
 
@@ -264,7 +259,7 @@ static int query_chart(struct run *r, const struct series_ask *ask, const struct
 
 /* ---- the command ---- */
 
-enum { O_METRIC, O_ENTITY, O_NODE, O_FROM, O_TO, O_POINTS, O_JSON, O_CSV, O_DIR };
+enum { O_METRIC, O_ENTITY, O_NODE, O_FROM, O_TO, O_POINTS };
 
 static const struct opt options[] = {
     [O_METRIC] = {"metric", 'm', "METRIC", OPT_STRING, .choices = metric_names,
@@ -279,10 +274,7 @@ static const struct opt options[] = {
                   .help =
                       "Reduce each series to at most N points; each keeps the minimum and maximum "
                       "of its interval. Without this option, JSON and CSV contain every reading."},
-    [O_JSON] = {OPT_ROW_JSON},
-    [O_CSV] = {OPT_ROW_CSV},
-    [O_DIR] = {OPT_ROW_DIR},
-    {0},
+    OPT_ROWS_OUTPUT,
 };
 
 static int cmd_query_run(const struct cmd_args *args, struct err *e)
@@ -295,8 +287,7 @@ static int cmd_query_run(const struct cmd_args *args, struct err *e)
         return err_set(e, ERR_USAGE,
                        "query: --metric is required; 'footplate metrics' lists all metrics");
     TRY(cmd_open_run(args, args->arg[0], &r, e));
-    const struct run_info *info = run_get_info(r);
-    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e));
+    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], run_get_info(r), window, e));
     const struct series_ask ask = {
         .node = args->opt[O_NODE].text,
         .metric = args->opt[O_METRIC].text,
@@ -316,27 +307,20 @@ static int cmd_query_run(const struct cmd_args *args, struct err *e)
     return query_chart(r, &ask, &all, args->arena, e);
 }
 
-static const char *const help[] = {
-    "Up to 50 points are printed as a table, more as a chart. The height of a column in the first "
-    "line is the maximum of its interval, in the second line the minimum, so neither spikes nor "
-    "dips are averaged away. With more than 8 series, only the first line is printed. An empty "
-    "column means there was no reading.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate query last --metric cpu.util --entity total", "Plot CPU utilization."},
-    {"footplate query last -m gpu.util -n 20 --from -60s", "Print the last minute in 20 points."},
-    {"footplate query last -m net. --points 200 --json", "Print all network series as JSON."},
-    {0},
-};
-
 const struct cmd cmd_query = {
     .name = "query",
     .summary = "print or plot a metric over time",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Up to 50 points are printed as a table, more as a chart. The height of a "
+                     "column in the first line is the maximum of its interval, in the second line "
+                     "the minimum, so neither spikes nor dips are averaged away. With more than 8 "
+                     "series, only the first line is printed. An empty column means there was no "
+                     "reading."),
+    .examples = CMD_EXAMPLES(
+        {"footplate query last --metric cpu.util --entity total", "Plot CPU utilization."},
+        {"footplate query last -m gpu.util -n 20 --from -60s",
+         "Print the last minute in 20 points."},
+        {"footplate query last -m net. --points 200 --json", "Print all network series as JSON."}),
     .run = cmd_query_run,
 };

@@ -22,7 +22,6 @@ enum {
     O_CUSTOM,
     O_RULE_FILE,
     O_RULE_LIMIT,
-    O_DIR,
 };
 
 enum cmd_report_format { FORMAT_HTML, FORMAT_JSON, FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_N };
@@ -56,7 +55,7 @@ static const struct opt options[] = {
                   .help = "Define a custom rule, as for 'footplate check'."},
     [O_RULE_FILE] = {OPT_ROW_RULE_FILE},
     [O_RULE_LIMIT] = {OPT_ROW_RULE_LIMIT},
-    [O_DIR] = {OPT_ROW_DIR},
+    {OPT_ROW_DIR},
     {0},
 };
 
@@ -180,39 +179,30 @@ static int cmd_report_make(struct run *r, struct check *c, const struct cmd_args
 
 static int cmd_report_run(const struct cmd_args *args, struct err *e)
 {
-    struct check *c = arena_new(args->arena, struct check);
+    struct check *c;
     struct run *r = NULL;
-    c->arena = args->arena;
-    rule_params_init(&c->params, c->arena);
-    TRY(check_take_settings(c, args, e));
+    TRY(check_open(&c, args, e));
     c->user.limit_ns = args->opt[O_RULE_LIMIT].number;
     TRY(check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e));
     TRY(cmd_open_run(args, args->arg[0], &r, e));
     return cmd_report_make(r, c, args, e);
 }
 
-static const char *const help[] = {
-    "Writes a report of the run: its phases, the utilization of the nodes, the time spent in steps "
-    "and operators, the result of every rule, and how the data was measured. The HTML report is "
-    "one self-contained file; report.json next to it contains all its numbers.",
-    "A report can be written at any time during a run; it states up to when it has data.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate report last", "Write report.html and report.json to the last run's folder."},
-    {"footplate report last -o /tmp/run.html", "Write the report to another file."},
-    {"footplate report last --format markdown", "Print Markdown for a pull request."},
-    {"footplate report last --price 14.688", "Set the hourly price of a node."},
-    {0},
-};
-
 const struct cmd cmd_report = {
     .name = "report",
     .summary = "write an HTML report of a run",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Writes a report of the run: its phases, training health, the utilization of "
+                     "the nodes, the time spent in steps and operators, the result of every rule, "
+                     "and how the data was measured. The HTML report is one self-contained file; "
+                     "report.json next to it contains all its numbers.",
+                     "A report can be written at any time during a run; it states up to when it "
+                     "has data."),
+    .examples = CMD_EXAMPLES(
+        {"footplate report last", "Write report.html and report.json to the last run's folder."},
+        {"footplate report last -o /tmp/run.html", "Write the report to another file."},
+        {"footplate report last --format markdown", "Print Markdown for a pull request."},
+        {"footplate report last --price 14.688", "Set the hourly price of a node."}),
     .run = cmd_report_run,
 };

@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "record/record.h"
 #include "rules/verdict_json.h"
 
 enum { O_JSON, O_MARKDOWN };
@@ -14,11 +15,6 @@ enum { O_JSON, O_MARKDOWN };
 static const struct opt options[] = {
     [O_JSON] = {OPT_ROW_JSON},
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print all rules in full as Markdown."},
-    {0},
-};
-
-static const struct cmd_arg positional[] = {
-    {"RULE", ARG_WORD, .optional = true, .help = "Show only this rule, in full."},
     {0},
 };
 
@@ -103,9 +99,7 @@ static void cmd_rules_print_table(struct arena *a)
         for (const struct param *p = rules[k]->params; p && p->name; p++)
             all = arena_printf(a, "%s%s%s=%s", all, *all ? ", " : "", p->name,
                                otherwise_text(p, text));
-        table_cell(&t, "%s", rules[k]->name);
-        table_cell(&t, "%s", rules[k]->title);
-        table_cell(&t, "%s", all);
+        CELL_TEXTS(&t, rules[k]->name, rules[k]->title, all);
     }
     output_table(&t);
 }
@@ -113,8 +107,7 @@ static void cmd_rules_print_table(struct arena *a)
 static void param_cells(struct table *t, const struct param *p)
 {
     char text[HUMAN_LEN];
-    table_cell(t, "%s", p->name);
-    table_cell(t, "%s", otherwise_text(p, text));
+    CELL_TEXTS(t, p->name, otherwise_text(p, text));
     const bool word = p->unit == PARAM_WORD;
     table_cell(t, word ? "-" : "%.10g", p->lo);
     table_cell(t, word ? "-" : "%.10g", p->hi);
@@ -153,25 +146,76 @@ static int cmd_rules_run(const struct cmd_args *args, struct err *e)
     return EXIT_FINE;
 }
 
-static const char *const help[] = {
-    "Lists every rule that 'footplate check' evaluates, with its parameters and their defaults. "
-    "Set a parameter with 'footplate check RUN --set RULE.PARAM=VALUE'. Parameters that are "
-    "numbers of readings also accept a time such as 60s.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate rules", "List all rules."},
-    {"footplate rules CPUBottleneck", "Show one rule in full."},
-    {0},
-};
-
 const struct cmd cmd_rules = {
     .name = "rules",
     .summary = "list all rules and their parameters",
-    .args = positional,
+    .args = CMD_ARGS({"RULE", ARG_WORD, .optional = true, .help = "Show only this rule, in full."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Lists every rule that 'footplate check' evaluates, with its parameters and "
+                     "their defaults. Set a parameter with 'footplate check RUN --set "
+                     "RULE.PARAM=VALUE'. Parameters that are numbers of readings also accept a "
+                     "time such as 60s."),
+    .examples = CMD_EXAMPLES({"footplate rules", "List all rules."},
+                             {"footplate rules CPUBottleneck", "Show one rule in full."}),
     .run = cmd_rules_run,
+};
+
+/* ==== the metric table ==== */
+
+enum { METRICS_JSON, METRICS_CSV, METRICS_MARKDOWN };
+
+static const struct opt metrics_options[] = {
+    [METRICS_JSON] = {OPT_ROW_JSON},
+    [METRICS_CSV] = {OPT_ROW_CSV},
+    [METRICS_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print a Markdown table."},
+    {0},
+};
+
+/* Counts have no unit of their own. */
+static const char *unit_shown(enum unit u)
+{
+    return u == UNIT_COUNT ? "count" : unit_name(u);
+}
+
+static void cmd_metrics_print_markdown(void)
+{
+    puts("| metric | unit | per | description |\n|---|---|---|---|");
+    for (size_t i = 0; i < METRIC_N; i++)
+        printf("| `%s` | %s | %s | %s |\n", metrics[i].name, unit_shown(metrics[i].unit),
+               metric_per_names[metrics[i].per], metrics[i].title);
+}
+
+static void cmd_metrics_print_table(struct arena *a)
+{
+    struct table t;
+    table_init(&t, a, "METRIC|UNIT|PER|~DESCRIPTION");
+    for (size_t i = 0; i < METRIC_N; i++) {
+        CELL_TEXTS(&t, metrics[i].name, unit_shown(metrics[i].unit),
+                   metric_per_names[metrics[i].per], metrics[i].title);
+    }
+    output_table(&t);
+}
+
+static int cmd_metrics_run(const struct cmd_args *args, struct err *e)
+{
+    if (args->opt[METRICS_MARKDOWN].given && args->output != OUTPUT_TEXT)
+        return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json or --csv");
+    if (args->output == OUTPUT_JSON)
+        output_json(&row_KnownMetric, metrics, METRIC_N);
+    else if (args->output == OUTPUT_CSV)
+        output_csv(&row_KnownMetric, "metric,unit,kind,per,title", metrics, METRIC_N, args->arena);
+    else if (args->opt[METRICS_MARKDOWN].given)
+        cmd_metrics_print_markdown();
+    else
+        cmd_metrics_print_table(args->arena);
+    return EXIT_FINE;
+}
+
+const struct cmd cmd_metrics = {
+    .name = "metrics",
+    .summary = "list all metrics and their units",
+    .options = metrics_options,
+    .help = CMD_HELP("Lists every metric with its unit and what it is measured for. 'footplate "
+                     "doctor' shows which of them are available on this machine."),
+    .run = cmd_metrics_run,
 };

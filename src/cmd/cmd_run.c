@@ -12,8 +12,6 @@ enum {
 #define SETTING(id, ...) R_##id,
 #define SETTING_JOB(...)
 #include "config/settings.def"
-#undef SETTING
-#undef SETTING_JOB
     R_QUIET,
     R_SERVE,
     R_OWN
@@ -42,20 +40,11 @@ static const struct opt options[] = {
 #define SETTING     SETTING_AS_OPTION
 #define SETTING_JOB SETTING_LEFT_OUT
 #include "config/settings.def"
-#undef SETTING
-#undef SETTING_JOB
     [R_QUIET] = {OPT_ROW_QUIET},
     [R_SERVE] = {OPT_ROW_SERVE},
 #define SETTING     SETTING_LEFT_OUT
 #define SETTING_JOB SETTING_AS_OPTION
 #include "config/settings.def"
-#undef SETTING
-#undef SETTING_JOB
-    {0},
-};
-
-static const struct cmd_arg args[] = {
-    {"COMMAND", ARG_COMMAND, .repeat = true, .help = "The program to run and its arguments."},
     {0},
 };
 
@@ -65,43 +54,37 @@ static int cmd_run_run(const struct cmd_args *a, struct err *e)
     return record_with_options(a, &ask, e);
 }
 
-static const char *const help[] = {
-    "Starts the command and records the machine and the job's processes until the last of them "
-    "ends. The command needs no changes; its input, output, signals and exit status are passed "
-    "through.",
-    "The run is stored as a folder. During the run, all other commands can read it, and 'footplate "
-    "set' changes the interval or pauses the recording.",
-    "If the run cannot be recorded (full disk, folder not writable, limits), a message gives the "
-    "reason and the command runs without recording; --require-recording refuses to start it "
-    "instead.",
-    "Python child processes load hooks that report steps and phases; --no-hooks disables them. "
-    "Detail windows (--detail-steps, --detail-at, --python-profile-steps) record more.",
-    "Settings are also read from the environment and from footplate.yaml next to the script or in "
-    "the current folder; 'footplate config' shows the effective settings and their source. Invalid "
-    "settings are reported and ignored.",
-    "Several machines that share a folder of runs record into one run if all use the same --run "
-    "ID; each needs its own node name.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate run -- python train.py", "Record a training script."},
-    {"footplate run --interval 100ms -- torchrun --nproc-per-node 2 train.py",
-     "Take readings ten times per second."},
-    {"footplate run --detail-steps 5:2 -- python train.py",
-     "Also record every operator of steps 5 and 6."},
-    {"footplate run --run $SLURM_JOB_ID --dir /shared/runs -- python train.py",
-     "Run on each node of a Slurm job: records one run with all nodes."},
-    {0},
-};
-
 const struct cmd cmd_run = {
     .name = "run",
     .summary = "run a command and record it",
-    .args = args,
+    .args = CMD_ARGS(
+        {"COMMAND", ARG_COMMAND, .repeat = true, .help = "The program to run and its arguments."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Starts the command and records the machine and the job's processes until the "
+                     "last of them ends. The command needs no changes; its input, output, signals "
+                     "and exit status are passed through.",
+                     "The run is stored as a folder. During the run, all other commands can read "
+                     "it, and 'footplate set' changes the interval or pauses the recording.",
+                     "If the run cannot be recorded (full disk, folder not writable, limits), a "
+                     "message gives the reason and the command runs without recording; "
+                     "--require-recording refuses to start it instead.",
+                     "Python child processes load hooks that report steps and phases; --no-hooks "
+                     "disables them. Detail windows (--detail-steps, --detail-at, "
+                     "--python-profile-steps) record more.",
+                     "Settings are also read from the environment and from footplate.yaml next to "
+                     "the script or in the current folder; 'footplate config' shows the effective "
+                     "settings and their source. Invalid settings are reported and ignored.",
+                     "Several machines that share a folder of runs record into one run if all use "
+                     "the same --run ID; each needs its own node name."),
+    .examples = CMD_EXAMPLES({"footplate run -- python train.py", "Record a training script."},
+                             {"footplate run --interval 100ms -- torchrun --nproc-per-node 2 "
+                              "train.py",
+                              "Take readings ten times per second."},
+                             {"footplate run --detail-steps 5:2 -- python train.py",
+                              "Also record every operator of steps 5 and 6."},
+                             {"footplate run --run $SLURM_JOB_ID --dir /shared/runs -- python "
+                              "train.py",
+                              "Run on each node of a Slurm job: records one run with all nodes."}),
     .exit_codes =
         "The exit status of the command; 128+n if signal n ended it; 126 or 127 if it cannot be "
         "run; 1 if it was not started because it could not be recorded (--require-recording).",
@@ -116,8 +99,6 @@ static const struct opt attach_options[] = {
 #define SETTING     SETTING_AS_OPTION
 #define SETTING_JOB SETTING_LEFT_OUT
 #include "config/settings.def"
-#undef SETTING
-#undef SETTING_JOB
     [R_QUIET] = {OPT_ROW_QUIET},
     [R_SERVE] = {OPT_ROW_SERVE},
     [O_PID] = {"pid", 'p', "PID", OPT_INT, .lo = 1, .hi = INT_MAX,
@@ -156,25 +137,17 @@ static int cmd_attach_run(const struct cmd_args *a, struct err *e)
     return record_with_options(a, &ask, e);
 }
 
-static const char *const attach_help[] = {
-    "Records a process and its children until they end. Ctrl-C ends the recording; the job keeps "
-    "running.",
-    "Metrics of the machine, its GPUs and the processes are recorded. Steps are not: hooks must be "
-    "there when a program starts. 'footplate run' records them, and so does footplate.start(), "
-    "called in a Python process that already runs.",
-    NULL,
-};
-
-static const struct cmd_example attach_examples[] = {
-    {"footplate attach --pid 4711", "Record process 4711 and its children."},
-    {0},
-};
-
 const struct cmd cmd_attach = {
     .name = "attach",
     .summary = "record a running process",
     .options = attach_options,
-    .help = attach_help,
-    .examples = attach_examples,
+    .help = CMD_HELP("Records a process and its children until they end. Ctrl-C ends the "
+                     "recording; the job keeps running.",
+                     "Metrics of the machine, its GPUs and the processes are recorded. Steps are "
+                     "not: hooks must be there when a program starts. 'footplate run' records "
+                     "them, and so does footplate.start(), called in a Python process that already "
+                     "runs."),
+    .examples =
+        CMD_EXAMPLES({"footplate attach --pid 4711", "Record process 4711 and its children."}),
     .run = cmd_attach_run,
 };

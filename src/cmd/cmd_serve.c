@@ -10,6 +10,7 @@
 #include "query/run.h"
 #include "run/run_info.h"
 #include "run/storage.h"
+#include "run/upkeep.h"
 #include "serve/server.h"
 #include "session/dashboard.h"
 
@@ -23,6 +24,7 @@ enum {
     O_HOST,
     O_CONTROL,
     O_RECEIVE,
+    O_KEEP,
     O_API_ONLY,
     O_QUIET,
 };
@@ -52,15 +54,13 @@ static const struct opt options[] = {
     [O_RECEIVE] = {"receive", 0, NULL, OPT_FLAG,
                    .help = "Receive runs of other machines (footplate push, run --to) into the "
                            "first folder. The token file must have a write token."},
+    [O_KEEP] = {"keep", 0, "TIME", OPT_DURATION, .lo = PRUNE_LEAST_NS, .hi = PRUNE_MOST_NS,
+                .help = "With --receive: remove received runs that ended longer ago, e.g. 90d, "
+                        "unless they have the tag 'keep' (default: never). 'footplate hub prune "
+                        "--dry-run' shows which these are."},
     [O_API_ONLY] = {"api-only", 0, NULL, OPT_FLAG,
                     .help = "Serve the API even if this program was built without the dashboard."},
     [O_QUIET] = {"quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."},
-    {0},
-};
-
-static const struct cmd_arg args[] = {
-    {"DIR", ARG_PATH, .optional = true, .repeat = true,
-     .help = "Folders of runs, or single runs (default: the folder set by --dir)."},
     {0},
 };
 
@@ -97,10 +97,13 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
         .n_hosts = a->opt[O_HOST].n_all,
         .control = !control || strcmp(control, "off") != 0,
         .receive = a->opt[O_RECEIVE].given,
+        .keep_ns = a->opt[O_KEEP].given ? a->opt[O_KEEP].number : 0,
     };
     struct server *s;
     struct server_place place;
     sigset_t ending;
+    if (ask.keep_ns && !ask.receive)
+        return err_set(e, ERR_USAGE, "--keep is for received runs: give --receive, too");
     if (!a->opt[O_API_ONLY].given && dashboard_check_page(e))
         return e->code;
     dashboard_block(&ending);
@@ -112,32 +115,29 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
     return EXIT_FINE;
 }
 
-static const char *const help[] = {
-    "Serves the dashboard for live and finished runs until Ctrl-C. Nothing is written to the "
-    "folders, except by --receive.",
-    "By default only this user on this machine can connect. To use it from another machine, open a "
-    "tunnel: ssh -L 7171:localhost:7171 HOST. With --bind it listens on the network; this requires "
-    "a token, and TLS is recommended.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate serve", "Serve all runs in the folder of runs."},
-    {"footplate serve /shared/runs ~/runs", "Serve the runs of two folders."},
-    {"footplate serve /srv/runs --receive --token-file tokens --bind 0.0.0.0 --tls-cert c.pem "
-     "--tls-key k.pem",
-     "Receive runs of other machines; 'footplate hub token add' makes the tokens."},
-    {"footplate serve --bind 0.0.0.0 --token-file tokens --tls-cert c.pem --tls-key k.pem",
-     "Serve on the network, with tokens and TLS."},
-    {0},
-};
-
 const struct cmd cmd_serve = {
     .name = "serve",
     .summary = "serve the dashboard for live and finished runs",
-    .args = args,
+    .args =
+        CMD_ARGS({"DIR", ARG_PATH, .optional = true, .repeat = true,
+                  .help = "Folders of runs, or single runs (default: the folder set by --dir)."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Serves the dashboard for live and finished runs until Ctrl-C. Nothing is "
+                     "written to the folders, except by --receive.",
+                     "By default only this user on this machine can connect. To use it from "
+                     "another machine, open a tunnel: ssh -L 7171:localhost:7171 HOST. With --bind "
+                     "it listens on the network; this requires a token, and TLS is recommended."),
+    .examples =
+        CMD_EXAMPLES({"footplate serve", "Serve all runs in the folder of runs."},
+                     {"footplate serve /shared/runs ~/runs", "Serve the runs of two folders."},
+                     {"footplate serve /srv/runs --receive --token-file tokens --bind "
+                      "0.0.0.0 --tls-cert c.pem --tls-key k.pem",
+                      "Receive runs of other machines; 'footplate hub token add' makes the "
+                      "tokens."},
+                     {"footplate serve /srv/runs --receive --token-file tokens --keep 90d",
+                      "Remove received runs 90 days after their end."},
+                     {"footplate serve --bind 0.0.0.0 --token-file tokens --tls-cert c.pem "
+                      "--tls-key k.pem",
+                      "Serve on the network, with tokens and TLS."}),
     .run = cmd_serve_run,
 };

@@ -370,8 +370,7 @@ static void put_utilization(const struct show *s)
     table_init(&t, s->arena, "NODE|RESOURCE|>MIN|>P50|>P95|>MAX");
     for (size_t i = 0; i < s->n_lines; i++) {
         const struct summary_line *l = &s->lines[i];
-        table_cell(&t, "%s", l->node);
-        table_cell(&t, "%s", l->row->title);
+        CELL_TEXTS(&t, l->node, l->row->title);
         if (l->why && is_gpu(l->row->metric) && lacks_gpu(s->info, l->node)) {
             table_rest(&t, "no GPU"); /* the node's line says why */
             continue;
@@ -380,9 +379,7 @@ static void put_utilization(const struct show *s)
             table_rest(&t, "not measured: %s", l->why);
             continue;
         }
-        const double v[] = {l->stats.min, l->stats.p50, l->stats.p95, l->stats.max};
-        for (size_t k = 0; k < COUNT_OF(v); k++)
-            cell_value(&t, v[k], l->unit);
+        CELL_VALUES(&t, l->unit, l->stats.min, l->stats.p50, l->stats.p95, l->stats.max);
     }
     output_title("utilization, whole job");
     output_table(&t);
@@ -393,16 +390,12 @@ static void put_utilization(const struct show *s)
 /* Marks that every healthy run has are not news. */
 static bool is_news(enum mark_id id)
 {
-    switch (id) {
-    case MARK_RECORDER_START:
-    case MARK_JOB_START:
-    case MARK_JOB_EXIT:
-    case MARK_JOB_END:
-    case MARK_EXEC:
-        return false;
-    default:
-        return true;
-    }
+    static const bool usual[MARK_N] = {[MARK_RECORDER_START] = true,
+                                       [MARK_JOB_START] = true,
+                                       [MARK_JOB_EXIT] = true,
+                                       [MARK_JOB_END] = true,
+                                       [MARK_EXEC] = true};
+    return !usual[id];
 }
 
 static const char *mark_text(const struct show *s, const struct mark *m)
@@ -523,11 +516,9 @@ static const struct opt options[] = {
 static int show_put_summary(const struct show *s, struct run *r, const struct run_steps *steps,
                             const struct cmd_args *args, struct err *e)
 {
-    struct check *c = arena_new(s->arena, struct check);
+    struct check *c;
     const char *lines[SUMMARY_LINES];
-    c->arena = s->arena;
-    rule_params_init(&c->params, c->arena);
-    TRY(check_take_settings(c, args, e));
+    TRY(check_open(&c, args, e));
     TRY(rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
                           &c->checked, e));
     const size_t n = summary_lines(&(struct summary_ask){.show = s, .checked = &c->checked}, lines);
@@ -558,26 +549,17 @@ static int cmd_show_on_run(struct run *r, const struct cmd_args *args, struct ar
     return 0;
 }
 
-static const char *const help[] = {
-    "Prints the worst finding and what an iteration is spent on; the command, nodes, times and "
-    "status of a run; the time spent in initialization, "
-    "training, evaluation and finalization; the utilization of each node; what could not be "
-    "measured and why; and the overhead of the recording.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate show last", "Show the newest run."},
-    {"footplate show train-2026 --json", "Print a run as JSON, selected by the start of its name."},
-    {0},
-};
-
 const struct cmd cmd_show = {
     .name = "show",
     .summary = "show a summary of a run",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Prints the worst finding and what an iteration is spent on; the command, "
+                     "nodes, times and status of a run; the time spent in initialization, "
+                     "training, evaluation and finalization; the utilization of each node; what "
+                     "could not be measured and why; and the overhead of the recording."),
+    .examples = CMD_EXAMPLES({"footplate show last", "Show the newest run."},
+                             {"footplate show train-2026 --json",
+                              "Print a run as JSON, selected by the start of its name."}),
     .on_run = cmd_show_on_run,
 };

@@ -70,7 +70,6 @@ static int read_loop(struct run *r, const struct cmd_args *args, bool only, stru
 static int read_stats(struct run *r, const struct cmd_args *args, struct arena *a,
                       struct stats *out, struct err *e)
 {
-    const struct run_info *info = run_get_info(r);
     const bool given = args->opt[O_FROM].given || args->opt[O_TO].given;
     enum cmd_stats_window which = args->output == OUTPUT_TEXT && !given ? WINDOW_BOTH : WINDOW_JOB;
     wall_ns window[2];
@@ -78,7 +77,7 @@ static int read_stats(struct run *r, const struct cmd_args *args, struct arena *
         return err_set(e, ERR_USAGE, "--window cannot be combined with --from or --to");
     if (args->opt[O_WINDOW].given)
         which = (enum cmd_stats_window)args->opt[O_WINDOW].number;
-    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e));
+    TRY(window_of(&args->opt[O_FROM], &args->opt[O_TO], run_get_info(r), window, e));
     if (which != WINDOW_JOB)
         TRY(read_loop(r, args, which == WINDOW_LOOP, a, out, e));
     if (which == WINDOW_LOOP)
@@ -115,17 +114,14 @@ static void cmd_stats_print_table(const struct statview *lines, struct arena *a)
                           : "NODE|RESOURCE|>MIN|>P50|>P90|>P95|>P99|>MAX|>SAMPLES");
     for (size_t i = 0; i < lines->n; i++) {
         const struct stat_line *l = &lines->v[i];
-        table_cell(&t, "%s", l->node);
-        table_cell(&t, "%s", l->title);
+        CELL_TEXTS(&t, l->node, l->title);
         if (l->entity)
             table_cell(&t, "%s", l->entity);
         if (l->why) {
             table_rest(&t, "not measured: %s", l->why);
             continue;
         }
-        const double numbers[] = {l->s->min, l->s->p50, l->s->p90, l->s->p95, l->s->p99, l->s->max};
-        for (size_t k = 0; k < COUNT_OF(numbers); k++)
-            cell_value(&t, numbers[k], l->unit);
+        CELL_VALUES(&t, l->unit, l->s->min, l->s->p50, l->s->p90, l->s->p95, l->s->p99, l->s->max);
         cell_count(&t, l->s->count);
     }
     output_table(&t);
@@ -156,27 +152,19 @@ static int cmd_stats_on_run(struct run *r, const struct cmd_args *args, struct a
     return 0;
 }
 
-static const char *const help[] = {
-    "Prints one row per node for CPU, GPU, CPU and GPU memory, I/O wait, network and GPU activity; "
-    "the GPUs of a node are combined. Quantiles are exact to the stored resolution.",
-    "The training loop is shown first, from the first step after the warm-up to the last step, "
-    "then the whole job.",
-    "For resources that were not measured, the reason is shown.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate stats last", "Show the utilization of each node."},
-    {"footplate stats last --all --from -60s", "Show every series for the last minute."},
-    {0},
-};
-
 const struct cmd cmd_stats = {
     .name = "stats",
     .summary = "show minimum, quantiles and maximum of each resource",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Prints one row per node for CPU, GPU, CPU and GPU memory, I/O wait, network "
+                     "and GPU activity; the GPUs of a node are combined. Quantiles are exact to "
+                     "the stored resolution.",
+                     "The training loop is shown first, from the first step after the warm-up to "
+                     "the last step, then the whole job.",
+                     "For resources that were not measured, the reason is shown."),
+    .examples = CMD_EXAMPLES(
+        {"footplate stats last", "Show the utilization of each node."},
+        {"footplate stats last --all --from -60s", "Show every series for the last minute."}),
     .on_run = cmd_stats_on_run,
 };

@@ -18,6 +18,8 @@
 /* New columns come after these. */
 static const char csv_columns[] = "node,rank,mode,step,start_ns,duration_s,events,samples,cut,"
                                   "between_s,iteration_s,warmup,disturbed";
+static const char csv_without_loss[] = "node,rank,mode,step,start_ns,duration_s,events,samples,cut,"
+                                       "between_s,iteration_s,warmup,disturbed,-loss";
 
 /* ---- for people ---- */
 
@@ -66,16 +68,13 @@ static const char *with_parts(const struct steps_view *v, const char *first, con
 static void cmd_steps_put_row(struct table *t, const struct steps_row *row)
 {
     const struct step_stats *s = &row->stats;
-    const double times[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
-                            s->iteration_max_s};
     table_cell(t, "%s", row->rank->node);
     table_cell(t, "%" PRId64, row->rank->rank);
     table_cell(t, "%s", mode_name(s->mode));
     cell_count(t, s->count);
-    for (size_t i = 0; i < COUNT_OF(times); i++)
-        cell_value(t, times[i], "s");
-    cell_value(t, s->throughput_steady, "");
-    cell_value(t, s->throughput_overall, "");
+    CELL_VALUES(t, "s", s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
+                s->iteration_max_s);
+    CELL_VALUES(t, "", s->throughput_steady, s->throughput_overall);
 }
 
 /* ---- what an iteration is spent on ---- */
@@ -92,8 +91,8 @@ static void put_shares(struct table *t, const struct steps_view *v, const struct
     percents_of(s, step_parts() + 1, pct);
     table_cell(t, "%s", row->rank->node);
     table_cell(t, "%" PRId64, row->rank->rank);
-    table_cell(t, "%s", mode_name(row->stats.mode));
-    table_cell(t, "%s", steps_clock_text(&row->stats, row->rank, clock, v->arena));
+    CELL_TEXTS(t, mode_name(row->stats.mode),
+               steps_clock_text(&row->stats, row->rank, clock, v->arena));
     for (size_t i = 0; i < n; i++) {
         const bool known = !isnan(steps_iteration_part_s(row, clock, parts[i]));
         table_cell(t, whole > 0 && known ? "%.1f %%" : "-", pct[parts[i]]);
@@ -135,11 +134,9 @@ static void cmd_steps_put_place(struct table *t, const struct steps_view *v, int
                                 const struct sync_place *x)
 {
     table_cell(t, "%" PRId64, rank);
-    table_cell(t, "%s", text_safe(v->arena, x->where));
-    table_cell(t, "%s", text_safe(v->arena, *x->op ? x->op : "-"));
+    CELL_TEXTS(t, text_safe(v->arena, x->where), text_safe(v->arena, *x->op ? x->op : "-"));
     cell_count(t, x->count);
-    cell_value(t, x->seconds, "s");
-    cell_value(t, x->count ? x->seconds / (double)x->count : NAN, "s");
+    CELL_VALUES(t, "s", x->seconds, x->count ? x->seconds / (double)x->count : NAN);
 }
 
 static void put_places(const struct steps_view *v)
@@ -172,6 +169,14 @@ static const char *note_of(const struct step *s)
                           : "";
 }
 
+static bool cmd_steps_has_losses(const struct steps_view *v)
+{
+    for (size_t i = 0; i < v->n_items; i++)
+        if (!isnan(v->items[i].loss))
+            return true;
+    return false;
+}
+
 static void cmd_steps_put_item(struct table *t, const struct steps_view *v,
                                const struct steps_item *x, const size_t *parts, size_t n)
 {
@@ -183,24 +188,26 @@ static void cmd_steps_put_item(struct table *t, const struct steps_view *v,
     table_cell(t, "%s", mode_name(s->mode));
     table_cell(t, "%s%" PRId64, s->cut ? "!" : "", s->number);
     table_cell(t, "%s", duration_text(ns_to_s(s->start.ns - v->info->start.ns), text, sizeof text));
-    cell_value(t, iteration_s, "s");
-    cell_value(t, ns_to_s(s->dur_ns), "s");
+    CELL_VALUES(t, "s", iteration_s, ns_to_s(s->dur_ns));
     for (size_t i = 0; i < n; i++) {
         const double part_s = parts[i] == step_parts()
                                   ? s->between_ns < 0 ? NAN : ns_to_s(s->between_ns)
                                   : steps_item_part_s(x, parts[i]);
         cell_value(t, part_s, "s");
     }
+    if (cmd_steps_has_losses(v))
+        cell_value(t, x->loss, "");
     table_cell(t, "%s", note_of(s));
 }
 
 static void put_items(const struct steps_view *v, const size_t *parts, size_t n)
 {
     struct table t;
-    table_init(&t, v->arena,
-               arena_printf(
-                   v->arena, "%s|NOTE",
-                   with_parts(v, "NODE|>RANK|MODE|>STEP|>AFTER|>ITERATION|>HOST TIME", parts, n)));
+    table_init(
+        &t, v->arena,
+        arena_printf(v->arena, "%s%s|NOTE",
+                     with_parts(v, "NODE|>RANK|MODE|>STEP|>AFTER|>ITERATION|>HOST TIME", parts, n),
+                     cmd_steps_has_losses(v) ? "|>LOSS" : ""));
     for (size_t i = 0; i < v->n_items; i++)
         cmd_steps_put_item(&t, v, &v->items[i], parts, n);
     putchar('\n');
@@ -230,7 +237,7 @@ static void steps_text(const struct steps_view *v)
 
 /* ---- the command ---- */
 
-enum { O_LAST, O_RANK, O_MODE, O_JSON, O_CSV, O_DIR };
+enum { O_LAST, O_RANK, O_MODE };
 
 /* Steps of each rank that people see when they do not say how many. */
 enum { LAST_TEXT = 10 };
@@ -242,10 +249,7 @@ static const struct opt options[] = {
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
     [O_MODE] = {"mode", 0, "MODE", OPT_CHOICE, .choices = event_mode_names,
                 .help = "Show only steps of this mode."},
-    [O_JSON] = {OPT_ROW_JSON},
-    [O_CSV] = {OPT_ROW_CSV},
-    [O_DIR] = {OPT_ROW_DIR},
-    {0},
+    OPT_ROWS_OUTPUT,
 };
 
 static int cmd_steps_on_run(struct run *r, const struct cmd_args *args, struct arena *a,
@@ -266,37 +270,29 @@ static int cmd_steps_on_run(struct run *r, const struct cmd_args *args, struct a
         stepsview_json(output_begin(&o), &view);
         output_end(&o);
     } else if (args->output == OUTPUT_CSV) {
-        output_csv(&row_Step, csv_columns, view.items, view.n_items, a);
+        output_csv(&row_Step, cmd_steps_has_losses(&view) ? csv_columns : csv_without_loss,
+                   view.items, view.n_items, a);
     } else {
         steps_text(&view);
     }
     return 0;
 }
 
-static const char *const help[] = {
-    "Prints for each rank, separately for training and evaluation: number of steps, step time, "
-    "samples processed per second, and the share of each part of a step. Then lists the last "
-    "steps.",
-    "A training step lasts from the data loader fetch to the end of the optimizer step; an "
-    "evaluation step from the fetch to the end of the forward pass. Steps marked '!' are "
-    "incomplete: the process ended, or the run is still running. They are excluded from the "
-    "statistics.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate steps last", "Show step times and the last ten steps of each rank."},
-    {"footplate steps last --rank 0 --mode train --csv",
-     "Print every training step of rank 0 as CSV."},
-    {0},
-};
-
 const struct cmd cmd_steps = {
     .name = "steps",
     .summary = "show step times and their breakdown",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Prints for each rank, separately for training and evaluation: number of "
+                     "steps, step time, samples processed per second, and the share of each part "
+                     "of a step. Then lists the last steps.",
+                     "A training step lasts from the data loader fetch to the end of the optimizer "
+                     "step; an evaluation step from the fetch to the end of the forward pass. "
+                     "Steps marked '!' are incomplete: the process ended, or the run is still "
+                     "running. They are excluded from the statistics."),
+    .examples = CMD_EXAMPLES(
+        {"footplate steps last", "Show step times and the last ten steps of each rank."},
+        {"footplate steps last --rank 0 --mode train --csv",
+         "Print every training step of rank 0 as CSV."}),
     .on_run = cmd_steps_on_run,
 };

@@ -19,7 +19,7 @@
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/screen.h"
-#include "cmd/top_read.h"
+#include "cmd/top_view.h"
 #include "run/run_info.h"
 
 enum { STACK = 8 << 20, COLUMNS_PLAIN = 80 };
@@ -33,20 +33,20 @@ enum { STACK = 8 << 20, COLUMNS_PLAIN = 80 };
 static int top_find_run(const char *dir, const char *ref, char path[], struct err *e)
 {
     struct arena a = {0};
-    const char **paths;
+    struct run_listed *runs;
     size_t n;
     if (ref)
         return run_find(dir, ref, path, e);
-    int rc = run_list(runs_folder(dir), &a, &paths, &n, e);
+    int rc = run_list(runs_folder(dir), &a, &runs, &n, e);
     size_t i = 0;
     for (; rc == 0 && i < n; i++) {
         struct run_info info;
         struct err ignored;
-        if (run_info_read(&info, paths[i], &a, &ignored) == 0 && info.status == RUN_RUNNING)
+        if (run_info_of(&info, &runs[i], &a, &ignored) == 0 && info.status == RUN_RUNNING)
             break;
     }
     if (rc == 0 && i < n)
-        rc = path_join(path, e, "%s", paths[i]);
+        rc = path_join(path, e, "%s", runs[i].path);
     else if (rc == 0)
         rc = run_find(dir, "last", path, e);
     arena_free(&a);
@@ -57,13 +57,13 @@ static int top_find_run(const char *dir, const char *ref, char path[], struct er
 static void top_next_run(const char *dir, char path[])
 {
     struct arena a = {0};
-    const char **paths;
+    struct run_listed *runs;
     size_t n, i = 0;
     struct err e;
-    if (run_list(runs_folder(dir), &a, &paths, &n, &e) == 0 && n > 0) {
-        while (i < n && strcmp(paths[i], path) != 0)
+    if (run_list(runs_folder(dir), &a, &runs, &n, &e) == 0 && n > 0) {
+        while (i < n && strcmp(runs[i].path, path) != 0)
             i++;
-        (void)!path_join(path, &e, "%s", paths[i + 1 < n ? i + 1 : 0]);
+        (void)!path_join(path, &e, "%s", runs[i + 1 < n ? i + 1 : 0].path);
     }
     arena_free(&a);
 }
@@ -164,10 +164,7 @@ static int top_reader_start(struct top_reader *t, struct err *e)
 
 static void top_reader_stop(struct top_reader *t)
 {
-    pthread_mutex_lock(&t->lock);
-    t->stop = true;
-    pthread_mutex_unlock(&t->lock);
-    pthread_cond_signal(&t->changed);
+    thread_set_flag(&t->stop, &t->lock, &t->changed);
     pthread_join(t->thread, NULL);
     top_result_free(t->result);
     close(t->wake);
@@ -413,60 +410,41 @@ static const struct opt options[] = {
     {0},
 };
 
-static const struct cmd_arg positional[] = {
-    {"RUN", ARG_RUN, .optional = true,
-     .help = "The run: its folder, the start of its name or ID, or 'last' (default: the newest run "
-             "that is running, otherwise the last)."},
-    {0},
-};
-
 static int cmd_top_run(const struct cmd_args *args, struct err *e)
 {
-    struct arena a = {0};
-    struct check *check = arena_new(&a, struct check);
-    struct top *t = arena_new(&a, struct top);
-    check->arena = &a;
-    rule_params_init(&check->params, &a);
+    struct check *check;
+    struct top *t = arena_new(args->arena, struct top);
     t->dir = args->opt[O_DIR].text;
     t->color = term_color(stdout);
     t->choice.interval_ns = t->reader.interval_ns = args->opt[O_INTERVAL].number;
-    int rc = check_take_settings(check, args, e);
-    if (rc == 0)
-        rc = check_choose_pricing(check, NULL, NULL, e);
-    if (rc == 0)
-        rc = top_find_run(t->dir, args->arg[0], t->reader.path, e);
+    TRY(check_open(&check, args, e));
+    TRY(check_choose_pricing(check, NULL, NULL, e));
+    TRY(top_find_run(t->dir, args->arg[0], t->reader.path, e));
     t->reader.source = top_source_open(check);
-    if (rc == 0)
-        rc = args->opt[O_ONCE].given || !screen_can_open() ? top_print(t, e) : top_watch(t, e);
+    const int rc =
+        args->opt[O_ONCE].given || !screen_can_open() ? top_print(t, e) : top_watch(t, e);
     top_source_close(t->reader.source);
-    arena_free(&a);
     return rc;
 }
-
-static const char *const help[] = {
-    "Shows a run while it runs, for a second terminal: cores, memory, GPUs, steps per second, what "
-    "an iteration is spent on, and the findings with the advice of the first one. Numbers of the "
-    "whole run are those of 'footplate show' and 'footplate check'.",
-    "Keys: q quits, h shows all keys, j and k select a finding, space pauses, + and - or 1 to 9 "
-    "change the interval, n shows the next node, r the next run.",
-    "It only reads the folder of the run, and takes at most 1 % of a core: what takes longer to "
-    "read is read less often. If stdout is not a terminal, one frame is printed as text. Rules "
-    "written in Python are left to 'footplate check'.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate top", "Watch the run that is running."},
-    {"footplate top last --once", "Print the state of the last run."},
-    {0},
-};
 
 const struct cmd cmd_top = {
     .name = "top",
     .summary = "watch a run in the terminal while it runs",
-    .args = positional,
+    .args = CMD_ARGS({"RUN", ARG_RUN, .optional = true,
+                      .help = "The run: its folder, the start of its name or ID, or 'last' "
+                              "(default: the newest run that is running, otherwise the last)."}),
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP("Shows a run while it runs, for a second terminal: cores, memory, GPUs, steps "
+                     "per second, what an iteration is spent on, and the findings with the advice "
+                     "of the first one. Numbers of the whole run are those of 'footplate show' and "
+                     "'footplate check'.",
+                     "Keys: q quits, h shows all keys, j and k select a finding, space pauses, + "
+                     "and - or 1 to 9 change the interval, n shows the next node, r the next run.",
+                     "It only reads the folder of the run, and takes at most 1 % of a core: what "
+                     "takes longer to read is read less often. If stdout is not a terminal, one "
+                     "frame is printed as text. Rules written in Python are left to 'footplate "
+                     "check'."),
+    .examples = CMD_EXAMPLES({"footplate top", "Watch the run that is running."},
+                             {"footplate top last --once", "Print the state of the last run."}),
     .run = cmd_top_run,
 };

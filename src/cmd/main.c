@@ -9,9 +9,9 @@
 
 #include "agent/keeper.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
-#include "cmd/usage.h"
 #include "config/settings.h"
 #include "query/run.h"
 #include "run/run_info.h"
@@ -32,14 +32,6 @@ static int main_complain(const struct err *e)
 
 /* ---- positional arguments ---- */
 
-static int main_check_key_value(const char *word, struct err *e)
-{
-    const char *equals = strchr(word, '=');
-    if (equals && equals != word)
-        return 0;
-    return err_set(e, ERR_USAGE, "'%.200s' is not of the form KEY=VALUE", word);
-}
-
 static int main_check_args(const struct cmd *c, const struct opt_result *r, struct err *e)
 {
     size_t i = 0;
@@ -47,9 +39,7 @@ static int main_check_args(const struct cmd *c, const struct opt_result *r, stru
         if (i >= r->n_rest && !a->optional)
             return err_set(e, ERR_USAGE, "missing argument %s; see 'footplate help %s'", a->name,
                            c->name);
-        for (size_t most = a->repeat ? r->n_rest : i + 1; i < most && i < r->n_rest; i++)
-            if (a->kind == ARG_KEY_VALUE && main_check_key_value(r->rest[i], e) != 0)
-                return e->code;
+        i = a->repeat ? r->n_rest : MIN_OF(i + 1, r->n_rest);
     }
     if (i < r->n_rest)
         return err_set(e, ERR_USAGE, "unexpected argument '%.200s'; see 'footplate help %s'",

@@ -67,6 +67,18 @@ void cell_value(struct table *t, double v, const char *unit)
     table_cell(t, "%s", value_text(t->arena, v, unit));
 }
 
+void cell_values(struct table *t, const char *unit, const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        cell_value(t, v[i], unit);
+}
+
+void cell_texts(struct table *t, const char *const *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        table_cell(t, "%s", v[i]);
+}
+
 void cell_count(struct table *t, uint64_t n)
 {
     table_cell(t, "%s", count_text(t->arena, n));
@@ -95,15 +107,11 @@ void output_title(const char *title)
 /* ---- rows ---- */
 
 const char *const metric_per_names[] = {
-    [PER_NODE] = "node",
-    [PER_CORE] = "core",
-    [PER_DISK] = "disk",
-    [PER_NIC] = "interface",
-    [PER_PROCESS] = "process",
-    [PER_JOB] = "job",
-    [PER_CGROUP] = "control group",
-    [PER_GPU] = "GPU",
-    [PER_SELF] = "Footplate",
+    [PER_NODE] = "node",       [PER_CORE] = "core",
+    [PER_DISK] = "disk",       [PER_NIC] = "interface",
+    [PER_PROCESS] = "process", [PER_PROGRAM] = "program",
+    [PER_JOB] = "job",         [PER_CGROUP] = "control group",
+    [PER_GPU] = "GPU",         [PER_SELF] = "Footplate",
 };
 
 const char *const metric_kind_names[] = {[KIND_GAUGE] = "gauge", [KIND_RATE] = "rate"};

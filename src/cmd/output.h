@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/opt.h"
 #include "base/row_table.h"
 #include "base/table.h"
@@ -33,6 +34,14 @@ void output_csv(const struct row_table *t, const char *first, const void *rows, 
 /* Cells with a number for people: as human_value and human_count write it; a number that may be
  * unknown (negative); a share of 1, as percents. What is not known is "-". */
 void cell_value(struct table *t, double v, const char *unit);
+void cell_values(struct table *t, const char *unit, const double *v, size_t n);
+void cell_texts(struct table *t, const char *const *v, size_t n);
+/* A cell for each number, all of one unit; a cell for each text. */
+#define CELL_VALUES(t, unit, ...)                                                                  \
+    cell_values(t, unit, (const double[]){__VA_ARGS__}, COUNT_OF(((const double[]){__VA_ARGS__})))
+#define CELL_TEXTS(t, ...)                                                                         \
+    cell_texts(t, (const char *const[]){__VA_ARGS__},                                              \
+               COUNT_OF(((const char *const[]){__VA_ARGS__})))
 void cell_count(struct table *t, uint64_t n);
 void cell_int(struct table *t, int64_t v);
 void cell_share(struct table *t, double share);

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "cmd/chart.h"
-#include "cmd/top_lines.h"
+#include "cmd/screen.h"
 #include "cmd/top_view.h"
 
 enum {
@@ -171,12 +171,10 @@ static void top_put_memory(struct top_lines *l, const struct top_node *n)
         top_not_measured(l, "memory", n->mem_why);
         return;
     }
-    char used[HUMAN_LEN], total[HUMAN_LEN];
-    const char *words =
-        isnan(n->mem_used) || isnan(n->mem_total)
-            ? ""
-            : arena_printf(l->arena, "%s of %s", human_bytes(n->mem_used, used, sizeof used),
-                           human_bytes(n->mem_total, total, sizeof total));
+    const char *words = isnan(n->mem_used) || isnan(n->mem_total)
+                            ? ""
+                            : arena_printf(l->arena, "%s of %s", bytes_text(l->arena, n->mem_used),
+                                           bytes_text(l->arena, n->mem_total));
     top_wide_bar(l, "memory", n->mem, words);
 }
 
@@ -186,7 +184,6 @@ static void top_put_job(struct top_lines *l, const struct top_node *n)
         top_not_measured(l, "job", NULL);
         return;
     }
-    char threads[HUMAN_LEN];
     top_label(l, "job");
     top_put(l, STYLE_PLAIN, "%s cores busy, memory %s",
             isnan(n->job_cpu) ? "-" : arena_printf(l->arena, "%.2f", n->job_cpu / 100),
@@ -195,8 +192,7 @@ static void top_put_job(struct top_lines *l, const struct top_node *n)
         top_put(l, STYLE_PLAIN, ", %.0f process%s", n->job_processes,
                 n->job_processes == 1 ? "" : "es");
     if (!isnan(n->job_threads))
-        top_put(l, STYLE_PLAIN, ", %s thread%s",
-                human_value(n->job_threads, "", threads, sizeof threads),
+        top_put(l, STYLE_PLAIN, ", %s thread%s", value_text(l->arena, n->job_threads, ""),
                 n->job_threads == 1 ? "" : "s");
     top_end_line(l);
 }
@@ -317,10 +313,9 @@ static bool top_is_late(const struct top_view *v)
 static void top_put_rate(struct top_lines *l, const struct top_view *v)
 {
     const struct top_steps *s = &v->steps;
-    char n[HUMAN_LEN];
     top_label(l, "steps");
     top_put(l, STYLE_STRONG, "step %s",
-            s->number < 0 ? "-" : human_count((uint64_t)s->number, n, sizeof n));
+            s->number < 0 ? "-" : count_text(l->arena, (uint64_t)s->number));
     if (s->planned > 0)
         top_put(l, STYLE_PLAIN, " of %s", count_text(l->arena, (uint64_t)s->planned));
     if (top_is_late(v))

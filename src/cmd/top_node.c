@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top_node.c - the readings of one node for `footplate top` (top_read.h): means of the last
+/* top_node.c - the readings of one node for `footplate top` (top_view.h): means of the last
  * interval while the run goes on, means of all of it afterwards. */
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "cmd/top_read.h"
+#include "cmd/top_view.h"
 #include "query/series.h"
 #include "tables/runview.h"
 
@@ -50,9 +50,7 @@ static int top_read_series(struct run *r, const struct top_span_ask *x, struct a
             .node = x->node, .metric = wanted[i], .from = {whole ? 0 : from_ns}, .points = whole};
         struct series *v;
         size_t n;
-        const int rc = series_read(r, &ask, a, &v, &n, e);
-        if (rc)
-            return rc;
+        TRY(series_read(r, &ask, a, &v, &n, e));
         for (size_t k = 0; k < n; k++)
             *ARENA_ADD(a, out->v, out->n, cap) = v[k];
     }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top_read.c - see top_read.h. */
-#include "cmd/top_read.h"
-
+/* top_read.c - see top_view.h. */
 #include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +9,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cmd/top_view.h"
 #include "query/event_flow.h"
 #include "rules/feed_run.h"
 #include "tables/runview.h"
@@ -134,10 +133,9 @@ static int top_derive(struct run *r, const struct run_track *t, int64_t from_ns,
 {
     struct run_event *v;
     size_t n_events;
-    const int rc = events_read(r, t, (wall_ns){from_ns}, (wall_ns){0}, a, &v, &n_events, e);
-    if (rc == 0)
-        steps_derive(v, n_events, a, out, n);
-    return rc;
+    TRY(events_read(r, t, (wall_ns){from_ns}, (wall_ns){0}, a, &v, &n_events, e));
+    steps_derive(v, n_events, a, out, n);
+    return 0;
 }
 
 static size_t top_train_steps(const struct step *v, size_t n)
@@ -210,10 +208,9 @@ static int top_follow_track(struct top_source *s, struct run *r, const struct ru
     if (i == n)
         return 0;
     const struct top_iteration *last = &s->iterations[s->n_iterations - 1];
-    const int rc = top_derive(r, &v[i], last->start_ns, a, &steps, &n_steps, e);
-    if (rc == 0)
-        top_take_steps(s, steps, n_steps, false);
-    return rc;
+    TRY(top_derive(r, &v[i], last->start_ns, a, &steps, &n_steps, e));
+    top_take_steps(s, steps, n_steps, false);
+    return 0;
 }
 
 /* The window of a thread without new steps is not read again and again: others may have taken over.
@@ -478,12 +475,10 @@ static int top_read_run(struct top_source *s, struct run *r, const struct top_wa
                         struct arena *a, struct top_view *out, struct err *e)
 {
     top_fill_about(run_get_info(r), a, out);
-    int rc = top_read_node(r, w, a, &out->node, e);
-    if (rc == 0)
-        rc = top_read_aside(s, r, w, e);
-    if (rc == 0)
-        top_fill_kept(s, out->status == RUN_RUNNING ? clock_wall() : run_get_info(r)->end, a, out);
-    return rc;
+    TRY(top_read_node(r, w, a, &out->node, e));
+    TRY(top_read_aside(s, r, w, e));
+    top_fill_kept(s, out->status == RUN_RUNNING ? clock_wall() : run_get_info(r)->end, a, out);
+    return 0;
 }
 
 int top_source_read(struct top_source *s, const struct top_want *w, struct arena *a,

@@ -139,13 +139,13 @@ int window_moment(const char *text, wall_ns start, wall_ns end, wall_ns *out, st
     return not_a_moment(text, e);
 }
 
-int window_of(const struct opt_value *from, const struct opt_value *to, wall_ns start, wall_ns end,
+int window_of(const struct opt_value *from, const struct opt_value *to, const struct run_info *info,
               wall_ns out[2], struct err *e)
 {
     out[0] = out[1] = (wall_ns){0};
-    if (from->given && window_moment(from->text, start, end, &out[0], e) != 0)
+    if (from->given && window_moment(from->text, info->start, info->end, &out[0], e) != 0)
         return err_in(e, "--from");
-    if (to->given && window_moment(to->text, start, end, &out[1], e) != 0)
+    if (to->given && window_moment(to->text, info->start, info->end, &out[1], e) != 0)
         return err_in(e, "--to");
     if (from->given && to->given && out[0].ns >= out[1].ns)
         return err_set(e, ERR_USAGE, "--from %s is not before --to %s", from->text, to->text);

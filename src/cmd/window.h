@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/opt.h"
+#include "run/run_info.h"
 
 #define OPT_ROW_FROM                                                                               \
     "from", 0, "T", OPT_STRING,                                                                    \
@@ -22,8 +23,8 @@
 MUST_CHECK int window_moment(const char *text, wall_ns start, wall_ns end, wall_ns *out,
                              struct err *e);
 /* --from and --to; 0 where one is not given. ERR_USAGE when --from is not before --to. */
-MUST_CHECK int window_of(const struct opt_value *from, const struct opt_value *to, wall_ns start,
-                         wall_ns end, wall_ns out[2], struct err *e);
+MUST_CHECK int window_of(const struct opt_value *from, const struct opt_value *to,
+                         const struct run_info *info, wall_ns out[2], struct err *e);
 /* A range of steps, "10:20" or "10". ERR_USAGE when it is not one. */
 MUST_CHECK int step_range(const char *text, int64_t out[2], struct err *e);
 

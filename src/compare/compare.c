@@ -327,11 +327,6 @@ struct compared_part_row {
     const char *clock;
 };
 
-static double diff_share(const double v[COMPARE_SIDES])
-{
-    return v[COMPARE_A] > 0 ? v[COMPARE_B] / v[COMPARE_A] - 1 : NAN;
-}
-
 static const char *severity_of(const struct compared_finding *f, int side)
 {
     return f->runs[side] ? severity_names[f->severity[side]] : NULL;
@@ -405,6 +400,7 @@ int compare_runs(const struct compare_ask *ask, struct arena *a, struct compared
         compare_steps(&c);
         compare_tables(&c);
         compare_detail(&c);
+        compare_health(&c);
         compare_findings(&c);
         compare_conclude(&c);
     }

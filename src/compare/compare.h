@@ -14,13 +14,53 @@
 
 #include "base/human.h"
 #include "base/row_table.h"
-#include "compare/runspread.h"
 #include "compare/stepdiff.h"
 #include "cost/machines.h"
 #include "query/ops.h"
 #include "query/run.h"
 #include "query/steps.h"
 #include "rules/engine.h"
+
+/* ---- runspread.c: how much runs of the same code differ from each other ----
+ *
+ * Another machine, other neighbours on it, a warmer room: the steps of one run cannot show it. It
+ * is learnt from other runs of the same code in the same folder of runs; where there are too few of
+ * them, a default is assumed. docs/compare.md has the numbers, docs/decisions.md the reason. */
+
+struct run_spread {
+    double sd;    /* of the mean iteration of one run, as a share */
+    size_t runs;  /* that it was learnt from; 0: the default */
+    double reach; /* two runs of the same code differ by less than this, with the confidence */
+};
+
+/* Means of runs of one code. */
+struct spread_group {
+    const double *means; /* > 0 */
+    size_t n;
+};
+
+/* From groups of runs; NULL and 0, or too few runs, give the default. Pure. */
+void runspread_from(const struct spread_group *groups, size_t n, double confidence,
+                    struct run_spread *out);
+
+/* An interval of a change (a share) that holds it for the code, not only for these two runs. */
+struct diff_interval runspread_widen(struct diff_interval v, double reach);
+
+/* Whether two runs are of the same code, as far as is known: name, command, commit where
+ * both know it, and kind of machine. */
+bool runspread_same_code(const struct run_info *a, const struct run_info *b);
+
+/* One run against one run: what other runs beside them show. What cannot be read is left out. */
+struct spread_ask {
+    const struct run_info *a, *b;
+    double mean[2];  /* of a and b, as `per_sample` says */
+    bool per_sample; /* time of a sample; else of an iteration */
+    double confidence;
+};
+
+void runspread_learn(const struct spread_ask *ask, struct run_spread *out);
+
+/* ---- what is compared ---- */
 
 enum { COMPARE_A, COMPARE_B, COMPARE_SIDES };
 
@@ -158,6 +198,24 @@ struct compared_difference {
     const char *text; /* "commit abc1234 -> def5678" */
 };
 
+/* Training of both, of the first run of each side and its first rank. */
+enum { COMPARE_LOSS_ROWS = 10 };
+
+struct compared_loss_row { /* mean loss of the common steps from..to, both included */
+    int64_t from, to;
+    double loss[COMPARE_SIDES];
+};
+
+struct compared_health {
+    const char *sentence;
+    size_t steps;                       /* with a loss in both */
+    int64_t loss_same_to, loss_differs; /* last step before the first difference; that; -1: none */
+    size_t samples;                     /* steps at which the weights of both were summed */
+    int64_t sums_same_to, sums_differ;  /* as of losses */
+    struct compared_loss_row rows[COMPARE_LOSS_ROWS];
+    size_t n_rows;
+};
+
 struct compared_loss {
     const char *what, *why;
     int side; /* COMPARE_A, COMPARE_B; -1: both */
@@ -224,6 +282,7 @@ struct compared {
     bool same_hardware, same_run;
     const char **hardware; /* sentences: what differs */
     size_t n_hardware;
+    struct compared_health *health; /* NULL: one of them has no losses, or no step is in both */
     struct compared_loss *losses;
     size_t n_losses;
 };
@@ -235,15 +294,18 @@ extern const struct row_table row_Compare; /* see compare_rows.def */
 /* The keys of `footplate compare --json`, into an object that the caller opened. */
 void compare_json(struct jw *j, const struct compared *c);
 
-/* ---- texts of numbers. Each returns buf, which has HUMAN_LEN bytes; NAN is "-" ---- */
+/* ---- texts ---- */
 
 const char *compare_title(const struct compared *c);       /* "B is faster", ... */
 extern const char *const compare_called[COMPARE_VERDICTS]; /* "faster", "no difference", ... */
 
-/* "+2.4 %": what B has more than A. */
-const char *share_text(double share, char buf[HUMAN_LEN]);
-/* "12.4 ms", "+12.4 ms": times of steps and operators. */
-const char *step_text(double s, char buf[HUMAN_LEN]);
-const char *step_more_text(double s, char buf[HUMAN_LEN]);
+/* What B has more than A, as a share of A; NAN: A has nothing. */
+double compared_share(const double v[COMPARE_SIDES]);
+/* Numbers in words, in the arena; NAN is "-". "+2.4 %": what B has more than A. */
+const char *share_text(struct arena *a, double share);
+/* "2.4 %": the same without its sign. */
+const char *share_size_text(struct arena *a, double share);
+/* "+12.4 ms": times of steps and operators. */
+const char *step_more_text(struct arena *a, double s);
 
 #endif

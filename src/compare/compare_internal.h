@@ -8,10 +8,46 @@
 #define COMPARE_COMPARE_INTERNAL_H
 
 #include "compare/compare.h"
-#include "compare/jobsteps.h"
 #include "query/breakdown.h"
 #include "rules/feed_run.h"
+#include "tables/healthview.h"
 #include "tables/show.h"
+
+/* ---- the training steps of a job from those of its ranks ----
+ *
+ * A step of the job begins and ends with the last of its ranks. Pure.
+ *
+ * A step counts by its iteration, from its begin to the begin of the next step of the rank: where
+ * the program runs ahead of a GPU, a step alone is only the time it takes to launch the work. The
+ * last step of a rank has no iteration and counts by its duration. */
+
+/* Parts of an iteration: those of the step, then the time between it and the next. */
+enum { ITERATION_PARTS_MOST = STEP_PARTS_MOST + 1 };
+
+size_t iteration_parts(void);                 /* how many there are, "between" included */
+const char *iteration_part_name(size_t part); /* the last is "between" */
+
+struct jobsteps {
+    size_t n;
+    int64_t *number;                      /* as the program or the order of steps has it */
+    double *s;                            /* how long its iteration took */
+    double *part_s[ITERATION_PARTS_MOST]; /* of the last rank, host time; NULL: no step has it */
+    double *batch;                        /* samples over all ranks; NULL: not known */
+    bool *warmup, *disturbed;             /* by the step of any rank: see struct step */
+    size_t ranks;
+};
+
+/* Steps that were cut do not count. Ranks are tied together by the numbers of steps where each
+ * counts upwards, else by their order. Lives in the arena. */
+void jobsteps_of(const struct rank_steps *ranks, size_t n, struct arena *a, struct jobsteps *out);
+
+/* ---- what is read of a run ---- */
+
+/* The weights of all parameters at a sample, as one number: equal bits have equal numbers. */
+struct weight_sum {
+    int64_t step;
+    uint64_t sum;
+};
 
 struct compare_reading {
     const struct run_info *info;
@@ -26,6 +62,9 @@ struct compare_reading {
     struct summary_line *lines;
     size_t n_lines;
     struct checked checked;
+    struct health_losses losses; /* of training, of the first rank; in the order of steps */
+    struct weight_sum *sums;     /* the same */
+    size_t n_sums;
     bool detail; /* what follows is there */
     struct op_row *ops;
     size_t n_ops;
@@ -57,9 +96,12 @@ double side_mean(const struct side_reading *s, double (*of)(const struct compare
 
 void compare_lose(struct comparing *c, const char *what, const char *why, int side);
 
-void compare_steps(struct comparing *c);    /* iterations, their parts, the histogram */
-void compare_tables(struct comparing *c);   /* throughput, phases, utilization */
-void compare_detail(struct comparing *c);   /* operators, breakdown */
+void compare_steps(struct comparing *c);  /* iterations, their parts, the histogram */
+void compare_tables(struct comparing *c); /* throughput, phases, utilization */
+void compare_detail(struct comparing *c); /* operators, breakdown */
+MUST_CHECK int compare_read_health(struct run *r, struct arena *a, struct compare_reading *out,
+                                   struct err *e);
+void compare_health(struct comparing *c);   /* where the training of both parts */
 void compare_findings(struct comparing *c); /* what rules say */
 /* What an interval of a difference says. */
 enum compare_verdict compare_call(const struct diff_interval *v);

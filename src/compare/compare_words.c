@@ -43,50 +43,34 @@ const char *const compare_called[COMPARE_VERDICTS] = {
 
 enum { SHARE_MOST = 10000 }; /* percent: what is more says only that it is not known */
 
-const char *share_text(double share, char buf[HUMAN_LEN])
+double compared_share(const double v[COMPARE_SIDES])
+{
+    return v[COMPARE_A] > 0 ? v[COMPARE_B] / v[COMPARE_A] - 1 : NAN;
+}
+
+const char *share_text(struct arena *a, double share)
 {
     const double v = fabs(share) * 100;
     const int places = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
-    char text[HUMAN_LEN];
+    char text[HUMAN_LEN], with_sign[HUMAN_LEN];
     if (isnan(share))
-        return human_value(NAN, "%", buf, HUMAN_LEN);
-    if (v >= SHARE_MOST) {
-        snprintf(buf, HUMAN_LEN, "over %s%d %%", share < 0 ? "-" : "+", SHARE_MOST);
-        return buf;
-    }
+        return value_text(a, NAN, "%");
+    if (v >= SHARE_MOST)
+        return arena_printf(a, "over %s%d %%", share < 0 ? "-" : "+", SHARE_MOST);
     snprintf(text, sizeof text, "%.*f %%", places, v);
-    return human_signed(share, text, buf, HUMAN_LEN);
+    return arena_strdup(a, human_signed(share, text, with_sign, sizeof with_sign));
 }
 
-const char *step_text(double s, char buf[HUMAN_LEN])
+const char *share_size_text(struct arena *a, double share)
 {
-    return human_value(s, "s", buf, HUMAN_LEN);
+    const char *text = share_text(a, fabs(share));
+    return text + (*text == '+');
 }
 
-const char *step_more_text(double s, char buf[HUMAN_LEN])
-{
-    char text[HUMAN_LEN];
-    return human_signed(s, step_text(fabs(s), text), buf, HUMAN_LEN);
-}
-
-/* Without its sign. */
-static const char *compare_percent(struct comparing *c, double share)
+const char *step_more_text(struct arena *a, double s)
 {
     char text[HUMAN_LEN];
-    const char *s = share_text(fabs(share), text);
-    return arena_strdup(c->arena, s + (*s == '+'));
-}
-
-static const char *compare_signed(struct comparing *c, double share)
-{
-    char text[HUMAN_LEN];
-    return arena_strdup(c->arena, share_text(share, text));
-}
-
-static const char *compare_time(struct comparing *c, double s)
-{
-    char text[HUMAN_LEN];
-    return arena_strdup(c->arena, step_text(s, text));
+    return arena_strdup(a, human_signed(s, value_text(a, fabs(s), "s"), text, sizeof text));
 }
 
 /* ---- the sentence ---- */
@@ -95,7 +79,7 @@ static const char *compare_range(struct comparing *c)
 {
     const struct diff_interval *d = &c->out->diff;
     return arena_printf(c->arena, "%.3g %% confidence interval %s to %s", c->out->confidence * 100,
-                        compare_signed(c, d->low), compare_signed(c, d->high));
+                        share_text(c->arena, d->low), share_text(c->arena, d->high));
 }
 
 static const char *compare_called_text(struct comparing *c)
@@ -104,13 +88,14 @@ static const char *compare_called_text(struct comparing *c)
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
     const bool less = o->verdict == COMPARE_FASTER;
     if (o->basis == BASIS_SAMPLE)
-        return arena_printf(c->arena, "B is %s: a sample takes %s %s time (%s).",
-                            compare_verdict_names[o->verdict], compare_percent(c, o->diff.at),
-                            less ? "less" : "more", compare_range(c));
-    return arena_printf(c->arena, "B is %s: an iteration takes %s instead of %s, %s %s (%s).",
-                        compare_verdict_names[o->verdict], compare_time(c, b->steps.mean_s),
-                        compare_time(c, a->steps.mean_s), compare_percent(c, o->diff.at),
-                        less ? "less" : "more", compare_range(c));
+        return arena_printf(
+            c->arena, "B is %s: a sample takes %s %s time (%s).", compare_verdict_names[o->verdict],
+            share_size_text(c->arena, o->diff.at), less ? "less" : "more", compare_range(c));
+    return arena_printf(
+        c->arena, "B is %s: an iteration takes %s instead of %s, %s %s (%s).",
+        compare_verdict_names[o->verdict], value_text(c->arena, b->steps.mean_s, "s"),
+        value_text(c->arena, a->steps.mean_s, "s"), share_size_text(c->arena, o->diff.at),
+        less ? "less" : "more", compare_range(c));
 }
 
 enum { DETECTABLE_MOST = 10 }; /* times as long: to name it would promise something */
@@ -122,8 +107,9 @@ static const char *noise(struct comparing *c)
     return arena_printf(
         c->arena,
         "Possibly noise: %s takes %s %s time in B, but two runs of the same code may differ by %s.",
-        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration", compare_percent(c, o->diff.at),
-        o->diff.at < 0 ? "less" : "more", compare_percent(c, o->spread.reach));
+        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration",
+        share_size_text(c->arena, o->diff.at), o->diff.at < 0 ? "less" : "more",
+        share_size_text(c->arena, o->spread.reach));
 }
 
 static bool no_time(double share)
@@ -137,7 +123,7 @@ static const char *compare_took(struct comparing *c)
     const char *who = o->basis == BASIS_SAMPLE ? "a sample of B" : "B";
     if (no_time(o->diff.at))
         return arena_printf(c->arena, "%s took the same time", who);
-    return arena_printf(c->arena, "%s took %s %s", who, compare_percent(c, o->diff.at),
+    return arena_printf(c->arena, "%s took %s %s", who, share_size_text(c->arena, o->diff.at),
                         o->diff.at < 0 ? "less time" : "longer");
 }
 
@@ -168,7 +154,7 @@ static const char *not_called(struct comparing *c)
                         "No measurable difference: %s%s (%s). A difference of %s would be detected "
                         "with 80 %% probability.",
                         compare_took(c), no_time(o->diff.at) ? "" : but(o), compare_range(c),
-                        compare_percent(c, o->detectable_share));
+                        share_size_text(c->arena, o->detectable_share));
 }
 
 static size_t fewest(const struct compared_side *s)
@@ -229,23 +215,22 @@ static void why_spread(struct comparing *c, const char **text)
         compare_add(c, text,
                     "The variation between runs of the same code was estimated from %zu runs "
                     "in the same folder: standard deviation %s.",
-                    s->runs, compare_percent(c, s->sd));
+                    s->runs, share_size_text(c->arena, s->sd));
     else
         compare_add(
             c, text,
             "The variation between runs of the same code is not known; up to %s is assumed. "
             "Three runs per group would measure it: footplate compare A1,A2,A3 B1,B2,B3.",
-            compare_percent(c, s->reach));
+            share_size_text(c->arena, s->reach));
 }
 
 static void why_steps(struct comparing *c, const char **text)
 {
     const struct compared *o = c->out;
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
-    char steps[HUMAN_LEN];
     const size_t n = a->steps.count / a->n;
-    compare_add(c, text, "%s iterations of each run are compared%s; %s.",
-                human_count(n, steps, sizeof steps), o->one_by_one ? ", step by step" : "",
+    compare_add(c, text, "%s iterations of each run are compared%s; %s.", count_text(c->arena, n),
+                o->one_by_one ? ", step by step" : "",
                 a->warmup
                     ? arena_printf(c->arena, "the first %zu are excluded as warm-up", a->warmup)
                     : "no warm-up is excluded because --steps is set");
@@ -296,16 +281,9 @@ void compare_conclude(struct comparing *c)
         o->verdict = COMPARE_SAME;
     o->may_be_noise = o->verdict == COMPARE_SAME && !o->same_run && o->one_by_one &&
                       (o->steps_diff.low > 0 || o->steps_diff.high < 0);
-    switch (o->verdict) {
-    case COMPARE_NOT:
-        o->sentence = missing(c);
-        break;
-    case COMPARE_SAME:
-        o->sentence = not_called(c);
-        break;
-    default:
-        o->sentence = compare_called_text(c);
-    }
+    o->sentence = o->verdict == COMPARE_NOT    ? missing(c)
+                  : o->verdict == COMPARE_SAME ? not_called(c)
+                                               : compare_called_text(c);
     if (o->verdict != COMPARE_NOT)
         why_steps(c, &why);
     why_not_like(c, &why);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runspread.c - see runspread.h. */
-#include "compare/runspread.h"
-
+/* runspread.c - see compare.h. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "compare/jobsteps.h"
-#include "compare/stepdiff.h"
+#include "base/text.h"
+#include "compare/compare_internal.h"
 #include "run/run_info.h"
 
 /* The default, for runs of the same code without data. On virtual machines with an H200 the same
@@ -147,32 +145,24 @@ struct learnt {
     size_t n;
 };
 
-static bool is_learnt(const struct learnt *l, const char *id)
-{
-    for (size_t i = 0; i < l->n; i++)
-        if (strcmp(l->ids[i], id) == 0)
-            return true;
-    return false;
-}
-
 /* Other runs of the code of `of`, and of that of `also` where that is given; returns how many. */
 static size_t learn_from(const struct spread_ask *ask, const struct run_info *of,
                          const struct run_info *also, struct learnt *seen, struct arena *a,
                          double means[RUNS_MOST])
 {
-    const char **paths;
+    struct run_listed *runs;
     size_t n, found = 0;
     struct err e;
-    if (run_list(runspread_folder_of(of, a), a, &paths, &n, &e) != 0)
+    if (run_list(runspread_folder_of(of, a), a, &runs, &n, &e) != 0)
         return 0;
     for (size_t i = 0; i < n && found < RUNS_MOST; i++) {
         struct run_info info;
-        if (run_info_read(&info, paths[i], a, &e) != 0 || info.status == RUN_RUNNING ||
+        if (run_info_of(&info, &runs[i], a, &e) != 0 || info.status == RUN_RUNNING ||
             strcmp(info.id, ask->a->id) == 0 || strcmp(info.id, ask->b->id) == 0 ||
             !runspread_same_code(of, &info) || (also && !runspread_same_code(also, &info)) ||
-            is_learnt(seen, info.id))
+            text_among(info.id, seen->ids, seen->n))
             continue;
-        const double mean = runspread_read_mean(paths[i], ask->per_sample);
+        const double mean = runspread_read_mean(runs[i].path, ask->per_sample);
         if (mean > 0) {
             means[found++] = mean;
             seen->ids[seen->n++] = info.id;

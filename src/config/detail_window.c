@@ -77,8 +77,7 @@ static int detail_window_read_time(const char *what, const char *s, int64_t lo, 
     if (*s && s[strspn(s, "0123456789.")] == 0)
         return err_set(e, ERR_USAGE, "%s: '%s' has no unit (example: %ss)", what, s, s);
     int64_t ns;
-    if (duration_parse_within(what, s, lo, hi, &ns, e) != 0)
-        return e->code;
+    TRY(duration_parse_within(what, s, lo, hi, &ns, e));
     *out = (ns + NS_PER_US / 2) / NS_PER_US * NS_PER_US; /* what print_time writes exactly */
     return 0;
 }
@@ -93,9 +92,8 @@ static int read_epoch(const char *s, int64_t *out, struct err *e)
     snprintf(whole, sizeof whole, "%.*s", (int)n, s);
     if ((s[n] && s[n] != '.') || strlen(fraction) > DECIMALS || (*fraction && !is_digits(fraction)))
         return err_set(e, ERR_USAGE, "'%s' is not a time in seconds since the epoch", s);
-    if (detail_window_read_whole("seconds since the epoch", whole, WINDOW_WALL_LEAST_S,
-                                 WINDOW_WALL_MOST_S, &seconds, e) != 0)
-        return e->code;
+    TRY(detail_window_read_whole("seconds since the epoch", whole, WINDOW_WALL_LEAST_S,
+                                 WINDOW_WALL_MOST_S, &seconds, e));
     for (int i = 0; i < DECIMALS; i++)
         ns = ns * 10 + (*fraction ? *fraction++ - '0' : 0);
     *out = seconds * NS_PER_S + ns;
@@ -217,8 +215,8 @@ static bool next_part(const char **at, const char **part, size_t *len)
     return true;
 }
 
-static int detail_window_list(struct window_list *l, const char *text, enum window_kinds kinds,
-                              bool python, struct err *e)
+int window_list_parse(struct window_list *l, const char *text, enum window_kinds kinds, bool python,
+                      struct err *e)
 {
     struct window_list to = *l;
     const char *part;
@@ -235,18 +233,6 @@ static int detail_window_list(struct window_list *l, const char *text, enum wind
     }
     *l = to;
     return 0;
-}
-
-int window_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
-                      struct err *e)
-{
-    return detail_window_list(l, text, kinds, false, e);
-}
-
-int python_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
-                      struct err *e)
-{
-    return detail_window_list(l, text, kinds, true, e);
 }
 
 /* ---- printing ---- */

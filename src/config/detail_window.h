@@ -64,11 +64,10 @@ enum window_kinds {
     WINDOWS_OF_BOTH,
 };
 
-/* Appends to what is there; on failure the list is as it was. ERR_USAGE names what is wrong. */
+/* Appends to what is there; on failure the list is as it was. ERR_USAGE names what is wrong.
+ * `python`: of Python profiles, which have more fields. */
 MUST_CHECK int window_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
-                                 struct err *e);
-MUST_CHECK int python_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,
-                                 struct err *e);
+                                 bool python, struct err *e);
 /* Whether it begins at a time rather than at a step. */
 bool window_is_timed(const struct window *w);
 void window_print(struct buf *out, const struct window *w);

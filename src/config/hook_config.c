@@ -3,7 +3,8 @@
  * settings.h.
  *
  *     {"version":1, "generation":1, "job_start_ns":<CLOCK_MONOTONIC>,
- *      "detail":[WINDOW...], "detail_ranks":[0,1], "python":[WINDOW + "profiler", "timer"]}
+ *      "detail":[WINDOW...], "detail_ranks":[0,1], "python":[WINDOW + "profiler", "timer"],
+ *      "health":{...}}    see health_settings.c
  *
  * A WINDOW begins at "start_step" (a number), at "start_s" (seconds since job_start_ns, 0 or more)
  * or with "now":true, and lasts for "steps" or for "seconds". Without detail_ranks all ranks are
@@ -136,6 +137,7 @@ struct buf settings_hook_config(const struct settings *s, uint64_t generation,
     for (size_t i = 0; i < s->python.n; i++)
         put_python(&j, &s->python.v[i], &job_start);
     jw_end(&j);
+    health_put_settings(&j, s);
     jw_end(&j);
     return b;
 }
@@ -145,8 +147,8 @@ struct buf settings_hook_config(const struct settings *s, uint64_t generation,
 int settings_detail_parse(const char *text, struct window_list *out, struct err *e)
 {
     struct window_list l = {0};
-    if (strcmp(text, "off") != 0 && window_list_parse(&l, text, WINDOWS_OF_BOTH, e) != 0)
-        return e->code;
+    if (strcmp(text, "off") != 0)
+        TRY(window_list_parse(&l, text, WINDOWS_OF_BOTH, false, e));
     *out = l;
     return 0;
 }

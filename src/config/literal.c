@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* literal.c - see literal.h. Recursive descent over bytes that may be anything. */
-#include "config/literal.h"
-
+/* literal.c - see profilerconfig.h. Recursive descent over bytes that may be anything. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -11,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "config/profilerconfig.h"
 
 enum { NUMBER_MOST = 64 };
 

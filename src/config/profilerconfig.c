@@ -7,7 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/literal.h"
 #include "config/settings.h"
 
 const char *const sm_part_names[SM_PARTS] = {

@@ -147,12 +147,9 @@ const char *hooks_lack(const char *bootstrap)
 static bool ends_like_a_script(const char *word)
 {
     static const char *const endings[] = {".py", ".sh", ".pl", ".rb"};
-    const size_t n = strlen(word);
-    for (size_t i = 0; i < COUNT_OF(endings); i++) {
-        const size_t len = strlen(endings[i]);
-        if (n > len && *word != '-' && strcmp(word + n - len, endings[i]) == 0)
+    for (size_t i = 0; i < COUNT_OF(endings); i++)
+        if (*word != '-' && strcmp(word, endings[i]) != 0 && text_ends(word, endings[i]))
             return true;
-    }
     return false;
 }
 

@@ -184,6 +184,23 @@ static int parse_time(struct settings *s, enum setting_id id, const char *text,
     return duration_parse_within("time", text, limits->lo, limits->hi, settings_field(s, id), e);
 }
 
+static void print_to_interval(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    if (*(const int64_t *)settings_value(s, id) == TO_SEAL_NS)
+        buf_printf(out, "seal");
+    else
+        print_time(s, id, out);
+}
+
+static int parse_to_interval(struct settings *s, enum setting_id id, const char *text,
+                             const struct origin *o, struct err *e)
+{
+    if (strcmp(text, "seal") != 0)
+        return parse_time(s, id, text, o, e);
+    *(int64_t *)settings_field(s, id) = TO_SEAL_NS;
+    return 0;
+}
+
 static const struct {
     const char *word;
     bool means;
@@ -299,8 +316,7 @@ static int parse_windows(struct settings *s, enum setting_id id, const char *tex
     const enum window_kinds kinds = settings_of_times(id) ? WINDOWS_OF_TIMES : WINDOWS_OF_STEPS;
     struct window_list *to = settings_of_python(id) ? &s->python : &s->detail;
     struct window_list l = settings_is_higher(s, id, o) ? (struct window_list){0} : *to;
-    TRY(settings_of_python(id) ? python_list_parse(&l, text, kinds, e)
-                               : window_list_parse(&l, text, kinds, e));
+    TRY(window_list_parse(&l, text, kinds, settings_of_python(id), e));
     *to = l;
     return 0;
 }
@@ -596,8 +612,6 @@ static void print_maps(const struct settings *s, enum setting_id id, struct buf 
 const struct setting settings_table[SETTING_N] = {
 #include "config/settings.def"
 };
-#undef SETTING
-#undef SETTING_JOB
 
 const struct origin *settings_origin(const struct settings *s, enum setting_id id)
 {

@@ -33,6 +33,7 @@
 #define SCAN_MAX_NS     (3600 * NS_PER_S)
 #define TO_MIN_NS       NS_PER_S
 #define TO_MAX_NS       (3600 * NS_PER_S)
+#define TO_SEAL_NS      (-1) /* no time: what is sealed */
 
 /* ---- remarks: messages for the user, collected while a configuration is read. Bounded: more are
  * only counted. Texts live in the arena. ---- */
@@ -66,7 +67,11 @@ enum {
     ACTION_PAIRS_MOST = 48,
     CUSTOM_RULES_MOST = 64,
     RULE_FILES_MOST = 16,
+    HEALTH_FILTERS_MOST = 32,
 };
+
+enum health_mode { HEALTH_AUTO, HEALTH_ON, HEALTH_OFF };
+extern const char *const health_mode_names[]; /* by health_mode; ends with NULL */
 
 #define SAGEMAKER_CONFIG "/opt/ml/input/config/profilerconfig.json"
 
@@ -83,8 +88,6 @@ enum setting_id {
 #define SETTING(id, ...)     SETTING_##id,
 #define SETTING_JOB(id, ...) SETTING_##id,
 #include "config/settings.def"
-#undef SETTING
-#undef SETTING_JOB
     SETTING_N,
 };
 
@@ -123,6 +126,12 @@ struct action_setting {
     struct action_pair v[ACTION_PAIRS_MOST];
 };
 
+/* Regexes or collections as they were written. */
+struct health_filter {
+    size_t n;
+    const char *v[HEALTH_FILTERS_MOST];
+};
+
 struct settings {
     const char *name;            /* NULL: from the command */
     const char *dir;             /* the folder of runs */
@@ -133,17 +142,23 @@ struct settings {
     char currency[CURRENCY_LEN]; /* of all prices: "USD" */
     int64_t interval_ns;
     bool hooks;
+    bool other_processes;   /* outside of the job that use the CPU are named */
     bool require_recording; /* else the job starts also when it cannot be recorded */
     size_t n_labels;
     struct setting_label labels[SETTINGS_LABELS_MOST];
     struct window_list detail;
     struct rank_list detail_ranks;
     struct window_list python;
+    enum health_mode health;
+    double health_percent; /* of the loop that samples may take */
+    int64_t health_every;  /* steps between two samples */
+    struct health_filter health_include, health_exclude, health_collections;
     bool rules;     /* follow them while the run lives, and judge at its end */
     bool report;    /* write one at its end */
     const char *to; /* where the run is sent while it grows; NULL: nowhere */
     const char *to_token_file, *to_ca, *to_key; /* NULL: not set */
-    int64_t to_interval_ns;                     /* 0: the one of the destination */
+    int64_t to_interval_ns;                     /* 0: that of the destination; TO_SEAL_NS */
+    bool to_control;                            /* users of the hub may change the recording */
     int64_t scan_ns;                            /* between two judgements */
     size_t n_rule_settings;
     struct rule_setting rule_settings[RULE_SETTINGS_MOST]; /* the last one of a parameter counts */
@@ -222,6 +237,24 @@ void settings_take_yaml(struct settings *s, const char *text, size_t len, const 
 /* The text of a profilerconfig.json. */
 void settings_take_profilerconfig(struct settings *s, const char *text, size_t len,
                                   const char *name);
+
+/* -- training health: health_settings.c -- */
+
+struct jw;
+int health_parse_mode(struct settings *s, enum setting_id id, const char *text,
+                      const struct origin *o, struct err *e);
+int health_parse_budget(struct settings *s, enum setting_id id, const char *text,
+                        const struct origin *o, struct err *e);
+int health_parse_every(struct settings *s, enum setting_id id, const char *text,
+                       const struct origin *o, struct err *e);
+int health_parse_filter(struct settings *s, enum setting_id id, const char *text,
+                        const struct origin *o, struct err *e);
+void health_print_mode(const struct settings *s, enum setting_id id, struct buf *out);
+void health_print_budget(const struct settings *s, enum setting_id id, struct buf *out);
+void health_print_every(const struct settings *s, enum setting_id id, struct buf *out);
+void health_print_filter(const struct settings *s, enum setting_id id, struct buf *out);
+/* As "health" of the hooks' configuration. */
+void health_put_settings(struct jw *j, const struct settings *s);
 
 /* -- while the run goes on -- */
 

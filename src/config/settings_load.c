@@ -37,14 +37,8 @@ static bool yaml_same_key(const char *path, const char *key, size_t len)
  * "rules.StepOutlier.stddev". */
 static int yaml_depth_below(const struct setting *row)
 {
-    switch (row - settings_table) {
-    case SETTING_LABEL:
-        return 1;
-    case SETTING_RULES:
-        return 2;
-    default:
-        return 0;
-    }
+    const ptrdiff_t id = row - settings_table;
+    return id == SETTING_LABEL ? 1 : id == SETTING_RULES ? 2 : 0;
 }
 
 static int yaml_count_dots(const char *path)
@@ -309,8 +303,7 @@ static int settings_read_yaml(struct settings *s, const char *path, struct err *
 {
     char *text;
     size_t len;
-    if (file_read(path, YAML_MOST, s->arena, &text, &len, e) != 0)
-        return e->code;
+    TRY(file_read(path, YAML_MOST, s->arena, &text, &len, e));
     s->file = path;
     settings_take_yaml(s, text, len, path, settings_folder_of(s->arena, path));
     return 0;
@@ -469,11 +462,9 @@ int settings_load(struct settings *out, const struct settings_ask *ask, struct a
 {
     settings_init(out, a);
     settings_take_sagemaker(out, ask);
-    if (settings_choose_yaml(out, ask, e) != 0)
-        return e->code;
+    TRY(settings_choose_yaml(out, ask, e));
     settings_take_environment(out, ask);
-    if (settings_take_options(out, ask, e) != 0)
-        return e->code;
+    TRY(settings_take_options(out, ask, e));
     settings_name_file(out, ask);
     settings_check_hooks(out);
     settings_check_times(out, ask->now.ns ? ask->now : clock_wall());

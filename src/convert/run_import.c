@@ -66,10 +66,17 @@ static void import_node_row(struct sink *s, struct group *g, mono_ns t)
     rows_take(&d->rows, g, t);
 }
 
+/* Marks are moments of the node: they are beside its readings. */
+static void import_node_mark(struct sink *s, const struct mark *m)
+{
+    struct sink *to = ((struct import_node *)s)->rows.sink;
+    to->ops->mark(to, m);
+}
+
 static int import_node_open(struct import_node **out, struct run_maker *run, const char *id,
                             struct clock_tie tie, struct err *e)
 {
-    static const struct sink_ops ops = {import_node_row, sink_pass_loss, sink_pass_mark,
+    static const struct sink_ops ops = {import_node_row, sink_pass_loss, import_node_mark,
                                         sink_pass_events};
     struct import_node *d = xcalloc(1, sizeof *d);
     d->pass.sink.ops = &ops;

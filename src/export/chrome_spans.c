@@ -10,6 +10,7 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "export/chrome_internal.h"
 #include "record/event.h"
@@ -183,14 +184,6 @@ struct chrome_piece {
     const char *key, *value;
 };
 
-static bool is_own(const char *key)
-{
-    for (size_t i = 0; i < COUNT_OF(own_args); i++)
-        if (strcmp(own_args[i], key) == 0)
-            return true;
-    return false;
-}
-
 /* "key=value" lines taken apart; 0 when putting them together would not give the same text. */
 static size_t split_args(char *text, struct chrome_piece out[ARGS_MOST])
 {
@@ -206,7 +199,7 @@ static size_t split_args(char *text, struct chrome_piece out[ARGS_MOST])
         for (size_t i = 0; i < n; i++)
             if (strcmp(out[i].key, line) == 0)
                 return 0;
-        if (is_own(line))
+        if (text_among(line, own_args, COUNT_OF(own_args)))
             return 0;
         out[n++] = (struct chrome_piece){line, eq + 1};
     }
@@ -262,7 +255,7 @@ static void chrome_put_head(struct spans *s, const char *ph, int64_t tid, const 
 static void chrome_put_name(struct spans *s, const char *cat, const char *name)
 {
     PUT(s->b, ",\"cat\":\"");
-    buf_put(s->b, cat, strlen(cat));
+    buf_text(s->b, cat);
     PUT(s->b, "\",\"name\":");
     json_put_text(s->b, name);
 }

@@ -32,7 +32,7 @@ static void put_tree(struct jw *j, const char *key, json_t *o, const char *witho
     jw_null(j, key);
     if (text) { /* in place of the null */
         j->out->len -= strlen("null");
-        buf_put(j->out, text, strlen(text));
+        buf_text(j->out, text);
     }
     free(text);
     json_decref(o);
@@ -114,7 +114,7 @@ void about_track(struct about_writer *w, const struct tracks *all, size_t i)
     jw_int(j, "session", p->session);
     if (p->rank >= 0)
         jw_int(j, "rank", p->rank);
-    jw_str(j, "on", t->track.kind == TRACK_DEVICE ? "device" : "thread");
+    jw_str(j, "on", track_kind_names[t->track.kind]);
     jw_int(j, "os_pid", t->track.pid);
     jw_int(j, "id", (int64_t)t->track.id);
     jw_str(j, "process", t->track.process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_copy.c - see export_copy.h. Times on monotonic clocks stay as they are: that everything is
+/* export_copy.c - see export.h. Times on monotonic clocks stay as they are: that everything is
  * later is a matter of what the clock is tied to. */
 #include <stdlib.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "export/export_about.h"
 #include "query/ops.h"
 #include "record/group.h"
+#include "tables/healthview.h"
 #include "tables/stepsview.h"
 
 /* What is being written. */
@@ -78,7 +79,7 @@ static void lines_put_prefix(void *to, const struct row_group *g, const struct r
 /* Not by buf_printf: it would take three quarters of the time of an export. */
 static void lines_put_text(struct buf *out, const char *text)
 {
-    buf_put(out, text, strlen(text));
+    buf_text(out, text);
 }
 
 static void lines_put_sample(struct buf *out, bool json, wall_ns t, double v)
@@ -137,7 +138,7 @@ struct export_event {
 
 static const char *track_on(const struct run_track *t)
 {
-    return t->track.kind == TRACK_DEVICE ? "device" : "thread";
+    return track_kind_names[t->track.kind];
 }
 
 static bool event_lasts(const struct event *v)
@@ -178,7 +179,8 @@ static int lines_put_events(void *to, const struct run_track *t, const struct ru
 static int put_all_events(struct line_writer *l, struct err *e)
 {
     lines_begin_rows(l, &row_ExportEvent, "");
-    int rc = export_tracks(l->job, &l->arena, &l->tracks, e);
+    int rc = l->job->what == EXPORT_ALL ? export_all_tracks(l->job, &l->arena, &l->tracks, e)
+                                        : export_tracks(l->job, &l->arena, &l->tracks, e);
     for (size_t i = 0; rc == 0 && l->json && i < l->tracks.n; i++) {
         about_track(&l->about, &l->tracks, i);
         rc = outfile_pass(l->out, e);
@@ -196,18 +198,24 @@ static int put_all_events(struct line_writer *l, struct err *e)
 static const char step_columns[] =
     "node,rank,mode,step,start_ns,duration_s,iteration_s,between_s,between_sync_s,warmup,"
     "disturbed,cut,batch=samples,events";
+static const char step_columns_without_loss[] =
+    "node,rank,mode,step,start_ns,duration_s,iteration_s,between_s,between_sync_s,warmup,"
+    "disturbed,cut,batch=samples,events,-loss";
 
 static int lines_put_rank(struct line_writer *l, const struct rank_steps *rank,
-                          const struct run_loss *lost, size_t n_lost, struct err *e)
+                          const struct loss_list *lost, const struct health_losses *health,
+                          struct err *e)
 {
     const char *node = l->job->ask.node;
     unsigned unseen[MODE_N];
     if (node && strcmp(node, rank->node) != 0)
         return 0;
     for (enum event_mode m = 0; m < MODE_N; m++)
-        unseen[m] = steps_unseen(rank, m, lost, n_lost);
+        unseen[m] = steps_unseen(rank, m, lost->v, lost->n);
     for (size_t k = 0; k < rank->n; k++) {
-        const struct steps_item x = {rank, &rank->steps[k], unseen[rank->steps[k].mode]};
+        const struct step *s = &rank->steps[k];
+        const struct steps_item x = {rank, s, unseen[s->mode],
+                                     health_loss_at(health, rank->rank, s->mode, s->number)};
         if (export_in_window(l->job, x.step->start, x.step->start.ns + x.step->dur_ns))
             TRY(lines_put_table_row(l, "step", &x, e));
     }
@@ -217,13 +225,15 @@ static int lines_put_rank(struct line_writer *l, const struct rank_steps *rank,
 static int lines_put_steps(struct line_writer *l, struct err *e)
 {
     struct rank_steps *ranks;
-    struct run_loss *lost;
-    size_t n, n_lost;
-    lines_begin_rows(l, &row_Step, step_columns);
-    TRY(run_losses(l->job->run, &l->arena, &lost, &n_lost, e));
+    struct loss_list lost;
+    struct health_losses health;
+    size_t n;
+    TRY(health_losses_read(l->job->run, (wall_ns){0}, &l->arena, &health, e));
+    lines_begin_rows(l, &row_Step, health.n ? step_columns : step_columns_without_loss);
+    TRY(loss_list_read(&lost, l->job->run, &l->arena, e));
     TRY(steps_read(l->job->run, &l->arena, &ranks, &n, e));
     for (size_t i = 0; i < n; i++)
-        TRY(lines_put_rank(l, &ranks[i], lost, n_lost, e));
+        TRY(lines_put_rank(l, &ranks[i], &lost, &health, e));
     return 0;
 }
 

@@ -55,14 +55,36 @@ static bool export_wanted(const struct series_ask *ask, const struct run_track *
            (!ask->to.ns || t->first.ns < ask->to.ns);
 }
 
-int export_tracks(const struct export_job *job, struct arena *a, struct tracks *out, struct err *e)
+static void export_choose(const struct export_job *job, struct tracks *t)
 {
     size_t kept = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (export_wanted(&job->ask, &t->v[i]))
+            t->v[kept++] = t->v[i];
+    t->n = kept;
+}
+
+int export_tracks(const struct export_job *job, struct arena *a, struct tracks *out, struct err *e)
+{
     TRY(events_tracks(job->run, a, &out->v, &out->n, e));
-    for (size_t i = 0; i < out->n; i++)
-        if (export_wanted(&job->ask, &out->v[i]))
-            out->v[kept++] = out->v[i];
-    out->n = kept;
+    export_choose(job, out);
+    return 0;
+}
+
+int export_all_tracks(const struct export_job *job, struct arena *a, struct tracks *out,
+                      struct err *e)
+{
+    struct run_track *health;
+    size_t n;
+    TRY(events_tracks(job->run, a, &out->v, &out->n, e));
+    TRY(events_health_tracks(job->run, a, &health, &n, e));
+    struct run_track *all = arena_array(a, struct run_track, out->n + n + 1);
+    if (out->n)
+        memcpy(all, out->v, out->n * sizeof *all);
+    if (n)
+        memcpy(all + out->n, health, n * sizeof *all);
+    *out = (struct tracks){all, out->n + n};
+    export_choose(job, out);
     return 0;
 }
 

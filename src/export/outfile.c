@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* outfile.c - see outfile.h. */
-#include "export/outfile.h"
-
+/* outfile.c - the file that an export is written to. See export.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,6 +10,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
+#include "export/export.h"
 
 /* On traces level 3 is a third larger than level 9 and eight times as fast. */
 enum { PASS_BYTES = 256 << 10, GZIP_LEVEL = 3, GZIP_WINDOW = 15 + 16 };
@@ -81,15 +81,10 @@ int outfile_pass(struct outfile *o, struct err *e)
     return o->buf.len < PASS_BYTES ? 0 : outfile_put_all(o, false, e);
 }
 
-/* ---- opening and closing ---- */
-
 static int open_beside(struct outfile_own *w, const char *path, struct err *e)
 {
-    int rc = path_join(w->path, e, "%s", path);
-    if (rc == 0)
-        rc = path_join(w->beside, e, "%s.%d.part", path, (int)getpid());
-    if (rc != 0)
-        return rc;
+    TRY(path_join(w->path, e, "%s", path));
+    TRY(path_join(w->beside, e, "%s.%d.part", path, (int)getpid()));
     if (file_is_special(path))
         w->beside[0] = '\0';
     const int fd = w->beside[0] ? open(w->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
@@ -99,17 +94,11 @@ static int open_beside(struct outfile_own *w, const char *path, struct err *e)
     w->f = fdopen(fd, "w");
     if (w->f)
         return 0;
-    rc = err_sys(e, "open '%s'", path);
+    err_sys(e, "open '%s'", path);
     close(fd);
     if (w->beside[0])
         unlink(w->beside);
-    return rc;
-}
-
-static bool ends_in_gz(const char *path)
-{
-    const size_t n = strlen(path);
-    return n > 3 && strcmp(path + n - 3, ".gz") == 0;
+    return e->code;
 }
 
 int outfile_open(struct outfile *o, const char *path, struct err *e)
@@ -121,7 +110,7 @@ int outfile_open(struct outfile *o, const char *path, struct err *e)
         return rc;
     }
     w->f = w->f ? w->f : stdout;
-    w->packs = ends_in_gz(path);
+    w->packs = text_ends(path, ".gz") && path[3]; /* not when that is all of it */
     if (w->packs &&
         deflateInit2(&w->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         abort(); /* out of memory, as xmalloc */

@@ -172,7 +172,9 @@ void fp_put_track(void *ctx)
         return;
     }
     *t = (struct fp_track){
-        .track = {.kind = fp_is(f, F_ON, "device") ? TRACK_DEVICE : TRACK_THREAD,
+        .track = {.kind = fp_is(f, F_ON, "device")   ? TRACK_DEVICE
+                          : fp_is(f, F_ON, "health") ? TRACK_HEALTH
+                                                     : TRACK_THREAD,
                   .pid = (uint32_t)fp_int(f, F_OS_PID, 0),
                   .id = (uint64_t)fp_int(f, F_ID, 0)},
         .offset_ns = n->offset_ns,

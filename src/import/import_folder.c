@@ -192,6 +192,65 @@ static void find_rank(const char *name, struct import_hint *h)
         h->rank = strtoll(at, NULL, 10);
 }
 
+/* ---- training health ---- */
+
+/* A rank in the name of a worker or of a folder above the file. */
+static void find_rank_above(const char *path, struct import_hint *h)
+{
+    char folder[PATH_LEN];
+    folder_above(path, 1, folder);
+    const char *name = base_of(folder);
+    if (text_starts(name, "rank"))
+        find_rank(name, h);
+}
+
+/* events/<step>/<step>_<worker>.tfevents of smdebug, where a worker is often worker_<rank>. */
+static bool is_smdebug_file(const char *name, struct import_hint *h)
+{
+    static const char worker[] = "worker_";
+    const size_t digits = count_digits(name), n = strlen(name), end = sizeof ".tfevents" - 1;
+    if (digits != 12 || name[digits] != '_' || !text_ends(name, ".tfevents") || n <= 13 + end)
+        return false;
+    import_place_keep(h->worker, name + 13, n - end - 13);
+    int64_t rank;
+    h->has_rank =
+        text_starts(h->worker, worker) &&
+        import_digits(h->worker + sizeof worker - 1, strlen(h->worker + sizeof worker - 1), &rank);
+    h->rank = h->has_rank ? rank : 0;
+    return true;
+}
+
+/* events.out.tfevents.<seconds>.<host>... of TensorBoard. A training that was started again, or
+ * writes several files, is one process: the names that they have decide nothing. */
+static bool is_tensorboard_file(const char *path, struct import_hint *h)
+{
+    if (!strstr(base_of(path), "tfevents."))
+        return false;
+    find_rank_above(path, h);
+    if (!h->has_rank)
+        import_place_keep(h->worker, "tensorboard", sizeof "tensorboard" - 1);
+    return true;
+}
+
+/* index/<...>/<step>_<worker>.json of smdebug: all that it says is in the event file, unless that
+ * is missing. */
+static enum place_kind place_of_index(const char *path)
+{
+    char root[PATH_LEN], events[PATH_LEN];
+    struct err ignored;
+    const char *name = base_of(path);
+    folder_above(path, 2, root);
+    const size_t digits = count_digits(name), n = strlen(name), end = sizeof ".json" - 1;
+    if (strcmp(base_of(root), "index") != 0 || digits != 12 || name[digits] != '_' ||
+        !text_ends(name, ".json"))
+        return PLACE_ANY;
+    folder_above(path, 3, root);
+    if (path_join(events, &ignored, "%s/events/%.12s/%.*s.tfevents", root, name, (int)(n - end),
+                  name) != 0)
+        return PLACE_ANY;
+    return access(events, F_OK) == 0 ? PLACE_INDEX : PLACE_ORPHAN;
+}
+
 enum place_kind import_place(const char *path, struct import_hint *hint)
 {
     const char *name = base_of(path);
@@ -202,8 +261,12 @@ enum place_kind import_place(const char *path, struct import_hint *hint)
         place_of_stats(path, hint);
         return text_ends(name, ".json") ? PLACE_TRACE : PLACE_MARSHAL;
     }
-    if (is_system_file(name, hint) || is_timeline_file(name, hint))
+    if (is_system_file(name, hint) || is_timeline_file(name, hint) || is_smdebug_file(name, hint) ||
+        is_tensorboard_file(path, hint))
         return PLACE_TRACE;
+    const enum place_kind index = place_of_index(path);
+    if (index != PLACE_ANY)
+        return index;
     find_rank(name, hint);
     if (is_tensorflow_file(path, hint) || is_pytorch_file(name, hint))
         return PLACE_TRACE;
@@ -314,14 +377,19 @@ static void name_process(struct folder_file *x)
 static void folder_look_at(struct folder_file *x, const struct importer *format,
                            char head[IMPORT_HEAD + 1])
 {
+    static const struct {
+        const char *why;
+        bool lost;
+    } reasons[] = {
+        [PLACE_BEING] = {"still being written", false},
+        [PLACE_MARSHAL] = {"a Python profile in marshal format, which is not supported", true},
+        [PLACE_INDEX] = {"an index of an event file, which is read itself", false},
+        [PLACE_ORPHAN] = {"an index whose event file is missing", true},
+    };
     const enum place_kind kind = import_place(x->path, &x->hint);
-    if (kind == PLACE_BEING) {
-        x->skipped = "still being written";
-        return;
-    }
-    if (kind == PLACE_MARSHAL) {
-        x->skipped = "a Python profile in marshal format, which is not supported";
-        x->lost = true;
+    if (kind < COUNT_OF(reasons) && reasons[kind].why) {
+        x->skipped = reasons[kind].why;
+        x->lost = reasons[kind].lost;
         return;
     }
     const size_t n = import_file_head(x->path, head);
@@ -337,11 +405,35 @@ static void folder_look_at(struct folder_file *x, const struct importer *format,
     name_process(x);
 }
 
+/* The folder of a file below the one that is imported. */
+static const char *folder_below(struct folder *f, const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? arena_printf(&f->arena, "%.*s", (int)(slash - name), name) : "";
+}
+
+/* Event files of one folder are those of one training: it may have been started again. */
+static void folder_share_steps(struct folder *f, size_t i)
+{
+    struct folder_file *x = &f->files[i];
+    if (x->format != &importer_tensorboard)
+        return;
+    for (size_t k = i; k > 0 && !x->hint.reached; k--)
+        if (strcmp(f->files[k - 1].hint.below, x->hint.below) == 0)
+            x->hint.reached = f->files[k - 1].hint.reached;
+    if (!x->hint.reached) {
+        x->hint.reached = arena_array(&f->arena, int64_t, 1);
+        *x->hint.reached = -1;
+    }
+}
+
 static void folder_look_at_all(struct folder *f, const struct importer *format)
 {
     char *head = xmalloc(IMPORT_HEAD + 1);
     for (size_t i = 0; i < f->n; i++) {
         folder_look_at(&f->files[i], format, head);
+        f->files[i].hint.below = folder_below(f, f->files[i].name);
+        folder_share_steps(f, i);
         f->n_read += !f->files[i].skipped;
     }
     free(head);

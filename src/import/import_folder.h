@@ -42,6 +42,8 @@ enum place_kind {
     PLACE_TRACE,   /* it is one by its name: when it cannot be read, that is worth a word */
     PLACE_BEING,   /* it is still being written */
     PLACE_MARSHAL, /* a profile in the form that only Python itself reads */
+    PLACE_INDEX,   /* it describes another file */
+    PLACE_ORPHAN,  /* and that file is missing */
 };
 
 /* Fills the hint, which is cleared first. */

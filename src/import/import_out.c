@@ -194,34 +194,18 @@ void out_base(struct import_out *o, int64_t base_ns)
 
 /* ---- tracks ---- */
 
-struct out_track_key {
-    const struct import_out *out;
-    const struct track *track;
-};
-
-static bool out_track_same(const void *ctx, uint32_t i)
-{
-    const struct out_track_key *key = ctx;
-    return track_same(&key->out->tracks[i].track, key->track);
-}
-
-static uint64_t out_track_hash(const void *ctx, uint32_t i)
-{
-    return track_hash(&((const struct import_out *)ctx)->tracks[i].track);
-}
-
 uint32_t out_track(struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
 {
     const struct track t = {.kind = kind, .pid = pid, .id = id};
-    const struct out_track_key key = {o, &t};
-    uint32_t *slot = hash_slot(&o->index, track_hash(&t), out_track_same, &key);
-    if (*slot)
-        return *slot - 1;
+    const uint32_t at =
+        HASH_FIND(&o->index, track_hash(&t), i, track_same(&o->tracks[i].track, &t));
+    if (at)
+        return at - 1;
     if (o->n_tracks == OUT_TRACKS_MOST)
         return OUT_NO_TRACK;
     *VEC_ADD(o->tracks, o->n_tracks, o->cap_tracks) =
         (struct out_track){.track = t, .head = NONE, .tail = NONE, .last = {INT64_MIN}};
-    hash_put(&o->index, slot, o->n_tracks, out_track_hash, o);
+    hash_add(&o->index, track_hash(&t), o->n_tracks);
     return o->n_tracks - 1;
 }
 

@@ -188,6 +188,7 @@ struct python_profile {
      * that comes twice the last counts. */
     struct profile_function function;
     struct json_text file, name;
+    char file_room[2048], name_room[1024]; /* decoded */
     struct profile_frame frames[FRAMES_DEEP + 1];
     int64_t deepest; /* that the next frame can be */
 };
@@ -250,14 +251,18 @@ static enum json_kind read_function(void *ctx)
     return json_each(&p->io.json.scan, profile_take_field, p);
 }
 
+static void profile_decode(struct python_profile *p)
+{
+    json_decode(&p->file, p->file_room, sizeof p->file_room, &p->io.json.scan.faults);
+    json_decode(&p->name, p->name_room, sizeof p->name_room, &p->io.json.scan.faults);
+    p->function.file = p->file_room;
+    p->function.name = p->name_room;
+}
+
 static void profile_put_function(void *ctx)
 {
     struct python_profile *p = ctx;
-    char file[2048], name[1024];
-    json_decode(&p->file, file, sizeof file, &p->io.json.scan.faults);
-    json_decode(&p->name, name, sizeof name, &p->io.json.scan.faults);
-    p->function.file = file;
-    p->function.name = name;
+    profile_decode(p);
     profile_put(&p->io, &p->function);
 }
 
@@ -266,20 +271,17 @@ static void profile_put_function(void *ctx)
 static void profile_put_frame(void *ctx)
 {
     struct python_profile *p = ctx;
-    char file[2048], name[1024];
     const int64_t depth = p->function.depth;
-    json_decode(&p->file, file, sizeof file, &p->io.json.scan.faults);
-    json_decode(&p->name, name, sizeof name, &p->io.json.scan.faults);
-    p->function.file = file;
-    p->function.name = name;
+    profile_decode(p);
+    const bool named = *p->name_room;
     struct profile_frame *f = &p->frames[MAX_OF(MIN_OF(depth, FRAMES_DEEP), 0)];
     const int64_t most = depth > 0 ? f[-1].end - f->next : INT64_MAX;
     const int64_t dur_ns =
         isnan(p->function.total_s) ? 0 : MIN_OF(to_ns(p->function.total_s), most);
     int64_t end;
-    if (depth < 0 || depth >= FRAMES_DEEP || depth > p->deepest || dur_ns <= 0 || !*name ||
+    if (depth < 0 || depth >= FRAMES_DEEP || depth > p->deepest || dur_ns <= 0 || !named ||
         __builtin_add_overflow(f->next, dur_ns, &end)) {
-        p->io.json.result->count[!*name ? IMPORTED_NO_NAME : IMPORTED_NO_TIME]++;
+        p->io.json.result->count[!named ? IMPORTED_NO_NAME : IMPORTED_NO_TIME]++;
         return;
     }
     const struct event v = {

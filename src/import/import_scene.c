@@ -200,8 +200,8 @@ static int by_end(const void *a, const void *b)
 {
     const struct scene_event *x = *(const struct scene_event *const *)a,
                              *y = *(const struct scene_event *const *)b;
-    const int64_t s = event_end(x), t = event_end(y);
-    return s != t ? (s > t) - (s < t) : (x > y) - (x < y); /* then in the order of the scene */
+    /* Then in the order of the scene. */
+    return COMPARE(event_end(x), event_end(y)) ?: COMPARE(x, y);
 }
 
 static void track_begin(struct track_out *o, struct scene_out *t, const struct scene_rank *r,

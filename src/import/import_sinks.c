@@ -20,23 +20,6 @@ static uint32_t pids_hash_of(uint32_t process, uint32_t pid)
     return (uint32_t)(((uint64_t)process << 32 | pid) * 0x9e3779b97f4a7c15u >> 32);
 }
 
-struct pid_key {
-    const struct pid_row *rows;
-    uint32_t process, pid;
-};
-
-static bool pids_same_pid(const void *ctx, uint32_t i)
-{
-    const struct pid_key *key = ctx;
-    return key->rows[i].pid == key->pid && key->rows[i].process == key->process;
-}
-
-static uint64_t pids_hash_pid(const void *ctx, uint32_t i)
-{
-    const struct pid_row *rows = ctx;
-    return pids_hash_of(rows[i].process, rows[i].pid);
-}
-
 static bool is_shown(const struct import_pids *p, uint32_t shown)
 {
     for (uint32_t i = 0; i < p->n_rows; i++)
@@ -45,13 +28,13 @@ static bool is_shown(const struct import_pids *p, uint32_t shown)
     return false;
 }
 
-static uint32_t pids_add_row(struct import_pids *p, uint32_t *slot, uint32_t pid)
+static uint32_t pids_add_row(struct import_pids *p, uint32_t pid)
 {
     uint32_t shown = pid;
     for (uint32_t beyond = PIDS_BEYOND + p->n_rows; is_shown(p, shown); beyond++)
         shown = beyond;
-    *VEC_ADD(p->rows, p->n_rows, p->cap) = (struct pid_row){p->now, pid, shown};
-    hash_put(&p->index, slot, p->n_rows, pids_hash_pid, p->rows);
+    *VEC_ADD(p->rows, p->n_rows, p->cap) = (struct pid_row){p->now, pid, shown, false};
+    hash_add(&p->index, pids_hash_of(p->now, pid), p->n_rows);
     p->last = p->n_rows - 1;
     return shown;
 }
@@ -60,9 +43,9 @@ static uint32_t shown_as(struct import_pids *p, uint32_t pid)
 {
     if (p->n_rows && p->rows[p->last].pid == pid && p->rows[p->last].process == p->now)
         return p->rows[p->last].shown;
-    const struct pid_key key = {p->rows, p->now, pid};
-    uint32_t *slot = hash_slot(&p->index, pids_hash_of(p->now, pid), pids_same_pid, &key);
-    return *slot ? p->rows[p->last = *slot - 1].shown : pids_add_row(p, slot, pid);
+    const uint32_t at = HASH_FIND(&p->index, pids_hash_of(p->now, pid), i,
+                                  p->rows[i].pid == pid && p->rows[i].process == p->now);
+    return at ? p->rows[p->last = at - 1].shown : pids_add_row(p, pid);
 }
 
 static void pids_on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
@@ -75,9 +58,14 @@ static void pids_on_events(struct sink *s, const struct track *t, const struct e
         moved.pid = pid;
         t = &moved;
     }
-    if (!p->spoke && n && t->kind == TRACK_THREAD) {
+    if (!p->spoke && n && t->kind != TRACK_DEVICE) {
         p->spoke = true;
         p->first = *t;
+        if (t->kind == TRACK_HEALTH) { /* a process without a thread gets one, for its rank */
+            p->first.kind = TRACK_THREAD;
+            p->first.id = pid;
+            p->first.name[0] = '\0';
+        }
     }
     sink_pass_events(s, t, v, n);
 }
@@ -102,8 +90,11 @@ void pids_enter(struct import_pids *p, const char *process)
 void pids_put_rank(struct import_pids *p, int64_t rank, mono_ns at)
 {
     const struct event v = import_fact(EV_RANK, rank, at);
-    if (p->spoke)
-        sink_pass_events(&p->pass.sink, &p->first, &v, 1);
+    /* Once is enough where a process has many files. */
+    if (!p->spoke || p->rows[p->last].ranked)
+        return;
+    p->rows[p->last].ranked = true;
+    sink_pass_events(&p->pass.sink, &p->first, &v, 1);
 }
 
 void pids_close(struct import_pids *p)

@@ -14,6 +14,7 @@
 
 struct pid_row {
     uint32_t process, pid, shown;
+    bool ranked; /* its rank was put */
 };
 
 struct import_pids {
@@ -23,7 +24,7 @@ struct import_pids {
     struct pid_row *rows;
     uint32_t n_rows, cap, last;
     struct hash_index index; /* of the rows, by process and pid */
-    bool spoke;              /* a thread since pids_enter */
+    bool spoke;              /* a thread, or training health, since pids_enter */
     struct track first;
 };
 

@@ -329,7 +329,7 @@ static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct
 static int tf_phases_by_begin(const void *a, const void *b)
 {
     const struct tf_stretch *x = a, *y = b;
-    return x->at < y->at ? -1 : x->at > y->at;
+    return COMPARE(x->at, y->at);
 }
 
 /* Joins what lies between two changes of the phase: afterwards `v` is in order and does not

@@ -31,7 +31,9 @@ enum { IMPORT_NAME_LEN = 64 };
 
 /* What the name and the place of the input say about it; zeroed: nothing. */
 struct import_hint {
-    const char *path; /* for people; NULL: it has none */
+    const char *path;  /* for people; NULL: it has none */
+    const char *below; /* its folder below the one that is imported; NULL or "": none */
+    int64_t *reached;  /* the last training step of the files of its folder before; NULL: alone */
     bool has_base, has_rank;
     wall_ns base; /* what its times count from, where they are not of the clock */
     int64_t rank;

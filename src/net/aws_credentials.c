@@ -21,26 +21,22 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "net/http_client.h"
-#include "net/sigv4.h"
-#include "net/xml.h"
+#include "net/aws_internal.h"
 
 enum {
     AWS_FILE_MOST = 1 << 20,
-    AWS_ANSWER_MOST = 64 << 10,
     AWS_PROCESS_MS = 60000,
     AWS_METADATA_MS = 1000, /* in a container the answer may not come through: hop limit */
-    AWS_REQUEST_MS = 10000,
     AWS_STALE_S = 15 * 60,
 };
 
-static const char *aws_env(const char *name)
+const char *aws_env(const char *name)
 {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
 
-static void aws_forget(char *text)
+void aws_forget(char *text)
 {
     if (text)
         explicit_bzero(text, strlen(text));
@@ -67,8 +63,8 @@ int64_t aws_time(const char *text)
     return end ? (int64_t)timegm(&tm) : 0;
 }
 
-static int aws_take(struct aws_credentials *out, const char *id, const char *secret,
-                    const char *token, struct err *e)
+int aws_take(struct aws_credentials *out, const char *id, const char *secret, const char *token,
+             struct err *e)
 {
     if (!id || !*id || !secret || !*secret)
         return err_set(e, ERR_FORMAT, "an access key without its secret, or a secret without it");
@@ -124,12 +120,6 @@ char *aws_ini_get(const char *text, const char *section, const char *key, struct
     return NULL;
 }
 
-struct aws_profile {
-    const char *name;
-    const char *credentials, *config; /* the texts of the files, "" where there is none */
-    char section[300];                /* in the config file */
-};
-
 static const char *aws_profile_file(const char *variable, const char *name, struct arena *a)
 {
     const char *path = aws_env(variable), *home = aws_env("HOME");
@@ -143,38 +133,34 @@ static const char *aws_profile_file(const char *variable, const char *name, stru
     return text;
 }
 
-static void aws_profile_load(struct aws_profile *p, struct arena *a)
+void aws_profile_load(struct aws_profile *p, const char *name, struct arena *a)
 {
-    p->name = aws_env("AWS_PROFILE") ? aws_env("AWS_PROFILE") : "default";
+    p->name = name;
     p->credentials = aws_profile_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", a);
     p->config = aws_profile_file("AWS_CONFIG_FILE", "config", a);
     snprintf(p->section, sizeof p->section, "%s%s", strcmp(p->name, "default") ? "profile " : "",
              p->name);
 }
 
-static char *aws_profile_get(const struct aws_profile *p, const char *key, struct arena *a)
+static const char *aws_profile_selected(void)
+{
+    return aws_env("AWS_PROFILE") ? aws_env("AWS_PROFILE") : "default";
+}
+
+char *aws_profile_get(const struct aws_profile *p, const char *key, struct arena *a)
 {
     return aws_ini_get(p->config, p->section, key, a);
 }
 
 /* ==== the sources ==== */
 
-/* What a source looks at. */
-struct aws_search {
-    struct arena arena;
-    struct aws_profile profile;
-};
-
-/* The source is not set up: the next one is asked. Not an error code of err.h. */
-enum { AWS_NOT_SET = 1 };
-
-static int aws_not_set(struct err *e)
+int aws_not_set(struct err *e)
 {
     e->code = 0;
     return AWS_NOT_SET;
 }
 
-static int aws_from_environment(struct aws_search *s, struct aws_credentials *out, struct err *e)
+int aws_from_environment(struct aws_search *s, struct aws_credentials *out, struct err *e)
 {
     const char *id = aws_env("AWS_ACCESS_KEY_ID"), *secret = aws_env("AWS_SECRET_ACCESS_KEY");
     (void)s;
@@ -193,25 +179,24 @@ static int aws_from_keys(struct aws_credentials *out, const char *text, const ch
     return aws_take(out, id, secret, aws_ini_get(text, section, "aws_session_token", a), e);
 }
 
-static int aws_from_shared(struct aws_search *s, struct aws_credentials *out, struct err *e)
+int aws_from_shared(struct aws_search *s, struct aws_credentials *out, struct err *e)
 {
     return aws_from_keys(out, s->profile.credentials, s->profile.name, &s->arena, e);
 }
 
-static int aws_from_config(struct aws_search *s, struct aws_credentials *out, struct err *e)
+int aws_from_config(struct aws_search *s, struct aws_credentials *out, struct err *e)
 {
     return aws_from_keys(out, s->profile.config, s->profile.section, &s->arena, e);
 }
 
 /* What is set up and not supported must not be passed over in silence. */
-static int aws_from_role(struct aws_search *s, struct aws_credentials *out, struct err *e)
+static int aws_from_sso(struct aws_search *s, struct aws_credentials *out, struct err *e)
 {
-    static const char *const keys[] = {"role_arn", "sso_session", "sso_start_url"};
+    static const char *const keys[] = {"sso_session", "sso_start_url"};
     (void)out;
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         if (aws_profile_get(&s->profile, keys[i], &s->arena) &&
-            !aws_profile_get(&s->profile, "credential_process", &s->arena) &&
-            !aws_profile_get(&s->profile, "web_identity_token_file", &s->arena))
+            !aws_profile_get(&s->profile, "credential_process", &s->arena))
             return err_set(e, ERR_USAGE,
                            "the profile '%.60s' has '%s', which Footplate does not support; "
                            "use a profile with 'credential_process = aws configure "
@@ -222,10 +207,7 @@ static int aws_from_role(struct aws_search *s, struct aws_credentials *out, stru
 
 /* ---- answers over HTTP ---- */
 
-/* One request with a client of its own; credentials are asked for once in hours. A status that is
- * not 2xx is ERR_FORMAT. Nothing of the answer is in the message: it may be a secret. */
-static int aws_ask(const struct http_request *q, const char *ca, struct http_response *r,
-                   struct err *e)
+int aws_ask(const struct http_request *q, const char *ca, struct http_response *r, struct err *e)
 {
     struct http_client *c;
     TRY(http_client_open(&c, &(struct http_client_config){.ca = ca}, e));
@@ -237,7 +219,7 @@ static int aws_ask(const struct http_request *q, const char *ca, struct http_res
     return rc;
 }
 
-static void aws_answer_free(struct http_response *r)
+void aws_answer_free(struct http_response *r)
 {
     if (r->body.p)
         explicit_bzero(r->body.p, r->body.cap);
@@ -260,80 +242,6 @@ static int aws_take_json(struct aws_credentials *out, const char *text, const ch
         out->expires_s = aws_time(json_string_value(json_object_get(o, "Expiration")));
     }
     json_decref(o);
-    return rc;
-}
-
-/* ---- web identity ---- */
-
-static const char *aws_sts_url(struct arena *a)
-{
-    struct aws_settings settings;
-    const char *url = aws_env("AWS_ENDPOINT_URL_STS");
-    if (!url)
-        url = aws_env("AWS_ENDPOINT_URL");
-    if (url)
-        return url;
-    aws_settings_find(&settings, a);
-    return settings.region ? arena_printf(a, "https://sts.%s.amazonaws.com/", settings.region)
-                           : "https://sts.amazonaws.com/";
-}
-
-static void aws_put_form(struct buf *b, const char *name, const char *value)
-{
-    buf_printf(b, "%s%s=", b->len ? "&" : "", name);
-    sigv4_encode(b, value, false);
-}
-
-static int aws_take_xml(struct aws_credentials *out, const struct buf *body, struct err *e)
-{
-    char *id = xml_find(body->p, body->len, "AccessKeyId");
-    char *secret = xml_find(body->p, body->len, "SecretAccessKey");
-    char *token = xml_find(body->p, body->len, "SessionToken");
-    char *end = xml_find(body->p, body->len, "Expiration");
-    const int rc = aws_take(out, id, secret, token, e);
-    out->expires_s = aws_time(end);
-    aws_forget(id);
-    aws_forget(secret);
-    aws_forget(token);
-    free(end);
-    return rc;
-}
-
-static int aws_from_web_identity(struct aws_search *s, struct aws_credentials *out, struct err *e)
-{
-    static const char *const headers[] = {"Content-Type: application/x-www-form-urlencoded"};
-    const char *file = aws_env("AWS_WEB_IDENTITY_TOKEN_FILE"), *role = aws_env("AWS_ROLE_ARN");
-    const char *name = aws_env("AWS_ROLE_SESSION_NAME");
-    char *token;
-    size_t len;
-    if (!file || !role)
-        return aws_not_set(e);
-    TRY(file_read(file, AWS_ANSWER_MOST, &s->arena, &token, &len, e)); /* it is renewed */
-    while (len && strchr(" \r\n", token[len - 1]))
-        token[--len] = 0;
-    struct buf form = {0};
-    aws_put_form(&form, "Action", "AssumeRoleWithWebIdentity");
-    aws_put_form(&form, "Version", "2011-06-15");
-    aws_put_form(&form, "RoleArn", role);
-    aws_put_form(&form, "RoleSessionName", name ? name : "footplate");
-    aws_put_form(&form, "WebIdentityToken", token);
-    struct http_response r = {0};
-    const struct http_request q = {
-        .method = "POST",
-        .url = aws_sts_url(&s->arena),
-        .headers = headers,
-        .n_headers = COUNT_OF(headers),
-        .body = form.p,
-        .body_len = form.len,
-        .body_most = AWS_ANSWER_MOST,
-        .timeout_ms = AWS_REQUEST_MS,
-    };
-    int rc = aws_ask(&q, aws_env("AWS_CA_BUNDLE"), &r, e);
-    if (rc == 0)
-        rc = aws_take_xml(out, &r.body, e);
-    explicit_bzero(form.p, form.len);
-    buf_free(&form);
-    aws_answer_free(&r);
     return rc;
 }
 
@@ -372,7 +280,7 @@ static int aws_container_token(struct arena *a, const char **out, struct err *e)
     return 0;
 }
 
-static int aws_from_container(struct aws_search *s, struct aws_credentials *out, struct err *e)
+int aws_from_container(struct aws_search *s, struct aws_credentials *out, struct err *e)
 {
     const char *relative = aws_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
     const char *url = aws_env("AWS_CONTAINER_CREDENTIALS_FULL_URI"), *token;
@@ -423,7 +331,7 @@ static int aws_ask_instance(struct arena *a, const char *method, const char *pat
     return rc;
 }
 
-static int aws_from_instance(struct aws_search *s, struct aws_credentials *out, struct err *e)
+int aws_from_instance(struct aws_search *s, struct aws_credentials *out, struct err *e)
 {
     const char *off = aws_env("AWS_EC2_METADATA_DISABLED");
     struct arena *a = &s->arena;
@@ -536,7 +444,7 @@ static int aws_run_process(char **words, struct buf *out, struct err *e)
     return 0;
 }
 
-static int aws_from_process(struct aws_search *s, struct aws_credentials *out, struct err *e)
+int aws_from_process(struct aws_search *s, struct aws_credentials *out, struct err *e)
 {
     const char *text = aws_profile_get(&s->profile, "credential_process", &s->arena);
     struct buf answer = {0};
@@ -560,10 +468,11 @@ static const struct {
     const char *name;
     int (*find)(struct aws_search *s, struct aws_credentials *out, struct err *e);
 } aws_sources[] = {
-    {"the environment", aws_from_environment},       {"the role of the profile", aws_from_role},
-    {"the web identity", aws_from_web_identity},     {"the file of credentials", aws_from_shared},
-    {"credential_process", aws_from_process},        {"the config file", aws_from_config},
-    {"the container's service", aws_from_container}, {"the instance's metadata", aws_from_instance},
+    {"the environment", aws_from_environment},      {"the login of the profile", aws_from_sso},
+    {"the role of the profile", aws_from_role},     {"the web identity", aws_from_web_identity},
+    {"the file of credentials", aws_from_shared},   {"credential_process", aws_from_process},
+    {"the config file", aws_from_config},           {"the container's service", aws_from_container},
+    {"the instance's metadata", aws_from_instance},
 };
 
 int aws_credentials_find(struct aws_credentials *out, struct err *e)
@@ -571,7 +480,7 @@ int aws_credentials_find(struct aws_credentials *out, struct err *e)
     struct aws_search s = {0};
     struct aws_credentials found = {0};
     int rc = AWS_NOT_SET;
-    aws_profile_load(&s.profile, &s.arena);
+    aws_profile_load(&s.profile, aws_profile_selected(), &s.arena);
     for (size_t i = 0; rc == AWS_NOT_SET && i < COUNT_OF(aws_sources); i++) {
         rc = aws_sources[i].find(&s, &found, e);
         found.source = aws_sources[i].name;
@@ -604,7 +513,7 @@ void aws_settings_find(struct aws_settings *out, struct arena *a)
         {offsetof(struct aws_settings, ca), {"AWS_CA_BUNDLE", "AWS_CA_BUNDLE"}, "ca_bundle"},
     };
     struct aws_profile profile;
-    aws_profile_load(&profile, a);
+    aws_profile_load(&profile, aws_profile_selected(), a);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const char *value = aws_env(rows[i].variables[0]);
         if (!value)

@@ -5,6 +5,7 @@
  * search:
  *
  *   environment       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
+ *   role              role_arn of the profile, with source_profile or credential_source, by STS
  *   web identity      AWS_WEB_IDENTITY_TOKEN_FILE, AWS_ROLE_ARN (Kubernetes: IRSA), through STS
  *   shared files      ~/.aws/credentials, profile AWS_PROFILE or "default"
  *   process           credential_process of the profile in ~/.aws/config
@@ -12,7 +13,7 @@
  *   container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, ..._FULL_URI (ECS, EKS)
  *   instance          the metadata service of EC2, version 2
  *
- * A profile that assumes a role (role_arn) and a login by SSO are refused with a sentence:
+ * A login by SSO and a role that asks for a second factor are refused with a sentence:
  * credential_process covers them. No message contains a secret or a token. */
 #ifndef NET_AWS_CREDENTIALS_H
 #define NET_AWS_CREDENTIALS_H

@@ -59,12 +59,11 @@ static int curl_found_error(enum curl_found found, struct err *e)
 {
     if (found == CURL_MISSING)
         return err_set(e, ERR_NOT_FOUND,
-                       "sending requires libcurl, which is not installed on this machine (package "
+                       "this requires libcurl, which is not installed on this machine (package "
                        "libcurl4 on Debian and Ubuntu, libcurl on Fedora and RHEL)");
     if (found == CURL_FOREIGN)
-        return err_set(
-            e, ERR_NOT_FOUND,
-            "sending requires libcurl; the library found under that name is not libcurl");
+        return err_set(e, ERR_NOT_FOUND,
+                       "this requires libcurl; the library found under that name is not libcurl");
     return 0;
 }
 

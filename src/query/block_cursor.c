@@ -161,21 +161,10 @@ bool block_cursor_next(struct block_cursor *c, struct slice *out)
     return false;
 }
 
-struct slice_moment {
-    const int64_t *times;
-    int64_t t;
-};
-
-static bool slice_row_is_before(const void *ctx, size_t i)
-{
-    const struct slice_moment *m = ctx;
-    return m->times[i] < m->t;
-}
-
 /* First of n rows at or after t, us. */
 static uint32_t slice_row_at(const int64_t *times, uint32_t n, int64_t t)
 {
-    return (uint32_t)search_first(0, n, slice_row_is_before, &(struct slice_moment){times, t});
+    return (uint32_t)SEARCH_FIRST(i, 0, n, times[i] < t);
 }
 
 /* First value at or after a row. */
@@ -259,17 +248,9 @@ size_t block_groups(const struct store *s, const bool *used, struct arena *a,
     return n;
 }
 
-static bool ref_is_before(const void *ctx, size_t i)
-{
-    const struct store_ref *const *at = ctx;
-    return at[0][i].block < at[1]->block;
-}
-
 size_t series_first_ref(const struct store_series *s, uint32_t block)
 {
-    const struct store_ref want = {.block = block};
-    const struct store_ref *const ctx[] = {s->refs, &want};
-    return search_first(0, s->n_refs, ref_is_before, ctx);
+    return SEARCH_FIRST(i, 0, s->n_refs, s->refs[i].block < block);
 }
 
 /* ---- times ---- */

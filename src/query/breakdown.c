@@ -110,7 +110,7 @@ static int64_t select_kth(int64_t *v, size_t n, size_t k)
 static int breakdown_by_number(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    return COMPARE(x, y);
 }
 
 static void breakdown_stream_sort(int64_t *v, size_t n)
@@ -310,7 +310,7 @@ static void read_thread(struct breaking *b, const struct run_event *v, size_t n)
 static int breakdown_by_id(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    return COMPARE(x, y);
 }
 
 static void make_ready(struct breaking *b)
@@ -430,7 +430,7 @@ void breakdown_track(struct breaking *b, const struct run_track *t, const struct
 static int by_device(const void *a, const void *b)
 {
     const struct breakdown_lane *x = a, *y = b;
-    return (x->device > y->device) - (x->device < y->device);
+    return COMPARE(x->device, y->device);
 }
 
 /* All streams of one device into the first of them. */
@@ -515,9 +515,7 @@ static void end_steps(struct breaking *b)
 static int breakdown_by_time(const void *a, const void *b)
 {
     const struct group_row *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return (x->group > y->group) - (x->group < y->group);
+    return COMPARE(y->ns, x->ns) ?: COMPARE(x->group, y->group);
 }
 
 static void end_groups(struct breaking *b)

@@ -26,9 +26,7 @@ void host_steps_free(struct host_steps *s)
 static int breakdown_steps_by_begin(const void *a, const void *b)
 {
     const struct host_step *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return (x->end > y->end) - (x->end < y->end);
+    return COMPARE(x->begin, y->begin) ?: COMPARE(x->end, y->end);
 }
 
 void host_steps_sort(struct host_steps *s)
@@ -58,15 +56,8 @@ static bool is_last_before(const struct host_steps *s, size_t i, int64_t t)
 /* The last step that began by `t`; s->n: none did. */
 static size_t last_before(const struct host_steps *s, int64_t t)
 {
-    size_t lo = 0, hi = s->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (s->v[mid].begin <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo ? lo - 1 : s->n;
+    const size_t after = SEARCH_FIRST(i, 0, s->n, s->v[i].begin <= t);
+    return after ? after - 1 : s->n;
 }
 
 /* The step that the whole call lies in. */
@@ -256,18 +247,10 @@ bool mem_event_of(const struct run_track *t, const struct run_event *x, struct m
 
 /* ---- curves ---- */
 
-static int memcurve_compare(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int by_device_and_time(const void *a, const void *b)
 {
     const struct mem_event *x = a, *y = b;
-    int c = memcurve_compare(x->device, y->device);
-    if (c == 0)
-        c = memcurve_compare(x->at, y->at);
-    return c ? c : (x->order > y->order) - (x->order < y->order);
+    return COMPARE(x->device, y->device) ?: COMPARE(x->at, y->at) ?: COMPARE(x->order, y->order);
 }
 
 static bool is_sorted(const struct mem_event *v, size_t n)

@@ -23,8 +23,7 @@
 
 #include "base/mem.h"
 #include "query/block_cursor.h"
-#include "query/fold.h"
-#include "query/sweepgrid.h"
+#include "query/reduce.h"
 #include "record/record.h"
 #include "store/column.h"
 
@@ -245,7 +244,7 @@ static void columns_close_session(struct columns *c)
  *
  * - Rows of a group are sealed in order of time. A group that is still read gets no more rows
  *   before its last sealed one, so all rows before the earliest of those (H) are there.
- * - A row belongs to a sweep that began less than a period before it (sweepgrid.h). Sweeps that
+ * - A row belongs to a sweep that began less than a period before it (columns.h). Sweeps that
  *   begin a period before H, or earlier, therefore have all their rows, and these are sealed.
  * - Sealed blocks do not change, and blocks of a group are numbered in order of time. A place, the
  *   block and the row of every group, stays what it is.

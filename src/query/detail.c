@@ -103,9 +103,7 @@ static void ranges_add_spans(struct range_list *l, const struct event_track *t, 
 static int detail_ranges_by_begin(const void *a, const void *b)
 {
     const struct detail_range *x = a, *y = b;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    return (x->begin.ns > y->begin.ns) - (x->begin.ns < y->begin.ns);
+    return COMPARE(x->process, y->process) ?: COMPARE(x->begin.ns, y->begin.ns);
 }
 
 /* The file of a window and its span become one range. */

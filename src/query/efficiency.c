@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/stat.h"
 #include "query/block_cursor.h"
-#include "query/tally.h"
+#include "query/reduce.h"
 #include "record/record.h"
 
 /* ---- data sheets of GPUs ---- */

@@ -152,23 +152,13 @@ static struct flow_rows flow_rows_of(const struct event_flow *f, const struct fl
     return (struct flow_rows){&b->columns, from, to, f->track->store, b->steady, b->ahead};
 }
 
-struct flow_moment {
-    const struct flow_rows *rows;
-    int64_t t;
-};
-
-static bool flow_row_is_before(const void *ctx, size_t i)
-{
-    const struct flow_moment *m = ctx;
-    return flow_row_wall(m->rows, (uint32_t)i) < m->t;
-}
-
 /* The first row that does not begin before the end of the window. */
 static uint32_t flow_end_of_rows(const struct event_flow *f, const struct flow_block *b)
 {
     const struct flow_rows rows = flow_rows_of(f, b, 0, b->columns.rows);
-    const struct flow_moment m = {&rows, f->window.to.ns};
-    return m.t ? (uint32_t)search_first(0, rows.to, flow_row_is_before, &m) : rows.to;
+    const int64_t t = f->window.to.ns;
+    return t ? (uint32_t)SEARCH_FIRST(i, 0, rows.to, flow_row_wall(&rows, (uint32_t)i) < t)
+             : rows.to;
 }
 
 /* Leaves out the rows before the first one in the window, and those that begin after it. False: no

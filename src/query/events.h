@@ -38,8 +38,12 @@ struct run_event {
 /* Sorted by node, rank, pid. */
 MUST_CHECK int events_processes(struct run *r, struct arena *a, struct run_process **out, size_t *n,
                                 struct err *e);
-/* Sorted by process, threads before devices, in the order in which they were first heard. */
+/* Sorted by process, threads before devices, in the order in which they were first heard. Without
+ * training health, which is no line of a timeline. */
 MUST_CHECK int events_tracks(struct run *r, struct arena *a, struct run_track **out, size_t *n,
                              struct err *e);
+/* The tracks of training health alone (TRACK_HEALTH), by process and statistic. */
+MUST_CHECK int events_health_tracks(struct run *r, struct arena *a, struct run_track **out,
+                                    size_t *n, struct err *e);
 
 #endif

@@ -100,39 +100,21 @@ struct events_open_gathering {
     struct hash_index index; /* by file and track */
 };
 
-struct gathered_key {
-    const struct events_open_gathering *g;
-    uint32_t file;
-    const struct track *track;
-};
-
-static bool gathered_is(const void *ctx, uint32_t i)
-{
-    const struct gathered_key *k = ctx;
-    const struct gathered *x = &k->g->v[i];
-    return x->file == k->file && track_same(&x->t.track.track, k->track);
-}
-
-static uint64_t gathered_hash(const void *ctx, uint32_t i)
-{
-    const struct gathered *x = &((const struct gathered_key *)ctx)->g->v[i];
-    return (uint64_t)track_hash(&x->t.track.track) + x->file;
-}
-
 /* The track, made when it is new. */
 static struct gathered *gathered_of(struct events_open_gathering *g, const struct event_file *f,
                                     uint32_t file, const struct track *t)
 {
-    const struct gathered_key k = {g, file, t};
-    uint32_t *slot = hash_slot(&g->index, (uint64_t)track_hash(t) + file, gathered_is, &k);
-    if (*slot)
-        return &g->v[*slot - 1];
+    const uint64_t hash = (uint64_t)track_hash(t) + file;
+    const uint32_t at = HASH_FIND(&g->index, hash, i,
+                                  g->v[i].file == file && track_same(&g->v[i].t.track.track, t));
+    if (at)
+        return &g->v[at - 1];
     struct gathered *x = VEC_ADD(g->v, g->n, g->cap);
     *x = (struct gathered){.node = session_of(g->run, f), .file = file};
     x->t.store = f->store;
     x->t.track = (struct run_track){
         .track = *t, .detail = f->detail, .first = {INT64_MAX}, .last = {INT64_MIN}};
-    hash_put(&g->index, slot, g->n, gathered_hash, &k);
+    hash_add(&g->index, hash, g->n);
     return x;
 }
 
@@ -162,41 +144,17 @@ static void fill_blocks(struct events_open_gathering *g, const struct event_inde
     }
 }
 
-/* Processes by node and pid. */
-struct process_key {
-    const struct event_index *x;
-    const size_t *nodes; /* by process */
-    size_t node;
-    uint32_t pid;
-};
-
-static bool process_is(const void *ctx, uint32_t i)
-{
-    const struct process_key *k = ctx;
-    return k->x->processes[i].pid == k->pid && k->nodes[i] == k->node;
-}
-
-static uint64_t process_hash(uint32_t pid, size_t node)
-{
-    return pid * 0x9e3779b9u + node;
-}
-
-static uint64_t process_hash_at(const void *ctx, uint32_t i)
-{
-    const struct process_key *k = ctx;
-    return process_hash(k->x->processes[i].pid, k->nodes[i]);
-}
-
-/* `nodes` has the node of each process. */
+/* Processes by node and pid. `nodes` has the node of each process. */
 static struct run_process *join_process(struct run *r, struct event_index *x,
                                         struct hash_index *index, size_t *nodes, struct gathered *g)
 {
     const struct node_info *n = &r->info.nodes[g->node];
     const struct run_track *t = &g->t.track;
-    const struct process_key k = {x, nodes, g->node, t->track.pid};
-    uint32_t *slot = hash_slot(index, process_hash(k.pid, k.node), process_is, &k);
-    g->process = *slot ? *slot - 1 : (uint32_t)x->n_processes;
-    if (!*slot) {
+    const uint64_t hash = t->track.pid * 0x9e3779b9u + g->node;
+    const uint32_t at =
+        HASH_FIND(index, hash, i, x->processes[i].pid == t->track.pid && nodes[i] == g->node);
+    g->process = at ? at - 1 : (uint32_t)x->n_processes;
+    if (!at) {
         nodes[x->n_processes] = g->node;
         x->processes[x->n_processes++] = (struct run_process){
             .node = n->id,
@@ -211,7 +169,7 @@ static struct run_process *join_process(struct run *r, struct event_index *x,
             .first = t->first,
             .last = t->last,
         };
-        hash_put(index, slot, x->n_processes, process_hash_at, &k);
+        hash_add(index, hash, x->n_processes);
     }
     struct run_process *p = &x->processes[g->process];
     p->first.ns = MIN_OF(p->first.ns, t->first.ns);
@@ -286,36 +244,26 @@ static void use_launcher(const struct run *r, struct event_index *x)
 
 /* ---- order ---- */
 
-static int events_open_compare(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int events_open_by_rank(const void *a, const void *b)
 {
     const struct run_process *x = *(const struct run_process *const *)a;
     const struct run_process *y = *(const struct run_process *const *)b;
-    int c = name_compare(x->node, y->node);
-    if (c == 0) /* those without a number come last */
-        c = events_open_compare(x->rank < 0 ? INT64_MAX : x->rank,
-                                y->rank < 0 ? INT64_MAX : y->rank);
-    if (c == 0)
-        c = events_open_compare(x->session, y->session);
-    return c ? c : events_open_compare(x->pid, y->pid);
+    /* Those without a number come last. */
+    return name_compare(x->node, y->node)
+               ?: COMPARE(x->rank < 0 ? INT64_MAX : x->rank, y->rank < 0 ? INT64_MAX : y->rank)
+               ?: COMPARE(x->session, y->session) ?: COMPARE(x->pid, y->pid);
 }
 
 static int events_open_by_process(const void *a, const void *b)
 {
     const struct run_track *x = &((const struct event_track *)a)->track;
     const struct run_track *y = &((const struct event_track *)b)->track;
-    int c = events_open_compare(x->process - y->process, 0);
-    if (c == 0)
-        c = events_open_compare(x->track.kind, y->track.kind);
-    if (c == 0)
-        c = events_open_compare(x->first.ns, y->first.ns);
-    if (c == 0)
-        c = (x->track.id > y->track.id) - (x->track.id < y->track.id);
-    return c ? c : events_open_compare(x->detail, y->detail);
+    const bool health = x->track.kind == TRACK_HEALTH;
+    return COMPARE(health, y->track.kind == TRACK_HEALTH)
+               ?: COMPARE(x->process, y->process)
+               ?: COMPARE(x->track.kind, y->track.kind)
+               ?: (health ? 0 : COMPARE(x->first.ns, y->first.ns))
+               ?: COMPARE(x->track.id, y->track.id) ?: COMPARE(x->detail, y->detail);
 }
 
 static void sort_processes(struct run *r, struct event_index *x, struct events_open_gathering *g)
@@ -347,7 +295,7 @@ static void list_tracks(struct run *r, struct event_index *x, struct events_open
     fill_blocks(g, x);
     for (size_t i = 0; i < g->n; i++) {
         struct run_process *p = join_process(r, x, &pids, nodes, &g->v[i]);
-        if (!g->v[i].t.track.detail)
+        if (!g->v[i].t.track.detail && g->v[i].t.track.track.kind != TRACK_HEALTH)
             read_facts(&g->v[i].t, p, flow);
     }
     event_flow_close(flow);
@@ -356,10 +304,13 @@ static void list_tracks(struct run *r, struct event_index *x, struct events_open
     use_launcher(r, x);
     sort_processes(r, x, g);
     x->tracks = arena_array(&r->arena, struct event_track, g->n);
+    for (size_t i = 0; i < g->n; i++) {
+        x->tracks[i] = g->v[i].t;
+        x->n_health += x->tracks[i].track.track.kind == TRACK_HEALTH;
+    }
+    x->n_tracks = g->n - x->n_health;
+    qsort(x->tracks, g->n, sizeof *x->tracks, events_open_by_process);
     for (size_t i = 0; i < g->n; i++)
-        x->tracks[x->n_tracks++] = g->v[i].t;
-    qsort(x->tracks, x->n_tracks, sizeof *x->tracks, events_open_by_process);
-    for (size_t i = 0; i < x->n_tracks; i++)
         x->tracks[i].track.index = (uint32_t)i;
 }
 
@@ -427,17 +378,34 @@ int events_processes(struct run *r, struct arena *a, struct run_process **out, s
     return 0;
 }
 
+static struct run_track *copy_tracks(const struct event_index *x, size_t first, size_t n,
+                                     struct arena *a)
+{
+    struct run_process *processes = copy_processes(x, a);
+    struct run_track *v = arena_array(a, struct run_track, n);
+    for (size_t i = 0; i < n; i++) {
+        v[i] = x->tracks[first + i].track;
+        v[i].process = processes + (v[i].process - x->processes);
+    }
+    return v;
+}
+
 int events_tracks(struct run *r, struct arena *a, struct run_track **out, size_t *n, struct err *e)
 {
     struct event_index *x;
     TRY(run_events(r, &x, e));
-    struct run_process *processes = copy_processes(x, a);
-    *out = arena_array(a, struct run_track, x->n_tracks);
-    for (size_t i = 0; i < x->n_tracks; i++) {
-        (*out)[i] = x->tracks[i].track;
-        (*out)[i].process = processes + (x->tracks[i].track.process - x->processes);
-    }
+    *out = copy_tracks(x, 0, x->n_tracks, a);
     *n = x->n_tracks;
+    return 0;
+}
+
+int events_health_tracks(struct run *r, struct arena *a, struct run_track **out, size_t *n,
+                         struct err *e)
+{
+    struct event_index *x;
+    TRY(run_events(r, &x, e));
+    *out = copy_tracks(x, x->n_tracks, x->n_health, a);
+    *n = x->n_health;
     return 0;
 }
 
@@ -446,7 +414,7 @@ const struct event_track *run_event_track(struct run *r, const struct run_track 
     struct event_index *x;
     if (run_events(r, &x, e) != 0)
         return NULL;
-    if (t->index < x->n_tracks)
+    if (t->index < x->n_tracks + x->n_health)
         return &x->tracks[t->index];
     err_set(e, ERR_NOT_FOUND, "run '%s' has no track %u", r->info.name, t->index);
     return NULL;

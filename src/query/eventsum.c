@@ -125,13 +125,9 @@ static int eventsum_longest_first(const void *x, const void *y)
 {
     const struct event_sum *a = x, *b = y;
     const bool la = is_long(a->kind), lb = is_long(b->kind);
-    if (la != lb)
-        return lb - la;
-    if (la && a->total_s != b->total_s)
-        return a->total_s < b->total_s ? 1 : -1;
-    if (a->kind != b->kind)
-        return (int)a->kind - (int)b->kind;
-    return strcmp(a->name, b->name);
+    return COMPARE(lb, la)
+               ?: (la ? COMPARE(b->total_s, a->total_s) : 0)
+               ?: COMPARE(a->kind, b->kind) ?: strcmp(a->name, b->name);
 }
 
 struct sums {
@@ -241,9 +237,7 @@ static int list_wanted(struct run *r, const struct event_window *w, struct arena
 static int fewest_first(const void *x, const void *y)
 {
     const struct eventsum_wanted *a = x, *b = y;
-    if (a->events != b->events)
-        return a->events < b->events ? -1 : 1;
-    return (a->track->index > b->track->index) - (a->track->index < b->track->index);
+    return COMPARE(a->events, b->events) ?: COMPARE(a->track->index, b->track->index);
 }
 
 /* Which blocks of a track are looked at. */
@@ -318,9 +312,7 @@ static int eventsum_read_part(struct run *r, const struct eventsum_wanted *x,
 static int by_total(const void *x, const void *y)
 {
     const struct event_sum *a = x, *b = y;
-    if (a->total_s != b->total_s)
-        return a->total_s < b->total_s ? 1 : -1;
-    return eventsum_longest_first(x, y);
+    return COMPARE(b->total_s, a->total_s) ?: eventsum_longest_first(x, y);
 }
 
 static int sum_within(struct run *r, const struct eventsum_wanted *x, const struct event_window *w,

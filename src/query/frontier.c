@@ -23,9 +23,10 @@ static uint32_t frontier_us(int64_t ns)
     return (uint32_t)MIN_OF(MAX_OF(ns, 0) / 1000, (int64_t)UINT32_MAX);
 }
 
-static bool waits_in(size_t part)
+/* Whether the ranks wait for each other in this part: work and waiting. */
+static bool waits_in(size_t part, bool in_comm)
 {
-    return part == step_part_of(EV_BACKWARD) || part == step_part_of(EV_COMM) ||
+    return (part == step_part_of(EV_BACKWARD) && !in_comm) || part == step_part_of(EV_COMM) ||
            part == step_part_of(EV_SYNC);
 }
 
@@ -44,11 +45,8 @@ static void frontier_keep(struct frontier_rank *r, const struct step *s)
     const size_t parts = step_parts(), optimizer = step_part_of(EV_OPTIMIZER);
     struct frontier_step x = {.number = s->number};
     for (size_t k = 0; k < parts; k++)
-        if (waits_in(k))
-            x.wait_us += frontier_us(s->part_ns[k]);
-        else
-            x.own_us[k] = k == optimizer ? r->optimizer_us : frontier_us(s->part_ns[k]);
-    x.own_us[parts] = r->between_us;
+        x.part_us[k] = k == optimizer ? r->optimizer_us : frontier_us(s->part_ns[k]);
+    x.part_us[parts] = r->between_us;
     if (r->n == FRONTIER_STEPS)
         frontier_thin(r);
     if (s->number % r->stride == 0)
@@ -85,9 +83,9 @@ const char *frontier_stage_name(size_t stage)
 
 /* What is summed up of each rank over the steps. */
 struct frontier_sum {
-    size_t at;     /* the step being looked at */
-    uint64_t own;  /* of this step */
-    double excess; /* where it led */
+    size_t at;          /* the step being looked at */
+    uint64_t own, wait; /* of this step */
+    double excess;      /* where it led */
     double part[FRONTIER_STAGES], usual[FRONTIER_STAGES], waited;
     size_t led, led_by[FRONTIER_STAGES];
 };
@@ -97,13 +95,14 @@ struct frontier_look {
     struct frontier_sum *sums;
     uint32_t *values; /* room for one of each rank */
     size_t n, stages;
+    bool in_comm;
     double all_us;
 };
 
 static int frontier_by_value(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    return COMPARE(x, y);
 }
 
 static const struct frontier_step *step_at(const struct frontier_look *l, size_t rank)
@@ -141,30 +140,34 @@ static double others_median(const struct frontier_look *l, size_t rank,
     return ((double)l->values[m / 2] + (double)l->values[(m - 1) / 2]) / 2;
 }
 
-static uint32_t own_value(const struct frontier_look *l, size_t rank, size_t k)
+/* Of the other ranks, the longest own time: that is left when this one is mended. */
+static double others_longest(const struct frontier_look *l, size_t rank)
 {
-    (void)k;
-    return (uint32_t)MIN_OF(l->sums[rank].own, (uint64_t)UINT32_MAX);
+    uint64_t most = 0;
+    for (size_t i = 0; i < l->n; i++)
+        most = i == rank ? most : MAX_OF(most, l->sums[i].own);
+    return (double)most;
 }
 
 static uint32_t part_value(const struct frontier_look *l, size_t rank, size_t k)
 {
-    return step_at(l, rank)->own_us[k];
+    return step_at(l, rank)->part_us[k];
 }
 
 static uint32_t wait_value(const struct frontier_look *l, size_t rank, size_t k)
 {
     (void)k;
-    return step_at(l, rank)->wait_us;
+    return (uint32_t)MIN_OF(l->sums[rank].wait, (uint64_t)UINT32_MAX);
 }
 
 static size_t frontier_leader(const struct frontier_look *l)
 {
     size_t most = 0;
     for (size_t i = 0; i < l->n; i++) {
-        l->sums[i].own = 0;
+        l->sums[i].own = l->sums[i].wait = 0;
         for (size_t k = 0; k < l->stages; k++)
-            l->sums[i].own += step_at(l, i)->own_us[k];
+            *(waits_in(k, l->in_comm) ? &l->sums[i].wait : &l->sums[i].own) +=
+                step_at(l, i)->part_us[k];
         most = l->sums[i].own > l->sums[most].own ? i : most;
     }
     return most;
@@ -174,14 +177,15 @@ static void frontier_add_step(struct frontier_look *l)
 {
     const size_t lead = frontier_leader(l);
     struct frontier_sum *s = &l->sums[lead];
-    const double excess = (double)s->own - others_median(l, lead, own_value, 0),
-                 wait = step_at(l, lead)->wait_us,
+    const double excess = (double)s->own - others_longest(l, lead), wait = (double)s->wait,
                  waited = others_median(l, lead, wait_value, 0) - wait;
     double most = -1;
     size_t stage = 0;
     l->all_us += (double)s->own + wait;
     for (size_t k = 0; k < l->stages; k++) {
-        const double own = step_at(l, lead)->own_us[k],
+        if (waits_in(k, l->in_comm))
+            continue;
+        const double own = step_at(l, lead)->part_us[k],
                      usual = others_median(l, lead, part_value, k);
         s->part[k] += own;
         s->usual[k] += usual;
@@ -241,17 +245,17 @@ static void frontier_conclude(const struct frontier_look *l, struct frontier *ou
     out->trust = !late ? FRONTIER_NONE : clear ? FRONTIER_SURE : FRONTIER_AMBIGUOUS;
 }
 
-bool frontier_of(const struct frontier_rank *const *ranks, size_t n, struct arena *a,
-                 struct frontier *out)
+/* False: too few steps that all have. */
+static bool frontier_try(const struct frontier_rank *const *ranks, size_t n, bool in_comm,
+                         struct arena *a, struct frontier *out)
 {
-    *out = (struct frontier){0};
-    if (n < 2)
-        return false;
     struct frontier_look l = {.ranks = ranks,
                               .sums = arena_array(a, struct frontier_sum, n),
                               .values = arena_array(a, uint32_t, n),
                               .n = n,
-                              .stages = step_parts() + 1};
+                              .stages = step_parts() + 1,
+                              .in_comm = in_comm};
+    *out = (struct frontier){.in_comm = in_comm};
     while (frontier_align(&l)) {
         frontier_add_step(&l);
         out->steps++;
@@ -260,5 +264,32 @@ bool frontier_of(const struct frontier_rank *const *ranks, size_t n, struct aren
     if (out->steps < STEPS_LEAST)
         return false;
     frontier_conclude(&l, out);
+    return true;
+}
+
+/* Whether collectives were recorded on all ranks, in most of their steps. */
+static bool frontier_has_comm(const struct frontier_rank *const *ranks, size_t n)
+{
+    const size_t comm = step_part_of(EV_COMM);
+    for (size_t i = 0; i < n; i++) {
+        size_t with = 0;
+        for (uint32_t k = 0; k < ranks[i]->n; k++)
+            with += ranks[i]->v[k].part_us[comm] > 0;
+        if ((double)with < LED_LEAST * ranks[i]->n)
+            return false;
+    }
+    return true;
+}
+
+bool frontier_of(const struct frontier_rank *const *ranks, size_t n, struct arena *a,
+                 struct frontier *out)
+{
+    struct frontier other;
+    *out = (struct frontier){0};
+    if (n < 2 || !frontier_try(ranks, n, false, a, out))
+        return false;
+    if (frontier_has_comm(ranks, n) && frontier_try(ranks, n, true, a, &other) &&
+        (other.trust > out->trust || (other.trust == out->trust && other.excess_s > out->excess_s)))
+        *out = other;
     return true;
 }

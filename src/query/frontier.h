@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* frontier.h - which rank slows the others down, and in which part of the step.
  *
- * Ranks that train together wait for each other in backward and in collectives. What a rank does
- * from one such wait to the next is its own: optimizer and what follows a step, then data, copies
- * and forward of the next one. The rank whose own time is longest arrives last, and waits least
- * itself. Only durations are compared, each by its own clock.
+ * Ranks that train together wait for each other, in backward (DDP) or in collectives that the
+ * program calls after it. What a rank does from one such wait to the next is its own: optimizer and
+ * what follows a step, then data, copies and forward of the next one, and backward where the waits
+ * are in collectives. The rank whose own time is longest arrives last, and waits least itself. Only
+ * durations are compared, each by its own clock.
+ *
+ * Which of the two it is need not be known: where backward contains the wait, all ranks arrive at
+ * a later collective together, and no rank is late by that reckoning.
  *
  *     frontier_see for each step of a rank; frontier_of over all ranks; frontier_free.
  *
@@ -18,8 +22,7 @@ enum { FRONTIER_STEPS = 512, FRONTIER_STAGES = STEP_PARTS_MOST + 1 };
 
 struct frontier_step {
     int64_t number;
-    uint32_t own_us[FRONTIER_STAGES]; /* by part of a step, then what is between steps */
-    uint32_t wait_us;                 /* backward, comm, sync: work and waiting */
+    uint32_t part_us[FRONTIER_STAGES]; /* by part of a step, then what is between steps */
 };
 
 /* Of one rank. Zeroed: none yet. */
@@ -41,9 +44,10 @@ struct frontier {
     size_t steps;       /* that all ranks have */
     double iteration_s; /* of the group: the longest own time and the work that is common */
     enum frontier_trust trust;
-    size_t rank;             /* index of the rank */
-    size_t stage;            /* part of a step; step_parts(): between steps */
-    double excess_s;         /* own time above the median of the other ranks, mean per step */
+    size_t rank;     /* index of the rank */
+    size_t stage;    /* part of a step; step_parts(): between steps */
+    bool in_comm;    /* the others wait in collectives, and not in backward */
+    double excess_s; /* own time above that of the next rank: what it costs, mean per step */
     double stage_s, usual_s; /* of that part: the rank's, the median of the others; per step */
     double waited_s;         /* by the median of the others for it, per step */
     double led;              /* share of the steps that it led with this part */

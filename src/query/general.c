@@ -130,9 +130,7 @@ static int see_track(struct summing *s, struct event_flow *flow, struct run *r, 
 static int general_longest_first(const void *a, const void *b)
 {
     const struct general_sum *x = a, *y = b;
-    if (x->total_ns != y->total_ns)
-        return x->total_ns < y->total_ns ? 1 : -1;
-    return strcmp(x->out.what, y->out.what);
+    return COMPARE(y->total_ns, x->total_ns) ?: strcmp(x->out.what, y->out.what);
 }
 
 static void general_conclude(struct summing *s, size_t most, struct arena *a, struct general *out)

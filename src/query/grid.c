@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "query/block_cursor.h"
-#include "query/parallel.h"
 #include "store/column.h"
 
 /* ---- how many columns ---- */
@@ -107,22 +107,11 @@ static const struct grid_edges *grid_make_edges(struct grid_plan *p, const struc
     return new;
 }
 
-struct grid_moment {
-    const int64_t *edges;
-    int64_t t;
-};
-
-static bool grid_edge_is_past(const void *ctx, size_t i)
-{
-    const struct grid_moment *m = ctx;
-    return m->edges[i] <= m->t;
-}
-
 /* The last column that begins at or before t; edges[0] <= t < edges[columns]. */
 static size_t grid_column_of(const int64_t *edges, size_t columns, int64_t t)
 {
     assert(edges[0] <= t && t < edges[columns]);
-    return search_first(0, columns, grid_edge_is_past, &(struct grid_moment){edges, t}) - 1;
+    return SEARCH_FIRST(i, 0, columns, edges[i] <= t) - 1;
 }
 
 /* ---- which part of a block lies in which column ---- */

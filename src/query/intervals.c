@@ -197,15 +197,10 @@ void sorted_runs_append(struct sorted_runs *r, const struct sorted_runs *more, s
 static size_t sorted_runs_count_before(const struct array *a, size_t lo, size_t hi, const char *x,
                                        bool ties)
 {
-    const size_t begin = lo;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (ties ? a->in_order(sorted_runs_at(a, mid), x) : !a->in_order(x, sorted_runs_at(a, mid)))
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo - begin;
+    return SEARCH_FIRST(i, lo, hi,
+                        ties ? a->in_order(sorted_runs_at(a, i), x)
+                             : !a->in_order(x, sorted_runs_at(a, i))) -
+           lo;
 }
 
 /* begin..mid and mid..end are sorted; only where they overlap is anything moved. */

@@ -424,11 +424,8 @@ static void ops_rows_fill_shares(struct op_row *v, size_t n)
 static int by_self(const void *a, const void *b)
 {
     const struct op_row *x = a, *y = b;
-    if (x->self_ns != y->self_ns)
-        return x->self_ns < y->self_ns ? 1 : -1;
-    if (x->total_ns != y->total_ns)
-        return x->total_ns < y->total_ns ? 1 : -1;
-    return strcmp(x->full, y->full);
+    return COMPARE(y->self_ns, x->self_ns)
+               ?: COMPARE(y->total_ns, x->total_ns) ?: strcmp(x->full, y->full);
 }
 
 void ops_rows(const struct ops *o, struct arena *a, struct op_row **out, size_t *n)

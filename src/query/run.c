@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "query/event_flow.h"
-#include "query/parallel.h"
 #include "query/run_internal.h"
 
 /* ---- series over all sessions ---- */
@@ -23,12 +23,10 @@ struct run_entry {
 static int run_by_name(const void *a, const void *b)
 {
     const struct run_entry *x = a, *y = b;
-    int c = name_compare(x->node, y->node);
-    if (c == 0)
-        c = name_compare(x->part.series->metric, y->part.series->metric);
-    if (c == 0)
-        c = name_compare(x->part.series->entity, y->part.series->entity);
-    return c ? c : (x->order > y->order) - (x->order < y->order);
+    return name_compare(x->node, y->node)
+               ?: name_compare(x->part.series->metric, y->part.series->metric)
+               ?: name_compare(x->part.series->entity, y->part.series->entity)
+               ?: COMPARE(x->order, y->order);
 }
 
 static bool same_series(const struct run_entry *a, const struct run_entry *b)
@@ -350,7 +348,7 @@ int run_losses(struct run *r, struct arena *a, struct run_loss **out, size_t *n,
 static int by_moment(const void *a, const void *b)
 {
     const struct run_mark *x = a, *y = b;
-    return (x->at.ns > y->at.ns) - (x->at.ns < y->at.ns);
+    return COMPARE(x->at.ns, y->at.ns);
 }
 
 int run_marks(struct run *r, struct arena *a, struct run_mark **out, size_t *n, struct err *e)

@@ -44,6 +44,7 @@ struct event_index {
     size_t n_processes;
     struct event_track *tracks; /* sorted; run_track.index counts here */
     size_t n_tracks;
+    size_t n_health; /* tracks of training health, after the others */
 };
 
 struct run {

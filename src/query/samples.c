@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "query/block_cursor.h"
-#include "query/parallel.h"
 #include "record/group.h"
 #include "store/column.h"
 

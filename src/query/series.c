@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "query/block_cursor.h"
-#include "query/parallel.h"
-#include "query/tally.h"
+#include "query/reduce.h"
 #include "record/record.h"
 
 /* ---- series ---- */

@@ -79,21 +79,10 @@ static double outliers_from(const struct step_spread_ns *s, int64_t base)
     return ((double)base + above + 3 * sqrt(fmax(variance, 0))) / (double)NS_PER_S;
 }
 
-struct step_begin {
-    const struct step_mark *v;
-    int64_t t;
-};
-
-static bool step_begins_before(const void *ctx, size_t i)
-{
-    const struct step_begin *x = ctx;
-    return x->v[i].start < x->t;
-}
-
 /* The first that begins at or after t. */
 static size_t step_first_at(const struct rank_marks *r, int64_t t)
 {
-    return search_first(0, r->n, step_begins_before, &(struct step_begin){r->v, t});
+    return SEARCH_FIRST(i, 0, r->n, r->v[i].start < t);
 }
 
 static void make_edges(struct step_hist *h, const struct step_spread_ns *s)
@@ -136,7 +125,7 @@ static int stephist_by_time(const void *a, const void *b)
 {
     const struct step_mark *x = *(const struct step_mark *const *)a,
                            *y = *(const struct step_mark *const *)b;
-    return (x->start > y->start) - (x->start < y->start);
+    return COMPARE(x->start, y->start);
 }
 
 static void count_step(struct step_hist *h, const struct step_mark *m)

@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "query/event_flow.h"
-#include "query/parallel.h"
 #include "query/run_internal.h"
 #include "query/steps_internal.h"
 #include "query/steps_process.h"
@@ -386,19 +386,15 @@ struct steps_taken {
 static int by_taken(const void *a, const void *b)
 {
     const struct steps_taken *x = a, *y = b;
-    if (x->session != y->session)
-        return x->session < y->session ? -1 : 1;
-    return (x->rank > y->rank) - (x->rank < y->rank);
+    return COMPARE(x->session, y->session) ?: COMPARE(x->rank, y->rank);
 }
 
 static int by_session(const void *a, const void *b)
 {
     const struct rank_steps *x = *(struct rank_steps *const *)a,
                             *y = *(struct rank_steps *const *)b;
-    if (x->process->session != y->process->session)
-        return x->process->session < y->process->session ? -1 : 1;
     /* Processes are sorted by node already; of one node without ranks, by pid. */
-    return (x->process > y->process) - (x->process < y->process);
+    return COMPARE(x->process->session, y->process->session) ?: COMPARE(x->process, y->process);
 }
 
 /* A process without a rank gets the first number that no other has in the same session. */
@@ -431,10 +427,9 @@ static void steps_number_ranks(struct rank_steps *v, size_t n)
 static int steps_by_rank(const void *a, const void *b)
 {
     const struct rank_steps *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    const int64_t s = x->process->first.ns, t = y->process->first.ns;
-    return s != t ? (s > t) - (s < t) : (x->process > y->process) - (x->process < y->process);
+    return COMPARE(x->rank, y->rank)
+               ?: COMPARE(x->process->first.ns, y->process->first.ns)
+               ?: COMPARE(x->process, y->process);
 }
 
 /* ---- processes, by as many threads as pay ---- */

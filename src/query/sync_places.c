@@ -174,13 +174,9 @@ static double known_seconds(const struct sync_place *x)
 static int most_time_first(const void *x, const void *y)
 {
     const struct sync_place *a = x, *b = y;
-    const double sa = known_seconds(a), sb = known_seconds(b);
-    if (sa != sb)
-        return sa < sb ? 1 : -1;
-    if (a->count != b->count)
-        return a->count < b->count ? 1 : -1;
-    const int c = strcmp(a->where, b->where);
-    return c ? c : strcmp(a->op, b->op);
+    return COMPARE(known_seconds(b), known_seconds(a))
+               ?: COMPARE(b->count, a->count)
+               ?: strcmp(a->where, b->where) ?: strcmp(a->op, b->op);
 }
 
 int sync_places_read(struct run *r, enum code_place_kind kind, struct arena *a,

@@ -137,9 +137,7 @@ static void put_all_waiting(struct drawing *d)
 static int rows_by_start(const void *a, const void *b)
 {
     const struct timeline_slice *x = a, *y = b;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
+    return COMPARE(x->start, y->start) ?: COMPARE(x->row, y->row);
 }
 
 /* Slices come out when they have waited long enough, not in order. */
@@ -614,15 +612,7 @@ static void draw_phases(struct drawing *d)
 /* The first that ends after t; steps of a rank do not overlap. */
 static size_t first_after(const struct rank_marks *r, int64_t t)
 {
-    size_t lo = 0, hi = r->n;
-    while (lo < hi) {
-        const size_t mid = (lo + hi) / 2;
-        if (r->v[mid].start + r->v[mid].dur_ns <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return SEARCH_FIRST(i, 0, r->n, r->v[i].start + r->v[i].dur_ns <= t);
 }
 
 /* From step i on those that lie in one pixel and are of one mode: they will be drawn as one, so

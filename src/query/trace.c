@@ -44,32 +44,15 @@ static uint64_t op_names_hash(const char *s)
     return h ^ h >> 32;
 }
 
-struct op_names_key {
-    const struct op_names *names;
-    const char *text;
-    uint64_t hash;
-};
-
-static bool op_names_is(const void *ctx, uint32_t i)
-{
-    const struct op_names_key *k = ctx;
-    return k->names->v[i].hash == k->hash && strcmp(k->names->v[i].text, k->text) == 0;
-}
-
-static uint64_t op_names_hash_at(const void *ctx, uint32_t i)
-{
-    return ((const struct op_names_key *)ctx)->names->v[i].hash;
-}
-
 uint32_t op_names_look(struct op_names *t, const char *text)
 {
-    const struct op_names_key k = {t, text, op_names_hash(text)};
-    uint32_t *slot = hash_slot(&t->index, k.hash, op_names_is, &k);
-    if (*slot)
-        return *slot - 1;
+    const uint64_t hash = op_names_hash(text);
+    const uint32_t at = HASH_FIND(&t->index, hash, i, strcmp(t->v[i].text, text) == 0);
+    if (at)
+        return at - 1;
     *VEC_ADD(t->v, t->n, t->cap) =
-        (struct op_name){arena_strdup(&t->arena, text), k.hash, name_sense(text), event_find(text)};
-    hash_put(&t->index, slot, t->n, op_names_hash_at, &k);
+        (struct op_name){arena_strdup(&t->arena, text), name_sense(text), event_find(text)};
+    hash_add(&t->index, hash, t->n);
     return t->n - 1;
 }
 
@@ -98,22 +81,10 @@ void launches_index(struct launches *l)
     l->n_sorted = l->n;
 }
 
-struct launch_key {
-    const struct launch *v;
-    uint64_t link;
-};
-
-static bool launch_is_before(const void *ctx, size_t i)
-{
-    const struct launch_key *k = ctx;
-    return k->v[i].link < k->link;
-}
-
 const struct launch *launches_find(const struct launches *l, uint64_t link)
 {
-    const size_t i =
-        search_first(0, l->n_sorted, launch_is_before, &(struct launch_key){l->v, link});
-    return link && i < l->n_sorted && l->v[i].link == link ? &l->v[i] : NULL;
+    const size_t at = SEARCH_FIRST(i, 0, l->n_sorted, l->v[i].link < link);
+    return link && at < l->n_sorted && l->v[at].link == link ? &l->v[at] : NULL;
 }
 
 void launches_clear(struct launches *l)
@@ -237,11 +208,7 @@ static int trace_by_process(const void *a, const void *b)
 {
     const struct run_process *x = ((const struct rank_steps *)a)->process;
     const struct run_process *y = ((const struct rank_steps *)b)->process;
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    if (x->session != y->session)
-        return x->session < y->session ? -1 : 1;
-    return strcmp(x->node, y->node);
+    return COMPARE(x->pid, y->pid) ?: COMPARE(x->session, y->session) ?: strcmp(x->node, y->node);
 }
 
 /* The number that its steps are counted under; -1: it has none. `v` is sorted. */

@@ -83,7 +83,6 @@ enum { OP_NAMES_NEAR = 4096 }; /* addresses remembered */
 
 struct op_name {
     const char *text; /* in the table's arena */
-    uint64_t hash;
     unsigned sense;
     enum event_id hook; /* the event of hooks that has this name; EV_N: none */
 };

@@ -20,6 +20,20 @@ const struct event_word event_words[EV_N] = {
 };
 #undef EVENT
 
+#define HEALTH(id, name, kind, subject, merge, unit, help)                                         \
+    [HEALTH_##id] = {name, EVENT_##kind, HEALTH_OF_##subject, HEALTH_MERGE_##merge, unit, help},
+const struct health_word health_words[HEALTH_N] = {
+#include "record/health.def"
+};
+#undef HEALTH
+
+const char *const health_subject_names[] = {
+    [HEALTH_OF_SCALAR] = "scalar",
+    [HEALTH_OF_PARAMETER] = "parameter",
+    [HEALTH_OF_MODULE] = "module",
+    NULL,
+};
+
 const char *const event_kind_names[EVENT_KIND_N + 1] = {
     [0] = "",
     [EVENT_SPAN] = "span",
@@ -33,6 +47,13 @@ const char *const event_mode_names[MODE_N + 1] = {
     [MODE_TRAIN] = "train",
     [MODE_EVAL] = "eval",
     [MODE_PREDICT] = "predict",
+};
+
+const char *const track_kind_names[] = {
+    [TRACK_THREAD] = "thread",
+    [TRACK_DEVICE] = "device",
+    [TRACK_HEALTH] = "health",
+    NULL,
 };
 
 const char *const event_end_names[END_OPEN + 2] = {
@@ -84,6 +105,19 @@ enum event_id event_find(const char *name)
     if (strncmp(name, event_words[EV_COMM].name, comm) == 0 && name[comm] == '.')
         return EV_COMM;
     return EV_N;
+}
+
+enum health_id health_find(const char *name)
+{
+    enum health_id i = 0;
+    while (i < HEALTH_N && strcmp(health_words[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+double health_number(const struct event *v)
+{
+    return v->kind == EVENT_REAL ? event_real(v) : (double)v->value;
 }
 
 /* ------------------------------------------------------------------------------------------------

@@ -38,14 +38,20 @@ enum event_category {
 };
 #undef CATEGORY
 
-enum track_kind { TRACK_THREAD, TRACK_DEVICE };
+enum track_kind {
+    TRACK_THREAD,
+    TRACK_DEVICE,
+    TRACK_HEALTH, /* a statistic of training health; see below. No line of a timeline */
+};
+
+extern const char *const track_kind_names[]; /* "thread", "device", "health", NULL */
 
 enum { TRACK_NAME_LEN = 64, EVENT_NAME_MOST = 4096 };
 
 struct track {
     enum track_kind kind;
     uint32_t pid;                 /* as the machine sees it; of the process that spoke */
-    uint64_t id;                  /* thread id, or device and stream */
+    uint64_t id;                  /* thread id, device and stream, or enum health_id */
     char process[TRACK_NAME_LEN]; /* "python train.py" */
     char name[TRACK_NAME_LEN];    /* "gpu0", "stream 7", the thread's name; may be "" */
 };
@@ -97,6 +103,37 @@ extern const struct word category_words[CAT_N];
 
 /* EV_N when the name is none of them. "comm.x" is EV_COMM for every x. */
 enum event_id event_find(const char *name);
+
+/* ---- training health ----
+ *
+ * Statistics are events on tracks of their own, one track per process and statistic: `name` is that
+ * of the scalar, parameter or module, the kind is EVENT_REAL or EVENT_COUNT, `mode` that of the
+ * step, `link` the step's number + 1 (0: of no step), `at` when it was measured. All values of one
+ * sample have the same time. */
+
+#define HEALTH(id, ...) HEALTH_##id,
+enum health_id {
+#include "record/health.def"
+    HEALTH_N
+};
+#undef HEALTH
+
+enum health_subject { HEALTH_OF_SCALAR, HEALTH_OF_PARAMETER, HEALTH_OF_MODULE };
+enum health_merge { HEALTH_MERGE_MAX, HEALTH_MERGE_MIN, HEALTH_MERGE_MEAN, HEALTH_MERGE_LAST };
+
+struct health_word {
+    const char *name;
+    enum event_kind kind; /* EVENT_REAL or EVENT_COUNT */
+    enum health_subject subject;
+    enum health_merge merge;
+    const char *unit, *help;
+};
+
+extern const struct health_word health_words[HEALTH_N];
+extern const char *const health_subject_names[]; /* "scalar", "parameter", "module", NULL */
+
+enum health_id health_find(const char *name); /* HEALTH_N: there is none */
+double health_number(const struct event *v);  /* of either kind */
 
 /* ---- names of a framework's profiler ----
  *

@@ -36,6 +36,7 @@ enum entity_kind {
     PER_DISK,
     PER_NIC,
     PER_PROCESS,
+    PER_PROGRAM, /* "user:name", of all processes outside of the job */
     PER_JOB,
     PER_CGROUP,
     PER_GPU,
@@ -92,6 +93,9 @@ extern const struct mark_word marks[MARK_N];
 const char *unit_name(enum unit u); /* "%", "B", "B/s", ... */
 /* METRIC_N when there is no such metric. */
 enum metric_id metric_find(const char *name);
+
+/* Of others.cpu: what no process that can be seen used. */
+#define ENTITY_NOT_VISIBLE "not_visible"
 
 /* The whole-machine entity of a metric that also has parts ("cpu.util" of all cores). */
 #define ENTITY_TOTAL "total"

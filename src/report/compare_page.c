@@ -20,22 +20,14 @@ static const enum tone tones[COMPARE_VERDICTS] = {
     [COMPARE_NOT] = TONE_WARNING,
 };
 
-static void seconds_cell(struct doc *d, double s)
-{
-    char text[HUMAN_LEN];
-    doc_number(d, s, step_text(s, text));
-}
-
 static void more_cell(struct doc *d, double s)
 {
-    char text[HUMAN_LEN];
-    doc_number(d, s, step_more_text(s, text));
+    doc_number(d, s, step_more_text(d->arena, s));
 }
 
 static void share_cell(struct doc *d, double share)
 {
-    char text[HUMAN_LEN];
-    doc_number(d, share, share_text(share, text));
+    doc_number(d, share, share_text(d->arena, share));
 }
 
 /* A share of a whole, as percents. */
@@ -49,11 +41,6 @@ static void points_cell(struct doc *d, double v, double points)
 {
     char text[HUMAN_LEN];
     doc_number(d, v, human_points(points, text, sizeof text));
-}
-
-static double compare_page_share_of(const double v[COMPARE_SIDES])
-{
-    return v[COMPARE_A] > 0 ? v[COMPARE_B] / v[COMPARE_A] - 1 : NAN;
 }
 
 /* Why something is missing. */
@@ -72,9 +59,7 @@ static void compare_page_put_run(struct doc *d, const struct compared *c, const 
                                  const struct compared_run *r)
 {
     char money[HUMAN_LEN];
-    doc_cell(d, side);
-    doc_cell(d, r->run);
-    doc_cell(d, run_status_name(r->status));
+    DOC_CELLS(d, side, r->run, run_status_name(r->status));
     doc_count(d, r->machines);
     doc_count(d, r->gpus);
     doc_count(d, r->steps);
@@ -114,9 +99,8 @@ static void put_spread(struct doc *d, const struct compared *c)
               "Iteration|>A|>B|>Change");
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         doc_cell(d, rows[i].name);
-        seconds_cell(d, rows[i].v[COMPARE_A]);
-        seconds_cell(d, rows[i].v[COMPARE_B]);
-        share_cell(d, compare_page_share_of(rows[i].v));
+        doc_values(d, "s", rows[i].v, COMPARE_SIDES);
+        share_cell(d, compared_share(rows[i].v));
     }
     doc_table_end(d);
 }
@@ -130,9 +114,8 @@ static void compare_page_put_numbers(struct doc *d, const struct compared *c)
     for (size_t i = 0; i < c->n_numbers; i++) {
         const struct compared_number *n = &c->numbers[i];
         doc_cell(d, n->title);
-        doc_value(d, n->v[COMPARE_A], n->unit);
-        doc_value(d, n->v[COMPARE_B], n->unit);
-        share_cell(d, compare_page_share_of(n->v));
+        doc_values(d, n->unit, n->v, COMPARE_SIDES);
+        share_cell(d, compared_share(n->v));
     }
     doc_table_end(d);
     for (size_t i = 0; i < c->n_numbers; i++)
@@ -145,12 +128,11 @@ static void compare_page_put_numbers(struct doc *d, const struct compared *c)
 static void compare_page_put_interval(struct doc *d, const struct compared *c, const char *name,
                                       const struct diff_interval *v)
 {
-    char at[HUMAN_LEN], low[HUMAN_LEN], high[HUMAN_LEN];
     if (!isnan(v->low))
         doc_fact(d, name, v->at,
                  arena_printf(d->arena, "%s, %.3g %% confidence interval %s to %s",
-                              share_text(v->at, at), c->confidence * 100, share_text(v->low, low),
-                              share_text(v->high, high)));
+                              share_text(d->arena, v->at), c->confidence * 100,
+                              share_text(d->arena, v->low), share_text(d->arena, v->high)));
 }
 
 static void put_histogram(struct doc *d, const struct compared *c)
@@ -190,8 +172,7 @@ static void compare_page_put_parts(struct doc *d, const char *caption,
     for (size_t i = 0; i < n; i++) {
         const struct compared_part *p = &v[i];
         doc_cell(d, p->part);
-        seconds_cell(d, p->s[COMPARE_A]);
-        seconds_cell(d, p->s[COMPARE_B]);
+        doc_values(d, "s", p->s, COMPARE_SIDES);
         more_cell(d, p->diff_s.at);
         more_cell(d, p->diff_s.low);
         more_cell(d, p->diff_s.high);
@@ -245,10 +226,9 @@ static void compare_page_put_phases(struct doc *d, const struct compared *c)
     for (size_t i = 0; i < c->n_phases; i++) {
         const struct compared_phase *p = &c->phases[i];
         doc_cell(d, p->phase);
-        for (int s = 0; s < COMPARE_SIDES; s++)
-            doc_value(d, p->s[s], "s");
+        doc_values(d, "s", p->s, COMPARE_SIDES);
         more_cell(d, p->s[COMPARE_B] - p->s[COMPARE_A]);
-        share_cell(d, compare_page_share_of(p->s));
+        share_cell(d, compared_share(p->s));
     }
     doc_table_end(d);
     doc_section_end(d);
@@ -256,7 +236,7 @@ static void compare_page_put_phases(struct doc *d, const struct compared *c)
 
 static void compare_page_put_cost(struct doc *d, const struct compared *c)
 {
-    char a[HUMAN_LEN], b[HUMAN_LEN], saved[HUMAN_LEN], share[HUMAN_LEN];
+    char a[HUMAN_LEN], b[HUMAN_LEN], saved[HUMAN_LEN];
     doc_section(d, "cost", "Cost");
     if (isnan(c->saving)) {
         doc_text(d, "The machine price is not known for %s; set it with --price.",
@@ -264,12 +244,12 @@ static void compare_page_put_cost(struct doc *d, const struct compared *c)
                  : isnan(c->cost[COMPARE_A])                            ? "A"
                                                                         : "B");
     } else {
-        const char *s = share_text(fabs(c->saving_share), share);
         doc_text(d, "A costs %s, B costs %s: B %s %s (%s).",
                  human_price(c->cost[COMPARE_A], c->currency, a, sizeof a),
                  human_price(c->cost[COMPARE_B], c->currency, b, sizeof b),
                  c->saving < 0 ? "costs more by" : "saves",
-                 human_price(fabs(c->saving), c->currency, saved, sizeof saved), s + (*s == '+'));
+                 human_price(fabs(c->saving), c->currency, saved, sizeof saved),
+                 share_size_text(d->arena, c->saving_share));
     }
     doc_section_end(d);
 }
@@ -320,11 +300,10 @@ static void compare_page_put_times(struct doc *d, const struct compared *c)
         const struct compared_time *t = &c->times[i];
         const bool seconds = strcmp(t->unit, "s") == 0;
         const double more = t->v[COMPARE_B] - t->v[COMPARE_A];
-        doc_cell(d, t->of);
-        doc_cell(d, t->what);
+        DOC_CELLS(d, t->of, t->what);
         for (int s = 0; s < COMPARE_SIDES; s++)
             if (seconds)
-                seconds_cell(d, t->v[s]);
+                doc_value(d, t->v[s], "s");
             else
                 part_cell(d, t->v[s]);
         if (seconds)
@@ -343,13 +322,10 @@ static void compare_page_put_ops(struct doc *d, const struct compared *c)
               "~Operator|Device|>Self A|>Self B|>Change|>Calls A|>Calls B");
     for (size_t i = 0; i < c->n_ops && i < OPS_SHOWN; i++) {
         const struct compared_op *o = &c->ops[i];
-        doc_cell(d, o->name);
-        doc_cell(d, op_device_names[o->device]);
-        seconds_cell(d, o->self_s[COMPARE_A]);
-        seconds_cell(d, o->self_s[COMPARE_B]);
+        DOC_CELLS(d, o->name, op_device_names[o->device]);
+        doc_values(d, "s", o->self_s, COMPARE_SIDES);
         more_cell(d, compared_op_diff(o));
-        for (int s = 0; s < COMPARE_SIDES; s++)
-            doc_value(d, o->calls[s], "");
+        doc_values(d, "", o->calls, COMPARE_SIDES);
     }
     doc_table_end(d);
     if (c->n_ops > OPS_SHOWN)
@@ -407,6 +383,30 @@ static void compare_page_put_findings(struct doc *d, const struct compared *c)
     doc_section_end(d);
 }
 
+/* ---- training health ---- */
+
+static void compare_page_put_health(struct doc *d, const struct compared *c)
+{
+    const struct compared_health *h = c->health;
+    if (!h)
+        return;
+    doc_section(d, "health", "Training health");
+    doc_text(d, "%s", h->sentence);
+    doc_table(d, "Mean loss of equal steps", "Steps|>Loss A|>Loss B|>Change");
+    for (size_t i = 0; i < h->n_rows; i++) {
+        const struct compared_loss_row *row = &h->rows[i];
+        const double v[] = {row->loss[COMPARE_A], row->loss[COMPARE_B],
+                            row->loss[COMPARE_B] - row->loss[COMPARE_A]};
+        doc_cell(d,
+                 arena_printf(d->arena, "%lld to %lld", (long long)row->from, (long long)row->to));
+        for (size_t k = 0; k < COUNT_OF(v); k++)
+            doc_number(d, v[k],
+                       isnan(v[k]) ? "-" : arena_printf(d->arena, k == 2 ? "%+.4g" : "%.4g", v[k]));
+    }
+    doc_table_end(d);
+    doc_section_end(d);
+}
+
 /* ---- the document ---- */
 
 static void put_differences(struct doc *d, const struct compared *c)
@@ -451,6 +451,7 @@ void compare_document(const struct compared *c, enum doc_kind kind, struct arena
     compare_page_put_phases(&d, c);
     compare_page_put_cost(&d, c);
     put_uses(&d, c);
+    compare_page_put_health(&d, c);
     compare_page_put_findings(&d, c);
     compare_page_put_detail(&d, c);
     doc_close(&d, NULL);

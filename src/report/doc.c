@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doc.c - see doc.h. Each element in its three forms; their longer parts are in doc_html.c and
- * doc_text.c. */
+/* doc.c - see doc.h. Each element in its three forms; their longer parts are in doc_forms.c. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -144,7 +143,7 @@ static const char *const tone_signs[TONE_N] = {"", "\u2713", "i", "!", "\u2715"}
 static void doc_put(struct doc *d, const char *html, const char *plain, const char *markdown)
 {
     const char *const forms[] = {[DOC_HTML] = html, [DOC_TEXT] = plain, [DOC_MARKDOWN] = markdown};
-    buf_put(d->out, forms[d->kind], strlen(forms[d->kind]));
+    buf_text(d->out, forms[d->kind]);
 }
 
 static void doc_put_html(struct doc *d, const char *html)
@@ -156,12 +155,12 @@ static void doc_put_html(struct doc *d, const char *html)
 static void doc_wrap(struct doc *d, const char *before, const char *text, size_t most,
                      const char *after)
 {
-    buf_put(d->out, before, strlen(before));
+    buf_text(d->out, before);
     if (d->kind == DOC_HTML)
         html_text(d->out, text, most);
     else
         doc_markdown_text(d, text);
-    buf_put(d->out, after, strlen(after));
+    buf_text(d->out, after);
 }
 
 void doc_open(struct doc *d, enum doc_kind kind, struct buf *out, struct arena *a,
@@ -409,6 +408,18 @@ void doc_value(struct doc *d, double v, const char *unit)
     doc_number(d, v, value_text(d->arena, v, unit));
 }
 
+void doc_values(struct doc *d, const char *unit, const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        doc_value(d, v[i], unit);
+}
+
+void doc_cells(struct doc *d, const char *const *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        doc_cell(d, v[i]);
+}
+
 void doc_count(struct doc *d, uint64_t n)
 {
     doc_number(d, (double)n, count_text(d->arena, n));
@@ -505,10 +516,8 @@ static void doc_boxes(struct doc *d, const struct figure *f, const char *unit)
     doc_table(d, f->words.title, "ITEM|>P5|>P25|>P50|>P75|>P95");
     for (size_t i = 0; i < f->n; i++) {
         const struct svg_box *x = &f->boxes[i];
-        const double v[] = {x->p5, x->p25, x->p50, x->p75, x->p95};
         doc_cell(d, x->label);
-        for (size_t k = 0; k < COUNT_OF(v); k++)
-            doc_value(d, v[k], unit);
+        DOC_VALUES(d, unit, x->p5, x->p25, x->p50, x->p75, x->p95);
     }
     doc_table_end(d);
 }

@@ -22,6 +22,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/table.h"
 #include "report/svg.h"
 #include "rules/verdict.h"
@@ -119,6 +120,13 @@ void doc_cell(struct doc *d, const char *text);
 void doc_number(struct doc *d, double v, const char *text);
 /* The same with the text of human_value and human_count. */
 void doc_value(struct doc *d, double v, const char *unit);
+void doc_values(struct doc *d, const char *unit, const double *v, size_t n);
+void doc_cells(struct doc *d, const char *const *v, size_t n);
+/* A cell for each number, all of one unit; a cell for each text. */
+#define DOC_VALUES(d, unit, ...)                                                                   \
+    doc_values(d, unit, (const double[]){__VA_ARGS__}, COUNT_OF(((const double[]){__VA_ARGS__})))
+#define DOC_CELLS(d, ...)                                                                          \
+    doc_cells(d, (const char *const[]){__VA_ARGS__}, COUNT_OF(((const char *const[]){__VA_ARGS__})))
 void doc_count(struct doc *d, uint64_t n);
 /* A bar of `share` (0..1) before the text. */
 void doc_bar(struct doc *d, double share, const char *text);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doc_internal.h - the forms of documents, for doc.c alone. HTML: doc_html.c; text and Markdown:
- * doc_text.c. */
+/* doc_internal.h - the forms of documents, for doc.c alone. See doc_forms.c. */
 #ifndef REPORT_DOC_INTERNAL_H
 #define REPORT_DOC_INTERNAL_H
 
@@ -30,7 +29,7 @@ void doc_markdown_table(struct doc *d);
 /* ---- pages ---- */
 
 /* The style sheet and the script of pages, made a part of the program by the
- * build. For doc_html.c and the charts of the Python package. */
+ * build. For doc_forms.c and the charts of the Python package. */
 
 extern const unsigned char page_css[], page_js[];
 extern const size_t page_css_len, page_js_len;

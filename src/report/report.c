@@ -3,8 +3,11 @@
  * the page under the names that the other commands give them. Keys of it may be added, never
  * renamed. */
 
+#include <string.h>
+
 #include "base/human.h"
 #include "base/json_write.h"
+#include "base/mem.h"
 #include "cost/machines.h"
 #include "report/report_internal.h"
 #include "rules/verdict_json.h"
@@ -61,6 +64,8 @@ void report_json(const struct report *r, struct buf *out)
     jw_key(&j, "steps");
     stepsview_json(&j, &r->steps);
     report_json_put_operators(&j, r);
+    if (r->health.index.values)
+        row_json(&j, "health", &row_ReportHealth, &r->health, r->arena);
     row_json(&j, "general", &row_ReportGeneral, &r->general, NULL);
     jw_array(&j, "rules");
     for (size_t i = 0; i < r->n_rules; i++)
@@ -75,10 +80,24 @@ void report_json(const struct report *r, struct buf *out)
 /* ---- documents ---- */
 
 static const struct page_link contents[] = {
-    {"loop", "Training loop"},          {"job", "Training job summary"}, {"system", "System usage"},
-    {"framework", "Framework metrics"}, {"general", "General metrics"},  {"operators", "Operators"},
-    {"rules", "Rules summary"},         {"measured", "Measurement"},     {0},
+    {"loop", "Training loop"},          {"health", "Training health"},
+    {"job", "Training job summary"},    {"system", "System usage"},
+    {"framework", "Framework metrics"}, {"general", "General metrics"},
+    {"operators", "Operators"},         {"rules", "Rules summary"},
+    {"measured", "Measurement"},        {0},
 };
+
+/* Sections that this report has. */
+static const struct page_link *report_contents(const struct report *r)
+{
+    struct page_link *links = arena_array(r->arena, struct page_link, COUNT_OF(contents));
+    size_t n = 0;
+    for (size_t i = 0; contents[i].id; i++)
+        if (r->health.index.values || strcmp(contents[i].id, "health") != 0)
+            links[n++] = contents[i];
+    links[n] = (struct page_link){0};
+    return links;
+}
 
 /* "finished: 13.7 s on 1 node with 1 GPU, started 2026-11-15 14:26:24.303 +0000" */
 static const char *report_lead(const struct report *r)
@@ -100,9 +119,10 @@ static void report_put_all(const struct report *r, enum doc_kind kind, struct bu
     const struct page_head head = {
         .title = r->info->name, .product = "Footplate report", .lead = report_lead(r)};
     doc_open(&d, kind, out, r->arena, &head);
-    doc_contents(&d, contents);
+    doc_contents(&d, report_contents(r));
     report_put_head(r, &d);
     report_put_loop(r, &d);
+    report_put_health(r, &d);
     report_put_job(r, &d);
     report_put_system(r, &d);
     report_put_framework(r, &d);

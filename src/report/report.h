@@ -11,7 +11,6 @@
 #include "compare/compare.h"
 #include "report/doc.h"
 #include "rules/feed_run.h"
-#include "rules/rightsize_advise.h"
 #include "rules/verdict_json.h"
 
 struct report;

@@ -57,9 +57,9 @@ static size_t loop_parts_seen(const struct report *r, size_t parts[STEP_PARTS_MO
 static void loop_put_clock(const struct report *r, struct doc *d, const struct steps_row *row,
                            enum steps_clock clock, const size_t *parts, size_t n)
 {
-    doc_cell(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank));
-    doc_cell(d, mode_name(row->stats.mode));
-    doc_cell(d, steps_clock_text(&row->stats, row->rank, clock, r->arena));
+    DOC_CELLS(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank),
+              mode_name(row->stats.mode),
+              steps_clock_text(&row->stats, row->rank, clock, r->arena));
     for (size_t k = 0; k < n; k++)
         doc_value(d, loop_part_of(row, clock, parts[k]), "s");
 }
@@ -87,17 +87,14 @@ static void loop_put_parts(const struct report *r, struct doc *d)
 static void loop_put_iteration(const struct report *r, struct doc *d, const struct steps_row *row)
 {
     const struct step_stats *s = &row->stats;
-    const double v[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
-                        s->iteration_p99_s, s->iteration_max_s};
     doc_cell(d, row->rank->node);
     doc_number(d, (double)row->rank->rank,
                arena_printf(r->arena, "%lld", (long long)row->rank->rank));
     doc_cell(d, mode_name(s->mode));
     doc_count(d, s->iterations);
-    for (size_t i = 0; i < COUNT_OF(v); i++)
-        doc_value(d, v[i], "s");
-    doc_value(d, s->throughput_steady, "");
-    doc_value(d, s->throughput_overall, "");
+    DOC_VALUES(d, "s", s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
+               s->iteration_p99_s, s->iteration_max_s);
+    DOC_VALUES(d, "", s->throughput_steady, s->throughput_overall);
 }
 
 static void put_iterations(const struct report *r, struct doc *d)
@@ -127,14 +124,12 @@ static void put_iterations(const struct report *r, struct doc *d)
 static void loop_put_gpu(const struct report *r, struct doc *d, const struct gpu_efficiency *g)
 {
     const struct gpu_use *u = r->show.gpu.loop ? &g->loop : &g->job;
-    doc_cell(d, g->node);
-    doc_cell(d, *g->name ? arena_printf(r->arena, "%s, %s%s", g->entity, g->name,
-                                        g->used ? "" : " (not used)")
-                         : g->entity);
-    doc_value(d, u->mean[GPU_MEAN_UTIL], "%");
-    doc_value(d, u->mean[GPU_MEAN_SM], "%");
-    doc_value(d, u->mean[GPU_MEAN_TENSOR], "%");
-    doc_value(d, u->mean[GPU_MEAN_DRAM], "%");
+    DOC_CELLS(d, g->node,
+              *g->name ? arena_printf(r->arena, "%s, %s%s", g->entity, g->name,
+                                      g->used ? "" : " (not used)")
+                       : g->entity);
+    DOC_VALUES(d, "%", u->mean[GPU_MEAN_UTIL], u->mean[GPU_MEAN_SM], u->mean[GPU_MEAN_TENSOR],
+               u->mean[GPU_MEAN_DRAM]);
     doc_number(d, u->tflops, isnan(u->tflops) ? "-" : arena_printf(r->arena, "%.0f", u->tflops));
     doc_value(d, u->mfu_pct, "%");
     doc_value(d, u->mean[GPU_MEAN_POWER], "W");
@@ -250,14 +245,12 @@ static void report_put_general(const struct report *r, struct doc *d)
 static void put_steps_row(const struct report *r, struct doc *d, const struct steps_row *row)
 {
     const struct step_stats *s = &row->stats;
-    const double v[] = {s->mean_s, s->p50_s, s->p95_s, s->p99_s, s->max_s};
     doc_cell(d, row->rank->node);
     doc_number(d, (double)row->rank->rank,
                arena_printf(r->arena, "%lld", (long long)row->rank->rank));
     doc_cell(d, mode_name(s->mode));
     doc_count(d, s->count);
-    for (size_t i = 0; i < COUNT_OF(v); i++)
-        doc_value(d, v[i], "s");
+    DOC_VALUES(d, "s", s->mean_s, s->p50_s, s->p95_s, s->p99_s, s->max_s);
 }
 
 static void framework_put_steps(const struct report *r, struct doc *d)
@@ -366,8 +359,7 @@ static void put_op(const struct report *r, struct doc *d, const struct op_row *x
 {
     doc_cell(d, x->name);
     doc_bar(d, x->share, arena_printf(r->arena, "%.1f %%", x->share * 100));
-    doc_value(d, ns_to_s(x->self_ns), "s");
-    doc_value(d, ns_to_s(x->total_ns), "s");
+    DOC_VALUES(d, "s", ns_to_s(x->self_ns), ns_to_s(x->total_ns));
     doc_count(d, x->calls);
     doc_value(d, op_mean_s(x), "s");
 }

@@ -6,6 +6,7 @@
 #include "query/general.h"
 #include "report/doc.h"
 #include "report/report.h"
+#include "tables/healthview.h"
 #include "tables/opsview.h"
 #include "tables/show.h"
 #include "tables/statview.h"
@@ -41,6 +42,17 @@ struct report_pace {
     size_t n;
 };
 
+enum { REPORT_CURVES = 4, REPORT_TENSORS = 15 /* one by one */ };
+
+/* Training health of the first rank that has it. */
+struct report_health {
+    struct health_index index; /* values 0: there is none */
+    int64_t rank;
+    struct svg_line losses[REPORT_CURVES], norms[REPORT_CURVES];
+    size_t n_losses, n_norms;
+    struct health_layers layers; /* worst first */
+};
+
 struct report_rule {
     const struct verdict *v;
     const struct param_value *p;
@@ -70,6 +82,7 @@ struct report {
     const char **window_costs; /* of each detail window, in words */
     size_t n_window_costs;
     struct general general;
+    struct report_health health;
     double op_s[2]; /* self time of all operators, by enum op_device; 0: none */
 };
 
@@ -79,6 +92,7 @@ struct report {
 const struct steps_row *report_best_row(const struct report *r);
 
 void report_put_loop(const struct report *r, struct doc *d);
+void report_put_health(const struct report *r, struct doc *d);
 void report_put_head(const struct report *r, struct doc *d);
 void report_put_job(const struct report *r, struct doc *d);
 void report_put_system(const struct report *r, struct doc *d);
@@ -87,6 +101,7 @@ void report_put_rules(const struct report *r, struct doc *d);
 void report_put_findings(const struct report *r, struct doc *d);
 void report_put_measured(const struct report *r, struct doc *d);
 
+MUST_CHECK int report_health_read(struct report *r, struct run *run, struct err *e);
 /* The verdict of a rule by its name; NULL: there is none. */
 const struct verdict *report_verdict(const struct report *r, const char *rule);
 /* Seconds since the job's start. */

@@ -126,13 +126,12 @@ static int charts_read(struct report *r, struct run *run, struct err *e)
     struct node_view *nodes;
     const size_t n = runview_nodes(r->info, r->arena, &nodes);
     const size_t shown = MIN_OF(n, (size_t)REPORT_NODES);
-    int rc = 0;
     r->charts = arena_array(r->arena, struct report_chart, shown * COUNT_OF(charts) + 1);
     r->nodes_left_out = n - shown;
     for (size_t i = 0; i < shown; i++)
-        for (size_t k = 0; rc == 0 && k < COUNT_OF(charts); k++)
-            rc = read_chart(r, run, nodes[i].last->id, k, e);
-    return rc;
+        for (size_t k = 0; k < COUNT_OF(charts); k++)
+            TRY(read_chart(r, run, nodes[i].last->id, k, e));
+    return 0;
 }
 
 /* ---- steps ---- */
@@ -212,12 +211,10 @@ static int read_window_costs(struct report *r, struct run *run, struct err *e)
     struct detail_range *ranges;
     struct breakdown b;
     size_t n;
-    int rc = detail_ranges(run, r->arena, &ranges, &n, e);
-    if (rc || n == 0)
-        return rc;
-    rc = breakdown_read(run, &all, r->arena, &b, e);
-    if (rc)
-        return rc;
+    TRY(detail_ranges(run, r->arena, &ranges, &n, e));
+    if (n == 0)
+        return 0;
+    TRY(breakdown_read(run, &all, r->arena, &b, e));
     r->window_costs = arena_array(r->arena, const char *, MAX_OF(b.n_windows, 1));
     for (size_t i = 0; i < b.n_windows; i++) {
         const char *text = window_sentence(&b.windows[i], r->arena);
@@ -279,8 +276,9 @@ static void report_read_take_rules(struct report *r)
     const struct report_ask *ask = &r->ask;
     r->rules = arena_array(r->arena, struct report_rule, RULE_N + ask->n_own);
     for (size_t k = 0; k < RULE_N; k++)
-        r->rules[r->n_rules++] =
-            (struct report_rule){&ask->checked->verdicts.v[k], ask->params->v[k]};
+        if (!verdict_has_nothing(&ask->checked->verdicts.v[k]))
+            r->rules[r->n_rules++] =
+                (struct report_rule){&ask->checked->verdicts.v[k], ask->params->v[k]};
     for (size_t i = 0; i < ask->n_own; i++)
         r->rules[r->n_rules++] = (struct report_rule){&ask->own[i].v, ask->own[i].p};
     qsort(r->rules, r->n_rules, sizeof *r->rules, by_cost);
@@ -349,12 +347,10 @@ static int take_loop_use(struct report *r, struct run *run, struct err *e)
     size_t n;
     if (!w->known)
         return 0;
-    const int rc = summary_read(run, &ask, &r->show.losses, r->arena, &lines, &n, e);
-    if (rc == 0) {
-        statview_of(&r->loop_use, lines, n, r->arena);
-        r->loop_use.window = "loop";
-    }
-    return rc;
+    TRY(summary_read(run, &ask, &r->show.losses, r->arena, &lines, &n, e));
+    statview_of(&r->loop_use, lines, n, r->arena);
+    r->loop_use.window = "loop";
+    return 0;
 }
 
 int report_gather(struct report **out, struct run *run, const struct report_ask *ask,
@@ -371,6 +367,7 @@ int report_gather(struct report **out, struct run *run, const struct report_ask 
     TRY(charts_read(r, run, e));
     TRY(report_steps_read(r, run, e));
     TRY(report_ops_read(r, run, e));
+    TRY(report_health_read(r, run, e));
     TRY(general_read(run, REPORT_GENERAL, a, &r->general, e));
     *out = r;
     return 0;

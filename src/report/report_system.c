@@ -13,16 +13,12 @@
 static void report_system_put_line(const struct report *r, struct doc *d, const struct stat_line *l)
 {
     const struct series_stats *s = l->s;
-    const double v[] = {s->min, s->max, s->p99, s->p95, s->p90, s->p50};
-    doc_cell(d, l->node);
-    doc_cell(d, l->title);
-    doc_cell(d, l->unit);
+    DOC_CELLS(d, l->node, l->title, l->unit);
     if (l->why) {
         doc_rest(d, arena_printf(r->arena, "not measured: %s", l->why));
         return;
     }
-    for (size_t i = 0; i < COUNT_OF(v); i++)
-        doc_value(d, v[i], l->unit);
+    DOC_VALUES(d, l->unit, s->min, s->max, s->p99, s->p95, s->p90, s->p50);
 }
 
 static void report_system_put_remarks(const struct report *r, struct doc *d,
@@ -146,14 +142,12 @@ static void measured_put_nodes(const struct report *r, struct doc *d)
     doc_table(d, "Nodes", "Node|Host|>Cores|>Memory|~GPUs|Kernel");
     for (size_t i = 0; i < n; i++) {
         const struct node_info *x = v[i].last;
-        doc_cell(d, x->id);
-        doc_cell(d, measured_known(x->host));
+        DOC_CELLS(d, x->id, measured_known(x->host));
         doc_number(d, x->cores ? (double)x->cores : NAN,
                    x->cores ? arena_printf(r->arena, "%u", x->cores) : "-");
         doc_number(d, x->memory_bytes > 0 ? (double)x->memory_bytes : NAN,
                    x->memory_bytes > 0 ? bytes_text(r->arena, (double)x->memory_bytes) : "-");
-        doc_cell(d, measured_gpus_of(r, x));
-        doc_cell(d, measured_known(x->kernel));
+        DOC_CELLS(d, measured_gpus_of(r, x), measured_known(x->kernel));
     }
     doc_table_end(d);
 }
@@ -219,9 +213,7 @@ static void measured_put_losses(const struct report *r, struct doc *d)
         const struct loss *x = &l->v[i].loss;
         if (loss_is_no_news(x))
             continue;
-        doc_cell(d, l->v[i].node);
-        doc_cell(d, loss_what_words(x, r->arena));
-        doc_cell(d, loss_why(x));
+        DOC_CELLS(d, l->v[i].node, loss_what_words(x, r->arena), loss_why(x));
         doc_count(d, x->count);
     }
     doc_table_end(d);

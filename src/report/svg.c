@@ -16,11 +16,6 @@
 #include "report/doc.h"
 #include "report/svg_internal.h"
 
-void svg_put(struct buf *b, const char *s)
-{
-    buf_put(b, s, strlen(s));
-}
-
 void svg_hint(struct buf *b, const char *fmt, ...)
 {
     char *text = NULL;
@@ -29,9 +24,9 @@ void svg_hint(struct buf *b, const char *fmt, ...)
     if (vasprintf(&text, fmt, ap) < 0)
         abort();
     va_end(ap);
-    svg_put(b, "<title>");
+    buf_text(b, "<title>");
     html_text(b, text, 300);
-    svg_put(b, "</title>");
+    buf_text(b, "</title>");
     free(text);
 }
 
@@ -42,19 +37,19 @@ void svg_begin(struct buf *b, const struct svg_words *w, double width, double he
                width, height, extra ? extra : "");
     html_text(b, w->title, 300);
     if (w->desc) {
-        svg_put(b, ". ");
+        buf_text(b, ". ");
         html_text(b, w->desc, 600);
     }
-    svg_put(b, "\">");
+    buf_text(b, "\">");
     svg_hint(b, "%s", w->title);
-    svg_put(b, "<desc>");
+    buf_text(b, "<desc>");
     html_text(b, w->desc ? w->desc : w->title, 600);
-    svg_put(b, "</desc>\n");
+    buf_text(b, "</desc>\n");
 }
 
 void svg_end(struct buf *b)
 {
-    svg_put(b, "</svg>\n");
+    buf_text(b, "</svg>\n");
 }
 
 static const char *const anchors[] = {[ANCHOR_START] = "",
@@ -67,7 +62,7 @@ static void svg_open_text(struct buf *b, double x, double y, enum svg_anchor anc
     buf_printf(b, "<text x=\"%.1f\" y=\"%.1f\"%s", x, y, anchors[anchor]);
     if (*cls)
         buf_printf(b, " class=\"%s\"", cls);
-    svg_put(b, ">");
+    buf_text(b, ">");
 }
 
 void svg_label(struct buf *b, double x, double y, enum svg_anchor anchor, const char *cls,
@@ -75,7 +70,7 @@ void svg_label(struct buf *b, double x, double y, enum svg_anchor anchor, const 
 {
     svg_open_text(b, x, y, anchor, cls);
     html_text(b, text, 0);
-    svg_put(b, "</text>\n");
+    buf_text(b, "</text>\n");
 }
 
 /* Bytes of the first `most` characters. */
@@ -96,7 +91,7 @@ void svg_name(struct buf *b, double x, double y, enum svg_anchor anchor, const c
     if (text[n])
         svg_hint(b, "%s", text);
     html_text(b, text, text[n] ? n : 0);
-    svg_put(b, "</text>\n");
+    buf_text(b, "</text>\n");
 }
 
 void svg_rule(struct buf *b, const char *cls, double x1, double y1, double x2, double y2)
@@ -255,7 +250,7 @@ static void put_piece(struct buf *b, const struct svg_part *p, double from, doub
 {
     put_ring(b, from, to, color);
     svg_hint(b, "%s: %s", p->label, words);
-    svg_put(b, to - from > 0.9999 ? "</circle>\n" : "</path>\n");
+    buf_text(b, to - from > 0.9999 ? "</circle>\n" : "</path>\n");
 }
 
 /* Values in percent are not repeated. */
@@ -288,7 +283,7 @@ void svg_pie(struct buf *b, const struct svg_words *w, const struct svg_part *v,
     human_value(sum, svg_unit(w), total, sizeof total);
     svg_begin(b, w, SVG_HALF, height, "part", NULL);
     if (sum <= 0)
-        svg_put(b, "<circle class=\"track\" cx=\"90\" cy=\"90\" r=\"82\"/>");
+        buf_text(b, "<circle class=\"track\" cx=\"90\" cy=\"90\" r=\"82\"/>");
     for (size_t i = 0; i < n; i++) {
         const double share = v[i].v > 0 && sum > 0 ? v[i].v / sum : 0;
         const int color = svg_color(v[i].color, i);
@@ -338,7 +333,7 @@ static void put_axis(struct buf *b, const struct plot_area *a)
         svg_label(b, x, a->bottom + 16, inside ? ANCHOR_MIDDLE : ANCHOR_END, "q", text);
         free_from = left + width + 4;
     }
-    svg_put(b, "\n");
+    buf_text(b, "\n");
 }
 
 static double left_of(double widest)
@@ -385,7 +380,7 @@ static void put_box(struct buf *b, const struct plot_area *a, const struct svg_b
     const double mid = y + ROW / 2.0, p5 = x_of(a, v->p5), p25 = x_of(a, v->p25),
                  p50 = x_of(a, v->p50), p75 = x_of(a, v->p75), p95 = x_of(a, v->p95);
     char t[5][HUMAN_LEN];
-    svg_put(b, "<g>");
+    buf_text(b, "<g>");
     svg_hint(b, "%s: p5 %s, p25 %s, median %s, p75 %s, p95 %s", v->label,
              human_value(v->p5, a->unit, t[0], HUMAN_LEN),
              human_value(v->p25, a->unit, t[1], HUMAN_LEN),
@@ -398,7 +393,7 @@ static void put_box(struct buf *b, const struct plot_area *a, const struct svg_b
     buf_printf(b, "<rect class=\"box c0\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>",
                p25, mid - 7, fmax(p75 - p25, 0.5));
     svg_rule(b, "median", p50, mid - 8, p50, mid + 8);
-    svg_put(b, "</g>\n");
+    buf_text(b, "</g>\n");
 }
 
 void svg_boxes(struct buf *b, const struct svg_words *w, const struct svg_box *v, size_t n,
@@ -456,7 +451,7 @@ static void put_bins(struct buf *b, const struct plot_area *a, const double *edg
         svg_hint(b, "%s to %s: %s", human_value(edges[k], a->unit, from, sizeof from),
                  human_value(edges[k + 1], a->unit, to, sizeof to),
                  human_count((uint64_t)v->counts[k], count, sizeof count));
-        svg_put(b, "</rect>");
+        buf_text(b, "</rect>");
     }
     svg_rule(b, "axis", a->left, a->bottom, a->right, a->bottom);
     human_count((uint64_t)most, count, sizeof count);
@@ -497,7 +492,7 @@ void svg_histogram(struct buf *b, const struct svg_words *w, const double *edges
         a.bottom = each * (double)(i + 1);
         svg_name(b, a.left, a.bottom - HIST_HEIGHT - 7, ANCHOR_START, v[i].label);
         put_bins(b, &a, edges, bins, &v[i], (int)(i % SVG_COLORS));
-        svg_put(b, "\n");
+        buf_text(b, "\n");
     }
     svg_end(b);
 }
@@ -528,9 +523,9 @@ static void put_bar(struct buf *b, const struct svg_stack *s, size_t bar, double
                    (int)s->parts[k].colour, x, y, width, h);
         svg_hint(b, "%s, %s: %s", s->labels[bar], s->parts[k].title,
                  human_value(v, unit, text, sizeof text));
-        svg_put(b, "</rect>");
+        buf_text(b, "</rect>");
     }
-    svg_put(b, "\n");
+    buf_text(b, "\n");
 }
 
 static void put_scale(struct buf *b, double most, const char *unit)

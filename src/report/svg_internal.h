@@ -12,7 +12,6 @@ enum {
     LABEL_MOST = 26, /* characters of a name in a chart; hovering shows all */
 };
 
-void svg_put(struct buf *b, const char *s);
 /* extra: more attributes, or NULL. */
 void svg_begin(struct buf *b, const struct svg_words *w, double width, double height,
                const char *cls, const char *extra);

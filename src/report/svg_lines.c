@@ -79,10 +79,10 @@ static void put_band(struct buf *b, const struct scale_of *s, const struct svg_l
         for (size_t i = end; i > k; i--)
             put_point(b, 'L', across(s, l->t[i - 1]), upward(s, l->min[i - 1]));
         if (end > k)
-            svg_put(b, "Z");
+            buf_text(b, "Z");
         k = end + 1;
     }
-    svg_put(b, "\"/>");
+    buf_text(b, "\"/>");
 }
 
 /* The values as they are read under the pointer: no script writes numbers of its own. */
@@ -93,18 +93,18 @@ static void svg_lines_put_line(struct buf *b, const struct scale_of *s, const st
     bool some = false;
     buf_printf(b, "<path class=\"line l%d\" data-label=\"", color);
     html_text(b, l->label, 60);
-    svg_put(b, "\" d=\"");
+    buf_text(b, "\" d=\"");
     put_line_path(b, s, l);
-    svg_put(b, "\" data-v=\"");
+    buf_text(b, "\" data-v=\"");
     for (size_t k = 0; k < l->n; k++) {
         if (isnan(l->v[k]))
             continue;
         if (some)
-            svg_put(b, "\t"); /* html_text lets none through, whatever the unit is called */
+            buf_text(b, "\t"); /* html_text lets none through, whatever the unit is called */
         html_text(b, human_value(l->v[k], unit, text, sizeof text), 0);
         some = true;
     }
-    svg_put(b, "\"/>\n");
+    buf_text(b, "\"/>\n");
 }
 
 static void put_spans(struct buf *b, const struct scale_of *s, const struct svg_span *v, size_t n)
@@ -117,7 +117,7 @@ static void put_spans(struct buf *b, const struct scale_of *s, const struct svg_
                        "height=\"100\"/>",
                        v[i].color, x, end - x);
     }
-    svg_put(b, "\n");
+    buf_text(b, "\n");
 }
 
 static void put_inside(struct buf *b, const struct svg_lines *l, const struct scale_of *s,
@@ -131,10 +131,10 @@ static void put_inside(struct buf *b, const struct svg_lines *l, const struct sc
     for (size_t i = 0; i < l->n; i++)
         if (l->v[i].min && l->v[i].max)
             put_band(b, s, &l->v[i], (int)(i % SVG_COLORS));
-    svg_put(b, "\n");
+    buf_text(b, "\n");
     for (size_t i = 0; i < l->n; i++)
         svg_lines_put_line(b, s, &l->v[i], unit, (int)(i % SVG_COLORS));
-    svg_put(b, "</svg>\n");
+    buf_text(b, "</svg>\n");
 }
 
 /* ---- around it ---- */
@@ -157,7 +157,7 @@ static void put_across_axis(struct buf *b, const struct scale_of *s, enum svg_ax
     const struct ticks t =
         axis == SVG_TIME ? ticks_of_time(s->from, s->to, 8) : ticks_of(s->from, s->to, 8);
     char text[HUMAN_LEN];
-    svg_put(b, "<g class=\"tick\">");
+    buf_text(b, "<g class=\"tick\">");
     for (size_t i = 0; i < t.n; i++) {
         const double v = t.first + t.step * (double)i;
         const double x = LEFT + across(s, v) * WIDTH / 1000;
@@ -172,7 +172,7 @@ static void put_across_axis(struct buf *b, const struct scale_of *s, enum svg_ax
                            : ANCHOR_MIDDLE,
                   "q", axis == SVG_TIME ? tick_time_text(v, &t, text, sizeof text) : text);
     }
-    svg_put(b, "</g>\n");
+    buf_text(b, "</g>\n");
 }
 
 static void put_keys(struct buf *b, const struct svg_lines *l)
@@ -184,7 +184,7 @@ static void put_keys(struct buf *b, const struct svg_lines *l)
         svg_name(b, x + 28, 15, ANCHOR_START, l->v[i].label);
         x += 28 + svg_width_of(l->v[i].label) + 20;
     }
-    svg_put(b, "\n");
+    buf_text(b, "\n");
 }
 
 void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines *l)
@@ -197,7 +197,7 @@ void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines 
                l->axis == SVG_TIME ? "time" : "count", s.from, s.to, TOP + PLOT + 17,
                w->x ? w->x : "");
     if (l->axis == SVG_TIME)
-        svg_put(&extra, " data-sync=\"time\"");
+        buf_text(&extra, " data-sync=\"time\"");
     buf_u8(&extra, 0);
     svg_begin(b, w, SVG_FULL, TOP + PLOT + BELOW, "lines", (const char *)extra.p);
     put_keys(b, l);
@@ -218,7 +218,7 @@ static void svg_lines_put_span(struct buf *b, const struct svg_span *v, double x
                x, fmax(end - x, 0.8));
     svg_hint(b, "%s, %s from %s on", v->label, duration_text(v->to - v->from, took, sizeof took),
              duration_text(v->from, from, sizeof from));
-    svg_put(b, "</rect>\n");
+    buf_text(b, "</rect>\n");
 }
 
 /* The kinds that occur, each once. */

@@ -72,7 +72,37 @@ enum ring_kind {
     RING_PAST_BEGIN = 9, /* a span that is emitted when it is over; value: ns ago; mode: lane */
     RING_PAST_END = 10,  /* its end, the next event; value: ns ago; mode: lane */
     RING_LOSS = 11,      /* a hook could not record what the name says; value: id of the reason */
+    /* Training health; the word of the name has other content, see below. */
+    RING_HEALTH_STEP = 12,  /* opens a group of values; value: its step, UINT64_MAX: none */
+    RING_HEALTH_AT = 13,    /* of the group; value: CLOCK_MONOTONIC when they were taken, ns */
+    RING_HEALTH_TEXT = 14,  /* value: 8 bytes of a name */
+    RING_HEALTH_REAL = 15,  /* value: the bits of a double */
+    RING_HEALTH_COUNT = 16, /* value: int64_t */
+    RING_HEALTH_LOST = 17,  /* value: how many values were dropped; name: enum ring_health_lost */
     RING_KIND_END
+};
+
+/* A group is STEP, AT and any number of values of one thread, each with the number of its group, so
+ * that a value whose STEP was lost is not taken for one of the step before:
+ *
+ *     mode of STEP, AT, REAL, COUNT:   bits 0-1 mode of the step | bits 2-7 number of the group
+ *     name of REAL, COUNT:             bits 0-15 statistic | bits 16-31 number of the name
+ *     name of TEXT:                    bits 0-15 which 8 bytes | bits 16-31 number of the name
+ *
+ * A name comes before its first value in a ring, its bytes in order; a byte 0 ends it. It comes
+ * again from time to time, for a recorder that has missed it. */
+enum {
+    RING_HEALTH_NAMES = 65536, /* numbers 1 to 65535 */
+    RING_HEALTH_NAME_LEN = 240,
+    RING_HEALTH_MODE_BITS = 2,
+};
+
+enum ring_health_lost {
+    RING_HEALTH_FULL,        /* values came faster than they could be recorded */
+    RING_HEALTH_MANY_NAMES,  /* the table of names is full */
+    RING_HEALTH_BUDGET,      /* the hooks left them out to keep their cost small */
+    RING_HEALTH_UNSUPPORTED, /* a tensor of a kind that has no statistics */
+    RING_HEALTH_LOST_N
 };
 
 struct ring_slot {

@@ -64,10 +64,10 @@ static size_t char_length(const uint8_t *p, size_t left)
     return 0;
 }
 
-void ring_text_clean(char *out, const char *text, size_t len)
+void ring_text_clean(char *out, size_t most, const char *text, size_t len)
 {
-    if (len > RING_NAME_LEN)
-        len = RING_NAME_LEN;
+    if (len > most)
+        len = most;
     for (size_t at = 0; at < len;) {
         const size_t n = char_length((const uint8_t *)text + at, len - at);
         if (n)
@@ -302,7 +302,7 @@ static const char *ring_read_name_of(struct ring_reader *r, uint32_t id)
     char *text = r->names[id];
     if (!text[0] && ring_read_all(r, &n, sizeof n, RING_NAMES_AT + id * sizeof n, &e) == 0 &&
         n.ready == 1)
-        ring_text_clean(text, n.text, n.len);
+        ring_text_clean(text, RING_NAME_LEN, n.text, n.len);
     return text;
 }
 
@@ -340,7 +340,7 @@ static size_t ring_read_take_slot(struct drain *d, struct ring_read_source *s,
         .mode = (uint8_t)mode,
         .tid = s->tid,
         .name_id = name,
-        .name = ring_read_name_of(d->r, name),
+        .name = kind >= RING_HEALTH_STEP ? "" : ring_read_name_of(d->r, name),
         .step = slot->value,
     };
     if (kind == RING_LOSS)

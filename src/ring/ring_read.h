@@ -49,10 +49,9 @@ mono_ns ring_clock_at(const struct ring_clock *c, uint64_t ticks);
 
 enum { RING_TEXT_LEN = RING_NAME_LEN + 1 };
 
-/* A name as it may be shown: valid UTF-8 without control characters. out has RING_TEXT_LEN bytes.
- * What is not a printable character becomes '?', one per byte; len over RING_NAME_LEN is taken as
- * that. */
-void ring_text_clean(char *out, const char *text, size_t len);
+/* A name as it may be shown: valid UTF-8 without control characters. out has most + 1 bytes. What
+ * is not a printable character becomes '?', one per byte; len over `most` is taken as that. */
+void ring_text_clean(char *out, size_t most, const char *text, size_t len);
 
 /* ---- the rings of a process ---- */
 
@@ -61,7 +60,7 @@ struct ring_event {
     enum ring_kind kind; /* never RING_THREAD */
     uint8_t mode;        /* of a step: 0 train, 1 eval, 2 predict; of a past span: the lane */
     uint32_t tid;
-    uint32_t name_id;
+    uint32_t name_id; /* of RING_HEALTH_*: as ring_layout.h has it */
     const char *name; /* valid UTF-8, "" when it has none; the reader's, until it is closed */
     union {
         uint64_t step;

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* correlate.c - see correlate.h. From top to bottom: lists of shares, operators, places in the code
+/* correlate.c - what the framework was doing in the time of each finding.
+ *
+ * For each rank: how much of that time it spent in training or evaluation steps, before and after
+ * the loop and between steps ("phase"); in the parts of its steps ("event"); and, where a detail
+ * window lies in that time, in which operators ("operator"). The work is bounded, whatever a
+ * finding's size: of more ranges or steps than are looked at, evenly spread ones represent all.
+ *
+ * From top to bottom: lists of shares, operators, places in the code
  * that wait for the GPU, steps and their parts. */
-#include "rules/correlate.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +15,11 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/ops.h"
 #include "query/sync_places.h"
+#include "rules/engine_internal.h"
 
 /* ---- lists of shares ---- */
 
@@ -41,9 +48,7 @@ static void share_add(struct share_list *l, struct share s)
 static int by_share(const void *a, const void *b)
 {
     const struct share *x = a, *y = b;
-    if (x->share != y->share)
-        return x->share > y->share ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return COMPARE(y->share, x->share) ?: strcmp(x->name, y->name);
 }
 
 /* Those from `first` on are of one kind and rank: largest first, the smallest left out. */
@@ -409,24 +414,15 @@ static double overlap_s(int64_t a, int64_t b, int64_t c, int64_t d)
     return to > from ? (double)(to - from) / 1e9 : 0;
 }
 
-static int64_t correlate_end_of(const struct step *s)
+static int64_t correlate_end_of(struct step s)
 {
-    return s->start.ns + s->dur_ns;
+    return s.start.ns + s.dur_ns;
 }
 
 /* The first step that ends after t; steps of a rank do not overlap. */
 static size_t first_behind(const struct rank_steps *r, int64_t t)
 {
-    size_t lo = 0, hi = r->n;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        const struct step s = rank_step(r, mid);
-        if (correlate_end_of(&s) <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return SEARCH_FIRST(i, 0, r->n, correlate_end_of(rank_step(r, i)) <= t);
 }
 
 /* Steps from..to of the rank; every `stride`-th represents as many. What they cover is scaled to
@@ -442,7 +438,7 @@ static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
         const struct step s = rank_step(r, i);
         const size_t weight = MIN_OF(stride, to - i);
         const double in =
-            overlap_s(s.start.ns, correlate_end_of(&s), g->start.ns, g->end.ns) * (double)weight;
+            overlap_s(s.start.ns, correlate_end_of(s), g->start.ns, g->end.ns) * (double)weight;
         const double share = s.dur_ns > 0 ? in * 1e9 / (double)s.dur_ns : 0;
         x->in_s[s.mode < MODE_N ? s.mode : MODE_TRAIN] += in;
         for (size_t k = 0; k < parts; k++)

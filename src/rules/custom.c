@@ -196,15 +196,8 @@ struct verdict custom_verdict(const char *name, const char *description, const c
                        .title = "Custom rule",
                        .description = arena_strdup(a, description),
                        .recommendation = arena_strdup(a, recommendation),
-                       .patience = -1,
                        .custom = true};
-    return (struct verdict){.rule = r,
-                            .why = "",
-                            .lost_s = NAN,
-                            .lost_share = NAN,
-                            .lost_gpu_s = NAN,
-                            .lost_cost = NAN,
-                            .arena = a};
+    return verdict_new(r, a);
 }
 
 /* ==== evaluation ==== */
@@ -312,7 +305,6 @@ static const struct number_label labels[] = {
     {"worst", "", "Worst value"},
     {"limit", "", "Limit"},
     {"held", "s", "Time beyond the limit"},
-    {0},
 };
 
 static void custom_find(const struct custom_judging *j, struct verdict *v)
@@ -407,7 +399,7 @@ int custom_rule_check(const struct custom_rule *c, struct run *r, struct arena *
                           c->recommendation ? c->recommendation : "", a);
     struct rule *labelled = arena_new(a, struct rule);
     *labelled = *out->rule;
-    labelled->labels = labels;
+    memcpy(labelled->labels, labels, sizeof labels);
     out->rule = labelled;
     out->severity = c->severity;
     int rc = series_list(r, &scratch, &series, &n, e);

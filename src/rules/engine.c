@@ -12,8 +12,9 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "query/health_book.h"
 #include "rules/engine_internal.h"
-#include "rules/values.h"
+#include "rules/hist.h"
 
 struct engine *engine_open(const struct rule_params *params)
 {
@@ -36,7 +37,7 @@ static wall_ns engine_counts_from(const struct engine *g, const struct engine_no
     int64_t from = n->facts.first.ns;
     if (r->whole_job)
         return n->facts.first;
-    const struct param_value *patience = r->patience >= 0 ? &g->params.v[rule][r->patience] : NULL;
+    const struct param_value *patience = rule_patience(r, g->params.v[rule]);
     if (patience && patience->v > 0 && (!g->has_steps || patience->set))
         from += param_ns(patience, n->facts.period_ns);
     return (wall_ns){g->has_steps ? MAX_OF(from, g->loop_start.ns) : from};
@@ -114,6 +115,7 @@ static void engine_node_free(struct engine_node *n)
     for (size_t k = 0; k < RULE_N; k++)
         part_free(rules[k], &n->part[k]);
     free(n->left_out.v);
+    health_book_close(n->health);
 }
 
 void engine_close(struct engine *g)
@@ -282,6 +284,12 @@ void engine_events(struct engine *g, size_t node, const struct rule_event *v, si
         feed_events(g, &g->nodes[node], k, v, n);
 }
 
+void engine_health(struct engine *g, size_t node, struct health_book *b)
+{
+    health_book_close(g->nodes[node].health);
+    g->nodes[node].health = b;
+}
+
 void engine_merge(struct engine *g, struct engine *from)
 {
     for (size_t i = 0; i < from->n_nodes; i++) {
@@ -350,7 +358,10 @@ void engine_align(struct engine *p, const struct engine *g)
     p->loop_start = g->loop_start;
     p->loop_end = g->loop_end;
     engine_take_facts(to, &from->facts);
-    to->facts.gpu = to->facts.currency = NULL; /* texts that may be gone before `p`; for judging */
+    /* For judging; they may be gone before `p`. */
+    to->facts.gpu = to->facts.currency = NULL;
+    to->facts.others = NULL;
+    to->facts.n_others = 0;
     engine_tie_texts(p);
     to->left_out.n = 0;
     VEC_ROOM(to->left_out.v, to->left_out.cap, from->left_out.n);
@@ -410,6 +421,7 @@ static struct judged_node *judged_nodes(struct engine *g, size_t rule, struct ar
             .from = part_view(g, n, rule).from,
             .sweeps = p->sweeps,
             .before = p->before,
+            .health = n->health,
         };
     }
     qsort(v, g->n_nodes, sizeof *v, engine_judge_by_id);
@@ -420,13 +432,7 @@ static void judge_rule(struct engine *g, size_t rule, const struct run_facts *ru
                        const struct verdicts *others, struct arena *a, struct verdict *out)
 {
     const char *what;
-    *out = (struct verdict){.rule = rules[rule],
-                            .why = "",
-                            .lost_s = NAN,
-                            .lost_share = NAN,
-                            .lost_gpu_s = NAN,
-                            .lost_cost = NAN,
-                            .arena = a};
+    *out = verdict_new(rules[rule], a);
     if (engine_lacks(g, rules[rule], run, &what)) {
         verdict_not_evaluated(out, "%s", what);
         return;

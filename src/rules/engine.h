@@ -34,6 +34,8 @@ void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s);
 void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
                   size_t n);
 void engine_events(struct engine *g, size_t node, const struct rule_event *v, size_t n);
+/* What is known of the training health of the node; the engine closes it. NULL: nothing. */
+void engine_health(struct engine *g, size_t node, struct health_book *b);
 /* Takes the nodes of `from`, which this one has not; `from` is empty afterwards. */
 void engine_merge(struct engine *g, struct engine *from);
 

@@ -13,11 +13,9 @@
 #include "base/thread.h"
 #include "base/vec.h"
 #include "query/columns.h"
-#include "query/parallel.h"
-#include "query/series.h"
+#include "query/health_book.h"
 #include "query/steps.h"
-#include "rules/correlate.h"
-#include "run/run_ending.h"
+#include "rules/engine_internal.h"
 
 /* What is read once for all nodes. */
 struct feed {
@@ -60,6 +58,7 @@ struct fed_before {
     size_t n_processes, cap_processes;
     struct time_range *left_out; /* of final steps and events */
     size_t n_left_out, cap_left_out;
+    struct health_memory *health;
     bool stale; /* it does not fit: the run must be evaluated anew */
 };
 
@@ -69,137 +68,6 @@ struct evaluation {
     struct steps_memory *steps;
     uint64_t age; /* of `steps` */
 };
-
-/* ---- what is known of the run ---- */
-
-static void add_session(struct node_facts *n, const struct node_info *s, struct arena *a)
-{
-    n->cores = MAX_OF(n->cores, s->cores);
-    n->n_gpus = MAX_OF(n->n_gpus, s->n_gpus);
-    n->memory_bytes = MAX_OF(n->memory_bytes, s->memory_bytes);
-    n->hours += node_hours(s);
-    if (s->n_gpus && !n->gpu_memory_bytes) {
-        n->gpu = arena_strdup(a, s->gpus[0].name);
-        n->gpu_memory_bytes = s->gpus[0].memory_bytes;
-    }
-}
-
-static void set_price(struct node_facts *n, struct node_price p)
-{
-    n->machine = p.machine;
-    n->price_per_hour = p.price_per_hour;
-    n->currency = p.currency;
-}
-
-/* Sessions of a node follow each other. */
-static void find_nodes(const struct run_info *info, const struct pricing *pricing, struct arena *a,
-                       struct checked *out)
-{
-    out->nodes = arena_array(a, struct node_facts, info->n_nodes);
-    for (size_t i = 0; i < info->n_nodes; i++) {
-        const struct node_info *s = &info->nodes[i];
-        if (i == 0 || strcmp(info->nodes[i - 1].id, s->id) != 0)
-            out->nodes[out->n_nodes++] = (struct node_facts){
-                .id = arena_strdup(a, s->id),
-                .period_ns = MAX_OF(s->interval_ns, 1),
-                .first = s->start,
-            };
-        add_session(&out->nodes[out->n_nodes - 1], s, a);
-        set_price(&out->nodes[out->n_nodes - 1], pricing_of_node(pricing, info, s, a));
-    }
-}
-
-/* The few steps of a rank that say when the loop begins and ends: its first one, its first train
- * step, and the one that ends last. Steps of a rank do not overlap. */
-static struct rank_steps outermost(const struct rank_steps *r, struct arena *a)
-{
-    struct rank_steps out = {.process = r->process,
-                             .node = r->node,
-                             .rank = r->rank,
-                             .steps = arena_array(a, struct step, 3)};
-    size_t train = 0;
-    while (train < r->n && rank_step(r, train).mode != MODE_TRAIN)
-        train++;
-    if (r->n)
-        out.steps[out.n++] = rank_step(r, 0);
-    if (train < r->n)
-        out.steps[out.n++] = rank_step(r, train);
-    if (r->n)
-        out.steps[out.n++] = rank_step(r, r->n - 1);
-    return out;
-}
-
-/* Where the first steps that are no warm-up begin. */
-struct steady {
-    bool trains;          /* a train step was seen */
-    int64_t train, other; /* INT64_MAX: none */
-};
-
-/* False: nothing more to learn from this rank. */
-static bool look_at_step(struct steady *x, const struct step *s)
-{
-    x->trains |= s->mode == MODE_TRAIN;
-    if (s->warmup)
-        return true;
-    int64_t *to = s->mode == MODE_TRAIN ? &x->train : &x->other;
-    *to = MIN_OF(*to, s->start.ns);
-    return s->mode != MODE_TRAIN;
-}
-
-static void look_at_rank(struct steady *x, const struct rank_steps *r)
-{
-    struct step some[PACKED_ROWS];
-    bool more = true;
-    for (size_t i = 0, n; more && i < r->n; i += n) {
-        n = r->steps ? MIN_OF(r->n - i, (size_t)PACKED_ROWS) : rank_steps_read(r, i, some);
-        const struct step *v = r->steps ? r->steps + i : some;
-        for (size_t k = 0; k < n && more; k++)
-            more = look_at_step(x, &v[k]);
-    }
-}
-
-/* With the first train step of any rank that is no warm-up; of a run that trains nothing, the first
- * such step of any kind. When all are warm-up, the loop is over before it counts. */
-static wall_ns find_steady(const struct run_steps *steps, const struct run_phases *p)
-{
-    struct steady x = {.train = INT64_MAX, .other = INT64_MAX};
-    for (size_t i = 0; i < steps->n_ranks; i++)
-        look_at_rank(&x, &steps->ranks[i]);
-    if (!p->has_steps)
-        return (wall_ns){0};
-    const int64_t from = x.trains ? x.train : x.other;
-    return (wall_ns){MIN_OF(from, p->loop_end.ns)};
-}
-
-static int find_times(struct run *r, const struct feed *f, struct arena *a, struct run_facts *out,
-                      struct err *e)
-{
-    const size_t n = f->steps->n_ranks;
-    struct rank_steps *few = arena_array(a, struct rank_steps, n);
-    struct phases_from from = {.info = run_get_info(r), .ranks = few, .n_ranks = n};
-    for (size_t i = 0; i < n; i++)
-        few[i] = outermost(&f->steps->ranks[i], a);
-    struct run_phases phases;
-    struct run_mark *run_mark_list;
-    const int rc = run_marks(r, a, &run_mark_list, &from.n_marks, e);
-    if (rc)
-        return rc;
-    from.marks = run_mark_list;
-    phases_of(&from, a, &phases);
-    *out = (struct run_facts){
-        .ended = from.info->status != RUN_RUNNING,
-        .interrupted = from.info->status == RUN_INTERRUPTED || from.info->status == RUN_STOPPED ||
-                       from.info->status == RUN_DIED,
-        .ending = run_ending_of(from.info),
-        .has_steps = phases.has_steps,
-        .job_start = phases.job_start,
-        .job_end = phases.job_end,
-        .loop_start = phases.loop_start,
-        .loop_end = phases.loop_end,
-        .steady_start = find_steady(f->steps, &phases),
-    };
-    return 0;
-}
 
 /* ---- the sweeps of a node ---- */
 
@@ -474,6 +342,7 @@ void evaluation_close(struct evaluation *v)
         free(v->nodes[i].ranks);
         free(v->nodes[i].processes);
         free(v->nodes[i].left_out);
+        health_memory_close(v->nodes[i].health);
     }
     steps_memory_close(v->steps);
     free(v->nodes);
@@ -621,11 +490,33 @@ static void feed_node_tell(struct engine *g, const struct feed *f, const int64_t
     }
 }
 
-static void feed_node_events(struct engine *g, const struct feed *f, const char *id, bool final)
+/* The rank of every process; the caller's to free. */
+static int64_t *feed_ranks(const struct feed *f)
 {
     int64_t *ranks = xcalloc(f->n_processes + 1, sizeof *ranks);
     for (size_t i = 0; i < f->n_processes; i++)
         ranks[i] = feed_node_rank_of(f, &f->processes[i]);
+    return ranks;
+}
+
+/* What was remembered of it depends on its own blocks alone, so it need not be dropped with the
+ * rest. */
+static int feed_node_health(struct engine *g, const struct feed *f, struct fed_before *m,
+                            const char *id, struct err *e)
+{
+    struct health_book *book = NULL;
+    int64_t *ranks = feed_ranks(f);
+    if (m && !m->health)
+        m->health = health_memory_open();
+    const int rc = health_book_read(f->run, id, ranks, m ? m->health : NULL, &book, e);
+    engine_health(g, 0, book);
+    free(ranks);
+    return rc;
+}
+
+static void feed_node_events(struct engine *g, const struct feed *f, const char *id, bool final)
+{
+    int64_t *ranks = feed_ranks(f);
     for (size_t i = 0; i < f->steps->n_named; i++)
         if (strcmp(f->steps->named[i].node, id) == 0)
             feed_node_tell(g, f, ranks, &f->steps->named[i], final);
@@ -672,7 +563,9 @@ static int feed_node_all(struct engine *g, const struct feed *f, struct fed_befo
 {
     struct asks *a = xmalloc(sizeof *a);
     struct columns *c = NULL;
-    const int rc = open_columns(f, facts->id, a, &c, e);
+    int rc = open_columns(f, facts->id, a, &c, e);
+    if (rc == 0)
+        rc = feed_node_health(g, f, m, facts->id, e);
     if (rc == 0 && m) {
         m->stale |= !feed_node_go_on(g, m, c, f->loop_end);
         feed_node_processes(m, f, facts->id);
@@ -834,7 +727,7 @@ int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *
     struct run_process *processes;
     struct series_key *series;
     *out = (struct checked){0};
-    find_nodes(run_get_info(r), ask->pricing, a, out);
+    feed_find_nodes(run_get_info(r), ask->pricing, a, out);
     int rc = events_processes(r, &scratch, &processes, &f.n_processes, e);
     if (rc == 0)
         rc = series_list(r, &scratch, &series, &f.n_series, e);
@@ -842,7 +735,10 @@ int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *
         f.alone = out->n_nodes == 1;
         f.processes = processes;
         f.series = series;
-        rc = find_times(r, &f, &scratch, &out->run, e);
+        rc = feed_find_others(r, series, f.n_series, a, out, e);
+    }
+    if (rc == 0) {
+        rc = feed_find_times(r, f.steps, &scratch, &out->run, e);
         f.loop_end = out->run.has_steps ? out->run.loop_end : (wall_ns){0};
     }
     if (rc == 0)

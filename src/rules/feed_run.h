@@ -4,7 +4,9 @@
 #define RULES_FEED_RUN_H
 
 #include "cost/machines.h"
+#include "cost/rightsize.h"
 #include "query/run.h"
+#include "query/series.h"
 #include "rules/engine.h"
 
 struct checked {
@@ -52,5 +54,23 @@ void evaluation_close(struct evaluation *v); /* NULL is fine */
 /* Reads the steps itself; ask->steps and ask->evaluation are not used. `v` NULL: once. */
 MUST_CHECK int evaluation_run(struct evaluation *v, struct run *r, const struct check_ask *ask,
                               struct arena *a, struct checked *out, struct err *e);
+
+/* ---- facts of a run (feed_facts.c), for feed_run.c; texts and arrays live in the arena ---- */
+
+/* out->nodes, with their prices. */
+void feed_find_nodes(const struct run_info *info, const struct pricing *pricing, struct arena *a,
+                     struct checked *out);
+/* Adds the programs outside of the job to the nodes. */
+MUST_CHECK int feed_find_others(struct run *r, const struct series_key *series, size_t n_series,
+                                struct arena *a, struct checked *out, struct err *e);
+/* When job and loop begin and end, and how the job ended. */
+MUST_CHECK int feed_find_times(struct run *r, const struct run_steps *steps, struct arena *a,
+                               struct run_facts *out, struct err *e);
+
+/* ---- right-sizing (cost/rightsize.h) of a run that was evaluated ---- */
+
+/* NULL for a run of less than a minute, too. The verdicts about use get the advice. */
+const struct right_size *rightsize_advise(struct checked *c, const struct machines *t,
+                                          struct arena *a);
 
 #endif

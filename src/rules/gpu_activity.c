@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "query/steps.h"
-#include "rules/judging.h"
-#include "rules/values.h"
+#include "rules/hist.h"
+#include "rules/per_entity.h"
 
 /* ---- seeing ---- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hist.h - how often each percentage occurred, in steps of a tenth; merges by addition. */
+/* hist.h - distributions: how often each percentage occurred, in steps of a tenth, and values of
+ * any size; they merge by addition. And what columns of a batch of sweeps say at a glance. */
 #ifndef RULES_HIST_H
 #define RULES_HIST_H
 
@@ -7,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+#include "rules/sight.h"
 #include "rules/verdict.h"
 
 enum { HIST_BINS = 1001 };
@@ -72,5 +75,37 @@ static inline int32_t tenths_of(float percent)
     const float at = percent * 10.0f + 0.5f;
     return at < 1 ? 0 : at >= TENTHS_MOST ? TENTHS_MOST : (int32_t)at;
 }
+
+/* ==== columns of a batch of sweeps ==== */
+
+/* ---- at a glance ---- */
+
+/* What a column says at a glance, by loops that the compiler vectorizes: most batches
+ * need no closer look. NAN is where nothing was read. */
+
+/* How many were read. */
+size_t values_read(const float *v, size_t n);
+/* The highest of them and `most`; a column that is NULL has none. */
+float values_highest(const float *v, size_t n, float most);
+/* The first of n sweeps, in order of time, that is not before t; n: all are. */
+size_t sweeps_from(const wall_ns *at, size_t n, int64_t t);
+
+/* ---- made once for all rules ---- */
+
+/* What several rules make of the same column of a batch, made once: its percentages as
+ * whole tenths, and how often each occurs. The engine offers it with every large batch. */
+
+struct shared;
+
+struct shared *shared_open(void);
+void shared_close(struct shared *x); /* NULL is fine */
+/* A new batch of n sweeps. Returns what to offer with it: NULL where sharing would not pay. */
+struct shared *shared_begin(struct shared *x, size_t n);
+
+/* The column `v` of the batch, all s->n values, in tenths; NULL: nothing is shared.
+ * Good for the time of the batch. */
+const uint16_t *shared_tenths(const struct sweeps *s, const float *v);
+/* Adds the column to the histogram; by itself where nothing is shared. NULL: it never was read. */
+void shared_hist(const struct sweeps *s, const float *v, struct hist *to);
 
 #endif

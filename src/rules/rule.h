@@ -49,9 +49,10 @@ struct rule_view {
 struct judged_node {
     const struct node_facts *facts;
     const void *state;
-    wall_ns from;    /* as in struct rule_view */
-    uint64_t sweeps; /* that reached the rule */
-    uint64_t before; /* that came too early for it */
+    wall_ns from;                     /* as in struct rule_view */
+    uint64_t sweeps;                  /* that reached the rule */
+    uint64_t before;                  /* that came too early for it */
+    const struct health_book *health; /* query/health_book.h; NULL: none was recorded */
 };
 
 struct judge {
@@ -65,19 +66,22 @@ struct judge {
     struct arena *arena;          /* for everything in the verdict */
 };
 
+enum { RULE_LABELS_MOST = 12 };
+
 struct rule {
     const char *name;  /* "LowGPUUtilization" */
     const char *title; /* a neutral noun for people: "Low GPU utilization" */
     const char *description, *recommendation;
-    const struct param *params;        /* ends with an empty one; NULL: none */
-    const struct number_label *labels; /* of every number of its findings; NULL: it has none */
-    int patience;                      /* index of the parameter; -1: it has none */
-    unsigned needs;                    /* enum rule_needs */
+    const struct param *params;                       /* ends with an empty one; NULL: none */
+    struct number_label labels[RULE_LABELS_MOST + 1]; /* of every number of its findings */
+    unsigned needs;                                   /* enum rule_needs */
     bool whole_job;
     bool custom;                     /* not in rules.def: of the user's own */
     bool summary;                    /* never an issue: it fills a table */
     bool ending;                     /* says how the job ended; what it lost is not the loop's */
     bool by_phase;                   /* plots in which phases its findings were */
+    bool health;                     /* about what the model learns, not about speed */
+    enum severity severity;          /* of a health rule: nothing is lost that could be sized */
     const char *const *explained_by; /* names of rules, ends with NULL; NULL: none */
     const char *part;                /* the part of a step that it is about; NULL: no single one */
 
@@ -92,6 +96,16 @@ struct rule {
     void (*judge)(const struct judge *j, struct verdict *out);
 };
 
+/* A member of a rule's record: its parameters, each at the place that an enum of the rule gives. */
+#define RULE_PARAMS(...)                                                                           \
+    .params = (const struct param[])                                                               \
+    {                                                                                              \
+        __VA_ARGS__,                                                                               \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
 #define RULE(id) extern const struct rule rule_##id;
 #include "rules/rules.def"
 #undef RULE
@@ -102,6 +116,9 @@ extern const struct rule *const rules[RULE_N];
 const struct rule *rule_find(const char *name);
 /* The title of a rule, for sentences; of one that is not known the name itself. */
 const char *rule_title(const char *name);
+/* Of its parameters: for how long sweeps are left out at the start of a run without steps. NULL: it
+ * has none, or is about the whole job. */
+const struct param_value *rule_patience(const struct rule *r, const struct param_value *p);
 /* ERR_USAGE, with the rules there are and the one that may have been meant. */
 int rule_unknown(const char *name, struct err *e);
 

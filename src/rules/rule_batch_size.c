@@ -6,26 +6,10 @@
 
 #include "base/mem.h"
 #include "rules/gpu_activity.h"
-#include "rules/hist.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
-#include "rules/values.h"
 #include "rules/windows.h"
 
-enum { CPU_P95, GPU_P95, MEM_P95, PATIENCE, WINDOW };
-
-static const struct param params[] = {
-    [CPU_P95] = {"cpu_threshold_p95", 70, 0, 100, PARAM_PERCENT,
-                 "p95 of the node's CPU utilization must be below this"},
-    [GPU_P95] = {"gpu_threshold_p95", 70, 0, 100, PARAM_PERCENT,
-                 "p95 of GPU utilization must be below this"},
-    [MEM_P95] = {"gpu_memory_threshold_p95", 70, 0, 100, PARAM_PERCENT,
-                 "p95 of GPU memory use must be below this"},
-    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "readings skipped at the start when no steps are known"},
-    [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "window length"},
-    {0},
-};
+enum { CPU_P95, GPU_P95, MEM_P95, PATIENCE, WINDOW }; /* parameters */
 
 enum { COL_CPU, COL_GPU, COL_MEM, COLUMNS };
 enum { FINE, ROOM, NOT_READ };
@@ -215,17 +199,6 @@ static void batch_judge(const struct judge *j, struct verdict *out)
             out, "utilization, memory and CPU were not recorded together for any GPU in use");
 }
 
-static const struct number_label labels[] = {
-    {"cpu_p95", "%", "Node CPU, p95"},
-    {"gpu_p95", "%", "GPU utilization, p95"},
-    {"gpu_memory_p95", "%", "GPU memory, p95"},
-    {"gpu_memory_activity_p95", "%", "Memory controller activity, p95"},
-    {"gpu_memory_free", "%", "Free GPU memory"},
-    {"batch_factor", "", "Possible batch size / current"},
-    {"batch", "samples", "Batch size"},
-    {0},
-};
-
 const struct rule rule_batch_size = {
     .name = "BatchSize",
     .title = "Batch size",
@@ -233,9 +206,22 @@ const struct rule rule_batch_size = {
                    "training loop, by their 95th percentiles. Where memory use was not recorded, "
                    "as in SageMaker runs, memory controller activity is used instead.",
     .recommendation = "Increase the batch size, or use fewer or smaller machines.",
-    .params = params,
-    .labels = labels,
-    .patience = PATIENCE,
+    RULE_PARAMS([CPU_P95] = {"cpu_threshold_p95", 70, 0, 100, PARAM_PERCENT,
+                             "p95 of the node's CPU utilization must be below this"},
+                [GPU_P95] = {"gpu_threshold_p95", 70, 0, 100, PARAM_PERCENT,
+                             "p95 of GPU utilization must be below this"},
+                [MEM_P95] = {"gpu_memory_threshold_p95", 70, 0, 100, PARAM_PERCENT,
+                             "p95 of GPU memory use must be below this"},
+                [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                              "readings skipped at the start when no steps are known"},
+                [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "window length"}),
+    .labels = {{"cpu_p95", "%", "Node CPU, p95"},
+               {"gpu_p95", "%", "GPU utilization, p95"},
+               {"gpu_memory_p95", "%", "GPU memory, p95"},
+               {"gpu_memory_activity_p95", "%", "Memory controller activity, p95"},
+               {"gpu_memory_free", "%", "Free GPU memory"},
+               {"batch_factor", "", "Possible batch size / current"},
+               {"batch", "samples", "Batch size"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     /* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
     .explained_by =

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule_bottleneck.c - GPUs that idle while something else of the node is hot: CPUBottleneck and
- * IOBottleneck. bottleneck.h says what they have in common. */
+ * IOBottleneck. rule_internal.h says what they have in common. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/bottleneck.h"
-#include "rules/judging.h"
+#include "rules/rule_internal.h"
 
 /* The parameters of both rules. */
-enum { THRESHOLD, GPU, HOT, PATIENCE };
+enum { THRESHOLD, GPU, HOT, PATIENCE }; /* parameters */
 
 /* ==== what is seen ==== */
 
@@ -42,7 +41,7 @@ static struct bottleneck_row *bottleneck_row_of(struct bottleneck *b, uint64_t l
 static int bottleneck_by_start(const void *a, const void *b)
 {
     const struct episode *x = a, *y = b;
-    return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+    return COMPARE(x->from_ns, y->from_ns);
 }
 
 /* Episodes of the same time: in order they merge as if they had been added so. */
@@ -394,17 +393,6 @@ static void bottleneck_judge(const struct judge *j, struct verdict *out)
 
 /* CPUBottleneck: GPUs wait while the CPU, or a single core, is busy. */
 
-static const struct param cpu_params[] = {
-    [THRESHOLD] = {"threshold", 50, 0, 100, PARAM_PERCENT,
-                   "maximum share of readings with low GPU utilization and a busy CPU"},
-    [GPU] = {"gpu_threshold", 10, 0, 100, PARAM_PERCENT, "GPU utilization below this is low"},
-    [HOT] = {"cpu_threshold", 90, 0, 100, PARAM_PERCENT,
-             "the CPU is busy when the node average, or one core, is above this"},
-    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "readings skipped at the start when no steps are known"},
-    {0},
-};
-
 static const struct bottleneck_spec cpu_spec = {
     .resource = "CPU utilization",
     .hots = {{SIG_CPU, "whole node",
@@ -417,15 +405,6 @@ static const struct bottleneck_spec cpu_spec = {
     .refute = "the GPUs do not wait for the busy core (loader wait is near zero in those steps)",
 };
 
-static const struct number_label cpu_labels[] = {
-    {"bottleneck_pct", "%", "Readings with low GPU and busy CPU"},
-    {"gpu_low_pct", "%", "Readings with low GPU"},
-    {"hot_node_pct", "%", "Readings with low GPU and busy node"},
-    {"hot_core_pct", "%", "Readings with low GPU and one busy core"},
-    {"snapshots", "", "Readings"},
-    {0},
-};
-
 const struct rule rule_cpu_bottleneck = {
     .name = "CPUBottleneck",
     .title = "CPU bottleneck",
@@ -433,9 +412,19 @@ const struct rule rule_cpu_bottleneck = {
                    "average or a single core).",
     .recommendation = "Use more data loader workers and prefetching, or move preprocessing off the "
                       "critical path.",
-    .params = cpu_params,
-    .labels = cpu_labels,
-    .patience = PATIENCE,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 50, 0, 100, PARAM_PERCENT,
+                               "maximum share of readings with low GPU utilization and a busy CPU"},
+                [GPU] = {"gpu_threshold", 10, 0, 100, PARAM_PERCENT,
+                         "GPU utilization below this is low"},
+                [HOT] = {"cpu_threshold", 90, 0, 100, PARAM_PERCENT,
+                         "the CPU is busy when the node average, or one core, is above this"},
+                [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                              "readings skipped at the start when no steps are known"}),
+    .labels = {{"bottleneck_pct", "%", "Readings with low GPU and busy CPU"},
+               {"gpu_low_pct", "%", "Readings with low GPU"},
+               {"hot_node_pct", "%", "Readings with low GPU and busy node"},
+               {"hot_core_pct", "%", "Readings with low GPU and one busy core"},
+               {"snapshots", "", "Readings"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
     .explained_by = (const char *const[]){"Dataloader", "SharedMachine", "ThreadOversubscription",
@@ -446,17 +435,6 @@ const struct rule rule_cpu_bottleneck = {
 /* ==== IOBottleneck ==== */
 
 /* IOBottleneck: GPUs wait while the node waits for I/O. */
-
-static const struct param io_params[] = {
-    [THRESHOLD] = {"threshold", 50, 0, 100, PARAM_PERCENT,
-                   "maximum share of readings with low GPU utilization and high I/O wait"},
-    [GPU] = {"gpu_threshold", 10, 0, 100, PARAM_PERCENT, "GPU utilization below this is low"},
-    [HOT] = {"io_threshold", 50, 0, 100, PARAM_PERCENT,
-             "I/O wait of the node or one core, or I/O pressure, above this is high"},
-    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "readings skipped at the start when no steps are known"},
-    {0},
-};
 
 static const struct bottleneck_spec io_spec = {
     .resource = "I/O wait or pressure",
@@ -474,16 +452,6 @@ static const struct bottleneck_spec io_spec = {
               "wait nor a checkpoint",
 };
 
-static const struct number_label io_labels[] = {
-    {"bottleneck_pct", "%", "Readings with low GPU and high I/O wait"},
-    {"gpu_low_pct", "%", "Readings with low GPU"},
-    {"io_wait_node_pct", "%", "Readings with low GPU and I/O wait of the node"},
-    {"io_wait_core_pct", "%", "Readings with low GPU and I/O wait of one core"},
-    {"io_pressure_pct", "%", "Readings with low GPU and I/O pressure"},
-    {"snapshots", "", "Readings"},
-    {0},
-};
-
 const struct rule rule_io_bottleneck = {
     .name = "IOBottleneck",
     .title = "I/O bottleneck",
@@ -491,9 +459,21 @@ const struct rule rule_io_bottleneck = {
         "Checks how often a GPU in use was nearly idle while the node waited for I/O: I/O wait of "
         "the node or its worst core, or I/O pressure (PSI) where the kernel reports it.",
     .recommendation = "Prefetch, use binary or sharded formats, and put the data on a local disk.",
-    .params = io_params,
-    .labels = io_labels,
-    .patience = PATIENCE,
+    RULE_PARAMS([THRESHOLD] =
+                    {"threshold", 50, 0, 100, PARAM_PERCENT,
+                     "maximum share of readings with low GPU utilization and high I/O wait"},
+                [GPU] = {"gpu_threshold", 10, 0, 100, PARAM_PERCENT,
+                         "GPU utilization below this is low"},
+                [HOT] = {"io_threshold", 50, 0, 100, PARAM_PERCENT,
+                         "I/O wait of the node or one core, or I/O pressure, above this is high"},
+                [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                              "readings skipped at the start when no steps are known"}),
+    .labels = {{"bottleneck_pct", "%", "Readings with low GPU and high I/O wait"},
+               {"gpu_low_pct", "%", "Readings with low GPU"},
+               {"io_wait_node_pct", "%", "Readings with low GPU and I/O wait of the node"},
+               {"io_wait_core_pct", "%", "Readings with low GPU and I/O wait of one core"},
+               {"io_pressure_pct", "%", "Readings with low GPU and I/O pressure"},
+               {"snapshots", "", "Readings"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
     .explained_by = (const char *const[]){"CheckpointStall", NULL},

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "rules/gpu_activity.h"
-#include "rules/judging.h"
+#include "rules/per_entity.h"
 
 enum { TENSOR, DRAM };
 
@@ -86,7 +86,6 @@ const struct rule rule_compute_bound = {
                    "Informational, never an issue.",
     .recommendation = "Use lower precision or fewer FLOPs.",
     .params = compute_params,
-    .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .summary = true,
     RULE_STATE(struct node_state, GPU_ACTIVITY, .family = &compute_bound),
@@ -100,7 +99,6 @@ const struct rule rule_memory_bound = {
         "Reports whether a GPU is limited by its memory bandwidth. Informational, never an issue.",
     .recommendation = "Fuse operations or move less data.",
     .params = memory_params,
-    .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .summary = true,
     RULE_STATE(struct node_state, GPU_ACTIVITY, .family = &memory_bound),

@@ -3,16 +3,10 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/windows.h"
 
-enum { THRESHOLD };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
-    {0},
-};
+enum { THRESHOLD }; /* parameters */
 
 /* One checkpoint says nothing about how often they are saved, unless it is a long one. */
 static const double ALONE_S = 60;
@@ -131,23 +125,18 @@ static void checkpoint_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "checkpoints took %.1f %% of the training loop", worst * 100);
 }
 
-static const struct number_label labels[] = {
-    {"checkpoints", "", "Checkpoints"},
-    {"share", "%", "Share of the training loop"},
-    {"mean", "s", "Mean time per checkpoint"},
-    {"longest", "s", "Longest checkpoint"},
-    {0},
-};
-
 const struct rule rule_checkpoint_stall = {
     .name = "CheckpointStall",
     .title = "Checkpoint time",
     .description = "Checks what share of the training loop is spent saving checkpoints. Needs two "
                    "checkpoints, or one that takes at least a minute.",
     .recommendation = "Save checkpoints less often or in the background.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
+                               "maximum share of the training loop"}),
+    .labels = {{"checkpoints", "", "Checkpoints"},
+               {"share", "%", "Share of the training loop"},
+               {"mean", "s", "Mean time per checkpoint"},
+               {"longest", "s", "Longest checkpoint"}},
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct saving_rank),
                .event = checkpoint_event, .memory_rank = checkpoint_memory_rank),

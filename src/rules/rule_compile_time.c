@@ -8,16 +8,9 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 
-enum { THRESHOLD, LEAST_S };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
-    [LEAST_S] = {"least", 5, 0, 1e6, PARAM_SECONDS, "a shorter total compile time is ignored"},
-    {0},
-};
+enum { THRESHOLD, LEAST_S }; /* parameters */
 
 struct compile_rank {
     struct rank_head head;
@@ -127,24 +120,21 @@ static void compile_judge(const struct judge *j, struct verdict *out)
                     judge_time(j, worst_s), loop_s > 0 ? 100 * worst_s / loop_s : 0);
 }
 
-static const struct number_label labels[] = {
-    {"compilations", "", "Compilations"},
-    {"compilations_after_warmup", "", "Compilations after warm-up"},
-    {"compile", "s", "Compile time"},
-    {"share", "%", "Share of the training loop"},
-    {"longest", "s", "Longest compilation"},
-    {0},
-};
-
 const struct rule rule_compile_time = {
     .name = "CompileTime",
     .title = "Compile time",
     .description = "Checks what share of the training loop is spent compiling graphs "
                    "(torch.compile, JAX), and whether graphs are recompiled repeatedly.",
     .recommendation = "Cache compiled code between runs and avoid recompilation.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
+                               "maximum share of the training loop"},
+                [LEAST_S] = {"least", 5, 0, 1e6, PARAM_SECONDS,
+                             "a shorter total compile time is ignored"}),
+    .labels = {{"compilations", "", "Compilations"},
+               {"compilations_after_warmup", "", "Compilations after warm-up"},
+               {"compile", "s", "Compile time"},
+               {"share", "%", "Share of the training loop"},
+               {"longest", "s", "Longest compilation"}},
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct compile_rank), .event = compile_event,
                .memory_rank = compile_memory_rank),

@@ -10,22 +10,11 @@
 
 #include "base/mem.h"
 #include "query/steps.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/seconds.h"
 #include "rules/windows.h"
 
-enum { MIN_SHARE, MAX_SHARE, WAIT };
-
-static const struct param params[] = {
-    [MIN_SHARE] = {"min_threshold", 70, 0, 1000, PARAM_PERCENT,
-                   "warn if active workers / cores is below this"},
-    [MAX_SHARE] = {"max_threshold", 200, 1, 10000, PARAM_PERCENT,
-                   "warn if active workers / cores is above this"},
-    [WAIT] = {"wait_threshold", 20, 0, 100, PARAM_PERCENT,
-              "maximum share of an iteration spent waiting for data"},
-    {0},
-};
+enum { MIN_SHARE, MAX_SHARE, WAIT }; /* parameters */
 
 enum { STEPS_LEAST = 10, READINGS_LEAST = 10, PIDS_MOST = 1024 };
 
@@ -515,19 +504,6 @@ static void loader_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "loader wait was %.1f %% of the iteration", worst * 100);
 }
 
-static const struct number_label labels[] = {
-    {"wait_share", "%", "Loader wait, share of iteration"},
-    {"step", "s", "Iteration time"},
-    {"gpu_mean", "%", "GPU utilization, mean"},
-    {"at_once", "", "Active workers, average"},
-    {"cores", "", "CPU cores"},
-    {"num_workers", "", "Loader workers (num_workers)"},
-    {"fetch", "s", "Time to load a batch"},
-    {"queue_empty", "%", "Batch queue found empty"},
-    {"expected_step", "s", "Iteration time expected with the advice"},
-    {0},
-};
-
 const struct rule rule_dataloader = {
     .name = "Dataloader",
     .title = "Data loading",
@@ -536,9 +512,21 @@ const struct rule rule_dataloader = {
                    "whether the number of loader workers suits the machine.",
     .recommendation =
         "Use more loader workers, prefetch batches, pin memory, and keep workers between epochs.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([MIN_SHARE] = {"min_threshold", 70, 0, 1000, PARAM_PERCENT,
+                               "warn if active workers / cores is below this"},
+                [MAX_SHARE] = {"max_threshold", 200, 1, 10000, PARAM_PERCENT,
+                               "warn if active workers / cores is above this"},
+                [WAIT] = {"wait_threshold", 20, 0, 100, PARAM_PERCENT,
+                          "maximum share of an iteration spent waiting for data"}),
+    .labels = {{"wait_share", "%", "Loader wait, share of iteration"},
+               {"step", "s", "Iteration time"},
+               {"gpu_mean", "%", "GPU utilization, mean"},
+               {"at_once", "", "Active workers, average"},
+               {"cores", "", "CPU cores"},
+               {"num_workers", "", "Loader workers (num_workers)"},
+               {"fetch", "s", "Time to load a batch"},
+               {"queue_empty", "%", "Batch queue found empty"},
+               {"expected_step", "s", "Iteration time expected with the advice"}},
     .needs = NEEDS_STEPS,
     .explained_by = (const char *const[]){"IOBottleneck", "SlowStorage", "GilContention", NULL},
     RULE_STATE(struct loader_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct loader_rank),

@@ -3,16 +3,10 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/windows.h"
 
-enum { THRESHOLD };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 30, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
-    {0},
-};
+enum { THRESHOLD }; /* parameters */
 
 struct evals {
     uint64_t n;
@@ -107,22 +101,17 @@ static void eval_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "evaluation took %.1f %% of the training loop", worst * 100);
 }
 
-static const struct number_label labels[] = {
-    {"eval_share", "%", "Share of the training loop"},
-    {"eval", "s", "Evaluation time"},
-    {"eval_steps", "", "Evaluation steps"},
-    {0},
-};
-
 const struct rule rule_eval_heavy = {
     .name = "EvalHeavy",
     .title = "Evaluation time",
     .description = "Checks what share of the training loop is spent on evaluation. Above the "
                    "threshold, all of it is counted as lost time.",
     .recommendation = "Evaluate less often or on less data.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 30, 0, 100, PARAM_PERCENT,
+                               "maximum share of the training loop"}),
+    .labels = {{"eval_share", "%", "Share of the training loop"},
+               {"eval", "s", "Evaluation time"},
+               {"eval_steps", "", "Evaluation steps"}},
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct eval_rank),
                .memory_rank = eval_memory_rank),

@@ -6,7 +6,6 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "run/run_ending.h"
 
@@ -165,12 +164,6 @@ static void ended_judge(const struct judge *j, struct verdict *out)
                                               : run_ending_words(x, j->arena));
 }
 
-static const struct number_label labels[] = {
-    {"after", "s", "Time until the end"},
-    {"exit_status", "", "Exit status"},
-    {0},
-};
-
 const struct rule rule_failed_early = {
     .name = "FailedEarly",
     .title = "How the job ended",
@@ -181,8 +174,7 @@ const struct rule rule_failed_early = {
         "exception. What is lost is the time since the last checkpoint that was seen, or since "
         "the start.",
     .recommendation = "Look at the end of the job's output.",
-    .labels = labels,
-    .patience = -1,
+    .labels = {{"after", "s", "Time until the end"}, {"exit_status", "", "Exit status"}},
     .whole_job = true,
     .ending = true,
     RULE_STATE(struct ended_state, .sweeps = ended_sweeps, .event = ended_event),

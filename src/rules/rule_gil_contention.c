@@ -9,19 +9,9 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/counted.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 
-enum { WAIT, BESIDE };
-
-static const struct param params[] = {
-    [WAIT] = {"threshold", 20, 0, 100, PARAM_PERCENT,
-              "maximum share of the training loop in which its thread waits for the lock"},
-    [BESIDE] = {"cpu_threshold", 20, 0, 1000, PARAM_PERCENT,
-                "CPU use of other Python threads (of one core) that matters"},
-    {0},
-};
+enum { WAIT, BESIDE }; /* parameters */
 
 /* Cores that one lock allows, with what runs without it. */
 static const double ONE_AT_A_TIME = 1.25;
@@ -145,15 +135,6 @@ static void gil_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "other Python threads used %.2f of a core", beside);
 }
 
-static const struct number_label labels[] = {
-    {"wait_share", "%", "Wait for the interpreter lock"},
-    {"beside", "%", "CPU of other Python threads"},
-    {"main", "%", "CPU of the training loop"},
-    {"switches", "/s", "Context switches of the loop"},
-    {"iteration", "s", "Iteration time"},
-    {0},
-};
-
 const struct rule rule_gil_contention = {
     .name = "GilContention",
     .title = "Python GIL contention",
@@ -162,9 +143,16 @@ const struct rule rule_gil_contention = {
                    "from CPU time and context switches.",
     .recommendation = "Move Python work of other threads into a process of its own, or do it less "
                       "often.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([WAIT] =
+                    {"threshold", 20, 0, 100, PARAM_PERCENT,
+                     "maximum share of the training loop in which its thread waits for the lock"},
+                [BESIDE] = {"cpu_threshold", 20, 0, 1000, PARAM_PERCENT,
+                            "CPU use of other Python threads (of one core) that matters"}),
+    .labels = {{"wait_share", "%", "Wait for the interpreter lock"},
+               {"beside", "%", "CPU of other Python threads"},
+               {"main", "%", "CPU of the training loop"},
+               {"switches", "/s", "Context switches of the loop"},
+               {"iteration", "s", "Iteration time"}},
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct gil_rank),
                .event = gil_event),

@@ -9,24 +9,11 @@
 
 #include "base/mem.h"
 #include "rules/gpu_activity.h"
-#include "rules/hist.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/trend.h"
-#include "rules/values.h"
 #include "rules/windows.h"
 
-enum { INCREASE, PATIENCE, WINDOW };
-
-static const struct param params[] = {
-    [INCREASE] = {"increase", 5, 0, 100, PARAM_PERCENT,
-                  "minimum increase in percentage points of the GPU's memory"},
-    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "readings skipped at the start when no steps are known"},
-    [WINDOW] = {"window", 10, 1, 1e6, PARAM_POINTS,
-                "window length; the mean of each window is compared with the previous one"},
-    {0},
-};
+enum { INCREASE, PATIENCE, WINDOW }; /* parameters */
 
 static const struct rises_spec spec = {.window = WINDOW, .increase = INCREASE};
 
@@ -398,17 +385,6 @@ static void memory_judge(const struct judge *j, struct verdict *out)
         verdict_not_evaluated(out, "GPU memory was not reported");
 }
 
-static const struct number_label labels[] = {
-    {"memory_before", "%", "Memory before"},
-    {"memory_after", "%", "Memory after"},
-    {"increase", "%", "Increase"},
-    {"full_in", "s", "Time to full at this rate"},
-    {"memory_max", "%", "Highest memory use"},
-    {"climb_per_hour", "%/h", "Growth per hour"},
-    {"climb_r2", "", ""},
-    {0},
-};
-
 const struct rule rule_gpu_memory_increase = {
     .name = "GPUMemoryIncrease",
     .title = "GPU memory growth",
@@ -418,9 +394,20 @@ const struct rule rule_gpu_memory_increase = {
                    "job's own memory is not known, the memory of the whole GPU is used.",
     .recommendation = "Look for growing caches and retained graphs. Near the limit, use a smaller "
                       "batch, activation checkpointing or a larger GPU.",
-    .params = params,
-    .labels = labels,
-    .patience = PATIENCE,
+    RULE_PARAMS([INCREASE] = {"increase", 5, 0, 100, PARAM_PERCENT,
+                              "minimum increase in percentage points of the GPU's memory"},
+                [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                              "readings skipped at the start when no steps are known"},
+                [WINDOW] =
+                    {"window", 10, 1, 1e6, PARAM_POINTS,
+                     "window length; the mean of each window is compared with the previous one"}),
+    .labels = {{"memory_before", "%", "Memory before"},
+               {"memory_after", "%", "Memory after"},
+               {"increase", "%", "Increase"},
+               {"full_in", "s", "Time to full at this rate"},
+               {"memory_max", "%", "Highest memory use"},
+               {"climb_per_hour", "%/h", "Growth per hour"},
+               {"climb_r2", "", ""}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct memory_gpu), .gpu = memory_see,
                .memory_gpu = course_memory, .rank_size = sizeof(struct memory_rank),

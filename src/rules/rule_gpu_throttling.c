@@ -5,18 +5,10 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
-#include "rules/values.h"
 #include "rules/windows.h"
 
-enum { THRESHOLD };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
-                   "maximum share of the training loop with a reduced clock"},
-    {0},
-};
+enum { THRESHOLD }; /* parameters */
 
 enum { LEAST = 20 };
 
@@ -268,21 +260,6 @@ static void throttle_judge(const struct judge *j, struct verdict *out)
                     limit);
 }
 
-static const struct number_label labels[] = {
-    {"held_pct", "%", "Time with reduced clock"},
-    {"power_cap_pct", "%", "Time at power limit"},
-    {"hw_slowdown_pct", "%", "Time in hardware slowdown"},
-    {"thermal_pct", "%", "Time limited by temperature (driver)"},
-    {"hw_thermal_pct", "%", "Time limited by temperature (hardware)"},
-    {"power_brake_pct", "%", "Time with external power brake"},
-    {"power_limit", "W", "Power limit"},
-    {"power_default", "W", "Default power limit"},
-    {"clock_lost_pct", "%", "Clock reduction"},
-    {"clock_held", "MHz", "Average reduced clock"},
-    {"clock_usual", "MHz", "Usual clock"},
-    {0},
-};
-
 const struct rule rule_gpu_throttling = {
     .name = "GPUThrottling",
     .title = "GPU throttling",
@@ -290,9 +267,19 @@ const struct rule rule_gpu_throttling = {
                    "clock of a GPU, by the driver's throttle reasons, and how much clock speed is "
                    "lost. A GPU at its default power limit is reported as information only.",
     .recommendation = "Check cooling and power limits.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
+                               "maximum share of the training loop with a reduced clock"}),
+    .labels = {{"held_pct", "%", "Time with reduced clock"},
+               {"power_cap_pct", "%", "Time at power limit"},
+               {"hw_slowdown_pct", "%", "Time in hardware slowdown"},
+               {"thermal_pct", "%", "Time limited by temperature (driver)"},
+               {"hw_thermal_pct", "%", "Time limited by temperature (hardware)"},
+               {"power_brake_pct", "%", "Time with external power brake"},
+               {"power_limit", "W", "Power limit"},
+               {"power_default", "W", "Default power limit"},
+               {"clock_lost_pct", "%", "Clock reduction"},
+               {"clock_held", "MHz", "Average reduced clock"},
+               {"clock_usual", "MHz", "Usual clock"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct throttled_gpu), .gpu = throttle_see,
                .memory_gpu = throttle_memory),

@@ -4,24 +4,10 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/trend.h"
-#include "rules/values.h"
 
 enum { INCREASE, HORIZON, MIN_POINTS, PATIENCE };
-
-static const struct param params[] = {
-    [INCREASE] = {"increase", 5, 0, 1000, PARAM_PERCENT, "minimum growth over the training loop"},
-    [HORIZON] = {"horizon", 24 * 3600, 0, 1e9, PARAM_SECONDS,
-                 "report only if the limit would be reached within this time, or within the time "
-                 "already run"},
-    [MIN_POINTS] = {"min_points", 50, 3, 1e6, PARAM_COUNT,
-                    "minimum number of readings of the job's memory (one per second)"},
-    [PATIENCE] = {"patience", 120, 0, 1e7, PARAM_POINTS,
-                  "readings skipped at the start when no steps are known"},
-    {0},
-};
 
 #define SCALE (1 / 1024.0f) /* of the trend: KiB */
 
@@ -153,16 +139,6 @@ static void host_memory_judge(const struct judge *j, struct verdict *out)
         verdict_not_evaluated(out, "neither a memory limit nor the node's memory size is known");
 }
 
-static const struct number_label labels[] = {
-    {"memory_before", "B", "Memory before"},
-    {"memory_after", "B", "Memory after"},
-    {"climb_per_hour", "B/h", ""},
-    {"climb_r2", "", ""},
-    {"limit", "B", "Memory limit"},
-    {"limit_in", "s", "Time to limit at this rate"},
-    {0},
-};
-
 const struct rule rule_host_memory_increase = {
     .name = "HostMemoryIncrease",
     .title = "Host memory growth",
@@ -170,9 +146,23 @@ const struct rule rule_host_memory_increase = {
         "Checks whether the job's resident memory rises steadily over the training loop and would "
         "reach the limit (of the cgroup or the node) within a day or within the time already run.",
     .recommendation = "Look for lists, caches and logs that grow with every step.",
-    .params = params,
-    .labels = labels,
-    .patience = PATIENCE,
+    RULE_PARAMS(
+        [INCREASE] = {"increase", 5, 0, 1000, PARAM_PERCENT,
+                      "minimum growth over the training loop"},
+        [HORIZON] =
+            {"horizon", 24 * 3600, 0, 1e9, PARAM_SECONDS,
+             "report only if the limit would be reached within this time, or within the time "
+             "already run"},
+        [MIN_POINTS] = {"min_points", 50, 3, 1e6, PARAM_COUNT,
+                        "minimum number of readings of the job's memory (one per second)"},
+        [PATIENCE] = {"patience", 120, 0, 1e7, PARAM_POINTS,
+                      "readings skipped at the start when no steps are known"}),
+    .labels = {{"memory_before", "B", "Memory before"},
+               {"memory_after", "B", "Memory after"},
+               {"climb_per_hour", "B/h", ""},
+               {"climb_r2", "", ""},
+               {"limit", "B", "Memory limit"},
+               {"limit_in", "s", "Time to limit at this rate"}},
     .needs = NEEDS_SWEEPS,
     .state_size = sizeof(struct host_memory_state),
     .sweeps = host_memory_sweeps,

@@ -4,9 +4,8 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/counted.h"
 #include "rules/gpu_activity.h"
-#include "rules/judging.h"
+#include "rules/per_entity.h"
 
 enum { STEPS_LEAST = 10 };
 
@@ -154,20 +153,7 @@ static void launch_judge(const struct judge *j, struct verdict *out)
  * The GPU's use is that of the time in which the program launches (rank_time_gpu_use): a job that
  * saves, loads or evaluates half of the time has other causes, and other rules for them. */
 
-enum { HOST_CPU, HOST_GPU, HOST_SM, HOST_WAIT, HOST_DATA };
-
-static const struct param host_params[] = {
-    [HOST_CPU] = {"cpu_threshold", 85, 0, 1000, PARAM_PERCENT,
-                  "the training process is busy from this CPU use (of one core)"},
-    [HOST_GPU] = {"gpu_threshold", 60, 0, 100, PARAM_PERCENT, "GPU utilization below this is low"},
-    [HOST_SM] = {"sm_threshold", 50, 0, 100, PARAM_PERCENT,
-                 "SM activity below this is low (where recorded)"},
-    [HOST_WAIT] = {"wait_threshold", 20, 0, 100, PARAM_PERCENT,
-                   "from this share of the iteration, waits for the GPU are the cause instead"},
-    [HOST_DATA] = {"data_threshold", 20, 0, 100, PARAM_PERCENT,
-                   "from this share of the iteration, waits for data are the cause instead"},
-    {0},
-};
+enum { HOST_CPU, HOST_GPU, HOST_SM, HOST_WAIT, HOST_DATA }; /* parameters */
 
 /* With a GPU that always runs some kernel, low SM activity has other causes than the host. */
 static const double SM_COUNTS_BELOW_UTIL = 85;
@@ -232,15 +218,6 @@ static const struct launch_kind host_bound = {
     .of = "one core",
 };
 
-static const struct number_label host_labels[] = {
-    {"process_cpu", "%", "CPU use of the training process"},
-    {"gpu_util", "%", "GPU utilization"},
-    {"sm_active", "%", "SM activity"},
-    {"wait_share", "%", "Waits for the GPU, share of iteration"},
-    {"data_share", "%", "Waits for data, share of iteration"},
-    {0},
-};
-
 const struct rule rule_host_bound = {
     .name = "HostBound",
     .title = "Host bound",
@@ -248,9 +225,23 @@ const struct rule rule_host_bound = {
                    "idle, with no waits for data or for the GPU.",
     .recommendation = "Launch fewer kernels from Python: CUDA graphs, torch.compile, a fused "
                       "optimizer, a larger batch.",
-    .params = host_params,
-    .labels = host_labels,
-    .patience = -1,
+    RULE_PARAMS([HOST_CPU] = {"cpu_threshold", 85, 0, 1000, PARAM_PERCENT,
+                              "the training process is busy from this CPU use (of one core)"},
+                [HOST_GPU] = {"gpu_threshold", 60, 0, 100, PARAM_PERCENT,
+                              "GPU utilization below this is low"},
+                [HOST_SM] = {"sm_threshold", 50, 0, 100, PARAM_PERCENT,
+                             "SM activity below this is low (where recorded)"},
+                [HOST_WAIT] =
+                    {"wait_threshold", 20, 0, 100, PARAM_PERCENT,
+                     "from this share of the iteration, waits for the GPU are the cause instead"},
+                [HOST_DATA] =
+                    {"data_threshold", 20, 0, 100, PARAM_PERCENT,
+                     "from this share of the iteration, waits for data are the cause instead"}),
+    .labels = {{"process_cpu", "%", "CPU use of the training process"},
+               {"gpu_util", "%", "GPU utilization"},
+               {"sm_active", "%", "SM activity"},
+               {"wait_share", "%", "Waits for the GPU, share of iteration"},
+               {"data_share", "%", "Waits for data, share of iteration"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU | NEEDS_STEPS,
     .explained_by = (const char *const[]){"SyncBound", "CompileTime", "GilContention", NULL},
     LAUNCH_STATE(host_bound),
@@ -272,15 +263,7 @@ const struct rule rule_host_bound = {
  *
  * the time in which the GPU is idle, but no more than the waits themselves. */
 
-enum { SYNC_SHARE, SYNC_GPU };
-
-static const struct param sync_params[] = {
-    [SYNC_SHARE] = {"threshold", 10, 0, 100, PARAM_PERCENT,
-                    "maximum share of the iterations spent waiting for the GPU"},
-    [SYNC_GPU] = {"gpu_threshold", 80, 0, 100, PARAM_PERCENT,
-                  "a GPU with higher utilization is not affected by waits"},
-    {0},
-};
+enum { SYNC_SHARE, SYNC_GPU }; /* parameters */
 
 /* S is the time that launching and waiting take: the GPU may be busy in all of it. */
 static struct launch_use sync_use_of(const struct judge *j, const struct launch_state *t,
@@ -324,16 +307,6 @@ static const struct launch_kind sync_bound = {
     .decimals = 1,
 };
 
-static const struct number_label sync_labels[] = {
-    {"wait_share", "%", "Waits for the GPU, share of iteration"},
-    {"wait", "s", "Waits for the GPU"},
-    {"gpu_util", "%", "GPU utilization"},
-    {"sm_active", "%", "SM activity"},
-    {"steps", "", "Steps"},
-    {"waits_per_step", "", "Waits per step"},
-    {0},
-};
-
 const struct rule rule_sync_bound = {
     .name = "SyncBound",
     .title = "Synchronization",
@@ -341,9 +314,16 @@ const struct rule rule_sync_bound = {
     .description = "Checks whether the program synchronizes with the GPU (item, cpu, synchronize) "
                    "so often that the GPU runs out of work.",
     .recommendation = "Read results from the GPU less often and without blocking.",
-    .params = sync_params,
-    .labels = sync_labels,
-    .patience = -1,
+    RULE_PARAMS([SYNC_SHARE] = {"threshold", 10, 0, 100, PARAM_PERCENT,
+                                "maximum share of the iterations spent waiting for the GPU"},
+                [SYNC_GPU] = {"gpu_threshold", 80, 0, 100, PARAM_PERCENT,
+                              "a GPU with higher utilization is not affected by waits"}),
+    .labels = {{"wait_share", "%", "Waits for the GPU, share of iteration"},
+               {"wait", "s", "Waits for the GPU"},
+               {"gpu_util", "%", "GPU utilization"},
+               {"sm_active", "%", "SM activity"},
+               {"steps", "", "Steps"},
+               {"waits_per_step", "", "Waits per step"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU | NEEDS_STEPS,
     LAUNCH_STATE(sync_bound),
 };

@@ -5,11 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/balance.h"
-#include "rules/hist.h"
-#include "rules/judging.h"
-#include "rules/per_entity.h"
-#include "rules/values.h"
+#include "rules/rule_internal.h"
 
 /* ==== how far apart two GPUs are ==== */
 
@@ -175,15 +171,6 @@ double gaps_mean(const struct gaps *g, size_t a, size_t b)
 /* LoadBalancing: the GPUs of the job do not share the work evenly, over time or at once. */
 
 enum { THRESHOLD, PATIENCE };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 0.2, 0, 1, PARAM_RATIO,
-                   "maximum Jensen-Shannon distance between the utilization histograms of two GPUs "
-                   "(0: identical, 1: no overlap)"},
-    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "readings skipped at the start when no steps are known"},
-    {0},
-};
 
 enum { LEAST = 50 }; /* readings of a GPU that make a histogram */
 
@@ -434,16 +421,6 @@ static void balance_judge(const struct judge *j, struct verdict *out)
                     j->p[THRESHOLD].v);
 }
 
-static const struct number_label labels[] = {
-    {"distance", "", "Jensen-Shannon distance"},
-    {"mean_difference", "%", "Difference of mean utilization"},
-    {"moved", "%", ""},
-    {"gap", "%", "Difference at the same moment, average"},
-    {"gap_by_chance", "%", "Difference expected for independent GPUs"},
-    {"pairs", "", "Affected GPU pairs"},
-    {0},
-};
-
 const struct rule rule_load_balancing = {
     .name = "LoadBalancing",
     .title = "Load balance",
@@ -453,9 +430,19 @@ const struct rule rule_load_balancing = {
                    "whether GPUs of a node take turns, by their difference at the same moment.",
     .recommendation =
         "Give every GPU the same amount of work, or use another distribution strategy.",
-    .params = params,
-    .labels = labels,
-    .patience = PATIENCE,
+    RULE_PARAMS(
+        [THRESHOLD] =
+            {"threshold", 0.2, 0, 1, PARAM_RATIO,
+             "maximum Jensen-Shannon distance between the utilization histograms of two GPUs "
+             "(0: identical, 1: no overlap)"},
+        [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                      "readings skipped at the start when no steps are known"}),
+    .labels = {{"distance", "", "Jensen-Shannon distance"},
+               {"mean_difference", "%", "Difference of mean utilization"},
+               {"moved", "%", ""},
+               {"gap", "%", "Difference at the same moment, average"},
+               {"gap_by_chance", "%", "Difference expected for independent GPUs"},
+               {"pairs", "", "Affected GPU pairs"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = (const char *const[]){"GPUThrottling", "Straggler", NULL},
     RULE_STATE(struct balance_state, .gpu_size = sizeof(struct balance_gpu), .gpu = balance_see_gpu,

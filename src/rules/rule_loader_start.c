@@ -7,16 +7,10 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "query/steps.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/step_spread.h"
 
-enum { THRESHOLD };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
-    {0},
-};
+enum { THRESHOLD }; /* parameters */
 
 /* KEPT: starts with their time, and longest waits for a batch, of a rank. */
 enum { STARTS_LEAST = 2, KEPT = 2048 };
@@ -155,23 +149,18 @@ static void start_judge(const struct judge *j, struct verdict *out)
                     judge_time(j, worst_s), loop_s > 0 ? 100 * worst_s / loop_s : 0);
 }
 
-static const struct number_label labels[] = {
-    {"starts", "", "Starts of loaders"},
-    {"start", "s", "Time of starts and first batches"},
-    {"share", "%", "Share of the training loop"},
-    {"mean", "s", "Mean time per start"},
-    {0},
-};
-
 const struct rule rule_loader_start = {
     .name = "LoaderStart",
     .title = "Loader start time",
     .description = "Checks what share of the training loop is spent starting data loaders anew "
                    "(usually each epoch) and waiting for their first batch.",
     .recommendation = "Keep the workers or the iterator of the data loader between epochs.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
+                               "maximum share of the training loop"}),
+    .labels = {{"starts", "", "Starts of loaders"},
+               {"start", "s", "Time of starts and first batches"},
+               {"share", "%", "Share of the training loop"},
+               {"mean", "s", "Mean time per start"}},
     .needs = NEEDS_STEPS,
     RULE_STATE(struct start_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct start_rank),
                .event = start_event, .memory_rank = start_memory_rank),

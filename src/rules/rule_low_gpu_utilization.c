@@ -3,24 +3,10 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/hist.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
-#include "rules/values.h"
 #include "rules/windows.h"
 
-enum { P95, P5, WINDOW, PATIENCE };
-
-static const struct param params[] = {
-    [P95] = {"threshold_p95", 70, 0, 100, PARAM_PERCENT,
-             "utilization is low when its p95 is below this"},
-    [P5] = {"threshold_p5", 10, 0, 100, PARAM_PERCENT,
-            "otherwise, utilization fluctuates when its p5 is below this"},
-    [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "window length"},
-    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "readings skipped at the start when no steps are known"},
-    {0},
-};
+enum { P95, P5, WINDOW, PATIENCE }; /* parameters */
 
 enum { FINE, UNDER_USED, FLUCTUATING };
 
@@ -112,13 +98,6 @@ static void low_gpu_judge(const struct judge *j, struct verdict *out)
                               (unsigned long long)out->datapoints);
 }
 
-static const struct number_label labels[] = {
-    {"gpu_p95", "%", "GPU utilization, p95"},
-    {"gpu_p5", "%", "GPU utilization, p5"},
-    {"gpu_mean", "%", "GPU utilization, mean"},
-    {0},
-};
-
 const struct rule rule_low_gpu_utilization = {
     .name = "LowGPUUtilization",
     .title = "Low GPU utilization",
@@ -126,9 +105,16 @@ const struct rule rule_low_gpu_utilization = {
                    "percentiles in windows of the training loop.",
     .recommendation = "Look for bottlenecks, avoid blocking calls, and use a larger batch or "
                       "another distribution strategy.",
-    .params = params,
-    .labels = labels,
-    .patience = PATIENCE,
+    RULE_PARAMS([P95] = {"threshold_p95", 70, 0, 100, PARAM_PERCENT,
+                         "utilization is low when its p95 is below this"},
+                [P5] = {"threshold_p5", 10, 0, 100, PARAM_PERCENT,
+                        "otherwise, utilization fluctuates when its p5 is below this"},
+                [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "window length"},
+                [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                              "readings skipped at the start when no steps are known"}),
+    .labels = {{"gpu_p95", "%", "GPU utilization, p95"},
+               {"gpu_p5", "%", "GPU utilization, p5"},
+               {"gpu_mean", "%", "GPU utilization, mean"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = (const char *const[]){"CPUBottleneck", "IOBottleneck", "Dataloader",
                                           "CheckpointStall", "EvalHeavy", "SyncBound", "HostBound",

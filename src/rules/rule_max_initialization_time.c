@@ -3,15 +3,9 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/judging.h"
+#include "rules/per_entity.h"
 
-enum { THRESHOLD };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 20, 0, 100000, PARAM_MINUTES,
-                   "maximum time from the start of the job to its first step"},
-    {0},
-};
+enum { THRESHOLD }; /* parameters */
 
 /* Without a word of the framework nothing is known about steps either. */
 struct init_state {
@@ -68,21 +62,15 @@ static void init_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "no step yet, %s after the start of the job", judge_time(j, took_s));
 }
 
-static const struct number_label labels[] = {
-    {"initialization", "s", "Initialization time"},
-    {"threshold", "s", "Threshold"},
-    {0},
-};
-
 const struct rule rule_max_initialization_time = {
     .name = "MaxInitializationTime",
     .title = "Initialization time",
     .description = "Checks the time from the start of the job to its first step.",
     .recommendation = "Stream or cache the data instead of copying it first. Keep container images "
                       "and compiled graphs cached.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 20, 0, 100000, PARAM_MINUTES,
+                               "maximum time from the start of the job to its first step"}),
+    .labels = {{"initialization", "s", "Initialization time"}, {"threshold", "s", "Threshold"}},
     .whole_job = true,
     .state_size = sizeof(struct init_state),
     .events = init_events,

@@ -5,9 +5,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
-#include "rules/values.h"
 #include "rules/windows.h"
 
 enum { THRESHOLD };
@@ -121,15 +119,6 @@ static void memory_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "tasks waited for memory for %.1f %% of the time", highest);
 }
 
-static const struct number_label labels[] = {
-    {"pressure", "%", "Memory pressure, mean"},
-    {"pressure_full", "%", "Memory pressure (all tasks), mean"},
-    {"memory_p95", "%", "Memory used, p95"},
-    {"swap_growth", "B", "Growth of swap in use"},
-    {"limit", "%", "Highest use of the memory limit"},
-    {0},
-};
-
 const struct rule rule_memory_pressure = {
     .name = "MemoryPressure",
     .title = "Memory pressure",
@@ -138,8 +127,11 @@ const struct rule rule_memory_pressure = {
     .recommendation = "Use less memory (fewer loader workers, less prefetching, a smaller data set "
                       "in memory), raise the memory limit, or use a machine with more memory.",
     .params = params,
-    .labels = labels,
-    .patience = -1,
+    .labels = {{"pressure", "%", "Memory pressure, mean"},
+               {"pressure_full", "%", "Memory pressure (all tasks), mean"},
+               {"memory_p95", "%", "Memory used, p95"},
+               {"swap_growth", "B", "Growth of swap in use"},
+               {"limit", "%", "Highest use of the memory limit"}},
     .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     RULE_STATE(struct memory_state, .signals = {SIG_PSI_MEM, SIG_PSI_MEM_FULL, SIG_MEM},
                .n_signals = 3, .sweeps = memory_sweeps, .memory_own = pressure_memory),

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/stat.h"
 #include "query/steps.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 
 /* Shares from which a sentence is worth it. */
@@ -241,7 +240,6 @@ const struct rule rule_overall_framework_metrics = {
     .description = "Summarizes job time (training, evaluation, other) and the breakdown of "
                    "training iterations, on the host and, where timed, on the GPU.",
     .recommendation = "",
-    .patience = -1,
     .needs = NEEDS_STEPS,
     .summary = true,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct framework_rank)),

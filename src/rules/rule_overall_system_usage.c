@@ -5,10 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/hist.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
-#include "rules/values.h"
 
 enum { LEAST = 2 };
 enum { CPU, MEM, IO_WAIT }; /* signals of the node */
@@ -215,7 +212,6 @@ const struct rule rule_overall_system_usage = {
     .description = "Summarizes how much CPU, GPU, memory, I/O and network each node used, and how "
                    "well it was utilized.",
     .recommendation = "Choose a machine that fits the job.",
-    .patience = -1,
     .needs = NEEDS_SWEEPS,
     .summary = true,
     RULE_STATE(struct usage_state, .signals = {SIG_CPU, SIG_MEM, SIG_IOWAIT}, .n_signals = 3,

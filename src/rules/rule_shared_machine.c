@@ -3,9 +3,9 @@
  * its control group has a limit, or because the hypervisor takes the time. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/windows.h"
 
@@ -24,7 +24,10 @@ static const float NODE_FULL = 90, PRESSURE = 20, THROTTLED = 20, STOLEN = 10;
 /* Of what it asks for that a job must lack. */
 static const double LACKS = 0.1;
 
-enum { LEAST = 20, FREE_LEAST = 20, DELAYS_LEAST = 3 };
+/* Cores that a program must have used to be named. */
+static const double NAMED_CORES = 0.05;
+
+enum { LEAST = 20, FREE_LEAST = 20, DELAYS_LEAST = 3, NAMED_MOST = 3 };
 
 /* Who has the CPU that the job asks for. */
 enum taker { BY_OTHERS, BY_LIMIT, BY_HOST, TAKER_N };
@@ -156,6 +159,26 @@ static double shared_lack(const struct shared_state *t, enum taker by)
     return fmax(1 - job / asked, 0) + 0 * asked; /* fmax drops a NAN */
 }
 
+/* A program that is named. */
+static const char *shared_name(const struct judge *j, const struct other_use *x)
+{
+    const char *colon = strchr(x->name, ':');
+    return colon ? arena_printf(j->arena, "%s of %.*s (%.2g)", colon + 1, (int)(colon - x->name),
+                                x->name, x->cores)
+                 : arena_printf(j->arena, "processes that are not visible here (%.2g)", x->cores);
+}
+
+/* The programs that used most, with the cores that each had; "": not recorded. */
+static const char *shared_names(const struct judge *j, const struct node_facts *node)
+{
+    const char *text = "";
+    for (size_t i = 0; i < node->n_others && i < NAMED_MOST; i++)
+        if (node->others[i].cores >= NAMED_CORES)
+            text = arena_printf(j->arena, "%s%s%s", text, *text ? ", " : ": mostly ",
+                                shared_name(j, &node->others[i]));
+    return text;
+}
+
 static void shared_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
                         enum taker by)
 {
@@ -170,8 +193,9 @@ static void shared_find(const struct judge *j, struct verdict *v, const struct j
     finding_say(
         v, f,
         "in %.0f %% of the readings (threshold %g %%) %s %.1f of %u cores while the job had "
-        "%.2f",
-        share, j->p[THRESHOLD].v, takers[by].says, part, node->facts->cores, job);
+        "%.2f%s",
+        share, j->p[THRESHOLD].v, takers[by].says, part, node->facts->cores, job,
+        by == BY_OTHERS ? shared_names(j, node->facts) : "");
     f->advice = takers[by].advice;
     f->refute = takers[by].refute;
     FINDING_NUMBERS(v, f, share, part, job, 100 * lack);
@@ -219,26 +243,20 @@ static void shared_judge(const struct judge *j, struct verdict *out)
                     highest);
 }
 
-static const struct number_label labels[] = {
-    {"share", "%", "Share of readings"},
-    {"taken", "", "Cores taken, mean"},
-    {"job", "", "Cores of the job, mean"},
-    {"slower", "%", "CPU that the job lacked"},
-    {0},
-};
-
 const struct rule rule_shared_machine = {
     .name = "SharedMachine",
     .title = "Shared machine",
-    .description =
-        "Checks whether the job got less CPU than it needed while the node was full "
-        "with other processes, its control group was throttled, or the hypervisor took "
-        "CPU time. The lost time is an estimate from the waits of the job's threads for a core; "
-        "without these it is not evaluated if others were always there.",
+    .description = "Checks whether the job got less CPU than it needed while the node was full "
+                   "with other processes, its control group was throttled, or the hypervisor took "
+                   "CPU time. It names the programs that used most, by user and program name. The "
+                   "lost time is an estimate from the waits of the job's threads for a core; "
+                   "without these it is not evaluated if others were always there.",
     .recommendation = "Run the job on a machine of its own.",
     .params = params,
-    .labels = labels,
-    .patience = -1,
+    .labels = {{"share", "%", "Share of readings"},
+               {"taken", "", "Cores taken, mean"},
+               {"job", "", "Cores of the job, mean"},
+               {"slower", "%", "CPU that the job lacked"}},
     .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     RULE_STATE(struct shared_state, KEEPS_BUSY_GPUS, .sweeps = shared_sweeps,
                .memory_own = shared_memory),

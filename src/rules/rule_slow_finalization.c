@@ -7,18 +7,10 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/seconds.h"
 
-enum { THRESHOLD, LEAST_S };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
-                   "maximum share of the job after its last step"},
-    [LEAST_S] = {"least", 10, 0, 1e6, PARAM_SECONDS, "a shorter time is ignored"},
-    {0},
-};
+enum { THRESHOLD, LEAST_S }; /* parameters */
 
 /* Checkpoints of a node in order of time. Which of them follow the last step is known only in the
  * end, so the last ones are kept. */
@@ -149,22 +141,18 @@ static void final_judge(const struct judge *j, struct verdict *out)
                     work_words(j, since));
 }
 
-static const struct number_label labels[] = {
-    {"finalization", "s", "Time after the last step"},
-    {"share", "%", "Share of the job"},
-    {"checkpoints", "s", "Checkpoint time"},
-    {0},
-};
-
 const struct rule rule_slow_finalization = {
     .name = "SlowFinalization",
     .title = "Finalization time",
     .description = "Checks how long the job keeps running after its last step.",
     .recommendation =
         "Find out what the job does after its last step: loader workers, checkpoints, uploads.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
+                               "maximum share of the job after its last step"},
+                [LEAST_S] = {"least", 10, 0, 1e6, PARAM_SECONDS, "a shorter time is ignored"}),
+    .labels = {{"finalization", "s", "Time after the last step"},
+               {"share", "%", "Share of the job"},
+               {"checkpoints", "s", "Checkpoint time"}},
     .needs = NEEDS_STEPS,
     .explained_by = (const char *const[]){"StalledTraining", NULL},
     .whole_job = true,

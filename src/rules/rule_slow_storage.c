@@ -5,23 +5,16 @@
 
 #include "base/mem.h"
 #include "query/steps.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/seconds.h"
-#include "rules/values.h"
 #include "rules/windows.h"
 
-enum { THRESHOLD, PRESSURE };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
-                   "maximum share of the training loop spent waiting during I/O pressure"},
-    [PRESSURE] = {"io_threshold", 30, 0, 100, PARAM_PERCENT, "I/O pressure above this is high"},
-    {0},
-};
+enum { THRESHOLD, PRESSURE }; /* parameters */
 
 /* Of an iteration that must be waiting for it to count. */
 static const double WAITS = 0.2;
+/* Percent: a node that is busier has no idle core. */
+static const float NODE_FULL = 90;
 
 enum { LEAST = 20 };
 
@@ -39,14 +32,23 @@ struct storage_state {
 
 /* ---- seeing ---- */
 
+/* The pressure is a mean of the cores that are not idle. Where others compute on all of them, a
+ * task that waits for storage hardly shows in it, but in its state (D) it does. */
+static bool storage_is_slow(const struct sweeps *s, size_t i, float limit)
+{
+    const float *io = s->v[SIG_PSI_IO], *cpu = s->v[SIG_CPU], *blocked = s->v[SIG_BLOCKED];
+    return (io && io[i] > limit) || (cpu && blocked && cpu[i] >= NODE_FULL && blocked[i] >= 1);
+}
+
 static void storage_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
     struct storage_state *t = state;
-    const float *io = s->v[SIG_PSI_IO], limit = (float)c->p[PRESSURE].v;
-    if (!(values_highest(io, s->n, 0) > limit))
+    const float limit = (float)c->p[PRESSURE].v;
+    if (!(values_highest(s->v[SIG_PSI_IO], s->n, 0) > limit) &&
+        !(values_highest(s->v[SIG_BLOCKED], s->n, 0) >= 1))
         return;
     for (size_t i = 0; i < s->n; i++)
-        if (io[i] > limit) {
+        if (storage_is_slow(s, i, limit)) {
             seconds_mark(&t->slow, s->at[i], s->period_ns);
             episodes_add(&t->slow_when, s->at[i], s->period_ns);
         }
@@ -149,24 +151,24 @@ static void storage_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "the loop waited during I/O pressure for %.1f %% of its time", worst);
 }
 
-static const struct number_label labels[] = {
-    {"share", "%", "Share of the training loop"},
-    {"io_mean", "%", "I/O pressure, mean"},
-    {"io_full_mean", "%", "I/O pressure (all tasks), mean"},
-    {"wait", "s", "Loader wait"},
-    {"save", "s", "Checkpoint time"},
-    {0},
-};
-
 const struct rule rule_slow_storage = {
     .name = "SlowStorage",
     .title = "Slow storage",
-    .description = "Checks what share of the training loop is spent waiting for data, or saving "
-                   "checkpoints, while tasks of the node wait for I/O (PSI).",
+    .description =
+        "Checks what share of the training loop is spent waiting for data, or saving "
+        "checkpoints, while tasks of the node wait for I/O (PSI). Where the node has no idle "
+        "core, a process of the job that waits for storage (state D) counts too.",
     .recommendation = "Keep the data on a local disk or in memory, and prefetch more of it.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] =
+                    {"threshold", 10, 0, 100, PARAM_PERCENT,
+                     "maximum share of the training loop spent waiting during I/O pressure"},
+                [PRESSURE] = {"io_threshold", 30, 0, 100, PARAM_PERCENT,
+                              "I/O pressure above this is high"}),
+    .labels = {{"share", "%", "Share of the training loop"},
+               {"io_mean", "%", "I/O pressure, mean"},
+               {"io_full_mean", "%", "I/O pressure (all tasks), mean"},
+               {"wait", "s", "Loader wait"},
+               {"save", "s", "Checkpoint time"}},
     .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", NULL},
     RULE_STATE(struct storage_state, .signals = {SIG_PSI_IO, SIG_PSI_IO_FULL}, .n_signals = 2,

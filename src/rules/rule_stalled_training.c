@@ -7,21 +7,11 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "rules/hist.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/seconds.h"
 #include "rules/step_spread.h"
 
-enum { THRESHOLD, FACTOR };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 1800, 1, 1e7, PARAM_SECONDS,
-                   "maximum time without a finished step; longer where steps are long"},
-    [FACTOR] = {"factor", 20, 1, 1e6, PARAM_RATIO,
-                "the limit is at least this many times the p99 of step time"},
-    {0},
-};
+enum { THRESHOLD, FACTOR }; /* parameters */
 
 enum { LONG_KEPT = 16, GAPS_MOST = 64, RANKS_SAID = 8 };
 
@@ -254,22 +244,19 @@ static void stalled_judge(const struct judge *j, struct verdict *out)
     seconds_memory(&o.ends, STATE_FREE);
 }
 
-static const struct number_label labels[] = {
-    {"longest", "s", "Longest stall"},
-    {"threshold", "s", "Threshold"},
-    {"stalls", "", "Stalls"},
-    {0},
-};
-
 const struct rule rule_stalled_training = {
     .name = "StalledTraining",
     .title = "Stalled training",
     .description = "Checks whether steps keep finishing. If no step finishes for a long time, "
                    "reports what each rank was doing.",
     .recommendation = "Inspect the stacks of the processes to see what they wait for.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 1800, 1, 1e7, PARAM_SECONDS,
+                               "maximum time without a finished step; longer where steps are long"},
+                [FACTOR] = {"factor", 20, 1, 1e6, PARAM_RATIO,
+                            "the limit is at least this many times the p99 of step time"}),
+    .labels = {{"longest", "s", "Longest stall"},
+               {"threshold", "s", "Threshold"},
+               {"stalls", "", "Stalls"}},
     .needs = NEEDS_STEPS,
     RULE_STATE(struct node_state, .rank_size = sizeof(struct stalled_rank),
                .memory_rank = stalled_memory_rank),

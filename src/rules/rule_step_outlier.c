@@ -7,27 +7,13 @@
 
 #include "base/mem.h"
 #include "query/steps.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/seconds.h"
 #include "rules/step_spread.h"
-#include "rules/values.h"
 
-enum { STDDEV, MODE, N_OUTLIERS, LEAST_LOST };
+enum { STDDEV, MODE, N_OUTLIERS, LEAST_LOST }; /* parameters */
 
 static const char *const mode_words[] = {"none", "train", "eval", "predict", NULL};
-
-static const struct param params[] = {
-    [STDDEV] = {"stddev", 3, 0.1, 100, PARAM_SIGMAS,
-                "an iteration longer than the mean by more than this is an outlier"},
-    [MODE] = {"mode", 0, 0, MODE_N, PARAM_WORD, "check only steps of this mode; none: all modes",
-              mode_words},
-    [N_OUTLIERS] = {"n_outliers", 10, 0, 1e6, PARAM_COUNT, "number of outliers that are ignored"},
-    /* Of a hundred thousand steps some hundred lie beyond three standard deviations by chance. */
-    [LEAST_LOST] = {"min_lost", 0.5, 0, 100, PARAM_PERCENT,
-                    "outliers that cost less than this share of the step time are ignored"},
-    {0},
-};
 
 enum { BETWEEN = STEP_PARTS_MOST + 1 }; /* beside the parts of a step */
 enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500, DURATION_BINS = 40 };
@@ -439,16 +425,6 @@ static void outlier_judge(const struct judge *j, struct verdict *out)
                     worst->lost_share * 100);
 }
 
-static const struct number_label labels[] = {
-    {"outliers", "", "Slow steps"},
-    {"steps", "", "Steps"},
-    {"mean", "s", "Mean step time"},
-    {"stddev", "s", "Standard deviation"},
-    {"threshold", "s", "Threshold"},
-    {"longest", "s", "Longest step"},
-    {0},
-};
-
 const struct rule rule_step_outlier = {
     .name = "StepOutlier",
     .title = "Slow steps",
@@ -458,9 +434,23 @@ const struct rule rule_step_outlier = {
                    "ahead of the GPU, a long iteration next to short ones is averaged with them.",
     .recommendation = "Find out what the slow steps have in common: checkpoints, data loading, "
                       "other work on the machine.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([STDDEV] = {"stddev", 3, 0.1, 100, PARAM_SIGMAS,
+                            "an iteration longer than the mean by more than this is an outlier"},
+                [MODE] = {"mode", 0, 0, MODE_N, PARAM_WORD,
+                          "check only steps of this mode; none: all modes", mode_words},
+                [N_OUTLIERS] = {"n_outliers", 10, 0, 1e6, PARAM_COUNT,
+                                "number of outliers that are ignored"},
+                /* Of a hundred thousand steps some hundred lie beyond three standard deviations by
+                   chance. */
+                [LEAST_LOST] =
+                    {"min_lost", 0.5, 0, 100, PARAM_PERCENT,
+                     "outliers that cost less than this share of the step time are ignored"}),
+    .labels = {{"outliers", "", "Slow steps"},
+               {"steps", "", "Steps"},
+               {"mean", "s", "Mean step time"},
+               {"stddev", "s", "Standard deviation"},
+               {"threshold", "s", "Threshold"},
+               {"longest", "s", "Longest step"}},
     .needs = NEEDS_STEPS,
     .explained_by =
         (const char *const[]){"CheckpointStall", "IOBottleneck", "Dataloader", "GPUThrottling",

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Straggler: one rank arrives last at most synchronizations, and the others wait for it. */
+/* Straggler: one rank arrives last at most synchronizations, and the others wait for it.
+ *
+ * Where all ranks arrive together, one may still be slower inside backward, which ends for all at
+ * once. Its duration does not show that, but what the loop's thread did in it does: it worked, or
+ * waited for a core, while the threads of the others waited for it. That is looked at where there
+ * is no GPU; a GPU works on its own. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "query/frontier.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 
 enum { THRESHOLD };
@@ -20,7 +25,11 @@ struct straggler_rank {
     uint64_t steps;
     struct time_range seen;
     struct frontier_rank own;
+    struct counted ran, delay; /* CPU time of the loop's thread, and its waits for a core */
 };
+
+/* How near to the busiest rank another must not come. */
+static const double NEAR_BUSIEST = 0.5;
 
 /* ---- seeing ---- */
 
@@ -36,6 +45,14 @@ static void straggler_steps(void *state, const struct rule_view *c, const struct
         own->seen.end = step_time(&v[i]).end;
     }
     frontier_see(&own->own, v, n);
+}
+
+static void straggler_event(void *state, const struct rule_view *c, const struct rule_event *v)
+{
+    if (v->worker >= 0 || (v->id != EV_CPU_THREAD && v->id != EV_CPU_DELAY))
+        return;
+    struct straggler_rank *r = state_event_rank(state, c, v);
+    counted_see(v->id == EV_CPU_THREAD ? &r->ran : &r->delay, c->from, v);
 }
 
 static void straggler_memory(void *rank, enum state_op op)
@@ -72,6 +89,76 @@ static struct straggler_ranks straggler_all(const struct judge *j)
     return x;
 }
 
+/* The busiest of all ranks. */
+struct straggler_busy {
+    size_t rank;
+    double work_s, usual_s; /* of its thread and of the median of the others, per iteration */
+    double excess_s;
+    bool alone; /* no other is nearly as busy */
+};
+
+static int straggler_by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What the loop's thread of a rank worked or wanted to, share of the time; NAN: not recorded. */
+static double straggler_work(const struct judge *j, const struct straggler_rank *r)
+{
+    const double ran = counted_per_s(&r->ran, j->run->loop_end),
+                 delay = counted_per_s(&r->delay, j->run->loop_end);
+    return (ran + (isnan(delay) ? 0 : delay)) / 1e9;
+}
+
+/* False: it is not known of all ranks, or there are GPUs. */
+static bool straggler_busiest(const struct judge *j, const struct straggler_ranks *all,
+                              double iteration_s, struct straggler_busy *out)
+{
+    double *v = arena_array(j->arena, double, all->n);
+    *out = (struct straggler_busy){0};
+    for (size_t i = 0; i < all->n; i++) {
+        v[i] = straggler_work(j, all->v[i]) * iteration_s;
+        if (isnan(v[i]) || all->node[i]->facts->n_gpus)
+            return false;
+        out->rank = v[i] > v[out->rank] ? i : out->rank;
+    }
+    qsort(v, all->n, sizeof *v, straggler_by_value);
+    const size_t others = all->n - 1;
+    out->work_s = v[others];
+    out->usual_s = (v[others / 2] + v[(others - 1) / 2]) / 2;
+    out->excess_s = out->work_s - out->usual_s;
+    out->alone = v[others - 1] - out->usual_s <= NEAR_BUSIEST * out->excess_s;
+    return true;
+}
+
+static void straggler_find_busy(const struct judge *j, struct verdict *v,
+                                const struct straggler_ranks *all, const struct frontier *x,
+                                const struct straggler_busy *b)
+{
+    const struct straggler_rank *r = all->v[b->rank];
+    const long long rank = (long long)r->head.who.rank;
+    const double share = 100 * b->excess_s / x->iteration_s;
+    struct finding *f = verdict_find(v, all->node[b->rank]->facts->id, rank_entity(j, r));
+    finding_when(v, f, &r->seen, 1);
+    finding_say(
+        v, f,
+        "rank %lld slowed the others down by %s of each iteration of %s, %.0f %% (threshold "
+        "%g %%), inside 'backward': its thread worked or waited for a core for %s, those of "
+        "the others for %s",
+        rank, judge_time(j, b->excess_s), judge_time(j, x->iteration_s), share, j->p[THRESHOLD].v,
+        judge_time(j, b->work_s), judge_time(j, b->usual_s));
+    finding_advise(v, f,
+                   "Look at what rank %lld computes in 'backward', at its share of the data and at "
+                   "the cores that it has; with the others' work each iteration takes %s less.",
+                   rank, judge_time(j, b->excess_s));
+    f->refute = "the ranks wait by spinning (MPI, oneCCL): then this rank waits for the others";
+    FINDING_NUMBERS(v, f, 1e3 * b->excess_s, share, 1e3 * b->work_s, 1e3 * b->usual_s,
+                    1e3 * b->excess_s, (double)NUMBER_ABSENT, (double)x->steps);
+    finding_lost(f, b->excess_s * (double)r->steps, judge_gpus(j));
+    finding_count(v, f, 1, r->steps);
+}
+
 static void straggler_find(const struct judge *j, struct verdict *v,
                            const struct straggler_ranks *all, const struct frontier *x)
 {
@@ -103,6 +190,7 @@ static void straggler_judge(const struct judge *j, struct verdict *out)
 {
     const struct straggler_ranks all = straggler_all(j);
     struct frontier x;
+    struct straggler_busy b;
     if (all.n < 2) {
         verdict_not_evaluated(out, "needs at least two ranks with training steps");
         return;
@@ -123,38 +211,37 @@ static void straggler_judge(const struct judge *j, struct verdict *out)
             "rank %lld was last most often, by %.1f %% of the iteration, but another rank or "
             "part of the step is as likely the reason",
             (long long)all.v[x.rank]->head.who.rank, share);
+    else if (!much && straggler_busiest(j, &all, x.iteration_s, &b) && b.alone &&
+             100 * b.excess_s > j->p[THRESHOLD].v * x.iteration_s &&
+             judge_is_much(j, b.excess_s * (double)all.v[b.rank]->steps))
+        straggler_find_busy(j, out, &all, &x, &b);
     else
         verdict_why(out, "no rank was later than the others by more than %.1f %% of the iteration",
                     fmax(share, 0));
 }
 
-static const struct number_label labels[] = {
-    {"excess", "ms", "Later than the others, per step"},
-    {"share", "%", "Share of the iteration"},
-    {"stage", "ms", "That part of the step on this rank"},
-    {"usual", "ms", "On the median of the others"},
-    {"waited", "ms", "Waited by the median of the others, per step"},
-    {"led", "%", "Share of the steps"},
-    {"steps", "", "Steps compared"},
-    {0},
-};
-
 const struct rule rule_straggler = {
     .name = "Straggler",
     .title = "Slow rank",
     .description =
-        "Checks whether one rank makes the others wait: its own work (all but backward and "
-        "collectives) takes longest in most steps, and the others wait for it. Only durations of "
-        "the same steps are compared. Nothing is reported where another rank or part of the step "
-        "is as likely.",
+        "Checks whether one rank makes the others wait: its own work (all but collectives, and all "
+        "but backward where the ranks wait in it) takes longest in most steps, and the others wait "
+        "for it. Only durations of the same steps are compared. On machines without a GPU a rank "
+        "that is slow inside backward is found by the CPU time of its thread. Nothing is reported "
+        "where another rank or part of the step is as likely.",
     .recommendation = "Look at the rank's data, node and GPU.",
     .params = params,
-    .labels = labels,
-    .patience = -1,
+    .labels = {{"excess", "ms", "Later than the others, per step"},
+               {"share", "%", "Share of the iteration"},
+               {"stage", "ms", "That part of the step, or the work of its thread, on this rank"},
+               {"usual", "ms", "On the median of the others"},
+               {"waited", "ms", "Waited by the median of the others, per step"},
+               {"led", "%", "Share of the steps"},
+               {"steps", "", "Steps compared"}},
     .needs = NEEDS_STEPS,
     .explained_by = (const char *const[]){"GPUThrottling", NULL},
     RULE_STATE(struct node_state, .rank_size = sizeof(struct straggler_rank),
-               .memory_rank = straggler_memory),
+               .memory_rank = straggler_memory, .event = straggler_event),
     .steps = straggler_steps,
     .judge = straggler_judge,
 };

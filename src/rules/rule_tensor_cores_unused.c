@@ -9,19 +9,9 @@
 #include "base/mem.h"
 #include "query/efficiency.h"
 #include "rules/gpu_activity.h"
-#include "rules/judging.h"
+#include "rules/per_entity.h"
 
-enum { SM, TENSOR, DRAM };
-
-static const struct param params[] = {
-    [SM] = {"sm_threshold", 50, 0, 100, PARAM_PERCENT, "the SMs are busy from this SM activity"},
-    [TENSOR] =
-        {"tensor_threshold", 5, 0, 100, PARAM_PERCENT,
-         "tensor cores are unused below this activity, if also below a tenth of the SM activity"},
-    [DRAM] = {"dram_threshold", 60, 0, 100, PARAM_PERCENT,
-              "from this DRAM activity, memory bandwidth is the limit instead"},
-    {0},
-};
+enum { SM, TENSOR, DRAM }; /* parameters */
 
 static const double TENSOR_OF_SM = 0.1;
 /* Of the time in which SMs are busy. Matrix products become 6 times as fast and more (H200: TF32
@@ -93,22 +83,22 @@ static void tensor_judge(const struct judge *j, struct verdict *out)
                     gpu_level_mean(&least->dram));
 }
 
-static const struct number_label labels[] = {
-    {"sm_active", "%", "SM activity"},
-    {"tensor_active", "%", "Tensor core activity"},
-    {"dram_active", "%", "DRAM activity"},
-    {0},
-};
-
 const struct rule rule_tensor_cores_unused = {
     .name = "TensorCoresUnused",
     .title = "Tensor cores unused",
     .description = "Checks whether the SMs of a GPU are busy while its tensor cores are not, as "
                    "with FP32 matrix products without TF32.",
     .recommendation = "Enable TF32, or train in bf16.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([SM] = {"sm_threshold", 50, 0, 100, PARAM_PERCENT,
+                        "the SMs are busy from this SM activity"},
+                [TENSOR] = {"tensor_threshold", 5, 0, 100, PARAM_PERCENT,
+                            "tensor cores are unused below this activity, if also below a tenth of "
+                            "the SM activity"},
+                [DRAM] = {"dram_threshold", 60, 0, 100, PARAM_PERCENT,
+                          "from this DRAM activity, memory bandwidth is the limit instead"}),
+    .labels = {{"sm_active", "%", "SM activity"},
+               {"tensor_active", "%", "Tensor core activity"},
+               {"dram_active", "%", "DRAM activity"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     RULE_STATE(struct node_state, GPU_ACTIVITY),
     .judge = tensor_judge,

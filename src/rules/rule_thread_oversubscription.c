@@ -9,19 +9,10 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "rules/counted.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/windows.h"
 
-enum { THRESHOLD, RATIO };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 20, 0, 100, PARAM_PERCENT, "maximum share of readings"},
-    [RATIO] = {"ratio_threshold", 200, 100, 10000, PARAM_PERCENT,
-               "runnable threads / usable cores that is too much"},
-    {0},
-};
+enum { THRESHOLD, RATIO }; /* parameters */
 
 enum { LEAST = 3 };
 
@@ -156,16 +147,6 @@ static void threads_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "in %.0f %% of the readings too many threads wanted to run", most);
 }
 
-static const struct number_label labels[] = {
-    {"share", "%", "Share of readings"},
-    {"runnable", "", "Runnable threads, mean"},
-    {"cores", "", "Usable cores"},
-    {"delay", "", "Threads waiting for a core, mean"},
-    {"threads_per_rank", "", "Threads per training process that fit"},
-    {"main_delay", "%", "Wait of the training loop for a core"},
-    {0},
-};
-
 const struct rule rule_thread_oversubscription = {
     .name = "ThreadOversubscription",
     .title = "Too many threads",
@@ -174,9 +155,15 @@ const struct rule rule_thread_oversubscription = {
                    "of a loader with one busy thread each do not count. The lost time is an "
                    "estimate.",
     .recommendation = "Set OMP_NUM_THREADS to the number of cores for each training process.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 20, 0, 100, PARAM_PERCENT, "maximum share of readings"},
+                [RATIO] = {"ratio_threshold", 200, 100, 10000, PARAM_PERCENT,
+                           "runnable threads / usable cores that is too much"}),
+    .labels = {{"share", "%", "Share of readings"},
+               {"runnable", "", "Runnable threads, mean"},
+               {"cores", "", "Usable cores"},
+               {"delay", "", "Threads waiting for a core, mean"},
+               {"threads_per_rank", "", "Threads per training process that fit"},
+               {"main_delay", "%", "Wait of the training loop for a core"}},
     .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     RULE_STATE(struct threads_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct threads_rank),
                .sweeps = threads_sweeps, .event = threads_event, .memory_own = threads_memory),

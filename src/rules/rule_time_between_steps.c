@@ -5,16 +5,10 @@
 
 #include "base/mem.h"
 #include "query/steps.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
 #include "rules/windows.h"
 
-enum { THRESHOLD };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
-    {0},
-};
+enum { THRESHOLD }; /* parameters */
 
 enum { STEPS_LEAST = 10 };
 
@@ -128,15 +122,6 @@ static void gap_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "%.1f %% of the training loop was between steps", worst);
 }
 
-static const struct number_label labels[] = {
-    {"share", "%", "Share of the training loop"},
-    {"between", "s", "Time between steps"},
-    {"mean", "s", "Mean per iteration"},
-    {"iteration", "s", "Iteration time"},
-    {"longest", "s", "Longest"},
-    {0},
-};
-
 const struct rule rule_time_between_steps = {
     .name = "TimeBetweenSteps",
     .title = "Time between steps",
@@ -146,9 +131,13 @@ const struct rule rule_time_between_steps = {
     .recommendation = "Look at the code between optimizer.step() and the next batch: logging, "
                       "metrics, images, sleep, work on one rank. Do it less often or in another "
                       "thread.",
-    .params = params,
-    .labels = labels,
-    .patience = -1,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
+                               "maximum share of the training loop"}),
+    .labels = {{"share", "%", "Share of the training loop"},
+               {"between", "s", "Time between steps"},
+               {"mean", "s", "Mean per iteration"},
+               {"iteration", "s", "Iteration time"},
+               {"longest", "s", "Longest"}},
     .needs = NEEDS_STEPS,
     .explained_by = (const char *const[]){"GilContention", NULL},
     RULE_STATE(struct node_state, KEEPS_BUSY_GPUS, .rank_size = sizeof(struct gap_rank),

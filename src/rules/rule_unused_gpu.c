@@ -3,17 +3,9 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/per_entity.h"
-#include "rules/values.h"
 
-enum { PATIENCE };
-
-static const struct param params[] = {
-    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "readings after which an idle GPU is reported during a run"},
-    {0},
-};
+enum { PATIENCE }; /* parameters */
 
 enum { LEAST = 10 };
 
@@ -119,22 +111,17 @@ static void unused_gpu_judge(const struct judge *j, struct verdict *out)
         verdict_why(out, "all %zu GPUs were used", measured);
 }
 
-static const struct number_label labels[] = {
-    {"gpu_max", "%", "Highest utilization"},
-    {"unused_gpus", "", "Unused GPUs"},
-    {"gpus", "", "GPUs"},
-    {0},
-};
-
 const struct rule rule_unused_gpu = {
     .name = "UnusedGPU",
     .title = "Unused GPU",
     .description = "Checks whether a GPU visible to the job stayed below 1 % utilization with no "
                    "process of the job on it.",
     .recommendation = "Start a process for each GPU, or use a machine with fewer GPUs.",
-    .params = params,
-    .labels = labels,
-    .patience = -1, /* it looks at the whole job; its patience is for runs that go on */
+    RULE_PARAMS([PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                              "readings after which an idle GPU is reported during a run"}),
+    .labels = {{"gpu_max", "%", "Highest utilization"},
+               {"unused_gpus", "", "Unused GPUs"},
+               {"gpus", "", "GPUs"}},
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .whole_job = true,
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct unused_gpu), .gpu = unused_gpu_see),

@@ -25,6 +25,14 @@ const char *rule_title(const char *name)
     return r ? r->title : name;
 }
 
+const struct param_value *rule_patience(const struct rule *r, const struct param_value *p)
+{
+    for (size_t i = 0; !r->whole_job && r->params && r->params[i].name; i++)
+        if (strcmp(r->params[i].name, "patience") == 0)
+            return &p[i];
+    return NULL;
+}
+
 /* Which events reach rules as `struct rule_event`. */
 
 bool rules_want_event(enum event_id id)

@@ -16,21 +16,9 @@ static int64_t second_of(int64_t ns)
 
 /* ---- chunks ---- */
 
-struct chunks_key {
-    const struct chunks *c;
-    size_t size;
-    int64_t index;
-};
-
 static int64_t chunk_index(const struct chunks *c, size_t size, size_t i)
 {
     return *(const int64_t *)(const void *)(c->v + i * size);
-}
-
-static bool chunk_is_before(const void *ctx, size_t i)
-{
-    const struct chunks_key *k = ctx;
-    return chunk_index(k->c, k->size, i) < k->index;
 }
 
 /* The first chunk that is not before `index`. Most lists have no holes between their chunks. */
@@ -39,7 +27,7 @@ static size_t chunks_place(const struct chunks *c, size_t size, int64_t index)
     const int64_t guess = c->n ? index - chunk_index(c, size, 0) : 0;
     if (guess >= 0 && guess < c->n && chunk_index(c, size, (size_t)guess) == index)
         return (size_t)guess;
-    return search_first(0, c->n, chunk_is_before, &(struct chunks_key){c, size, index});
+    return SEARCH_FIRST(i, 0, c->n, chunk_index(c, size, i) < index);
 }
 
 /* NULL: it has none of that index. */

@@ -38,7 +38,7 @@ struct sweeps {
     const float *v[NODE_SIGNAL_N];
     const struct gpu_sweeps *gpus; /* the same ones in the same order in all batches of a node */
     size_t n_gpus;
-    struct shared *shared; /* see values.h; NULL is fine */
+    struct shared *shared; /* see hist.h; NULL is fine */
 };
 
 /* An event with one of the ids of event_words, on its own or inside a step. */
@@ -61,19 +61,27 @@ struct rank_sight {
     const struct gpu_phases *gpu; /* of the whole rank, for the time of the call; NULL: not known */
 };
 
+/* A program outside of the job that used the CPU while the node was busy. */
+struct other_use {
+    const char *name; /* "user:program"; ENTITY_NOT_VISIBLE */
+    double cores;     /* mean of that time */
+};
+
 struct node_facts {
     const char *id;
     unsigned cores; /* 0: not known */
     size_t n_gpus;
-    int64_t memory_bytes;     /* 0: not known */
-    double price_per_hour;    /* NAN: not known */
-    const char *currency;     /* of the price; NULL or "": not set */
-    double hours;             /* that it is paid for, all its sessions; 0: not known */
-    const char *gpu;          /* what its driver calls the first one; NULL or "": not known */
-    int64_t gpu_memory_bytes; /* of one; 0: not known */
-    const char *machine;      /* as the price table calls it; "": not known */
-    wall_ns first;            /* of its first sweep */
-    int64_t period_ns;        /* at first */
+    int64_t memory_bytes;           /* 0: not known */
+    double price_per_hour;          /* NAN: not known */
+    const char *currency;           /* of the price; NULL or "": not set */
+    double hours;                   /* that it is paid for, all its sessions; 0: not known */
+    const char *gpu;                /* what its driver calls the first one; NULL or "": not known */
+    int64_t gpu_memory_bytes;       /* of one; 0: not known */
+    const char *machine;            /* as the price table calls it; "": not known */
+    const struct other_use *others; /* those that used most come first; NULL: not recorded */
+    size_t n_others;
+    wall_ns first;     /* of its first sweep */
+    int64_t period_ns; /* at first */
 };
 
 /* What is known of the run as a whole when it is judged. */

@@ -76,7 +76,7 @@ void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t
 static int longest_by_start(const void *a, const void *b)
 {
     const struct long_step *x = a, *y = b;
-    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+    return COMPARE(x->start_ns, y->start_ns);
 }
 
 struct long_step *longest_over(const struct longest *l, double over_ns, struct arena *a, size_t *n)

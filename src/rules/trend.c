@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/values.h"
+#include "rules/hist.h"
 
 #define MESH_NS (100 * NS_PER_MS) /* the finest */
 

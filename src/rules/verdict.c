@@ -49,6 +49,17 @@ static void *verdict_grown(struct arena *a, void *list, size_t n, size_t *cap, s
         va_end(args_);                                                                             \
     } while (0)
 
+struct verdict verdict_new(const struct rule *r, struct arena *a)
+{
+    return (struct verdict){.rule = r,
+                            .why = "",
+                            .lost_s = NAN,
+                            .lost_share = NAN,
+                            .lost_gpu_s = NAN,
+                            .lost_cost = NAN,
+                            .arena = a};
+}
+
 struct finding *verdict_find(struct verdict *v, const char *node, const char *entity)
 {
     v->findings =
@@ -56,6 +67,7 @@ struct finding *verdict_find(struct verdict *v, const char *node, const char *en
     struct finding *f = &v->findings[v->n_findings++];
     *f = (struct finding){.node = arena_strdup(v->arena, node),
                           .entity = arena_strdup(v->arena, entity),
+                          .step = -1,
                           .message = "",
                           .lost_s = NAN,
                           .lost_gpu_s = NAN};
@@ -101,7 +113,7 @@ void plot_row(struct verdict *v, struct plot *p, const char *label, const double
 /* Numbers of custom rules are called as their author did. */
 static const char *verdict_label_of(const struct rule *r, const char *name)
 {
-    for (const struct number_label *l = r ? r->labels : NULL; l && l->name; l++)
+    for (const struct number_label *l = r ? r->labels : NULL; r && l->name; l++)
         if (strcmp(l->name, name) == 0)
             return l->label;
     assert(!r || r->custom);
@@ -160,11 +172,17 @@ void finding_lost(struct finding *f, double seconds, size_t gpus)
     f->lost_gpu_s = gpus ? seconds * (double)gpus : NAN;
 }
 
+bool verdict_has_nothing(const struct verdict *v)
+{
+    return v->rule->health && v->state == RULE_NOT_EVALUATED && v->datapoints == 0;
+}
+
 bool verdict_counts(const struct verdict *v)
 {
-    return v->rule->ending    ? v->state != RULE_CLEAR
-           : v->rule->summary ? v->state == RULE_NOT_EVALUATED
-                              : true;
+    return verdict_has_nothing(v) ? false
+           : v->rule->ending      ? v->state != RULE_CLEAR
+           : v->rule->summary     ? v->state == RULE_NOT_EVALUATED
+                                  : true;
 }
 
 bool verdict_is_cause(const struct verdict *v)

@@ -73,6 +73,8 @@ struct share {
 
 struct finding {
     const char *node, *entity; /* "": the job, or the node as a whole */
+    int64_t step;              /* of a health rule; -1: none */
+    const char *module;        /* the same: a module or parameter; NULL: none */
     wall_ns start, end;        /* of all its ranges */
     struct time_range *ranges; /* in order, apart from each other */
     size_t n_ranges;
@@ -118,6 +120,8 @@ struct verdict {
     struct arena *arena;
 };
 
+/* That nothing was found and nothing is known to be lost; what is added lives in the arena. */
+struct verdict verdict_new(const struct rule *r, struct arena *a);
 /* A new finding, lost sizes NAN; the state becomes RULE_ISSUE. Good until the next one is made. */
 struct finding *verdict_find(struct verdict *v, const char *node, const char *entity);
 void verdict_not_evaluated(struct verdict *v, const char *fmt, ...)
@@ -142,6 +146,9 @@ void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* A rule about training health of a run that recorded nothing for it: most runs have no loss
+ * scaling, and many no health at all. It is not listed; `footplate health` says what is missing. */
+bool verdict_has_nothing(const struct verdict *v);
 /* Whether it counts as issue, passed or skipped: a rule that only fills a table does so only where
  * it was skipped, and a job that ended well is nothing to count. */
 bool verdict_counts(const struct verdict *v);

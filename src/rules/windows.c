@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "rules/hist.h"
-#include "rules/values.h"
 
 /* ==== episodes ==== */
 

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "run/run_names.h"
 
 /* Empty text and negative numbers mean not known, which JSON says as null. */
 static void text_or_null(struct jw *j, const char *key, const char *v)
@@ -109,6 +110,8 @@ static void about_json(struct buf *out, const struct node_about *a)
     jw_num(&j, "price_per_hour", a->price_per_hour > 0 ? a->price_per_hour : NAN);
     jw_str(&j, "currency", a->currency);
     jw_int(&j, "interval_ns", a->interval_ns);
+    if (a->ship_interval_ns)
+        jw_int(&j, RUN_NODE_SHIP, a->ship_interval_ns);
     jw_int(&j, "start_ns", a->start.ns);
     int_or_null(&j, "end_ns", a->end.ns, a->end.ns != 0);
     int_or_null(&j, "exit_status", a->exit_status, a->exit_status >= 0);

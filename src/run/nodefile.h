@@ -49,10 +49,11 @@ struct node_about {
     double price_per_hour;    /* 0: not known */
     const char *currency;     /* of the price; NULL: not set */
     int64_t interval_ns;
-    wall_ns start, end; /* end.ns 0: still running */
-    int exit_status;    /* -1: none */
-    bool attached;      /* to a job that ran already */
-    double cpu_s;       /* negative: not known yet */
+    int64_t ship_interval_ns; /* between two uploads, or signs of life; 0: the default, or none */
+    wall_ns start, end;       /* end.ns 0: still running */
+    int exit_status;          /* -1: none */
+    bool attached;            /* to a job that ran already */
+    double cpu_s;             /* negative: not known yet */
     struct writer_stats stats;
 };
 

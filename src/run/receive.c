@@ -12,7 +12,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "run/run_files.h"
-#include "run/run_same.h"
+#include "run/run_names.h"
 #include "run/storage.h"
 
 /* ---- names ---- */
@@ -50,7 +50,7 @@ int receive_path(const struct receive_place *at, char *out, struct err *e)
 
 /* ---- who a run belongs to ---- */
 
-static bool receive_read_owner(const char *run, char owner[RECEIVE_OWNER_LEN])
+bool receive_owner(const char *run, char owner[RECEIVE_OWNER_LEN])
 {
     char path[PATH_LEN];
     struct arena a = {0};
@@ -92,14 +92,14 @@ int receive_own(const struct receive_place *at, const char *owner, bool make, st
         return err_set(e, ERR_NOT_FOUND, "no run called '%s'", at->run);
     if (!is_run)
         TRY(receive_make(run, at->runs, owner, e));
-    if (!receive_read_owner(run, by) || strcmp(by, owner) != 0)
+    if (!receive_owner(run, by) || strcmp(by, owner) != 0)
         return err_set(e, ERR_USAGE, "the run '%s' was not made with this token", at->run);
     return 0;
 }
 
 void receive_count(const char *run, char owner[RECEIVE_OWNER_LEN], uint64_t *bytes)
 {
-    *bytes = receive_read_owner(run, owner) ? run_stamp_data(run).bytes : 0;
+    *bytes = receive_owner(run, owner) ? run_stamp_data(run).bytes : 0;
 }
 
 /* ---- state ---- */
@@ -252,7 +252,7 @@ int receive_append(const struct receive_place *at, const struct receive_part *pa
     TRY(receive_path(at, path, e));
     if (out->complete && part->n)
         return err_set(e, ERR_USAGE, "'%s' is complete", at->file);
-    if (part->n || again)
+    if (part->n || again || !part->complete) /* no bytes: a sign of life */
         TRY(receive_write_part(path, part, again, out, e));
     out->complete = out->kind == RUN_FILE_SEALED && receive_is_complete(path, out->size);
     if (part->complete && out->complete)

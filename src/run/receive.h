@@ -35,6 +35,8 @@ MUST_CHECK int receive_check_place(const struct receive_place *at, enum run_file
  * is set. ERR_NOT_FOUND: there is none; ERR_USAGE: it is another's, or was recorded here. */
 MUST_CHECK int receive_own(const struct receive_place *at, const char *owner, bool make,
                            struct err *e);
+/* The owner of a run; false: it was recorded here. */
+bool receive_owner(const char *run, char owner[RECEIVE_OWNER_LEN]);
 /* Who brought a run, and how large it is; "": it was recorded here. */
 void receive_count(const char *run, char owner[RECEIVE_OWNER_LEN], uint64_t *bytes);
 
@@ -67,9 +69,9 @@ struct receive_part {
     size_t n;
 };
 
-/* Appends a part. *out is how far the file is, also after ERR_BUSY, which means that the part does
- * not begin there. ERR_USAGE: the file is another's, or of a later segment. ERR_FORMAT: it does not
- * begin as such a file does. */
+/* Appends a part; one without bytes says that the recorder is alive. *out is how far the file is,
+ * also after ERR_BUSY, which means that the part does not begin there. ERR_USAGE: the file is
+ * another's, or of a later segment. ERR_FORMAT: it does not begin as such a file does. */
 MUST_CHECK int receive_append(const struct receive_place *at, const struct receive_part *part,
                               struct receive_file *out, struct err *e);
 /* Its recorder took the file back, with its tail, because nothing was recorded into it. ERR_USAGE

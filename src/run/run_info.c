@@ -17,10 +17,12 @@
 
 #include "base/file.h"
 #include "base/json_read.h"
+#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/redact.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "run/run_catalog.h"
 #include "run/run_names.h"
 #include "run/run_notes.h"
 #include "run/storage.h"
@@ -83,33 +85,37 @@ static void run_info_read_labels(const json_t *o, struct arena *a, struct run_in
     }
 }
 
+static int run_info_fill_run(struct run_info *out, const json_t *o, const char *path,
+                             struct arena *a, struct err *e)
+{
+    const int64_t version = json_get_int(o, "format_version", 0);
+    if (!json_is_object(o) || version < 1)
+        return err_set(e, ERR_FORMAT, "'%s/" RUN_ABOUT "' is not a valid " RUN_ABOUT, path);
+    if (version > RUN_FORMAT)
+        return err_set(e, ERR_VERSION,
+                       "'%s' has format version %lld, but this version of Footplate reads up to "
+                       "%d; use a newer version",
+                       path, (long long)version, RUN_FORMAT);
+    out->path = arena_strdup(a, path);
+    out->name = out->recorded_name = json_get_str(o, "name", a, "");
+    out->id = json_get_str(o, "id", a, "");
+    out->directory = json_get_str(o, "directory", a, "");
+    out->git_commit = json_get_str(o, "git_commit", a, "");
+    out->version = json_get_str(o, "footplate_version", a, "");
+    out->user = json_get_str(o, "user", a, "");
+    out->start.ns = json_get_time(o, "start_ns", 0);
+    out->command = run_info_read_command(o, a);
+    run_info_read_labels(o, a, out);
+    return 0;
+}
+
 static int run_info_read_run(struct run_info *out, const char *path, struct arena *a, struct err *e)
 {
     char file[PATH_LEN];
     json_t *o;
-    int rc = 0;
     TRY(run_path(file, path, RUN_ABOUT, e));
     TRY(storage_read_json(&o, file, e));
-    const int64_t version = json_get_int(o, "format_version", 0);
-    if (!json_is_object(o) || version < 1)
-        rc = err_set(e, ERR_FORMAT, "'%s' is not a valid " RUN_ABOUT, file);
-    else if (version > RUN_FORMAT)
-        rc = err_set(e, ERR_VERSION,
-                     "'%s' has format version %lld, but this version of Footplate reads up to %d; "
-                     "use a newer version",
-                     path, (long long)version, RUN_FORMAT);
-    if (rc == 0) {
-        out->path = arena_strdup(a, path);
-        out->name = out->recorded_name = json_get_str(o, "name", a, "");
-        out->id = json_get_str(o, "id", a, "");
-        out->directory = json_get_str(o, "directory", a, "");
-        out->git_commit = json_get_str(o, "git_commit", a, "");
-        out->version = json_get_str(o, "footplate_version", a, "");
-        out->user = json_get_str(o, "user", a, "");
-        out->start.ns = json_get_time(o, "start_ns", 0);
-        out->command = run_info_read_command(o, a);
-        run_info_read_labels(o, a, out);
-    }
+    const int rc = run_info_fill_run(out, o, path, a, e);
     json_decref(o);
     return rc;
 }
@@ -160,6 +166,7 @@ static void run_info_fill_node(const json_t *o, struct arena *a, struct node_inf
     n->price_per_hour = json_get_num(o, "price_per_hour", NAN);
     n->currency = json_get_str(o, "currency", a, "");
     n->interval_ns = json_get_within(o, "interval_ns", 0, NODE_INTERVAL_MOST_NS, 0);
+    n->ship_interval_ns = json_get_within(o, RUN_NODE_SHIP, 0, NODE_INTERVAL_MOST_NS, 0);
     n->start.ns = json_get_time(o, "start_ns", 0);
     n->end.ns = json_get_time(o, "end_ns", 0);
     n->exit_status = (int)json_get_within(o, "exit_status", INT32_MIN, INT32_MAX, -1);
@@ -170,28 +177,36 @@ static void run_info_fill_node(const json_t *o, struct arena *a, struct node_inf
     n->events_dropped = json_get_within(self, "events_dropped", 0, NODE_NUMBER_MOST, -1);
 }
 
-/* Where the storage cannot say whether it is alive, the age of the data decides. */
-static bool run_info_recorder_lives(const char *dir, int64_t newest_s)
+/* When something of it was last changed, in whole seconds; 0: there is nothing. */
+static int64_t run_info_changed_s(const char *dir, const char *stem, unsigned session,
+                                  const char *end)
+{
+    char path[PATH_LEN];
+    struct storage_stat st;
+    struct err e;
+    return run_session_path(path, dir, stem, session, end, &e) == 0 &&
+                   storage_of(path)->stat(path, 0, &st, &e) == 0
+               ? st.changed_ns / NS_PER_S
+               : 0;
+}
+
+/* Where the storage cannot say whether it is alive, the age of the data decides; node.json is sent
+ * again while there is none. */
+static bool run_info_recorder_lives(const char *dir, const struct node_info *n, int64_t newest_s)
 {
     const enum storage_alive alive = storage_of(dir)->alive(dir);
-    return alive == STORAGE_ALIVE_UNKNOWN ? newest_s + STALE_S > time(NULL)
-                                          : alive == STORAGE_ALIVE;
+    if (alive != STORAGE_ALIVE_UNKNOWN)
+        return alive == STORAGE_ALIVE;
+    const int64_t node_s = run_info_changed_s(dir, RUN_NODE_STEM, n->session, RUN_NODE_END);
+    const int64_t silence_s = MAX_OF((int64_t)STALE_S, 3 * n->ship_interval_ns / NS_PER_S);
+    return MAX_OF(newest_s, n->ship_interval_ns ? node_s : 0) + silence_s > time(NULL);
 }
 
 /* In whole seconds. */
 static int64_t run_info_newest_data(const char *dir, unsigned session)
 {
-    static const char *const ends[] = {STORE_SEALED, STORE_TAIL};
-    int64_t newest = 0;
-    for (size_t i = 0; i < COUNT_OF(ends); i++) {
-        char path[PATH_LEN];
-        struct storage_stat st;
-        struct err e;
-        if (run_session_path(path, dir, STORE_METRICS, session, ends[i], &e) == 0 &&
-            storage_of(path)->stat(path, 0, &st, &e) == 0)
-            newest = MAX_OF(newest, st.changed_ns / NS_PER_S);
-    }
-    return newest;
+    return MAX_OF(run_info_changed_s(dir, STORE_METRICS, session, STORE_SEALED),
+                  run_info_changed_s(dir, STORE_METRICS, session, STORE_TAIL));
 }
 
 static void run_info_read_node_file(const char *dir, struct arena *a, struct node_info *n)
@@ -214,7 +229,7 @@ static void run_info_read_node(const char *dir, struct arena *a, struct node_inf
     if (n->status != RUN_RUNNING)
         return;
     const int64_t newest = run_info_newest_data(dir, n->session);
-    const bool lives = run_info_recorder_lives(dir, newest);
+    const bool lives = run_info_recorder_lives(dir, n, newest);
     if (!lives) /* it may have ended properly since we looked */
         run_info_read_node_file(dir, a, n);
     if (n->status != RUN_RUNNING)
@@ -343,6 +358,229 @@ int run_info_read(struct run_info *out, const char *path, struct arena *a, struc
     return 0;
 }
 
+/* ---- entries of a catalogue ---- */
+
+static void run_info_fill_alike_gpus(const json_t *o, struct arena *a, struct node_info *n)
+{
+    const json_t *uuids = json_object_get(o, "uuids");
+    const char *name = json_get_str(o, "name", a, ""), *driver = json_get_str(o, "driver", a, "");
+    const int64_t bytes = json_get_within(o, "memory_bytes", 0, NODE_NUMBER_MOST, 0);
+    n->gpus_known = true;
+    n->n_gpus = json_array_size(uuids);
+    n->gpus = arena_array(a, struct node_gpu, n->n_gpus);
+    for (size_t i = 0; i < n->n_gpus; i++) {
+        const char *uuid = json_string_value(json_array_get(uuids, i));
+        n->gpus[i] = (struct node_gpu){arena_printf(a, "gpu%zu", i), name,
+                                       arena_strdup(a, uuid ? uuid : ""), driver, bytes};
+    }
+}
+
+static int run_info_fill_nodes(struct run_info *out, const json_t *list, struct arena *a)
+{
+    out->n_nodes = json_array_size(list);
+    out->nodes = arena_array(a, struct node_info, out->n_nodes + 1);
+    for (size_t i = 0; i < out->n_nodes; i++) {
+        const json_t *o = json_array_get(list, i);
+        struct node_info *n = &out->nodes[i];
+        *n = (struct node_info){.id = json_get_str(o, "id", a, ""),
+                                .session = (unsigned)json_get_within(o, "session", 1, 1000, 1)};
+        run_info_fill_node(o, a, n);
+        if (json_object_get(o, "gpus_alike"))
+            run_info_fill_alike_gpus(json_object_get(o, "gpus_alike"), a, n);
+    }
+    if (out->n_nodes)
+        qsort(out->nodes, out->n_nodes, sizeof *out->nodes, run_info_by_node);
+    return 0;
+}
+
+static int run_info_fill(struct run_info *out, const json_t *o, const char *path, struct arena *a,
+                         struct err *e)
+{
+    const json_t *notes = json_object_get(o, "notes");
+    struct err ignored;
+    TRY(run_info_fill_run(out, json_object_get(o, "run"), path, a, e));
+    out->notes = (struct run_notes){.name = "", .text = ""};
+    if (notes && run_notes_parse(&out->notes, notes, a, &ignored))
+        out->notes = (struct run_notes){.name = "", .text = ""};
+    if (*out->notes.name)
+        out->name = out->notes.name;
+    TRY(run_info_fill_nodes(out, json_object_get(o, "nodes"), a));
+    run_info_sum_up(out);
+    return 0;
+}
+
+bool run_entry_is_running(const char *entry, size_t len)
+{
+    static const char start[] = "{\"running\":true";
+    return len >= sizeof start - 1 && memcmp(entry, start, sizeof start - 1) == 0;
+}
+
+int run_info_of(struct run_info *out, const struct run_listed *x, struct arena *a, struct err *e)
+{
+    struct run_info info = {0};
+    json_error_t why;
+    struct err ignored;
+    if (!x->entry || run_entry_is_running(x->entry, x->entry_len))
+        return run_info_read(out, x->path, a, e);
+    json_t *o = json_loadb(x->entry, x->entry_len, 0, &why);
+    const int rc = o ? run_info_fill(&info, o, x->path, a, &ignored) : ERR_FORMAT;
+    json_decref(o);
+    if (rc) /* an entry is only a copy */
+        return run_info_read(out, x->path, a, e);
+    *out = info;
+    return 0;
+}
+
+/* Texts that are empty and numbers that are not known are left out. */
+static void entry_text(struct jw *j, const char *key, const char *text)
+{
+    if (text && *text)
+        jw_str(j, key, text);
+}
+
+static void entry_int(struct jw *j, const char *key, int64_t v, int64_t unknown)
+{
+    if (v != unknown)
+        jw_int(j, key, v);
+}
+
+static void entry_num(struct jw *j, const char *key, double v)
+{
+    if (!isnan(v))
+        jw_num(j, key, v);
+}
+
+/* Whether they differ in nothing but their number and UUID. */
+static bool entry_gpus_alike(const struct node_info *n)
+{
+    for (size_t i = 0; i < n->n_gpus; i++) {
+        const struct node_gpu *g = &n->gpus[i];
+        char entity[24];
+        snprintf(entity, sizeof entity, "gpu%zu", i);
+        if (strcmp(g->entity, entity) != 0 || strcmp(g->name, n->gpus->name) != 0 ||
+            strcmp(g->driver, n->gpus->driver) != 0 || g->memory_bytes != n->gpus->memory_bytes)
+            return false;
+    }
+    return n->gpus_known && n->n_gpus > 1;
+}
+
+/* Eight of them are two thirds of an entry, and most of the time that it takes to read it. */
+static void entry_alike_gpus(struct jw *j, const struct node_info *n)
+{
+    jw_object(j, "gpus_alike");
+    entry_text(j, "name", n->gpus->name);
+    entry_text(j, "driver", n->gpus->driver);
+    entry_int(j, "memory_bytes", n->gpus->memory_bytes, 0);
+    jw_array(j, "uuids");
+    for (size_t i = 0; i < n->n_gpus; i++)
+        jw_str(j, NULL, n->gpus[i].uuid);
+    jw_end(j);
+    jw_end(j);
+}
+
+static void entry_gpus(struct jw *j, const struct node_info *n)
+{
+    if (entry_gpus_alike(n)) {
+        entry_alike_gpus(j, n);
+        return;
+    }
+    if (n->gpus_known)
+        jw_array(j, "gpus");
+    for (size_t i = 0; n->gpus_known && i < n->n_gpus; i++) {
+        const struct node_gpu *g = &n->gpus[i];
+        jw_object(j, NULL);
+        entry_text(j, "entity", g->entity);
+        entry_text(j, "name", g->name);
+        entry_text(j, "uuid", g->uuid);
+        entry_text(j, "driver", g->driver);
+        entry_int(j, "memory_bytes", g->memory_bytes, 0);
+        jw_end(j);
+    }
+    if (n->gpus_known)
+        jw_end(j);
+    entry_text(j, "gpu_absent", n->gpu_absent);
+}
+
+/* The keys of node.json, as run_info_fill_node reads them. */
+static void entry_node(struct jw *j, const struct node_info *n)
+{
+    jw_object(j, NULL);
+    jw_str(j, "id", n->id);
+    entry_int(j, "session", n->session, 1);
+    jw_str(j, "status", run_status_name(n->status));
+    entry_text(j, "why", n->why);
+    entry_text(j, "host", n->host);
+    entry_text(j, "kernel", n->kernel);
+    entry_text(j, "cpu_model", n->cpu_model);
+    entry_int(j, "cores", n->cores, 0);
+    entry_int(j, "memory_bytes", n->memory_bytes, 0);
+    entry_gpus(j, n);
+    if (*n->launcher) {
+        jw_object(j, "launcher");
+        jw_str(j, "name", n->launcher);
+        entry_int(j, "rank", n->rank, -1);
+        entry_int(j, "world_size", n->world_size, -1);
+        entry_int(j, "local_rank", n->local_rank, -1);
+        jw_end(j);
+    }
+    entry_text(j, "machine_type", n->machine);
+    entry_num(j, "price_per_hour", n->price_per_hour);
+    entry_text(j, "currency", n->currency);
+    jw_int(j, "interval_ns", n->interval_ns);
+    jw_int(j, "start_ns", n->start.ns);
+    jw_int(j, "end_ns", n->end.ns);
+    entry_int(j, "exit_status", n->exit_status, -1);
+    if (n->attached)
+        jw_bool(j, "attached", true);
+    jw_object(j, "self");
+    entry_num(j, "cpu_s", n->self_cpu_s);
+    entry_int(j, "bytes_written", n->bytes_written, -1);
+    entry_int(j, "samples", n->samples, -1);
+    entry_int(j, "events_dropped", n->events_dropped, -1);
+    jw_end(j);
+    jw_end(j);
+}
+
+static void entry_run(struct jw *j, const struct run_info *info)
+{
+    jw_object(j, "run");
+    jw_int(j, "format_version", RUN_FORMAT);
+    jw_str(j, "name", info->recorded_name);
+    jw_str(j, "id", info->id);
+    jw_int(j, "start_ns", info->start.ns);
+    entry_text(j, "directory", info->directory);
+    entry_text(j, "git_commit", info->git_commit);
+    entry_text(j, "footplate_version", info->version);
+    entry_text(j, "user", info->user);
+    jw_array(j, "command");
+    for (size_t i = 0; info->command && info->command[i]; i++)
+        jw_str(j, NULL, info->command[i]);
+    jw_end(j);
+    if (info->n_labels)
+        jw_object(j, "labels");
+    for (size_t i = 0; i < info->n_labels; i++)
+        jw_str(j, info->labels[i].key, info->labels[i].value);
+    if (info->n_labels)
+        jw_end(j);
+    jw_end(j);
+}
+
+void run_info_entry(const struct run_info *info, struct buf *out)
+{
+    struct jw j = {.out = out};
+    jw_object(&j, NULL);
+    jw_bool(&j, "running", info->status == RUN_RUNNING);
+    entry_run(&j, info);
+    if (*info->notes.name || info->notes.n_tags || *info->notes.text)
+        run_notes_json(&j, "notes", &info->notes);
+    jw_array(&j, "nodes");
+    for (size_t i = 0; i < info->n_nodes; i++)
+        entry_node(&j, &info->nodes[i]);
+    jw_end(&j);
+    jw_end(&j);
+    buf_u8(out, '\n');
+}
+
 /* ---- the runs of a folder, and which one the user means ---- */
 
 /* ERR_SYS when it is none, or when that cannot be found out. */
@@ -361,6 +599,7 @@ static bool run_find_is_run(const char *path)
 }
 
 struct run_candidate {
+    struct run_listed listed;
     const char *path, *folder, *id, *name;
     const char *noted; /* the name that a user gave it; "": none */
     int64_t start_ns;
@@ -396,7 +635,7 @@ static int run_find_newest_first(const void *a, const void *b)
 
 struct run_each {
     const char *dir;
-    void (*visit)(void *ctx, const char *path);
+    void (*visit)(void *ctx, const struct run_listed *x);
     void *ctx;
 };
 
@@ -408,13 +647,51 @@ static void run_find_visit_entry(void *ctx, const struct storage_entry *found)
     struct err e;
     if (*found->name != '.' && (found->kind == STORAGE_FOLDER || found->kind == STORAGE_LINK) &&
         run_path(path, x->dir, found->name, &e) == 0)
-        x->visit(x->ctx, path);
+        x->visit(x->ctx, &(struct run_listed){.path = path});
+}
+
+static void run_find_visit_catalog(const struct run_each *x, const struct run_catalog *c)
+{
+    size_t n;
+    const struct run_catalog_run *v = run_catalog_runs(c, &n);
+    for (size_t i = 0; i < n; i++) {
+        char path[PATH_LEN];
+        struct err e;
+        const bool running = v[i].entry && run_entry_is_running(v[i].entry, v[i].entry_len);
+        if (run_path(path, x->dir, v[i].folder, &e) == 0)
+            x->visit(x->ctx, &(struct run_listed){path, v[i].entry, v[i].entry_len,
+                                                  running ? 0 : v[i].stamp, v[i].start_ns});
+    }
+}
+
+int run_each_listed(const char *dir, void (*visit)(void *ctx, const struct run_listed *x),
+                    void *ctx, struct err *e)
+{
+    struct run_each x = {dir, visit, ctx};
+    struct run_catalog *c;
+    if (run_catalog_get(&c, dir, e) == 0) {
+        run_find_visit_catalog(&x, c);
+        run_catalog_release(c);
+        return 0;
+    }
+    return storage_of(dir)->list(dir, STORAGE_FOLLOW, run_find_visit_entry, &x, e);
+}
+
+struct run_each_path {
+    void (*visit)(void *ctx, const char *path);
+    void *ctx;
+};
+
+static void run_find_visit_path(void *ctx, const struct run_listed *found)
+{
+    const struct run_each_path *x = ctx;
+    x->visit(x->ctx, found->path);
 }
 
 int run_each(const char *dir, void (*visit)(void *ctx, const char *path), void *ctx, struct err *e)
 {
-    struct run_each x = {dir, visit, ctx};
-    return storage_of(dir)->list(dir, STORAGE_FOLLOW, run_find_visit_entry, &x, e);
+    struct run_each_path x = {visit, ctx};
+    return run_each_listed(dir, run_find_visit_path, &x, e);
 }
 
 struct run_candidates {
@@ -423,22 +700,41 @@ struct run_candidates {
     size_t n, cap;
 };
 
-static void run_find_add_candidate(void *ctx, const char *path)
+static void run_find_add_candidate(void *ctx, const struct run_listed *found)
 {
     struct run_candidates *x = ctx;
-    if (!run_find_is_run(path))
+    if (!found->entry && !run_find_is_run(found->path))
         return;
     struct run_candidate *c = ARENA_ADD(x->arena, x->v, x->n, x->cap);
-    *c = (struct run_candidate){.path = arena_strdup(x->arena, path)};
+    *c = (struct run_candidate){.listed = *found, .id = "", .name = "", .noted = ""};
+    c->path = c->listed.path = arena_strdup(x->arena, found->path);
     c->folder = path_base(c->path);
-    run_find_describe(c, x->arena);
+    c->start_ns = found->start_ns;
+    if (found->entry)
+        c->listed.entry = arena_strndup(x->arena, found->entry, found->entry_len);
+    else
+        run_find_describe(c, x->arena);
+}
+
+/* Of an entry the start is enough to sort by; its names are needed when one is looked for. */
+static void run_find_describe_entry(struct run_candidate *c, struct arena *a)
+{
+    json_error_t why;
+    json_t *o = c->listed.entry ? json_loadb(c->listed.entry, c->listed.entry_len, 0, &why) : NULL;
+    const json_t *run = json_object_get(o, "run");
+    if (!o)
+        return;
+    c->id = json_get_str(run, "id", a, "");
+    c->name = json_get_str(run, "name", a, "");
+    c->noted = json_get_str(json_object_get(o, "notes"), "name", a, "");
+    json_decref(o);
 }
 
 static int run_find_all_runs(const char *dir, struct arena *a, struct run_candidate **out,
                              size_t *n, struct err *e)
 {
     struct run_candidates x = {.arena = a};
-    const int rc = run_each(dir, run_find_add_candidate, &x, e);
+    const int rc = run_each_listed(dir, run_find_add_candidate, &x, e);
     if (x.n)
         qsort(x.v, x.n, sizeof *x.v, run_find_newest_first);
     *out = x.v;
@@ -446,25 +742,27 @@ static int run_find_all_runs(const char *dir, struct arena *a, struct run_candid
     return rc == ERR_SYS && e->sys == ENOENT ? 0 : rc;
 }
 
-int run_list(const char *dir, struct arena *a, const char ***paths, size_t *n, struct err *e)
+int run_list(const char *dir, struct arena *a, struct run_listed **out, size_t *n, struct err *e)
 {
     struct run_candidate *list;
     TRY(run_find_all_runs(runs_folder(dir), a, &list, n, e));
-    *paths = arena_array(a, const char *, *n);
+    *out = arena_array(a, struct run_listed, *n + 1);
     for (size_t i = 0; i < *n; i++)
-        (*paths)[i] = list[i].path;
+        (*out)[i] = list[i].listed;
     return 0;
 }
 
 /* The newest run that fits; whole words before prefixes. *fits: how many fit as well. */
-static const struct run_candidate *run_find_match(const struct run_candidate *list, size_t n,
-                                                  const char *ref, size_t *fits)
+static const struct run_candidate *run_find_match(struct run_candidate *list, size_t n,
+                                                  const char *ref, size_t *fits, struct arena *a)
 {
     const struct run_candidate *best = NULL;
     *fits = n > 0;
     if (strcmp(ref, "last") == 0)
         return n ? &list[0] : NULL;
     *fits = 0;
+    for (size_t i = 0; i < n; i++)
+        run_find_describe_entry(&list[i], a);
     for (size_t i = 0; i < n; i++)
         if (strcmp(list[i].folder, ref) == 0 || strcmp(list[i].id, ref) == 0 ||
             strcmp(list[i].name, ref) == 0 || strcmp(list[i].noted, ref) == 0)
@@ -484,7 +782,7 @@ size_t run_find_fits(const char *dir, const char *ref)
     size_t n, fits = 1;
     if (!run_find_is_run(ref) && !strchr(ref, '/') &&
         run_find_all_runs(runs_folder(dir), &a, &list, &n, &ignored) == 0)
-        run_find_match(list, n, ref, &fits);
+        run_find_match(list, n, ref, &fits, &a);
     arena_free(&a);
     return fits;
 }
@@ -515,7 +813,7 @@ static int run_find_find_in(const char *dir, const char *ref, char path[], struc
     size_t n, fits;
     int rc = run_find_all_runs(dir, &a, &list, &n, e);
     if (rc == 0) {
-        const struct run_candidate *c = run_find_match(list, n, ref, &fits);
+        const struct run_candidate *c = run_find_match(list, n, ref, &fits, &a);
         if (c)
             rc = path_join(path, e, "%s", c->path);
         else if (n == 0)

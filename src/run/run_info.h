@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 
@@ -50,13 +51,14 @@ struct node_info {
     double price_per_hour;                /* NAN: not known */
     const char *currency;                 /* of the price; "": not set */
     int64_t interval_ns;
-    wall_ns start, end;     /* end: of the last data while it runs or when it died */
-    int exit_status;        /* -1: none yet */
-    bool attached;          /* to a job that ran already */
-    double self_cpu_s;      /* Footplate's own cost; NAN while not known */
-    int64_t bytes_written;  /* -1: not known, as while it runs */
-    int64_t samples;        /* that the recorder took in; -1: not known */
-    int64_t events_dropped; /* -1: not known */
+    int64_t ship_interval_ns; /* between two uploads; 0: not known */
+    wall_ns start, end;       /* end: of the last data while it runs or when it died */
+    int exit_status;          /* -1: none yet */
+    bool attached;            /* to a job that ran already */
+    double self_cpu_s;        /* Footplate's own cost; NAN while not known */
+    int64_t bytes_written;    /* -1: not known, as while it runs */
+    int64_t samples;          /* that the recorder took in; -1: not known */
+    int64_t events_dropped;   /* -1: not known */
 };
 
 struct run_label {
@@ -95,13 +97,33 @@ const char *runs_folder(const char *dir);
 MUST_CHECK int run_find(const char *dir, const char *ref, char path[], struct err *e);
 /* How many runs fit what run_find finds; it takes the newest of them. */
 size_t run_find_fits(const char *dir, const char *ref);
-/* The paths of all runs in `dir`, newest first. An empty or missing folder has none. */
-MUST_CHECK int run_list(const char *dir, struct arena *a, const char ***paths, size_t *n,
+/* A run of a list. */
+struct run_listed {
+    const char *path;
+    const char *entry; /* of a catalogue (run_catalog.h), JSON; NULL: none */
+    size_t entry_len;
+    uint64_t stamp;   /* of the entry; 0: the run has to be looked at */
+    int64_t start_ns; /* of the entry */
+};
+
+/* All runs in `dir`, newest first. An empty or missing folder has none. */
+MUST_CHECK int run_list(const char *dir, struct arena *a, struct run_listed **out, size_t *n,
                         struct err *e);
 /* The same in any order, without reading them: whatever may be a run. */
 MUST_CHECK int run_each(const char *dir, void (*visit)(void *ctx, const char *path), void *ctx,
                         struct err *e);
+/* With what a catalogue says about them; that is valid during the call. */
+MUST_CHECK int run_each_listed(const char *dir,
+                               void (*visit)(void *ctx, const struct run_listed *x), void *ctx,
+                               struct err *e);
 MUST_CHECK int run_info_read(struct run_info *out, const char *path, struct arena *a,
                              struct err *e);
+/* The same of a run of a list, without a look at it where its entry will do. */
+MUST_CHECK int run_info_of(struct run_info *out, const struct run_listed *x, struct arena *a,
+                           struct err *e);
+/* The entry of a run, in one line. */
+void run_info_entry(const struct run_info *info, struct buf *out);
+/* Whether the run was being recorded when the entry was made. */
+bool run_entry_is_running(const char *entry, size_t len);
 
 #endif

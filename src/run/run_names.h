@@ -12,7 +12,8 @@
  *                      metrics.fp           metrics-2.fp
  *                      shipping.json        how far the node was sent elsewhere
  *                      trace-PID-K.fp       a detail window: events of a process
- *          .import-XXXXXXXX/                a run that is being made */
+ *          .import-XXXXXXXX/                a run that is being made
+ *          audit.jsonl                      on a hub: what users did to runs */
 #ifndef RUN_RUN_NAMES_H
 #define RUN_RUN_NAMES_H
 
@@ -31,8 +32,10 @@
 #define RUN_SHIPPING    "shipping.json"
 #define RUN_NODE_STEM   "node" /* of node.json */
 #define RUN_NODE_END    "json"
-#define RUNS_DEFAULT    "footplate-runs" /* the default of the setting `dir` */
+#define RUN_NODE_SHIP   "ship_interval_ns" /* a key of node.json */
+#define RUNS_DEFAULT    "footplate-runs"   /* the default of the setting `dir` */
 #define RUNS_GITIGNORE  ".gitignore"
+#define RUNS_AUDIT      "audit.jsonl"
 
 /* Path buffers have PATH_LEN bytes; a longer path is ERR_LIMIT. */
 
@@ -72,5 +75,15 @@ bool run_is_of_session(const char *name, unsigned session);
 /* Copies with everything but letters, digits, '.', '_', '-' and '@' made '-'; no leading dot or
  * dash. For IDs of runs and nodes. */
 void name_sanitize(char *out, size_t size, const char *text);
+
+/* ---- whether two descriptions are of one run ----
+ *
+ * Nodes that record into folders of their own describe their run each for itself; where these
+ * folders meet, the run of another job may have the same name, and the two must not mix. */
+
+/* The texts of two run.json. Of one job: the same id, cluster, step and start of the job. Where the
+ * start of the job is not known, or there is no launcher, the runs must have begun close together.
+ * One that cannot be read is not the same as any. */
+bool run_is_same(const void *a, size_t a_len, const void *b, size_t b_len);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json_write.h"
 #include "base/text.h"
+#include "run/run_catalog.h"
 #include "run/run_files.h"
 #include "run/run_names.h"
 #include "run/storage.h"
@@ -157,23 +158,31 @@ void run_notes_join(struct run_notes *n, const struct run_notes *more, const cha
 
 /* ---- writing ---- */
 
+void run_notes_json(struct jw *j, const char *key, const struct run_notes *n)
+{
+    jw_object(j, key);
+    jw_str(j, "name", n->name);
+    jw_array(j, "tags");
+    for (size_t i = 0; i < n->n_tags; i++)
+        jw_str(j, NULL, n->tags[i]);
+    jw_end(j);
+    jw_str(j, "text", n->text);
+    jw_end(j);
+}
+
 int run_notes_put(const char *run, const struct run_notes *n, struct err *e)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
+    struct err ignored; /* the catalogue is only a copy */
     TRY(run_notes_check(n, e));
-    jw_object(&j, NULL);
-    jw_str(&j, "name", n->name);
-    jw_array(&j, "tags");
-    for (size_t i = 0; i < n->n_tags; i++)
-        jw_str(&j, NULL, n->tags[i]);
-    jw_end(&j);
-    jw_str(&j, "text", n->text);
-    jw_end(&j);
+    run_notes_json(&j, NULL, n);
     buf_u8(&b, '\n');
     assert(b.len < NOTES_FILE_MOST);
     const int rc = run_put(run, RUN_NOTES, b.p, b.len, e);
     buf_free(&b);
+    if (rc == 0)
+        (void)!run_catalog_put(run, &ignored);
     return rc;
 }
 
@@ -196,5 +205,5 @@ int run_remove(const struct run_info *info, struct err *e)
         return err_sys(e, "cannot remove '%s'", about);
     if (!s->remove(info->path, STORAGE_REMOVE_TREE))
         return err_sys(e, "cannot remove all of '%s'", info->path);
-    return 0;
+    return run_catalog_remove(info->path, e);
 }

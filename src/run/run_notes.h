@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stddef.h>
 
+#include "base/json_write.h"
 #include "run/run_info.h"
 
 /* In bytes. */
@@ -38,6 +39,8 @@ size_t run_notes_find_tag(const struct run_notes *n, const char *tag);
 /* Adds the tags and the text of `more`, the text after the name of its run, as far as they fit. */
 void run_notes_join(struct run_notes *n, const struct run_notes *more, const char *run,
                     struct arena *a);
+/* As notes.json has them. */
+void run_notes_json(struct jw *j, const char *key, const struct run_notes *n);
 /* Checks and replaces all of it. */
 MUST_CHECK int run_notes_put(const char *run, const struct run_notes *n, struct err *e);
 

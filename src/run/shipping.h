@@ -6,7 +6,10 @@
 
 #include "run/run_info.h"
 
-enum { SHIPPING_TEXT = 256 };
+enum {
+    SHIPPING_TEXT = 256,
+    SHIPPING_SEAL_S = 600, /* between signs of life of a node of which only sealed data is sent */
+};
 
 enum shipping_state {
     SHIPPING_OK,      /* the last round went through */
@@ -29,6 +32,9 @@ const char *shipping_state_name(enum shipping_state s);
 double shipping_lag_s(const struct shipping *s);
 MUST_CHECK int shipping_put(const char *run, const char *node, const struct shipping *s,
                             struct err *e);
+/* A process that was killed while it wrote the file left a part of it beside it: that goes. For the
+ * only writer of the node's file, when it begins. */
+void shipping_tidy(const char *run, const char *node);
 /* ERR_NOT_FOUND: the node is not sent anywhere. */
 MUST_CHECK int shipping_read(const char *run, const char *node, struct shipping *out,
                              struct err *e);

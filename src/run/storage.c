@@ -3,13 +3,16 @@
 #include "run/storage.h"
 
 #include "base/text.h"
+#include "net/hub_client.h"
 #include "run/s3_view.h"
 
 enum { JSON_MOST = 16 << 20 }; /* bytes */
 
 const struct storage *storage_of(const char *location)
 {
-    return text_starts(location, S3_SCHEME) ? &storage_s3 : &storage_local;
+    return text_starts(location, S3_SCHEME) ? &storage_s3
+           : hub_is_address(location)       ? &storage_hub
+                                            : &storage_local;
 }
 
 int storage_read_json(json_t **out, const char *path, struct err *e)

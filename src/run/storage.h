@@ -2,28 +2,31 @@
 /* storage.h - the operations by which the files of a run are reached.
  *
  * A location names a file or folder of a run: a path of the local file system, or the address of an
- * object ("s3://BUCKET/PREFIX/RUN/run.json"). storage_of selects the implementation
- * by the location. All code above this header passes locations on and never asks which it is; only
- * src/run and src/store compose them (run_names.h), and tools/check_storage.py enforces that.
+ * object ("s3://BUCKET/PREFIX/RUN/run.json") or of a file on a hub
+ * ("https://HOST/RUN/run.json"). storage_of selects the implementation by the location. All code
+ * above this header passes locations on and never asks which it is; only src/run and src/store
+ * compose them (run_names.h), and tools/check_storage.py enforces that.
  *
  * Object storage has no rename, no append and no lock. The operations are those that it has, too.
  * For each, first how the local file system (storage_local.c) does it, then how objects do
- * (storage_s3.c):
+ * (storage_s3.c, storage_hub.c, and object_storage.h, which both use):
  *
  *   list       readdir, and fstatat where wanted
- *              one ListObjectsV2 for all keys of a run, used for some seconds (s3_view.h)
+ *              one ListObjectsV2 for all keys of a run, used for some seconds; on a hub one GET
+ *              for the files of a run, or of all runs
  *   stat       lstat; the version is a hash of mtime, size and inode
  *              the same list; the version is a hash of the ETag
  *   read, map  pread of a range, which may count from the end; mmap, of a file that grows a copy
  *              GET of the object into a local cache, by ETag (object_cache.h), and from there
  *   put        a file beside it, synced, then rename (replace) or link (if absent)
- *              PUT, with If-None-Match: * if absent; where that is missing HEAD, PUT, GET
+ *              PUT, with If-None-Match: * if absent; where that is missing HEAD, PUT, GET; on a
+ *              hub only notes, as its dashboard does it
  *   make_runs  mkdir -p
  *              refused, as stage, claim and publish: runs are made locally, then shipped
  *   stage      the folder of runs itself
  *   claim      mkdir, or an existing folder that is trusted
  *   remove     unlink, rmdir or rm -r
- *              DELETE of each key below the location
+ *              DELETE of each key below the location; on a hub whole runs
  *   publish    fdatasync of all files, then one rename
  *   range      pread
  *              as read
@@ -32,7 +35,8 @@
  *   sync       syncfs
  *              nothing: what is put is durable
  *   alive      flock on the file that the writer has locked
- *              the age of the newest object, by the server's own clock
+ *              the age of the newest object, by the server's own clock; a hub knows more about
+ *              recorders on its own machine
  *
  * The writer (store/writer.h) appends to a local folder, which it locks; so a recorder's run is
  * local, and it does not use append. To object storage a shipper puts what has grown as immutable
@@ -102,7 +106,8 @@ enum storage_remove {
 enum storage_alive { STORAGE_DEAD, STORAGE_ALIVE, STORAGE_ALIVE_UNKNOWN };
 
 struct storage {
-    const struct store_source *source; /* read and map, as the reader of src/store takes them */
+    const struct object_store *objects; /* of those with object_storage.h; NULL: local */
+    const struct store_source *source;  /* read and map, as the reader of src/store takes them */
     int (*list)(const char *folder, int flags, storage_visit *visit, void *ctx, struct err *e);
     int (*stat)(const char *path, int flags, struct storage_stat *out, struct err *e);
     int (*put)(const char *path, const void *p, size_t n, enum storage_put how, struct err *e);
@@ -118,8 +123,9 @@ struct storage {
     /* Up to n bytes from a place on; *got is less at the end of the file. */
     int (*range)(const char *path, uint64_t from, void *out, size_t n, size_t *got, struct err *e);
     /* Appends to a file whose size is `at`; it is made if need be. `cut`: what it has is dropped
-     * first, and `at` is 0. *size: of the file, also after ERR_BUSY, which means that it is not
-     * `at`. After a failure it is as long as before. NULL: the storage cannot append. */
+     * first, and `at` is 0. No bytes: its time is now. *size: of the file, also after ERR_BUSY,
+     * which means that it is not `at`. After a failure it is as long as before. NULL: the storage
+     * cannot append. */
     int (*append)(const char *path, uint64_t at, bool cut, const void *p, size_t n, uint64_t *size,
                   struct err *e);
     /* What was appended below the folder is durable on return. */
@@ -128,7 +134,7 @@ struct storage {
     enum storage_alive (*alive)(const char *folder);
 };
 
-extern const struct storage storage_local, storage_s3;
+extern const struct storage storage_local, storage_s3, storage_hub;
 
 /* The implementation for a location. */
 const struct storage *storage_of(const char *location);

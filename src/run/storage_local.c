@@ -225,6 +225,8 @@ static int local_append_to(int fd, const char *path, uint64_t at, const void *p,
 {
     if (lseek(fd, (off_t)at, SEEK_SET) < 0)
         return err_sys(e, "seek in '%s'", path);
+    if (n == 0)
+        return futimens(fd, NULL) < 0 ? err_sys(e, "touch '%s'", path) : 0;
     const int rc = fd_write_all(fd, p, n, path, e);
     if (rc && ftruncate(fd, (off_t)at) < 0)
         return err_sys(e, "truncate '%s'", path);

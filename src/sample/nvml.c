@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvml.c - finds NVIDIA's library at run time, fills the table of its functions, lists the GPUs.
  * Nothing here is linked against it, so the recorder starts on machines without a driver. */
-#include "sample/nvml.h"
-
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

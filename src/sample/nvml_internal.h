@@ -13,7 +13,6 @@
 
 #include "record/group.h"
 #include "sample/hostinfo.h"
-#include "sample/nvml.h"
 #include "sample/nvml_api.h"
 
 #define NVML_RETRY_NS (30 * NS_PER_S)

@@ -36,6 +36,7 @@ struct probe_env {
     int root_pid;            /* first process of the job; 0: none */
     int self_pid;            /* the recorder, whose children the job's orphans become */
     int helper_session;      /* of the recorder's helper processes; 0: none */
+    bool no_others;          /* programs of others are not looked at */
     struct pidset *pids;     /* the job's processes, kept up to date by probe_proc */
     struct nvml_lib *nvml;   /* NULL: no NVIDIA driver here */
     const char *nvml_absent; /* then why, in a sentence */

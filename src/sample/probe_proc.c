@@ -28,7 +28,6 @@
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 #include "sample/proc_tally.h"
-#include "sample/proc_threads.h"
 #include "sample/proctree.h"
 #include "sample/source.h"
 

@@ -27,7 +27,7 @@ void probe_set_period(const struct probe *p, void *state, int64_t period_ns)
 static int pidset_by_value(const void *a, const void *b)
 {
     const int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
+    return COMPARE(x, y);
 }
 
 void pidset_init(struct pidset *p)

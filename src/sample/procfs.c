@@ -278,6 +278,29 @@ bool procfs_statm(const char *text, size_t n, uint64_t *resident_pages)
     return scan_skip_words(&p, end, 1) && scan_u64(&p, end, resident_pages);
 }
 
+/* "1234.56": hundredths, as the kernel prints them. */
+static bool uptime_value(const char **p, const char *end, uint64_t *out)
+{
+    uint64_t whole, part;
+    if (!scan_u64(p, end, &whole) || whole > UINT64_MAX / 200 || end - *p < 3 || **p != '.' ||
+        !scan_is_digit((*p)[1]) || !scan_is_digit((*p)[2]))
+        return false;
+    part = (uint64_t)((*p)[1] - '0') * 10 + (uint64_t)((*p)[2] - '0');
+    *p += 3;
+    *out = whole * 100 + part;
+    return true;
+}
+
+bool procfs_uptime(const char *text, size_t n, struct uptime *out)
+{
+    const char *p = text, *end = n ? text + n : text;
+    struct uptime u;
+    if (!uptime_value(&p, end, &u.up_cs) || !uptime_value(&p, end, &u.idle_cs))
+        return false;
+    *out = u;
+    return true;
+}
+
 bool procfs_last_pid(const char *text, size_t n, uint64_t *pid)
 {
     const char *p = text, *end = n ? text + n : text;

@@ -44,6 +44,14 @@ struct cpu_line {
 /* False at the first line that is not a cpu line: what follows is long and not ours. */
 bool procfs_cpu_next(struct lines *l, struct cpu_line *out);
 
+/* ---- /proc/uptime, in hundredths of a second ---- */
+
+struct uptime {
+    uint64_t up_cs, idle_cs; /* idle: the sum of all cores */
+};
+
+bool procfs_uptime(const char *text, size_t n, struct uptime *out);
+
 /* ---- /proc/meminfo, in kB ---- */
 
 enum meminfo_field {

@@ -13,14 +13,12 @@
  * stat read. That costs microseconds where a list costs one per process of the machine. */
 #include "sample/proctree.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,7 +29,6 @@
 
 enum {
     STAT_SIZE = 1024,
-    LIST_BUFFER = 16 * 1024,
     RECHECK_SCANS = 30, /* at one a second */
     LIST_ANYWAY = 30,   /* scans after which a list is made whatever loadavg says */
     ASK_MOST = 512,     /* new pids; for more, a list is cheaper */
@@ -72,7 +69,6 @@ struct proctree {
     size_t n_foreign, foreign_cap;
     struct candidate *candidates;
     size_t n_candidates, candidates_cap;
-    char buffer[LIST_BUFFER] __attribute__((aligned(_Alignof(struct dirent64))));
 };
 
 /* ---- one process ---- */
@@ -224,7 +220,7 @@ static void add_member(struct proctree *t, const struct pid_stat *stat)
 static int proctree_by_value(const void *a, const void *b)
 {
     const int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
+    return COMPARE(x, y);
 }
 
 static void list_add(struct proctree *t, int pid)
@@ -237,22 +233,19 @@ static void list_add(struct proctree *t, int pid)
     t->list[t->n_list++] = pid;
 }
 
+static void list_take(void *ctx, const char *name, int pid)
+{
+    (void)name;
+    list_add(ctx, pid);
+}
+
 /* False when the folder could not be read to its end. */
 static bool make_list(struct proctree *t)
 {
-    ssize_t n;
     t->n_list = 0;
     if (lseek(t->dir, 0, SEEK_SET) != 0)
         return false;
-    while ((n = syscall(SYS_getdents64, t->dir, t->buffer, sizeof t->buffer)) > 0)
-        for (ssize_t at = 0; at < n;) {
-            const struct dirent64 *d = (const void *)(t->buffer + at);
-            const char *p = d->d_name, *end = p + strlen(p);
-            int pid;
-            if (scan_is_digit(*p) && scan_int(&p, end, &pid) && p == end)
-                list_add(t, pid);
-            at += d->d_reclen;
-        }
+    const bool whole = folder_each_number(t->dir, list_take, t);
     bool ascending = true;
     for (size_t i = 1; i < t->n_list && ascending; i++)
         ascending = t->list[i - 1] < t->list[i];
@@ -260,7 +253,7 @@ static bool make_list(struct proctree *t)
         qsort(t->list, t->n_list, sizeof *t->list, proctree_by_value);
     if (t->n_list)
         memset(t->mark, PID_FOREIGN, t->n_list * sizeof *t->mark);
-    return n == 0;
+    return whole;
 }
 
 /* Done after the list was made and before its unknown ones are read: then a process whose parent
@@ -552,4 +545,84 @@ size_t proctree_members(struct proctree *t, struct proctree_view *out, size_t mo
     }
     proctree_sweep(t);
     return n;
+}
+
+/* ---- the threads of a process ---- */
+
+enum { SCHEDSTAT_SIZE = 128 };
+
+static bool thread_read(int dir, const char *tid, struct thread_sched *out)
+{
+    char path[32], text[SCHEDSTAT_SIZE];
+    snprintf(path, sizeof path, "%.11s/schedstat", tid);
+    const int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const ssize_t n = read(fd, text, sizeof text);
+    close(fd);
+    return n > 0 && procfs_schedstat(text, (size_t)n, out);
+}
+
+/* The thread in the list before; it is in the same order, so the search goes on where it ended. */
+static const struct thread_seen *thread_find(const struct proc_threads *t, size_t n_before,
+                                             size_t *at, int tid)
+{
+    for (size_t i = *at; i < n_before; i++)
+        if (t->before[i].tid == tid) {
+            *at = i + 1;
+            return &t->before[i];
+        }
+    return NULL;
+}
+
+static uint64_t thread_grown(uint64_t now, uint64_t last)
+{
+    return now > last ? now - last : 0;
+}
+
+/* A list that is being made. */
+struct threads_look {
+    struct proc_threads *t;
+    int dir;
+    size_t n_before, at;
+    struct thread_sched sum;
+};
+
+static void threads_add(void *ctx, const char *name, int tid)
+{
+    struct threads_look *l = ctx;
+    struct thread_seen x = {.tid = tid};
+    if (!thread_read(l->dir, name, &x.last))
+        return;
+    const struct thread_seen *old = thread_find(l->t, l->n_before, &l->at, tid);
+    l->sum.ran_ns += thread_grown(x.last.ran_ns, old ? old->last.ran_ns : 0);
+    l->sum.waited_ns += thread_grown(x.last.waited_ns, old ? old->last.waited_ns : 0);
+    *VEC_ADD(l->t->v, l->t->n, l->t->cap) = x;
+}
+
+bool proc_threads_read(struct proc_threads *t, const char *proc, int pid, struct thread_sched *out)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%d/task", proc, pid);
+    const int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return false;
+    const struct proc_threads last = *t;
+    *t = (struct proc_threads){
+        .v = last.before, .cap = last.cap_before, .before = last.v, .cap_before = last.cap};
+    struct threads_look look = {.t = t, .dir = dir, .n_before = last.n};
+    (void)folder_each_number(dir, threads_add, &look);
+    close(dir);
+    t->known = t->n > 0;
+    if (!last.known || !t->known)
+        return false;
+    *out = look.sum;
+    return true;
+}
+
+void proc_threads_close(struct proc_threads *t)
+{
+    free(t->v);
+    free(t->before);
+    *t = (struct proc_threads){0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proctree.h - which processes are the job's.
+/* proctree.h - which processes are the job's, and how long threads of one ran.
  *
  * A process is the job's when it is the first one, when its parent is the job's, or when its parent
  * is the recorder: the recorder is a child subreaper, so what the job leaves becomes its
@@ -13,6 +13,10 @@
  * threads at once. */
 #ifndef SAMPLE_PROCTREE_H
 #define SAMPLE_PROCTREE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "sample/procfs.h"
@@ -72,5 +76,30 @@ struct proctree_view {
 /* The living members, at most `most` of them: scans, reads each, sweeps. Zombies are not living.
  * Returns how many there are, which may be more than were written. */
 size_t proctree_members(struct proctree *t, struct proctree_view *out, size_t most);
+
+/* ---- the threads of a process ---- */
+
+/* How long they ran, and how long they waited for a core. The kernel counts both for each thread
+ * (/proc/PID/task/TID/schedstat), so their growth gives the mean number of runnable threads
+ * exactly, where a look at their states would be a sample. A reading costs about 4 us per thread;
+ * the caller bounds how often it takes one. */
+
+struct thread_seen {
+    int tid;
+    struct thread_sched last;
+};
+
+/* Zeroed: nothing is known. */
+struct proc_threads {
+    struct thread_seen *v, *before; /* in the order of the kernel's list */
+    size_t n, cap, cap_before;
+    bool known;
+};
+
+/* What all threads of the process ran and waited since the last reading. A thread that began since
+ * counts whole; what one did between its last reading and its end is lost. False: this is the
+ * first reading, or nothing can be read. */
+bool proc_threads_read(struct proc_threads *t, const char *proc, int pid, struct thread_sched *out);
+void proc_threads_close(struct proc_threads *t);
 
 #endif

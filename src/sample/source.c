@@ -2,15 +2,21 @@
 /* source.c - see source.h. */
 #include "sample/source.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "sample/textscan.h"
+
+enum { LIST_BUFFER = 16 * 1024 };
 
 int source_open(struct source *s, struct err *e, const char *fmt, ...)
 {
@@ -125,6 +131,22 @@ bool source_read_text(struct source *s, struct near_text *near, struct textbuf *
         if (!r->full || !textbuf_grow(b))
             return true;
     }
+}
+
+bool folder_each_number(int dir, void (*each)(void *ctx, const char *name, int number), void *ctx)
+{
+    char buffer[LIST_BUFFER] __attribute__((aligned(_Alignof(struct dirent64))));
+    long n;
+    while ((n = syscall(SYS_getdents64, dir, buffer, sizeof buffer)) > 0)
+        for (long at = 0; at < n;) {
+            const struct dirent64 *d = (const void *)(buffer + at);
+            const char *p = d->d_name, *end = p + strlen(p);
+            int number;
+            if (scan_is_digit(*p) && scan_int(&p, end, &number) && p == end)
+                each(ctx, d->d_name, number);
+            at += d->d_reclen;
+        }
+    return n == 0;
 }
 
 long file_peek(const char *path, char *buf, size_t size)

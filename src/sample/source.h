@@ -56,6 +56,10 @@ void textbuf_free(struct textbuf *b);
 bool source_read_text(struct source *s, struct near_text *near, struct textbuf *b,
                       const char **text, struct reading *r);
 
+/* Calls `each` for every entry of an open folder whose name is a number: processes of /proc,
+ * threads of /proc/PID/task. False: it was not read to its end. */
+bool folder_each_number(int dir, void (*each)(void *ctx, const char *name, int number), void *ctx);
+
 /* Opens, reads all that fits, closes. Returns the bytes, or -errno. */
 long file_peek(const char *path, char *buf, size_t size);
 

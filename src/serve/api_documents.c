@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "run/run_files.h"
 #include "serve/api_internal.h"
-#include "serve/heavy.h"
+#include "serve/limits.h"
 #include "serve/memo.h"
 #include "serve/runs.h"
 #include "serve/sigbus_guard.h"

@@ -10,6 +10,8 @@
 #include "query/series.h"
 #include "query/stepmarks.h"
 #include "query/timeline.h"
+#include "serve/hub.h"
+#include "serve/hub_control.h"
 #include "serve/route.h"
 #include "serve/runs.h"
 #include "tables/show.h"
@@ -76,6 +78,7 @@ struct api_run {
     const char *name;
     uint64_t version;
     const char *no_control; /* why the client may not change it; NULL: it may */
+    unsigned within_s;      /* of a run on a hub: a change takes effect within; 0: at once */
     bool may_edit;          /* rename, annotate, delete */
     struct api_metric *metrics;
     size_t n_metrics;
@@ -98,6 +101,21 @@ struct api_lane {
     size_t id;
 };
 
+/* Of a server that receives runs. */
+struct api_hub {
+    struct hub_use *uses;
+    size_t n;
+    uint64_t used_bytes;
+    int64_t free_bytes; /* negative: not known */
+};
+
+/* Requests to recorders on other machines. */
+struct api_requests {
+    unsigned within_s; /* 0: none are taken */
+    struct hub_control_request *v;
+    size_t n;
+};
+
 struct api_status {
     struct runs_facts facts;
     int64_t memory_bytes; /* negative: not known */
@@ -105,7 +123,46 @@ struct api_status {
     bool may_control;
     const char *const *folders;
     size_t n_folders;
+    const struct api_hub *hub; /* NULL: it receives no runs */
 };
+
+/* A file of a run, as it is on the disk. */
+struct api_file {
+    const char *name;
+    int64_t bytes, changed_ns;
+    const char *etag;
+    const char *text; /* of small JSON files; NULL: not here */
+};
+
+struct api_node_files {
+    const char *node;
+    const char *recorder; /* "alive", "dead", "unknown" */
+    const struct api_file *files;
+    size_t n_files;
+};
+
+struct api_run_files {
+    const char *run;
+    int64_t now_ns;
+    const struct api_file *files;
+    size_t n_files;
+    const struct api_node_files *nodes;
+    size_t n_nodes;
+};
+
+struct api_files_page {
+    const struct api_run_files *runs;
+    size_t n_runs;
+    int64_t now_ns;
+    const char *next; /* NULL: there are no more */
+};
+
+/* The bytes from..from+n of a file of `size` bytes that a Range header means. 200: it means none,
+ * so all of them; 206; 416. Pure. */
+int range_parse(const char *header, uint64_t size, uint64_t *from, uint64_t *n);
+/* Whether an If-Match or If-None-Match header, which may be NULL, names the ETag. `weak`: one of
+ * W/"..." counts as well. Pure. */
+bool etag_is_listed(const char *header, const char *etag, bool weak);
 
 #define ROWS_FILE "serve/api_rows.def"
 #include "base/row_declare.h"

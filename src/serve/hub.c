@@ -17,6 +17,8 @@
 #include "run/receive.h"
 #include "run/run_info.h"
 #include "run/storage.h"
+#include "run/upkeep.h"
+#include "serve/hub_control.h"
 
 enum {
     STACK = 1 << 20,
@@ -24,6 +26,7 @@ enum {
     SYNC_S = 5,    /* what a loss of power may cost; the shipper then goes back */
     COUNT_S = 600, /* runs are removed by hand: their bytes are counted again */
     BURST_S = 2,   /* of its rate that a token may send at once */
+    PRUNE_S = 3600,
     TOKEN_FILE_MOST = 1 << 20,
 };
 
@@ -38,7 +41,9 @@ struct hub_account {
 struct hub {
     char folder[PATH_LEN];
     const char *token_file;
+    int64_t keep_ns;
     struct rights *rights;
+    struct hub_control *control;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -119,7 +124,69 @@ const char *hub_folder(const struct hub *h)
     return h->folder;
 }
 
+struct hub_control *hub_control(struct hub *h)
+{
+    return h->control;
+}
+
+const char *hub_run_name(const struct hub *h, const char *path)
+{
+    char folder[PATH_LEN], owner[RECEIVE_OWNER_LEN];
+    struct err e;
+    const char *base = path_base(path);
+    const int n = (int)(base - path) - 1;
+    const bool here =
+        n > 0 && path_join(folder, &e, "%.*s", n, path) == 0 && strcmp(folder, h->folder) == 0;
+    return here && receive_owner(path, owner) ? base : NULL;
+}
+
+void hub_audit(const struct hub *h, const struct audit_line *line)
+{
+    struct err e;
+    if (audit_add(h->folder, line, &e))
+        fprintf(stderr, "footplate: the audit file lacks '%s %s' of '%s': %s\n", line->action,
+                line->run, line->by, e.msg);
+}
+
+static int hub_use_order(const void *a, const void *b)
+{
+    const struct hub_use *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+size_t hub_uses(struct hub *h, struct arena *a, struct hub_use **out)
+{
+    pthread_mutex_lock(&h->lock);
+    const size_t n = h->n_accounts;
+    *out = arena_array(a, struct hub_use, n + 1);
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = (struct hub_use){.name = arena_strdup(a, h->accounts[i].name),
+                                     .used_bytes = h->accounts[i].used_bytes};
+    pthread_mutex_unlock(&h->lock);
+    for (size_t i = 0; i < n; i++)
+        (*out)[i].quota_bytes = rights_quota(h->rights, (*out)[i].name);
+    qsort(*out, n, sizeof **out, hub_use_order);
+    return n;
+}
+
 /* ---- every few seconds ---- */
+
+/* Runs that ended before the time of --keep. */
+static void hub_prune(struct hub *h)
+{
+    struct arena a = {0};
+    struct prune_run *v;
+    struct err e;
+    size_t n = 0;
+    if (!h->keep_ns)
+        return;
+    if (prune_find(h->folder, (wall_ns){clock_wall().ns - h->keep_ns}, &a, &v, &n, &e))
+        fprintf(stderr, "footplate: --keep: %s\n", e.msg);
+    for (size_t i = 0; i < n; i++)
+        if (prune_remove(h->folder, &v[i], "serve --keep", &e))
+            fprintf(stderr, "footplate: --keep: %s\n", e.msg);
+    arena_free(&a);
+}
 
 struct hub_counting {
     struct hub_account *v;
@@ -204,6 +271,8 @@ static void *hub_watch(void *arg)
     for (unsigned round = 0; !h->end; round++) {
         const mono_ns next = mono_add(clock_mono(), ROUND_S * NS_PER_S);
         pthread_mutex_unlock(&h->lock);
+        if (round % PRUNE_S == 0)
+            hub_prune(h);
         if (round % COUNT_S == 0)
             hub_count_runs(h);
         if (round % SYNC_S == 0)
@@ -219,14 +288,16 @@ static void *hub_watch(void *arg)
 
 /* ---- opening ---- */
 
-int hub_open(struct hub **out, const char *folder, const char *token_file, struct rights *r,
-             struct err *e)
+int hub_open(struct hub **out, const struct hub_options *ask, struct rights *r, struct err *e)
 {
     struct hub *h = xcalloc(1, sizeof *h);
+    const char *folder = ask->folder;
     bool made;
-    h->token_file = token_file;
+    h->token_file = ask->token_file;
+    h->keep_ns = ask->keep_ns;
     h->rights = r;
-    h->token_version = hub_token_version(h);
+    h->token_version = 0; /* it may have changed since it was read: it is read again at once */
+    h->control = hub_control_open();
     pthread_mutex_init(&h->lock, NULL);
     thread_cond_init(&h->ended);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its write */
@@ -255,6 +326,7 @@ void hub_close(struct hub *h)
         pthread_join(h->thread, NULL);
     if (h->started)
         hub_sync(h);
+    hub_control_close(h->control);
     free(h->accounts);
     free(h);
 }

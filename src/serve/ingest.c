@@ -8,22 +8,24 @@
 #include "serve/ingest.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <zstd.h>
 
+#include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "run/storage.h"
 #include "serve/hub.h"
+#include "serve/hub_control.h"
 
 enum {
     INGEST_STEPS = 3, /* "api", "v1", "ingest" */
     ZSTD_WINDOW_LOG = 23,
-    FILE_ANSWER_MOST = 16 << 20, /* bytes of one answer of a file */
     KEY_LEN = 300,
     NUMBER_LEN = 24,
 };
@@ -112,6 +114,9 @@ int ingest_parse(struct ingest_ask *out, enum http_method m, const struct reques
     if (rc)
         return rc;
     const bool grows = ingest_is_growing(out->kind);
+    uint64_t within_s = 0;
+    if (ingest_number(header(ctx, "Footplate-Control"), &within_s))
+        out->within_s = (unsigned)MIN_OF(within_s, (uint64_t)UINT32_MAX);
     *why = "method not allowed";
     if (m == HTTP_GET && (!out->at.file || grows)) {
         out->op = out->at.file ? INGEST_LOOK : INGEST_STATE;
@@ -120,6 +125,10 @@ int ingest_parse(struct ingest_ask *out, enum http_method m, const struct reques
     if (m == HTTP_PATCH && grows) {
         out->op = INGEST_APPEND;
         return ingest_parse_part(out, header, ctx, why);
+    }
+    if (m == HTTP_POST && !out->at.file) {
+        out->op = INGEST_ANSWER;
+        return 0;
     }
     if (m == HTTP_DELETE && out->kind == RUN_FILE_SEALED) {
         out->op = INGEST_REMOVE;
@@ -130,36 +139,6 @@ int ingest_parse(struct ingest_ask *out, enum http_method m, const struct reques
     if (m != HTTP_PUT || grows || !out->at.file)
         return 405;
     return ingest_parse_encoding(out, header(ctx, "Content-Encoding"), why);
-}
-
-int range_parse(const char *header, uint64_t size, uint64_t *from, uint64_t *n)
-{
-    static const char unit[] = "bytes=";
-    char *end;
-    *from = 0;
-    *n = size;
-    if (!header || !text_starts(header, unit) || strchr(header, ','))
-        return 200;
-    const char *p = header + sizeof unit - 1;
-    const bool suffix = *p == '-';
-    if (p[suffix] < '0' || p[suffix] > '9')
-        return 200;
-    const uint64_t first = strtoull(p + suffix, &end, 10);
-    if (suffix) {
-        *n = MIN_OF(first, size);
-        *from = size - *n;
-        return *end ? 200 : *n ? 206 : 416;
-    }
-    if (*end != '-')
-        return 200;
-    const uint64_t last = end[1] ? strtoull(end + 1, &end, 10) : (end++, UINT64_MAX);
-    if (*end || last < first)
-        return 200;
-    if (first >= size)
-        return 416;
-    *from = first;
-    *n = MIN_OF(last, size - 1) - first + 1;
-    return 206;
 }
 
 /* ---- bodies ---- */
@@ -197,6 +176,7 @@ struct ingest_job {
     struct arena arena; /* of the request's texts */
     struct ingest_ask ask;
     struct token token;
+    unsigned requests; /* that wait for the sender */
     char key[KEY_LEN];
 };
 
@@ -210,12 +190,16 @@ static struct reply *ingest_reply(int status, const char *const (*more)[2], stru
                       body);
 }
 
-static struct reply *ingest_reply_offset(int status, const struct receive_file *f, struct buf *body)
+static struct reply *ingest_reply_offset(const struct ingest_job *q, int status,
+                                         const struct receive_file *f, struct buf *body)
 {
-    char offset[NUMBER_LEN];
+    char offset[NUMBER_LEN], requests[NUMBER_LEN];
     snprintf(offset, sizeof offset, "%llu", (unsigned long long)f->size);
-    const char *const more[][2] = {
-        {"Upload-Offset", offset}, {"Upload-Complete", f->complete ? "?1" : "?0"}, {NULL, NULL}};
+    snprintf(requests, sizeof requests, "%u", q->requests);
+    const char *const more[][2] = {{"Upload-Offset", offset},
+                                   {"Upload-Complete", f->complete ? "?1" : "?0"},
+                                   {q->requests ? "Footplate-Requests" : NULL, requests},
+                                   {NULL, NULL}};
     return ingest_reply(status, more, body, 0);
 }
 
@@ -229,7 +213,7 @@ static struct reply *ingest_wrong_offset(const struct ingest_job *q, const struc
     jw_int(&j, "expected-offset", (int64_t)f->size);
     jw_int(&j, "provided-offset", (int64_t)q->ask.part.offset);
     jw_end(&j);
-    return ingest_reply_offset(409, f, &b);
+    return ingest_reply_offset(q, 409, f, &b);
 }
 
 /* Paths of this machine are none of the client's business. */
@@ -280,6 +264,15 @@ static void ingest_put_file(void *ctx, const struct receive_file *f)
     jw_end(j);
 }
 
+static void ingest_put_request(void *ctx, const struct hub_control_request *q)
+{
+    struct jw *j = ctx;
+    jw_object(j, NULL);
+    jw_int(j, "id", (int64_t)q->id);
+    jw_str(j, "set", q->set);
+    jw_end(j);
+}
+
 static struct reply *ingest_state(const struct ingest_job *q, struct err *e)
 {
     struct buf b = {0};
@@ -288,6 +281,10 @@ static struct reply *ingest_state(const struct ingest_job *q, struct err *e)
     jw_object(&j, NULL);
     jw_object(&j, "files");
     const int rc = receive_state(&q->ask.at, ingest_put_file, &j, e);
+    jw_end(&j);
+    jw_array(&j, "requests");
+    hub_control_take(hub_control(q->server->hub), q->ask.at.run, q->ask.at.node, ingest_put_request,
+                     &j);
     jw_end(&j);
     jw_int(&j, "append_bytes", HUB_APPEND_MOST);
     if (left != UINT64_MAX)
@@ -305,7 +302,7 @@ static struct reply *ingest_look(const struct ingest_job *q, struct err *e)
     struct receive_file f;
     struct buf none = {0};
     return receive_look(&q->ask.at, &f, e) ? ingest_reply_of_err(e, 400)
-                                           : ingest_reply_offset(204, &f, &none);
+                                           : ingest_reply_offset(q, 204, &f, &none);
 }
 
 static struct reply *ingest_append(struct ingest_job *q, const void *p, size_t n, struct err *e)
@@ -323,7 +320,7 @@ static struct reply *ingest_append(struct ingest_job *q, const void *p, size_t n
     if (rc)
         return ingest_reply_of_err(e, 409);
     hub_count(q->server->hub, &q->token, n);
-    return ingest_reply_offset(204, &f, &none);
+    return ingest_reply_offset(q, 204, &f, &none);
 }
 
 static struct reply *ingest_put(const struct ingest_job *q, const void *p, size_t n, struct err *e)
@@ -343,6 +340,27 @@ static struct reply *ingest_remove(const struct ingest_job *q, struct err *e)
     struct buf none = {0};
     return receive_remove(&q->ask.at, q->ask.part.id, e) ? ingest_reply_of_err(e, 409)
                                                          : ingest_reply(204, NULL, &none, 0);
+}
+
+/* {"id": 17, "applied": true, "text": "interval is 100 ms now"} */
+static struct reply *ingest_take_answer(const struct ingest_job *q, struct err *e)
+{
+    struct arena a = {0};
+    struct buf none = {0};
+    json_t *o = json_loadb(q->x->body, q->x->body_len, JSON_REJECT_DUPLICATES, NULL);
+    const int64_t id = json_get_within(o, "id", 1, INT64_MAX, 0);
+    const char *text = json_get_str(o, "text", &a, NULL);
+    const bool applied = json_is_true(json_object_get(o, "applied"));
+    json_decref(o);
+    const int rc = id && text
+                       ? 0
+                       : err_set(e, ERR_FORMAT,
+                                 "the body must be {\"id\": ..., \"applied\": ..., \"text\": ...}");
+    if (rc == 0)
+        hub_control_answer(hub_control(q->server->hub), q->ask.at.run, q->ask.at.node, (uint64_t)id,
+                           applied, text);
+    arena_free(&a);
+    return rc ? ingest_reply_of_err(e, 400) : ingest_reply(204, NULL, &none, 0);
 }
 
 static struct reply *ingest_write(struct ingest_job *q, struct err *e)
@@ -371,12 +389,17 @@ static struct reply *ingest_answer(struct ingest_job *q)
     q->ask.at.runs = hub_folder(q->server->hub);
     if (receive_own(&q->ask.at, q->token.name, makes, &e))
         return ingest_reply_of_err(&e, 403);
+    if (q->ask.op == INGEST_APPEND)
+        q->requests = hub_control_heard(hub_control(q->server->hub), q->ask.at.run, q->ask.at.node,
+                                        q->ask.within_s);
     if (q->ask.op == INGEST_STATE)
         return ingest_state(q, &e);
     if (q->ask.op == INGEST_LOOK)
         return ingest_look(q, &e);
     if (q->ask.op == INGEST_REMOVE)
         return ingest_remove(q, &e);
+    if (q->ask.op == INGEST_ANSWER)
+        return ingest_take_answer(q, &e);
     return ingest_write(q, &e);
 }
 
@@ -440,102 +463,4 @@ void serve_ingest(struct visit *v, const struct token *t)
     exchange_wait(q->x);
     if (!work_add(q->server->ingest, &q->job))
         ingest_run_job(&q->job, true);
-}
-
-/* ---- files ---- */
-
-struct files_job {
-    struct work_job job;
-    struct server *server;
-    struct exchange *x;
-    struct arena arena;
-    struct receive_place at;
-};
-
-static struct reply *files_reply(const struct files_job *q, const char *path, struct err *e)
-{
-    struct storage_stat st;
-    struct buf b = {0};
-    uint64_t from, n;
-    size_t got;
-    char range[80], etag[HTTP_ETAG_LEN];
-    if (storage_of(path)->stat(path, 0, &st, e) || st.kind != STORAGE_FILE)
-        return reply_error(404, "the run has no such file");
-    int status = range_parse(exchange_header(q->x, "Range"), st.bytes, &from, &n);
-    snprintf(etag, sizeof etag, "\"%016llx\"", (unsigned long long)st.version);
-    if (status == 200 && n > FILE_ANSWER_MOST)
-        return reply_error(413, "the file is large: ask for a range of at most 16 MiB");
-    n = status == 416 ? 0 : MIN_OF(n, (uint64_t)FILE_ANSWER_MOST);
-    buf_reserve(&b, n + 1);
-    if (n && storage_of(path)->range(path, from, b.p, n, &got, e)) {
-        buf_free(&b);
-        return ingest_reply_of_err(e, 404);
-    }
-    b.len = n ? got : 0;
-    if (status == 206 && b.len == 0)
-        status = 416; /* it was cut meanwhile */
-    if (status == 416)
-        snprintf(range, sizeof range, "bytes */%llu", (unsigned long long)st.bytes);
-    else
-        snprintf(range, sizeof range, "bytes %llu-%llu/%llu", (unsigned long long)from,
-                 (unsigned long long)(from + b.len - 1), (unsigned long long)st.bytes);
-    const char *const more[][2] = {
-        {"Accept-Ranges", "bytes"}, {status == 200 ? NULL : "Content-Range", range}, {NULL, NULL}};
-    return reply_make(&(struct reply_head){.status = status,
-                                           .type = "application/octet-stream",
-                                           .etag = etag,
-                                           .cache = "private, no-cache",
-                                           .more = more},
-                      &b);
-}
-
-static struct reply *files_answer(struct files_job *q)
-{
-    struct runs_hold hold;
-    char path[PATH_LEN], folder[PATH_LEN];
-    struct err e = {0};
-    if (runs_take(q->server->runs, q->at.run, false, &hold, &e))
-        return reply_of_err(&e);
-    const char *base = path_base(hold.info->path);
-    int rc = path_join(folder, &e, "%.*s.", (int)(base - hold.info->path), hold.info->path);
-    const struct receive_place at = {folder, base, q->at.node, q->at.file};
-    rc = rc ? rc : receive_path(&at, path, &e);
-    struct reply *r = rc ? reply_of_err(&e) : files_reply(q, path, &e);
-    runs_give(q->server->runs, &hold);
-    return r;
-}
-
-static void files_run_job(struct work_job *j, bool ends)
-{
-    struct files_job *q = (struct files_job *)j;
-    struct exchange *x = q->x;
-    struct reply *r = ends ? reply_refused(503) : files_answer(q);
-    arena_free(&q->arena);
-    free(q);
-    exchange_answer(x, r);
-}
-
-void serve_files(struct visit *v)
-{
-    struct receive_place at;
-    enum run_file_kind kind;
-    const char *why;
-    int status = ingest_parse_place(&at, &v->request, INGEST_STEPS, &kind, &why);
-    if (!status && !at.file)
-        status = 404;
-    if (!status && v->x->method != HTTP_GET) {
-        status = 405;
-        why = "method not allowed: use GET";
-    }
-    if (status) {
-        exchange_answer(v->x, reply_error(status, why));
-        return;
-    }
-    struct files_job *q = xcalloc(1, sizeof *q);
-    *q = (struct files_job){
-        .job = {.run = files_run_job}, .server = v->server, .x = v->x, .arena = v->arena, .at = at};
-    v->arena = (struct arena){0};
-    exchange_wait(q->x);
-    if (!work_add(q->server->work, &q->job))
-        files_run_job(&q->job, true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ingest.h - runs that are sent to this server, and files of runs that are read from it: the
- * requests below /api/v1/ingest and /api/v1/files (docs/remote.md). */
+/* ingest.h - runs that are sent to this server: the requests below /api/v1/ingest
+ * (docs/remote.md). */
 #ifndef SERVE_INGEST_H
 #define SERVE_INGEST_H
 
@@ -14,6 +14,7 @@ enum ingest_op {
     INGEST_APPEND, /* PATCH */
     INGEST_PUT,
     INGEST_REMOVE, /* DELETE of a file without data */
+    INGEST_ANSWER, /* POST to a node: what its recorder answered to a request (hub_control.h) */
 };
 
 struct ingest_ask {
@@ -22,6 +23,7 @@ struct ingest_ask {
     enum run_file_kind kind;
     struct receive_part part; /* of INGEST_APPEND, without the bytes */
     bool zstd;
+    unsigned within_s; /* the sender looks for requests so often; 0: it takes none */
 };
 
 /* The value of a header of the request; NULL: absent. */
@@ -31,15 +33,10 @@ typedef const char *ingest_header(const void *ctx, const char *name);
 int ingest_parse(struct ingest_ask *out, enum http_method m, const struct request *q,
                  ingest_header *header, const void *ctx, const char **why);
 
-/* The bytes from..from+n of a file of `size` bytes that a Range header means. 200: it means none,
- * so all of them; 206; 416. Pure. */
-int range_parse(const char *header, uint64_t size, uint64_t *from, uint64_t *n);
-
 /* Before the body is read, see httpd.h. */
 int ingest_admit(struct server *s, const struct exchange *x, const char *bearer, uint64_t bytes,
                  size_t *most);
-/* Answer the request, now or from another thread. May take the visit's arena over. */
+/* Answers the request, now or from another thread. May take the visit's arena over. */
 void serve_ingest(struct visit *v, const struct token *t);
-void serve_files(struct visit *v);
 
 #endif

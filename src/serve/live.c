@@ -16,7 +16,7 @@
 #include "query/series.h"
 #include "query/steps.h"
 #include "serve/hash.h"
-#include "serve/pace.h"
+#include "serve/limits.h"
 #include "serve/runs.h"
 #include "serve/runs_internal.h"
 #include "serve/sigbus_guard.h"
@@ -60,7 +60,6 @@ struct live_feed {
     struct hash_index index; /* of seen */
     struct feed_seen *seen;
     size_t n_seen, cap_seen;
-    uint64_t wanted; /* hash of the series that is looked up */
     int64_t newest_ns;
     int64_t written;      /* when findings.json was */
     uint64_t evaluations; /* of this server that changed the findings */
@@ -147,28 +146,17 @@ static struct feed_text *feed_error_text(const char *why)
 
 /* ---- samples ---- */
 
-static bool feed_is_series(const void *ctx, uint32_t i)
-{
-    const struct live_feed *f = ctx;
-    return f->seen[i].series == f->wanted;
-}
-
-static uint64_t feed_series_at(const void *ctx, uint32_t i)
-{
-    return ((const struct live_feed *)ctx)->seen[i].series;
-}
-
 /* NULL: there are too many. */
 static struct feed_seen *feed_seen_of(struct live_feed *f, const struct series_key *k)
 {
-    f->wanted = hash_text(k->entity, hash_text(k->metric, hash_text(k->node, 0)));
-    uint32_t *slot = hash_slot(&f->index, f->wanted, feed_is_series, f);
-    if (*slot)
-        return &f->seen[*slot - 1];
+    const uint64_t series = hash_text(k->entity, hash_text(k->metric, hash_text(k->node, 0)));
+    const uint32_t at = HASH_FIND(&f->index, series, i, f->seen[i].series == series);
+    if (at)
+        return &f->seen[at - 1];
     if (f->n_seen >= FEED_SERIES)
         return NULL;
-    *VEC_ADD(f->seen, f->n_seen, f->cap_seen) = (struct feed_seen){.series = f->wanted};
-    hash_put(&f->index, slot, f->n_seen, feed_series_at, f);
+    *VEC_ADD(f->seen, f->n_seen, f->cap_seen) = (struct feed_seen){.series = series};
+    hash_add(&f->index, series, f->n_seen);
     return &f->seen[f->n_seen - 1];
 }
 

@@ -11,7 +11,7 @@
 #include "query/run.h"
 #include "run/run_files.h"
 #include "serve/hash.h"
-#include "serve/heavy.h"
+#include "serve/limits.h"
 #include "serve/sigbus_guard.h"
 #include "serve/work.h"
 

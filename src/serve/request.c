@@ -107,13 +107,13 @@ int request_parse(struct request *out, const char *uri, struct arena *a, struct 
 
 /* ---- routes ---- */
 
+/* A word in capitals stands for any. */
 static bool request_same_word(const char *word, size_t n, const char *step, const char **name)
 {
-    if (n == 3 && memcmp(word, "RUN", 3) == 0) {
+    const bool any = *word >= 'A' && *word <= 'Z';
+    if (n == 3 && memcmp(word, "RUN", 3) == 0)
         *name = step;
-        return *step != 0;
-    }
-    return strlen(step) == n && memcmp(word, step, n) == 0;
+    return any ? *step != 0 : strlen(step) == n && memcmp(word, step, n) == 0;
 }
 
 static bool request_is_path(const struct request *q, size_t at, const char *path, const char **name)

@@ -26,7 +26,8 @@ enum {
 
 struct session {
     enum right right;
-    char id[SESSION_LEN]; /* "": free */
+    char name[TOKEN_NAME_LEN]; /* of its token */
+    char id[SESSION_LEN];      /* "": free */
 };
 
 struct guesser {
@@ -249,14 +250,21 @@ bool secret_same(const char *a, const char *b)
     return differ == 0;
 }
 
-/* All are compared, so that the time does not depend on which one it was. */
+/* The token of this text with the highest right; NULL: there is none. All are compared, so that the
+ * time does not depend on which one it was. */
+static const struct token *rights_find_token(const struct rights *r, const char *token)
+{
+    const struct token *best = NULL;
+    for (size_t i = 0; i < r->n_tokens; i++)
+        if (secret_same(r->token[i].text, token) && (!best || r->token[i].right > best->right))
+            best = &r->token[i];
+    return best;
+}
+
 static enum right rights_of_token(const struct rights *r, const char *token)
 {
-    enum right best = RIGHT_NONE;
-    for (size_t i = 0; i < r->n_tokens; i++)
-        if (secret_same(r->token[i].text, token) && r->token[i].right > best)
-            best = r->token[i].right;
-    return best;
+    const struct token *t = rights_find_token(r, token);
+    return t ? t->right : RIGHT_NONE;
 }
 
 bool rights_find_writer(struct rights *r, const char *bearer, struct token *out)
@@ -272,13 +280,45 @@ bool rights_find_writer(struct rights *r, const char *bearer, struct token *out)
     return found;
 }
 
-static enum right rights_of_session(const struct rights *r, const char *id)
+static const struct session *rights_find_session(const struct rights *r, const char *id)
 {
-    enum right best = RIGHT_NONE;
+    const struct session *found = NULL;
     for (size_t i = 0; i < SESSIONS; i++)
         if (r->session[i].id[0] && secret_same(r->session[i].id, id))
-            best = r->session[i].right;
-    return best;
+            found = &r->session[i];
+    return found;
+}
+
+static enum right rights_of_session(const struct rights *r, const char *id)
+{
+    const struct session *s = rights_find_session(r, id);
+    return s ? s->right : RIGHT_NONE;
+}
+
+void rights_name(struct rights *r, const char *bearer, const char *session,
+                 char out[TOKEN_NAME_LEN])
+{
+    pthread_mutex_lock(&r->lock);
+    const struct session *s = session ? rights_find_session(r, session) : NULL;
+    const struct token *t = !s && bearer ? rights_find_token(r, bearer) : NULL;
+    snprintf(out, TOKEN_NAME_LEN, "%s", s ? s->name : t ? t->name : "");
+    pthread_mutex_unlock(&r->lock);
+}
+
+uint64_t rights_quota(struct rights *r, const char *name)
+{
+    uint64_t most = 0;
+    bool limited = true;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->n_tokens; i++) {
+        const struct token *t = &r->token[i];
+        if (t->right != RIGHT_WRITE || strcmp(t->name, name) != 0)
+            continue;
+        limited &= t->quota_bytes != 0;
+        most = MAX_OF(most, t->quota_bytes);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return limited ? most : 0;
 }
 
 /* ---- guessing ---- */
@@ -352,7 +392,7 @@ int rights_of(struct rights *r, const struct sockaddr *peer, const char *bearer,
     return rc;
 }
 
-static int rights_new_session(struct rights *r, enum right what, char id[SESSION_LEN],
+static int rights_new_session(struct rights *r, const struct token *t, char id[SESSION_LEN],
                               struct err *e)
 {
     uint8_t bytes[(SESSION_LEN - 1) / 2];
@@ -362,7 +402,8 @@ static int rights_new_session(struct rights *r, enum right what, char id[SESSION
     r->next_session = (r->next_session + 1) % SESSIONS;
     for (size_t i = 0; i < sizeof bytes; i++)
         snprintf(s->id + 2 * i, 3, "%02x", bytes[i]);
-    s->right = what;
+    s->right = t->right;
+    memcpy(s->name, t->name, sizeof s->name);
     memcpy(id, s->id, SESSION_LEN);
     return 0;
 }
@@ -378,7 +419,7 @@ int rights_login(struct rights *r, const struct sockaddr *peer, const char *toke
     if (rc == 0 && what == RIGHT_WRITE)
         rc = err_set(e, ERR_NOT_FOUND, "this token only sends runs; it does not show any");
     if (rc == 0)
-        rc = rights_new_session(r, what, session, e);
+        rc = rights_new_session(r, rights_find_token(r, token), session, e);
     pthread_mutex_unlock(&r->lock);
     return rc;
 }

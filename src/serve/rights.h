@@ -65,6 +65,13 @@ bool rights_has(struct rights *r, enum right what); /* whether any token is for 
  * rights_of decides. */
 bool rights_find_writer(struct rights *r, const char *bearer, struct token *out);
 
+/* The name of the token that a client has shown, or logged in with; "": it has none. */
+void rights_name(struct rights *r, const char *bearer, const char *session,
+                 char out[TOKEN_NAME_LEN]);
+/* The largest quota of the write tokens of a name; 0: one of them has no limit, or there is none.
+ */
+uint64_t rights_quota(struct rights *r, const char *name);
+
 /* What a request may do. bearer, session: NULL when it has none. ERR_BUSY: too many wrong ones. */
 MUST_CHECK int rights_of(struct rights *r, const struct sockaddr *peer, const char *bearer,
                          const char *session, enum right *out, struct err *e);

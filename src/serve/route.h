@@ -21,6 +21,7 @@ struct live;      /* live.h: the streams of running runs */
 struct exchange;  /* httpd.h: a request and its connection */
 struct reply;     /* httpd.h */
 struct row_table; /* base/row_table.h */
+struct hub;       /* hub.h */
 
 enum route_method { ROUTE_GET, ROUTE_POST };
 
@@ -30,11 +31,13 @@ enum route_flags {
     ROUTE_CONTROL = 4, /* changes something: needs the right for it */
     ROUTE_SLOW = 16,   /* takes seconds for a large run: runs in its own thread */
     ROUTE_CACHE = 8,   /* same version and parameters, same answer: it is cached */
+    ROUTE_FILES = 32,  /* of the files of a run, by `name`; `node` and `file` are set */
 };
 
 #define TYPE_JSON   "application/json"
 #define TYPE_HTML   "text/html; charset=utf-8"
 #define TYPE_STREAM "text/event-stream"
+#define TYPE_BYTES  "application/octet-stream"
 
 enum param_kind { PARAM_TEXT, PARAM_INT, PARAM_TIME, PARAM_FLAG };
 
@@ -59,11 +62,14 @@ struct route_request {
     const char *body; /* of a POST; a NUL follows the last byte */
     size_t body_len;
     const char *name;            /* RUN; NULL: the route has none */
+    const char *node, *file;     /* NODE and FILE; NULL: the route has none */
     struct run *run;             /* open, and this request's alone until it is answered */
     const struct run_info *info; /* of the run; NULL: the route has none */
     uint64_t version;            /* of the run's data: another one, other data */
     struct runs *runs;
     bool may_control;
+    struct hub *hub;     /* NULL: the server receives no runs */
+    const char *by;      /* of ROUTE_CONTROL: the name of the client's token; "": it has none */
     struct arena *arena; /* lives as long as the request */
     struct live *live;   /* for streams */
     struct exchange *exchange;
@@ -72,8 +78,8 @@ struct route_request {
 struct route_answer {
     int status; /* 200 unless the route sets another, also of an error */
     struct buf body;
-    struct reply *stream;  /* instead of a body; NULL: none */
-    bool noise;            /* mostly bytes that hardly repeat, see answer_gzip.h */
+    struct reply *stream;  /* instead of a body: a stream, or the bytes of a file; NULL: none */
+    bool noise;            /* mostly bytes that hardly repeat, see base/gzip.h */
     const char *file_name; /* to save it under; NULL: to be shown */
     bool passing;          /* from older data, while a job computes the newer: not cached */
 };
@@ -83,7 +89,8 @@ typedef int route_fn(const struct route_request *q, struct route_answer *out, st
 struct route {
     const char *id;
     enum route_method method;
-    const char *path; /* below /api/v1; "RUN" is replaced by the name of a run */
+    const char *path; /* below /api/v1; RUN is replaced by the name of a run, NODE by that of the
+                         folder of a node, FILE by that of a file */
     route_fn *answer;
     unsigned flags;
     const struct route_param *params; /* NULL: none */

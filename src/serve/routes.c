@@ -11,6 +11,7 @@
 #include "report/report.h"
 #include "rules/verdict_json.h"
 #include "serve/api_internal.h"
+#include "tables/healthview.h"
 #include "tables/opsview.h"
 #include "tables/statview.h"
 #include "tables/stepsview.h"
@@ -32,6 +33,7 @@
     .type = TYPE_JSON, .schema = #name, .list = true, .rows = {&row_##a, &row_##b}
 #define DOCUMENT   .type = TYPE_HTML, .document = true
 #define STREAM     .type = TYPE_STREAM, .stream = true
+#define BYTES      .type = TYPE_BYTES
 #define BODY(name) .body = &row_##name
 const struct route routes[] = {
 #include "serve/routes.def"
@@ -286,19 +288,36 @@ static const struct {
     {"400", "A parameter is unknown or invalid.", 0},
     {"401", "A token is required.", 0},
     {"403", "Not allowed.", ROUTE_CONTROL},
-    {"404", "No such run, or the run has no such data.", ROUTE_RUN | ROUTE_INFO},
+    {"404", "No such run, or the run has no such data.", ROUTE_RUN | ROUTE_INFO | ROUTE_FILES},
     {"409", "The run is not being recorded on this machine.", ROUTE_CONTROL},
-    {"410", "The run was removed.", ROUTE_RUN | ROUTE_INFO},
+    {"410", "The run was removed.", ROUTE_RUN | ROUTE_INFO | ROUTE_FILES},
     {"429", "Too many simultaneous requests.", 0},
+};
+
+/* Of the bytes of a file. */
+static const struct {
+    const char *status, *help;
+} openapi_file_answers[] = {
+    {"206", "The part that Range names."},
+    {"304", "The file is the one that If-None-Match names."},
+    {"412", "The file is another one than If-Match names."},
+    {"413", "The file is larger than 16 MiB: use Range."},
+    {"416", "The file ends before the range."},
 };
 
 static void openapi_put_responses(struct jw *j, const struct route *r)
 {
     jw_object(j, "responses");
     openapi_put_response(j, "200", r->summary, r->type, r->schema);
-    if (strstr(r->path, "RUN") && !r->stream && r->method == ROUTE_GET)
+    if (strstr(r->path, "RUN") && !(r->flags & ROUTE_FILES) && !r->stream && r->method == ROUTE_GET)
         openapi_put_response(j, "202", "Still computing; try again in a moment.", TYPE_JSON,
                              row_Pending.name);
+    for (size_t i = 0; i < COUNT_OF(openapi_file_answers) && strcmp(r->type, TYPE_BYTES) == 0;
+         i++) {
+        jw_object(j, openapi_file_answers[i].status);
+        jw_str(j, "description", openapi_file_answers[i].help);
+        jw_end(j);
+    }
     for (size_t i = 0; i < COUNT_OF(openapi_errors); i++)
         if (!openapi_errors[i].when || r->flags & openapi_errors[i].when)
             openapi_put_response(j, openapi_errors[i].status, openapi_errors[i].help, TYPE_JSON,
@@ -337,13 +356,19 @@ static void openapi_put_param(struct jw *j, const struct route_param *p, bool in
     jw_end(j);
 }
 
+/* What the words in capitals of paths stand for. */
+static const struct route_param path_words[] = {
+    {"RUN", PARAM_TEXT, .help = "The name of the run's folder, as listed by /runs."},
+    {"NODE", PARAM_TEXT, .help = "The name of the node's folder: node- and the node."},
+    {"FILE", PARAM_TEXT, .help = "The name of the file, as listed by /files/RUN."},
+};
+
 static void openapi_put_params(struct jw *j, const struct route *r)
 {
-    static const struct route_param run = {
-        "RUN", PARAM_TEXT, .help = "The name of the run's folder, as listed by /runs."};
     jw_array(j, "parameters");
-    if (strstr(r->path, run.name))
-        openapi_put_param(j, &run, true);
+    for (size_t i = 0; i < COUNT_OF(path_words); i++)
+        if (strstr(r->path, path_words[i].name))
+            openapi_put_param(j, &path_words[i], true);
     for (const struct route_param *p = r->params; p && p->name; p++)
         openapi_put_param(j, p, false);
     jw_end(j);
@@ -372,8 +397,13 @@ static void openapi_put_route(struct jw *j, const struct route *r)
 /* "/runs/RUN/stats" as "/runs/{RUN}/stats". */
 static const char *openapi_path_of(const struct route *r, struct arena *a)
 {
-    const char *run = strstr(r->path, "RUN");
-    return run ? arena_printf(a, "%.*s{RUN}%s", (int)(run - r->path), r->path, run + 3) : r->path;
+    const char *out = r->path;
+    for (size_t i = 0; i < COUNT_OF(path_words); i++) {
+        const char *word = path_words[i].name, *at = strstr(out, word);
+        if (at)
+            out = arena_printf(a, "%.*s{%s}%s", (int)(at - out), out, word, at + strlen(word));
+    }
+    return out;
 }
 
 /* Routes of one path are neighbours in routes.def. */

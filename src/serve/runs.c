@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "serve/heavy.h"
+#include "run/run_names.h"
+#include "run/rundir.h"
+#include "serve/limits.h"
 #include "serve/memo.h"
 #include "serve/runs_internal.h"
 #include "serve/sigbus_guard.h"
@@ -164,6 +166,17 @@ static int runs_vanished(const char *name, struct err *e)
     return err_sys(e, "run '%.100s' was removed", name);
 }
 
+/* Whether one has begun since the last scan, which was a moment ago. */
+static bool runs_is_new(const struct runs *r, const char *name)
+{
+    char path[PATH_LEN];
+    struct err e;
+    bool is = false;
+    for (size_t i = 0; i < r->n_folders && !is && name_is_sane(name, RUN_ID_LEN); i++)
+        is = run_path(path, r->folders[i], name, &e) == 0 && run_stamp_about(path);
+    return is;
+}
+
 /* A run that is not known may have begun since the last scan. */
 static int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struct err *e)
 {
@@ -172,11 +185,24 @@ static int runs_look_up(struct runs *r, const char *name, struct runs_item **out
         runs_scan(r, false);
         *out = runs_find(r, name);
     }
+    if (!*out && runs_is_new(r, name)) {
+        runs_scan(r, true);
+        *out = runs_find(r, name);
+    }
     if (*out)
         return 0;
     if (runs_was_there(r, name))
         return runs_vanished(name, e);
     return err_set(e, ERR_NOT_FOUND, "no run '%.100s'", name);
+}
+
+int runs_path(struct runs *r, const char *name, struct arena *a, const char **out, struct err *e)
+{
+    struct runs_item *x;
+    TRY(runs_look_up(r, name, &x, e));
+    *out = arena_strdup(a, x->path);
+    runs_unref(r, x);
+    return 0;
 }
 
 void runs_changed(struct runs *r, const char *name)
@@ -274,7 +300,7 @@ static int runs_open_item(struct runs *r, struct runs_item *x, uint64_t version,
 /* The list may be half a second old, which is too old for a request that stops a run. */
 static int runs_describe(struct runs_hold *h, struct err *e)
 {
-    h->about = about_read(h->item->path, 0);
+    h->about = about_read(&(struct run_listed){.path = h->item->path}, 0);
     /* it was looked at, and deleted since */
     if (h->about->broken && !run_stamp_about(h->item->path))
         return runs_vanished(h->item->name, e);

@@ -3,7 +3,8 @@
  *
  * Safe for any number of threads. A list is a picture of one moment, good until runs_list_free. A
  * run has one user from runs_take to runs_give. Open runs are bounded; the least recently used are
- * closed first. Names are looked up in the list, never made into paths. */
+ * closed first. Names are looked up in the list, never made into paths; only whether a run has
+ * begun a moment ago is looked at on the disk, by names that runs can have. */
 #ifndef SERVE_RUNS_H
 #define SERVE_RUNS_H
 
@@ -25,6 +26,8 @@ struct runs_entry {
     const struct run_info *info; /* NULL: it cannot be read */
     const char *broken;          /* why not */
     bool live;
+    uint64_t bytes;    /* of its data */
+    const char *owner; /* who sent it here; "": it was recorded here */
     /* How many issues, by enum severity, as findings.json has them or as they were evaluated here,
      * then how many rules were evaluated (ISSUE_COUNTS numbers). NULL: neither yet. */
     const unsigned *issues;
@@ -80,6 +83,10 @@ MUST_CHECK int runs_take(struct runs *r, const char *name, bool open, struct run
 /* False: its files were truncated meanwhile, so that the data may be wrong. An empty one
  * is fine. */
 bool runs_give(struct runs *r, struct runs_hold *h);
+
+/* Where the run of this name is, in the arena. Nothing of it is read. Errors as of runs_take. */
+MUST_CHECK int runs_path(struct runs *r, const char *name, struct arena *a, const char **out,
+                         struct err *e);
 
 /* The server itself changed or removed a run: the next request must see it. */
 void runs_changed(struct runs *r, const char *name);

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "rules/params.h"
 #include "rules/verdict.h"
+#include "run/receive.h"
 #include "run/run_files.h"
 #include "serve/runs.h"
 #include "serve/work.h"
@@ -19,6 +20,7 @@ enum {
     RUNS_OPEN = 8,       /* at once */
     RUNS_FRESH_MS = 500, /* a scan of the folders, or the version of a run, is fresh so long */
     RUNS_SLOTS = 4096,   /* a power of two */
+    CATALOG_FEW = 1000,  /* of so many runs with entries of a catalogue findings are read, too */
     RUNS_GONE = 64,      /* names of vanished runs that are remembered */
     RUNS_FINDINGS = 64,  /* findings that are kept as text, some 30 kB each */
 };
@@ -31,6 +33,8 @@ struct runs_about {
     struct run_info info;
     const char *broken; /* NULL: info is good */
     int64_t start_ns;   /* to sort by */
+    uint64_t bytes;     /* of its data */
+    char owner[RECEIVE_OWNER_LEN];
     unsigned issues[ISSUE_COUNTS];
     bool has_issues;
 };
@@ -115,7 +119,7 @@ void about_unref(struct runs *r, struct runs_about *a);
 void picture_unref(struct runs *r, struct runs_picture *p);
 
 /* Reads the small files of a run. Never fails, but `broken` may be set. */
-struct runs_about *about_read(const char *path, uint64_t stamp);
+struct runs_about *about_read(const struct run_listed *x, uint64_t stamp);
 /* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
 const unsigned *judge_issues(const struct runs_item *x);
 /* The job that fills the list, see runs_list_asked. */

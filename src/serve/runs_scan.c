@@ -99,18 +99,34 @@ static bool issues_read(const char *path, unsigned out[ISSUE_COUNTS])
 
 /* ---- the description of a run ---- */
 
-struct runs_about *about_read(const char *path, uint64_t stamp)
+struct runs_about *about_read(const struct run_listed *x, uint64_t stamp)
 {
     struct runs_about *a = xcalloc(1, sizeof *a);
     struct err e;
     *a = (struct runs_about){.refs = 1, .stamp = stamp};
-    if (run_info_read(&a->info, path, &a->arena, &e) != 0) {
+    if (run_info_of(&a->info, x, &a->arena, &e) != 0) {
         a->broken = arena_strdup(&a->arena, e.msg);
-        a->start_ns = run_stamp_folder(path);
+        a->start_ns = run_stamp_folder(x->path);
         return a;
     }
     a->start_ns = a->info.start.ns;
-    a->has_issues = issues_read(path, a->issues);
+    a->bytes = run_stamp_data(x->path).bytes;
+    receive_owner(x->path, a->owner);
+    a->has_issues = issues_read(x->path, a->issues);
+    return a;
+}
+
+/* Of a catalogue with many runs only the entries are read, no findings. */
+static struct runs_about *scan_about(struct runs *r, const struct run_listed *x, uint64_t stamp)
+{
+    if (!x->stamp || r->n_items < CATALOG_FEW)
+        return about_read(x, stamp);
+    struct runs_about *a = xcalloc(1, sizeof *a);
+    struct err e;
+    *a = (struct runs_about){.refs = 1, .stamp = stamp};
+    if (run_info_of(&a->info, x, &a->arena, &e) != 0)
+        a->broken = arena_strdup(&a->arena, e.msg);
+    a->start_ns = x->start_ns;
     return a;
 }
 
@@ -198,14 +214,14 @@ void picture_unref(struct runs *r, struct runs_picture *p)
 /* ---- scanning a run ---- */
 
 static struct runs_item *scan_add_item(struct runs *r, const char *name, const char *folder,
-                                       const char *path, uint64_t stamp)
+                                       const struct run_listed *found, uint64_t stamp)
 {
     struct runs_item *x = xcalloc(1, sizeof *x);
     *x = (struct runs_item){.refs = 1};
     x->name = xstrdup(name);
     x->folder = xstrdup(folder);
-    x->path = xstrdup(path);
-    x->about = about_read(path, stamp);
+    x->path = xstrdup(found->path);
+    x->about = scan_about(r, found, stamp);
     pthread_mutex_init(&x->use, NULL);
     pthread_mutex_lock(&r->lock);
     *scan_slot_of(r, name) = x;
@@ -216,9 +232,10 @@ static struct runs_item *scan_add_item(struct runs *r, const char *name, const c
 
 /* Names are the folders'; of two that are the same the one that comes later is called differently.
  */
-static struct runs_item *scan_item_of(struct runs *r, const char *folder, const char *path,
-                                      uint64_t stamp)
+static struct runs_item *scan_item_of(struct runs *r, const char *folder,
+                                      const struct run_listed *found, uint64_t stamp)
 {
+    const char *path = found->path;
     char name[PATH_LEN];
     struct err e;
     for (unsigned k = 1; k < 100; k++) {
@@ -228,35 +245,36 @@ static struct runs_item *scan_item_of(struct runs *r, const char *folder, const 
         if (rc)
             return NULL;
         if (!x)
-            return scan_add_item(r, name, folder, path, stamp);
+            return scan_add_item(r, name, folder, found, stamp);
         if (strcmp(x->path, path) == 0)
             return x->seen ? NULL : x;
     }
     return NULL;
 }
 
-static void scan_refresh(struct runs *r, struct runs_item *x, uint64_t stamp)
+static void scan_refresh(struct runs *r, struct runs_item *x, const struct run_listed *found,
+                         uint64_t stamp)
 {
     struct runs_about *before = x->about;
     const bool living = before && !before->broken && before->info.status == RUN_RUNNING;
     if (before && before->stamp == stamp && !living)
         return;
-    struct runs_about *now = about_read(x->path, stamp);
+    struct runs_about *now = scan_about(r, found, stamp);
     pthread_mutex_lock(&r->lock);
     x->about = now;
     pthread_mutex_unlock(&r->lock);
     about_unref(r, before);
 }
 
-static void scan_run(struct runs *r, const char *folder, const char *path)
+static void scan_run(struct runs *r, const char *folder, const struct run_listed *found)
 {
-    const uint64_t stamp = run_stamp_about(path);
+    const uint64_t stamp = found->stamp ? found->stamp : run_stamp_about(found->path);
     struct runs_item *x =
-        stamp && r->n_items < RUNS_MOST ? scan_item_of(r, folder, path, stamp) : NULL;
+        stamp && r->n_items < RUNS_MOST ? scan_item_of(r, folder, found, stamp) : NULL;
     if (!x)
         return;
     x->seen = true;
-    scan_refresh(r, x, stamp);
+    scan_refresh(r, x, found, stamp);
 }
 
 /* ---- scanning folders ---- */
@@ -266,19 +284,19 @@ struct runs_listing {
     const char *folder;
 };
 
-static void scan_entry(void *ctx, const char *path)
+static void scan_entry(void *ctx, const struct run_listed *found)
 {
     const struct runs_listing *l = ctx;
-    scan_run(l->runs, l->folder, path);
+    scan_run(l->runs, l->folder, found);
 }
 
 static void scan_folder(struct runs *r, const char *folder)
 {
     struct err ignored;          /* a folder that is not there has no runs */
     if (run_stamp_about(folder)) /* it is a run itself */
-        scan_run(r, folder, folder);
+        scan_run(r, folder, &(struct run_listed){.path = folder});
     else
-        (void)!run_each(folder, scan_entry, &(struct runs_listing){r, folder}, &ignored);
+        (void)!run_each_listed(folder, scan_entry, &(struct runs_listing){r, folder}, &ignored);
 }
 
 static void scan_remember_gone(struct runs *r, const char *name)
@@ -338,6 +356,8 @@ static struct runs_entry picture_entry_of(const struct runs_item *x, unsigned co
         .info = a->broken ? NULL : &a->info,
         .broken = a->broken,
         .live = !a->broken && a->info.status == RUN_RUNNING,
+        .bytes = a->bytes,
+        .owner = a->owner,
         .issues = issues ? counts : NULL,
     };
 }

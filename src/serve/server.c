@@ -11,16 +11,16 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/gzip.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/trust.h"
-#include "serve/answer_gzip.h"
 #include "serve/assets.h"
-#include "serve/heap.h"
 #include "serve/hub.h"
 #include "serve/ingest.h"
+#include "serve/limits.h"
 #include "serve/server_internal.h"
 #include "serve/sigbus_guard.h"
 #include "serve/sockets.h"
@@ -147,15 +147,9 @@ static bool server_is_under(const struct request *q, const char *first, const ch
            (!second || (q->n_steps >= 2 && strcmp(q->step[1], second) == 0));
 }
 
-/* Of the API: what is below /api/v1/WORD/. */
-static bool server_is_part(const struct visit *v, const char *word)
-{
-    return v->request.n_steps > 2 && strcmp(v->request.step[2], word) == 0;
-}
-
 static bool server_is_ingest(const struct visit *v)
 {
-    return server_is_part(v, "ingest");
+    return v->request.n_steps > 2 && strcmp(v->request.step[2], "ingest") == 0;
 }
 
 static struct reply *server_check_rights(struct visit *v)
@@ -173,6 +167,15 @@ static struct reply *server_check_rights(struct visit *v)
                                     ? "this token only sends runs; it does not show any"
                                     : "sending runs needs a write token");
     return rights_needs_token(s->rights) ? NULL : server_check_user(v);
+}
+
+const char *server_client_name(struct visit *v)
+{
+    char name[TOKEN_NAME_LEN];
+    const char *session =
+        cookie_find(exchange_header(v->x, "Cookie"), v->server->cookie, &v->arena);
+    rights_name(v->server->rights, server_bearer_of(v->x), session, name);
+    return arena_strdup(&v->arena, name);
 }
 
 /* ---- the page ---- */
@@ -387,8 +390,6 @@ static void server_dispatch(struct visit *v)
         exchange_answer(v->x, r);
     else if (api && server_is_ingest(v))
         server_ingest(v);
-    else if (api && server_is_part(v, "files"))
-        serve_files(v);
     else if (api)
         serve_api(v);
     else if (server_is_under(&v->request, "login", NULL) && v->request.n_steps == 1)
@@ -502,7 +503,8 @@ static int server_open_parts(struct server *s, const struct server_options *ask,
     TRY(work_open(&s->slow, 1, "slow", e));
     TRY(live_open(&s->live, s->runs, e));
     if (ask->receive) {
-        TRY(hub_open(&s->hub, ask->folders[0], s->token_file, s->rights, e));
+        TRY(hub_open(&s->hub, &(struct hub_options){ask->folders[0], s->token_file, ask->keep_ns},
+                     s->rights, e));
         TRY(work_open(&s->ingest, INGEST_WORKERS, "ingest", e));
     }
     runs_set_facts(s->runs, server_fill_facts, s);

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -27,8 +28,9 @@ struct server_options {
     const char *tls_cert, *tls_key; /* files; NULL: no TLS */
     const char *const *hosts;       /* more names that it is reached by */
     size_t n_hosts;
-    bool control; /* whether runs can be controlled through it */
-    bool receive; /* whether it receives runs, into the first folder */
+    bool control;    /* whether runs can be controlled through it */
+    bool receive;    /* whether it receives runs, into the first folder */
+    int64_t keep_ns; /* received runs that are older are removed; 0: none are */
 };
 
 struct server_place {

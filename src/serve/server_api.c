@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gzip.h"
 #include "base/mem.h"
-#include "serve/answer_gzip.h"
 #include "serve/hash.h"
 #include "serve/memo.h"
 #include "serve/server_internal.h"
 
-enum { API_STEPS = 2 }; /* "api", "v1" */
+enum {
+    API_STEPS = 2,      /* "api", "v1" */
+    API_FILE_STEPS = 4, /* and "files", RUN */
+};
 
 /* A document about a run: it may run its own script, but has no access to this server. */
 static const char document_csp[] =
@@ -199,11 +202,19 @@ static struct api_request *api_request_of(struct visit *v, const struct route *r
                               .x = v->x,
                               .route = route,
                               .gzip = accepts_gzip(v->x)};
-    q->request = (struct route_request){.name = name,
-                                        .runs = v->server->runs,
-                                        .may_control = v->right >= RIGHT_CONTROL,
-                                        .live = v->server->live,
-                                        .exchange = v->x};
+    q->request =
+        (struct route_request){.name = name,
+                               .runs = v->server->runs,
+                               .may_control = v->right >= RIGHT_CONTROL,
+                               .hub = v->server->hub,
+                               .by = route->flags & ROUTE_CONTROL ? server_client_name(v) : "",
+                               .live = v->server->live,
+                               .exchange = v->x};
+    if (route->flags & ROUTE_FILES && v->request.n_steps > API_FILE_STEPS) {
+        q->request.file = v->request.step[v->request.n_steps - 1];
+        if (v->request.n_steps > API_FILE_STEPS + 1)
+            q->request.node = v->request.step[API_FILE_STEPS];
+    }
     q->request.body = v->x->body;
     q->request.body_len = v->x->body_len;
     q->arena = v->arena; /* with all texts of the request in it */

@@ -59,6 +59,8 @@ struct reply *reply_refused(int status);
 bool accepts_gzip(const struct exchange *x);
 
 bool has_json_body(const struct exchange *x);
+/* The name of the client's token, in the arena of the visit; "": it has none. */
+const char *server_client_name(struct visit *v);
 
 /* Answers a request to the API, now or from another thread. May take the visit's arena over. */
 void serve_api(struct visit *v);

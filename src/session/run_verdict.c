@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_verdict.c - see run_verdict.h. */
-#include "session/run_verdict.h"
-
+/* run_verdict.c - see session.h. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -12,11 +10,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/thread.h"
 #include "cost/machines.h"
 #include "query/run.h"
 #include "report/report.h"
-#include "rules/rightsize_advise.h"
+#include "rules/feed_run.h"
 #include "rules/verdict_json.h"
+#include "session/session.h"
 #include "tables/runview.h"
 #include "tables/stepsview.h"
 #include "tables/summary.h"
@@ -141,14 +141,6 @@ static _Noreturn void run_verdict_child(const struct run_verdict_ask *ask)
  * passed on. */
 static const int withstood[] = {SIGINT, SIGTERM, SIGHUP};
 
-static bool is_withstood(int sig)
-{
-    for (size_t i = 0; i < COUNT_OF(withstood); i++)
-        if (withstood[i] == sig)
-            return true;
-    return false;
-}
-
 /* Waits for its end, which closes the pipe. */
 static void run_verdict_wait_for(pid_t pid, int fd, const struct run_verdict_ask *ask)
 {
@@ -164,7 +156,7 @@ static void run_verdict_wait_for(pid_t pid, int fd, const struct run_verdict_ask
         ;
     if (n == 0)
         ask->tell(NULL, "evaluating the rules took too long; run 'footplate check last'");
-    else if (WIFSIGNALED(status) && !is_withstood(WTERMSIG(status)))
+    else if (WIFSIGNALED(status) && !signal_among(WTERMSIG(status), withstood, COUNT_OF(withstood)))
         ask->tell(NULL, "could not evaluate the rules: their process was killed");
 }
 

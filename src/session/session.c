@@ -3,20 +3,26 @@
 #include "session/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/helper.h"
 #include "agent/keeper.h"
 #include "base/human.h"
 #include "base/table.h"
 #include "config/python_env.h"
+#include "control/control_client.h"
 #include "cost/machines.h"
 #include "run/run_info.h"
+#include "run/rundir.h"
+#include "run/shipping.h"
 #include "session/dashboard.h"
-#include "session/run_verdict.h"
-#include "session/shipper.h"
+#include "ship/ship_live.h"
 #include "userrules/user_rules.h"
 #include "watch/watch.h"
 
@@ -151,6 +157,7 @@ static void session_take_settings(struct record_ask *ask, const struct settings 
     ask->run_id = s->run_id;
     ask->node_id = s->node_id;
     ask->no_hooks = !s->hooks;
+    ask->no_others = !s->other_processes;
     session_take_labels(ask, s, a);
     session_take_price(ask, s, a);
 }
@@ -270,6 +277,130 @@ static void session_set_helper(struct record_ask *ask, const struct settings *s,
     ask->helper = (struct helper_program){watch_main, watch};
 }
 
+/* ---- sends the run elsewhere while it is recorded (--to), in a process of its own ----
+ *
+ * shipper_start before the job, shipper_place once the run folder is there, shipper_end when
+ * nothing is added to it any more. */
+
+struct shipper {
+    int fd; /* -1: nothing is sent */
+    struct rundir dir;
+};
+
+enum {
+    END_MS = 30000,        /* for the rest of a run whose sending went well until then */
+    END_FAILING_MS = 5000, /* when it did not */
+    STARTS_MOST = 1000,    /* of a shipper that is killed again and again */
+};
+
+static void shipper_ship(const struct ship_live_ask *ask, const struct ship_live_begin *begin,
+                         int fd)
+{
+    struct shipping how;
+    ship_live(ask, begin, fd, &how);
+    (void)!send(fd, &how, sizeof how, MSG_NOSIGNAL);
+}
+
+/* A request of a user of the hub: one line of control_protocol.h, which is checked here and by the
+ * recorder. Nothing else can come from there, so a hub cannot run code on this machine. */
+static bool shipper_control(void *ctx, const char *request, char *answer, size_t size)
+{
+    const struct ship_live_begin *begin = ctx;
+    struct control_request parsed;
+    char said[CONTROL_ANSWER];
+    struct err e;
+    int rc = control_parse(request, strlen(request), &parsed, &e);
+    if (rc == 0 && parsed.kind == CONTROL_STATUS)
+        rc = err_set(&e, ERR_USAGE, "'status' is not answered to a hub");
+    if (rc == 0)
+        rc = control_send(begin->id, begin->node, geteuid(), request, said, &e);
+    snprintf(answer, size, "%.250s", rc ? e.msg : said);
+    return rc == 0;
+}
+
+/* One that is killed is started again, and goes on where the destination says. */
+static void shipper_process(int fd, void *ctx)
+{
+    struct ship_live_begin begin;
+    int status;
+    if (!aside_read(fd, &begin, sizeof begin)) /* the job was not started */
+        return;
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    for (int i = 0; i < STARTS_MOST; i++) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            shipper_ship(ctx, &begin, fd);
+            _exit(0);
+        }
+        if (pid < 0 || waitpid(pid, &status, 0) != pid || WIFEXITED(status))
+            return;
+        sleep(1);
+    }
+}
+
+/* ERR_USAGE or ERR_NOT_FOUND with a sentence: the run is not sent. */
+static int shipper_start(struct shipper *out, const struct settings *s, struct arena *a,
+                         struct err *e)
+{
+    struct ship_live_ask *ask = arena_new(a, struct ship_live_ask);
+    struct aside aside;
+    ask->target = (struct ship_target_ask){.to = s->to, .ca = s->to_ca, .pinned_key = s->to_key};
+    ask->seal = s->to_interval_ns == TO_SEAL_NS;
+    ask->interval_ns = ask->seal ? 0 : s->to_interval_ns;
+    ask->control = s->to_control ? shipper_control : NULL;
+    out->fd = -1;
+    TRY(ship_read_token(s->to_token_file, a, &ask->target.token, e));
+    TRY(ship_target_check(&ask->target, e));
+    TRY(aside_start(&aside, SOCK_STREAM, shipper_process, ask, e));
+    out->fd = aside.fd;
+    return 0;
+}
+
+static void shipper_place(void *ctx, const struct rundir *dir)
+{
+    struct shipper *s = ctx;
+    struct ship_live_begin begin = {.run = ""};
+    snprintf(begin.run, sizeof begin.run, "%s", dir->path);
+    snprintf(begin.id, sizeof begin.id, "%s", dir->id);
+    snprintf(begin.node, sizeof begin.node, "%s", dir->node_id);
+    s->dir = *dir;
+    if (s->fd >= 0 && send(s->fd, &begin, sizeof begin, MSG_NOSIGNAL) != (ssize_t)sizeof begin) {
+        close(s->fd);
+        s->fd = -1;
+    }
+}
+
+/* The machine goes away soon: from now on what is new is sent at once. From any thread. */
+static void shipper_hurry(void *ctx)
+{
+    const struct shipper *s = ctx;
+    const char byte = SHIP_LIVE_SOON;
+    if (s->fd >= 0)
+        (void)!send(s->fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Waits for the rest, a bounded time. False: nothing is sent, and *out is empty. The state is also
+ * in the node's folder, for who gave up waiting. */
+static bool shipper_end(struct shipper *s, struct shipping *out)
+{
+    struct err e;
+    *out = (struct shipping){.state = SHIPPING_WAITING};
+    if (s->fd < 0 || !*s->dir.path)
+        return false;
+    const bool known = shipping_read(s->dir.path, s->dir.node_id, out, &e) == 0;
+    const bool fine = known && out->state == SHIPPING_OK;
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    struct shipping how;
+    const char byte = SHIP_LIVE_END;
+    if (send(s->fd, &byte, 1, MSG_NOSIGNAL) == 1 &&
+        poll(&p, 1, fine ? END_MS : END_FAILING_MS) > 0 && aside_read(s->fd, &how, sizeof how))
+        *out = how;
+    close(s->fd);
+    s->fd = -1;
+    return true;
+}
+
 /* A run that cannot be sent is recorded all the same, unless the user requires it. */
 static int session_ship(struct shipper *out, struct record_ask *ask, struct arena *a)
 {
@@ -279,6 +410,7 @@ static int session_ship(struct shipper *out, struct record_ask *ask, struct aren
         return 0;
     if (shipper_start(out, s, a, &e) == 0) {
         ask->placed = shipper_place;
+        ask->leaving = shipper_hurry;
         ask->placed_ctx = out;
         return 0;
     }

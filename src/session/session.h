@@ -9,6 +9,9 @@
 #include "agent/recorder.h"
 #include "base/opt.h"
 #include "config/settings.h"
+#include "rules/params.h"
+
+struct user_rule_set;
 
 /* The command line. */
 struct session_options {
@@ -25,5 +28,23 @@ MUST_CHECK int session_settings(struct settings *out, const struct session_optio
 
 /* Records; `ask` already names the job. Returns the status to exit with, or a negative code. */
 int session_run(const struct session_options *o, struct record_ask *ask, struct err *e);
+
+/* ---- run_verdict.c: evaluates all rules when a recording ends ----
+ *
+ * A few lines for the user, findings.json in the run folder, and the report with the same verdicts.
+ * A separate process does it, so a failure there costs some seconds at most and never the exit
+ * status of the job. */
+
+struct run_verdict_ask {
+    const char *path; /* the run folder; its files are closed */
+    struct rule_params params;
+    const struct user_rule_set *own; /* rules of the user */
+    bool quiet;                      /* only files, no lines */
+    bool report;                     /* write report.html and report.json too */
+    /* Called with each line, in the other process. */
+    void (*tell)(void *ctx, const char *line);
+};
+
+void run_verdict(const struct run_verdict_ask *ask);
 
 #endif

@@ -32,6 +32,8 @@ struct ship {
     char path[PATH_LEN];
     char node[NODE_ID_LEN];
     struct ship_target *target;
+    bool only_sealed;
+    bool announced;
     struct ship_sent *sent;
     size_t n_sent, cap_sent;
 };
@@ -118,6 +120,11 @@ int ship_open(struct ship **out, const char *run, const char *node, struct ship_
     return rc;
 }
 
+void ship_set_seal(struct ship *s, bool only_sealed)
+{
+    s->only_sealed = only_sealed;
+}
+
 void ship_close(struct ship *s)
 {
     if (!s)
@@ -165,8 +172,9 @@ static int ship_whole(struct ship *s, const char *folder, const char *node,
     char path[PATH_LEN], *text;
     size_t len;
     struct ship_sent *f = ship_sent(s, node, x->name);
-    const bool once = run_file_kind(x->name, *node != 0) == RUN_FILE_ABOUT;
-    if (f->version == x->stat.version)
+    const enum run_file_kind kind = run_file_kind(x->name, *node != 0);
+    const bool once = kind == RUN_FILE_ABOUT;
+    if (f->version == x->stat.version && !(s->only_sealed && kind == RUN_FILE_NODE))
         return 0;
     TRY(run_path(path, folder, x->name, e));
     int rc = storage_of(path)->source->read(path, 0, WHOLE_MOST, &a, &text, &len, e);
@@ -254,7 +262,7 @@ static int ship_growing(struct ship *s, const char *folder, const char *node,
     TRY(run_path(tail_path, folder, name, e));
     ship_read_tail(tail_path, &a, &tail);
     int rc = ship_sealed(s, &f, path, &x->stat, all, e);
-    if (rc == 0 && tail.len && !f.closed)
+    if (rc == 0 && tail.len && !f.closed && (all || !s->only_sealed))
         rc = s->target->ops->tail(s->target, &tail, e);
     arena_free(&a);
     return rc;
@@ -310,6 +318,7 @@ static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
     char folder[PATH_LEN];
     struct arena a = {0};
     struct ship_list l;
+    const uint64_t before = s->target->bytes;
     TRY(run_node_path(folder, s->path, node, e));
     int rc = ship_list(folder, &a, &l, e);
     const bool dead = rc == 0 && storage_of(folder)->alive(folder) == STORAGE_DEAD;
@@ -325,6 +334,8 @@ static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
         rc = ship_prune(s, node, &l, e);
     if (rc == 0)
         rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, e);
+    if (rc == 0 && !all && !dead && s->target->bytes == before && s->target->ops->alive)
+        rc = s->target->ops->alive(s->target, node, e);
     arena_free(&a);
     return rc;
 }
@@ -358,11 +369,15 @@ int ship_round(struct ship *s, bool all, struct err *e)
     struct arena a = {0};
     struct ship_list l;
     s->target->retry_s = 0;
+    s->target->has_requests = false;
     int rc = ship_list(s->path, &a, &l, e);
     if (rc == 0)
         rc = ship_all(s, &l, all, e);
     if (rc)
         ship_forget(s);
+    else if (s->target->ops->announce && (all || !s->announced))
+        s->target->ops->announce(s->target, !s->announced && (!all || !*s->node));
+    s->announced |= rc == 0;
     arena_free(&a);
     return rc;
 }

@@ -30,6 +30,7 @@ struct ship_file {
 };
 
 struct ship_target;
+struct ship_requests;
 
 /* Errors: ERR_NOT_FOUND when another attempt may succeed, after retry_s of the target; any other
  * when the user has to do something first. */
@@ -48,18 +49,39 @@ struct ship_target_ops {
      * taken back by its recorder, and goes. NULL: not needed. */
     int (*prune)(struct ship_target *t, const char *node, const char *const *names, size_t n,
                  struct err *e);
+    /* The run is there, or has ended: says so to those who list runs. What fails is not reported:
+     * readers do without. `tidy`: also does what is to be done for all runs there now and then.
+     * NULL: not needed. */
+    void (*announce)(struct ship_target *t, bool tidy);
+    /* The recorder of the node is alive, although nothing was sent in this round. NULL: not needed.
+     */
+    int (*alive)(struct ship_target *t, const char *node, struct err *e);
+    /* Hands each request that waits at the target to ask->take, and reports its answer. NULL: the
+     * target has none. */
+    int (*requests)(struct ship_target *t, const char *node, const struct ship_requests *ask,
+                    struct err *e);
     /* Something failed: what the target has is to be asked again. NULL: not needed. */
     void (*forget)(struct ship_target *t);
     void (*close)(struct ship_target *t);
 };
 
+/* Requests of users at the target, for the recorder of a node. */
+struct ship_requests {
+    /* Hands a line of control_protocol.h to the recorder. False: it was refused; `answer` has the
+     * recorder's answer, or the reason. */
+    bool (*take)(void *ctx, const char *request, char *answer, size_t size);
+    void *ctx;
+};
+
 /* The first member of each target. */
 struct ship_target {
     const struct ship_target_ops *ops;
-    const char *to; /* as the user named it, without secrets */
-    uint64_t bytes; /* sent so far, before compression */
-    int retry_s;    /* of the last failure: what the target asks for; 0: nothing */
-    int64_t interval_ns;
+    const char *to;      /* as the user named it, without secrets */
+    uint64_t bytes;      /* sent so far, before compression */
+    int retry_s;         /* of the last failure: what the target asks for; 0: nothing */
+    int64_t interval_ns; /* between two rounds: its own, unless the user has set another */
+    unsigned control_s;  /* announced: requests are looked for so often; 0: none are taken */
+    bool has_requests;   /* the target said so in this round */
 };
 
 struct ship_target_ask {
@@ -88,7 +110,11 @@ MUST_CHECK int ship_run_name(const char *run, char out[RUN_ID_LEN], struct err *
 /* `node` NULL: all nodes in the folder. */
 MUST_CHECK int ship_open(struct ship **out, const char *run, const char *node,
                          struct ship_target *t, struct err *e);
-/* Sends what is new. `all`: no recorder will add to it any more, so also what it left half. */
+/* From now on only what is sealed is sent, and all of it in the last round. node.json is sent again
+ * now and then: it is the sign of life. */
+void ship_set_seal(struct ship *s, bool only_sealed);
+/* Sends what is new, or, to a target that wants it, that the recorder is alive. `all`: no recorder
+ * will add to it any more, so also what it left half. */
 MUST_CHECK int ship_round(struct ship *s, bool all, struct err *e);
 void ship_close(struct ship *s); /* NULL is fine; the target stays open */
 

@@ -9,12 +9,13 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
+#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/trust.h"
 #include "base/vec.h"
 #include "net/curl.h"
 #include "net/http_client.h"
+#include "net/hub_client.h"
 #include "run/run_names.h"
 #include "ship/ship_targets.h"
 
@@ -25,12 +26,13 @@ enum {
     ZSTD_FROM = 1024, /* bytes of a part that is worth compressing */
     ZSTD_FAST = 1,
     SETUP_RETRY_S = 600,
-    TOKEN_FILE_MOST = 4096,
     HEADERS_MOST = 8,
     LINE_LEN = 320,
     FILE_NAME_LEN = 128,
     TRIES_MOST = 5, /* offsets that the hub corrects, one after the other */
     URL_LEN = 1024,
+    REQUESTS_MOST = 16, /* of users, in one round */
+    ANSWER_LEN = 256,
 };
 #define INTERVAL_NS (2 * NS_PER_S)
 
@@ -249,8 +251,8 @@ static int hub_another(const struct ship_hub *h, const struct ship_file *f, stru
                    f->node, h->run);
 }
 
-static void hub_describe(struct hub_request *q, const struct ship_file *f, uint64_t offset,
-                         bool complete)
+static void hub_describe(const struct ship_hub *h, struct hub_request *q, const struct ship_file *f,
+                         uint64_t offset, bool complete)
 {
     hub_line(q, "Content-Type: application/partial-upload");
     hub_line(q, "Upload-Offset: %llu", (unsigned long long)offset);
@@ -258,22 +260,30 @@ static void hub_describe(struct hub_request *q, const struct ship_file *f, uint6
     hub_put_id(q, f->id);
     if (f->segment)
         hub_line(q, "Footplate-Segment: %llu", (unsigned long long)f->segment);
+    if (h->target.control_s)
+        hub_line(q, "Footplate-Control: %u", h->target.control_s);
 }
 
-/* The bytes from `offset` on, n of them; 0: only that the file is complete. *size: how far the file
- * is on the hub. ERR_BUSY: the part does not begin there. */
+/* The bytes from `offset` on, n of them; 0: only that the file is complete, if it is closed, or
+ * that its recorder is alive. *size: how far the file is on the hub. ERR_BUSY: the part does not
+ * begin there. */
 static int hub_append(struct ship_hub *h, const struct ship_file *f, uint64_t offset, size_t n,
                       uint64_t *size, struct err *e)
 {
-    struct hub_request q = {
-        .method = "PATCH", .node = f->node, .file = f->name, .body = f->p + offset, .n = n};
+    static const uint8_t nothing[1];
+    struct hub_request q = {.method = "PATCH",
+                            .node = f->node,
+                            .file = f->name,
+                            .body = n ? f->p + offset : nothing,
+                            .n = n};
     struct http_response r = {0};
     struct buf packed = {0};
-    hub_describe(&q, f, offset, n == 0);
+    hub_describe(h, &q, f, offset, n == 0 && f->closed);
     if (n >= ZSTD_FROM && !h->plain)
         hub_compress(&q, &packed);
     int rc = hub_send(h, &q, &r, e);
     const bool known = rc == 0 && hub_offset(&r, size);
+    h->target.has_requests |= rc == 0 && http_response_header(&r, "Footplate-Requests");
     if (rc == 0 && r.status == 409 && known)
         rc = err_set(e, ERR_BUSY, "%s is at another offset", h->to);
     else if (rc == 0 && r.status == 409 && f->segment) /* another process sent a later one */
@@ -400,6 +410,96 @@ static int hub_prune(struct ship_target *t, const char *node, const char *const 
     return 0;
 }
 
+/* ---- a recorder that pauses, and requests to it ---- */
+
+/* Whether x says more about the recorder that runs now: it is of a later session ("metrics-2.tail"
+ * after "metrics.tail"), or its tail. */
+static bool hub_is_later(const struct hub_file *x, const struct hub_file *y)
+{
+    const size_t n = strcspn(x->name, "."), m = strcspn(y->name, ".");
+    const int order = n != m ? (n > m ? 1 : -1) : memcmp(x->name, y->name, n);
+    return order ? order > 0 : x->segment > y->segment;
+}
+
+/* A part without bytes, of the readings: a file whose time tells readers that the recorder lives.
+ */
+static int hub_alive(struct ship_target *t, const char *node, struct err *e)
+{
+    struct ship_hub *h = (struct ship_hub *)t;
+    const struct hub_file *best = NULL;
+    for (size_t i = 0; i < h->n_files; i++) {
+        const struct hub_file *x = &h->files[i];
+        if (strcmp(x->node, node) == 0 && text_starts(x->name, STORE_METRICS) && x->size &&
+            !x->completed && (!best || hub_is_later(x, best)))
+            best = x;
+    }
+    if (!best)
+        return 0;
+    struct ship_file f = {.node = node, .name = best->name, .segment = best->segment};
+    uint64_t size;
+    memcpy(f.id, best->id, sizeof f.id);
+    const int rc = hub_append(h, &f, best->size, 0, &size, e);
+    return rc == ERR_BUSY ? err_set(e, ERR_NOT_FOUND, "%s is at another offset", h->to) : rc;
+}
+
+static int hub_report(struct ship_hub *h, const char *node, int64_t id, bool applied,
+                      const char *text, struct err *e)
+{
+    struct hub_request q = {.method = "POST", .node = node};
+    struct http_response r = {0};
+    struct buf b = {0};
+    struct jw j = {.out = &b};
+    jw_object(&j, NULL);
+    jw_int(&j, "id", id);
+    jw_bool(&j, "applied", applied);
+    jw_str(&j, "text", text);
+    jw_end(&j);
+    q.body = b.p;
+    q.n = b.len;
+    hub_line(&q, "Content-Type: application/json");
+    int rc = hub_send(h, &q, &r, e);
+    if (rc == 0 && r.status != 204)
+        rc = hub_refused(h, &r, e);
+    http_response_free(&r);
+    buf_free(&b);
+    return rc;
+}
+
+static int hub_take_requests(struct ship_hub *h, const char *node, const json_t *list,
+                             const struct ship_requests *ask, struct err *e)
+{
+    struct arena a = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < json_array_size(list) && i < REQUESTS_MOST; i++) {
+        const json_t *o = json_array_get(list, i);
+        const int64_t id = json_get_within(o, "id", 1, INT64_MAX, 0);
+        char answer[ANSWER_LEN] = "";
+        const bool applied =
+            ask->take(ask->ctx, json_get_str(o, "set", &a, ""), answer, sizeof answer);
+        rc = hub_report(h, node, id, applied, answer, e);
+    }
+    arena_free(&a);
+    return rc;
+}
+
+static int hub_requests(struct ship_target *t, const char *node, const struct ship_requests *ask,
+                        struct err *e)
+{
+    struct ship_hub *h = (struct ship_hub *)t;
+    struct hub_request q = {.method = "GET", .node = node};
+    struct http_response r = {0};
+    int rc = hub_send(h, &q, &r, e);
+    if (rc == 0 && r.status != 200)
+        rc = hub_refused(h, &r, e);
+    if (rc == 0) {
+        json_t *o = json_loadb((const char *)r.body.p, r.body.len, 0, NULL);
+        rc = hub_take_requests(h, node, json_object_get(o, "requests"), ask, e);
+        json_decref(o);
+    }
+    http_response_free(&r);
+    return rc;
+}
+
 static void hub_close(struct ship_target *t)
 {
     struct ship_hub *h = (struct ship_hub *)t;
@@ -417,48 +517,28 @@ static const struct ship_target_ops hub_ops = {
     .sealed = hub_sealed,
     .tail = hub_tail,
     .prune = hub_prune,
+    .alive = hub_alive,
+    .requests = hub_requests,
     .forget = hub_forget,
     .close = hub_close,
 };
 
 /* ---- opening ---- */
 
-/* "https://host[:port]": no path, no user, nothing that could end a line. */
+/* "https://host[:port]": no path. */
 static int hub_check_address(const char *to, char base[URL_LEN], struct err *e)
 {
-    static const char *const loopback[] = {"127.0.0.1", "localhost", "[::1]"};
-    const bool tls = text_starts(to, "https://");
-    const char *host = strstr(to, "://");
-    size_t n = host ? strlen(host += 3) : 0;
-    n -= n && host[n - 1] == '/';
-    if ((!tls && !text_starts(to, "http://")) || n == 0 || n > 255 ||
-        strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") < n)
+    const char *rest;
+    TRY(hub_address_of(base, &rest, to, e));
+    if (*rest && strcmp(rest, "/") != 0)
         return err_set(e, ERR_USAGE, "'%.200s' is not the address of a hub: https://HOST[:PORT]",
                        to);
-    bool local = tls;
-    for (size_t i = 0; i < COUNT_OF(loopback); i++) {
-        const size_t len = strlen(loopback[i]);
-        local |= strncmp(host, loopback[i], len) == 0 && (len == n || host[len] == ':');
-    }
-    if (!local)
-        return err_set(e, ERR_USAGE,
-                       "'%.200s': a token is sent to other machines over https:// only", to);
-    snprintf(base, URL_LEN, "%s%.*s", tls ? "https://" : "http://", (int)n, host);
     return 0;
 }
 
 int ship_read_token(const char *file, struct arena *a, const char **out, struct err *e)
 {
-    char *text;
-    size_t len;
-    *out = getenv("FOOTPLATE_TOKEN");
-    if (!file)
-        return 0;
-    TRY(trust_read_named(file, TOKEN_FILE_MOST, a, &text, &len, e));
-    text += strspn(text, " \t\r\n");
-    text[strcspn(text, " \t\r\n")] = 0;
-    *out = text;
-    return *text ? 0 : err_set(e, ERR_USAGE, "'%s' has no token", file);
+    return hub_token_read(file, a, out, e);
 }
 
 int ship_hub_check(const struct ship_target_ask *ask, struct err *e)

@@ -13,9 +13,11 @@
 enum {
     BACKOFF_FIRST_MS = 1000,
     BACKOFF_MOST_MS = 60000,
-    END_RETRY_MS = 1000, /* between attempts when the run has ended */
-    ORPHAN_S = 60,       /* after the recorder was killed */
-    STATUS_S = 10,       /* between writings of a state that stays the same */
+    END_RETRY_MS = 1000,  /* between attempts when the run has ended */
+    ORPHAN_S = 60,        /* after the recorder was killed */
+    STATUS_S = 10,        /* between writings of a state that stays the same */
+    SOON_MS = 2000,       /* between rounds when the machine goes away */
+    SEAL_LOOK_MS = 10000, /* how often it is looked for what was sealed */
 };
 
 struct ship_loop {
@@ -25,6 +27,7 @@ struct ship_loop {
     unsigned failures;
     bool ended;  /* the run has */
     bool closed; /* nobody waits for it any more */
+    bool soon;   /* the machine goes away */
     mono_ns orphaned;
 };
 
@@ -78,6 +81,11 @@ static void ship_wait(struct ship_loop *l, int fd, int64_t ms)
     char byte;
     if (poll(&p, 1, (int)ms) <= 0)
         return;
+    if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && byte == SHIP_LIVE_SOON) {
+        (void)!recv(fd, &byte, 1, MSG_DONTWAIT);
+        l->soon = true;
+        return;
+    }
     if (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) {
         const bool told = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
         l->closed = true;
@@ -91,20 +99,43 @@ static bool ship_gives_up(const struct ship_loop *l)
     return l->closed && mono_diff(clock_mono(), l->orphaned) >= ORPHAN_S * NS_PER_S;
 }
 
+/* Requests of users of the target, once all that was recorded until now is there. */
+static int ship_take_requests(const struct ship_live_ask *ask, const struct ship_loop *l,
+                              struct ship_target *t, struct err *e)
+{
+    struct ship_live_begin begin = *l->begin;
+    const struct ship_requests requests = {ask->control, &begin};
+    if (l->ended || !t->has_requests || !ask->control || !t->ops->requests)
+        return 0;
+    return t->ops->requests(t, begin.node, &requests, e);
+}
+
 static void ship_rounds(const struct ship_live_ask *ask, struct ship *s, struct ship_target *t,
                         struct ship_loop *l, int fd)
 {
-    const int64_t interval_ms = (ask->interval_ns ? ask->interval_ns : t->interval_ns) / NS_PER_MS;
     struct err e;
+    if (ask->seal)
+        t->interval_ns = SHIPPING_SEAL_S * NS_PER_S;
+    else if (ask->interval_ns)
+        t->interval_ns = ask->interval_ns;
+    const int64_t interval_ms = ask->seal ? SEAL_LOOK_MS : t->interval_ns / NS_PER_MS;
+    const int64_t look_s = (interval_ms + 999) / 1000;
+    t->control_s = ask->control ? (unsigned)MAX_OF(look_s, INT64_C(1)) : 0;
     for (;;) {
         const bool ended = l->ended;
-        const int rc = ship_round(s, ended, &e);
+        ship_set_seal(s, ask->seal && !l->soon);
+        int rc = ship_round(s, ended, &e);
+        if (rc == 0)
+            rc = ship_take_requests(ask, l, t, &e);
         ship_note(l, rc, t->bytes, &e);
         if ((ended && rc == 0) || ship_gives_up(l))
             return;
         const int64_t wait =
             rc == 0 ? interval_ms : ship_backoff_ms(l->failures, t->retry_s, ship_random());
-        ship_wait(l, fd, l->ended ? MIN_OF(wait, (int64_t)END_RETRY_MS) : wait);
+        ship_wait(l, fd,
+                  MIN_OF(wait, l->ended  ? (int64_t)END_RETRY_MS
+                               : l->soon ? (int64_t)SOON_MS
+                                         : wait));
     }
 }
 
@@ -122,6 +153,7 @@ void ship_live(const struct ship_live_ask *ask, const struct ship_live_begin *be
         signal(ignored[i], SIG_IGN);
     *out = (struct shipping){.state = SHIPPING_WAITING};
     snprintf(out->to, sizeof out->to, "%s", ask->target.to);
+    shipping_tidy(begin->run, begin->node);
     ship_write_status(&l, true);
     int rc = ship_run_name(begin->run, name, &e);
     if (rc == 0)

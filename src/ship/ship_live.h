@@ -10,17 +10,26 @@
 struct ship_live_ask {
     struct ship_target_ask target;
     int64_t interval_ns; /* between rounds; 0: the target's own */
+    bool seal;           /* only what is sealed, until the end */
+    /* As in ship_requests; `ctx` is the struct ship_live_begin. NULL: requests are not taken. */
+    bool (*control)(void *ctx, const char *request, char *answer, size_t size);
 };
 
 /* Where the run is. */
 struct ship_live_begin {
     char run[PATH_LEN];
+    char id[RUN_ID_LEN]; /* of the run */
     char node[NODE_ID_LEN];
 };
 
-/* Sends rounds until a byte comes on `fd`, which means that the run has ended, and then until all
- * is there, or `fd` is closed. When it is closed without that byte the recorder was killed: what
- * there is is sent within a minute. *out: how it went. */
+enum ship_live_byte {
+    SHIP_LIVE_END = 'e',  /* the run has ended */
+    SHIP_LIVE_SOON = 's', /* the machine goes away soon: everything at short intervals */
+};
+
+/* Sends rounds until SHIP_LIVE_END comes on `fd`, and then until all is there, or `fd` is closed.
+ * When it is closed without that byte the recorder was killed: what there is is sent within a
+ * minute. *out: how it went. */
 void ship_live(const struct ship_live_ask *ask, const struct ship_live_begin *begin, int fd,
                struct shipping *out);
 

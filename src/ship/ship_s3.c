@@ -22,8 +22,8 @@
 #include "net/curl.h"
 #include "net/s3.h"
 #include "run/parts.h"
+#include "run/run_catalog.h"
 #include "run/run_names.h"
-#include "run/run_same.h"
 #include "run/s3_view.h"
 #include "ship/ship_targets.h"
 #include "store/format.h"
@@ -31,7 +31,6 @@
 enum {
     JOIN_PARTS = 16,
     PART_BYTES_MOST = 64 << 20,
-    SILENCE_S = 60, /* after that something is sent again, as a sign of life */
     INTERVAL_S = 60,
     SETUP_RETRY_S = 600,
 };
@@ -356,7 +355,8 @@ static int s3_send_changed(struct s3_target *t, const char *node, const char *na
     char key[PATH_LEN];
     struct s3_file *there = s3_file_of(t, node, name);
     const uint64_t sum = format_sum(p, n) | 1;
-    if (there->sum == sum && mono_diff(clock_mono(), t->sent) < SILENCE_S * NS_PER_S)
+    const int64_t silence_ns = MAX_OF(t->base.interval_ns, INTERVAL_S * NS_PER_S);
+    if (there->sum == sum && mono_diff(clock_mono(), t->sent) < silence_ns)
         return 0;
     TRY(s3_key(t, node, name, key, e));
     TRY(s3_send_bytes(t, key, p, n, e));
@@ -435,6 +435,18 @@ static int s3_target_prune(struct ship_target *base, const char *node, const cha
     return s3_result(t, s3_prune(t, node, names, n, e));
 }
 
+/* Its entry in the catalogue of the prefix. */
+static void s3_target_announce(struct ship_target *base, bool tidy)
+{
+    const struct s3_target *t = (const struct s3_target *)base;
+    char run[PATH_LEN];
+    struct err ignored;
+    if (path_join(run, &ignored, S3_SCHEME "%s/%s", t->place.bucket, t->place.key) == 0)
+        (void)!run_catalog_put(run, &ignored);
+    if (tidy)
+        (void)!run_catalog_pack(base->to, false, &ignored);
+}
+
 /* The next call lists again. */
 static void s3_target_forget(struct ship_target *base)
 {
@@ -460,6 +472,7 @@ static const struct ship_target_ops s3_target_ops = {
     .sealed = s3_target_sealed,
     .tail = s3_target_tail,
     .prune = s3_target_prune,
+    .announce = s3_target_announce,
     .forget = s3_target_forget,
     .close = s3_target_close,
 };

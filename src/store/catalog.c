@@ -7,45 +7,27 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/event_bits.h"
+#include "store/format.h"
 #include "store/reader_internal.h"
 
 /* ---- names of tracks ---- */
 
-struct track_names_key {
-    const struct track_names *names;
-    const struct track *track;
-};
-
-static bool track_names_same(const void *ctx, uint32_t i)
-{
-    const struct track_names_key *k = ctx;
-    return track_same(&k->names->v[i], k->track);
-}
-
-static uint64_t track_names_hash(const void *ctx, uint32_t i)
-{
-    return track_hash(&((const struct track_names_key *)ctx)->names->v[i]);
-}
-
 void track_names_add(struct track_names *k, const struct track *t)
 {
-    const struct track_names_key key = {k, t};
-    uint32_t *slot = hash_slot(&k->index, track_hash(t), track_names_same, &key);
-    if (*slot) {
-        track_rename(&k->v[*slot - 1], t->process, t->name);
+    const uint32_t at = HASH_FIND(&k->index, track_hash(t), i, track_same(&k->v[i], t));
+    if (at) {
+        track_rename(&k->v[at - 1], t->process, t->name);
         return;
     }
     *VEC_ADD(k->v, k->n, k->cap) = *t;
-    hash_put(&k->index, slot, k->n, track_names_hash, &key);
+    hash_add(&k->index, track_hash(t), k->n);
 }
 
 void track_names_apply(struct track_names *k, struct track *t)
 {
-    const struct track_names_key key = {k, t};
-    const uint32_t *slot = hash_slot(&k->index, track_hash(t), track_names_same, &key);
-    if (*slot)
-        track_rename(t, k->v[*slot - 1].process, k->v[*slot - 1].name);
+    const uint32_t at = HASH_FIND(&k->index, track_hash(t), i, track_same(&k->v[i], t));
+    if (at)
+        track_rename(t, k->v[at - 1].process, k->v[at - 1].name);
 }
 
 void track_names_free(struct track_names *k)
@@ -334,41 +316,25 @@ static uint64_t catalog_hash_of(struct text metric, struct text entity)
     return format_sum32(metric.p, metric.n, format_sum(entity.p, entity.n));
 }
 
-struct catalog_key {
-    const struct store *store;
-    const struct column *column;
-};
-
-static bool catalog_same(const void *ctx, uint32_t i)
+static bool catalog_is(const struct store_series *s, const struct column *col)
 {
-    const struct catalog_key *k = ctx;
-    const struct store_series *s = &k->store->series[i];
-    return catalog_text_is(&k->column->metric, s->metric) &&
-           catalog_text_is(&k->column->entity, s->entity);
-}
-
-static uint64_t catalog_hash(const void *ctx, uint32_t i)
-{
-    const struct store_series *s = &((const struct catalog_key *)ctx)->store->series[i];
-    return catalog_hash_of((struct text){s->metric, (uint32_t)strlen(s->metric)},
-                           (struct text){s->entity, (uint32_t)strlen(s->entity)});
+    return catalog_text_is(&col->metric, s->metric) && catalog_text_is(&col->entity, s->entity);
 }
 
 static struct store_series *catalog_series_of(struct catalog *c, const struct column *col)
 {
     struct store *s = c->store;
-    const struct catalog_key k = {s, col};
-    uint32_t *slot =
-        hash_slot(&c->index, catalog_hash_of(col->metric, col->entity), catalog_same, &k);
-    if (*slot)
-        return &s->series[*slot - 1];
+    const uint64_t hash = catalog_hash_of(col->metric, col->entity);
+    const uint32_t at = HASH_FIND(&c->index, hash, i, catalog_is(&s->series[i], col));
+    if (at)
+        return &s->series[at - 1];
     struct store_series *one = ARENA_ADD(&s->arena, s->series, s->n_series, c->cap_series);
     *one = (struct store_series){
         .metric = arena_strndup(&s->arena, col->metric.p, col->metric.n),
         .unit = arena_strndup(&s->arena, col->unit.p, col->unit.n),
         .entity = arena_strndup(&s->arena, col->entity.p, col->entity.n),
     };
-    hash_put(&c->index, slot, s->n_series, catalog_hash, &k);
+    hash_add(&c->index, hash, s->n_series);
     return one;
 }
 
@@ -437,9 +403,11 @@ static void catalog_drop_series(struct catalog *c, uint32_t from)
     hash_free(&c->index);
     s->n_series = from;
     for (uint32_t i = 0; i < from; i++) {
-        const struct catalog_key k = {s, NULL};
-        hash_put(&c->index, hash_slot(&c->index, catalog_hash(&k, i), NULL, NULL), i + 1u,
-                 catalog_hash, &k);
+        const char *metric = s->series[i].metric, *entity = s->series[i].entity;
+        hash_add(&c->index,
+                 catalog_hash_of((struct text){metric, (uint32_t)strlen(metric)},
+                                 (struct text){entity, (uint32_t)strlen(entity)}),
+                 i + 1u);
     }
 }
 

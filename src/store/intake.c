@@ -101,38 +101,20 @@ static uint32_t text_len(const char *text)
     return (uint32_t)n;
 }
 
-struct text_key {
-    const struct intake_events *ev;
-    const char *text;
-    uint32_t len, hash;
-};
-
-static bool text_is(const void *ctx, uint32_t i)
+static bool text_is(const struct intake_events *ev, uint32_t i, const char *text, uint32_t len)
 {
-    const struct text_key *k = ctx;
-    const struct intake_text *t = &k->ev->texts[i];
-    return t->hash == k->hash && t->len == k->len &&
-           memcmp(k->ev->bytes.p + t->at, k->text, k->len) == 0;
-}
-
-static uint64_t text_hash(const void *ctx, uint32_t i)
-{
-    return ((const struct text_key *)ctx)->ev->texts[i].hash;
-}
-
-static struct text_key text_key_of(const struct intake_events *ev, const char *text)
-{
-    const uint32_t len = text_len(text);
-    return (struct text_key){ev, text, len, format_sum32(text, len, 0)};
+    const struct intake_text *t = &ev->texts[i];
+    return t->len == len && memcmp(ev->bytes.p + t->at, text, len) == 0;
 }
 
 /* NULL when this tail does not have it yet. Valid until a text is added. */
 static inline const struct intake_text *text_find(struct intake_events *ev, const char *text)
 {
-    const struct text_key k = text_key_of(ev, text);
-    const uint32_t *slot = hash_slot(&ev->text_index, k.hash, text_is, &k);
-    assert(*slot <= ev->n_texts);
-    return *slot ? &ev->texts[*slot - 1] : NULL;
+    const uint32_t len = text_len(text);
+    const uint32_t at =
+        HASH_FIND(&ev->text_index, format_sum32(text, len, 0), i, text_is(ev, i, text, len));
+    assert(at <= ev->n_texts);
+    return at ? &ev->texts[at - 1] : NULL;
 }
 
 static void text_add(struct intake *in, const char *text, unsigned what)
@@ -140,19 +122,17 @@ static void text_add(struct intake *in, const char *text, unsigned what)
     struct intake_events *ev = &in->ev;
     if (text_find(ev, text))
         return;
-    const struct text_key k = text_key_of(ev, text);
-    uint32_t *slot = hash_slot(&ev->text_index, k.hash, text_is, &k);
-    const uint32_t number = ev->n_texts;
-    *VEC_ADD(ev->texts, ev->n_texts, ev->cap_texts) = (struct intake_text){
-        .what = (uint16_t)what, .at = (uint32_t)ev->bytes.len, .len = k.len, .hash = k.hash};
-    hash_put(&ev->text_index, slot, ev->n_texts, text_hash, &k);
-    buf_put(&ev->bytes, text, k.len);
+    const uint32_t number = ev->n_texts, len = text_len(text);
+    *VEC_ADD(ev->texts, ev->n_texts, ev->cap_texts) =
+        (struct intake_text){.what = (uint16_t)what, .at = (uint32_t)ev->bytes.len, .len = len};
+    hash_add(&ev->text_index, format_sum32(text, len, 0), ev->n_texts);
+    buf_put(&ev->bytes, text, len);
     buf_u8(&ev->bytes, 0);
     const size_t begun = record_begin(&in->records, TAG_NAME);
     buf_varint(&in->records, number);
     buf_varint(&in->records, what);
-    buf_varint(&in->records, k.len);
-    buf_put(&in->records, text, k.len);
+    buf_varint(&in->records, len);
+    buf_put(&in->records, text, len);
     record_end(&in->records, begun);
 }
 
@@ -163,22 +143,6 @@ static inline uint32_t text_number(const struct intake_events *ev, const struct 
 }
 
 /* ---- tracks ---- */
-
-struct track_key {
-    const struct intake_events *ev;
-    const struct track *track;
-};
-
-static bool track_is(const void *ctx, uint32_t i)
-{
-    const struct track_key *k = ctx;
-    return track_same(&k->ev->tracks[i].track, k->track);
-}
-
-static uint64_t track_hash_at(const void *ctx, uint32_t i)
-{
-    return track_hash(&((const struct track_key *)ctx)->ev->tracks[i].track);
-}
 
 static void put_text_field(struct buf *out, const char *text)
 {
@@ -204,15 +168,14 @@ static void intake_put_track(struct intake *in, uint32_t number)
 static uint32_t intake_track_of(struct intake *in, const struct track *t)
 {
     struct intake_events *ev = &in->ev;
-    const struct track_key k = {ev, t};
-    uint32_t *slot = hash_slot(&ev->track_index, track_hash(t), track_is, &k);
-    const uint32_t number = *slot ? *slot - 1 : ev->n_tracks;
-    const bool known = *slot != 0;
-    if (!known) {
+    const uint32_t at =
+        HASH_FIND(&ev->track_index, track_hash(t), i, track_same(&ev->tracks[i].track, t));
+    const uint32_t number = at ? at - 1 : ev->n_tracks;
+    if (!at) {
         *VEC_ADD(ev->tracks, ev->n_tracks, ev->cap_tracks) = (struct intake_track){.track = *t};
-        hash_put(&ev->track_index, slot, ev->n_tracks, track_hash_at, &k);
+        hash_add(&ev->track_index, track_hash(t), ev->n_tracks);
     }
-    if (track_rename(&ev->tracks[number].track, t->process, t->name) || !known)
+    if (track_rename(&ev->tracks[number].track, t->process, t->name) || !at)
         intake_put_track(in, number);
     return number;
 }

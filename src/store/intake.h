@@ -14,13 +14,12 @@
 #include "base/vec.h"
 #include "record/event.h"
 #include "record/group.h"
-#include "store/event_bits.h"
+#include "store/format.h"
 
 /* A text that the tail has. Its number is its place in the array. */
 struct intake_text {
     uint16_t what;    /* of the first event that it named */
     uint32_t at, len; /* in intake_events.bytes */
-    uint32_t hash;
 };
 
 /* A track that the tail has. Its number is its place in the array. */

@@ -29,9 +29,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "store/event_block.h"
+#include "store/event_columns.h"
 #include "store/reader_internal.h"
-#include "store/seal.h"
 #include "store/segment.h"
 
 enum {
@@ -350,17 +349,14 @@ static void parse_blocks(struct store *s)
 static int reader_by_time(const void *a, const void *b)
 {
     const struct rows_block *x = a, *y = b;
-    return (x->t_first_us > y->t_first_us) - (x->t_first_us < y->t_first_us);
+    return COMPARE(x->t_first_us, y->t_first_us);
 }
 
 static int events_by_time(const void *a, const void *b)
 {
     const struct events_block *x = a, *y = b;
-    if (x->t_first_us != y->t_first_us)
-        return x->t_first_us > y->t_first_us ? 1 : -1;
-    if (x->track.pid != y->track.pid)
-        return x->track.pid > y->track.pid ? 1 : -1;
-    return (x->track.id > y->track.id) - (x->track.id < y->track.id);
+    return COMPARE(x->t_first_us, y->t_first_us)
+               ?: COMPARE(x->track.pid, y->track.pid) ?: COMPARE(x->track.id, y->track.id);
 }
 
 static void reader_add_span(struct store *s, bool first, int64_t from_us, int64_t to_us)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal.c - see seal.h. docs/format.md, "Sealed file", describes the blocks.
+/* seal.c - see segment.h. docs/format.md, "Sealed file", describes the blocks.
  *
  *     segment --+-- a rows block for each group    header | head: columns, summaries | data
  *               +-- events blocks for each track   header | head: track, texts | data
@@ -11,7 +11,6 @@
  *
  * What a segment holds is within the limits of a block: segment.c refuses more rows, columns and
  * longer texts. So nothing here fails but the output. */
-#include "store/seal.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "store/column.h"
-#include "store/event_block.h"
+#include "store/event_columns.h"
 #include "store/segment.h"
 
 /* ---- events without an end ----
@@ -54,7 +53,7 @@ struct open_events {
 static int process_by_pid(const void *a, const void *b)
 {
     const struct process_last *x = a, *y = b;
-    return (x->pid > y->pid) - (x->pid < y->pid);
+    return COMPARE(x->pid, y->pid);
 }
 
 /* When each process was last seen, over all of its tracks: an open event lasts until then at
@@ -86,11 +85,7 @@ static int open_event_cmp(const void *a, const void *b)
     const struct open_event *x = a, *y = b;
     const unsigned kind_x = what_part(x->what, 0, WHAT_KIND_BITS);
     const unsigned kind_y = what_part(y->what, 0, WHAT_KIND_BITS);
-    if (x->at != y->at)
-        return x->at > y->at ? 1 : -1;
-    if (x->name != y->name)
-        return x->name > y->name ? 1 : -1;
-    return (kind_x > kind_y) - (kind_x < kind_y);
+    return COMPARE(x->at, y->at) ?: COMPARE(x->name, y->name) ?: COMPARE(kind_x, kind_y);
 }
 
 static struct open_event *open_event_find(const struct open_events *o, const struct bare_event *v)

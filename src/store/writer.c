@@ -52,7 +52,6 @@
 #include "base/mem.h"
 #include "store/codec.h"
 #include "store/intake.h"
-#include "store/seal.h"
 #include "store/segment.h"
 
 enum {

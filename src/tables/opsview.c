@@ -59,9 +59,6 @@ int opsview_read(struct opsview *out, struct run *r, const struct opsview_ask *a
     return 0;
 }
 
-#define ROWS_FILE "tables/op_rows.def"
-#include "base/row_expand.h"
-
 void opsview_json(struct jw *j, const struct opsview *l)
 {
     rows_json(j, NULL, &row_Op, l->v, l->n, NULL);
@@ -112,7 +109,7 @@ static struct row_cell table_cell_of(const struct breakdown_view *v, enum break_
                               : row_absent();
 }
 
-#define ROWS_FILE "tables/breakdown_rows.def"
+#define ROWS_FILE "tables/op_rows.def"
 #include "base/row_expand.h"
 
 const struct row_table *const break_row_tables[] = {

@@ -52,7 +52,7 @@ enum break_table {
 extern const char *const break_table_names[]; /* "steps", ...; ends with NULL */
 
 extern const struct row_table *const break_row_tables[]; /* by enum break_table */
-extern const struct row_table row_Breakdown;             /* see breakdown_rows.def */
+extern const struct row_table row_Breakdown;             /* see op_rows.def */
 
 size_t breakview_count(const struct breakdown *b, enum break_table t);
 /* The first of them. */

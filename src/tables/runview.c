@@ -77,11 +77,10 @@ const char *runview_ending(const struct run_info *info, struct arena *a)
 {
     const struct run_ending x = run_ending_of(info);
     const char *how = run_ending_words(&x, a);
-    char took[HUMAN_LEN];
     if (!how)
         return NULL;
     return sentence(a, arena_printf(a, "%s after %s%s%s", how,
-                                    human_value(runview_duration_s(info), "s", took, sizeof took),
+                                    value_text(a, runview_duration_s(info), "s"),
                                     *x.node ? " on node " : "", x.node));
 }
 
@@ -276,6 +275,7 @@ static const struct {
     {"nvml", "NVIDIA GPU metrics"},
     {"nvml_gpm", "NVIDIA GPU activity metrics (SMs, tensor cores, memory bandwidth)"},
     {"nvml_slow", "NVIDIA GPU energy, PCIe and NVLink metrics"},
+    {"others", "programs outside of the job"},
     {"amdgpu", "AMD GPU metrics"},
     {"self", "overhead of Footplate"},
 };

@@ -4,15 +4,308 @@
 #include "tables/show.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/human.h"
+#include "base/mem.h"
 #include "base/stat.h"
 #include "cost/machines.h"
-#include "query/efficiency.h"
-#include "tables/runview.h"
+#include "record/record.h"
 
-/* ---- reading ---- */
+/* ==== what the GPUs achieved ==== */
+
+int gpuview_read(struct gpu_view *out, struct run *r, const struct efficiency_ask *ask,
+                 const struct loss_list *lost, struct arena *a, struct err *e)
+{
+    struct efficiency x;
+    TRY(efficiency_read(r, ask, a, &x, e));
+    *out = (struct gpu_view){.x = x, .loop = x.window.known, .lost = lost, .arena = a};
+    struct gpu_use *use = arena_new(a, struct gpu_use);
+    *use = x.window.known ? x.loop : x.job;
+    out->use = use;
+    return 0;
+}
+
+/* ---- numbers of the GPUs ---- */
+
+enum gpu_number_of { OF_USE, OF_EFFICIENCY, OF_BYTES };
+
+#define USE(field)   OF_USE, offsetof(struct gpu_use, field)
+#define WHOLE(field) OF_EFFICIENCY, offsetof(struct efficiency, field)
+#define BYTES(field) OF_BYTES, offsetof(struct efficiency, field)
+static const struct {
+    const char *key;
+    const char *metric; /* whose loss explains that it is missing; NULL: see gpuview_why */
+    enum gpu_number_of of;
+    size_t at;
+} numbers[GPU_NUMBERS] = {
+    [GPU_NUMBER_TFLOPS] = {"tflops", NULL, USE(tflops)},
+    [GPU_NUMBER_PEAK_TFLOPS] = {"peak_tflops", NULL, USE(peak_tflops)},
+    [GPU_NUMBER_MFU] = {"mfu_pct", NULL, USE(mfu_pct)},
+    [GPU_NUMBER_UTIL] = {"util_pct", "gpu.util", USE(mean[GPU_MEAN_UTIL])},
+    [GPU_NUMBER_SM] = {"sm_active_pct", "gpu.sm_active", USE(mean[GPU_MEAN_SM])},
+    [GPU_NUMBER_OCCUPANCY] = {"sm_occupancy_pct", "gpu.sm_occupancy",
+                              USE(mean[GPU_MEAN_OCCUPANCY])},
+    [GPU_NUMBER_TENSOR] = {"tensor_active_pct", "gpu.tensor_active", USE(mean[GPU_MEAN_TENSOR])},
+    [GPU_NUMBER_DRAM] = {"dram_active_pct", "gpu.dram_active", USE(mean[GPU_MEAN_DRAM])},
+    [GPU_NUMBER_DRAM_TB_S] = {"dram_tb_s", NULL, USE(dram_tb_s)},
+    [GPU_NUMBER_POWER] = {"power_w", "gpu.power", USE(mean[GPU_MEAN_POWER])},
+    [GPU_NUMBER_CLOCK] = {"clock_mhz", "gpu.clock_sm", USE(mean[GPU_MEAN_CLOCK])},
+    [GPU_NUMBER_ENERGY] = {"energy_j", "gpu.power", WHOLE(job.energy_j)},
+    [GPU_NUMBER_LOOP_ENERGY] = {"loop_energy_j", NULL, WHOLE(loop.energy_j)},
+    [GPU_NUMBER_STEP_ENERGY] = {"energy_per_step_j", NULL, WHOLE(energy_per_step_j)},
+    [GPU_NUMBER_SAMPLE_ENERGY] = {"energy_per_sample_j", NULL, WHOLE(energy_per_sample_j)},
+    [GPU_NUMBER_PEAK_MEMORY] = {"peak_memory_bytes", NULL, BYTES(allocator.allocated_bytes)},
+    [GPU_NUMBER_RESERVED_MEMORY] = {"reserved_memory_bytes", NULL, BYTES(allocator.reserved_bytes)},
+    [GPU_NUMBER_USED_MEMORY] = {"used_memory_bytes", "gpu.mem_used", USE(mem_used_bytes)},
+};
+
+double gpuview_number(const struct gpu_view *v, enum gpu_number n)
+{
+    const char *from = numbers[n].of == OF_USE ? (const char *)v->use : (const char *)&v->x;
+    double d;
+    int64_t bytes;
+    if (numbers[n].of != OF_BYTES) {
+        memcpy(&d, from + numbers[n].at, sizeof d);
+        return d;
+    }
+    memcpy(&bytes, from + numbers[n].at, sizeof bytes);
+    return bytes < 0 ? NAN : (double)bytes;
+}
+
+/* ---- reasons that one is missing ---- */
+
+/* By the first GPU that the job used. */
+static const char *why_metric(const struct gpu_view *v, const char *metric)
+{
+    const char *what;
+    for (size_t i = 0; i < v->x.n_gpus; i++)
+        if (v->x.gpus[i].used)
+            return loss_list_why(v->lost, v->x.gpus[i].node, metric, &what);
+    return "no GPU was measured";
+}
+
+static const char *why_no_gpu(const struct gpu_view *v)
+{
+    const struct run_info *info = v->lost->info;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].gpus_known && info->nodes[i].n_gpus == 0)
+            return info->nodes[i].gpu_absent && *info->nodes[i].gpu_absent
+                       ? info->nodes[i].gpu_absent
+                       : "no GPU found";
+    return "no GPU was measured";
+}
+
+static const char *why_no_peak(const struct gpu_view *v)
+{
+    for (size_t i = 0; i < v->x.n_gpus; i++) {
+        const struct gpu_efficiency *g = &v->x.gpus[i];
+        if (g->used && !g->peak)
+            return *g->name
+                       ? arena_printf(v->arena,
+                                      "the peak performance of '%s' is not in the built-in table",
+                                      g->name)
+                       : "the GPU model is not known, so its peak is not known either";
+    }
+    return "peak performance is not known";
+}
+
+static const char *why_no_tflops(const struct gpu_view *v)
+{
+    if (isnan(v->use->peak_tflops))
+        return why_no_peak(v);
+    if (isnan(v->use->mean[GPU_MEAN_TENSOR]))
+        return why_metric(v, "gpu.tensor_active");
+    if (isnan(v->use->mean[GPU_MEAN_CLOCK]))
+        return why_metric(v, "gpu.clock_sm");
+    return arena_printf(v->arena,
+                        "the tensor cores were hardly used (%.1f %%); other units are not measured",
+                        v->use->mean[GPU_MEAN_TENSOR]);
+}
+
+static const char *why_no_loop_energy(const struct gpu_view *v, bool samples)
+{
+    if (isnan(v->x.job.energy_j))
+        return why_metric(v, "gpu.power");
+    if (!v->x.window.known)
+        return "no training steps were detected";
+    if (isnan(v->x.loop.energy_j))
+        return "the training loop was too short for a reading";
+    return samples ? "batch sizes are not known" : "the training loop has no complete iteration";
+}
+
+const char *gpuview_why(const struct gpu_view *v, enum gpu_number n)
+{
+    if (v->x.n_used == 0 && n != GPU_NUMBER_PEAK_MEMORY && n != GPU_NUMBER_RESERVED_MEMORY)
+        return why_no_gpu(v);
+    switch (n) {
+    case GPU_NUMBER_TFLOPS:
+    case GPU_NUMBER_MFU:
+        return why_no_tflops(v);
+    case GPU_NUMBER_PEAK_TFLOPS:
+        return why_no_peak(v);
+    case GPU_NUMBER_DRAM_TB_S:
+        return isnan(v->use->mean[GPU_MEAN_DRAM]) ? why_metric(v, "gpu.dram_active")
+                                                  : why_no_peak(v);
+    case GPU_NUMBER_LOOP_ENERGY:
+    case GPU_NUMBER_STEP_ENERGY:
+    case GPU_NUMBER_SAMPLE_ENERGY:
+        return why_no_loop_energy(v, n == GPU_NUMBER_SAMPLE_ENERGY);
+    case GPU_NUMBER_PEAK_MEMORY:
+    case GPU_NUMBER_RESERVED_MEMORY:
+        return "no process reported the memory of PyTorch's CUDA allocator";
+    default:
+        return why_metric(v, numbers[n].metric);
+    }
+}
+
+void gpuview_missing(const struct gpu_view *v,
+                     void (*see)(void *ctx, const char *what, const char *why), void *ctx)
+{
+    if (v->x.n_used == 0) {
+        see(ctx, "gpu", why_no_gpu(v));
+        return;
+    }
+    for (enum gpu_number n = 0; n < GPU_NUMBERS; n++)
+        if (isnan(gpuview_number(v, n)))
+            see(ctx, arena_printf(v->arena, "gpu.%s", numbers[n].key), gpuview_why(v, n));
+}
+
+/* ---- the GPUs in words ---- */
+
+/* Three digits: "13.7 mJ", "86.5 J", "10.7 kJ". */
+static const char *three_digits(struct arena *a, double v, const char *unit)
+{
+    return arena_printf(a, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, unit);
+}
+
+const char *joules_text(struct arena *a, double j)
+{
+    if (isnan(j))
+        return "-";
+    if (j > 0 && j < 0.9995)
+        return three_digits(a, j * 1e3, "mJ");
+    if (j < 999.5)
+        return three_digits(a, j, "J");
+    const double wh = j / 3600;
+    const char *hours = wh < 999.5 ? three_digits(a, wh, "Wh") : three_digits(a, wh / 1e3, "kWh");
+    const char *text = j < 999.5e3   ? three_digits(a, j / 1e3, "kJ")
+                       : j < 999.5e6 ? three_digits(a, j / 1e6, "MJ")
+                                     : three_digits(a, j / 1e9, "GJ");
+    return arena_printf(a, "%s (%s)", text, hours);
+}
+
+const char *gpuview_activity(const struct gpu_view *v, const struct gpu_use *u)
+{
+    static const struct {
+        enum gpu_mean mean;
+        const char *words;
+    } parts[] = {{GPU_MEAN_UTIL, "busy"},
+                 {GPU_MEAN_SM, "SMs"},
+                 {GPU_MEAN_TENSOR, "tensor cores"},
+                 {GPU_MEAN_DRAM, "memory bandwidth"}};
+    const char *text = "";
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        if (!isnan(u->mean[parts[i].mean]))
+            text = arena_printf(v->arena, "%s%s%s %s", text, *text ? ", " : "", parts[i].words,
+                                value_text(v->arena, u->mean[parts[i].mean], "%"));
+    if (isnan(u->mean[GPU_MEAN_TENSOR]) && *text)
+        text = arena_printf(v->arena, "%s (no SM and tensor activity: %s)", text,
+                            why_metric(v, "gpu.tensor_active"));
+    return *text ? text : arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.util"));
+}
+
+/* Of how many GPUs a mean is. */
+static const char *each(const struct gpu_view *v)
+{
+    return v->x.n_used > 1 ? " per GPU" : "";
+}
+
+const char *gpuview_peak_format(const struct gpu_view *v)
+{
+    for (size_t i = 0; i < v->x.n_gpus; i++)
+        if (v->x.gpus[i].used && v->x.gpus[i].peak)
+            return gpu_peak_format(v->x.gpus[i].peak, v->x.allocator.tf32);
+    return "";
+}
+
+/* Another clock than that of the data sheet is worth a word from here on, in points. */
+static const double CLOCK_POINTS = 3;
+
+const char *gpuview_compute(const struct gpu_view *v)
+{
+    const struct gpu_use *u = v->use;
+    if (isnan(u->tflops))
+        return arena_printf(v->arena, "not known: %s", gpuview_why(v, GPU_NUMBER_TFLOPS));
+    const char *text =
+        arena_printf(v->arena, "%.0f TFLOP/s%s, %.1f %% of the peak (%.0f in %s)", u->tflops,
+                     each(v), u->mfu_pct, u->peak_tflops, gpuview_peak_format(v));
+    if (fabs(u->mean[GPU_MEAN_TENSOR] - u->mfu_pct) < CLOCK_POINTS)
+        return text;
+    return arena_printf(v->arena, "%s; %.1f %% of the peak at the actual clock", text,
+                        u->mean[GPU_MEAN_TENSOR]);
+}
+
+/* Less is not worth a line. */
+static const double HELD_LEAST_PCT = 1;
+
+const char *gpuview_clock(const struct gpu_view *v, const struct gpu_use *u)
+{
+    if (isnan(u->mean[GPU_MEAN_CLOCK]))
+        return arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.clock_sm"));
+    const char *text = value_text(v->arena, u->mean[GPU_MEAN_CLOCK], "MHz");
+    size_t n = 0;
+    for (enum clock_hold h = 0; h < CLOCK_HOLD_N; h++)
+        if (u->held_pct[h] >= HELD_LEAST_PCT)
+            text = arena_printf(v->arena, "%s%s %s %.0f %% of the time", text,
+                                n++ ? "," : ", reduced by", clock_hold_words(h), u->held_pct[h]);
+    return text;
+}
+
+const char *gpuview_power(const struct gpu_view *v)
+{
+    const struct gpu_use *u = v->use;
+    if (isnan(u->mean[GPU_MEAN_POWER]))
+        return arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.power"));
+    const char *text =
+        arena_printf(v->arena, "%s%s", value_text(v->arena, u->mean[GPU_MEAN_POWER], "W"), each(v));
+    if (!isnan(v->x.energy_per_step_j))
+        text = arena_printf(v->arena, "%s, %s per step", text,
+                            joules_text(v->arena, v->x.energy_per_step_j));
+    if (!isnan(v->x.energy_per_sample_j))
+        text = arena_printf(v->arena, "%s, %s per sample", text,
+                            joules_text(v->arena, v->x.energy_per_sample_j));
+    return text;
+}
+
+static double total_memory(const struct gpu_view *v)
+{
+    double most = NAN;
+    for (size_t i = 0; i < v->x.n_gpus; i++)
+        if (v->x.gpus[i].used)
+            most = fmax(most, v->x.gpus[i].mem_total_bytes);
+    return most;
+}
+
+const char *gpuview_memory(const struct gpu_view *v)
+{
+    const struct allocator_peak *p = &v->x.allocator;
+    const char *text = "";
+    if (p->allocated_bytes >= 0)
+        text = arena_printf(v->arena, "%s allocated at peak",
+                            value_text(v->arena, (double)p->allocated_bytes, "B"));
+    if (p->reserved_bytes >= 0)
+        text = arena_printf(v->arena, "%s%s%s reserved", text, *text ? ", " : "",
+                            value_text(v->arena, (double)p->reserved_bytes, "B"));
+    if (!isnan(v->x.job.mem_used_bytes))
+        text = arena_printf(v->arena, "%s%s%s of %s used by all processes", text, *text ? "; " : "",
+                            value_text(v->arena, v->x.job.mem_used_bytes, "B"),
+                            value_text(v->arena, total_memory(v), "B"));
+    return *text ? text : arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.mem_used"));
+}
+
+/* ==== the page: reading ==== */
 
 void show_percents(const struct show *s, double pct[PHASE_N])
 {

@@ -90,13 +90,13 @@ static int summary_read_row(const struct summary_reader *rd, size_t k, struct su
     size_t n_found;
     ask.metric = rows[k].metric;
     ask.entity = rows[k].entity;
-    const int rc = series_stats_pooled(rd->run, &ask, rd->arena, &found, &n_found, e);
-    for (size_t i = 0; rc == 0 && i < n_nodes; i++) {
+    TRY(series_stats_pooled(rd->run, &ask, rd->arena, &found, &n_found, e));
+    for (size_t i = 0; i < n_nodes; i++) {
         struct summary_line *line = &lines[i * rd->n_rows + k];
         line->row = &rows[k];
         summary_fill_line(line, summary_of_node(found, n_found, line->node), rd->lost);
     }
-    return rc;
+    return 0;
 }
 
 static size_t summary_start_lines(const struct run_info *info, const char *only, struct arena *a,
@@ -122,11 +122,10 @@ int summary_read(struct run *r, const struct series_ask *window, const struct lo
 {
     const struct summary_reader rd = {r, window, lost, a, summary_rows_of(run_get_info(r))};
     const size_t n_nodes = summary_start_lines(run_get_info(r), window->node, a, out);
-    int rc = 0;
-    for (size_t k = 0; rc == 0 && k < rd.n_rows; k++)
-        rc = summary_read_row(&rd, k, *out, n_nodes, e);
+    for (size_t k = 0; k < rd.n_rows; k++)
+        TRY(summary_read_row(&rd, k, *out, n_nodes, e));
     *n = n_nodes * rd.n_rows;
-    return rc;
+    return 0;
 }
 
 /* ---- statistics ---- */

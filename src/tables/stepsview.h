@@ -34,6 +34,7 @@ struct steps_item {
     const struct rank_steps *rank;
     const struct step *step;
     unsigned unseen; /* parts that were not reported, as in its row */
+    double loss;     /* NAN: none was recorded, or it was not finite */
 };
 
 /* Why steps or parts of them are missing. */
@@ -69,6 +70,9 @@ MUST_CHECK int stepsview_of(struct steps_view *out, struct run *r, const struct 
 /* What `ask` wants of a view that has it all. */
 MUST_CHECK int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
                              const struct steps_ask *ask, struct arena *a, struct err *e);
+/* Sets the losses of all items. */
+MUST_CHECK int stepsview_set_losses(struct steps_view *v, struct run *r, struct arena *a,
+                                    struct err *e);
 /* One object. */
 void stepsview_json(struct jw *j, const struct steps_view *v);
 

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/python_env.h"
 #include "config/settings.h"
 
@@ -216,10 +217,8 @@ static int python_host_run(const struct user_rule_set *u, const char *run, struc
     if (!package)
         return err_set(e, ERR_NOT_FOUND,
                        "the Python package is not installed next to this program");
-    int rc = python_host_start(python_host_command(u, run, package, a), a, &pid, &from, e);
-    if (rc != 0)
-        return rc;
-    rc = python_host_read(from, end, out, e);
+    TRY(python_host_start(python_host_command(u, run, package, a), a, &pid, &from, e));
+    int rc = python_host_read(from, end, out, e);
     close(from);
     if (rc != 0)
         kill(pid, SIGKILL);
@@ -263,26 +262,17 @@ static int python_host_check(const struct user_rule_set *u, const char *run, str
 
 /* ---- evaluating ---- */
 
-static bool user_rules_wants(const struct user_rule_set *u, const char *name)
-{
-    for (size_t i = 0; i < u->n_only; i++)
-        if (strcmp(u->only[i], name) == 0)
-            return true;
-    return u->n_only == 0;
-}
-
 int user_rules_check(const struct user_rule_set *u, struct run *r, struct arena *a,
                      struct hosted **out, size_t *n, struct err *e)
 {
     struct hosted *python;
     size_t n_python;
-    int rc = python_host_check(u, run_get_info(r)->path, a, &python, &n_python, e);
-    if (rc != 0)
-        return rc;
+    int rc = 0;
+    TRY(python_host_check(u, run_get_info(r)->path, a, &python, &n_python, e));
     *n = 0;
     *out = arena_array(a, struct hosted, u->n_custom + n_python + 1);
     for (size_t i = 0; rc == 0 && i < u->n_custom; i++)
-        if (user_rules_wants(u, u->custom[i].name))
+        if (u->n_only == 0 || text_among(u->custom[i].name, u->only, u->n_only))
             rc = custom_rule_check(&u->custom[i], r, a, &(*out)[(*n)++].v, e);
     for (size_t i = 0; i < n_python; i++)
         (*out)[(*n)++] = python[i];

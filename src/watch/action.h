@@ -2,7 +2,8 @@
 /* action.h - what is done when a rule's answer changes: one const record per kind of action, and
  * what the user asked of it.
  *
- * An action that fails is reported and nothing else happens. Who performs one is in actions.h. */
+ * An action that fails is reported and nothing else happens. A thread performs them (actions.c),
+ * and what it must not do itself is done by a small process (runner.c). */
 #ifndef WATCH_ACTION_H
 #define WATCH_ACTION_H
 
@@ -11,12 +12,16 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "config/settings.h"
+#include "record/record.h"
+#include "rules/params.h"
 #include "rules/verdict.h"
 
 struct action;
+struct mail_route;
 struct runner;
 
 /* What an action reports. Texts have no newline; `json` is one object and ends with a NUL. */
@@ -46,6 +51,8 @@ struct action_key {
     bool list; /* several values are fine */
 };
 
+#define ACTION_KEYS(...) ((const struct action_key[]){__VA_ARGS__, {0}})
+
 struct action_kind {
     const char *name;
     const char *help; /* one sentence */
@@ -62,11 +69,9 @@ struct action_kind {
     int (*send)(const void *ctx, const void *text, size_t n, struct err *e);
 };
 
-#define ACTION(name) extern const struct action_kind action_##name;
-#include "watch/actions.def"
-#undef ACTION
+extern const struct action_kind action_stop, action_webhook, action_email, action_exec;
 
-/* In the order of actions.def; ends with NULL. */
+/* All of them; ends with NULL. */
 extern const struct action_kind *const action_kinds[];
 /* Those that every action takes. */
 extern const struct action_key action_keys[];
@@ -118,5 +123,76 @@ MUST_CHECK int action_send(const struct action *a, const struct action_means *m,
 /* All values of a key, ends with NULL. */
 const char **action_list(const struct action_setting *s, const char *key, struct arena *a,
                          size_t *n);
+
+/* The text of a mail; net/curl.h delivers it. */
+
+/* Whether it is an address that is valid between < and >: no spaces, no control characters. */
+bool mail_is_address(const char *text);
+/* Header and text with the ends of lines that mail has; `json` becomes an attachment. The caller
+ * frees it. */
+struct buf mail_message(const struct mail_route *m, const char *subject, const char *text,
+                        const char *json, wall_ns now);
+
+/* ---- actions.c: performs the actions of a run, in a thread of their own ----
+ *
+ *     actions_start, actions_news for every change of a rule's answer, actions_stop.
+ *
+ * Nobody waits for an action: news are queued, and when the queue is full, or an action's limit is
+ * reached, the news is dropped and counted as a loss. A try is bounded in time, tries are bounded
+ * in number. An action that fails is reported once as a line and counted as a loss each time; one
+ * that works is a mark. */
+
+struct actions;
+
+struct actions_ask {
+    const struct action *v; /* stays where it is, with all it points to, until the end */
+    size_t n;
+    const char *run, *run_id, *node;
+    struct sink *sink;
+    struct action_means means; /* called by the thread */
+    /* A line that the user must hear: that an action failed. From the thread. */
+    void (*warn)(void *ctx, const char *line);
+};
+
+MUST_CHECK int actions_start(struct actions **out, const struct actions_ask *ask, struct err *e);
+/* From one thread at a time. `p`: what the rule was evaluated with. */
+void actions_news(struct actions *a, const struct verdict *v, enum rule_state state_before,
+                  enum severity severity_before, const struct param_value *p);
+/* Performs what is queued, each with one more try, and ends; takes at most `wait_ns`. False: the
+ * thread hangs. It is left alone then and touches neither sink nor means any more, but what
+ * ask->v points to must stay. Frees it otherwise. NULL is fine. */
+bool actions_stop(struct actions *a, int64_t wait_ns);
+
+/* ---- runner.c: a small process that runs the commands and the outbound requests of actions, each
+ * in a child of its own ----
+ *
+ * The helper itself never loads libcurl. agent/helper.h describes the process.
+ *
+ *     runner_start (single-threaded, before the job), runner_run any number, runner_stop. */
+
+/* A command, or a function that is called in a child of the runner. */
+struct runner_task {
+    const char *const *argv; /* ends with NULL; NULL: `call` instead */
+    /* Its error message becomes the child's output. */
+    int (*call)(const void *ctx, const void *text, size_t n, struct err *e);
+    const void *ctx;
+};
+
+enum { RUNNER_OUTPUT = 2048 };
+
+struct runner_result {
+    int status;                 /* exit status, 128+n for signal n, 127: it could not be started */
+    bool timed_out;             /* then its process group was killed */
+    char output[RUNNER_OUTPUT]; /* the end of what it said on stdout and stderr; ends with a NUL */
+};
+
+/* The tasks, and what they point to, may not change afterwards. */
+MUST_CHECK int runner_start(struct runner **out, const struct runner_task *tasks, size_t n,
+                            struct err *e);
+/* Runs a task with the text, a command's on its stdin, in a process group of its own. One at a
+ * time. ERR_NOT_FOUND when there is no runner (NULL) or it has ended. */
+MUST_CHECK int runner_run(struct runner *r, size_t task, const void *text, size_t n,
+                          int64_t timeout_ns, struct runner_result *out, struct err *e);
+void runner_stop(struct runner *r); /* NULL is fine */
 
 #endif

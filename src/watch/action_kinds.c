@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action_kinds.c - the kinds of actions: stop, exec, webhook, email. */
 #include <string.h>
+#include <time.h>
 
 #include "agent/http.h"
 #include "base/clock.h"
@@ -9,19 +10,12 @@
 #include "net/curl.h"
 #include "net/http_client.h"
 #include "watch/action.h"
-#include "watch/mail.h"
-#include "watch/runner.h"
 
 /* ==== stop ==== */
 
 #define GRACE_NS     (10 * NS_PER_S)
 #define GRACE_MIN_NS NS_PER_S
 #define GRACE_MAX_NS (3600 * NS_PER_S)
-
-static const struct action_key stop_keys[] = {
-    {"grace", "time between SIGTERM and SIGKILL, from 1s to 1h (default: 10s)", false},
-    {0},
-};
 
 static int action_stop_make(struct action *a, const struct action_setting *s, struct arena *arena,
                             struct err *e)
@@ -48,7 +42,8 @@ static int action_stop_perform(const struct action *a, const struct action_news 
 const struct action_kind action_stop = {
     .name = "stop",
     .help = "Stops the job: SIGTERM, then SIGKILL after a grace period.",
-    .keys = stop_keys,
+    .keys = ACTION_KEYS(
+        {"grace", "time between SIGTERM and SIGKILL, from 1s to 1h (default: 10s)", false}),
     .urgent = true,
     .make = action_stop_make,
     .perform = action_stop_perform,
@@ -59,11 +54,6 @@ const struct action_kind action_stop = {
 /* runs a command with the verdict on its stdin. */
 
 enum { LINES_MOST = 5 };
-
-static const struct action_key exec_keys[] = {
-    {"command", "command to run: a string for the shell, or a list of arguments", true},
-    {0},
-};
 
 static int action_exec_make(struct action *a, const struct action_setting *s, struct arena *arena,
                             struct err *e)
@@ -110,8 +100,6 @@ static int action_exec_perform(const struct action *a, const struct action_news 
                                const struct action_means *m, struct err *e)
 {
     struct runner_result r;
-    if (!m->runner)
-        return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
     TRY(runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e));
     tell_output(a, r.output, m);
     if (r.timed_out)
@@ -123,7 +111,8 @@ static int action_exec_perform(const struct action *a, const struct action_news 
 const struct action_kind action_exec = {
     .name = "exec",
     .help = "Runs a command with the result of the rule as JSON on its stdin.",
-    .keys = exec_keys,
+    .keys = ACTION_KEYS(
+        {"command", "command to run: a string for the shell, or a list of arguments", true}),
     .make = action_exec_make,
     .perform = action_exec_perform,
 };
@@ -131,13 +120,6 @@ const struct action_kind action_exec = {
 /* ==== webhook ==== */
 
 /* posts the verdict as JSON, with a "text" as chat programs want it. */
-
-static const struct action_key webhook_keys[] = {
-    {"url", "URL to post to, http:// or https://", false},
-    {"url-env", "environment variable that contains the URL, if it is secret", false},
-    {"ca", "file with trusted CA certificates (default: the system's)", false},
-    {0},
-};
 
 static int action_webhook_make(struct action *a, const struct action_setting *s,
                                struct arena *arena, struct err *e)
@@ -185,7 +167,10 @@ static int webhook_send(const void *ctx, const void *text, size_t n, struct err 
 const struct action_kind action_webhook = {
     .name = "webhook",
     .help = "Posts JSON to a URL; Slack and others show its \"text\".",
-    .keys = webhook_keys,
+    .keys = ACTION_KEYS(
+        {"url", "URL to post to, http:// or https://", false},
+        {"url-env", "environment variable that contains the URL, if it is secret", false},
+        {"ca", "file with trusted CA certificates (default: the system's)", false}),
     .retry = true,
     .make = action_webhook_make,
     .perform = action_webhook_perform,
@@ -196,19 +181,73 @@ const struct action_kind action_webhook = {
 
 /* a mail with what the rule found. */
 
-enum { PORT = 25, PORT_STARTTLS = 587, PORT_TLS = 465 };
+enum { LINE_BYTES = 57 }; /* 76 letters of base64 */
 
-static const struct action_key email_keys[] = {
-    {"server", "host or host:port (default port: 25; 587 with starttls, 465 with tls)", false},
-    {"from", "sender address", false},
-    {"to", "recipient addresses", true},
-    {"user", "login name (default: no login)", false},
-    {"password", "login password; password-env is safer", false},
-    {"password-env", "environment variable that contains the password", false},
-    {"tls", "off, starttls or tls (default: starttls with a user, else off)", false},
-    {"ca", "file with trusted CA certificates (default: the system's)", false},
-    {0},
-};
+#define BOUNDARY "footplate-part"
+
+static void mail_put_lines(struct buf *b, const char *text)
+{
+    const size_t n = strlen(text);
+    for (size_t i = 0; i < n; i += LINE_BYTES) {
+        buf_base64(b, text + i, MIN_OF(n - i, (size_t)LINE_BYTES));
+        buf_put(b, "\r\n", 2);
+    }
+}
+
+bool mail_is_address(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        if (*p <= ' ' || *p == 127 || strchr("<>,;\"\\", *p))
+            return false;
+    return strchr(text, '@') != NULL && strlen(text) < 255;
+}
+
+/* A header's value: plain letters only. */
+static void mail_put_plain(struct buf *b, const char *text)
+{
+    for (const char *p = text; *p; p++)
+        buf_u8(b, *p >= ' ' && *p < 127 ? (uint8_t)*p : '?');
+}
+
+static void mail_put_date(struct buf *b, wall_ns now)
+{
+    char text[64];
+    const time_t s = (time_t)(now.ns / NS_PER_S);
+    struct tm tm;
+    /* The names of days and months as C has them: the program never asks for a locale. */
+    if (gmtime_r(&s, &tm) && strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S +0000", &tm))
+        buf_printf(b, "Date: %s\r\n", text);
+}
+
+static void mail_put_part(struct buf *b, const char *type, const char *text)
+{
+    buf_printf(b,
+               "--" BOUNDARY "\r\nContent-Type: %s\r\n"
+               "Content-Transfer-Encoding: base64\r\n\r\n",
+               type);
+    mail_put_lines(b, text);
+}
+
+struct buf mail_message(const struct mail_route *m, const char *subject, const char *text,
+                        const char *json, wall_ns now)
+{
+    struct buf b = {0};
+    buf_printf(&b, "From: <%s>\r\nTo: ", m->from);
+    for (size_t i = 0; i < m->n_to; i++)
+        buf_printf(&b, "%s<%s>", i ? ",\r\n " : "", m->to[i]);
+    buf_printf(&b, "\r\nSubject: ");
+    mail_put_plain(&b, subject);
+    buf_printf(&b, "\r\n");
+    mail_put_date(&b, now);
+    buf_printf(&b, "Auto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"
+                   "Content-Type: multipart/mixed; boundary=" BOUNDARY "\r\n\r\n");
+    mail_put_part(&b, "text/plain; charset=utf-8", text);
+    mail_put_part(&b, "application/json; name=verdict.json", json);
+    buf_printf(&b, "--" BOUNDARY "--\r\n");
+    return b;
+}
+
+enum { PORT = 25, PORT_STARTTLS = 587, PORT_TLS = 465 };
 
 static int take_tls(struct action *a, const struct action_setting *s, struct err *e)
 {
@@ -313,9 +352,20 @@ static int email_send(const void *ctx, const void *text, size_t n, struct err *e
 const struct action_kind action_email = {
     .name = "email",
     .help = "Sends an email by SMTP.",
-    .keys = email_keys,
+    .keys = ACTION_KEYS(
+        {"server", "host or host:port (default port: 25; 587 with starttls, 465 with tls)", false},
+        {"from", "sender address", false}, {"to", "recipient addresses", true},
+        {"user", "login name (default: no login)", false},
+        {"password", "login password; password-env is safer", false},
+        {"password-env", "environment variable that contains the password", false},
+        {"tls", "off, starttls or tls (default: starttls with a user, else off)", false},
+        {"ca", "file with trusted CA certificates (default: the system's)", false}),
     .retry = true,
     .make = action_email_make,
     .perform = action_email_perform,
     .send = email_send,
+};
+
+const struct action_kind *const action_kinds[] = {
+    &action_stop, &action_webhook, &action_email, &action_exec, NULL,
 };

@@ -16,13 +16,6 @@
 
 enum { LIMIT_MOST = 100000, LIMIT_OTHERWISE = 20 };
 
-#define ACTION(name) &action_##name,
-const struct action_kind *const action_kinds[] = {
-#include "watch/actions.def"
-    NULL,
-};
-#undef ACTION
-
 const struct action_key action_keys[] = {
     {"do", "type of action", false},
     {"on", "issue: when a rule finds an issue; clear: when the issue is over (default: issue)",
@@ -221,24 +214,16 @@ int action_make(struct action *out, const struct settings *all, const struct act
                 struct arena *a, struct err *e)
 {
     struct action made = {0};
-    int rc = take_kind(&made, s, e);
-    if (rc == 0)
-        rc = check_keys(made.kind, s, e);
-    if (rc == 0)
-        rc = take_on(&made, s, a, e);
-    if (rc == 0)
-        rc = action_make_take_rules(&made, all, s, a, e);
-    if (rc == 0)
-        rc = take_severity(&made, s, e);
-    if (rc == 0)
-        rc = take_limit(&made, s, e);
-    if (rc == 0)
-        rc = take_timeout(&made, s, e);
-    if (rc == 0)
-        rc = made.kind->make(&made, s, a, e);
-    if (rc == 0)
-        *out = made;
-    return rc;
+    TRY(take_kind(&made, s, e));
+    TRY(check_keys(made.kind, s, e));
+    TRY(take_on(&made, s, a, e));
+    TRY(action_make_take_rules(&made, all, s, a, e));
+    TRY(take_severity(&made, s, e));
+    TRY(take_limit(&made, s, e));
+    TRY(take_timeout(&made, s, e));
+    TRY(made.kind->make(&made, s, a, e));
+    *out = made;
+    return 0;
 }
 
 int action_make_all(struct settings *s, struct arena *a, struct action **out, size_t *n,
@@ -269,19 +254,12 @@ static bool action_make_counts(enum rule_state state, enum severity severity, en
     return state == RULE_ISSUE && severity >= least;
 }
 
-static bool action_make_is_of(const struct action *a, const char *rule)
-{
-    for (size_t i = 0; i < a->n_rules; i++)
-        if (strcmp(a->rules[i], rule) == 0)
-            return true;
-    return a->n_rules == 0;
-}
-
 bool action_is_for(const struct action *a, const struct verdict *v, enum rule_state state_before,
                    enum severity severity_before, bool *clear)
 {
     const bool was = action_make_counts(state_before, severity_before, a->least);
     const bool is = action_make_counts(v->state, v->severity, a->least);
     *clear = was;
-    return was != is && (was ? a->on_clear : a->on_issue) && action_make_is_of(a, v->rule->name);
+    return was != is && (was ? a->on_clear : a->on_issue) &&
+           (a->n_rules == 0 || text_among(v->rule->name, a->rules, a->n_rules));
 }

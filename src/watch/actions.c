@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* actions.c - see actions.h. */
-#include "watch/actions.h"
-
+/* actions.c - see action.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,11 +9,9 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "rules/params.h"
 #include "rules/rule.h"
 #include "rules/verdict_json.h"
 #include "watch/action.h"
-#include "watch/runner.h"
 
 /* ==== what an action reports ==== */
 
@@ -210,8 +206,6 @@ int action_send(const struct action *a, const struct action_means *m, const void
                 struct err *e)
 {
     struct runner_result r;
-    if (!m->runner)
-        return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
     TRY(runner_run(m->runner, a->number, text, n, a->timeout_ns, &r, e));
     if (r.timed_out)
         return err_set(e, ERR_NOT_FOUND, "no answer in time");
@@ -221,13 +215,7 @@ int action_send(const struct action *a, const struct action_means *m, const void
 /* False: it is time to stop. */
 static bool pause_for(struct actions *a, int64_t ns)
 {
-    const mono_ns until = mono_add(clock_mono(), ns);
-    pthread_mutex_lock(&a->lock);
-    while (!a->stop && thread_wait(&a->changed, &a->lock, until))
-        ;
-    const bool go_on = !a->stop;
-    pthread_mutex_unlock(&a->lock);
-    return go_on;
+    return !thread_sleep(&a->stop, &a->lock, &a->changed, mono_add(clock_mono(), ns));
 }
 
 static void actions_perform(struct actions *a, const struct item *i)
@@ -370,10 +358,7 @@ bool actions_stop(struct actions *a, int64_t wait_ns)
 {
     if (!a)
         return true;
-    pthread_mutex_lock(&a->lock);
-    a->stop = true;
-    pthread_mutex_unlock(&a->lock);
-    pthread_cond_signal(&a->changed);
+    thread_set_flag(&a->stop, &a->lock, &a->changed);
     if (thread_end_wait(&a->end, wait_ns)) {
         pthread_join(a->thread, NULL);
         free_all(a);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* details.c - see details.h. */
-#include "watch/details.h"
-
+/* details.c - see watch.h. */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/helper.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -19,6 +16,7 @@
 #include "import/importer.h"
 #include "record/record.h"
 #include "run/run_names.h"
+#include "watch/watch.h"
 
 enum {
     STACK = 512 * 1024,
@@ -201,22 +199,15 @@ static bool details_start(struct details *d)
 
 void details_look(struct details *d)
 {
-    if (!details_start(d))
-        return;
-    pthread_mutex_lock(&d->lock);
-    d->news = true;
-    pthread_mutex_unlock(&d->lock);
-    pthread_cond_signal(&d->changed);
+    if (details_start(d))
+        thread_set_flag(&d->news, &d->lock, &d->changed);
 }
 
 void details_close(struct details *d)
 {
     if (!d)
         return;
-    pthread_mutex_lock(&d->lock);
-    d->stop = true;
-    pthread_mutex_unlock(&d->lock);
-    pthread_cond_signal(&d->changed);
+    thread_set_flag(&d->stop, &d->lock, &d->changed);
     if (d->started)
         pthread_join(d->thread, NULL);
     take_all(d);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runner.c - see runner.h. Over a pair of sockets: a question (which task, how long, how many
+/* runner.c - see action.h. Over a pair of sockets: a question (which task, how long, how many
  * bytes, the bytes), then an answer (struct runner_result). */
-#include "watch/runner.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "watch/action.h"
 
 enum { FAILED = 1, NOT_STARTED = 127, LOOK_MS = 20, TEXT_MOST = 16 << 20 };
 
@@ -222,6 +221,8 @@ int runner_run(struct runner *r, size_t task, const void *text, size_t n, int64_
                struct runner_result *out, struct err *e)
 {
     const struct runner_question q = {task, n, timeout_ns};
+    if (!r)
+        return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
     if (r->fd < 0)
         return err_set(e, ERR_NOT_FOUND, "the helper process for actions has ended");
     const int rc = runner_ask(r, &q, text, mono_add(clock_mono(), timeout_ns + ANSWER_NS), out, e);

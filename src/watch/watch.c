@@ -15,12 +15,9 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "record/record.h"
 #include "rules/feed_run.h"
-#include "rules/verdict_json.h"
 #include "run/rundir.h"
-#include "watch/actions.h"
-#include "watch/details.h"
-#include "watch/runner.h"
 
 enum { STACK = 1 << 20, PRIORITY = 10, USER_RULES_MOST = 256 };
 
@@ -300,24 +297,13 @@ static double watch_cpu_s(void)
                1e6;
 }
 
-/* False: it is time to stop. */
-static bool watch_sleep(struct watch *w, mono_ns until)
-{
-    pthread_mutex_lock(&w->lock);
-    while (!w->stop && thread_wait(&w->changed, &w->lock, until))
-        ;
-    const bool go_on = !w->stop;
-    pthread_mutex_unlock(&w->lock);
-    return go_on;
-}
-
 static void *watch_rules_main(void *arg)
 {
     struct watch *w = arg;
     const int64_t scan_ns = w->ask->scan_ns ? w->ask->scan_ns : SCAN_NS;
     mono_ns next = mono_add(clock_mono(), scan_ns);
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), PRIORITY); /* this thread's alone */
-    while (watch_sleep(w, next)) {
+    while (!thread_sleep(&w->stop, &w->lock, &w->changed, next)) {
         const mono_ns began = clock_mono();
         const double before = watch_cpu_s();
         watch_evaluate(w);
@@ -341,10 +327,7 @@ static void watch_stop_rules(struct watch *w)
 {
     if (!w->started)
         return;
-    pthread_mutex_lock(&w->lock);
-    w->stop = true;
-    pthread_mutex_unlock(&w->lock);
-    pthread_cond_signal(&w->changed);
+    thread_set_flag(&w->stop, &w->lock, &w->changed);
     pthread_join(w->thread, NULL);
     w->started = false;
 }

@@ -476,7 +476,7 @@ export function runFigures(f, percentages) {
   };
   Object.assign(facts, loopFacts);
 
-  /** The words of the report and of `show` about the GPUs: src/view/gpuview.c. */
+  /** The words of the report and of `show` about the GPUs: src/tables/show.c. */
   const { joules } = f;
   const lacking = (d, key) => d.report.run.losses.find((l) => l.what === `gpu.${key}`)?.why;
   const ACTIVITY = { busy: "util_pct", SMs: "sm_active_pct", "tensor cores": "tensor_active_pct", "memory bandwidth": "dram_active_pct" };

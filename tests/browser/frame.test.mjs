@@ -22,7 +22,7 @@ const selected = (page) => page.locator("[role=tab][aria-selected=true]").innerT
 test("a run has the tabs in their order, and arrow keys move between them", async () => {
   const page = await t.open(`#/run/${name}/overview`, { ready: "[role=tab]" });
   const titles = await page.locator("[role=tab]").allInnerTexts();
-  assert.deepEqual(titles, ["Overview", "Nodes", "Metrics", "Steps", "Operators", "Timeline", "Compare"]);
+  assert.deepEqual(titles, ["Overview", "Nodes", "Metrics", "Steps", "Health", "Operators", "Timeline", "Compare"]);
   await page.locator("#tab-overview").focus();
   await page.keyboard.press("ArrowRight");
   assert.equal(await selected(page), "Nodes");

@@ -278,6 +278,9 @@ export async function start({ scenes = [], args = [] } = {}) {
   return stage;
 }
 
+/** Whether the page lists a verdict: not that of a rule on training health without any data. */
+export const listed = (v) => !(v.health && v.state === "not_evaluated" && v.datapoints === 0);
+
 /** The cells of a table by its caption, row by row, as text. */
 export async function tableText(page, caption) {
   const table = page.locator(`[role=region][aria-label="${caption}"] table`);

@@ -87,7 +87,7 @@ test("from the list into a run, and through all of its tabs", async () => {
   await page.waitForSelector(".pie");
   await settled(page, "Enter");
   await tabTo(page, "[role=tab]");
-  const ready = { nodes: ".nodes-cpu .chart-plot", metrics: ".metrics-chart .chart-plot", steps: ".steps-shares", operators: ".ops-toggle", timeline: ".tl-lane" };
+  const ready = { nodes: ".nodes-cpu .chart-plot", metrics: ".metrics-chart .chart-plot", steps: ".steps-shares", health: ".empty", operators: ".ops-toggle", timeline: ".tl-lane" };
   for (const [tab, content] of Object.entries(ready)) {
     await press(page, "ArrowRight");
     await page.waitForSelector(content);

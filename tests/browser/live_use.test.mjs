@@ -29,7 +29,7 @@ const open = (tab, ready) => t.open(`#/run/${job.run}/${tab}`, { ready });
 
 test("the tabs of a living run open by the arrow keys, each with what it shows", async () => {
   const page = await open("overview", ".insight");
-  const shown = { Nodes: NODES, Metrics: ".metrics-grid canvas", Steps: ".steps-durations", Operators: ".empty", Timeline: "canvas" };
+  const shown = { Nodes: NODES, Metrics: ".metrics-grid canvas", Steps: ".steps-durations", Health: ".empty", Operators: ".empty", Timeline: "canvas" };
   await page.locator("#tab-overview").focus();
   for (const [tab, what] of Object.entries(shown)) {
     await page.keyboard.press("ArrowRight");

@@ -32,6 +32,7 @@ except ImportError:
 for i in range(40):
     with footplate.step():
         time.sleep(0.01)
+    footplate.log("loss", 1 / (i + 1), step=i)
 """
 
 # What cannot run here as it is written, by its beginning; None: not at all.
@@ -45,6 +46,7 @@ INSTEAD = {
 }
 WORDS = {
     "/shared/footplate-runs": "footplate-runs",
+    "prune --dir /srv/runs": "prune --dir footplate-runs",
     "/shared/runs ~/runs": "footplate-runs",
     "BEFORE": "before",
     "AFTER": "after",

@@ -24,6 +24,7 @@ COMMANDS = [
     "top",
     "stats",
     "steps",
+    "health",
     "events",
     "ops",
     "breakdown",

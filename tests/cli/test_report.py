@@ -161,6 +161,12 @@ def test_every_number_shown_is_in_the_json_to_the_last_digit(made):
         assert reads_as(value, shown), (value, shown)
 
 
+def nothing_for(verdict):
+    """A rule on training health, of a run that recorded nothing for it: reports leave it out."""
+    skipped = verdict["state"] == "not_evaluated" and verdict["datapoints"] == 0
+    return verdict.get("health") and skipped
+
+
 def test_the_page_says_what_the_other_commands_say(made, run_fp):
     folder, text, told = made
     page = Page(text)
@@ -172,6 +178,7 @@ def test_the_page_says_what_the_other_commands_say(made, run_fp):
     }
     check = json.loads(run_fp("check", folder, "--price", "3.6", "--json").stdout)
     by_name = {v["rule"]: v for v in told["rules"]}
+    check = [v for v in check if not nothing_for(v)]
     assert all(by_name[v["rule"]] == v for v in check) and len(check) == len(told["rules"])
     plain = run_fp("show", folder).stdout
     for phase in ("initialization", "train", "eval"):
@@ -421,7 +428,7 @@ def test_a_run_ends_with_a_report_of_the_same_verdicts(run_fp, tmp_path):
     assert f"report: {page}" in done.stderr
     found = json.loads((page.parent / "findings.json").read_text())["rules"]
     told = {v["rule"]: v for v in json.loads((page.parent / "report.json").read_text())["rules"]}
-    assert {v["rule"]: v for v in found} == told
+    assert {v["rule"]: v for v in found if not nothing_for(v)} == told
     assert [tag for tag, _ in Page(page.read_text()).tags].count("script") == 1
 
 

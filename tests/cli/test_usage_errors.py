@@ -36,7 +36,7 @@ WRONG_USE = [
     (["metrics", "--markdown", "--csv"], "--markdown cannot be combined with --json or --csv"),
     (
         ["export", "a", "--format", "xml"],
-        "export: --format: 'xml' is not one of: csv, jsonl, chrome, sagemaker",
+        "export: --format: 'xml' is not one of: csv, jsonl, chrome, sagemaker, tensorboard",
     ),
     (["completion"], "completion: missing argument SHELL; see 'footplate help completion'"),
     (["completion", "tcsh"], "completion: 'tcsh' is not one of: bash, zsh, fish"),

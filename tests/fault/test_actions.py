@@ -227,7 +227,7 @@ def self_signed(folder: Path) -> Path:
 
 def test_https_goes_through_libcurl_and_checks_the_certificate(lab, act):
     words = ("--action", "do: webhook, url: 'https://127.0.0.1'")
-    if "sending requires libcurl" in lab.record(*words, "--", "true").stderr:
+    if "this requires libcurl" in lab.record(*words, "--", "true").stderr:
         pytest.skip("there is no libcurl")
     certificate = self_signed(lab.folder)
     with webhook(certificate) as hook:
@@ -251,7 +251,7 @@ def test_a_mail_by_tls_goes_through_libcurl(lab, act, tls):
             f"    user: me\n    password: p4ssw0rd\n"
             f"    tls: {tls}\n    ca: {lab.folder / 'only.pem'}\n",
         )
-    if "sending requires libcurl" in done.stderr:
+    if "this requires libcurl" in done.stderr:
         pytest.skip("there is no libcurl")
     assert done.returncode == 7 and "' failed: " not in done.stderr, done.stderr
     assert box.logins == [("me", "p4ssw0rd")] and len(box.mails) == 1
@@ -265,7 +265,7 @@ def test_a_server_without_starttls_gets_no_mail_and_no_password(lab, act):
             f"  - do: email\n    server: 127.0.0.1:{box.port}\n    from: a@b.org\n    to: c@d.org\n"
             f"    user: me\n    password: p4ssw0rd\n",
         )
-    if "sending requires libcurl" in done.stderr:
+    if "this requires libcurl" in done.stderr:
         pytest.skip("there is no libcurl")
     assert done.returncode == 7 and "failed" in done.stderr
     assert box.logins == [] and box.mails == [] and "p4ssw0rd" not in done.stderr
@@ -279,7 +279,7 @@ def test_without_libcurl_a_webhook_is_said_to_be_out_of_reach_at_the_start(lab, 
         env=lab.env | {"FOOTPLATE_CURL": "/nonexistent.so"},
     )
     assert done.returncode == 0
-    assert "action 1: sending requires libcurl, which is not installed on this" in done.stderr
+    assert "action 1: this requires libcurl, which is not installed on this" in done.stderr
     assert "secret" not in done.stderr
 
 

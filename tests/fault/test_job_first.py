@@ -312,7 +312,7 @@ def test_a_libcurl_that_crashes_costs_its_action_alone(lab: Lab):
     words = ["--action", "do: webhook, url: 'https://127.0.0.1'", "--", *JOB]
     done = lab.record(*words, env=env, preexec_fn=no_core)
     assert (done.returncode, done.stdout) == (7, "JOB RAN\n"), done.stderr
-    assert "action 1: sending requires libcurl" in done.stderr
+    assert "action 1: this requires libcurl" in done.stderr
     assert len(lab.run_folders()) == 1
 
 

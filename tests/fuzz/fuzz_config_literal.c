@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
-#include "config/literal.h"
+#include "config/profilerconfig.h"
 #include "settings_sane.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -51,14 +51,14 @@ static void try_python(const char *text)
 {
     struct window_list l = {0};
     struct err e;
-    if (python_list_parse(&l, text, WINDOWS_OF_BOTH, &e) != 0)
+    if (window_list_parse(&l, text, WINDOWS_OF_BOTH, true, &e) != 0)
         return;
     for (size_t i = 0; i < l.n; i++) {
         struct window_list again = {0};
         struct buf b = {0};
         python_window_print(&b, &l.v[i]);
         buf_u8(&b, 0);
-        must(python_list_parse(&again, (const char *)b.p, WINDOWS_OF_BOTH, &e) == 0);
+        must(window_list_parse(&again, (const char *)b.p, WINDOWS_OF_BOTH, true, &e) == 0);
         must(memcmp(&again.v[0], &l.v[i], sizeof l.v[0]) == 0);
         buf_free(&b);
     }

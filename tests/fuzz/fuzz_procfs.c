@@ -88,6 +88,8 @@ static void fuzz_small(const char *text, size_t n)
     char model[16];
     (void)procfs_statm(text, n, &v);
     (void)procfs_last_pid(text, n, &v);
+    struct uptime u;
+    (void)procfs_uptime(text, n, &u);
     struct thread_sched sched;
     (void)procfs_schedstat(text, n, &sched);
     if (procfs_cpu_model(text, n, model, sizeof model))

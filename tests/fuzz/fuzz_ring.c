@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_ring.c - a ring file whose bytes are anybody's, read to its end.
+/* fuzz_ring.c - a ring file whose bytes are anybody's, read to its end and made into events.
  * The input is laid over a good file where a reader looks: one part for the header, one for the
  * heads of two rings, one for the first names, the rest for the first slots. Bytes are xored, so
  * that an input of zeros is the good file. */
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/jobevents.h"
 #include "ring/ring_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
@@ -78,9 +79,28 @@ static void lay_over(const struct target *t, size_t at, size_t most, const uint8
         abort();
 }
 
+static void keep_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+{
+    (void)s;
+    for (size_t i = 0; i < n; i++)
+        if (!v[i].name || strlen(v[i].name) >= EVENT_NAME_MOST ||
+            (t->kind == TRACK_HEALTH && t->id >= HEALTH_N))
+            abort();
+}
+
+static void keep_loss(struct sink *s, const struct loss *l)
+{
+    (void)s;
+    if (l->count == 0)
+        abort();
+}
+
+static const struct sink_ops ops = {.loss = keep_loss, .events = keep_events};
+static struct sink sink = {.ops = &ops};
+
 static void on_events(void *arg, struct ring_reader *r, const struct ring_event *v, size_t n)
 {
-    (void)r;
+    spans_feed(*ring_reader_user(r), v, n, NULL, &sink);
     for (size_t i = 0; i < n; i++) {
         if (v[i].kind == 0 || v[i].kind == RING_THREAD || v[i].kind >= RING_KIND_END ||
             strlen(v[i].name) >= RING_TEXT_LEN)
@@ -107,9 +127,11 @@ static void read_all_of(const char *path)
     size_t n;
     if (ring_reader_open(&r, AT_FDCWD, path, &e) != 0)
         return;
+    *ring_reader_user(r) = spans_open(1, "job");
     for (int i = 0; i < 4; i++)
         if (ring_reader_drain(r, &c, &h, &n, &e) != 0 || ring_reader_check(r) == RING_FINISHED)
             break;
+    spans_close(*ring_reader_user(r), &sink);
     ring_reader_close(r);
 }
 

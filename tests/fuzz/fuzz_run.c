@@ -14,6 +14,7 @@
 #include "query/eventsum.h"
 #include "query/general.h"
 #include "query/grid.h"
+#include "query/health.h"
 #include "query/ops.h"
 #include "query/steps.h"
 #include "query/timeline.h"
@@ -94,6 +95,23 @@ static void ask_events(struct run *r, struct arena *a)
     answered(event_sums(r, (wall_ns){0}, (wall_ns){0}, true, a, &sums, &k, &e), &e);
 }
 
+static void ask_health(struct run *r, struct arena *a)
+{
+    struct health_index x;
+    struct health_curve c;
+    struct health_matrix m;
+    struct err e = {0};
+    answered(health_index(r, a, &x, &e), &e);
+    answered(health_curve(
+                 r, &(struct health_curve_ask){.rank = -1, .name = "loss", .mode = -1, .points = 7},
+                 a, &c, &e),
+             &e);
+    for (enum health_id s = 1; s < HEALTH_N; s++)
+        answered(health_matrix(r, &(struct health_matrix_ask){.rank = -1, .stat = s, .columns = 3},
+                               a, &m, &e),
+                 &e);
+}
+
 static void ask_steps(struct run *r, struct arena *a)
 {
     struct rank_steps *v;
@@ -147,6 +165,7 @@ static void ask_one(struct run *r, unsigned which, struct arena *a)
         break;
     case 3:
         ask_events(r, a);
+        ask_health(r, a);
         break;
     case 7:
         ask_use(r, info, a);

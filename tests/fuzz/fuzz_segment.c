@@ -7,8 +7,7 @@
 
 #include "../unit/store/block_events.h"
 #include "base/mem.h"
-#include "store/event_block.h"
-#include "store/seal.h"
+#include "store/event_columns.h"
 #include "store/segment.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "base/mem.h"
-#include "store/event_block.h"
+#include "store/event_columns.h"
 #include "store/format.h"
 #include "store/reader_internal.h"
 

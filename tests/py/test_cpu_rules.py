@@ -79,6 +79,13 @@ def test_the_rank_that_the_others_wait_for_is_named(record):
     assert found["numbers"]["excess"] == pytest.approx(20, abs=10)
 
 
+def test_a_rank_that_computes_more_inside_backward_is_named(record):
+    rule = record("slow_rank.py", 1, SECONDS, "backward")["Straggler"]
+    assert rule["state"] == "issue", rule
+    (found,) = rule["findings"]
+    assert found["entity"] == "rank 1" and "inside 'backward'" in found["message"], found
+
+
 def test_ranks_that_are_alike_have_no_straggler(record):
     rule = record("slow_rank.py", -1, SECONDS)["Straggler"]
     assert rule["state"] == "clear", rule

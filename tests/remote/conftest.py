@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that speak S3, and runs to send to them."""
+"""Servers that speak S3, a hub, and runs to send to them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,14 @@ import urllib.error
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hub_server
 import pytest
 import s3_stub
 import swift_server
-from s3_requests import S3
+from hub_server import Hub
+from s3_requests import S3, environment
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def environment(url: str, key: str, secret: str, cache: Path) -> dict[str, str]:
-    """Nothing of this machine's own set-up for AWS."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
-    return clean | {
-        "AWS_ENDPOINT_URL_S3": url,
-        "AWS_ACCESS_KEY_ID": key,
-        "AWS_SECRET_ACCESS_KEY": secret,
-        "AWS_REGION": "us-east-1",
-        "AWS_CONFIG_FILE": "/nonexistent",
-        "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "XDG_CACHE_HOME": str(cache),
-        "FOOTPLATE_NVML": "/nonexistent.so",
-    }
 
 
 Fp = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -96,3 +82,10 @@ def recorded(footplate, tmp_path_factory) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return next(x for x in runs.iterdir() if x.name.startswith("demo"))
+
+
+@pytest.fixture(scope="module")
+def hub(footplate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
+    """One that the tests of a file share."""
+    with hub_server.running(footplate, tmp_path_factory.mktemp("hub")) as found:
+        yield found

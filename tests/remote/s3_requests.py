@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 
 class S3:
@@ -62,3 +64,19 @@ class S3:
 
     def put(self, bucket: str, key: str, body: bytes) -> None:
         self.send("PUT", f"/{bucket}/{key}", body)
+
+
+def environment(url: str, key: str, secret: str, cache: Path) -> dict[str, str]:
+    """Nothing of this machine's own set-up for AWS."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    return clean | {
+        "AWS_ENDPOINT_URL_S3": url,
+        "AWS_ACCESS_KEY_ID": key,
+        "AWS_SECRET_ACCESS_KEY": secret,
+        "AWS_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": "/nonexistent",
+        "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "XDG_CACHE_HOME": str(cache),
+        "FOOTPLATE_NVML": "/nonexistent.so",
+    }

@@ -8,6 +8,7 @@ and answer 200 with an error: Stub.faults is asked before each request.
 from __future__ import annotations
 
 import hashlib
+import io
 import threading
 import time
 import urllib.parse
@@ -31,11 +32,13 @@ class Asked:
     key: str
     query: dict[str, str]
     headers: dict[str, str]
+    at: float = field(default_factory=time.monotonic)  # when it is answered
 
 
 @dataclass
 class Stub:
-    """Objects by "bucket/key"; `faults(asked)` may return (status, code), "cut", or None."""
+    """Objects by "bucket/key". `faults(asked)` may return (status, code); "cut": an answer that
+    ends early; "drop": none at all; "lost": it is done, and then no answer; or None."""
 
     objects: dict[str, Stored] = field(default_factory=dict)
     uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
@@ -90,7 +93,9 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(status, body.encode(), Content_Type="application/xml")
 
     def fault(self, fault: object) -> None:
-        if fault == "cut":
+        if fault == "drop":
+            self.close_connection = True
+        elif fault == "cut":
             self.send_response(200)
             self.send_header("Content-Length", "1000")
             self.end_headers()
@@ -112,7 +117,9 @@ class Handler(BaseHTTPRequestHandler):
         with stub.lock:
             stub.log.append(asked)
             fault = stub.faults(asked)
-            if fault:
+            if fault == "lost":
+                self.wfile, self.close_connection = io.BytesIO(), True
+            if fault and fault != "lost":
                 self.fault(fault)
             elif "/" not in key:
                 self.list(key, query)

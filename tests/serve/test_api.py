@@ -115,7 +115,7 @@ def test_a_run_has_what_show_prints_and_what_was_measured(api: Api, names: list[
         assert {k: shown[k] for k in printed} == printed
         assert shown["run"] == name
         why = shown["control"]["why"]
-        assert shown["control"] == {"allowed": False, "edit": True, "why": why}
+        assert shown["control"] == {"allowed": False, "edit": True, "why": why, "within_s": None}
         assert "finished" in why
         entities = {(m["node"], m["metric"]): m["entities"] for m in shown["metrics"]}
         stats = api.cli("stats", name, "--all")

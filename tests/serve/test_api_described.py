@@ -22,10 +22,10 @@ PROFILE = {"version": 1, "pid": 4242, "start_step": 9, "end_step": 11, "start_ns
            "functions": [FUNCTION], "phases": {"forward": [FUNCTION]},
            "stacks": [{"depth": 0, "file": "a.py", "name": "f", "total_s": 0.1}]}  # fmt: skip
 SCENES = ["dataloader/one_bad_node", "eval_heavy/fires", "gpu_throttling/fires"]
-# What needs a rule of the user, prices or a run that is being recorded.
+# What needs a rule of the user, prices, a hub or a run that is being recorded.
 NOT_HERE = {"Verdict.custom"}
 UNREACHED = {"Pending", "ControlAsk", "ControlAnswer", "ControlSaid", "Notes"}
-UNREACHED |= {"RemoveAsk", "Removed", "Shipping"}
+UNREACHED |= {"RemoveAsk", "Removed", "Shipping", "HubStorage", "HubUse", "ControlRequest"}
 UNREACHED |= {"RightSize", "Sizing", "SizingUse", "SizingNow"}
 PYTHON = {"integer": int, "number": (int, float), "string": str, "boolean": bool,
           "array": list, "object": dict, "null": type(None)}  # fmt: skip
@@ -33,12 +33,13 @@ PYTHON = {"integer": int, "number": (int, float), "string": str, "boolean": bool
 
 @pytest.fixture(scope="module")
 def api(footplate: Path, train: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A server over scenes, a trace with operators, a profile of Python, a recording with GPUs, one
-    without, and a run that cannot be read."""
+    """A server over scenes, a training with its health, a trace with operators, a profile of
+    Python, a recording with GPUs, one without, and a run that cannot be read."""
     folder = tmp_path_factory.mktemp("runs")
     profile = tmp_path_factory.mktemp("profile") / "profile.json"
     profile.write_text(json.dumps(PROFILE))
-    traces = [profile, *sorted((ROOT / "tests/data/traces").iterdir())]
+    traces = [profile, ROOT / "tests/serve/health.jsonl"]
+    traces += sorted((ROOT / "tests/data/traces").iterdir())
     for path in [*(ROOT / "tests/rules" / f"{scene}.scene" for scene in SCENES), *traces]:
         subprocess.run([footplate, "import", path, "--dir", folder], check=True, timeout=120,
                        capture_output=True)  # fmt: skip
@@ -120,6 +121,8 @@ PARAMS: dict[str, list[dict[str, object]]] = {
     "/runs/{RUN}/stats": [{}, {"all": 1}, {"loop": 1}],
     "/runs/{RUN}/ops": [{}, {"by": "module"}, {"by": "function"}, {"by": "group"}],
     "/runs/{RUN}/events": [{}, {"detail": 1}],
+    "/runs/{RUN}/health/scalars": [{"name": "loss"}, {"name": "lr", "mode": "train", "points": 2}],
+    "/runs/{RUN}/health/tensors": [{"statistic": "gradient.l2"}, {"statistic": "none"}],
 }
 
 
@@ -146,7 +149,7 @@ def test_every_key_of_every_answer_is_described_and_every_described_key_is_there
     assert len(names) >= 6
     found: list[str] = []
     for path, methods in described["paths"].items():
-        if "get" not in methods or path.endswith(("/live", ".html")):
+        if "get" not in methods or path.endswith(("/live", ".html", "/{FILE}")):
             continue
         content = methods["get"]["responses"]["200"]["content"]["application/json"]
         for address, params in asked(path, names):

@@ -30,6 +30,13 @@ def test_a_planted_problem_is_found_with_advice_that_fits(name, footplate, tmp_p
     assert trial.re.search(CASES[name].advice, found.advice), found
 
 
+def test_workers_that_are_started_anew_are_found(footplate, tmp_path):
+    """On a busy machine the loop waits for the workers, too, so that this need not come first."""
+    found = record("restarted", footplate, tmp_path)
+    assert found.expected in found.found, found
+    assert trial.re.search(CASES["restarted"].advice, found.advice), found
+
+
 def test_there_are_21_planted_problems_and_10_kinds_of_healthy_runs():
     assert len(PLANTED) == 21 and len({case.name for case in PLANTED}) == 21
     assert len(HEALTHY) == 10 and len({case.name for case in HEALTHY}) == 10

@@ -5,9 +5,13 @@ import type {
   Breakdown,
   Comparison,
   ControlAnswer,
+  ControlState,
   Counters,
   EventRow,
   Grid,
+  HealthCurve,
+  HealthIndex,
+  HealthMatrix,
   Heatmap,
   Histograms,
   LiveSeries,
@@ -169,6 +173,18 @@ export const api = {
   search: (run: string, q: Opt<Span & { q: string; limit: number }>, signal?: S) =>
     get<SearchResult>(runPath(run, "search", q), signal),
   findings: (run: string, signal?: S) => get<Verdict[]>(runPath(run, "findings"), signal),
+  /** Scalars and tensors whose training health was recorded. */
+  health: (run: string, signal?: S) => get<HealthIndex>(runPath(run, "health"), signal),
+  healthScalars: (
+    run: string,
+    q: Opt<Span & { name: readonly string[]; rank: number; mode: string; from_step: number; to_step: number; points: number }>,
+    signal?: S,
+  ) => get<HealthCurve[]>(runPath(run, "health/scalars", q), signal),
+  healthTensors: (
+    run: string,
+    q: Opt<{ statistic: string; match: string; rank: number; from_step: number; to_step: number; columns: number; rows: number }>,
+    signal?: S,
+  ) => get<HealthMatrix>(runPath(run, "health/tensors", q), signal),
   rules: (signal?: S) => get<Rule[]>(`${ROOT}/rules`, signal),
   compare: (a: string, b: string, signal?: S) =>
     get<Comparison>(`${ROOT}/compare${queryText({ a, b })}`, signal),
@@ -176,6 +192,8 @@ export const api = {
   /** Replaces what users wrote about a run. */
   notes: (run: string, notes: Notes) => post<Notes>(runPath(run, "notes"), notes),
   remove: (run: string) => post<Removed>(runPath(run, "delete"), { run }),
+  /** What became of requests to recorders on other machines. */
+  requests: (run: string, signal?: S) => get<ControlState>(runPath(run, "control"), signal),
   control: (run: string, set: string) => post<ControlAnswer>(runPath(run, "control"), { set }),
   login: (token: string) => send("/login", {
     method: "POST",

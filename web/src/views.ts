@@ -26,6 +26,7 @@ export const views: readonly View[] = [
   { id: "nodes", title: "Nodes", component: lazy(async () => (await import("./views/nodes")).NodesView) },
   { id: "metrics", title: "Metrics", component: lazy(async () => (await import("./views/metrics")).MetricsView) },
   { id: "steps", title: "Steps", component: lazy(async () => (await import("./views/steps")).StepsView) },
+  { id: "health", title: "Health", component: lazy(async () => (await import("./views/health")).HealthView), findings: true },
   { id: "operators", title: "Operators", component: lazy(async () => (await import("./views/operators")).OperatorsView) },
   { id: "timeline", title: "Timeline", component: lazy(async () => (await import("./views/timeline")).TimelineView) },
 ];

@@ -83,7 +83,7 @@ test("news of a rank replace what was known of it and leave the others", () => {
 });
 
 function run(more: Partial<RunInfo>): RunInfo {
-  const base = { live: true, status: "running", marks: [], interval_ms: 500, control: { allowed: true, why: null }, phases: [] };
+  const base = { live: true, status: "running", marks: [], interval_ms: 500, control: { allowed: true, why: null, within_s: null }, phases: [] };
   return { ...base, ...more } as unknown as RunInfo;
 }
 
@@ -104,7 +104,7 @@ test("only an answer about the thing itself takes away what was shown of it", ()
 
 test("controls that cannot be used give the reason", () => {
   assert.equal(whyNot(run({})), null);
-  assert.equal(whyNot(run({ control: { allowed: false, edit: false, why: "this token may only read" } })), "this token may only read");
+  assert.equal(whyNot(run({ control: { allowed: false, edit: false, why: "this token may only read", within_s: null } })), "this token may only read");
 });
 
 test("the details of a job have every line, and an interruption only where there was one", () => {

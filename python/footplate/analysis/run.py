@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from . import activity, findings, human, loader, profiles, stats
+from . import activity, findings, health, human, loader, profiles, stats
 from .frames import Column, Frames, Table, from_ns, ints, to_ns
 from .source import Ask, Folder, Key, RunError, Source
 from .stats import USAGE_RANGES
@@ -371,6 +371,39 @@ class Run:
         """Source lines that waited for the GPU: node, rank, pid, where, call, count,
         seconds; most time first."""
         return self._frame(stats.sync_table(self._steps().attrs["ranks"]))
+
+    def health(self) -> dict[str, Any]:
+        """What training health was recorded: ranks, scalars with their first, last, smallest and
+        largest value, statistics of tensors, names of tensors."""
+        return self._keep("health", self._source.health)  # type: ignore[no-any-return]
+
+    def scalars(
+        self,
+        name: str | None = None,
+        rank: int | None = None,
+        mode: str | None = None,
+        *,
+        points: int = 0,
+    ) -> Any:
+        """Scalars by step, all or those of one name: name, rank, mode, step (missing: none), time,
+        value, min, max, nonfinite. With `points`, each curve is thinned to so many: value is then
+        the mean of finite values, and nonfinite how many were not."""
+        which = (name, rank, mode)
+        return self._frame(health.scalar_table(self._source, self.health(), which, points))
+
+    def tensors(
+        self,
+        statistic: str,
+        match: str | None = None,
+        rank: int | None = None,
+        *,
+        columns: int = 0,
+    ) -> Any:
+        """A statistic of tensors ("gradient.l2", "update.ratio", ...) by sample: name, rank, step,
+        time, value. Values that are not finite are infinite here. match: a regular expression that
+        the name contains. With `columns`, samples are merged to so many."""
+        found = self._source.health_tensors(statistic, match, rank, columns)
+        return self._frame(health.tensor_table(found))
 
     def ops(self, rank: int | None = None, *, by: str = "name", device: str | None = None) -> Any:
         """Operators and kernels, longest self time first. by: "name" or "module"."""

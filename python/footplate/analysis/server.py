@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import ssl
 import time
 from array import array
 from collections import Counter
@@ -25,10 +26,12 @@ from .source import Ask, Key, RunError, events_table, key_columns, steps_table
 
 TOKEN: Final = "FOOTPLATE_TOKEN"
 _API: Final = "/api/v1"
+_HERE: Final = ("127.0.0.1", "localhost", "::1")
 _PATIENCE_S: Final = 120.0
 _REQUESTS_MOST: Final = 4000  # for one question
 _PIXELS: Final = 10000  # the most that the server draws on
 _STEPS_MOST: Final = 2000  # of each rank in one answer
+_POINTS_MOST: Final = 10000  # of a scalar in one answer
 
 
 class _TooMuch(Exception):
@@ -49,12 +52,26 @@ def _column(name: str, values: list[Any], about: dict[str, Any]) -> Column:
     return floats(values)
 
 
+def _token_of_environment() -> str | None:
+    """Of FOOTPLATE_TOKEN_FILE, else FOOTPLATE_TOKEN, as the commands take it."""
+    file = os.environ.get(f"{TOKEN}_FILE")
+    if not file:
+        return os.environ.get(TOKEN)
+    try:
+        with open(file, encoding="ascii") as f:
+            return f.read().split()[0]
+    except (OSError, ValueError, IndexError) as e:
+        raise RunError(f"cannot read the token in '{file}': {e}") from None
+
+
 class Client:
     """One server."""
 
     def __init__(self, base: str, token: str | None) -> None:
         self.base = base
-        self._token = token if token is not None else os.environ.get(TOKEN)
+        self._token = token if token is not None else _token_of_environment()
+        if self._token and base.startswith("http://") and urlsplit(base).hostname not in _HERE:
+            raise RunError(f"{base}: a token is sent to other machines over https:// only")
 
     def get(self, path: str, **params: Any) -> Any:
         """The JSON of a path below /api/v1; waits while the server works it out."""
@@ -69,12 +86,19 @@ class Client:
                 raise RunError(f"{self.base} did not answer in {_PATIENCE_S:g} s")
             time.sleep(0.2)
 
+    def _trusted(self) -> ssl.SSLContext | None:
+        """The certificates of FOOTPLATE_CA; None: those of the system."""
+        ca = os.environ.get("FOOTPLATE_CA") or os.environ.get("FOOTPLATE_TO_CA")
+        if not ca or not self.base.startswith("https://"):
+            return None
+        return ssl.create_default_context(cafile=ca)
+
     def _once(self, address: str) -> tuple[int, Any]:
         request = Request(address, headers={"Accept": "application/json"})
-        if self._token:
-            request.add_header("Authorization", f"Bearer {self._token}")
+        if self._token:  # not for the address that a redirect names
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
-            with urlopen(request, timeout=_PATIENCE_S) as answer:
+            with urlopen(request, timeout=_PATIENCE_S, context=self._trusted()) as answer:
                 return answer.status, json.load(answer)
         except HTTPError as e:
             raise _failure(e) from None
@@ -240,8 +264,8 @@ class Server:
         """Rows of JSON as columns, with the types that the server describes."""
         about = self.client.get("/openapi.json")["components"]["schemas"][schema]["properties"]
         columns = {}
-        for name in rows[0] if rows else about:
-            values = [r[name] for r in rows]
+        for name in dict.fromkeys(key for r in rows for key in r) if rows else about:
+            values: list[Any] = [r.get(name) for r in rows]  # a step without a loss has no such key
             if about.get(name, {}).get("type") != "object":
                 columns[name] = _column(name, values, about.get(name, {}))
             for key in values[0] if values and isinstance(values[0], dict) else ():
@@ -273,6 +297,20 @@ class Server:
     def stats(self, node: str | None, start: int, end: int, all: bool) -> list[dict[str, Any]]:
         window = {"from": start or None, "to": end or None}
         return self._get("/stats", node=node, all=int(all) or None, **window)  # type: ignore[no-any-return]
+
+    def health(self) -> dict[str, Any]:
+        return self._get("/health")  # type: ignore[no-any-return]
+
+    def health_scalar(self, name: str, rank: int, mode: str, points: int) -> dict[str, Any]:
+        most = min(points or _POINTS_MOST, _POINTS_MOST)
+        return self._get("/health/scalars", name=name, rank=rank, mode=mode, points=most)[0]  # type: ignore[no-any-return]
+
+    def health_tensors(
+        self, statistic: str, match: str | None, rank: int | None, columns: int
+    ) -> dict[str, Any]:
+        return self._get(  # type: ignore[no-any-return]
+            "/health/tensors", statistic=statistic, match=match, rank=rank, columns=columns or None
+        )
 
     def ops(self, rank: int | None, by_module: bool) -> list[dict[str, Any]]:
         return self._get("/ops", rank=rank, by="module" if by_module else "name")  # type: ignore[no-any-return]

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+from . import health
 from .frames import (
     Column,
     Table,
@@ -59,6 +61,11 @@ class Source(Protocol):
     def events(self, start: int, end: int, detail: bool) -> Table: ...
     def steps(self) -> Table: ...
     def stats(self, node: str | None, start: int, end: int, all: bool) -> list[dict[str, Any]]: ...
+    def health(self) -> dict[str, Any]: ...
+    def health_scalar(self, name: str, rank: int, mode: str, points: int) -> dict[str, Any]: ...
+    def health_tensors(
+        self, statistic: str, match: str | None, rank: int | None, columns: int
+    ) -> dict[str, Any]: ...
     def ops(self, rank: int | None, by_module: bool) -> list[dict[str, Any]]: ...
     def breakdown(self, rank: int | None) -> dict[str, Any]: ...
     def check(
@@ -156,6 +163,8 @@ def steps_table(columns: dict[str, Column], rest: dict[str, Any]) -> Table:
             "q", [t + round(d * 1e9) for t, d in zip(columns["start"].raw(), lasted, strict=True)]
         )
     )
+    if "loss" not in columns:  # a server that has none leaves it out
+        columns["loss"] = floats(array("d", [math.nan]) * len(lasted))
     order = {name: columns.pop(name) for name in _STEP_COLUMNS}
     return Table({**order, **columns}, {"ranks": rest["ranks"], "losses": rest["losses"]})
 
@@ -240,6 +249,21 @@ class Folder:
 
     def stats(self, node: str | None, start: int, end: int, all: bool) -> list[dict[str, Any]]:
         return json.loads(self._call(self._run.stats, node, start, end, all))  # type: ignore[no-any-return]
+
+    def health(self) -> dict[str, Any]:
+        return json.loads(self._call(self._run.health))  # type: ignore[no-any-return]
+
+    def health_scalar(self, name: str, rank: int, mode: str, points: int) -> dict[str, Any]:
+        code = health.MODES.index(mode)
+        return json.loads(self._call(self._run.health_scalar, name, rank, code, points))  # type: ignore[no-any-return]
+
+    def health_tensors(
+        self, statistic: str, match: str | None, rank: int | None, columns: int
+    ) -> dict[str, Any]:
+        found = self._call(
+            self._run.health_tensors, statistic, match, -1 if rank is None else rank, columns
+        )
+        return json.loads(found)  # type: ignore[no-any-return]
 
     def ops(self, rank: int | None, by_module: bool) -> list[dict[str, Any]]:
         return json.loads(self._call(self._run.ops, rank, by_module))  # type: ignore[no-any-return]

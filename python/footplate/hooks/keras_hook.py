@@ -10,7 +10,7 @@ import sys
 import weakref
 
 from .. import _core, _safe
-from . import _loop, _spans
+from . import _loop, _scalars, _spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +65,76 @@ def _begin_batch(mode: int) -> "Callable[[Args, Kwargs], None]":
     return before
 
 
+class _Means:
+    """The numbers of a batch out of running means since the begin of the epoch. Those of a batch
+    are read when the next one is over: nobody waits for them."""
+
+    def __init__(self) -> None:
+        self.seen = 0  # batches of the epoch
+        self.totals: dict[str, float] = {}
+        self.waiting: tuple[int, int, Any] | None = None  # step, batches, logs
+
+    def add(self, step: int, count: int, logs: "Any") -> None:
+        self.settle()
+        if count <= self.seen:
+            self.seen, self.totals = 0, {}
+        if isinstance(logs, dict):
+            self.waiting = step, count, dict(logs)
+
+    def settle(self) -> None:
+        if self.waiting is None:
+            return
+        (step, count, logs), self.waiting = self.waiting, None
+        values: dict[str, float] = {}
+        for name, value in logs.items():
+            mean = _scalars.host_number(value if isinstance(value, int | float) else _Number(value))
+            if mean is not None and isinstance(name, str):
+                total = mean * count
+                values[name] = (total - self.totals.get(name, 0.0)) / (count - self.seen)
+                self.totals[name] = total
+        self.seen = count
+        _scalars.put_all(values, step, _core.TRAIN)
+
+
+class _Number:
+    """A tensor of any backend, as a number."""
+
+    def __init__(self, value: "Any") -> None:
+        self.value = value
+
+    def item(self) -> float:
+        return float(self.value)
+
+
+_means: "weakref.WeakKeyDictionary[Any, _Means]" = weakref.WeakKeyDictionary()
+
+
+def _put_means(args: "Args", kwargs: "Kwargs") -> None:
+    """Of on_train_batch_end(batch, logs): the step is still open."""
+    batch = args[1] if len(args) > 1 else (kwargs or {}).get("batch")
+    logs = args[2] if len(args) > 2 else (kwargs or {}).get("logs")
+    if isinstance(batch, int) and _scalars.settings().on:
+        means = _means.get(args[0])
+        if means is None:
+            means = _means[args[0]] = _Means()
+        means.add(_scalars.current_step(), batch + 1, logs)
+
+
+def _put_epoch(args: "Args", kwargs: "Kwargs") -> None:
+    """Of on_epoch_end(epoch, logs): the last batch, and the numbers of the evaluation."""
+    _loop.settle(args[0])
+    logs = args[2] if len(args) > 2 else (kwargs or {}).get("logs")
+    if not _scalars.settings().on:
+        return
+    with _safe.guard("keras logs"):
+        means = _means.get(args[0])
+        if means is not None:
+            means.settle()
+        if isinstance(logs, dict):
+            kept = {k: _Number(v) for k, v in logs.items() if str(k).startswith("val_")}
+            _scalars.put_all(kept, _scalars.latest_step(), _core.EVAL)
+
+
 def _end_batch(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
     owner = args[0]
     params = getattr(owner, "params", None)
@@ -114,12 +184,12 @@ def _settle(args: "Args", kwargs: "Kwargs") -> None:
 def _callback_list(cls: "Any") -> None:
     wraps: dict[str, tuple[Any, Any]] = {
         "on_epoch_begin": (_begin_epoch, None),
-        "on_epoch_end": (_settle, _end_epoch),
+        "on_epoch_end": (_put_epoch, _end_epoch),
     }
     for name, mode in _MODES.items():
         wraps[f"on_{name}_begin"] = (_settle, None)
         wraps[f"on_{name}_batch_begin"] = (_begin_batch(mode), None)
-        wraps[f"on_{name}_batch_end"] = (None, _end_batch)
+        wraps[f"on_{name}_batch_end"] = (_put_means if name == "train" else None, _end_batch)
         wraps[f"on_{name}_end"] = (_settle, None)
     for name, (before, after) in wraps.items():
         _patch(cls, name, before, after)

@@ -7,7 +7,7 @@ import sys
 import threading
 
 from .. import _safe
-from . import _loop
+from . import _loop, _scalars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +65,12 @@ def _rounds(args: "Args", kwargs: "dict[str, Any]") -> "Any":
 
 def _end_loop(token: int, args: "Args", result: "Any", ok: bool) -> None:
     owner = _here.owners.pop()
+    if ok and _scalars.settings().on and hasattr(result, "feature_importance"):
+        with _safe.guard("lightgbm importances"):
+            gains = dict(
+                zip(result.feature_name(), result.feature_importance("gain"), strict=False)
+            )
+            _scalars.put_importances("total_gain", gains, _scalars.current_step())
     if ok and owner is not None:
         _loop.end_step(owner)
     _loop.unwind(token)
@@ -87,6 +93,15 @@ def _end(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
         _loop.end_step(args[0])
 
 
+def _evaluated(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    """Booster.eval_train or eval_valid gave a list of (data set, metric, value, larger is better).
+    Of cv() only the first fold counts."""
+    owners = _here.owners
+    if ok and owners and owners[-1] is args[0] and _scalars.settings().on:
+        with _safe.guard("lightgbm evaluations"):
+            _scalars.put_evaluations([one[:3] for one in result], _scalars.current_step())
+
+
 def _is_loop(original: "Callable[..., Any]") -> "Callable[..., Any]":
     return _safe.around(original, _begin_loop, _end_loop, "lightgbm loop")
 
@@ -98,6 +113,12 @@ def install(module: "ModuleType") -> None:
             "update",
             lambda original: _safe.around(original, _begin, _end, "lightgbm step"),
         )
+        for name in ("eval_train", "eval_valid"):
+            _safe.patch(
+                module.Booster,  # type: ignore[attr-defined,unused-ignore]
+                name,
+                lambda original: _safe.around(original, None, _evaluated, "lightgbm evaluations"),
+            )
         return
     for name in ("train", "cv"):
         original = getattr(module, name)

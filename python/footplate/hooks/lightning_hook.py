@@ -6,8 +6,8 @@ A training step is what ends with an optimizer step, so with gradient accumulati
 batches. What torch does in it is marked by the hooks of torch.
 """
 
-from .. import _safe
-from . import _loop, _spans
+from .. import _core, _safe
+from . import _loop, _scalars, _spans, torch_health
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,8 +94,28 @@ def _after(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
         tell(args[0])
 
 
+# ---- metrics ----
+
+
+def _put_metrics(args: "Args", kwargs: "Kwargs") -> None:
+    """Of log_metrics(self, metrics, step=None), which all that is logged goes through."""
+    metrics = args[1] if len(args) > 1 else (kwargs or {}).get("metrics")
+    if not isinstance(metrics, dict) or not _scalars.settings().on:
+        return
+    kept = {f"logged/{k}" if k == "loss" else k: v for k, v in metrics.items() if k != "epoch"}
+    if "val_loss" in kept:
+        torch_health.forget_evaluation()
+    _scalars.put_all(kept, _scalars.latest_step(), _core.TRAIN)
+
+
 def install(module: "ModuleType") -> None:
-    if module.__name__.endswith(".call"):
+    if module.__name__.endswith(".logger_connector"):
+        _safe.patch(
+            module._LoggerConnector,
+            "log_metrics",
+            lambda original: _safe.around(original, _put_metrics, None, "lightning metrics"),
+        )
+    elif module.__name__.endswith(".call"):
         _safe.patch(
             module,
             "_call_callback_hooks",

@@ -3,6 +3,7 @@
 torch.autograd.grad outside of a forward pass is a backward pass too."""
 
 from .. import _safe
+from . import torch_health
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 
 def install(module: "ModuleType") -> None:
     _safe.need_any(module, ("backward",))
-    marks.put(module, "backward", "backward", own=marks.BACKWARD, closed_by=marks.BACKWARD)
+    before = torch_health.before_backward if torch_health.on() else None
+    marks.put(module, "backward", "backward", before, own=marks.BACKWARD, closed_by=marks.BACKWARD)
     marks.put(
         module,
         "grad",

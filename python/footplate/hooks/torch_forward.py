@@ -13,6 +13,7 @@ import sys
 
 from .. import _core
 from ..detail import windows
+from . import torch_health
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -37,6 +38,7 @@ def install(module: "ModuleType") -> None:
         for attr in ("__exit__", "revert_all_patches"):  # the latter is called by others
             marks.put(module._Patcher, attr, after=put_back)
         return
+    torch_health.on()
     marks.put(
         module.Module,
         "__call__",

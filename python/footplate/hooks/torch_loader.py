@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from .. import _core
 from ..detail import boundary
+from . import torch_health
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -112,8 +113,15 @@ def is_in_memory(dataset: "Any") -> bool:
     return False
 
 
+def _after_measured(args: "Args", batch: "Any") -> None:
+    """After a batch that training health has a hash of."""
+    boundary.loop.after_fetch(args, batch)
+    torch_health.fetched(args[0], batch)
+
+
 def _after_iter(args: "Args", iterator: "Any") -> None:
     loader = args[0]
+    torch_health.iterates(iterator)
     for name, number in _FACTS.items():
         value = getattr(loader, name, None)
         if name == "prefetch_factor" and not loader.num_workers:
@@ -159,11 +167,12 @@ class _State:
 def _hook_loaders(module: "ModuleType") -> None:
     """The classes that the module defines itself: torch's, or those of torchdata."""
     loop = boundary.loop
+    after = _after_measured if torch_health.on() else loop.after_fetch
     for owner in list(vars(module).values()):
         if not isinstance(owner, type) or owner.__module__ != module.__name__:
             continue
         if hasattr(owner, "_next_data"):
-            marks.put(owner, "__next__", "data", loop.before_fetch, loop.after_fetch, **_NEXT)
+            marks.put(owner, "__next__", "data", loop.before_fetch, after, **_NEXT)
         elif hasattr(owner, "_get_iterator"):
             marks.put(owner, "__iter__", span=_core.intern("loader.start"), after=_after_iter)
 

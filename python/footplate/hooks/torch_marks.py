@@ -46,6 +46,7 @@ class _Gate:
 
 
 _gates: "dict[str, list[_Gate]]" = {}  # by phase
+_own: "dict[str, tuple[Before | None, After | None]]" = {}  # set by `use`
 _timers: "dict[str, tuple[Callable[[bool], None], Listener]]" = {}  # begin and end, by phase
 _begins: "dict[str, list[Listener]]" = {}
 _ends: "dict[str, list[Listener]]" = {}
@@ -100,9 +101,18 @@ def keep(
     phase: str, gate: "Any", before: "Before | None" = None, after: "After | None" = None
 ) -> None:
     """Listeners of the phase hear of what goes through this gate."""
-    kept = _Gate(gate, before, after)
+    kept = _Gate(gate, *_own.get(phase, (before, after)))
     _gates.setdefault(phase, []).append(kept)
     _connect(phase, kept)
+
+
+def use(phase: str, before: "Before | None", after: "After | None") -> None:
+    """What the hook itself does before and after each call of the phase, from now on; also of gates
+    that are still to come."""
+    _own[phase] = before, after
+    for kept in _gates.get(phase, ()):
+        kept.before, kept.after = before, after
+        _connect(phase, kept)
 
 
 def gates(phase: str) -> "list[Any]":

@@ -15,7 +15,7 @@ import weakref
 
 from .. import _core
 from ..detail import boundary
-from . import _threads
+from . import _threads, torch_health
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -78,6 +78,7 @@ def _with_closure(args: "Args", kwargs: "Kwargs", closure: "Any") -> "Any":
     since = [_core.now_ns()]  # the closure last returned
 
     def closure_done(closure_args: "Args", result: "Any") -> None:
+        torch_health.closure_ended(args[0], index_of(args[0]))
         since[0] = _core.now_ns()
 
     def step_done(step_args: "Args", result: "Any") -> None:
@@ -93,11 +94,27 @@ def _before_scaler(args: "Args", kwargs: "Kwargs") -> int:
     optimizer = args[1] if len(args) > 1 else (kwargs or {})["optimizer"]
     index = index_of(optimizer)
     boundary.optimizer(index)
+    torch_health.scaler_begins(args[0], optimizer, index)
     return index
 
 
+def _before_measured(args: "Args", kwargs: "Kwargs") -> "Any":
+    """Before a step that training health is captured of."""
+    answer = boundary.loop.before_step(args, kwargs)
+    if type(answer) is int:
+        torch_health.step_begins(args[0], answer)
+    return answer
+
+
+def _after_measured(args: "Args", result: "Any") -> None:
+    torch_health.step_ends(args[0], index_of(args[0]))
+
+
 def _put_step(owner: type) -> None:
-    if marks.put(owner, "step", "optimizer", boundary.loop.before_step, **MASKS):
+    before, after = boundary.loop.before_step, None
+    if torch_health.on():
+        before, after = _before_measured, _after_measured
+    if marks.put(owner, "step", "optimizer", before, after, **MASKS):
         _placed[owner] = vars(owner)["step"]
 
 
@@ -142,11 +159,17 @@ def _gate_one(optimizer: "Any") -> None:
         if one is None:
             return False
         boundary.optimizer(index_of(one))
+        torch_health.step_begins(one, index_of(one))
         return index_of(one)
 
-    gate = marks.make(step, "torch step", before, span=_OPTIMIZER, **MASKS)
+    def after(args: "Args", result: "Any") -> None:
+        one = reference()
+        if one is not None:
+            torch_health.step_ends(one, index_of(one))
+
+    gate = marks.make(step, "torch step", before, after, span=_OPTIMIZER, **MASKS)
     optimizer.step = gate
-    marks.keep("optimizer", gate, before)
+    marks.keep("optimizer", gate, before, after)
 
 
 def _put_back(args: "Args", result: "Any") -> None:
@@ -180,4 +203,8 @@ def install(module: "ModuleType") -> None:
         )
         _gate_earlier(module.Optimizer)
     else:
-        marks.put(module.GradScaler, "step", "optimizer", _before_scaler, **MASKS)
+        after = torch_health.after_scaler if torch_health.on() else None
+        marks.put(module.GradScaler, "step", "optimizer", _before_scaler, after, **MASKS)
+        if torch_health.on():
+            marks.put(module.GradScaler, "scale", after=torch_health.after_scale)
+            marks.put(module.GradScaler, "update", after=torch_health.after_update)

@@ -6,7 +6,7 @@ A training step ends with an optimizer step. What torch does in it is marked by 
 """
 
 from .. import _core, _safe
-from . import _loop, _spans
+from . import _loop, _scalars, _spans, torch_health
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +57,27 @@ _AFTER: "dict[str, Callable[[Any, Any], None]]" = {
 }
 
 
+# What the Trainer logs that is no number of the training, or another one of the same name.
+_NOT_LOGGED = ("epoch", "total_flos", "train_loss", "step")
+_OURS = ("loss", "grad_norm", "learning_rate")  # taken at every step by the hooks of torch
+
+
+def _put_log(kwargs: "Kwargs") -> None:
+    """The Trainer replaces a loss that is not finite by the mean of others in its log, so that it
+    has a name of its own."""
+    logs = (kwargs or {}).get("logs")
+    if not isinstance(logs, dict) or not _scalars.settings().on:
+        return
+    kept = {
+        f"logged/{name}" if name in _OURS else name: value
+        for name, value in logs.items()
+        if name not in _NOT_LOGGED and not name.endswith(("_runtime", "_per_second"))
+    }
+    if "eval_loss" in kept:
+        torch_health.forget_evaluation()
+    _scalars.put_all(kept, _scalars.latest_step(), _core.TRAIN)
+
+
 def _tell(table: "dict[str, Callable[[Any, Any], None]]", args: "Args") -> None:
     """args: handler, name of the event, arguments, state, control."""
     tell = table.get(args[1])
@@ -66,6 +87,9 @@ def _tell(table: "dict[str, Callable[[Any, Any], None]]", args: "Args") -> None:
 
 def _before(args: "Args", kwargs: "Kwargs") -> None:
     _tell(_BEFORE, args)
+    if args[1] == "on_log":
+        with _safe.guard("transformers log"):
+            _put_log(kwargs)
 
 
 def _after(token: "Any", args: "Args", result: "Any", ok: bool) -> None:

@@ -3,7 +3,7 @@
 callbacks that train() and cv() make. No callback is added."""
 
 from .. import _safe
-from . import _loop
+from . import _loop, _scalars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,29 @@ def _begin(args: "Args", kwargs: "Kwargs") -> None:
 
 
 def _end(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    if ok and _scalars.settings().on:
+        with _safe.guard("xgboost evaluations"):
+            _put_evaluations(args[0].history)
     _loop.end_step(args[0])
+
+
+def _put_evaluations(history: "Any") -> None:
+    found = [
+        (data, metric, values[-1])
+        for data, metrics in history.items()
+        for metric, values in metrics.items()
+        if values
+    ]
+    _scalars.put_evaluations(found, _scalars.current_step())
+
+
+def _put_importances(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    """Of the booster that training gives; there is none of cv()."""
+    if ok and _scalars.settings().on and hasattr(result, "get_score"):
+        with _safe.guard("xgboost importances"):
+            gains = result.get_score(importance_type="total_gain")
+            gains = {k: v for k, v in gains.items() if not isinstance(v, list)}
+            _scalars.put_importances("total_gain", gains, _scalars.current_step())
 
 
 def _no_round(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
@@ -45,7 +67,7 @@ def _plan(args: "Args", kwargs: "Kwargs") -> None:
 _WRAPS: "dict[str, tuple[Any, Any]]" = {
     "before_iteration": (_begin, _no_round),
     "after_iteration": (None, _end),
-    "after_training": (_settle, None),
+    "after_training": (_settle, _put_importances),
 }
 
 

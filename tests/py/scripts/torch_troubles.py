@@ -33,7 +33,7 @@ class Numbers(Dataset):
     def __getitem__(self, i: int) -> torch.Tensor:
         if TROUBLE == "slow":
             time.sleep(SAMPLE_S)
-        return torch.full((4,), float(i % 7))
+        return torch.full((4,), float(i % 9973) / 9973)
 
 
 class SlowDisk:

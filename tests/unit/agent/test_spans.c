@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/spans.h"
+#include "agent/jobevents.h"
 #include "base/mem.h"
 #include "test.h"
 

@@ -30,66 +30,46 @@ TEST(room_for_many_items_is_made_at_once)
     free(items);
 }
 
-static bool test_vec_below_7(const void *ctx, size_t i)
-{
-    return ((const int *)ctx)[i] < 7;
-}
-
 TEST(a_search_finds_the_first_item_that_is_not_before)
 {
     const int sorted[] = {1, 3, 5, 7, 7, 9};
-    CHECK(search_first(0, 6, test_vec_below_7, sorted) == 3);
-    CHECK(search_first(0, 3, test_vec_below_7, sorted) == 3); /* all are before */
-    CHECK(search_first(4, 6, test_vec_below_7, sorted) == 4); /* none is */
-    CHECK(search_first(0, 0, test_vec_below_7, sorted) == 0);
+    CHECK(SEARCH_FIRST(i, 0, 6, sorted[i] < 7) == 3);
+    CHECK(SEARCH_FIRST(i, 0, 3, sorted[i] < 7) == 3); /* all are before */
+    CHECK(SEARCH_FIRST(i, 4, 6, sorted[i] < 7) == 4); /* none is */
+    CHECK(SEARCH_FIRST(i, 0, 0, sorted[i] < 7) == 0);
 }
 
-struct test_vec_words {
-    char (*words)[8];
-    uint32_t n, cap;
-    const char *wanted;
-    uint64_t spread; /* 0: all words have the same hash */
-};
-
-static uint64_t test_vec_hash(const struct test_vec_words *w, const char *word)
+TEST(a_comparison_falls_back_on_the_next_key_where_keys_are_equal)
 {
-    return w->spread * (uint64_t)strtoul(word + 1, NULL, 10);
+    CHECK(COMPARE(1, 2) == -1 && COMPARE(2u, 1u) == 1 && COMPARE(0.5, 0.5) == 0);
+    CHECK((COMPARE(3, 3) ?: COMPARE(5, 4)) == 1);
+    CHECK((COMPARE(INT64_MIN, INT64_MAX) ?: COMPARE(5, 4)) == -1);
 }
 
-static bool test_vec_same(const void *ctx, uint32_t i)
-{
-    const struct test_vec_words *w = ctx;
-    return strcmp(w->words[i], w->wanted) == 0;
-}
-
-static uint64_t test_vec_hash_of(const void *ctx, uint32_t i)
-{
-    const struct test_vec_words *w = ctx;
-    return test_vec_hash(w, w->words[i]);
-}
-
-/* 300 words, each asked for twice: each gets one item, and its own. */
+/* 300 words, each asked for twice: each gets one item, and its own. spread 0: all words have the
+ * same hash. */
 static void test_vec_index(uint64_t spread)
 {
-    struct test_vec_words w = {.spread = spread};
+    char(*words)[8] = NULL;
+    uint32_t n = 0, cap = 0;
     struct hash_index t = {0};
-    for (int i = 0; i < 600; i++) {
+    for (unsigned k = 0; k < 600; k++) {
         char word[8];
-        (void)snprintf(word, sizeof word, "w%d", i % 300);
-        w.wanted = word;
-        uint32_t *slot = hash_slot(&t, test_vec_hash(&w, word), test_vec_same, &w);
-        CHECK((*slot == 0) == (i < 300));
-        if (!*slot) {
-            memcpy(*VEC_ADD(w.words, w.n, w.cap), word, sizeof word);
-            hash_put(&t, slot, w.n, test_vec_hash_of, &w);
+        (void)snprintf(word, sizeof word, "w%u", k % 300);
+        const uint64_t hash = spread * (k % 300);
+        const uint32_t at = HASH_FIND(&t, hash, i, strcmp(words[i], word) == 0);
+        CHECK((at == 0) == (k < 300));
+        if (!at) {
+            memcpy(*VEC_ADD(words, n, cap), word, sizeof word);
+            hash_add(&t, hash, n);
         } else {
-            CHECK(strcmp(w.words[*slot - 1], word) == 0);
+            CHECK(strcmp(words[at - 1], word) == 0);
         }
     }
-    CHECK(w.n == 300 && t.n == 300 && t.n_slots == 1024);
+    CHECK(n == 300 && t.n == 300 && t.n_slots == 1024);
     hash_free(&t);
     CHECK(!t.slots && t.n_slots == 0);
-    free(w.words);
+    free(words);
 }
 
 TEST(an_index_finds_each_item_after_it_has_grown)

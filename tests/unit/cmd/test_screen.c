@@ -2,7 +2,7 @@
 /* test_screen.c - keys as terminals send them, and how little is sent to change a frame; and the
  * numbers that `top` computes from steps. */
 #include "cmd/screen.h"
-#include "cmd/top_read.h"
+#include "cmd/top_view.h"
 #include "test.h"
 
 static int key_of(const char *bytes)

@@ -83,23 +83,25 @@ TEST(what_is_no_moment_is_refused)
 
 TEST(a_window_that_ends_before_it_begins_is_refused)
 {
+    const struct run_info info = {.start = START, .end = END};
     const struct opt_value from = {.given = true, .text = "+50s"},
                            to = {.given = true, .text = "+10s"};
     wall_ns w[2];
     struct err e = {0};
-    CHECK_INT(window_of(&from, &to, START, END, w, &e), ERR_USAGE);
+    CHECK_INT(window_of(&from, &to, &info, w, &e), ERR_USAGE);
     CHECK_STR(e.msg, "--from +50s is not before --to +10s");
-    OK(window_of(&to, &from, START, END, w, &e));
+    OK(window_of(&to, &from, &info, w, &e));
     CHECK_INT(w[0].ns, START.ns + 10 * NS_PER_S);
     CHECK_INT(w[1].ns, START.ns + 50 * NS_PER_S);
 }
 
 TEST(a_side_that_is_not_given_stays_open)
 {
+    const struct run_info info = {.start = START, .end = END};
     const struct opt_value none = {0};
     wall_ns w[2] = {{1}, {1}};
     struct err e = {0};
-    OK(window_of(&none, &none, START, END, w, &e));
+    OK(window_of(&none, &none, &info, w, &e));
     CHECK_INT(w[0].ns, 0);
     CHECK_INT(w[1].ns, 0);
 }

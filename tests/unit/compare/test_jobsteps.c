@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of a job from those of its ranks. */
-#include "compare/jobsteps.h"
+#include "compare/compare_internal.h"
 #include "test.h"
 
 static struct step step_of(int64_t number, int64_t ms)

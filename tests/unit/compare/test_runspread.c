@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much runs of the same code differ, and which runs are of the same code. */
-#include "compare/runspread.h"
+#include "compare/compare.h"
 #include "test.h"
 
 TEST(without_other_runs_two_of_the_same_code_may_differ_by_fifteen_percent)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A against B is the inverse of B against A: opposite verdicts, inverse bounds. */
-#include "compare/runspread.h"
+#include "compare/compare.h"
 #include "test.h"
 #include "walks.h"
 

@@ -10,7 +10,7 @@ static const char *read_back(struct arena *a, const char *text, enum window_kind
     struct window_list l = {0};
     struct buf b = {0};
     struct err e;
-    if (window_list_parse(&l, text, kinds, &e) != 0)
+    if (window_list_parse(&l, text, kinds, false, &e) != 0)
         test_fail(__FILE__, __LINE__, "'%s': %s", text, e.msg);
     for (size_t i = 0; i < l.n; i++) {
         buf_printf(&b, "%s", i ? "," : "");
@@ -25,7 +25,7 @@ static const char *refusal(struct arena *a, const char *text, enum window_kinds 
 {
     struct window_list l = {.n = 1};
     struct err e;
-    if (window_list_parse(&l, text, kinds, &e) != ERR_USAGE)
+    if (window_list_parse(&l, text, kinds, false, &e) != ERR_USAGE)
         test_fail(__FILE__, __LINE__, "'%s' was taken", text);
     CHECK_INT(l.n, 1);
     return arena_strdup(a, e.msg);
@@ -35,7 +35,7 @@ TEST(a_window_of_steps_has_a_start_and_a_count)
 {
     struct window_list l = {0};
     struct err e;
-    OK(window_list_parse(&l, "5:2", WINDOWS_OF_STEPS, &e));
+    OK(window_list_parse(&l, "5:2", WINDOWS_OF_STEPS, false, &e));
     CHECK_INT(l.n, 1);
     CHECK_INT(l.v[0].start, START_STEP);
     CHECK_INT(l.v[0].at, 5);
@@ -47,7 +47,7 @@ TEST(a_window_of_time_has_a_start_since_the_job_began_and_a_length)
 {
     struct window_list l = {0};
     struct err e;
-    OK(window_list_parse(&l, "+60s:10s", WINDOWS_OF_TIMES, &e));
+    OK(window_list_parse(&l, "+60s:10s", WINDOWS_OF_TIMES, false, &e));
     CHECK_INT(l.v[0].start, START_AFTER);
     CHECK_INT(l.v[0].at, 60 * NS_PER_S);
     CHECK_INT(l.v[0].span_ns, 10 * NS_PER_S);
@@ -59,10 +59,10 @@ TEST(a_bare_number_is_a_step_or_a_time_as_the_list_says)
 {
     struct window_list steps = {0}, times = {0};
     struct err e;
-    OK(window_list_parse(&steps, "1700000000", WINDOWS_OF_STEPS, &e));
+    OK(window_list_parse(&steps, "1700000000", WINDOWS_OF_STEPS, false, &e));
     CHECK_INT(steps.v[0].start, START_STEP);
     CHECK_INT(steps.v[0].at, 1700000000);
-    OK(window_list_parse(&times, "1700000000.25:10s", WINDOWS_OF_TIMES, &e));
+    OK(window_list_parse(&times, "1700000000.25:10s", WINDOWS_OF_TIMES, false, &e));
     CHECK_INT(times.v[0].start, START_WALL);
     CHECK_INT(times.v[0].at, 1700000000 * NS_PER_S + NS_PER_S / 4);
 }
@@ -71,7 +71,7 @@ TEST(now_is_counted_in_steps_or_in_time_by_whether_there_is_a_unit)
 {
     struct window_list l = {0};
     struct err e;
-    OK(window_list_parse(&l, "now:3,now:3s,now", WINDOWS_OF_BOTH, &e));
+    OK(window_list_parse(&l, "now:3,now:3s,now", WINDOWS_OF_BOTH, false, &e));
     CHECK_INT(l.n, 3);
     CHECK_INT(l.v[0].steps, 3);
     CHECK(!window_is_timed(&l.v[0]));
@@ -169,9 +169,9 @@ TEST(more_windows_than_fit_are_refused_and_none_is_taken)
     for (int i = 0; i < WINDOWS_MOST; i++)
         buf_printf(&b, "%s%d:1", i ? "," : "", i);
     buf_u8(&b, 0);
-    OK(window_list_parse(&l, (const char *)b.p, WINDOWS_OF_STEPS, &e));
+    OK(window_list_parse(&l, (const char *)b.p, WINDOWS_OF_STEPS, false, &e));
     CHECK_INT(l.n, WINDOWS_MOST);
-    CHECK_INT(window_list_parse(&l, "99:1", WINDOWS_OF_STEPS, &e), ERR_USAGE);
+    CHECK_INT(window_list_parse(&l, "99:1", WINDOWS_OF_STEPS, false, &e), ERR_USAGE);
     CHECK_INT(l.n, WINDOWS_MOST);
     buf_free(&b);
 }
@@ -197,7 +197,8 @@ TEST(a_python_window_says_its_profiler_and_timer)
             struct window_list l = {0};
             struct buf b = {0};
             struct err e;
-            OK(python_list_parse(&l, again ? rows[i].back : rows[i].text, WINDOWS_OF_BOTH, &e));
+            OK(window_list_parse(&l, again ? rows[i].back : rows[i].text, WINDOWS_OF_BOTH, true,
+                                 &e));
             CHECK_INT(l.n, 1);
             python_window_print(&b, &l.v[0]);
             buf_u8(&b, 0);
@@ -221,7 +222,7 @@ TEST(an_unknown_profiler_or_timer_is_named_with_what_may_be_meant)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct window_list l = {0};
         struct err e;
-        CHECK_INT(python_list_parse(&l, rows[i].text, WINDOWS_OF_STEPS, &e), ERR_USAGE);
+        CHECK_INT(window_list_parse(&l, rows[i].text, WINDOWS_OF_STEPS, true, &e), ERR_USAGE);
         if (!strstr(e.msg, rows[i].says))
             test_fail(__FILE__, __LINE__, "'%s': %s", rows[i].text, e.msg);
     }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "base/mem.h"
 #include "config/settings.h"
 #include "test.h"
@@ -20,12 +22,19 @@ static struct settings made(struct arena *a, const char *steps, const char *at, 
     return s;
 }
 
+static const char default_health[] =
+    ",\"health\":{\"mode\":\"auto\",\"budget\":0.005,\"every\":50}}";
+
+/* `want`: all but the settings of training health, which are those by default. */
 static void check(const struct settings *s, uint64_t generation, const char *want)
 {
-    struct buf b = settings_hook_config(s, generation, start);
+    struct buf b = settings_hook_config(s, generation, start), whole = {0};
     buf_u8(&b, 0);
-    CHECK_STR((const char *)b.p, want);
+    buf_printf(&whole, "%.*s%s", (int)strlen(want) - 1, want, default_health);
+    buf_u8(&whole, 0);
+    CHECK_STR((const char *)b.p, (const char *)whole.p);
     buf_free(&b);
+    buf_free(&whole);
 }
 
 TEST(without_windows_the_hooks_learn_the_start_and_that_there_are_none)
@@ -228,5 +237,65 @@ TEST(more_windows_than_fit_change_nothing)
     OK(settings_detail_parse("now:3", &l, &e));
     CHECK_INT(settings_detail_change(&s, &l, start, start.mono, &e), ERR_USAGE);
     CHECK_INT(s.detail.n, WINDOWS_MOST);
+    arena_free(&a);
+}
+
+/* Applies pairs of a setting and its text, up to SETTING_N. */
+static struct settings with_health(struct arena *a, const enum setting_id *ids,
+                                   const char *const *texts)
+{
+    const struct origin o = {FROM_OPTION, "x"};
+    struct settings s;
+    struct err e;
+    settings_init(&s, a);
+    for (size_t i = 0; ids[i] != SETTING_N; i++)
+        OK(settings_apply(&s, ids[i], texts[i], &o, &e));
+    return s;
+}
+
+TEST(the_settings_of_training_health_reach_the_hooks)
+{
+    struct arena a = {0};
+    const enum setting_id ids[] = {SETTING_HEALTH,
+                                   SETTING_HEALTH_BUDGET,
+                                   SETTING_HEALTH_EVERY,
+                                   SETTING_HEALTH_INCLUDE,
+                                   SETTING_HEALTH_INCLUDE,
+                                   SETTING_HEALTH_EXCLUDE,
+                                   SETTING_HEALTH_COLLECTIONS,
+                                   SETTING_N};
+    const char *const texts[] = {
+        "on", "2 %", "10", "layer[0-9]{1,2}", "head$", "bias\"x", "gradients,mine=fc"};
+    struct settings s = with_health(&a, ids, texts);
+    struct buf b = settings_hook_config(&s, 1, start);
+    buf_u8(&b, 0);
+    CHECK_STR(strstr((const char *)b.p, "\"health\""),
+              "\"health\":{\"mode\":\"on\",\"budget\":0.02,\"every\":10,"
+              "\"include\":[\"layer[0-9]{1,2}\",\"head$\"],\"exclude\":[\"bias\\\"x\"],"
+              "\"collections\":[\"gradients\",\"mine=fc\"]}}");
+    buf_free(&b);
+    arena_free(&a);
+}
+
+TEST(wrong_settings_of_training_health_are_refused_with_what_to_write)
+{
+    static const struct {
+        enum setting_id id;
+        const char *text, *part;
+    } wrong[] = {
+        {SETTING_HEALTH, "maybe", "auto, on or off"}, {SETTING_HEALTH_BUDGET, "0", "0.5%"},
+        {SETTING_HEALTH_BUDGET, "101", "0.5%"},       {SETTING_HEALTH_BUDGET, "nan", "0.5%"},
+        {SETTING_HEALTH_EVERY, "0", "1 or more"},     {SETTING_HEALTH_EVERY, "-3", "1 or more"},
+        {SETTING_HEALTH_EVERY, "", "1 or more"},
+    };
+    const struct origin o = {FROM_OPTION, "x"};
+    struct arena a = {0};
+    struct settings s;
+    struct err e;
+    settings_init(&s, &a);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        CHECK(settings_apply(&s, wrong[i].id, wrong[i].text, &o, &e) != 0);
+        CHECK(strstr(e.msg, wrong[i].part) != NULL);
+    }
     arena_free(&a);
 }

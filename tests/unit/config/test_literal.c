@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "config/literal.h"
+#include "config/profilerconfig.h"
 #include "test.h"
 
 /* The literal as compact JSON with sorted keys, or the sentence that refuses it. */

@@ -11,8 +11,6 @@ static const struct opt options[] = {
 #define SETTING(id, slot, field, key, env, parse, print, ...)     {__VA_ARGS__},
 #define SETTING_JOB(id, slot, field, key, env, parse, print, ...) {__VA_ARGS__},
 #include "config/settings.def"
-#undef SETTING
-#undef SETTING_JOB
     {0},
 };
 
@@ -509,9 +507,18 @@ TEST(every_setting_with_a_key_can_be_given_in_the_file)
         {SETTING_TO_CA, "to-ca: /ca.pem\n", "/ca.pem"},
         {SETTING_TO_KEY, "to-pinned-key: sha256//AAAA\n", "sha256//AAAA"},
         {SETTING_TO_INTERVAL, "to-interval: 10s\n", "10s"},
+        {SETTING_TO_CONTROL, "to-control: off\n", "off"},
+        {SETTING_HEALTH, "health: off\n", "off"},
+        {SETTING_HEALTH_BUDGET, "health: {budget: 1.5%}\n", "1.5%"},
+        {SETTING_HEALTH_EVERY, "health: {every: 20}\n", "20"},
+        {SETTING_HEALTH_INCLUDE, "health: {include: [layer1, 'a,b']}\n", "layer1, a,b"},
+        {SETTING_HEALTH_EXCLUDE, "health: {exclude: bias$}\n", "bias$"},
+        {SETTING_HEALTH_COLLECTIONS, "health: {collections: [gradients, x=fc]}\n",
+         "gradients, x=fc"},
         {SETTING_HOOKS, "hooks: off\n", "off"},
         {SETTING_REQUIRE, "require-recording: yes\n", "yes"},
         {SETTING_DETAIL_STEPS, "detail: {steps: '5:2, 9'}\n", "5:2, 9:1"},
+        {SETTING_OTHERS, "other-processes: off\n", "off"},
         {SETTING_DETAIL_AT, "detail: {at: [+1s:2s, 1700000000:1s]}\n", "+1s:2s, @1700000000:1s"},
         {SETTING_DETAIL_RANKS, "detail: {ranks: [0, 2]}\n", "0,2"},
         {SETTING_PYTHON_STEPS, "python-profile: {steps: 9:3}\n", "9:3:cprofile:total_time"},
@@ -541,7 +548,14 @@ TEST(every_setting_can_be_given_in_the_environment)
         [SETTING_RUN] = "r",
         [SETTING_NODE] = "n1",
         [SETTING_LABEL] = "a=1",
+        [SETTING_HEALTH] = "on",
+        [SETTING_HEALTH_BUDGET] = "1%",
+        [SETTING_HEALTH_EVERY] = "20",
+        [SETTING_HEALTH_INCLUDE] = "layer",
+        [SETTING_HEALTH_EXCLUDE] = "bias",
+        [SETTING_HEALTH_COLLECTIONS] = "gradients,weights",
         [SETTING_HOOKS] = "1",
+        [SETTING_OTHERS] = "1",
         [SETTING_REQUIRE] = "1",
         [SETTING_DETAIL_STEPS] = "5:2",
         [SETTING_DETAIL_AT] = "now:1s",
@@ -563,6 +577,7 @@ TEST(every_setting_can_be_given_in_the_environment)
         [SETTING_TO_CA] = "/ca.pem",
         [SETTING_TO_KEY] = "sha256//AAAA",
         [SETTING_TO_INTERVAL] = "10s",
+        [SETTING_TO_CONTROL] = "off",
     };
     for (size_t i = 0; i < SETTING_N; i++) {
         SCENE(c);

@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include "base/file.h"
-#include "export/outfile.h"
+#include "export/export.h"
 #include "test.h"
 
 static char path[PATH_LEN];

@@ -127,14 +127,29 @@ TEST(a_profile_is_found_by_its_name_in_both_files)
     arena_free(&a);
 }
 
-TEST(a_role_of_a_profile_is_refused_with_the_way_out)
+static void check_refused(const char *config, const char *words)
 {
     struct aws_credentials c;
     struct err e;
-    clear();
-    set_file("AWS_CONFIG_FILE", "config", "[default]\nrole_arn = x\nsource_profile = y\n");
+    set_file("AWS_CONFIG_FILE", "config", config);
     CHECK_INT(aws_credentials_find(&c, &e), ERR_USAGE);
-    CHECK(strstr(e.msg, "role_arn") && strstr(e.msg, "credential_process"));
+    CHECK(strstr(e.msg, words));
+}
+
+TEST(a_login_or_a_role_that_cannot_work_is_refused_with_the_way_out)
+{
+    clear();
+    check_refused("[default]\nsso_session = x\n", "credential_process");
+    check_refused("[default]\nrole_arn = x\n", "source_profile or credential_source");
+    check_refused("[default]\nrole_arn = x\nsource_profile = a\ncredential_source = b\n",
+                  "either source_profile");
+    check_refused("[default]\nrole_arn = x\nsource_profile = a\nmfa_serial = m\n", "mfa_serial");
+    check_refused("[default]\nrole_arn = x\nsource_profile = nobody\n",
+                  "no credentials in 'nobody'");
+    check_refused("[default]\nrole_arn = x\ncredential_source = Moon\n", "'Moon' is not one of");
+    check_refused("[default]\nrole_arn = x\nsource_profile = b\n"
+                  "[profile b]\nrole_arn = y\nsource_profile = default\n",
+                  "roles of each other");
 }
 
 TEST(words_are_split_as_a_shell_does_it)
@@ -182,6 +197,31 @@ TEST(a_process_answers_with_json_and_its_failure_is_reported)
 
 #define KEYS "\"AccessKeyId\":\"H\",\"SecretAccessKey\":\"hs\",\"Token\":\"ht\""
 
+#define STS_RESULT(id)                                                                             \
+    "<AssumeRoleResponse xmlns=\"https://sts/\"><AssumeRoleResult><Credentials><AccessKeyId>" id   \
+    "</AccessKeyId><SecretAccessKey>" id "s</SecretAccessKey><SessionToken>" id                    \
+    "t</SessionToken><Expiration>2033-05-18T03:33:20Z</Expiration></Credentials>"                  \
+    "</AssumeRoleResult></AssumeRoleResponse>"
+
+/* Role "one" is for the keys K, "two" for what role "one" gave. */
+static void answer_role(const struct http_stub_request *q, struct buf *out)
+{
+    const char *auth = http_stub_header(q->head, "Authorization");
+    const char *token = http_stub_header(q->head, "X-Amz-Security-Token");
+    const bool by_key = http_stub_starts(auth, "AWS4-HMAC-SHA256 Credential=K/") &&
+                        strstr(auth, "/eu-west-1/sts/aws4_request") && !token;
+    const bool by_one = http_stub_starts(auth, "AWS4-HMAC-SHA256 Credential=ONE/") &&
+                        http_stub_starts(token, "ONEt\r") && strstr(auth, "x-amz-security-token");
+    if (by_key && strcmp(q->body, "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Aone&"
+                                  "RoleSessionName=me&DurationSeconds=900&ExternalId=e%2Fx") == 0)
+        http_stub_put(out, 200, "", STS_RESULT("ONE"));
+    else if (by_one && strcmp(q->body, "Action=AssumeRole&Version=2011-06-15&RoleArn=arn%3Atwo&"
+                                       "RoleSessionName=footplate") == 0)
+        http_stub_put(out, 200, "", STS_RESULT("TWO"));
+    else
+        http_stub_put(out, 403, "", "<Error><Code>AccessDenied</Code></Error>");
+}
+
 static bool answer(void *ctx, const struct http_stub_request *q, struct buf *out)
 {
     bool *failing = ctx;
@@ -202,6 +242,8 @@ static bool answer(void *ctx, const struct http_stub_request *q, struct buf *out
     else if (http_stub_starts(q->head, folder) &&
              http_stub_starts(q->head + strlen(folder), "my-role "))
         http_stub_put(out, 200, "", "{\"Code\":\"Success\"," KEYS "}");
+    else if (http_stub_starts(q->body, "Action=AssumeRole&"))
+        answer_role(q, out);
     else if (http_stub_starts(q->body, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&"
                                        "RoleArn=arn%3Aaws%3Aiam%3A%3A1%3Arole%2Fx&"
                                        "RoleSessionName=footplate&WebIdentityToken=ey.j%2B"))
@@ -287,4 +329,57 @@ TEST(a_web_identity_is_exchanged_and_its_file_read_anew)
     failing = true;
     check_failure("the web identity");
     http_stub_stop(&stub);
+}
+
+#define ROLE_ONE                                                                                   \
+    "[profile one]\nrole_arn = arn:one\nrole_session_name = me\nduration_seconds = 900\n"          \
+    "external_id = e/x\n"
+
+TEST(a_profile_assumes_a_role_by_the_keys_of_another_and_that_one_a_further_role)
+{
+    struct aws_credentials c;
+    struct err e;
+    struct http_stub stub;
+    bool failing;
+    stub_begin(&stub, &failing);
+    setenv("AWS_ENDPOINT_URL_STS", stub.url, 1);
+    setenv("AWS_REGION", "eu-west-1", 1);
+    setenv("AWS_PROFILE", "one", 1);
+    set_file("AWS_SHARED_CREDENTIALS_FILE", "credentials",
+             "[base]\naws_access_key_id=K\naws_secret_access_key=k\n"
+             "[one]\naws_access_key_id=K\naws_secret_access_key=k\n");
+    set_file("AWS_CONFIG_FILE", "config",
+             ROLE_ONE "source_profile = base\n"
+                      "[profile two]\nrole_arn = arn:two\nsource_profile = one\n");
+    OK(aws_credentials_find(&c, &e));
+    CHECK_STR(c.id, "ONE");
+    CHECK_INT(c.expires_s, 2000000000);
+    aws_credentials_free(&c);
+    setenv("AWS_PROFILE", "two", 1);
+    check_found("TWO", "TWOs", "TWOt");
+    set_file("AWS_CONFIG_FILE", "config", ROLE_ONE "source_profile = one\n");
+    setenv("AWS_PROFILE", "one", 1);
+    check_found("ONE", "ONEs", "ONEt");
+    failing = true;
+    check_failure("the role of the profile");
+    http_stub_stop(&stub);
+}
+
+TEST(a_role_is_assumed_by_the_credentials_of_the_container)
+{
+    struct http_stub stub;
+    bool failing;
+    struct aws_credentials c;
+    struct err e;
+    stub_begin(&stub, &failing);
+    char *url = test_printf("%s/container", stub.url);
+    setenv("AWS_ENDPOINT_URL_STS", stub.url, 1);
+    setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", url, 1);
+    setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "letmein", 1);
+    set_file("AWS_CONFIG_FILE", "config",
+             "[default]\nrole_arn = arn:one\ncredential_source = EcsContainer\n");
+    CHECK(aws_credentials_find(&c, &e) < 0); /* its keys are not those that may */
+    CHECK(strstr(e.msg, "the role of the profile") && strstr(e.msg, "403"));
+    http_stub_stop(&stub);
+    free(url);
 }

@@ -6,7 +6,6 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
-#include "store/seal.h"
 #include "store/segment.h"
 #include "test.h"
 

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "query/columns.h"
 #include "query/recordkit.h"
-#include "query/sweepgrid.h"
 #include "record/group.h"
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantiles against a sorted copy, with the linear definition that numpy uses by default. */
 #include "base/mem.h"
+#include "query/reduce.h"
 #include "query/series.h"
-#include "query/tally.h"
 #include "test.h"
 
 enum { MOST = 200000 };

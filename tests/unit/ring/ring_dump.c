@@ -19,6 +19,12 @@ static const char *const kinds[RING_KIND_END] = {
     [RING_PAST_BEGIN] = "past_begin",
     [RING_PAST_END] = "past_end",
     [RING_LOSS] = "loss",
+    [RING_HEALTH_STEP] = "health_step",
+    [RING_HEALTH_AT] = "health_at",
+    [RING_HEALTH_TEXT] = "health_text",
+    [RING_HEALTH_REAL] = "health_real",
+    [RING_HEALTH_COUNT] = "health_count",
+    [RING_HEALTH_LOST] = "health_lost",
 };
 
 static void put_event(struct buf *out, uint32_t pid, const struct ring_event *v)

@@ -5,7 +5,7 @@
 static const char *clean(const char *text, size_t len)
 {
     static char out[RING_TEXT_LEN];
-    ring_text_clean(out, text, len);
+    ring_text_clean(out, RING_NAME_LEN, text, len);
     return out;
 }
 

@@ -2,7 +2,7 @@
 /* What the framework was doing in the time of a finding: by the real writer and reader. */
 #include "base/mem.h"
 #include "query/recordkit.h"
-#include "rules/correlate.h"
+#include "rules/engine_internal.h"
 #include "test.h"
 
 /* Of rank 3 on node a: four steps of 100 us each, then a pause of 600. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rules/judging.h"
+#include "rules/per_entity.h"
 #include "test.h"
 
 TEST(times_are_told_so_that_none_that_was_something_reads_as_nothing)

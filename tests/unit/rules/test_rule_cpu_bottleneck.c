@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kit.h"
-#include "rules/bottleneck.h"
+#include "rules/rule_internal.h"
 
 #define RULE_NAME "CPUBottleneck"
 

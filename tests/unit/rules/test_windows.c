@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Windows side by side, judged by one column: class 1 below 20, class 2 above 80. */
 #include "base/mem.h"
-#include "rules/values.h"
+#include "rules/hist.h"
 #include "rules/windows.h"
 #include "test.h"
 

@@ -78,19 +78,19 @@ TEST(what_is_not_found_gets_a_sentence_that_helps)
 TEST(runs_are_listed_newest_first_and_other_things_are_not)
 {
     struct arena a = {0};
-    const char **paths;
+    struct run_listed *runs;
     struct err e;
     size_t n;
     three_runs();
     kit_mkdir(kit_path("not-a-run"));
     kit_save(kit_path("file"), "x", 1);
     kit_run(".hidden", "h", "h", 999);
-    OK(run_list(test_tmpdir(), &a, &paths, &n, &e));
+    OK(run_list(test_tmpdir(), &a, &runs, &n, &e));
     CHECK_INT(n, 3);
-    CHECK_STR(base_name(paths[0]), "train-20260102-000000-bbbb");
-    CHECK_STR(base_name(paths[1]), "eval-20260101-120000-cccc");
-    CHECK_STR(base_name(paths[2]), "train-20260101-000000-aaaa");
-    OK(run_list(kit_path("none"), &a, &paths, &n, &e));
+    CHECK_STR(base_name(runs[0].path), "train-20260102-000000-bbbb");
+    CHECK_STR(base_name(runs[1].path), "eval-20260101-120000-cccc");
+    CHECK_STR(base_name(runs[2].path), "train-20260101-000000-aaaa");
+    OK(run_list(kit_path("none"), &a, &runs, &n, &e));
     CHECK_INT(n, 0);
     arena_free(&a);
 }
@@ -108,13 +108,13 @@ TEST(the_folder_of_runs_comes_from_the_option_then_the_environment)
 TEST(a_damaged_run_json_does_not_hide_the_run_from_the_list)
 {
     struct arena a = {0};
-    const char **paths;
+    struct run_listed *runs;
     char path[PATH_LEN];
     struct err e;
     size_t n;
     three_runs();
     kit_save(kit_path("eval-20260101-120000-cccc/run.json"), "{\"name\": ", 9);
-    OK(run_list(test_tmpdir(), &a, &paths, &n, &e));
+    OK(run_list(test_tmpdir(), &a, &runs, &n, &e));
     CHECK_INT(n, 3);
     OK(run_find(test_tmpdir(), "eval", path, &e));
     struct run_info info;

@@ -2,7 +2,7 @@
 /* test_run_same.c - which descriptions are of one run. */
 #include <stdio.h>
 
-#include "run/run_same.h"
+#include "run/run_names.h"
 #include "test.h"
 
 #define DAY "1790000000"

@@ -268,10 +268,10 @@ TEST(ids_that_would_leave_the_folder_are_refused)
 static size_t runs_in(const char *dir)
 {
     struct arena a = {0};
-    const char **paths;
+    struct run_listed *runs;
     size_t n;
     struct err e;
-    OK(run_list(dir, &a, &paths, &n, &e));
+    OK(run_list(dir, &a, &runs, &n, &e));
     arena_free(&a);
     return n;
 }

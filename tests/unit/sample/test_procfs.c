@@ -240,6 +240,13 @@ TEST(small_files_give_their_one_number)
     CHECK(procfs_statm("1500 413 300 5 0 100 0\n", 23, &v) && v == 413);
     CHECK(procfs_last_pid("0.65 0.58 0.30 1/89 19544\n", 26, &v) && v == 19544);
     CHECK(!procfs_last_pid("0.65 0.58\n", 10, &v));
+    struct uptime u;
+    CHECK(procfs_uptime("44532.17 86312.04\n", 18, &u));
+    CHECK_INT(u.up_cs, 4453217);
+    CHECK_INT(u.idle_cs, 8631204);
+    CHECK(!procfs_uptime("44532.17\n", 9, &u));
+    CHECK(!procfs_uptime("44532 86312\n", 12, &u));
+    CHECK(!procfs_uptime("44532.17 86312.0", 16, &u));
     char model[32];
     const char text[] = "processor\t: 0\nmodel\t\t: 1\nmodel name\t: AMD EPYC 7R13\n";
     CHECK(procfs_cpu_model(text, strlen(text), model, sizeof model));

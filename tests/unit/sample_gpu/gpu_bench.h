@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "sample/nvml.h"
+#include "sample/hostinfo.h"
 #include "sample/probe.h"
 
 enum { SEEN_MOST = 4096, TOLD_MOST = 256 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_answer_gzip.c - gzip there and back. */
+#include "base/gzip.h"
 #include "base/mem.h"
-#include "serve/answer_gzip.h"
 #include "test.h"
 
 typedef bool packer(const void *p, size_t n, bool noise, struct buf *out);

@@ -135,11 +135,16 @@ TEST(the_description_is_json_with_a_path_for_every_route)
     json_t *t = tree_of(&a);
     const json_t *paths = json_object_get(t, "paths");
     for (size_t i = 0; i < n_routes; i++) {
-        const char *run = strstr(routes[i].path, "RUN");
-        char path[128];
-        snprintf(path, sizeof path, run ? "%.*s{RUN}%s" : "%.*s",
-                 run ? (int)(run - routes[i].path) : 127, routes[i].path, run ? run + 3 : "");
-        const json_t *p = json_object_get(paths, path);
+        struct buf path = {0};
+        for (const char *word = routes[i].path; *word;) { /* those in capitals in braces */
+            const size_t n = strcspn(++word, "/");
+            const bool any = *word >= 'A' && *word <= 'Z';
+            buf_printf(&path, any ? "/{%.*s}" : "/%.*s", (int)n, word);
+            word += n;
+        }
+        buf_u8(&path, 0);
+        const json_t *p = json_object_get(paths, (const char *)path.p);
+        buf_free(&path);
         CHECK(json_object_get(p, routes[i].method == ROUTE_POST ? "post" : "get"));
         CHECK(!routes[i].schema || routes[i].stream ||
               json_object_get(json_object_get(json_object_get(t, "components"), "schemas"),

@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "serve/heap.h"
-#include "serve/heavy.h"
+#include "serve/limits.h"
 #include "test.h"
 
 enum { THREADS = 8, TIMES = 20, SMALL = 1 << 20, LARGE = 1 << 30 };

@@ -136,25 +136,3 @@ TEST(methods_fit_the_file)
             CHECK_INT(ask.op, rows[i].op);
     }
 }
-
-TEST(a_range_means_bytes_of_the_file)
-{
-    static const struct {
-        const char *text;
-        int status;
-        uint64_t from, n;
-    } rows[] = {
-        {NULL, 200, 0, 100},         {"bytes=0-9", 206, 0, 10},
-        {"bytes=90-", 206, 90, 10},  {"bytes=90-200", 206, 90, 10},
-        {"bytes=-7", 206, 93, 7},    {"bytes=-200", 206, 0, 100},
-        {"bytes=100-", 416, 0, 100}, {"bytes=-0", 416, 100, 0},
-        {"bytes=5-4", 200, 0, 100},  {"bytes=0-1,3-4", 200, 0, 100},
-        {"lines=0-1", 200, 0, 100},  {"bytes=", 200, 0, 100},
-        {"bytes=a-b", 200, 0, 100},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        uint64_t from, n;
-        CHECK_INT(range_parse(rows[i].text, 100, &from, &n), rows[i].status);
-        CHECK(rows[i].status == 416 || (from == rows[i].from && n == rows[i].n));
-    }
-}

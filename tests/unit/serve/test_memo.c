@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "query/recordkit.h"
-#include "serve/heavy.h"
+#include "serve/limits.h"
 #include "serve/memo.h"
 #include "test.h"
 

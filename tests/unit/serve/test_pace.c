@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When what is done over and over is done again. */
-#include "serve/pace.h"
+#include "serve/limits.h"
 #include "test.h"
 
 #define LEAST (900 * NS_PER_MS)

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "query/runkit.h"
-#include "session/run_verdict.h"
+#include "session/session.h"
 #include "test.h"
 #include "userrules/user_rules.h"
 

@@ -10,8 +10,6 @@ static const struct opt options[] = {
 #define SETTING     SETTING_AS_OPTION
 #define SETTING_JOB SETTING_LEFT_OUT
 #include "config/settings.def"
-#undef SETTING
-#undef SETTING_JOB
     {0},
 };
 

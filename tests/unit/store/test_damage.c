@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "store/seal.h"
 #include "store/segment.h"
 #include "store/storekit.h"
 #include "test.h"

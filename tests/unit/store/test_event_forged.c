@@ -2,7 +2,7 @@
 /* Records and blocks of events made up by hand: what no writer writes is refused, what a later
  * version may write reads as what comes nearest, and nothing crashes. */
 #include "base/mem.h"
-#include "store/event_block.h"
+#include "store/event_columns.h"
 #include "store/eventkit.h"
 #include "test.h"
 

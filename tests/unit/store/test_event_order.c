@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of events in a block, against the standard library's sort. */
 #include "base/mem.h"
-#include "store/event_block.h"
+#include "store/event_columns.h"
 #include "store/storekit.h"
 #include "test.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "store/seal.h"
 #include "store/segment.h"
 #include "store/storekit.h"
 #include "test.h"

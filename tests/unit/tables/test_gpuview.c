@@ -2,7 +2,7 @@
 /* Numbers of GPUs that are missing say why, and energies are written for people. */
 #include "base/mem.h"
 #include "query/runkit.h"
-#include "tables/gpuview.h"
+#include "tables/show.h"
 #include "test.h"
 
 enum { ROWS = 100, PERIOD_MS = 100 };

@@ -9,9 +9,7 @@
 #include "net/curl.h"
 #include "rules/rule.h"
 #include "test.h"
-#include "watch/actions.h"
-#include "watch/mail.h"
-#include "watch/runner.h"
+#include "watch/action.h"
 
 /* ---- as written ---- */
 

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "store/reader.h"
 #include "test.h"
-#include "watch/details.h"
+#include "watch/watch.h"
 
 #define TRACE                                                                                      \
     "{\"schemaVersion\": 1, \"traceEvents\": [\n"                                                  \

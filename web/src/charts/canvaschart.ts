@@ -7,7 +7,7 @@ import { type Area, gestures } from "./gestures";
 import { placeMarks } from "./linechart";
 import { type Span, width } from "./span";
 import type { TimeSync } from "./sync";
-import { timeTicks } from "./timeaxis";
+import { type Across, TIME } from "./timeaxis";
 
 export interface CanvasOptions {
   readonly left: number;
@@ -140,15 +140,15 @@ export class CanvasChart {
   }
 }
 
-/** A time axis below a plot, which has `right` pixels of canvas behind it. */
-export function paintTimeAxis(g: CanvasRenderingContext2D, area: Area, shown: Span, top: number, right: number): void {
+/** An axis below a plot, which has `right` pixels of canvas behind it. */
+export function paintTimeAxis(g: CanvasRenderingContext2D, area: Area, shown: Span, top: number, right: number, across: Across = TIME): void {
   g.font = "12px system-ui, sans-serif";
   g.textBaseline = "top";
   g.textAlign = "center";
   g.fillStyle = color("--text-2");
   g.strokeStyle = color("--line");
   g.lineWidth = 1;
-  for (const tick of timeTicks(shown, area.width, right)) {
+  for (const tick of across.ticks(shown, area.width, right)) {
     const x = Math.round(area.left + ((tick.at - shown.from) / width(shown)) * area.width) + 0.5;
     g.beginPath();
     g.moveTo(x, top);

@@ -46,11 +46,14 @@ export function luminance(rgb: Rgb): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** The scale as pixels: index 0..steps, each red, green, blue, opaque; then transparent to 255. */
-export function scalePixels(steps: number): Uint32Array {
+const WRONG: Rgb = [226, 29, 46]; // of no value of the scale
+
+/** The scale as pixels: index 0..steps, each red, green, blue, opaque; then transparent to 255, but for `wrong`. */
+export function scalePixels(steps: number, wrong?: number): Uint32Array {
   const pixels = new Uint32Array(256);
   const bytes = new Uint8Array(pixels.buffer);
   for (let i = 0; i <= steps; i++) bytes.set([...scaleColour(i / steps), 255], 4 * i);
+  if (wrong !== undefined) bytes.set([...WRONG, 255], 4 * wrong);
   return pixels;
 }
 

@@ -13,7 +13,7 @@ import { type Area, KEYS_HELP } from "./gestures";
 import { cellAt, heatLayout, type HeatData, HeatImage, type HeatLayout, rowAt, rowText, rowTop } from "./heatmap";
 import { msOf, type Span, width } from "./span";
 import type { TimeSync } from "./sync";
-import { timeText } from "./timeaxis";
+import { TIME, timeText } from "./timeaxis";
 
 const STRIP = 16; // height of the phases
 const STRIP_GAP = 4;
@@ -29,7 +29,7 @@ interface Scene {
 }
 
 const layoutOf = (s: Scene, area: Area): HeatLayout =>
-  heatLayout(s.image.data.rows, { left: area.left, top: STRIP + STRIP_GAP, width: area.width });
+  heatLayout(s.image.data.rows, { left: area.left, top: STRIP + STRIP_GAP, width: area.width }, s.image.data.look?.label);
 
 const heightOf = (s: Scene): number => {
   const l = layoutOf(s, { left: 0, width: 1 });
@@ -79,7 +79,7 @@ function paintLabels(g: CanvasRenderingContext2D, l: HeatLayout): void {
   for (const label of l.labels) g.fillText(label.text, l.left - 6, label.y, l.left - 8);
 }
 
-function paintColourBar(g: CanvasRenderingContext2D, l: HeatLayout): void {
+function paintColourBar(g: CanvasRenderingContext2D, l: HeatLayout, text: (percent: number) => string): void {
   const x = l.left + l.width + 14;
   const high = Math.min(l.height, 220);
   for (let y = 0; y < high; y++) {
@@ -93,7 +93,7 @@ function paintColourBar(g: CanvasRenderingContext2D, l: HeatLayout): void {
   const marks = high < 60 ? [0, 100] : [0, 25, 50, 75, 100];
   for (const p of marks) {
     const y = l.top + high * (1 - p / 100);
-    g.fillText(`${p} %`, x + BAR_WIDTH + 5, Math.min(Math.max(y, l.top + 5), l.top + high - 5));
+    g.fillText(text(p), x + BAR_WIDTH + 5, Math.min(Math.max(y, l.top + 5), l.top + high - 5));
   }
 }
 
@@ -103,8 +103,9 @@ function paint(g: CanvasRenderingContext2D, s: Scene, area: Area, shown: Span): 
   paintHatch(g, l);
   s.image.draw(g, shown, l);
   paintLabels(g, l);
-  paintColourBar(g, l);
-  paintTimeAxis(g, area, shown, l.top + l.height + 2, BAR_ROOM);
+  const { look } = s.image.data;
+  paintColourBar(g, l, look?.bar ?? ((p) => `${p} %`));
+  paintTimeAxis(g, area, shown, l.top + l.height + 2, BAR_ROOM, look?.across);
 }
 
 /** What a point says: the phase in the strip, else row, time and value. */
@@ -118,8 +119,9 @@ export function heatTip(s: { image: { data: HeatData }; phases: readonly Phase[]
   const hit = row === null ? null : cellAt(data, row, at);
   if (!hit) return null;
   const several = new Set(data.rows.map((r) => r.node)).size > 1;
-  const value = hit.percent === null ? "not measured" : percent(hit.percent);
-  return [rowText(hit.row, several), timeText(hit.from, hit.to - hit.from), value];
+  const value = hit.text ?? (hit.percent === null ? "not measured" : percent(hit.percent));
+  const across = data.look?.across ?? TIME;
+  return [rowText(hit.row, several), across.text(hit.from, hit.to - hit.from), value];
 }
 
 export function HeatmapChart(p: {
@@ -128,7 +130,10 @@ export function HeatmapChart(p: {
   phases: readonly Phase[];
   left: number;
   label: string;
+  /** A row was clicked, or Enter was pressed on it. */
+  onPick?: (row: number) => void;
 }) {
+  const pressed = useRef({ x: 0, y: 0 });
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<CanvasChart | null>(null);
   const scene = useRef<Scene | null>(null);
@@ -162,9 +167,27 @@ export function HeatmapChart(p: {
       role="application"
       aria-roledescription="heatmap"
       aria-label={`${p.label}. ${KEYS_HELP} Up and down choose a row.`}
-      onKeyDown={(e) => onKey(e, p.sync, scene.current as Scene, chart.current)}
+      onKeyDown={(e) => {
+        if (e.key === "Enter") p.onPick?.((scene.current as Scene).row);
+        else onKey(e, p.sync, scene.current as Scene, chart.current);
+      }}
+      onPointerDown={(e) => (pressed.current = { x: e.clientX, y: e.clientY })}
+      onClick={(e) => {
+        const row = p.onPick === undefined ? null : clickedRow(e, pressed.current, scene.current as Scene, chart.current);
+        if (row !== null) p.onPick?.(row);
+      }}
     />
   );
+}
+
+const CLICK_PX = 4;
+
+/** The row that was clicked; null: none, or the pointer moved and zoomed. */
+function clickedRow(e: MouseEvent, from: { x: number; y: number }, s: Scene, chart: CanvasChart | null): number | null {
+  if (chart === null || !(e.currentTarget instanceof HTMLElement)) return null;
+  if (Math.abs(e.clientX - from.x) + Math.abs(e.clientY - from.y) > CLICK_PX) return null;
+  const y = e.clientY - e.currentTarget.getBoundingClientRect().top;
+  return rowAt(y, layoutOf(s, chart.area()), s.image.data.rows.length);
 }
 
 function onKey(e: KeyboardEvent, sync: TimeSync, s: Scene, chart: CanvasChart | null): void {

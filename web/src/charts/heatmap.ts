@@ -6,10 +6,13 @@
 import type { Heatmap } from "../types";
 import { scalePixels } from "./colour";
 import { contains, msOf, type Span, width } from "./span";
+import type { Across } from "./timeaxis";
 
 /** A cell is a byte: half percents up to this, NO_SAMPLE where nothing was measured. */
 export const FULL = 200;
 export const NO_SAMPLE = 255;
+/** Measured, but not a number or infinite. */
+export const NOT_FINITE = 254;
 
 export type HeatRow = Heatmap["rows"][number];
 
@@ -18,6 +21,15 @@ export interface HeatData {
   readonly columns: number;
   readonly rows: readonly HeatRow[];
   readonly cells: Uint8Array; // row by row
+  readonly look?: HeatLook; // where cells are no percentages
+}
+
+/** How a heatmap of other things than utilization reads. */
+export interface HeatLook {
+  readonly across: Across;
+  readonly bar: (percent: number) => string; // a place on the colour bar
+  readonly cell: (row: number, column: number) => string;
+  readonly label: (row: HeatRow) => string; // beside the row, where there is little room
 }
 
 export interface HeatLayout {
@@ -35,6 +47,7 @@ export interface HeatHit {
   readonly from: number; // of the cell, in ms
   readonly to: number;
   readonly percent: number | null;
+  readonly text?: string; // of cells that are no percentages
 }
 
 const GROUP_GAP = 6;
@@ -88,7 +101,7 @@ function gapsOf(rows: readonly HeatRow[]): number[] {
 /** Few rows are tall, many are thin; from 128 on the picture grows instead. */
 export const rowHeightOf = (rows: number): number => Math.min(22, Math.max(4, Math.floor(520 / Math.max(rows, 1))));
 
-export function heatLayout(rows: readonly HeatRow[], box: { left: number; top: number; width: number }): HeatLayout {
+export function heatLayout(rows: readonly HeatRow[], box: { left: number; top: number; width: number }, label?: HeatLook["label"]): HeatLayout {
   const rowHeight = rowHeightOf(rows.length);
   const gaps = gapsOf(rows);
   const several = new Set(rows.map((r) => r.node)).size > 1;
@@ -98,7 +111,7 @@ export function heatLayout(rows: readonly HeatRow[], box: { left: number; top: n
     const y = rowTop(i, rowHeight, gaps) + rowHeight / 2;
     if (y - last < LABEL_APART && !gaps.includes(i)) return;
     if (y - last < LABEL_APART) labels.pop();
-    labels.push({ row: i, text: rowText(row, several), y: box.top + y });
+    labels.push({ row: i, text: label?.(row) ?? rowText(row, several), y: box.top + y });
     last = y;
   });
   const height = rows.length * rowHeight + gaps.length * GROUP_GAP;
@@ -134,11 +147,12 @@ export function cellAt(data: HeatData, row: number, at: number): HeatHit | null 
   if (column === null || !found) return null;
   const step = width(data.span) / data.columns;
   const from = data.span.from + column * step;
-  return { row: found, from, to: from + step, percent: percentAt(data, row, column) };
+  const text = data.look?.cell(row, column);
+  return { row: found, from, to: from + step, percent: percentAt(data, row, column), ...(text === undefined ? {} : { text }) };
 }
 
 /** The cells as the bytes of an image, a pixel each. */
-export function cellPixels(data: HeatData, colours = scalePixels(FULL)): Uint32Array {
+export function cellPixels(data: HeatData, colours = scalePixels(FULL, NOT_FINITE)): Uint32Array {
   const n = data.columns * data.rows.length;
   const pixels = new Uint32Array(n);
   for (let i = 0; i < n; i++) pixels[i] = colours[data.cells[i] ?? NO_SAMPLE] ?? 0;

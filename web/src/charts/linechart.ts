@@ -11,7 +11,7 @@ import { type Cell, columnTimes, keyOf, type LineData, lineData, scaleOf } from 
 import { type Area, gestures } from "./gestures";
 import { type Span, width } from "./span";
 import type { Change, TimeSync } from "./sync";
-import { timeTicks } from "./timeaxis";
+import { type Across, TIME } from "./timeaxis";
 
 /** A line of the chart: which series it is, and how it looks. */
 export interface LineLook {
@@ -20,6 +20,14 @@ export interface LineLook {
   readonly colour: string; // name of a CSS variable
   readonly dash?: readonly number[];
   readonly unit?: string; // of its values, where lines of several units are in one chart
+  readonly axis?: "right"; // its values have a scale of their own, at the right
+  readonly faint?: true; // behind another line that says the same, smoothed
+}
+
+/** A place that is marked by a line across the chart. */
+export interface LineMark {
+  readonly at: number;
+  readonly colour: string; // name of a CSS variable
 }
 
 export interface LineChartOptions {
@@ -31,6 +39,10 @@ export interface LineChartOptions {
   readonly binary: boolean; // bytes: marks at powers of two
   readonly drag: "zoom" | "select";
   readonly intervalMs: number | null;
+  readonly across?: Across; // what lies across, if not time
+  readonly right?: number; // room at the right, the same in charts that lie above each other
+  readonly rightUnit?: (v: number) => string; // of the scale at the right
+  readonly marksAt?: readonly number[]; // distances of the marks of the scale, to choose from
 }
 
 export const RIGHT = 14;
@@ -39,6 +51,7 @@ const LINE = 1.5;
 const THIN_LINE = 1; // browsers draw it several times faster than any wider one
 const MANY = 5000; // columns of all lines together: from here on they are thin
 const BAND_ALPHA = "38"; // of 255, in hex
+const FAINT_ALPHA = "60";
 const BINARY_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
 
 export class LineChart {
@@ -55,6 +68,7 @@ export class LineChart {
   #shape = "";
   #data: uPlot.AlignedData = [[]];
   #wide = 0;
+  #marks: readonly LineMark[] = [];
 
   constructor(host: HTMLElement, sync: TimeSync, options: LineChartOptions) {
     this.#host = host;
@@ -76,7 +90,8 @@ export class LineChart {
   }
 
   /** Draws these columns with these lines; a line without a series is left out. */
-  show(grid: Grid, looks: readonly LineLook[]): void {
+  show(grid: Grid, looks: readonly LineLook[], marks: readonly LineMark[] = []): void {
+    this.#marks = marks;
     const byKey = new Map(grid.series.map((s) => [keyOf(s), s]));
     const present = looks.filter((l) => byKey.has(l.key));
     const lines = present.map((l) => lineData(byKey.get(l.key) as GridSeries, grid, this.#options.intervalMs));
@@ -97,7 +112,11 @@ export class LineChart {
   }
 
   #area(): Area {
-    return { left: this.#options.left, width: Math.max(this.#host.clientWidth - this.#options.left - RIGHT, 1) };
+    return { left: this.#options.left, width: Math.max(this.#host.clientWidth - this.#options.left - this.#room(), 1) };
+  }
+
+  #room(): number {
+    return this.#options.right ?? RIGHT;
   }
 
   #make(shape: string): void {
@@ -111,11 +130,15 @@ export class LineChart {
         height: this.#options.height,
         cursor: { show: false },
         legend: { show: false },
-        padding: [8, RIGHT, 0, 0],
-        scales: { x: { time: false, auto: false, min: w.from, max: w.to }, y: this.#scale() },
+        padding: [8, this.#hasRight() ? 0 : this.#room(), 0, 0],
+        scales: {
+          x: { time: false, auto: false, min: w.from, max: w.to },
+          y: this.#scale(),
+          right: { range: () => scaleOf(this.#ends(this.#sync.window.from, this.#sync.window.to, true), false, false) },
+        },
         axes: this.#axes(),
         series: [{}, ...this.#looks.map((look, k) => this.#line(look, k))],
-        hooks: { drawClear: [(u) => this.#setThickness(u)], drawAxes: [(u) => this.#paintBands(u)] },
+        hooks: { drawClear: [(u) => this.#setThickness(u)], drawAxes: [(u) => this.#paintBands(u)], draw: [(u) => this.#paintMarks(u)] },
       },
       this.#data,
       this.#host,
@@ -135,10 +158,11 @@ export class LineChart {
   }
 
   /** The smallest and the largest reading in the window; null: there is none. */
-  #ends(from: number, to: number): { low: number; high: number } | null {
+  #ends(from: number, to: number, right = false): { low: number; high: number } | null {
     const { first, last } = columnsIn(this.#data[0], from, to);
     let [low, high] = [Infinity, -Infinity];
-    for (const l of this.#lines) {
+    for (const [k, l] of this.#lines.entries()) {
+      if ((this.#looks[k]?.axis === "right") !== right) continue;
       const [highs, lows] = [l.max ?? l.mean, l.min ?? l.mean];
       for (let i = first; i <= last; i++) {
         high = Math.max(high, highs[i] ?? -Infinity);
@@ -151,7 +175,8 @@ export class LineChart {
   #line(look: LineLook, k: number): uPlot.Series {
     return {
       label: look.label,
-      stroke: () => this.#colour(look.colour),
+      stroke: () => (look.faint === true ? tint(this.#colour(look.colour), FAINT_ALPHA) : this.#colour(look.colour)),
+      scale: look.axis ?? "y",
       width: LINE,
       ...(look.dash ? { dash: [...look.dash] } : {}),
       points: {
@@ -181,11 +206,38 @@ export class LineChart {
     u.ctx.clip();
     this.#lines.forEach((l, k) => {
       const look = this.#looks[k];
-      if (!l.min || !l.max || !look) return;
+      if (!l.min || !l.max || !look || look.axis === "right") return;
       u.ctx.fillStyle = tint(this.#colour(look.colour));
       fillBand(u.ctx, bandPieces(this.#data[0], l.min, l.max, span, place), level);
     });
     u.ctx.restore();
+  }
+
+  #paintMarks(u: uPlot): void {
+    const { left, top, width: wide, height: high } = u.bbox;
+    const [from, to] = [u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 1];
+    const size = 5 * (devicePixelRatio || 1);
+    u.ctx.save();
+    for (const m of this.#marks) {
+      if (m.at < from || m.at > to) continue;
+      const x = left + ((m.at - from) / (to - from)) * wide;
+      u.ctx.strokeStyle = u.ctx.fillStyle = this.#colour(m.colour);
+      u.ctx.setLineDash([size, size]);
+      u.ctx.beginPath();
+      u.ctx.moveTo(x, top);
+      u.ctx.lineTo(x, top + high);
+      u.ctx.stroke();
+      u.ctx.beginPath();
+      u.ctx.moveTo(x - size, top - size);
+      u.ctx.lineTo(x + size, top - size);
+      u.ctx.lineTo(x, top + size);
+      u.ctx.fill();
+    }
+    u.ctx.restore();
+  }
+
+  #hasRight(): boolean {
+    return this.#looks.some((l) => l.axis === "right");
   }
 
   /** Asking the style sheet costs more than drawing a line: it is asked once for each theme. */
@@ -205,7 +257,7 @@ export class LineChart {
       ticks: { stroke: () => this.#colour("--line"), width: 1, size: 4 },
       font: "12px system-ui, sans-serif",
     };
-    const ticks = (u: uPlot, from: number, to: number) => timeTicks({ from, to }, u.over.clientWidth || this.#area().width, RIGHT);
+    const ticks = (u: uPlot, from: number, to: number) => (this.#options.across ?? TIME).ticks({ from, to }, u.over.clientWidth || this.#area().width, this.#room());
     return [
       {
         ...look,
@@ -213,8 +265,19 @@ export class LineChart {
         splits: (u, _k, from, to) => ticks(u, from, to).map((t) => t.at),
         values: (u) => ticks(u, u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 1).map((t) => t.text),
       },
-      { ...look, size: this.#options.left, space: 34, ...(this.#options.binary ? { incrs: BINARY_STEPS } : {}), values: (_u, at) => at.map((v) => this.#options.unit(v)) },
+      { ...look, size: this.#options.left, space: 34, ...this.#increments(), values: (_u, at) => at.map((v) => this.#options.unit(v)) },
+      ...(this.#hasRight() ? [this.#rightAxis(look)] : []),
     ];
+  }
+
+  #increments(): Pick<uPlot.Axis, "incrs"> {
+    const { binary, marksAt } = this.#options;
+    return binary ? { incrs: BINARY_STEPS } : marksAt ? { incrs: [...marksAt] } : {};
+  }
+
+  #rightAxis(look: uPlot.Axis): uPlot.Axis {
+    const unit = this.#options.rightUnit ?? this.#options.unit;
+    return { ...look, scale: "right", side: 1, size: this.#room(), space: 34, grid: { show: false }, values: (_u, at) => at.map((v) => unit(v)) };
   }
 
   #draw(withData: boolean): void {
@@ -247,8 +310,8 @@ export class LineChart {
 }
 
 /** A colour, thinned. */
-function tint(c: string): string {
-  return /^#[0-9a-f]{6}$/i.test(c) ? `${c}${BAND_ALPHA}` : c;
+function tint(c: string, alpha = BAND_ALPHA): string {
+  return /^#[0-9a-f]{6}$/i.test(c) ? `${c}${alpha}` : c;
 }
 
 /** Cursor and selection as two elements over a plot of this width. */

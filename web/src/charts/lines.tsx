@@ -6,9 +6,9 @@ import { theme } from "../theme";
 import type { Grid, GridSeries } from "../types";
 import { keyOf, readingAt } from "./columns";
 import { KEYS_HELP } from "./gestures";
-import { LineChart, type LineChartOptions, type LineLook } from "./linechart";
+import { LineChart, type LineChartOptions, type LineLook, type LineMark } from "./linechart";
 import type { TimeSync } from "./sync";
-import { timeText } from "./timeaxis";
+import { type Across, TIME } from "./timeaxis";
 
 export function Lines(p: {
   sync: TimeSync;
@@ -16,17 +16,19 @@ export function Lines(p: {
   looks: readonly LineLook[];
   options: LineChartOptions;
   label: string;
+  marks?: readonly LineMark[];
 }) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<LineChart | null>(null);
-  const { left, height, top, low, drag, intervalMs } = p.options;
+  const { left, height, top, low, drag, intervalMs, across, right, unit } = p.options;
+  const made = [p.sync, left, height, top, low, drag, intervalMs, unit, across, right];
   useEffect(() => {
     if (host.current === null) return undefined;
-    const made = new LineChart(host.current, p.sync, p.options);
-    chart.current = made;
-    return () => made.close();
-  }, [p.sync, left, height, top, low, drag, intervalMs, p.options.unit]);
-  useEffect(() => chart.current?.show(p.grid, p.looks), [p.grid, p.looks, p.sync, left, height, top, low, drag, intervalMs, p.options.unit]);
+    const drawn = new LineChart(host.current, p.sync, p.options);
+    chart.current = drawn;
+    return () => drawn.close();
+  }, made);
+  useEffect(() => chart.current?.show(p.grid, p.looks, p.marks), [p.grid, p.looks, p.marks, ...made]);
   const colours = theme.value;
   useEffect(() => chart.current?.recolour(), [colours]);
   return (
@@ -60,6 +62,7 @@ export function LineSample(p: { look: LineLook }) {
         y2="4"
         stroke={`var(${p.look.colour})`}
         stroke-width="2.5"
+        stroke-opacity={p.look.faint === true ? 0.4 : 1}
         stroke-dasharray={p.look.dash?.join(" ")}
       />
     </svg>
@@ -74,6 +77,9 @@ export function LineLegend(p: {
   intervalMs: number | null;
   unit: (v: number, look: LineLook) => string;
   resting: (s: GridSeries, look: LineLook) => string;
+  /** What the resting values are, if not means. */
+  restingText?: string;
+  across?: Across;
 }) {
   const at = useCursor(p.sync);
   const byKey = new Map(p.grid.series.map((s) => [keyOf(s), s]));
@@ -84,7 +90,7 @@ export function LineLegend(p: {
   };
   return (
     <ul class="legend chart-legend">
-      <li class="chart-time">{at === null ? "mean of the window" : timeText(at, p.grid.step_ns / 1e6)}</li>
+      <li class="chart-time">{at === null ? (p.restingText ?? "mean of the window") : (p.across ?? TIME).text(at, p.grid.step_ns / 1e6)}</li>
       {p.looks.map((look) => {
         const s = byKey.get(look.key);
         return (

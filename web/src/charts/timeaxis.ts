@@ -2,6 +2,7 @@
 // timeaxis.ts - where a time axis has its marks and what they say. One for all charts, so that the
 // line charts, the heatmap and the lanes read alike. Local time of the reader, 24 hours.
 
+import { count } from "../format";
 import { type Span, width } from "./span";
 
 export interface Tick {
@@ -70,9 +71,36 @@ export function timeTicks(s: Span, pixels: number, right = Infinity): Tick[] {
   }
 }
 
+const STEP_PX = 70;
+
+/** Marks of an axis of training steps: whole numbers, round ones. */
+export function stepTicks(s: Span, pixels: number, right = Infinity): Tick[] {
+  const least = Math.max((width(s) * STEP_PX) / Math.max(pixels, 1), 1);
+  const ten = 10 ** Math.floor(Math.log10(least));
+  const step = ten * ([1, 2, 5].find((n) => n * ten >= least) ?? 10);
+  const ticks: Tick[] = [];
+  for (let at = Math.ceil(s.from / step) * step + 0; at <= s.to && ticks.length <= 200; at += step) {
+    const left = ((s.to - at) / width(s)) * pixels;
+    ticks.push({ at, text: textThatFits(count(at), left + right) });
+  }
+  return ticks;
+}
+
+export const stepText = (at: number): string => `step ${count(Math.max(Math.round(at), 0))}`;
+
+/** What lies across: its marks, and a place on it in words. */
+export interface Across {
+  readonly ticks: (s: Span, pixels: number, right?: number) => Tick[];
+  readonly text: (at: number, resolution?: number) => string;
+}
+
 /** A point in time as a person reads it: day, clock, and as many digits as the zoom resolves. */
 export function timeText(at: number, resolutionMs = 1): string {
   const d = new Date(at);
   const day = `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
   return `${day} ${clockText(at, resolutionMs >= SECOND ? SECOND : Math.max(resolutionMs, 0.001))}`;
 }
+
+export const TIME: Across = { ticks: timeTicks, text: timeText };
+/** Training steps: where charts have milliseconds, these have steps. */
+export const STEPS: Across = { ticks: stepTicks, text: stepText };

@@ -8,7 +8,7 @@ import { useLoad } from "../load";
 import { go, routePath } from "../state";
 import type { ComparedSide, Comparison, RunLine } from "../types";
 import { StepTimes } from "./compare_charts";
-import { Detail, Findings, Numbers, Parts, PhasesAndUse, StepTable, VerdictBadge } from "./compare_tables";
+import { Detail, Findings, Numbers, Parts, PhasesAndUse, StepTable, TrainingHealth, VerdictBadge } from "./compare_tables";
 import { lossTitle } from "../words";
 import { Overlays } from "./compare_overlay";
 import { olderFirst } from "./runs";
@@ -192,6 +192,7 @@ function Compared(p: { a: string; b: string }) {
             </div>
           </Card>
           <Overlays a={namesOf(p.a)[0] ?? ""} b={namesOf(p.b)[0] ?? ""} names={[data.a.runs[0]?.name ?? "A", data.b.runs[0]?.name ?? "B"]} />
+          <TrainingHealth data={data} overlay={`${routePath({ page: "run", run: namesOf(p.a)[0] ?? "", tab: "health" })}?with=${encodeURIComponent(namesOf(p.b)[0] ?? "")}`} />
           <Numbers data={data} />
           <Parts data={data} />
           <PhasesAndUse data={data} />

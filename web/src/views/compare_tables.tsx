@@ -4,7 +4,7 @@ import { Badge, Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
 import { changePoints, changeSeconds, changeShare, changeValue, count, joules, samplesPerSecond, share, value } from "../format";
 import { PHASES } from "../palette";
-import type { CompareVerdict, ComparedFinding, ComparedNumber, ComparedPart, Comparison, PhaseName } from "../types";
+import type { CompareVerdict, ComparedFinding, ComparedLossRow, ComparedNumber, ComparedPart, Comparison, PhaseName } from "../types";
 import { partTitle, sentenceCase, SEVERITY } from "../words";
 import { type Interval, reachOf, Whisker } from "./compare_charts";
 
@@ -302,6 +302,25 @@ export function Findings(p: { data: Comparison }) {
           </section>
         ))}
       </div>
+    </Card>
+  );
+}
+
+const LOSS_COLUMNS: readonly Column<ComparedLossRow>[] = [
+  { id: "steps", title: "Steps", cell: (r) => `${count(r.from_step)} to ${count(r.to_step)}`, sort: (r) => r.from_step },
+  { id: "a", title: "Loss A", numeric: true, cell: (r) => value(r.a, ""), sort: (r) => r.a },
+  { id: "b", title: "Loss B", numeric: true, cell: (r) => value(r.b, ""), sort: (r) => r.b },
+  { id: "diff", title: "Change", numeric: true, cell: (r) => changeValue(r.diff, ""), sort: (r) => r.diff },
+];
+
+/** Where the training of both parts. */
+export function TrainingHealth(p: { data: Comparison; overlay: string }) {
+  const h = p.data.health;
+  if (h === undefined) return null;
+  return (
+    <Card title="Training health" actions={<a href={p.overlay}>Both in one chart</a>}>
+      <p>{h.sentence}</p>
+      <DataTable caption="Mean loss of equal steps" columns={LOSS_COLUMNS} rows={h.loss} rowKey={(r) => String(r.from_step)} />
     </Card>
   );
 }

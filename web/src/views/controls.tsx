@@ -11,7 +11,7 @@ import { ErrorBox } from "../components/empty";
 import { value } from "../format";
 import { lazy } from "../lazy";
 import { refresh } from "../live";
-import type { ControlAnswer, RunInfo } from "../types";
+import type { ControlAnswer, ControlRequest, RunInfo } from "../types";
 
 export const INTERVALS: readonly { value: string; text: string; ms: number }[] = [
   { value: "100ms", text: "100 ms", ms: 100 },
@@ -37,6 +37,26 @@ type EditProps = { run: RunInfo; onClose: () => void };
 const NotesDialog = lazy<EditProps>(async () => (await import("./notes")).NotesDialog);
 const DeleteDialog = lazy<EditProps>(async () => (await import("./notes")).DeleteDialog);
 
+const AGAIN_MS = 500; // between questions whether a request to another machine was applied
+
+/** Waits until recorders on other machines have taken their requests, and hands back what they answered. */
+async function settled(run: string, requests: readonly ControlRequest[]): Promise<string> {
+  for (;;) {
+    await new Promise((done) => setTimeout(done, AGAIN_MS));
+    const known = (await api.requests(run)).requests;
+    const ours = requests.map((q) => known.find((k) => k.id === q.id) ?? { ...q, state: "expired", text: "the hub was restarted" });
+    if (ours.some((q) => q.state === "waiting")) continue;
+    const text = ours.map((q) => (ours.length === 1 ? (q.text ?? q.state) : `${q.node}: ${q.text ?? q.state}`)).join("; ");
+    if (ours.some((q) => q.state !== "applied")) throw new Error(text);
+    return text;
+  }
+}
+
+/** "Takes effect within 2 s", for a recorder on another machine. */
+export function withinText(run: { control: { within_s: number | null } }): string | null {
+  return run.control.within_s === null ? null : `The recorder is on another machine: changes take effect within ${run.control.within_s} s.`;
+}
+
 interface Asked {
   busy: boolean;
   error: string | null;
@@ -50,7 +70,9 @@ function useControl(run: string): Asked {
   const ask = async (set: string): Promise<boolean> => {
     setState({ busy: true, error: null, said: null });
     try {
-      const said = answerText(await api.control(run, set));
+      const first = await api.control(run, set);
+      setState({ busy: true, error: null, said: answerText(first) });
+      const said = first.requests.length === 0 ? answerText(first) : await settled(run, first.requests);
       setState({ busy: false, error: null, said });
       refresh();
       return true;
@@ -60,6 +82,11 @@ function useControl(run: string): Asked {
     }
   };
   return { ...state, ask };
+}
+
+function Within(p: { run: RunInfo }) {
+  const text = withinText(p.run);
+  return text === null ? null : <p class="quiet">{text}</p>;
 }
 
 function StopDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
@@ -72,6 +99,7 @@ function StopDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
         This ends the job of <strong>{p.run.name}</strong> with SIGTERM and, after ten seconds, SIGKILL. Unsaved work is
         lost. The recorded data is kept.
       </p>
+      <Within run={p.run} />
       {p.control.error !== null && <ErrorBox error={p.control.error} />}
       <div class="dialog-actions">
         <Button onClick={p.onClose}>Keep running</Button>
@@ -156,6 +184,7 @@ function ConfigureDialog(p: { run: RunInfo; control: Asked; onClose: () => void 
   return (
     <Dialog title="Configure the recording" onClose={p.onClose}>
       <p class="quiet">Changes apply from now on. The job keeps running.</p>
+      <Within run={p.run} />
       <IntervalChoice run={p.run} control={p.control} />
       <DetailChoice control={p.control} />
       {p.control.error !== null && <ErrorBox error={p.control.error} />}
@@ -219,7 +248,12 @@ function Dialogs(p: { run: RunInfo; control: Asked; open: DialogName | null; onC
   if (p.open === "delete") return <DeleteDialog run={p.run} onClose={p.onClose} />;
   if (p.open === "stop") return <StopDialog {...p} />;
   if (p.open === "configure") return <ConfigureDialog {...p} />;
-  return p.control.error === null ? null : <ErrorBox error={p.control.error} />;
+  if (p.control.error !== null) return <ErrorBox error={p.control.error} />;
+  return p.run.control.within_s === null || p.control.said === null ? null : (
+    <p class="quiet" role="status">
+      {p.control.said}
+    </p>
+  );
 }
 
 /** What users write about a run; a run that is being recorded cannot be deleted. */

@@ -62,7 +62,7 @@ export function inOrder(verdicts: readonly Verdict[]): Ordered {
     notes: all.filter((i) => i.v.severity === "info"),
     clear: verdicts.filter((v) => v.state === "clear" && v.summary !== true),
     summaries: verdicts.filter((v) => v.state === "clear" && v.summary === true),
-    skipped: verdicts.filter((v) => v.state === "not_evaluated"),
+    skipped: verdicts.filter((v) => v.state === "not_evaluated" && !(v.health && v.datapoints === 0)),
   };
 }
 

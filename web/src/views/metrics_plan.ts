@@ -39,6 +39,7 @@ const GROUPS: readonly { title: string; words: readonly string[] }[] = [
   { title: "Disk", words: ["disk"] },
   { title: "Network", words: ["net"] },
   { title: "Processes of the job", words: ["proc"] },
+  { title: "Programs outside of the job", words: ["others"] },
   { title: "Control group", words: ["cgroup"] },
 ];
 const LAST = { title: "Footplate itself", words: ["self"] };

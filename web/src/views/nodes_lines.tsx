@@ -72,6 +72,8 @@ interface PanelProps {
   actions?: ComponentChildren;
   /** The columns as drawn, where they differ from those in the legend and the table. */
   drawn?: Grid;
+  /** Room at the right, where charts above have a second scale. */
+  right?: number;
 }
 
 /** A chart; one that is flat zero is a line of text that opens to the chart. Where there was something
@@ -108,8 +110,9 @@ function Panel(p: PanelProps) {
       binary: plan.unit.startsWith("B"),
       drag: p.kind.drag,
       intervalMs: p.intervalMs,
+      ...(p.right === undefined ? {} : { right: p.right }),
     }),
-    [p.height, p.left, top, p.low, plan.unit, p.kind.drag, p.intervalMs],
+    [p.height, p.left, p.right, top, p.low, plan.unit, p.kind.drag, p.intervalMs],
   );
   const resting = (s: GridSeries, look: LineLook): string => {
     const n = summary(s);

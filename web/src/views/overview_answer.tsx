@@ -7,8 +7,9 @@ import { count, duration, general, percent, price, samplesPerSecond, value } fro
 import { liveStatus, version } from "../live";
 import { type Load, useLoad } from "../load";
 import { routePath, showTab } from "../state";
-import type { Counters, CounterSeries, RunInfo, StepRank, Steps, Verdict } from "../types";
+import type { Counters, CounterSeries, HealthCurve, HealthScalar, RunInfo, StepRank, Steps, Verdict } from "../types";
 import { endSentence, SEVERITY, sentenceCase } from "../words";
+import { isLoss } from "./health_model";
 import { inOrder, NoRules } from "./insights";
 import { lostShare } from "./insight_rule";
 import { priceText } from "./overview_job";
@@ -72,6 +73,28 @@ function counterTile(s: CounterSeries): Tile {
   return { term: s.metric, text: value(s.last, s.unit), below: range, line: s.v };
 }
 
+/** The loss of training: its newest value, and how it went; none where no loss was recorded. */
+function lossTile(loss: LossCurve | null): Tile[] {
+  if (loss === null) return [];
+  const { scalar, curve } = loss;
+  const best = scalar.min === null ? "no finite value" : `${general(scalar.min, 3)} at best${scalar.min_step === null ? "" : ` (step ${count(scalar.min_step)})`}`;
+  const bad = scalar.nonfinite === 0 ? "" : `; ${count(scalar.nonfinite)} not finite`;
+  return [{ term: scalar.name === "loss" ? "Loss" : scalar.name, text: scalar.last === null ? "not finite" : value(scalar.last, ""), below: `${best}${bad}`, line: curve.mean }];
+}
+
+interface LossCurve {
+  scalar: HealthScalar;
+  curve: HealthCurve;
+}
+
+/** The first loss of training of the first rank; null: there is none. */
+async function readLoss(run: string, signal: AbortSignal): Promise<LossCurve | null> {
+  const scalar = (await api.health(run, signal)).scalars.find((s) => s.mode === "train" && isLoss(s.name));
+  if (scalar === undefined) return null;
+  const [curve] = await api.healthScalars(run, { name: [scalar.name], mode: scalar.mode, rank: scalar.rank, points: POINTS }, signal);
+  return curve === undefined ? null : { scalar, curve };
+}
+
 function costTile(run: RunInfo): Tile[] {
   if (run.cost === null) return [];
   return [{ term: run.live ? "Cost so far" : "Cost", text: price(run.cost, run.currency), below: /\((.*)\)$/.exec(priceText(run))?.[1] ?? "" }];
@@ -86,7 +109,7 @@ function savingText(v: Verdict, run: RunInfo): string {
   ].join(", ");
 }
 
-function TopFinding(p: { v: Verdict; run: RunInfo; more: number }) {
+export function TopFinding(p: { v: Verdict; run: RunInfo; more: number }) {
   const { v } = p;
   const f = v.findings[0];
   return (
@@ -131,12 +154,14 @@ function Finding(p: { run: RunInfo; verdicts: Load<Verdict[]> }) {
 export function Answer(p: { run: RunInfo; steps: Load<Steps>; verdicts: Load<Verdict[]> }) {
   const { run } = p;
   const counters = useLoad(run.run, (signal) => api.counters(run.run, { points: POINTS }, signal), version.value);
+  const loss = useLoad(run.run, (signal) => readLoss(run.run, signal), version.value);
   const ranks = p.steps.data?.ranks ?? [];
   const { best } = loopOf(ranks);
   const own = ownCounters(counters.data);
   const tiles = [
     statusTile(run),
     ...(best === null ? [] : [stepTile(run, best, plannedSteps(counters.data)), ...speedTiles(ranks, best)]),
+    ...lossTile(loss.data),
     ...own.slice(0, MOST_COUNTERS).map(counterTile),
     ...costTile(run),
   ];

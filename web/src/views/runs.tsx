@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// runs.tsx - the start page: all runs, newest first; sort, filter, select two to compare.
+// runs.tsx - the start page: all runs, newest first; sort, filter, select two to compare. On a hub also the storage
+// that they use.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
@@ -8,10 +9,10 @@ import { Badge, Button, Card } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
 import { FilterBox, hasWords } from "../components/filter_box";
 import { type Column, DataTable } from "../components/table";
-import { dateTime, duration, general } from "../format";
+import { bytes, dateTime, duration, general } from "../format";
 import { useLoad } from "../load";
 import { go, params, routePath, setParam, tagAddress } from "../state";
-import type { RunLine, RunRow, RunStatus, Severities, Severity, StepRank } from "../types";
+import type { HubStorage, RunLine, RunRow, RunStatus, Severities, Severity, StepRank } from "../types";
 import { plural, SEVERITY, STATUS } from "../words";
 import "./runs.css";
 
@@ -244,6 +245,7 @@ function columnsFor(pick: Pick, rates: ReadonlyMap<string, number | null>, all: 
     { id: "rate", title: "Steps/s", cell: (l) => (rate(l) === null ? "" : general(rate(l) as number, 3)), sort: rate, numeric: true, hint: "Training steps per second, without warm-up" },
     { id: "nodes", title: "Nodes", cell: show((r) => r.nodes.length), sort: of((r) => r.nodes.length), numeric: true },
     { id: "gpus", title: "GPUs", cell: (l) => gpusOf(l), sort: gpusOf, numeric: true },
+    { id: "size", title: "Size", cell: show((r) => bytes(r.bytes)), sort: of((r) => r.bytes), numeric: true, hint: "Storage used by the run" },
     ...own,
     {
       id: "findings",
@@ -256,20 +258,48 @@ function columnsFor(pick: Pick, rates: ReadonlyMap<string, number | null>, all: 
 
 const STATES = [...Object.keys(STATUS), "damaged"];
 
-/** All tags of the runs, and the one that is filtered by even if no run has it any more. */
-export function allTags(runs: readonly RunLine[], chosen: string): string[] {
-  const tags = runs.flatMap((l) => (isGood(l) ? l.tags : []));
-  return [...new Set(chosen === "" ? tags : [...tags, chosen])].sort();
+/** A filter by a value that runs have; `least`: with fewer values there is nothing to choose. */
+interface ValueFilter {
+  param: string;
+  label: string;
+  all: string;
+  least: number;
+  values: (r: RunRow) => readonly string[];
 }
 
-function TagChoice(p: { runs: readonly RunLine[] }) {
-  const chosen = params.value["tag"] ?? "";
-  const tags = allTags(p.runs, chosen);
-  if (tags.length === 0) return null;
+const VALUE_FILTERS: readonly ValueFilter[] = [
+  { param: "tag", label: "Tag", all: "All tags", least: 1, values: (r) => r.tags },
+  { param: "label", label: "Label", all: "All labels", least: 1, values: (r) => Object.entries(r.labels).map(([k, v]) => (v === "" ? k : `${k}=${v}`)) },
+  { param: "user", label: "User", all: "All users", least: 2, values: (r) => (r.user === null ? [] : [r.user]) },
+  { param: "host", label: "Host", all: "All hosts", least: 2, values: (r) => r.nodes.map((n) => n.host ?? n.id) },
+  { param: "owner", label: "Sender", all: "All senders", least: 2, values: (r) => (r.owner === null ? [] : [r.owner]) },
+];
+
+/** All values of the runs, and the one that is filtered by even if no run has it any more. */
+export function allValues(runs: readonly RunLine[], values: (r: RunRow) => readonly string[], chosen: string): string[] {
+  const found = runs.flatMap((l) => (isGood(l) ? values(l) : []));
+  return [...new Set(chosen === "" ? found : [...found, chosen])].sort();
+}
+
+/** Whether a run has the values that are chosen in the address. */
+export function fits(line: RunLine, chosen: Readonly<Record<string, string>>): boolean {
+  const status = chosen["status"] ?? "";
+  if (status !== "" && (line.status ?? "damaged") !== status) return false;
+  return VALUE_FILTERS.every((f) => {
+    const want = chosen[f.param] ?? "";
+    return want === "" || (isGood(line) && f.values(line).includes(want));
+  });
+}
+
+function ValueChoice(p: { filter: ValueFilter; runs: readonly RunLine[] }) {
+  const { param, label, all, least } = p.filter;
+  const chosen = params.value[param] ?? "";
+  const values = useMemo(() => allValues(p.runs, p.filter.values, chosen), [p.runs, p.filter, chosen]);
+  if (values.length < least && chosen === "") return null;
   return (
-    <select aria-label="Tag" value={chosen} onChange={(e) => setParam("tag", e.currentTarget.value)}>
-      <option value="">All tags</option>
-      {tags.map((t) => (
+    <select aria-label={label} value={chosen} onChange={(e) => setParam(param, e.currentTarget.value)}>
+      <option value="">{all}</option>
+      {values.map((t) => (
         <option key={t}>{t}</option>
       ))}
     </select>
@@ -290,7 +320,9 @@ function Filters(p: { runs: readonly RunLine[] }) {
           <option key={s}>{s}</option>
         ))}
       </select>
-      <TagChoice runs={p.runs} />
+      {VALUE_FILTERS.map((f) => (
+        <ValueChoice key={f.param} filter={f} runs={p.runs} />
+      ))}
     </>
   );
 }
@@ -298,15 +330,8 @@ function Filters(p: { runs: readonly RunLine[] }) {
 function RunsTable(p: { runs: RunLine[] }) {
   const [picked, setPicked] = useState<readonly string[]>([]);
   const filter = params.value["q"] ?? "";
-  const status = params.value["status"] ?? "";
-  const tag = params.value["tag"] ?? "";
-  const shown = useMemo(
-    () =>
-      p.runs.filter(
-        (l) => matches(l, filter) && (status === "" || (l.status ?? "damaged") === status) && (tag === "" || (isGood(l) && l.tags.includes(tag))),
-      ),
-    [p.runs, filter, status, tag],
-  );
+  const chosen = params.value;
+  const shown = useMemo(() => p.runs.filter((l) => matches(l, filter) && fits(l, chosen)), [p.runs, filter, chosen]);
   const rates = useRates(shown);
   const columns = useMemo(() => {
     const toggle = (run: string): void =>
@@ -345,6 +370,36 @@ function RunsTable(p: { runs: RunLine[] }) {
   );
 }
 
+const STORAGE_AGAIN_MS = 10_000;
+
+/** Storage of a hub: all of it, and by sender with its quota. */
+function Storage(p: { of: HubStorage }) {
+  const { used_bytes, free_bytes, names } = p.of;
+  const free = free_bytes === null ? "" : `, ${bytes(free_bytes)} free`;
+  return (
+    <details class="runs-storage">
+      <summary>
+        Storage: {bytes(used_bytes)} used{free}
+      </summary>
+      <ul>
+        {names.map((n) => (
+          <li key={n.name ?? ""}>
+            {n.name ?? "tokens without a name"}: {bytes(n.used_bytes)}
+            {n.quota_bytes === null ? ", no quota" : ` of ${bytes(n.quota_bytes)}`}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+/** Only a hub has it. */
+function HubStorageLine() {
+  const status = useLoad("status", (signal) => api.status(signal), useTicks(STORAGE_AGAIN_MS));
+  const hub = status.data?.hub ?? null;
+  return hub === null ? null : <Storage of={hub} />;
+}
+
 export function RunsView() {
   const [ms, setMs] = useState(AGAIN_MS);
   const load = useLoad("runs", (signal) => api.runs(signal), useTicks(ms));
@@ -355,6 +410,7 @@ export function RunsView() {
   return (
     <div class="stack">
       <h1>Runs</h1>
+      <HubStorageLine />
       <Loaded load={load} what="the runs">
         {(runs) =>
           runs.length === 0 ? (

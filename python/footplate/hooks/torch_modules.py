@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of what modules put out, on sampled steps.
+
+Hooks are put on the leaf modules when a root module is called in a sampled step, and taken off when
+that call returns: a model that is copied, pickled or compiled between two calls has none. What
+torch.compile has taken into a graph cannot be seen and gets no hook; the run says so.
+"""
+
+import collections
+import itertools
+import weakref
+
+from .. import _safe
+from . import _scalars
+from .torch_tensors import (
+    SHARE,
+    UNSUPPORTED,
+    WHEN_ANY,
+    Names,
+    Sample,
+    _codes,
+    device_counts,
+    measure,
+    plain_name,
+    unwrap,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST_MODULES = 2048  # that get a hook
+MOST_VALUES = 1 << 18  # of an output on a device, for its mean and deviation
+MOST_UNITS = 1 << 20  # values that are looked at for dead units
+SATURATED = {"Tanh": 2.65, "Sigmoid": 5.3}  # the slope is below 2 % of its maximum beyond
+DEAD = 0.01  # active share of a unit, mean of AVERAGED samples
+AVERAGED = 5
+CHANNELS = ("Conv", "BatchNorm", "InstanceNorm", "GroupNorm")
+NO_ACTIVATIONS = ("MultiheadAttention", "Softmax", "Softmax2d", "LogSoftmax", "Softmin", "Module")
+
+
+class Leaf:
+    """A module without children, or one that is compiled."""
+
+    __slots__ = (
+        "module",
+        "name",
+        "number",
+        "relu",
+        "limit",
+        "activation",
+        "inplace",
+        "channels",
+        "shares",
+        "calls",
+        "broken",
+        "node",
+    )
+
+    def __init__(self, module: "Any", name: str, kinds: "dict[str, Any]") -> None:
+        self.module = module
+        self.name = name
+        self.number = _scalars.core.health_name(name)
+        self.relu = isinstance(module, kinds["relu"])
+        self.limit = next((v for k, v in SATURATED.items() if isinstance(module, kinds[k])), 0.0)
+        self.activation = isinstance(module, kinds["activations"])
+        self.inplace = bool(getattr(module, "inplace", False))
+        self.channels = False  # units are channels: set by the leaf before
+        self.shares: collections.deque[Any] = collections.deque(maxlen=AVERAGED)
+        self.calls = 0  # in this sample
+        self.broken = False
+        self.node = ""  # of the graph that its output usually is
+
+
+class Watch:
+    """The hooks of the root module that runs, and what is known of root modules."""
+
+    def __init__(self, torch: "Any", names: Names, settings: "_scalars.Settings") -> None:
+        self.torch = torch
+        self.codes = _codes(torch)
+        self.names = names
+        self.settings = settings
+        self.leaves: weakref.WeakKeyDictionary[Any, list[Leaf]] = weakref.WeakKeyDictionary()
+        self.order: list[Leaf] = []  # of the first root's leaves, as they were called
+        self.attached: list[Any] = []
+        self.sample: Sample | None = None
+        self.latest: Leaf | None = None
+        self.called: list[Leaf] = []
+        self.replica = 0  # rank in the group of equal replicas
+        self.world = 1
+        activation = torch.nn.modules.activation
+        self.kinds: dict[str, Any] = {
+            "relu": (torch.nn.ReLU, torch.nn.ReLU6),
+            "Tanh": torch.nn.Tanh,
+            "Sigmoid": torch.nn.Sigmoid,
+            "activations": tuple(
+                getattr(activation, name)
+                for name in activation.__all__
+                if name not in NO_ACTIVATIONS
+            ),
+        }
+
+    # ---- hooks ----
+
+    def attach(self, root: "Any", sample: Sample) -> None:
+        if id(root) in sample.roots:
+            return
+        sample.roots.add(id(root))
+        self._look_at_wrapper(root)
+        inner = unwrap(root)
+        if next(inner.parameters(), None) is None:
+            return
+        prefix = self.names.learn(inner)
+        if self.replica > 0:
+            return
+        if inner is not root and type(root).__name__ == "OptimizedModule":
+            self._tell_compiled()
+            return
+        leaves = self.leaves.get(inner)
+        if leaves is None:
+            leaves = self.leaves[inner] = self._find(inner, prefix)
+        self.sample, self.latest, self.called = sample, None, []
+        for leaf in leaves:
+            if not leaf.broken:
+                self._hook(leaf)
+
+    def _hook(self, leaf: Leaf) -> None:
+        leaf.calls = 0
+
+        def saw(module: "Any", inputs: "Any", output: "Any") -> None:
+            self.saw(leaf, inputs, output)
+
+        self.attached.append(leaf.module.register_forward_hook(saw))
+        if leaf.activation and leaf.inplace:
+
+            def before(module: "Any", inputs: "Any") -> None:
+                self.saw_input(leaf, inputs)
+
+            self.attached.append(leaf.module.register_forward_pre_hook(before))
+
+    def detach(self) -> None:
+        handles, self.attached = self.attached, []
+        for handle in handles:
+            handle.remove()
+        if self.called and not self.order:
+            self.order = self.called
+        self.called = []
+        self.sample = None
+
+    def may_look(self) -> bool:
+        """Not while something else than training runs the module: a tracer, an exporter, vmap."""
+        functions = self.torch._C
+        if functions._get_tracing_state() is not None:
+            return False
+        modes = getattr(functions, "_len_torch_dispatch_stack", None)
+        if modes is not None and modes() > 0:
+            return False
+        functorch = getattr(functions, "_functorch", None)
+        peek = getattr(functorch, "peek_interpreter_stack", None)
+        return peek is None or peek() is None
+
+    def _look_at_wrapper(self, root: "Any") -> None:
+        """Replicas have the same gradients and weights: the first of them measures."""
+        if type(root).__name__ == "OptimizedModule":
+            root = root._modules.get("_orig_mod", root)
+        if type(root).__name__ != "DistributedDataParallel":
+            return
+        group = getattr(root, "process_group", None)
+        distributed = self.torch.distributed
+        self.replica = int(distributed.get_rank(group))
+        self.world = int(distributed.get_world_size(group))
+
+    # ---- which ----
+
+    def _find(self, root: "Any", prefix: str) -> "list[Leaf]":
+        found: list[Leaf] = []
+        for name, module in itertools.islice(self._leaves(root, ""), MOST_MODULES + 1):
+            name = prefix + plain_name(name + ".")[:-1] if name else prefix + type(root).__name__
+            if len(found) == MOST_MODULES:
+                _safe.tell_loss("health modules", f"only {MOST_MODULES} are followed")
+                break
+            if self.settings.follows(name):
+                leaf = Leaf(module, name, self.kinds)
+                if leaf.number:
+                    found.append(leaf)
+        return found
+
+    def _leaves(self, module: "Any", name: str) -> "Any":
+        """Compiled modules are leaves: a hook on the wrapper runs, one inside does not."""
+        if type(module).__name__ == "OptimizedModule":
+            self._tell_compiled()
+            yield name, module
+            return
+        if getattr(module, "_compiled_call_impl", None) is not None:
+            self._tell_compiled()
+            return
+        if isinstance(module, self.torch.jit.ScriptModule):
+            return
+        children = [(k, child) for k, child in module._modules.items() if child is not None]
+        if not children:
+            yield name, module
+        for key, child in children:
+            yield from self._leaves(child, f"{name}.{key}" if name else key)
+
+    def _tell_compiled(self) -> None:
+        _safe.tell_loss("health activations", "modules inside of torch.compile are not seen")
+
+    # ---- what they put out ----
+
+    def saw(self, leaf: Leaf, inputs: "Any", output: "Any") -> None:
+        sample = self.sample
+        if sample is None or leaf.calls:
+            return  # a module that is called again in the same pass
+        leaf.calls += 1
+        try:
+            with self.torch.no_grad():
+                if leaf.activation and not leaf.inplace:
+                    self._input(sample, leaf, inputs)
+                self._output(sample, leaf, inputs, output)
+        except Exception as error:
+            leaf.broken = True
+            _safe.tell_loss("health modules", error)
+        self.latest = leaf
+        self.called.append(leaf)
+
+    def saw_input(self, leaf: Leaf, inputs: "Any") -> None:
+        if self.sample is None or leaf.calls:
+            return
+        try:
+            with self.torch.no_grad():
+                self._input(self.sample, leaf, inputs)
+        except Exception as error:
+            leaf.broken = True
+            _safe.tell_loss("health modules", error)
+
+    def _tensor(self, leaf: Leaf, value: "Any") -> "Any":
+        """The first tensor of what a module got or gave, if it has statistics."""
+        for _ in range(4):
+            if isinstance(value, self.torch.Tensor):
+                break
+            if isinstance(value, dict):
+                value = list(value.values())
+            if not isinstance(value, tuple | list) or not value:
+                return None
+            value = value[0]
+        if not isinstance(value, self.torch.Tensor) or value.numel() == 0:
+            return None
+        value = getattr(value, "_local_tensor", value).detach()
+        plain = value.layout is self.torch.strided and not value.is_quantized
+        if plain and value.dtype in self.codes and value.device.type in ("cpu", "cuda"):
+            return value
+        if value.is_floating_point() or value.is_complex() or not plain:
+            _safe.tell_loss("health of outputs", f"not supported: {value.dtype} of {leaf.name}")
+            _scalars.core.health_lost(1, UNSUPPORTED)
+        return None
+
+    def _input(self, sample: Sample, leaf: Leaf, inputs: "Any") -> None:
+        tensor = self._tensor(leaf, inputs)
+        if tensor is None:
+            return
+        if tensor.device.type == "cpu":
+            mean, std, _, _, _, bad = self._host(tensor)
+            sample.put("input.std", leaf.number, std)
+        else:
+            sample.defer("input.std", leaf.number, self._part(tensor).std(correction=0))
+        if leaf.limit:
+            self._saturated(sample, leaf, self._part(tensor))
+
+    def _saturated(self, sample: Sample, leaf: Leaf, values: "Any") -> None:
+        beyond = self.torch.count_nonzero(values.abs() > leaf.limit)
+        if values.device.type == "cpu":
+            sample.put("output.saturated", leaf.number, beyond.item() / values.numel())
+        else:
+            sample.defer("output.saturated", leaf.number, beyond, SHARE, values.numel())
+
+    def _output(self, sample: Sample, leaf: Leaf, inputs: "Any", output: "Any") -> None:
+        tensor = self._tensor(leaf, output)
+        if tensor is None:
+            return
+        node = getattr(output, "grad_fn", None)
+        leaf.node = node.name() if node is not None and node is not self._node(inputs) else ""
+        if tensor.device.type == "cpu":
+            mean, std, low, high, zeros, bad = self._host(tensor)
+            sample.put("output.mean", leaf.number, mean)
+            sample.put("output.std", leaf.number, std)
+            sample.put("output.min", leaf.number, low)
+            sample.put("output.max", leaf.number, high)
+            sample.put("output.zeros", leaf.number, zeros)
+            if bad:
+                sample.count("output.nonfinite", leaf.number, bad)
+                sample.bad_modules.append(leaf.name)
+        else:
+            self._device_output(sample, leaf, tensor)
+        if leaf.relu:
+            self._dead(sample, leaf, tensor)
+
+    def _node(self, inputs: "Any") -> "Any":
+        first = inputs[0] if isinstance(inputs, tuple) and inputs else None
+        return getattr(first, "grad_fn", None)
+
+    def _host(self, tensor: "Any") -> "tuple[float, float, float, float, float, int]":
+        total, _, l2, low, high, zeros, bad = measure(self, tensor)
+        count = tensor.numel()
+        finite = count - bad
+        mean = total / finite if finite else float("nan")
+        std = max(l2 * l2 / finite - mean * mean, 0.0) ** 0.5 if finite else float("nan")
+        if l2 and std < 1e-5 * l2 / count**0.5:  # lost in rounding
+            std = self._part(tensor).double().std(correction=0).item()
+        return mean, std, low, high, zeros / count, bad
+
+    def _part(self, tensor: "Any") -> "Any":
+        """At most MOST_VALUES of it, as float32."""
+        flat = tensor.reshape(-1)
+        return flat[:: -(-flat.shape[0] // MOST_VALUES)].float()
+
+    def _device_output(self, sample: Sample, leaf: Leaf, tensor: "Any") -> None:
+        part = self._part(tensor)
+        std, mean = self.torch.std_mean(part, correction=0)
+        low, high = self.torch.aminmax(tensor)
+        filled = self.torch.count_nonzero(part)
+        sample.defer("output.mean", leaf.number, mean)
+        sample.defer("output.std", leaf.number, std)
+        sample.defer("output.min", leaf.number, low)
+        sample.defer("output.max", leaf.number, high)
+        sample.defer("output.zeros", leaf.number, 1 - filled / part.numel())
+        sample.defer(
+            "output.nonfinite", leaf.number, device_counts(self.torch, tensor)[1], WHEN_ANY
+        )
+
+    def _dead(self, sample: Sample, leaf: Leaf, tensor: "Any") -> None:
+        """The share of units that are active in less than DEAD of their positions."""
+        before = type(self.latest.module).__name__ if self.latest is not None else ""
+        if tensor.dim() >= 4 or (tensor.dim() == 3 and any(k in before for k in CHANNELS)):
+            tensor = tensor.movedim(1, -1)
+        units = tensor.shape[-1] if tensor.dim() else 1
+        rows = tensor.reshape(-1, units)
+        rows = rows[:: max(rows.numel() // MOST_UNITS, 1)]
+        share = (rows > 0).float().mean(0)
+        if leaf.shares and leaf.shares[-1].shape != share.shape:
+            leaf.shares.clear()
+        leaf.shares.append(share)
+        mean = sum(leaf.shares) / len(leaf.shares)
+        dead = (mean < DEAD).float().mean()
+        if tensor.device.type == "cpu":
+            sample.put("output.dead", leaf.number, dead.item())
+        else:
+            sample.defer("output.dead", leaf.number, dead)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which training steps are sampled, which have their numbers recorded, and which losses stand out:
+the decisions of torch_health.py, without anything of torch."""
+
+from . import _scalars
+
+ALWAYS, EARLY, EARLY_EVERY = 3, 100, 10  # steps that are always sampled; the early ones
+ALARM_STEPS, MOST_ALARMS, ALARM_DISTANCE = 20, 10, 200
+SCALAR_SHARE, MOST_STRIDE = 0.01, 64  # of the loop, for the numbers of every step
+MOST_SUM_STEPS = 4096  # in the sums of the schedule; then they are halved
+
+
+class Schedule:
+    """Which steps are sampled."""
+
+    def __init__(self, settings: "_scalars.Settings") -> None:
+        self.settings = settings
+        self.wall_ns = self.steps = 0.0
+        self.cost_ns = self.samples = 0.0
+        self.scalar_ns = self.scalars = 0.0
+        self.stride = 1  # of steps that have their numbers recorded
+        self.last_ns = 0
+        self.armed = self.alarms = self.quiet_until = 0
+
+    def interval(self, step: int) -> int:
+        every = min(EARLY_EVERY, self.settings.every) if step < EARLY else self.settings.every
+        if self.settings.forced or not self.samples or not self.wall_ns:
+            return every
+        pays = self.settings.share * self.wall_ns / self.steps  # by each step
+        while every * pays < self.cost_ns / self.samples and every < 1 << 20:
+            every *= 2
+        return every
+
+    def is_due(self, step: int) -> bool:
+        return step < ALWAYS or self.armed > 0 or step % self.interval(step) == 0
+
+    def scalars_cost(self, cost_ns: int) -> None:
+        """What the numbers of a step took."""
+        self.scalar_ns += cost_ns
+        self.scalars += 1
+        pays = SCALAR_SHARE * self.wall_ns / self.steps if self.steps else 0.0
+        if self.settings.forced or self.scalars % 16 or not pays:
+            return
+        stride, cost = 1, self.scalar_ns / self.scalars
+        while stride < MOST_STRIDE and cost > pays * stride:
+            stride *= 2
+        self.stride = stride
+        self.scalar_ns, self.scalars = self.scalar_ns / 2, self.scalars / 2
+
+    def is_quiet(self, step: int) -> bool:
+        """Whether the numbers of the step are left out."""
+        return step % self.stride != 0
+
+    @staticmethod
+    def is_on_grid(step: int) -> bool:
+        """Steps at which every rank sums its words, whatever a sample costs it."""
+        return step < ALWAYS or step % (EARLY_EVERY if step < EARLY else _scalars.EVERY) == 0
+
+    def ended(self, step: int, now_ns: int, cost_ns: int) -> None:
+        """A step is over, in which a sample cost so much; 0: none was taken."""
+        if step > 0 and self.last_ns:
+            self.wall_ns += now_ns - self.last_ns
+            self.steps += 1
+            if cost_ns:
+                self.cost_ns += cost_ns
+                self.samples += 1
+        self.last_ns = now_ns
+        if self.armed:
+            self.armed -= 1
+        if self.steps > MOST_SUM_STEPS:
+            self.wall_ns, self.steps = self.wall_ns / 2, self.steps / 2
+            self.cost_ns, self.samples = self.cost_ns / 2, self.samples / 2
+
+    def alarm(self, step: int) -> bool:
+        """Whether the next steps are sampled because of it."""
+        if step < self.quiet_until or self.alarms >= MOST_ALARMS:
+            return False
+        self.alarms += 1
+        self.quiet_until = step + ALARM_DISTANCE
+        self.armed = ALARM_STEPS
+        return True
+
+
+class Jumps:
+    """Whether a loss stands out from those before it: a cheap test that only raises an alarm."""
+
+    FIRST = 32
+
+    def __init__(self) -> None:
+        self.mean = self.spread = 0.0
+        self.seen = 0
+
+    def is_jump(self, value: float) -> bool:
+        away = value - self.mean
+        if self.seen >= self.FIRST:
+            jump = away > 10 * self.spread + 0.2 * abs(self.mean)
+        else:
+            jump = self.seen > 0 and away > 20 * abs(self.mean)
+        self.seen += 1
+        rate = max(0.05, 1 / self.seen)
+        if not jump:
+            self.mean += rate * away
+            self.spread += rate * (abs(away) - self.spread)
+        return jump

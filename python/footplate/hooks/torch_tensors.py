@@ -1,0 +1,588 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of parameters and their gradients, for the samples of torch_health.py.
+
+On a CPU a fused pass in C reads each tensor once (_core.health_stats). On a GPU the statistics stay
+on the device, in the order of the current stream, until torch_deferred.py has copied them.
+
+A gradient that is None has no statistics: that is not a gradient of 0. What is no plain tensor of
+floating-point numbers is left out, and the run says so.
+"""
+
+import itertools
+import math
+import weakref
+
+from .. import _safe
+from . import _scalars
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .torch_deferred import Lane
+
+MOST_TENSORS = 10_000  # of one optimizer that are followed
+MOST_NAMED = 50_000
+MOST_STRIDED = 4096  # elements of a parameter whose change is measured
+MOST_CANARY = 65_536  # elements of a gradient that is looked at in every step
+CHUNK = 1 << 22  # elements of a device tensor that are counted at once: a temporary of 16 MiB
+UNSUPPORTED = 3  # a reason of health_lost
+
+# How a value that comes from the device becomes the one that is recorded.
+AS_IS, UNSCALED, ZERO_SHARE, SHARE, WHEN_ANY, WORDS, STD = range(7)
+
+# Attributes that wrappers put between a module and its parameters.
+WRAPPED = ("_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
+WRAPPERS = {
+    "DistributedDataParallel": "module",
+    "DataParallel": "module",
+    "OptimizedModule": "_orig_mod",
+    "FullyShardedDataParallel": "_fsdp_wrapped_module",
+    "DeepSpeedEngine": "module",
+    "CheckpointWrapper": "_checkpoint_wrapped_module",
+}
+
+
+def unwrap(module: "Any") -> "Any":
+    """The module of the user inside of DDP, FSDP, torch.compile and their like."""
+    for _ in range(8):
+        inner = WRAPPERS.get(type(module).__name__)
+        found = module._modules.get(inner) if inner else None
+        if found is None:
+            return module
+        module = found
+    return module
+
+
+def plain_name(name: str) -> str:
+    for part in WRAPPED:
+        name = name.replace(part, "")
+    return name
+
+
+def local(tensor: "Any") -> "Any":
+    """This rank's part of a DTensor; other tensors as they are. Starts no collective."""
+    return getattr(tensor, "_local_tensor", tensor)
+
+
+class Names:
+    """Names of parameters, as the root modules that were called have them."""
+
+    def __init__(self, settings: "_scalars.Settings") -> None:
+        self.settings = settings
+        self.of: dict[int, tuple[Any, str]] = {}
+        self.prefixes: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self.taken: set[str] = set()
+        self.version = 0
+
+    def learn(self, root: "Any") -> str:
+        """The prefix of the root's names: none for the first root."""
+        known = self.prefixes.get(root)
+        if known is not None:
+            return known
+        parts = [
+            one for one in itertools.islice(root.modules(), MOST_NAMED) if one in self.prefixes
+        ]
+        prefix = self.prefixes[parts[0]] if parts else self._prefix(root)  # of a part called alone
+        self.prefixes[root] = prefix
+        named = itertools.islice(root.named_parameters(), MOST_NAMED)
+        for name, parameter in named:
+            held = self.of.get(id(parameter))
+            if parts or held is None or held[0]() is not parameter:
+                self.of[id(parameter)] = weakref.ref(parameter), prefix + plain_name(name)
+        self.version += 1
+        return prefix
+
+    def _prefix(self, root: "Any") -> str:
+        if "" not in self.taken:
+            self.taken.add("")
+            return ""
+        word = prefix = type(root).__name__ + "."
+        count = 2
+        while prefix in self.taken:
+            prefix = f"{word[:-1]}#{count}."
+            count += 1
+        self.taken.add(prefix)
+        return prefix
+
+    def name_of(self, parameter: "Any") -> "str | None":
+        held = self.of.get(id(parameter))
+        return held[1] if held is not None and held[0]() is parameter else None
+
+
+class Entry:
+    """A parameter of an optimizer."""
+
+    __slots__ = (
+        "tensor",
+        "name",
+        "number",
+        "dims",
+        "code",
+        "host",
+        "size",
+        "stride",
+        "taken",
+        "words",
+        "before",
+        "skipped",
+    )
+
+    def __init__(self, tensor: "Any", name: str, number: int, code: int) -> None:
+        inner = local(tensor)
+        self.tensor = tensor
+        self.name = name
+        self.number = number
+        self.dims = tensor.dim()
+        self.code = code
+        self.host = inner.device.type == "cpu"
+        self.size = inner.numel()
+        self.stride = -(-self.size // MOST_STRIDED)
+        self.taken = -(-self.size // self.stride) if self.size else 0
+        self.words = tensor is inner  # a shard's sum says nothing about other ranks
+        self.before: Any = None
+        self.skipped = False
+
+
+def _codes(torch: "Any") -> "dict[Any, int]":
+    table = getattr(_scalars.core, "DTYPES", {})
+    return {getattr(torch, name): code for name, code in table.items()}
+
+
+class Table:
+    """The parameters of an optimizer that are followed, in its order."""
+
+    def __init__(
+        self, torch: "Any", optimizer: "Any", names: Names, settings: "_scalars.Settings"
+    ) -> None:
+        self.torch = torch
+        self.codes = _codes(torch)
+        self.entries: list[Entry] = []
+        self.sharded = False
+        self.key = self._key(optimizer, names)
+        self.count = self.key[1]
+        self.dims_told = False
+        unnamed = 0
+        parameters = itertools.chain.from_iterable(g["params"] for g in optimizer.param_groups)
+        for i, parameter in enumerate(itertools.islice(parameters, MOST_TENSORS)):
+            name = names.name_of(parameter)
+            if name is None:
+                name = f"parameter.{i}"
+                unnamed += 1
+            if settings.follows(name):
+                self._add(parameter, name)
+        self._tell_left_out(unnamed)
+        self.live = self.entries[0] if self.entries else None  # has, or had, a gradient
+        self.canaries = self._canaries()
+
+    def _tell_left_out(self, unnamed: int) -> None:
+        if self.count > MOST_TENSORS:
+            _safe.tell_loss(
+                "health tensors", f"{MOST_TENSORS} of {self.count} parameters are followed"
+            )
+        if unnamed:
+            _safe.tell_loss(
+                "health names", f"{unnamed} parameters belong to no module that was called"
+            )
+
+    @staticmethod
+    def _key(optimizer: "Any", names: Names) -> "tuple[int, int, int]":
+        groups = optimizer.param_groups
+        return len(groups), sum(len(group["params"]) for group in groups), names.version
+
+    def is_old(self, optimizer: "Any", names: Names) -> bool:
+        return self.key != self._key(optimizer, names)
+
+    def _add(self, parameter: "Any", name: str) -> None:
+        inner = local(parameter)
+        why = self._why_not(inner)
+        if why:
+            _safe.tell_loss(f"health of {why} tensors", f"not supported: {name}")
+            _scalars.core.health_lost(1, UNSUPPORTED)
+            return
+        if inner is not parameter:
+            self.sharded = True
+        number = _scalars.core.health_name(name)
+        if number and inner.numel():
+            self.entries.append(Entry(parameter, name, number, self.codes[inner.dtype]))
+        elif not inner.numel():
+            _safe.tell_loss("health of empty tensors", f"nothing to measure: {name}")
+
+    def _why_not(self, tensor: "Any") -> str:
+        """What kind of tensor it is, when that is one without statistics."""
+        if tensor.device.type == "meta":
+            return "meta"
+        if tensor.is_quantized:
+            return "quantized"
+        if tensor.layout is not self.torch.strided:
+            return "sparse"
+        if tensor.dtype not in self.codes:
+            return str(tensor.dtype).replace("torch.", "")
+        if tensor.device.type not in ("cpu", "cuda"):
+            return tensor.device.type
+        return ""
+
+    def _canaries(self) -> "list[Entry]":
+        """What is not finite in the backward pass reaches the first layers: a small gradient there
+        and at the end tell cheaply, in every step, whether there is such a number."""
+        found: list[Entry] = []
+        for part in (self.entries[:4], self.entries[-4:]):
+            small = [e for e in part if e.host and e.size <= MOST_CANARY]
+            if small:
+                best = min(small, key=lambda e: e.size)
+                if best not in found:
+                    found.append(best)
+        return found
+
+    def has_gradient(self) -> bool:
+        """Whether any parameter has one."""
+        live = self.live
+        if live is None or live.tensor.grad is not None:
+            return True
+        for entry in self.entries:
+            if entry.tensor.grad is not None:
+                self.live = entry
+                return True
+        return False
+
+    def version(self) -> int:
+        """Grows with every change of a parameter that has a gradient."""
+        return int(local(self.live.tensor)._version) if self.live is not None else 0
+
+    def canary_is_bad(self) -> bool:
+        for entry in self.canaries:
+            gradient = entry.tensor.grad
+            if gradient is None:
+                continue
+            found = measure(self, local(gradient))
+            if found is not None and found[6]:
+                return True
+        return False
+
+
+def measure(table: "Table | Any", tensor: "Any") -> "Any":
+    """(sum, l1, l2, min, max, zeros, nonfinite) of a tensor on the CPU; None when it is empty or
+    of a kind without statistics."""
+    code = table.codes.get(tensor.dtype)
+    if tensor.layout is not table.torch.strided:
+        tensor = values_of(table.torch, tensor)
+        if tensor is None:
+            return None
+    if code is None or tensor.numel() == 0:
+        return None
+    tensor = dense(table.torch, tensor)
+    return _scalars.core.health_stats(tensor.data_ptr(), tensor.numel(), code)
+
+
+def values_of(torch: "Any", tensor: "Any") -> "Any":
+    """Those that a sparse tensor stores."""
+    if tensor.layout is torch.sparse_coo:
+        return tensor._values().detach()
+    try:
+        return tensor.values().detach()
+    except RuntimeError:
+        return None
+
+
+def dense(torch: "Any", tensor: "Any") -> "Any":
+    """The same elements without gaps, in any order."""
+    if tensor.is_contiguous():
+        return tensor
+    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        return tensor
+    return tensor.detach().contiguous()
+
+
+class Sample:
+    """What is measured at one step."""
+
+    def __init__(
+        self, torch: "Any", core: "Any", settings: "_scalars.Settings", lane: "Lane"
+    ) -> None:
+        self.torch = torch
+        self.core = core
+        self.lane = lane
+        self.step = -1
+        self.at_ns = 0
+        self.scale: Any = None  # what the gradients were multiplied by
+        self.ids = {name: i for name, i in _scalars.STATISTICS.items() if settings.takes(name)}
+        self.reals: dict[int, tuple[list[int], list[float]]] = {}
+        self.counts: dict[int, tuple[list[int], list[int]]] = {}
+        self.deferred: list[tuple[int, int, Any, int, float]] = []
+        self.squares = 0.0  # of all gradients
+        self.bad = False  # a gradient is not finite
+        self.bad_modules: list[str] = []  # outputs, in the order of the calls
+        self.roots: set[int] = set()  # whose modules were looked at
+        self.told_sharded = False
+
+    # ---- values ----
+
+    def put(self, name: str, number: int, value: float) -> None:
+        at = self.ids.get(name)
+        if at is not None:
+            names, values = self.reals.setdefault(at, ([], []))
+            names.append(number)
+            values.append(value)
+
+    def count(self, name: str, number: int, value: int) -> None:
+        at = self.ids.get(name)
+        if at is not None:
+            names, values = self.counts.setdefault(at, ([], []))
+            names.append(number)
+            values.append(value)
+
+    def defer(self, name: str, number: int, value: "Any", how: int = AS_IS, of: float = 1) -> None:
+        """A value on the device."""
+        at = self.ids.get(name)
+        if at is not None:
+            self.deferred.append((at, number, value, how, of))
+
+    def skip(self, entry: "Entry", why: str) -> None:
+        if not entry.skipped:
+            entry.skipped = True
+            _safe.tell_loss(f"health of {why} gradients", f"not supported: {entry.name}")
+            self.core.health_lost(1, UNSUPPORTED)
+
+    # ---- gradients ----
+
+    def gradients(self, table: Table) -> None:
+        """Of the optimizer that is about to step."""
+        there: list[tuple[Entry, Any]] = []
+        for entry in table.entries:
+            gradient = entry.tensor.grad
+            if gradient is None:
+                continue
+            gradient = local(gradient)
+            if gradient.device.type == "cpu":
+                self._host_gradient(table, entry, gradient)
+            elif gradient.layout is not self.torch.strided:
+                self.skip(entry, "sparse")
+            else:
+                there.append((entry, gradient))
+        if there:
+            with self.torch.no_grad():
+                self._device_gradients(there)
+        if not table.dims_told and "parameter.dims" in self.ids:
+            table.dims_told = True
+            for entry in table.entries:
+                self.put("parameter.dims", entry.number, entry.dims)
+
+    def _host_gradient(self, table: Table, entry: Entry, gradient: "Any") -> None:
+        found = measure(table, gradient)
+        if found is None:
+            if gradient.numel():
+                self.skip(entry, str(gradient.dtype).replace("torch.", ""))
+            return
+        _, l1, l2, low, high, zeros, bad = found
+        scale = self.scale if isinstance(self.scale, float) and self.scale else 1.0
+        number = entry.number
+        self.put("gradient.l2", number, l2 / scale)
+        self.put("gradient.l1", number, l1 / scale)
+        self.put("gradient.min", number, low / scale)
+        self.put("gradient.max", number, high / scale)
+        self.put("gradient.zeros", number, zeros / gradient.numel())
+        self.squares += (l2 / scale) ** 2
+        if bad:
+            self.bad = True
+            self.count("gradient.nonfinite", number, bad)
+
+    def _device_gradients(self, there: "list[tuple[Entry, Any]]") -> None:
+        torch = self.torch
+        tensors = [gradient.detach() for _, gradient in there]
+        for name, order in (("gradient.l2", 2), ("gradient.l1", 1)):
+            for (entry, _), norm in zip(there, norms(torch, tensors, order), strict=True):
+                self.defer(name, entry.number, norm, UNSCALED)
+        for (entry, _), gradient in zip(there, tensors, strict=True):
+            low, high = torch.aminmax(gradient)
+            self.defer("gradient.min", entry.number, low, UNSCALED)
+            self.defer("gradient.max", entry.number, high, UNSCALED)
+            zeros, bad = device_counts(torch, gradient)
+            self.defer("gradient.zeros", entry.number, zeros, ZERO_SHARE, gradient.numel())
+            self.defer("gradient.nonfinite", entry.number, bad, WHEN_ANY)
+
+    # ---- updates ----
+
+    def keep(self, table: Table) -> None:
+        """The matrices before the step, as far as they are compared afterwards."""
+        if "update.ratio" not in self.ids and "update.unchanged" not in self.ids:
+            return
+        for entry in table.entries:
+            entry.before = None
+            if entry.dims < 2 and entry.words:
+                continue
+            tensor = local(entry.tensor)
+            if entry.tensor.grad is None or not tensor.is_contiguous():
+                continue
+            if entry.host:
+                entry.before = self.core.health_gather(
+                    tensor.data_ptr(), entry.taken, entry.code, entry.stride
+                )
+            else:
+                entry.before = strided(tensor, entry).clone()
+
+    def updates(self, table: Table) -> None:
+        there = []
+        for entry in table.entries:
+            if entry.before is None:
+                continue
+            if entry.host:
+                self._host_update(entry)
+            else:
+                there.append(entry)
+        if there:
+            with self.torch.no_grad():
+                self._device_updates(there)
+        for entry in table.entries:
+            entry.before = None
+
+    def _host_update(self, entry: Entry) -> None:
+        tensor = local(entry.tensor)
+        if not tensor.is_contiguous() or tensor.numel() != entry.size:
+            return
+        where = tensor.data_ptr(), entry.taken, entry.code, entry.stride
+        change, before, equal = self.core.health_update(*where, entry.before)
+        if before > 0:
+            self.put("update.ratio", entry.number, change / before)
+        if tensor.element_size() != 2 or entry.tensor.grad is None:
+            return
+        gradient = local(entry.tensor.grad)
+        if gradient.is_contiguous() and gradient.numel() == entry.size:
+            zeros = self.core.health_stats(
+                gradient.data_ptr(), entry.taken, entry.code, entry.stride
+            )[5]
+            if zeros < entry.taken:
+                share = max(equal - zeros, 0) / (entry.taken - zeros)
+                self.put("update.unchanged", entry.number, share)
+
+    def _device_updates(self, there: "list[Entry]") -> None:
+        torch = self.torch
+        after = [strided(local(entry.tensor), entry) for entry in there]
+        before = [entry.before for entry in there]
+        changes = [a.float() - b.float() for a, b in zip(after, before, strict=True)]
+        sizes = zip(norms(torch, changes, 2), norms(torch, before, 2), strict=True)
+        for entry, (change, size) in zip(there, sizes, strict=True):
+            self.defer("update.ratio", entry.number, change / size)
+        for entry, old, new in zip(there, before, after, strict=True):
+            gradient = entry.tensor.grad
+            if new.element_size() == 2 and gradient is not None:
+                moved = torch.count_nonzero(strided(local(gradient), entry))
+                changed = torch.count_nonzero(new != old)
+                self.defer("update.unchanged", entry.number, 1 - changed / moved)
+
+    # ---- weights ----
+
+    def weights(self, table: Table) -> None:
+        there = []
+        for entry in table.entries:
+            tensor = local(entry.tensor)
+            if not entry.host:
+                there.append((entry, tensor.detach()))
+                continue
+            found = measure(table, tensor)
+            if found is None:
+                continue
+            self.put("weight.l2", entry.number, found[2])
+            self.put("weight.zeros", entry.number, found[5] / entry.size)
+            if found[6]:
+                self.count("weight.nonfinite", entry.number, found[6])
+        if there:
+            with self.torch.no_grad():
+                values = norms(self.torch, [tensor for _, tensor in there], 2)
+            for (entry, _), norm in zip(there, values, strict=True):
+                self.defer("weight.l2", entry.number, norm)
+        self.sums(table)
+
+    def sums(self, table: Table) -> None:
+        """Exact sums of the words of replicated parameters."""
+        if "weight.sum" not in self.ids:
+            return
+        for entry in table.entries:
+            tensor = entry.tensor
+            if not entry.words or not tensor.is_contiguous():
+                continue
+            if entry.host:
+                self.count(
+                    "weight.sum",
+                    entry.number,
+                    self.core.health_word_sum(tensor.data_ptr(), entry.size, tensor.element_size()),
+                )
+            else:
+                with self.torch.no_grad():
+                    self.defer("weight.sum", entry.number, word_sum(self.torch, tensor), WORDS)
+
+    # ---- the end ----
+
+    def emit(self, norm: int) -> bool:
+        """Tells the values, or sends those of a device on their way. Whether a gradient is not
+        finite, as far as that is known now."""
+        if self.deferred:
+            self.lane.send(self, norm)
+        else:
+            self.tell(0, norm)
+        return self.bad
+
+    def tell(self, ago_ns: int, norm: int) -> None:
+        core = self.core
+        core.health_begin(self.step, 0, ago_ns)
+        for at, (names, values) in self.reals.items():
+            core.health_values(at, names, values)
+        for at, (names, sums) in self.counts.items():
+            core.health_values(at, names, sums)
+        if norm and self.squares:
+            core.health_value(0, norm, math.sqrt(self.squares))
+
+    def resolve(self, values: "list[float]", words: "list[int]", scale: float) -> None:
+        """The values of the device, those of kind WORDS and WHEN_ANY as whole numbers."""
+        names = {at: name for name, at in self.ids.items()}
+        reals, wholes = iter(values), iter(words)
+        for at, number, _, how, of in self.deferred:
+            name = names[at]
+            if how in (WORDS, WHEN_ANY):
+                whole = next(wholes)
+                if how == WORDS or whole:
+                    self.count(name, number, whole)
+                self.bad = self.bad or (name == "gradient.nonfinite" and whole > 0)
+                continue
+            value = next(reals)
+            if how == UNSCALED and scale:
+                value /= scale
+            elif how == ZERO_SHARE:
+                value = 1 - value / of
+            elif how == SHARE:
+                value /= of
+            if name == "gradient.l2" and math.isfinite(value):
+                self.squares += value * value
+            self.put(name, number, value)
+        self.deferred = []
+
+
+def strided(tensor: "Any", entry: Entry) -> "Any":
+    return tensor.detach().view(-1)[:: entry.stride]
+
+
+def norms(torch: "Any", tensors: "list[Any]", order: int) -> "list[Any]":
+    """In float32, also of 16-bit tensors."""
+    try:
+        return list(torch._foreach_norm(tensors, order, dtype=torch.float32))
+    except TypeError:  # before 2.3
+        return list(torch._foreach_norm([t.float() for t in tensors], order))
+
+
+def device_counts(torch: "Any", tensor: "Any") -> "tuple[Any, Any]":
+    """How many elements are not 0, and how many are not finite: x - x is 0 but for those."""
+    parts = tensor.reshape(-1).split(CHUNK)
+    filled = [torch.count_nonzero(part) for part in parts]
+    bad = [torch.count_nonzero(part - part) for part in parts]
+    if len(parts) == 1:
+        return filled[0], bad[0]
+    return torch.stack(filled).sum(), torch.stack(bad).sum()
+
+
+def word_sum(torch: "Any", tensor: "Any") -> "Any":
+    word = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+    flat = tensor.detach().view(-1).view(word)
+    total = flat.sum(dtype=torch.int64)
+    if tensor.element_size() in (2, 4):  # as unsigned words
+        bits = 8 * tensor.element_size()
+        total = total + torch.count_nonzero(flat < 0) * (1 << bits)
+    return total

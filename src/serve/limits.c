@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limits.c - see limits.h. */
+#include "serve/limits.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* ---- memory ---- */
+
+/* The address sanitizer has a heap of its own. glibc's is then not set up, and malloc_trim in two
+ * threads at once would set it up twice. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HEAP_OF_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HEAP_OF_SANITIZER 1
+#endif
+#endif
+
+enum {
+    HEAPS = 4,
+    LARGE = 256 << 10, /* bytes; a block of its own, given back when it is freed */
+    SLACK = 1 << 20,   /* bytes that may stay free at the end of a heap */
+};
+
+void heap_set_up(void)
+{
+    (void)mallopt(M_ARENA_MAX, HEAPS);
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+    (void)mallopt(M_TRIM_THRESHOLD, SLACK);
+}
+
+void heap_give_back(void)
+{
+#ifndef HEAP_OF_SANITIZER
+    (void)malloc_trim(0);
+#endif
+}
+
+/* ---- turns ---- */
+
+enum { TOGETHER_MOST = 24 << 20 }; /* bytes of files that are worked on at once */
+
+struct heavy {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t bytes; /* that are worked on */
+    unsigned n;     /* who do */
+};
+
+struct heavy *heavy_open(void)
+{
+    struct heavy *h = xcalloc(1, sizeof *h);
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->changed, NULL);
+    return h;
+}
+
+void heavy_close(struct heavy *h)
+{
+    if (!h)
+        return;
+    pthread_cond_destroy(&h->changed);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+uint64_t heavy_begin(struct heavy *h, uint64_t bytes)
+{
+    pthread_mutex_lock(&h->lock);
+    while (h->n && h->bytes + bytes > TOGETHER_MOST)
+        pthread_cond_wait(&h->changed, &h->lock);
+    h->n++;
+    h->bytes += bytes;
+    pthread_mutex_unlock(&h->lock);
+    return bytes;
+}
+
+void heavy_end(struct heavy *h, uint64_t bytes)
+{
+    heap_give_back();
+    pthread_mutex_lock(&h->lock);
+    h->n--;
+    h->bytes -= bytes;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* ---- pace ---- */
+
+mono_ns pace_next(mono_ns begin, mono_ns end, int64_t least_ns)
+{
+    return mono_add(begin, MAX_OF(least_ns, PACE_COST * mono_diff(end, begin)));
+}
+
+mono_ns pace_share(mono_ns before, mono_ns begin, mono_ns end, int64_t credit_ns)
+{
+    const mono_ns from = {MAX_OF(before.ns, begin.ns - credit_ns)};
+    return mono_add(from, PACE_COST * mono_diff(end, begin));
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training health in the report and in a comparison: what is there is shown, the rest left out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from pykit import SCRIPTS, plain_env
+
+PROGRAM = Path(os.environ.get("FOOTPLATE_BIN", "build/footplate")).resolve()
+
+
+def ask(*args: object) -> str:
+    done = subprocess.run(
+        [PROGRAM, *map(str, args)], capture_output=True, text=True, timeout=120, env=plain_env()
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def record(folder: Path, name: str, *job: object) -> Path:
+    ask("run", "--dir", folder, "--name", name, "--", "python3", *job)
+    return next(p for p in folder.glob(f"{name}*") if (p / "run.json").exists())
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("shown")
+    script = SCRIPTS / "train_health.py"
+    return {
+        "first": record(folder, "first", script),
+        "again": record(folder, "again", script),
+        "parts": record(folder, "parts", script, 75),
+        "bad": record(folder, "bad", script, -1, 120),
+        "none": record(folder, "none", "-c", "pass"),
+    }
+
+
+def test_the_report_has_losses_norms_tensors_and_the_verdict(runs):
+    text = ask("report", runs["bad"], "--format", "text")
+    section = text.split("Training health\n", 1)[1].split("Training job summary\n", 1)[0]
+    assert "Non-finite values" in section
+    lines = [line.split() for line in section.splitlines()]
+    loss = next(words for words in lines if words[:2] == ["loss", "train"])
+    assert loss[-1] == "80", "values that are not finite"
+    assert "layer.2.weight" in section
+    html = ask("report", runs["bad"], "-o", "-")
+    assert '<a href="#health">' in html
+    assert "Loss by step" in html
+    assert "Gradient norm by step" in html
+    assert "## Training health" in ask("report", runs["bad"], "--format", "markdown")
+    health = json.loads(ask("report", runs["bad"], "--format", "json"))["health"]
+    assert {s["name"] for s in health["index"]["scalars"]} >= {"loss", "lr", "grad.norm"}
+    assert [c["label"] for c in health["losses"]] == ["loss, training", "loss, evaluation"]
+    assert health["losses"][0]["step"][0] == 0
+    assert health["losses"][0]["mean"][-1] is None, "not finite"
+    assert health["tensors"][0]["name"] == "layer.2.weight", "the worst first"
+
+
+def test_the_report_of_a_run_without_health_says_nothing_about_it(runs):
+    assert "Training health" not in ask("report", runs["none"], "--format", "text")
+    assert "#health" not in ask("report", runs["none"], "-o", "-")
+    assert "health" not in json.loads(ask("report", runs["none"], "--format", "json"))
+
+
+def test_a_comparison_names_the_step_from_which_losses_and_weights_differ(runs):
+    health = json.loads(ask("compare", runs["first"], runs["parts"], "--json"))["health"]
+    assert health["steps"] == 200
+    assert (health["loss_same_to"], health["loss_differs"]) == (74, 75)
+    assert health["samples"] == 20
+    assert (health["weights_same_to"], health["weights_differ"]) == (70, 80)
+    rows = health["loss"]
+    assert len(rows) == 10
+    assert rows[0]["diff"] == 0
+    assert rows[-1]["diff"] == pytest.approx(0.25)
+    text = ask("compare", runs["first"], runs["parts"])
+    assert "differ from step 75 on" in " ".join(text.split())
+
+
+def test_runs_with_the_same_numbers_do_not_differ(runs):
+    health = json.loads(ask("compare", runs["first"], runs["again"], "--json"))["health"]
+    assert (health["loss_differs"], health["weights_differ"]) == (None, None)
+    assert (health["loss_same_to"], health["weights_same_to"]) == (199, 190)
+
+
+def test_runs_without_losses_have_no_health_to_compare(runs):
+    assert "health" not in json.loads(ask("compare", runs["none"], runs["first"], "--json"))
+    assert "Training health" not in ask("compare", runs["none"], runs["first"])

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run that is sent to object storage while it is recorded: kills, cuts, signals, secrets.
+
+FOOTPLATE_ROUNDS is how often the shipper is killed and the network is cut (5)."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from test_s3_stub import DEST, files, objects
+
+ROUNDS = int(os.environ.get("FOOTPLATE_ROUNDS", "5"))
+
+
+def wait_for(condition: Callable[[], object], what: str, timeout_s: float = 30) -> object:
+    until = time.monotonic() + timeout_s
+    while time.monotonic() < until:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"waited {timeout_s} s for {what}")
+
+
+class Sent:
+    """A recording that is sent to the stub, and what is there of it."""
+
+    def __init__(self, footplate: Path, stub, env: dict[str, str], folder: Path) -> None:
+        self.footplate, self.stub, self.folder = footplate, stub, folder
+        self.secret = "secret-" + uuid.uuid4().hex
+        self.env = env | {"AWS_SECRET_ACCESS_KEY": self.secret}
+        self.job: subprocess.Popen[str] | None = None
+
+    def start(self, *words: object, job: str = "sleep 1000", interval: str = "1s") -> None:
+        self.job = subprocess.Popen(
+            [self.footplate, "run", "--dir", self.folder, "--name", "sent", "-i", "20ms"]
+            + ["--to", DEST, "--to-interval", interval, *map(str, words), "--", "sh", "-c", job],
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self, number: int | None = None) -> tuple[int, str]:
+        assert self.job
+        if number:
+            self.job.send_signal(number)
+        _, err = self.job.communicate(timeout=120)
+        return self.job.returncode, err
+
+    @property
+    def run(self) -> Path:
+        return next(p.parent for p in self.folder.glob("*/run.json"))
+
+    def there(self) -> dict[str, bytes]:
+        return objects(self.stub, self.run.name) if list(self.folder.glob("*/run.json")) else {}
+
+    def is_same(self) -> bool:
+        return self.there() == files(self.run)
+
+    def show(self, **env: str) -> subprocess.CompletedProcess[str]:
+        words = [self.footplate, "show", f"{DEST}/{self.run.name}", "--json"]
+        return subprocess.run(words, env=self.env | env, capture_output=True, text=True)
+
+    def shippers(self) -> list[int]:
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if (
+                    self.secret.encode() in (folder / "environ").read_bytes()
+                    and b"libcurl" in (folder / "maps").read_bytes()
+                ):
+                    found.append(int(folder.name))
+        return found
+
+
+@pytest.fixture
+def sent(footplate, stub, stub_env, tmp_path) -> Iterator[Sent]:
+    one = Sent(footplate, stub, stub_env, tmp_path / "runs")
+    yield one
+    if one.job and one.job.poll() is None:
+        one.end(signal.SIGTERM)
+
+
+class Watcher:
+    """Opens the run there all the time, without a cache: it must never be broken."""
+
+    def __init__(self, sent: Sent, cache: Path) -> None:
+        self.sent, self.cache = sent, cache
+        self.seen, self.broken = 0, ""
+        self.end = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+
+    def watch(self) -> None:
+        while not self.end.wait(0.1):
+            if not any("metrics" in name for name in self.sent.there()):
+                continue
+            done = self.sent.show(XDG_CACHE_HOME=str(self.cache / str(self.seen)))
+            self.seen += 1
+            if done.returncode or "damaged" in done.stdout or "torn" in done.stdout:
+                self.broken = done.stderr + done.stdout
+
+    def check(self) -> None:
+        self.end.set()
+        self.thread.join()
+        assert self.seen and not self.broken, (self.seen, self.broken)
+
+
+def test_a_shipper_that_is_killed_goes_on_and_no_reader_sees_a_broken_run(sent, tmp_path):
+    watcher = Watcher(sent, tmp_path / "watched")
+    sent.start()
+    killed = 0
+    wait_for(sent.shippers, "the shipper")
+    for _ in range(ROUNDS):
+        time.sleep(random.uniform(0.1, 1.5))
+        for pid in sent.shippers():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+    status, said = sent.end(signal.SIGTERM)
+    assert killed >= ROUNDS // 2 and status == 143 and "the run is at" in said, (killed, said)
+    watcher.check()
+    assert sent.is_same()
+
+
+def test_a_network_that_is_cut_costs_nothing(sent, stub, tmp_path):
+    """A request that got no answer may have been done, or not."""
+    sent.start()
+    cuts = 0
+
+    def cut(asked) -> object:
+        nonlocal cuts
+        if random.random() < 0.6 and cuts < ROUNDS:
+            cuts += 1
+            return random.choice(["drop", "lost", "cut"])
+        return None
+
+    wait_for(lambda: any("metrics.tail" in x for x in sent.there()), "the tail")
+    stub.faults = cut
+    wait_for(lambda: cuts >= ROUNDS, "all cuts", 60 + 10 * ROUNDS)
+    stub.faults = lambda asked: None
+    status, said = sent.end(signal.SIGTERM)
+    assert status == 143 and "the run is at" in said, said
+    assert sent.is_same()
+    assert sent.show().returncode == 0
+
+
+@pytest.mark.parametrize(
+    "fault", [(503, "SlowDown"), (403, "AccessDenied"), (507, "InsufficientStorage"), "slow"],
+    ids=["busy", "refusing", "full", "slow"],
+)  # fmt: skip
+def test_the_status_and_the_time_of_the_job_are_those_without_to(sent, stub, fault):
+    if fault == "slow":
+        stub.delay_s = 3
+    else:
+        stub.faults = lambda asked: fault
+    ended = sent.folder.parent / "ended"
+    sent.start(job=f"sleep 1; date +%s.%N > {ended}; exit 9")
+    begin = time.time()
+    status, said = sent.end()
+    assert status == 9 and "not all of the run was sent" in said or fault == "slow", said
+    assert status == 9 and float(ended.read_text()) - begin < 8, "the job did not wait"
+    assert time.time() - begin < 60
+    stub.delay_s, stub.faults = 0, lambda asked: None
+    words = [sent.footplate, "push", sent.run, DEST]
+    assert subprocess.run(words, env=sent.env, stdout=subprocess.DEVNULL).returncode == 0
+    assert sent.is_same()
+
+
+def test_only_what_is_sealed_is_sent_with_seal_and_the_run_counts_as_running(sent, stub):
+    sent.start(interval="seal")
+    wait_for(lambda: any("metrics.fp.0" in x for x in sent.there()), "the first part")
+    time.sleep(1.5)
+    assert not any(x.endswith(".tail") for x in sent.there())
+    node = next(v for k, v in sent.there().items() if k.endswith("node.json"))
+    assert json.loads(node)["ship_interval_ns"] == 600 * 10**9
+    for stored in stub.objects.values():
+        stored.changed -= 1500
+    assert json.loads(sent.show().stdout)["status"] == "running"
+    for stored in stub.objects.values():
+        stored.changed -= 400
+    time.sleep(0.1)
+    assert json.loads(sent.show().stdout)["status"] == "died"
+    status, said = sent.end(signal.SIGTERM)
+    assert status == 143 and "the run is at" in said, said
+    assert sent.is_same()
+    assert json.loads(sent.show().stdout)["status"] == "interrupted"
+
+
+# ---- the machine goes away
+
+
+class Metadata(BaseHTTPRequestHandler):
+    """Stands in for the metadata service of EC2."""
+
+    notice = False
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_PUT(self) -> None:
+        self.answer(200, b"metadata-token")
+
+    def do_GET(self) -> None:
+        spot = self.path.endswith("/spot/instance-action") and type(self).notice
+        body = b'{"action": "terminate", "time": "2026-11-15T12:00:00Z"}'
+        self.answer(200, body) if spot else self.answer(404, b"")
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@pytest.fixture
+def metadata() -> Iterator[type[Metadata]]:
+    kind = type("Bound", (Metadata,), {})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    kind.address = f"127.0.0.1:{server.server_address[1]}"
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield kind
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("interval", ["1h", "seal"])
+def test_after_a_spot_notice_everything_is_sent_at_once(sent, metadata, tmp_path, interval):
+    """Within seconds, with an interval of an hour."""
+    dmi = tmp_path / "sys/class/dmi/id"
+    dmi.mkdir(parents=True)
+    (dmi / "sys_vendor").write_text("Amazon EC2\n")
+    sent.env |= {"FOOTPLATE_SYS": str(tmp_path / "sys"), "FOOTPLATE_METADATA": metadata.address}
+    sent.start(interval=interval)
+    wait_for(lambda: any("metrics.fp.0" in x for x in sent.there()), "the first part")
+
+    def tail() -> bytes:
+        return next((v for k, v in sent.there().items() if k.endswith("metrics.tail")), b"")
+
+    before = tail()
+    time.sleep(1.5)
+    assert tail() == before
+    metadata.notice = True
+    wait_for(lambda: len(tail()) > len(before), "the tail")
+    size = len(tail())
+    wait_for(lambda: len(tail()) > size, "more of it")
+    status, said = sent.end(signal.SIGTERM)
+    assert status == 143 and "the run is at" in said, said
+    assert sent.is_same()
+
+
+# ---- several recorders
+
+
+def test_two_nodes_and_a_recorder_that_starts_again_become_one_run(
+    run_fp, stub, stub_env, tmp_path
+):
+    """Each has a folder of its own, as on machines without a shared file system."""
+    env = stub_env | {"SLURM_JOB_ID": "", "FOOTPLATE_RUN": "job-1"}
+    for folder, node in (("a", "n1"), ("b", "n2"), ("a", "n1")):
+        done = run_fp("run", "--dir", tmp_path / folder, "--node", node, "--quiet", "--to", DEST,
+                      "--", "sleep", "0.5", env=env)  # fmt: skip
+        assert done.returncode == 0 and "not all" not in done.stderr, done.stderr
+    a, b = (files(tmp_path / x / "job-1") for x in "ab")
+    there = objects(stub, "job-1")
+    assert there.keys() == a.keys() | b.keys()
+    assert {"node-n1/metrics.fp", "node-n1/metrics-2.fp", "node-n2/metrics.fp"} <= there.keys()
+    nodes = {k: v for k, v in (a | b).items() if k.startswith("node-")}
+    assert {k: v for k, v in there.items() if k.startswith("node-")} == nodes
+    (row,) = json.loads(run_fp("ls", "--dir", DEST, "--json", env=env).stdout)
+    assert [(n["id"], n["sessions"]) for n in row["nodes"]] == [("n1", 2), ("n2", 1)]
+    assert row["status"] == "finished"
+
+
+# ---- secrets
+
+
+def test_no_secret_is_in_a_log_a_run_a_process_list_the_cache_or_the_bucket(sent, stub, tmp_path):
+    token = "token-" + uuid.uuid4().hex
+    sent.env["AWS_SESSION_TOKEN"] = token
+    sent.start(job="sleep 3")
+    command_lines = set()
+    answers = iter([(403, "ExpiredToken"), None, (500, "InternalError")] * 3)
+    stub.faults = lambda asked: next(answers, None)
+    assert sent.job
+    while sent.job.poll() is None:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                command_lines.add((folder / "cmdline").read_bytes())
+        time.sleep(0.1)
+    status, said = sent.end()
+    assert status == 0 and any(token == a.headers.get("x-amz-security-token") for a in stub.log)
+    shown = sent.show()
+    assert shown.returncode == 0
+    texts = [said.encode(), shown.stdout.encode(), shown.stderr.encode(), *command_lines]
+    texts += [p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()]
+    texts += [stored.body for stored in stub.objects.values()]
+    texts += [a.key.encode() + json.dumps(a.query).encode() for a in stub.log]
+    assert len(texts) > 20
+    for text in texts:
+        for word in (sent.secret, token, "X-Amz-Signature", "X-Amz-Credential"):
+            assert word.encode() not in text
