@@ -32,6 +32,11 @@ int err_sys(struct err *e, const char *fmt, ...)
     return ERR_SYS;
 }
 
+bool err_no_file(int rc, const struct err *e)
+{
+    return rc == ERR_SYS && e->sys == ENOENT;
+}
+
 int err_in(struct err *e, const char *fmt, ...)
 {
     char old[sizeof e->msg];

@@ -5,6 +5,8 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include <stdbool.h>
+
 #define MUST_CHECK          __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, a) __attribute__((format(printf, fmt, a)))
 
@@ -37,6 +39,8 @@ int err_sys(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
             return try_rc_;                                                                        \
     } while (0)
 
+/* Whether a call that returned `rc` failed because there is no such file or object. */
+bool err_no_file(int rc, const struct err *e);
 /* Puts "<text>: " before the message already there; returns e->code. */
 int err_in(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

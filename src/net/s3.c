@@ -184,7 +184,7 @@ int s3_delete(struct s3 *s, const char *key, struct err *e)
 {
     const struct s3_call c = {.method = "DELETE", .key = key};
     const int rc = s3_send(s, &c, e);
-    return rc == ERR_SYS && e->sys == ENOENT ? 0 : rc;
+    return err_no_file(rc, e) ? 0 : rc;
 }
 
 static int s3_put_plain(struct s3 *s, const char *key, const void *p, size_t n, bool absent,
@@ -426,7 +426,7 @@ int s3_list(struct s3 *s, const struct s3_list *q, s3_visit *visit, void *ctx, s
             break;
     }
     free(token);
-    if (rc == ERR_SYS && e->sys == ENOENT) /* of a list it is the bucket */
+    if (err_no_file(rc, e)) /* of a list it is the bucket */
         e->code = rc = ERR_USAGE;
     return rc;
 }

@@ -50,6 +50,8 @@ static int events_open_file(struct run *r, struct event_index *x, const struct r
     const int rc = run_open_events(&store, from, r->follows, e);
     if (rc == ERR_VERSION)
         return rc;
+    if (err_no_file(rc, e)) /* its recorder had no events: it removed it after we listed it */
+        return 0;
     if (rc) {
         events_open_add_loss(r, x, from->node, path_base(from->path), e);
         return 0;

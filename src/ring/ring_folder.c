@@ -162,7 +162,7 @@ static void ring_folder_open_file(struct ring_folder *f, struct ring_folder_file
         f->h.begun(f->h.ring.arg, file->r);
     else if (rc == ERR_BUSY || (rc == ERR_SYS && e.sys == EMFILE))
         f->waiting = true;
-    else if (rc == ERR_SYS && e.sys == ENOENT)
+    else if (err_no_file(rc, &e))
         ring_folder_forget(f, file); /* threads that begin together make one each, and keep one */
     else
         set_broken(f, file, &e);

@@ -442,7 +442,7 @@ static int object_fetch(const char *location, struct object_copy *out, struct er
         const struct object_entry *x = object_view_find(v, object_name_in(v, location));
         rc = x ? object_copy_entry(location, v, x, out, e) : object_missing(location, e);
         object_view_release(v);
-        const bool changed = rc == ERR_BUSY || (x && rc == ERR_SYS && e->sys == ENOENT);
+        const bool changed = rc == ERR_BUSY || (x && err_no_file(rc, e));
         if (!changed)
             break;
         object_view_expire(location);

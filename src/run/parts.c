@@ -117,7 +117,7 @@ static int parts_find(const struct storage *s, const char *path, struct parts_fo
 
 bool parts_may_be(const char *path, const struct err *e)
 {
-    return e->code == ERR_SYS && e->sys == ENOENT && text_ends(path, "." STORE_SEALED);
+    return err_no_file(e->code, e) && text_ends(path, "." STORE_SEALED);
 }
 
 int parts_stat(const struct storage *s, const char *path, struct storage_stat *out, struct err *e)

@@ -3,7 +3,6 @@
 #include "run/receive.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -133,7 +132,7 @@ static int receive_look_at(const char *path, struct receive_file *out, struct er
     const int rc = storage_of(path)->stat(path, 0, &st, e);
     out->size = 0;
     if (rc)
-        return rc == ERR_SYS && e->sys == ENOENT ? 0 : rc;
+        return err_no_file(rc, e) ? 0 : rc;
     if (st.kind != STORAGE_FILE)
         return err_set(e, ERR_FORMAT, "'%s' is not a regular file", path);
     if (st.bytes < FILE_HEADER_LEN)
@@ -175,7 +174,7 @@ int receive_state(const struct receive_place *at, receive_visit *visit, void *ct
     struct receive_list l = {folder, visit, ctx};
     TRY(receive_folder(at, folder, e));
     const int rc = storage_of(folder)->list(folder, 0, receive_visit_entry, &l, e);
-    if (rc == ERR_SYS && e->sys == ENOENT)
+    if (err_no_file(rc, e))
         return err_set(e, ERR_NOT_FOUND, "no node called '%s' in the run '%s'", at->node, at->run);
     return rc;
 }

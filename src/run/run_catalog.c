@@ -6,7 +6,6 @@
  * The ETag tells that an entry which is still listed is already in the pack. */
 #include "run/run_catalog.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -282,7 +281,7 @@ static int run_catalog_fetch_entry(struct run_catalog_fetch *f, struct s3 *s3,
         run_catalog_take_entry(f, i, &body);
     buf_free(&body);
     /* One that was replaced meanwhile, or is gone: its run is read itself. */
-    return rc == ERR_BUSY || (rc == ERR_SYS && e->sys == ENOENT) ? 0 : rc;
+    return rc == ERR_BUSY || err_no_file(rc, e) ? 0 : rc;
 }
 
 static void *run_catalog_fetch_thread(void *arg)
@@ -471,7 +470,7 @@ int run_catalog_get(struct run_catalog **out, const char *runs, struct err *e)
     pthread_mutex_unlock(&shared.lock);
     if (!fresh) {
         int rc = run_catalog_make(&c, runs, false, e);
-        if (rc == ERR_BUSY || (rc == ERR_SYS && e->sys == ENOENT)) /* a new pack came meanwhile */
+        if (rc == ERR_BUSY || err_no_file(rc, e)) /* a new pack came meanwhile */
             rc = run_catalog_make(&c, runs, false, e);
         TRY(rc);
         run_catalog_share(c);

@@ -739,7 +739,7 @@ static int run_find_all_runs(const char *dir, struct arena *a, struct run_candid
         qsort(x.v, x.n, sizeof *x.v, run_find_newest_first);
     *out = x.v;
     *n = x.n;
-    return rc == ERR_SYS && e->sys == ENOENT ? 0 : rc;
+    return err_no_file(rc, e) ? 0 : rc;
 }
 
 int run_list(const char *dir, struct arena *a, struct run_listed **out, size_t *n, struct err *e)

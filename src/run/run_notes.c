@@ -3,7 +3,6 @@
 #include "run/run_notes.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -109,7 +108,7 @@ int run_notes_read(struct run_notes *out, const char *run, struct arena *a, stru
     TRY(run_path(path, run, RUN_NOTES, e));
     int rc = storage_read_json(&tree, path, e);
     if (rc)
-        return rc == ERR_SYS && e->sys == ENOENT ? 0 : rc;
+        return err_no_file(rc, e) ? 0 : rc;
     rc = run_notes_parse(out, tree, a, e);
     json_decref(tree);
     return rc ? err_set(e, ERR_FORMAT, "'%s' is not valid", path) : 0;

@@ -178,7 +178,7 @@ static int hub_view_fill_run(struct object_view *v, const struct hub_place *p, s
     hub_put_path(&path, FILES_PATH "/", p, "");
     int rc = hub_get_json(p->base, (const char *)path.p, &run, e);
     buf_free(&path);
-    if (rc == ERR_SYS && e->sys == ENOENT)
+    if (err_no_file(rc, e))
         return err_set(e, ERR_NOT_FOUND, "%s has no run called '%.*s'", p->base, (int)p->run_len,
                        p->run);
     if (rc)

@@ -135,6 +135,18 @@ def test_a_shipper_that_is_killed_goes_on_and_no_reader_sees_a_broken_run(sent, 
     assert sent.is_same()
 
 
+def test_a_file_of_events_that_is_taken_back_while_the_run_is_opened_is_no_damage(sent, stub):
+    """A recorder without events removes its file at the end. The reader listed it before that."""
+    sent.start()
+    wait_for(lambda: any("events.fp" in name for name in sent.there()), "the file of events")
+    gone = (404, "NoSuchKey")
+    stub.faults = lambda asked: gone if "events.fp" in asked.key and asked.method == "GET" else None
+    losses = json.loads(sent.show().stdout)["losses"]
+    assert losses and not [x for x in losses if x["what"] == "events.fp"], losses
+    stub.faults = lambda asked: None
+    sent.end(signal.SIGTERM)
+
+
 def test_a_network_that_is_cut_costs_nothing(sent, stub, tmp_path):
     """A request that got no answer may have been done, or not."""
     sent.start()
