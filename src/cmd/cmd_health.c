@@ -160,7 +160,7 @@ static int health_put_scalars(struct health_report *h, struct err *e)
     for (int order = 0; order < 3; order++)
         for (size_t i = 0; i < h->index.n_scalars; i++) {
             const struct health_scalar *s = &h->index.scalars[i];
-            if (s->rank != h->rank || health_scalar_order(s) != order)
+            if (s->rank != h->rank || health_is_internal(s) || health_scalar_order(s) != order)
                 continue;
             all++;
             if (shown < SCALARS_SHOWN) {

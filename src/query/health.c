@@ -334,6 +334,12 @@ static int health_list_stats(struct run *r, const struct health_tracks *t, struc
     return rc;
 }
 
+bool health_is_internal(const struct health_scalar *s)
+{
+    return text_starts(s->name, "nonfinite.") || text_starts(s->name, "health.") ||
+           strcmp(s->name, "batch.hash") == 0;
+}
+
 int health_index(struct run *r, struct arena *a, struct health_index *out, struct err *e)
 {
     const struct health_ask scalars = {.rank = -1, .stats = HEALTH_STAT(HEALTH_SCALAR)};

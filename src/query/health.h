@@ -65,6 +65,9 @@ struct health_scalar { /* of one rank and mode */
     int64_t nonfinite_step;     /* of the first that was not finite; HEALTH_NO_STEP: none */
 };
 
+/* What the hooks record for rules, not for people: hashes of batches, where samples were added. */
+bool health_is_internal(const struct health_scalar *s);
+
 struct health_statistic { /* of one rank */
     enum health_id stat;
     int64_t rank;

@@ -157,8 +157,7 @@ static void health_put_scalars(const struct report *r, struct doc *d)
               "Scalar|Mode|>Values|>First|>Smallest|>At step|>Largest|>Last|>Not finite");
     for (size_t i = 0; i < x->n_scalars; i++) {
         const struct health_scalar *s = &x->scalars[i];
-        if (s->rank != r->health.rank || text_starts(s->name, "nonfinite.") ||
-            text_starts(s->name, "health.") || strcmp(s->name, "batch.hash") == 0)
+        if (s->rank != r->health.rank || health_is_internal(s))
             continue;
         doc_cell(d, s->name);
         doc_cell(d, event_mode_names[s->mode]);

@@ -63,7 +63,7 @@ static const char *origin_module(const struct judge *j, const struct book_rank *
     const bool backward = strncmp(name, "backward", 8) == 0;
     *how = arena_printf(j->arena,
                         backward ? "; it began in the backward pass of %s"
-                                 : "; it began in the output of %s",
+                                 : "; it began in the output of module %s",
                         slash + 1);
     return slash + 1;
 }

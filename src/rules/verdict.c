@@ -207,14 +207,23 @@ const char *verdict_explained_by(const struct verdict *v)
                : NULL;
 }
 
+/* A training that learns nothing wastes all of its time, however fast it is. */
+static bool learns_nothing(const struct verdict *v)
+{
+    return v->rule->health && v->severity == SEVERITY_CRITICAL;
+}
+
 /* Causes before what they explain. */
 static bool is_worse(const struct verdict *x, const struct verdict *y)
 {
     const bool x_follows = verdict_explained_by(x), y_follows = verdict_explained_by(y);
     if (x_follows != y_follows)
         return y_follows;
-    return x->severity != y->severity ? x->severity > y->severity
-                                      : verdict_cost_of(x) > verdict_cost_of(y);
+    if (x->severity != y->severity)
+        return x->severity > y->severity;
+    if (learns_nothing(x) != learns_nothing(y))
+        return learns_nothing(x);
+    return verdict_cost_of(x) > verdict_cost_of(y);
 }
 
 /* By insertion: they are few, and equal ones keep their order. */

@@ -83,3 +83,15 @@ TEST(findings_are_sorted_by_cost_and_those_without_one_stay_in_order_at_the_end)
     findings_costliest_first(&v, out);
     CHECK(out[0] == &f[3] && out[1] == &f[1] && out[2] == &f[0] && out[3] == &f[2]);
 }
+
+TEST(a_training_that_learns_nothing_comes_before_a_slow_one)
+{
+    const struct rule speed = {.name = "Slow"}, health = {.name = "Nan", .health = true};
+    const struct verdict slow = {.rule = &speed, .severity = SEVERITY_CRITICAL, .lost_s = 9},
+                         nan = {.rule = &health, .severity = SEVERITY_CRITICAL, .lost_s = NAN},
+                         mild = {.rule = &health, .severity = SEVERITY_WARNING, .lost_s = NAN},
+                         slowish = {.rule = &speed, .severity = SEVERITY_WARNING, .lost_s = 1};
+    const struct verdict *v[] = {&mild, &slow, &slowish, &nan};
+    verdicts_worst_first(v, 4);
+    CHECK(v[0] == &nan && v[1] == &slow && v[2] == &slowish && v[3] == &mild);
+}
