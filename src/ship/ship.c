@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "run/run_info.h"
 #include "run/run_names.h"
 #include "run/storage.h"
 #include "ship/ship_targets.h"
@@ -164,9 +166,22 @@ static int ship_list(const char *folder, struct arena *a, struct ship_list *out,
 
 /* ---- whole files ---- */
 
-/* A file that is replaced meanwhile is sent again by the next round. */
+static bool ship_says_running(const char *text, size_t n)
+{
+    struct arena a = {0};
+    json_error_t why;
+    json_t *o = json_loadb(text, n, 0, &why);
+    const char *status = json_get_str(o, "status", &a, "");
+    const bool running = strcmp(status, run_status_name(RUN_RUNNING)) == 0;
+    json_decref(o);
+    arena_free(&a);
+    return running;
+}
+
+/* A file that is replaced meanwhile is sent again by the next round. `early`: before the data, so
+ * it waits if it says that the recorder has ended. */
 static int ship_whole(struct ship *s, const char *folder, const char *node,
-                      const struct ship_entry *x, struct err *e)
+                      const struct ship_entry *x, bool early, struct err *e)
 {
     struct arena a = {0};
     char path[PATH_LEN], *text;
@@ -178,22 +193,24 @@ static int ship_whole(struct ship *s, const char *folder, const char *node,
         return 0;
     TRY(run_path(path, folder, x->name, e));
     int rc = storage_of(path)->source->read(path, 0, WHOLE_MOST, &a, &text, &len, e);
+    const bool waits = rc == 0 && early && !ship_says_running(text, len);
     if (rc && !once) /* gone, or larger than any that is sent: the run is complete without it */
         rc = 0;
-    else if (rc == 0)
+    else if (rc == 0 && !waits)
         rc = s->target->ops->put(s->target, *node ? node : NULL, x->name, text, len, once, e);
     arena_free(&a);
-    if (rc == 0)
+    if (rc == 0 && !waits)
         f->version = x->stat.version;
     return rc;
 }
 
 static int ship_wholes(struct ship *s, const char *folder, const char *node,
-                       const struct ship_list *l, enum run_file_kind kind, struct err *e)
+                       const struct ship_list *l, enum run_file_kind kind, bool early,
+                       struct err *e)
 {
     for (size_t i = 0; i < l->n; i++)
         if (run_file_kind(l->v[i].name, *node != 0) == kind)
-            TRY(ship_whole(s, folder, node, &l->v[i], e));
+            TRY(ship_whole(s, folder, node, &l->v[i], early, e));
     return 0;
 }
 
@@ -312,7 +329,7 @@ static bool ship_is_new(const struct ship *s, const char *node)
 }
 
 /* node.json comes before the data the first time, so that the node is known, and after it
- * otherwise: it may say that the run has ended. */
+ * otherwise. What says that the recorder has ended always comes after its data. */
 static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
 {
     char folder[PATH_LEN];
@@ -326,14 +343,14 @@ static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
     if (is_new)
         rc = ship_check_node(s, folder, node, &l, e);
     if (rc == 0 && is_new)
-        rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, e);
+        rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, true, e);
     for (size_t i = 0; rc == 0 && i < l.n; i++)
         if (run_file_kind(l.v[i].name, true) == RUN_FILE_SEALED)
             rc = ship_growing(s, folder, node, &l.v[i], all || dead, e);
     if (rc == 0)
         rc = ship_prune(s, node, &l, e);
     if (rc == 0)
-        rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, e);
+        rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, false, e);
     if (rc == 0 && !all && !dead && s->target->bytes == before && s->target->ops->alive)
         rc = s->target->ops->alive(s->target, node, e);
     arena_free(&a);
@@ -348,11 +365,11 @@ static bool ship_is_node(const struct ship *s, const struct ship_entry *x)
 
 static int ship_all(struct ship *s, const struct ship_list *l, bool all, struct err *e)
 {
-    TRY(ship_wholes(s, s->path, "", l, RUN_FILE_ABOUT, e));
+    TRY(ship_wholes(s, s->path, "", l, RUN_FILE_ABOUT, false, e));
     for (size_t i = 0; i < l->n; i++)
         if (ship_is_node(s, &l->v[i]))
             TRY(ship_node(s, run_node_id(l->v[i].name), all, e));
-    return ship_wholes(s, s->path, "", l, RUN_FILE_WHOLE, e);
+    return ship_wholes(s, s->path, "", l, RUN_FILE_WHOLE, false, e);
 }
 
 /* After a failure nothing is taken for granted: the target may have lost what it had. */

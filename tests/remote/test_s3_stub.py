@@ -241,9 +241,12 @@ def test_a_push_that_is_killed_at_any_request_is_continued_and_ends_byte_for_byt
         stub.objects.clear()
         stub.log.clear()
         push_killed_at(footplate, stub, stub_env, recorded, number)
-        shown = run_fp("show", f"{DEST}/{recorded.name}", env=stub_env)
+        shown = run_fp("show", f"{DEST}/{recorded.name}", "--json", env=stub_env)
         absent = "No such file" in shown.stderr or "is not a run" in shown.stderr
         assert shown.returncode == 0 or absent, shown.stderr
+        losses = json.loads(shown.stdout)["losses"] if shown.stdout else []
+        broken = [x for x in losses if x["kind"] in ("damaged", "torn", "node_died")]
+        assert not broken, (number, broken)
         done = run_fp("push", recorded, DEST, env=stub_env)
         assert done.returncode == 0, done.stderr
         assert objects(stub, recorded.name) == files(recorded)
