@@ -74,11 +74,13 @@ class Sent:
         return subprocess.run(words, env=self.env | env, capture_output=True, text=True)
 
     def shippers(self) -> list[int]:
+        """Not those that read the run: they have the same environment and library."""
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if (
                     self.secret.encode() in (folder / "environ").read_bytes()
+                    and b"\0run\0" in (folder / "cmdline").read_bytes()
                     and b"libcurl" in (folder / "maps").read_bytes()
                 ):
                     found.append(int(folder.name))
