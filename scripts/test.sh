@@ -42,7 +42,7 @@ steps=(
     "arm64         | all  | everything that needs no library compiles for aarch64"
     "tsan          | all  | the tests with threads, thread sanitizer"
     "cli-release   | all  | the command line, as users get it"
-    "fault-release | all  | full disks, kills, broken files, as users get it; soak tests and kill loops"
+    "fault-release | all  | soak tests and kill loops, as users get it"
     "serve-release | all  | the server, as users get it"
     "remote-swift  | all  | runs on object storage, against OpenStack Swift, as users get it"
     "trial         | all  | the short form of \`make trial\`: programs with a planted problem"
@@ -100,7 +100,7 @@ step_package() {
 
 step_gcc() { build_preset gcc && run_ctest gcc --parallel "$jobs"; }
 step_cli-release() { scripts/build.sh && use release && run_pytest cli --numprocesses "$jobs" --dist loadfile; }
-step_fault-release() { scripts/build.sh && use release && run_pytest fault --numprocesses "$jobs" --dist loadfile; }
+step_fault-release() { scripts/build.sh && use release && run_pytest fault --weight heavy --numprocesses "$jobs" --dist loadfile; }
 step_serve-release() { scripts/build.sh && use release && run_pytest serve; }
 step_remote-swift() { scripts/build.sh && use release && run_pytest remote --weight heavy; }
 step_py-heavy() { scripts/build.sh && use release && run_pytest py --weight heavy --numprocesses "$jobs" --dist loadfile; }
