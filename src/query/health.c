@@ -309,7 +309,8 @@ static int health_list_stats(struct run *r, const struct health_tracks *t, struc
         struct arena texts = {0};
         struct health_names own = {.arena = &texts};
         out->values += t->v[i].events;
-        if (!health_track_known(&t->v[i]) || t->v[i].track.id == HEALTH_SCALAR)
+        if (!health_track_known(&t->v[i]) || t->v[i].track.id == HEALTH_SCALAR ||
+            t->v[i].track.id == HEALTH_SAVED_BYTES)
             continue;
         rc = health_track_names(r, &t->v[i], &own, codec, e);
         for (uint32_t k = 0; k < own.n; k++)
@@ -334,6 +335,31 @@ static int health_list_stats(struct run *r, const struct health_tracks *t, struc
     return rc;
 }
 
+struct health_saved_list {
+    struct arena *arena;
+    struct health_saved *v;
+    size_t n, cap;
+};
+
+static void health_saved_take(void *ctx, const struct health_value *v)
+{
+    struct health_saved_list *l = ctx;
+    const double bytes = health_number(&v->event);
+    *ARENA_ADD(l->arena, l->v, l->n, l->cap) =
+        (struct health_saved){v->name, v->rank, v->step, bytes > 0 ? (uint64_t)bytes : 0};
+}
+
+static int health_list_saved(struct run *r, const struct health_tracks *t, struct arena *a,
+                             struct health_index *out, struct err *e)
+{
+    const struct health_ask ask = {.rank = -1, .stats = HEALTH_STAT(HEALTH_SAVED_BYTES)};
+    struct health_saved_list l = {.arena = a};
+    TRY(health_read_tracks(r, t, &ask, a, health_saved_take, &l, e));
+    out->saved = l.v;
+    out->n_saved = l.n;
+    return 0;
+}
+
 int health_index(struct run *r, struct arena *a, struct health_index *out, struct err *e)
 {
     const struct health_ask scalars = {.rank = -1, .stats = HEALTH_STAT(HEALTH_SCALAR)};
@@ -347,7 +373,7 @@ int health_index(struct run *r, struct arena *a, struct health_index *out, struc
     if (rc == 0)
         rc = health_read_tracks(r, &t, &scalars, a, health_listing_take, &l, e);
     free(l.of);
-    return rc;
+    return rc ? rc : health_list_saved(r, &t, a, out, e);
 }
 
 /* ---- steps of a request ---- */

@@ -73,6 +73,13 @@ struct health_statistic { /* of one rank */
     wall_ns first_at, last_at;
 };
 
+/* A tensor that was saved in a step; its values are in a file of the node, if that is there. */
+struct health_saved {
+    const char *name;
+    int64_t rank, step;
+    uint64_t bytes;
+};
+
 struct health_index {
     struct health_rank *ranks;
     size_t n_ranks;
@@ -83,6 +90,8 @@ struct health_index {
     const char **tensors; /* names of parameters and modules, in the order in which they came */
     size_t n_tensors;
     uint64_t values; /* of all kinds */
+    struct health_saved *saved; /* by rank and step */
+    size_t n_saved;
 };
 
 /* Scalars are read, of tensors only the names. A run without health data gives an empty index. */
