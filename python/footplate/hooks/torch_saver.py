@@ -429,5 +429,3 @@ def make(torch: "Any", core: "Any", names: "Names", asked: "Any") -> "Saver | No
         wanted = Asked(asked)
         return Saver(torch, core, names, wanted) if wanted.tensors and wanted.steps else None
     return None
-
-
