@@ -148,7 +148,8 @@ int health_parse_save_limit(struct settings *s, enum setting_id id, const char *
     (void)id, (void)o;
     uint64_t v;
     if (!bytes_parse(text, "", &v) || v > SAVE_BYTES_MOST)
-        return err_set(e, ERR_USAGE, "'%.60s' is not a size up to 1024GiB, for example 64MiB", text);
+        return err_set(e, ERR_USAGE, "'%.60s' is not a size up to 1024GiB, for example 64MiB",
+                       text);
     s->save_bytes = (int64_t)v;
     return 0;
 }

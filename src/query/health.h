@@ -89,7 +89,7 @@ struct health_index {
     size_t n_stats;
     const char **tensors; /* names of parameters and modules, in the order in which they came */
     size_t n_tensors;
-    uint64_t values; /* of all kinds */
+    uint64_t values;            /* of all kinds */
     struct health_saved *saved; /* by rank and step */
     size_t n_saved;
 };

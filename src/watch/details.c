@@ -139,10 +139,10 @@ static int details_keep_saved(struct details *d, const char *path, const struct 
 {
     struct fmap m;
     TRY(fmap_open(path, false, &m, e));
-    const int rc = m.len > SAVED_MOST
-                       ? err_set(e, ERR_LIMIT, "'%s' has more than %lld bytes", f->name,
-                                 (long long)SAVED_MOST)
-                       : run_put_saved(d->ask.node, d->ask.session, f->name, m.p, m.len, e);
+    const int rc =
+        m.len > SAVED_MOST
+            ? err_set(e, ERR_LIMIT, "'%s' has more than %lld bytes", f->name, (long long)SAVED_MOST)
+            : run_put_saved(d->ask.node, d->ask.session, f->name, m.p, m.len, e);
     fmap_close(&m);
     return rc;
 }
