@@ -103,9 +103,13 @@ def test_with_amp_gradients_are_saved_without_the_loss_scale_and_bf16_as_float32
 
 
 def test_types_that_numpy_has_stay_and_what_has_no_values_is_left_out(case, tmp_path):
-    files = case("odd", "", losses=[
-        "saved tensors: nowhere is on the device meta with the layout strided",
-    ])
+    files = case(
+        "odd",
+        "",
+        losses=[
+            "saved tensors: nowhere is on the device meta with the layout strided",
+        ],
+    )
     same(files, of_torch(tmp_path / "kept.pt"))
     assert files.tensors[0, 0]["small"].dtype == np.float16
     assert files.tensors[0, 0]["nothing"].shape == (0, 5)

@@ -100,8 +100,8 @@ class Odd(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.plain(x + self.sparse(torch.zeros(len(x), dtype=torch.int64)))
-        parts = (self.small.float(), self.large.float(), self.brain.float(), self.across, self.single)
-        return x.sum() + sum(p.square().sum() for p in parts) + self.phase.abs().sum()
+        parts = (self.small, self.large, self.brain, self.across, self.single)
+        return x.sum() + sum(p.float().square().sum() for p in parts) + self.phase.abs().sum()
 
 
 def odd() -> None:
