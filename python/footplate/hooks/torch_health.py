@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _get_ident = threading.get_ident
 
 HASHED = 64  # values of a batch
+DEEP_EVERY = 10  # samples; of one of them there are histograms and the optimizer's state
 MOST_LOOKED_AT = 8  # things in a batch, on each of two levels
 EXIT_WAIT_NS = 1_000_000_000
 LOSS_FUNCTIONS = (
@@ -101,6 +102,7 @@ class Capture:
         self.sample: Sample | None = None
         self.sampling = True  # the step under way, or the next one
         self.sum_only = False
+        self.samples = 0  # that were taken
         self.quiet = False  # the numbers of the step under way are not recorded
         self.jumped = False  # unless its loss stands out
         self.spent_ns = 0  # on them
@@ -268,6 +270,7 @@ class Capture:
     def _sample(self) -> Sample:
         if self.sample is None:
             self.sample = Sample(self.torch, self.core, self.settings, self.lane)
+            self.sample.deep = self.samples % DEEP_EVERY == 0
         return self.sample
 
     def stepped(self, optimizer: "Any", index: int) -> Stepped:
@@ -368,14 +371,14 @@ class Capture:
         self._put_scalars(known, optimizer, skipped)
         before = _core.now_ns()
         if self.sampling and known.table is not None:
-            self._sample_after(known.table, skipped)
+            self._sample_after(known.table, optimizer, skipped)
             self.cost_ns += _core.now_ns() - before
         else:  # backward and the batch take about as long
             self.schedule.scalars_cost(2 * (self.spent_ns + before - begin))
         if boundary.all_stepped():
             self._end_step()
 
-    def _sample_after(self, table: Table, skipped: bool) -> None:
+    def _sample_after(self, table: Table, optimizer: "Any", skipped: bool) -> None:
         sample = self._sample()
         sample.step = self.step
         if self.sum_only or self.watch.replica > 0:
@@ -384,6 +387,7 @@ class Capture:
         if not skipped:
             sample.updates(table)
         sample.weights(table)
+        sample.states(table, optimizer)
         if table.sharded and not sample.told_sharded:
             self.core.health_begin(self.step, _core.TRAIN, 0)
             self.core.health_value(0, self.ids["health.sharded"], 1.0)
@@ -441,6 +445,7 @@ class Capture:
         sample, self.sample = self.sample, None
         if sample is not None and sample.step >= 0:
             norm = 0 if self.clips else self.ids["grad.norm"]
+            self.samples += not self.sum_only
             if sample.emit(norm) and not self.scaling:
                 self.loss_bad = True
 
