@@ -518,6 +518,10 @@ struct health_painting {
     size_t n_rows, cap_names;
     int64_t sample_step, sample_at; /* of the newest sample */
     bool any;
+    bool bins; /* rows are those of a histogram, of one tensor: row_of is by exponent */
+    bool bin_known;
+    uint32_t bin_name; /* the number of the tensor's name */
+    struct arena *arena;
 };
 
 #define ROW_NOT_WANTED UINT32_MAX
@@ -611,6 +615,30 @@ static size_t health_painting_row(struct health_painting *p, const struct health
     return *row == ROW_NOT_WANTED ? SIZE_MAX : *row - 1;
 }
 
+/* The row of an exponent, of the first tensor that is wanted; SIZE_MAX: it is of another. */
+static size_t health_painting_bin(struct health_painting *p, const struct health_value *v)
+{
+    const unsigned exponent = health_bin_exponent(v->event.value);
+    if (!p->bin_known && p->ask->pattern && regexec(&p->pattern, v->name, 0, NULL, 0) != 0)
+        return SIZE_MAX;
+    if (!p->bin_known) {
+        p->bin_name = v->name_index;
+        p->bin_known = true;
+    }
+    if (p->bin_name != v->name_index)
+        return SIZE_MAX;
+    uint32_t *row = &p->row_of[exponent];
+    if (*row == 0) {
+        health_painting_room(p);
+        *VEC_ADD(p->names, p->n_rows, p->cap_names) =
+            exponent == 0                    ? "0"
+            : exponent == HEALTH_BIN_SPECIAL ? "not finite"
+                                             : arena_printf(p->arena, "2^%d", (int)exponent - 127);
+        *row = (uint32_t)p->n_rows;
+    }
+    return *row - 1;
+}
+
 /* So many cells fit, whatever was asked for. */
 static size_t health_painting_limit(const struct health_painting *p)
 {
@@ -648,11 +676,11 @@ static void health_painting_take(void *ctx, const struct health_value *v)
     if (!health_in_steps(v->step, p->ask->from_step, p->ask->to_step) ||
         (p->out->rank >= 0 && p->out->rank != v->rank))
         return;
-    const size_t row = health_painting_row(p, v);
+    const size_t row = p->bins ? health_painting_bin(p, v) : health_painting_row(p, v);
     if (row == SIZE_MAX)
         return;
     p->out->rank = v->rank;
-    const double x = health_number(&v->event);
+    const double x = p->bins ? (double)health_bin_count(v->event.value) : health_number(&v->event);
     const bool finite = isfinite(x);
     const struct health_cell one = {finite ? (float)x : INFINITY, 1};
     p->out->values++;
@@ -711,10 +739,17 @@ int health_matrix(struct run *r, const struct health_matrix_ask *ask, struct are
                                 .out = out,
                                 .merge = health_words[ask->stat].merge,
                                 .most = 2 * ask->columns,
-                                .width = 1};
+                                .width = 1,
+                                .bins = text_ends(health_words[ask->stat].name, ".exponents"),
+                                .arena = a};
     if (ask->pattern)
         TRY(health_compile(&p.pattern, ask->pattern, e));
     *out = (struct health_matrix){.rank = -1};
+    if (p.bins) {
+        p.merge = HEALTH_MERGE_MAX;
+        p.n_row_of = HEALTH_BINS;
+        p.row_of = xcalloc(HEALTH_BINS, sizeof *p.row_of);
+    }
     const int rc = health_read(r, &what, a, health_painting_take, &p, e);
     health_painting_end(&p, a);
     if (ask->pattern)

@@ -128,7 +128,22 @@ struct health_curve {
 MUST_CHECK int health_curve(struct run *r, const struct health_curve_ask *ask, struct arena *a,
                             struct health_curve *out, struct err *e);
 
-/* ---- a statistic as a picture: tensor x sample ---- */
+/* ---- a statistic as a picture: tensor x sample ----
+ *
+ * Of a histogram ("gradient.exponents") the rows are powers of two ("2^-12"), of the first tensor
+ * that is wanted, and the cells numbers of elements. "0" has what is smaller than 2^-126. */
+
+enum { HEALTH_BINS = 256, HEALTH_BIN_SPECIAL = 255, HEALTH_BIN_BITS = 48 };
+
+static inline unsigned health_bin_exponent(int64_t value)
+{
+    return (unsigned)((uint64_t)value >> HEALTH_BIN_BITS & (HEALTH_BINS - 1));
+}
+
+static inline uint64_t health_bin_count(int64_t value)
+{
+    return (uint64_t)value & ((UINT64_C(1) << HEALTH_BIN_BITS) - 1);
+}
 
 struct health_column {
     int64_t step, last_step;
