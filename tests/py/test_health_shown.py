@@ -4,23 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import footplate
 import pytest
-from pykit import SCRIPTS, plain_env
-
-PROGRAM = Path(os.environ.get("FOOTPLATE_BIN", "build/footplate")).resolve()
-
-
-def ask(*args: object) -> str:
-    done = subprocess.run(
-        [PROGRAM, *map(str, args)], capture_output=True, text=True, timeout=120, env=plain_env()
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+from pykit import SCRIPTS, ask
 
 
 def record(folder: Path, name: str, *job: object) -> Path:

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -15,10 +13,9 @@ from typing import Any
 import footplate
 import pytest
 from footplate.analysis import saved
-from pykit import SCRIPTS, plain_env
+from pykit import SCRIPTS, ask
 from talk import need_torch
 
-PROGRAM = Path(os.environ.get("FOOTPLATE_BIN", "build/footplate")).resolve()
 SCRIPT = SCRIPTS / "save_tensors.py"
 np = pytest.importorskip("numpy")
 
@@ -184,14 +181,6 @@ def test_ranks_that_are_asked_for_save_their_own(hooked, ring, tmp_path):
 
 
 # ---- in a run ----
-
-
-def ask(*args: object) -> str:
-    done = subprocess.run(
-        [PROGRAM, *map(str, args)], capture_output=True, text=True, timeout=120, env=plain_env()
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
