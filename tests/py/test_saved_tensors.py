@@ -127,6 +127,20 @@ def test_no_hook_is_left_in_a_model(case):
     case("copied", "")
 
 
+def test_a_training_whose_tensors_are_saved_has_the_same_bits(torch_hooked, torch_plain, ring):
+    need_torch(2, 4, "training health")
+    save = {"tensors": [""], "steps": [{"start": 0, "count": 99}], "limit": 1 << 24}
+    ring.ask(health={"mode": "auto", "save": save})
+    env = {"PYTHONPATH": f"{Path(footplate.__file__).parents[1]}:{SCRIPTS}"}
+    done = [
+        run(SCRIPTS / "health_cases.py", "digest", "amp", env=env)
+        for run in (torch_hooked, torch_plain)
+    ]
+    assert done[0].returncode == 0, done[0].stderr
+    assert json.loads(done[0].stdout) == json.loads(done[1].stdout)
+    assert len(list(ring.folder.glob("tensors-*.npz"))) > 20
+
+
 def test_a_process_saves_no_more_than_its_limit(case, ring):
     why = "saved tensors: the limit of 2000 bytes of a process is reached"
     files = case("plain", "", limit=2000, losses=[why])
