@@ -7,11 +7,13 @@
 2. torch.profiler traces the same steps without and with a sample at every step: no call that waits
    for the device (cudaStreamSynchronize, cudaDeviceSynchronize, cudaEventSynchronize, a blocking
    cudaMemcpy) is added. The first samples, which allocate, are before the trace.
+   The same for steps whose tensors are saved (--save-tensors). torch.cuda.set_sync_debug_mode
+   ("error") raises in a call of torch that waits; none does.
 3. What the default capture costs per step, on steps of about 1 ms and 50 ms, and the memory that it
-   takes on the device.
+   takes on the device: allocated, and at the peak.
 4. Under AMP with a fused optimizer, and in a captured CUDA graph, the training goes on.
 
-Prints one JSON object; exits with 1 when something does not hold."""
+About 90 s on an H200. Prints one JSON object; exits with 1 when something does not hold."""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from footplate.hooks import _scalars, torch_health
+from footplate.detail import boundary
+from footplate.hooks import _scalars, torch_health, torch_saver
 from health_step import Capture
 from torch import nn
 
@@ -130,11 +133,74 @@ def synchronization(capture: Capture) -> dict[str, Any]:
     for _ in range(20):
         step()
     sampled = waits(step, 20)
+    strict(step, "sampled")
+    save_from(boundary.loop.ended + 1, 60)
+    for _ in range(20):
+        step()
+    saving = waits(step, 20)
+    strict(step, "saved")
     for name in WAITS:
-        added = sampled[name] - plain[name]
-        check(added <= 0, f"{added} x {name} added in 20 sampled steps")
+        for what, found in {"sampled": sampled, "saved": saving}.items():
+            added = found[name] - plain[name]
+            check(added <= 0, f"{added} x {name} added in 20 {what} steps")
+    saver = state.saver
+    check(saver is not None and saver.left < saver.asked.limit, "nothing was saved")
+    state.saver = None
     state.settings.forced, state.settings.every = False, _scalars.EVERY
-    return {"plain": dict(plain), "sampled": dict(sampled)}
+    return {"plain": dict(plain), "sampled": dict(sampled), "saved": dict(saving)}
+
+
+def save_from(step: int, count: int) -> None:
+    """A matrix, its gradient and all outputs, in these steps."""
+    state = torch_health._State.capture
+    assert state is not None
+    asked = {
+        "tensors": [r"^(gradient/)?0\.", "_output_0$"],
+        "steps": [{"start": step, "count": count}],
+        "limit": 1 << 34,
+    }
+    state.saver = torch_saver.make(torch, state.core, state.names, asked)
+    state.follow_forward(True)
+
+
+def strict(step: Callable[[], Any], what: str) -> None:
+    """Ten steps in which torch refuses to wait."""
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    before = torch_health._State.capture
+    try:
+        for _ in range(10):
+            step()
+    except RuntimeError as error:
+        failures.append(f"a {what} step waits: {error}")
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    check(torch_health._State.capture is before, f"the capture has ended in a {what} step")
+
+
+def peak(capture: Capture) -> dict[str, int]:
+    """Most bytes that were allocated on the device in 20 steps, without and with samples."""
+    _, step = make(1024, 6, 512)
+    state = torch_health._State.capture
+    assert state is not None
+    found: dict[str, int] = {}
+    for name in ("plain", "default", "sampled"):
+        state.settings.forced = name == "sampled"
+        state.settings.every = 1 if name == "sampled" else _scalars.EVERY
+        capture.off() if name == "plain" else capture.on()
+        for _ in range(5):
+            step()
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        for _ in range(20):
+            step()
+        torch.cuda.synchronize()
+        found[name] = torch.cuda.max_memory_allocated()
+    state.settings.forced, state.settings.every = False, _scalars.EVERY
+    capture.on()
+    added = found["sampled"] - found["plain"]
+    check(added <= 64 << 20, f"{added} bytes more at the peak")
+    return found
 
 
 def timed(step: Callable[[], Any], steps: int) -> float:
@@ -241,6 +307,7 @@ def main() -> None:
     found["device_bytes"] = state.lane.bytes + state.lane.made * 256 * 8
     check(found["device_bytes"] <= 64 << 20, "more than 64 MiB on the device")
     found["allocated"] = torch.cuda.memory_allocated() - base
+    found["peak"] = peak(capture)
     found["cost"] = {
         "1 ms": cost(capture, 512, 4, 256, 400),
         "50 ms": cost(capture, 4096, 8, 8192, 20),

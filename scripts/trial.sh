@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# trial.sh - the trial: planted problems on a quiet and on a busy machine, and healthy runs. The
-# machine must have nothing else to do. Options are those of tests/trial/trial.py. Without options
+# trial.sh - the trial: planted problems on a quiet and on a busy machine, healthy runs, and sick
+# models (health_trial.py). The machine must have nothing else to do. Options are those of tests/trial/trial.py. Without options
 # also the loops that kill and cut what sends and receives runs (ship_trial.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,6 +13,9 @@ mkdir -p build/trial
 status=0
 .venv/bin/python tests/trial/trial.py --json build/trial/trial.json "$@" || status=1
 [ $# = 0 ] || exit $status
+
+# Sick and healthy models: what is said of their losses, gradients and weights.
+.venv/bin/python tests/trial/health_trial.py || status=1
 
 # The long forms of what CI does five times: a shipper that is killed, and a network that is cut.
 export FOOTPLATE_BIN=$PWD/build/footplate

@@ -110,6 +110,8 @@ PyObject *query_stats(QUERY_ARGS);
 PyObject *query_health(QUERY_ARGS);
 PyObject *query_health_scalar(QUERY_ARGS);
 PyObject *query_health_tensors(QUERY_ARGS);
+PyObject *query_saved(QUERY_ARGS);
+PyObject *query_saved_read(QUERY_ARGS);
 PyObject *query_ops(QUERY_ARGS);
 PyObject *query_breakdown(QUERY_ARGS);
 

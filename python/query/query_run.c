@@ -2,6 +2,8 @@
 /* query_run.c - the class Run: opening, closing, and what all its methods have in common. */
 #include "base/mem.h"
 #include "query.h"
+#include "query/run.h"
+#include "run/run_files.h"
 
 int query_do(struct query_run *self, PyTypeObject *type, query_work *work, void *with)
 {
@@ -128,6 +130,71 @@ static PyObject *query_series(QUERY_ARGS)
     return out;
 }
 
+/* ---- saved tensors ---- */
+
+struct saved_request {
+    struct arena arena;
+    const char *node, *name; /* of one file */
+    struct run_saved_file *v;
+    size_t n;
+    struct fmap file;
+};
+
+static int saved_list_work(struct run *r, void *with, struct err *e)
+{
+    struct saved_request *x = with;
+    return run_saved_files(run_get_info(r), &x->arena, &x->v, &x->n, e);
+}
+
+static int saved_read_work(struct run *r, void *with, struct err *e)
+{
+    struct saved_request *x = with;
+    TRY(saved_list_work(r, with, e));
+    for (size_t i = 0; i < x->n; i++)
+        if (strcmp(x->v[i].node, x->node) == 0 && strcmp(x->v[i].name, x->name) == 0)
+            return run_map_saved(run_get_info(r), &x->v[i], &x->file, e);
+    return err_set(e, ERR_NOT_FOUND, "node '%s' has no file '%s'", x->node, x->name);
+}
+
+PyObject *query_saved(QUERY_ARGS)
+{
+    struct saved_request x = {0};
+    PyObject *out = NULL;
+    (void)args;
+    if (query_count(n, names, 0) == 0 &&
+        query_do((struct query_run *)self, type, saved_list_work, &x) == 0)
+        out = PyList_New((Py_ssize_t)x.n);
+    for (size_t i = 0; out && i < x.n; i++) {
+        PyObject *one = Py_BuildValue("(NNK)", query_str(x.v[i].node), query_str(x.v[i].name),
+                                      (unsigned long long)x.v[i].bytes);
+        if (!one)
+            Py_CLEAR(out);
+        else
+            PyList_SetItem(out, (Py_ssize_t)i, one);
+    }
+    arena_free(&x.arena);
+    return out;
+}
+
+/* node, file */
+PyObject *query_saved_read(QUERY_ARGS)
+{
+    struct saved_request x = {0};
+    PyObject *out = NULL;
+    int bad = 0;
+    if (query_count(n, names, 2) != 0)
+        return NULL;
+    x.node = query_word(args[0], &bad);
+    x.name = query_word(args[1], &bad);
+    if (bad || !x.node || !x.name)
+        return NULL;
+    if (query_do((struct query_run *)self, type, saved_read_work, &x) == 0)
+        out = PyBytes_FromStringAndSize((const char *)x.file.p, (Py_ssize_t)x.file.len);
+    fmap_close(&x.file);
+    arena_free(&x.arena);
+    return out;
+}
+
 #define METHOD(name, function, help)                                                               \
     {                                                                                              \
         name, (PyCFunction)(void (*)(void))(function),                                             \
@@ -148,6 +215,8 @@ static PyMethodDef methods[] = {
     METHOD("health_scalar", query_health_scalar, "A scalar: name, rank or -1, mode or -1, points."),
     METHOD("health_tensors", query_health_tensors,
            "A statistic: its name, pattern or None, rank or -1, columns."),
+    METHOD("saved", query_saved, "Files of saved tensors: [(node, file, bytes)]."),
+    METHOD("saved_read", query_saved_read, "The bytes of one: node, file."),
     METHOD("ops", query_ops, "What `footplate ops` prints: rank or None, by module."),
     METHOD("breakdown", query_breakdown, "What `footplate breakdown` prints: rank or None."),
     {"close", run_close_method, METH_NOARGS, "Gives its files back. Can be called again."},

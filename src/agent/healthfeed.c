@@ -183,6 +183,7 @@ static const char *const health_lost_words[RING_HEALTH_LOST_N] = {
     [RING_HEALTH_MANY_NAMES] = "too many different names",
     [RING_HEALTH_BUDGET] = "left out to keep the cost of recording small",
     [RING_HEALTH_UNSUPPORTED] = "tensors of a kind that has no statistics",
+    [RING_HEALTH_UNSAVED] = "tensors that were to be saved were not",
 };
 
 void health_feed_take(struct health_feed *f, struct health_lane *lane, const struct ring_event *v,

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "run/run_names.h"
 
 /* ==== a process that is no child ==== */
 
@@ -240,8 +241,15 @@ bool helper_next(const struct helper_task *t, struct helper_message *out)
 
 bool window_file_parse(struct window_file *out, const char *name)
 {
+    struct run_saved saved;
     int end = 0;
     out->name = name;
+    if (run_saved_parse(name, &saved, NULL)) {
+        snprintf(out->kind, sizeof out->kind, "tensors");
+        out->pid = saved.pid;
+        out->k = saved.k;
+        return true;
+    }
     if (sscanf(name, "%15[a-z]-%9u-%9u.json%n", out->kind, &out->pid, &out->k, &end) != 3 ||
         end == 0)
         return false;

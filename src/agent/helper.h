@@ -113,14 +113,14 @@ bool helper_next(const struct helper_task *t, struct helper_message *out);
 /* The recorder has ended. */
 bool helper_is_alone(const struct helper_task *t);
 
-/* A file that a hook leaves in the folder of the rings when a detail window ends. */
+/* A file that a hook leaves in the folder of the rings: a detail window, or saved tensors. */
 struct window_file {
     const char *name;
-    char kind[16]; /* "detail": a trace; "python": a profile of functions */
+    char kind[16]; /* "detail": a trace; "python": a profile of functions; "tensors" */
     unsigned pid, k;
 };
 
-/* "detail-42-0.json" or "python-42-0.json", with or without ".gz". */
+/* "detail-42-0.json" or "python-42-0.json", with or without ".gz", or a name of run_saved_name. */
 bool window_file_parse(struct window_file *out, const char *name);
 
 /* ---- a process that is no child ---- */

@@ -13,6 +13,14 @@
 
 /* ---- from the settings ---- */
 
+/* One of SageMaker Debugger's that is not evaluated is listed when it is named. */
+static void check_note_unsupported(struct check *c, const char *name, size_t len)
+{
+    const size_t i = rule_unsupported(name, len);
+    if (i < RULES_UNSUPPORTED)
+        c->unsupported[i] = true;
+}
+
 /* A parameter of no built-in rule is for the rules in Python, if there are some. */
 static int check_take_params(struct check *c, const struct settings *s, struct err *e)
 {
@@ -20,6 +28,7 @@ static int check_take_params(struct check *c, const struct settings *s, struct e
         const struct rule_setting *r = &s->rule_settings[i];
         if (!user_rules_set(&c->user, r->text, c->arena) && rule_params_set(&c->params, r->text, e))
             return r->from.source == FROM_OPTION ? e->code : err_in(e, "%s", r->from.where);
+        check_note_unsupported(c, r->text, strcspn(r->text, ".="));
     }
     return 0;
 }
@@ -54,17 +63,27 @@ int check_choose_pricing(struct check *c, const char *machine, const char *price
 
 /* ---- which are shown ---- */
 
+static bool check_is_builtin(const char *name)
+{
+    return rule_find(name) || rule_unsupported(name, strlen(name)) < RULES_UNSUPPORTED;
+}
+
 int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e)
 {
     c->asked = asked;
     c->user.only = asked->all;
     c->user.n_only = asked->n_all;
     for (size_t i = 0; i < asked->n_all; i++)
-        if (!rule_find(asked->all[i]) && !user_rules_has(&c->user, asked->all[i]) &&
+        check_note_unsupported(c, asked->all[i], strlen(asked->all[i]));
+    for (size_t i = 0; i < asked->n_all; i++)
+        if (!check_is_builtin(asked->all[i]) && !user_rules_has(&c->user, asked->all[i]) &&
             c->user.n_files == 0)
             return rule_unknown(asked->all[i], e);
     for (size_t k = 0; k < RULE_N; k++)
-        c->shown[k] = asked->n_all == 0 || text_among(rules[k]->name, asked->all, asked->n_all);
+        c->shown[k] = asked->n_all == 0;
+    for (size_t i = 0; i < asked->n_all; i++)
+        for (size_t k = 0; k < RULE_N; k++)
+            c->shown[k] |= rules[k] == rule_find(asked->all[i]);
     return 0;
 }
 
@@ -86,12 +105,22 @@ static int check_names(const struct check *c, struct err *e)
         return 0;
     for (size_t i = 0; i < c->asked->n_all; i++) {
         size_t k = 0;
-        while (k < c->n_v && strcmp(c->v[k].rule->name, c->asked->all[i]) != 0)
+        while (k < c->n_v && strcmp(c->v[k].rule->name, c->asked->all[i]) != 0 &&
+               c->v[k].rule != rule_find(c->asked->all[i]))
             k++;
         if (k == c->n_v)
             return rule_unknown(c->asked->all[i], e);
     }
     return 0;
+}
+
+/* One that --set names is not shown beside those of --rule. */
+static bool check_shows_unsupported(const struct check *c, size_t i)
+{
+    bool asked = c->asked->n_all == 0;
+    for (size_t k = 0; k < c->asked->n_all; k++)
+        asked |= rule_unsupported(c->asked->all[k], strlen(c->asked->all[k])) == i;
+    return asked;
 }
 
 static bool check_has_right_size(const struct check *c)
@@ -121,11 +150,16 @@ int check_collect(struct check *c, struct run *r, struct err *e)
     struct hosted *user;
     size_t n;
     TRY(user_rules_check(&c->user, r, c->arena, &user, &n, e));
-    c->v = arena_array(c->arena, struct verdict, RULE_N + n);
-    c->p = arena_array(c->arena, const struct param_value *, RULE_N + n);
+    c->v = arena_array(c->arena, struct verdict, RULE_N + RULES_UNSUPPORTED + n);
+    c->p = arena_array(c->arena, const struct param_value *, RULE_N + RULES_UNSUPPORTED + n);
     for (size_t k = 0; k < RULE_N; k++)
         if (c->shown[k])
             check_add(c, &c->checked.verdicts.v[k], c->params.v[k]);
+    for (size_t i = 0; i < RULES_UNSUPPORTED; i++)
+        if (c->unsupported[i] && check_shows_unsupported(c, i)) {
+            const struct verdict v = rule_unsupported_verdict(i, c->arena);
+            check_add(c, &v, NULL);
+        }
     if (!check_has_right_size(c))
         c->right_size = NULL; /* its rules are not shown */
     for (size_t i = 0; i < n; i++)

@@ -34,6 +34,7 @@ struct check {
     struct checked checked;
     const struct right_size *right_size; /* NULL: none is proposed */
     bool shown[RULE_N];                  /* by --rule */
+    bool unsupported[RULES_UNSUPPORTED]; /* named by the user */
     const struct opt_value *asked;       /* --rule: the names of rules to show; none: all */
     struct user_rule_set user;
     struct verdict *v; /* all that are shown: those of rules.def, then the user's */

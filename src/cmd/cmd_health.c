@@ -323,6 +323,25 @@ static void health_put_worst(const struct health_report *h, const struct health_
     }
 }
 
+/* ---- saved tensors ---- */
+
+static void health_put_saved(const struct health_report *h)
+{
+    const struct health_index *x = &h->index;
+    uint64_t bytes = 0;
+    int64_t first = INT64_MAX, last = 0;
+    for (size_t i = 0; i < x->n_saved; i++) {
+        bytes += x->saved[i].bytes;
+        first = MIN_OF(first, x->saved[i].step);
+        last = MAX_OF(last, x->saved[i].step);
+    }
+    if (x->n_saved)
+        printf("%-14s %zu tensors, %s, step%s %s: --json lists them\n", "saved", x->n_saved,
+               bytes_text(h->arena, (double)bytes), first == last ? "" : "s",
+               first == last ? arena_printf(h->arena, "%" PRId64, first)
+                             : arena_printf(h->arena, "%" PRId64 " to %" PRId64, first, last));
+}
+
 /* ---- the command ---- */
 
 enum { O_LAYERS, O_STEP, O_RANK, O_JSON, O_CSV, O_DIR };
@@ -352,6 +371,7 @@ static int health_text(struct health_report *h, const struct health_layers *l, b
     TRY(health_put_spread(h, "grad.norm", "gradient norm", e));
     TRY(health_put_updates(h, e));
     health_put_worst(h, l);
+    health_put_saved(h);
     if (layers)
         health_put_layers(h, l);
     return 0;

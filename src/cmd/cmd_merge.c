@@ -11,6 +11,7 @@
 #include "convert/run_restore.h"
 #include "export/export.h"
 #include "query/steps.h"
+#include "run/run_files.h"
 #include "run/run_names.h"
 #include "run/run_notes.h"
 
@@ -37,6 +38,7 @@ struct cmd_merge_source {
     struct run *run;
     wall_ns window[2]; /* 0: all */
     int64_t later_ns;
+    int64_t steps[2]; /* whose saved tensors are copied, both included */
     char prefix[RUN_NAME_LEN];
 };
 
@@ -148,6 +150,37 @@ static int copy(struct run_restore *m, const struct cmd_merge_source *s, struct 
     return export_copy(&ask, e);
 }
 
+static int cmd_merge_copy_saved_file(struct run_restore *m, const struct cmd_merge_source *s,
+                                     const struct run_saved_file *f, struct err *e)
+{
+    char id[NODE_ID_LEN], name[2 * NODE_ID_LEN + RUN_NAME_LEN], folder[PATH_LEN];
+    struct fmap file;
+    snprintf(name, sizeof name, "%s%s%s", s->prefix, *s->prefix ? "-" : "", f->node);
+    name_sanitize(id, sizeof id, name);
+    if (!run_maker_find(&m->maker, id, f->session))
+        return 0;
+    TRY(run_node_path(folder, m->maker.dir.path, id, e));
+    TRY(run_map_saved(run_get_info(s->run), f, &file, e));
+    const int rc = run_put_saved(folder, f->session, f->name, file.p, file.len, e);
+    fmap_close(&file);
+    return rc;
+}
+
+/* Saved tensors are files of their own, which an export has not. */
+static int cmd_merge_copy_saved(struct run_restore *m, const struct cmd_merge_source *s,
+                                struct err *e)
+{
+    struct arena a = {0};
+    struct run_saved_file *v;
+    size_t n = 0;
+    int rc = run_saved_files(run_get_info(s->run), &a, &v, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (v[i].saved.step >= s->steps[0] && v[i].saved.step <= s->steps[1])
+            rc = cmd_merge_copy_saved_file(m, s, &v[i], e);
+    arena_free(&a);
+    return rc;
+}
+
 static int cmd_merge_make_run(const struct cmd_args *a, const struct cmd_merge_source *v, size_t n,
                               const struct run_place *p, struct err *e)
 {
@@ -170,6 +203,8 @@ static int cmd_merge_make_run(const struct cmd_args *a, const struct cmd_merge_s
         run_notes_join(&m.notes, &run_get_info(v[i].run)->notes, run_get_info(v[i].run)->name,
                        a->arena);
         rc = copy(&m, &v[i], e);
+        if (rc == 0)
+            rc = cmd_merge_copy_saved(&m, &v[i], e);
     }
     if (rc == 0)
         rc = run_restore_place(&m, p->dir, *p->id ? p->id : NULL, &about, &dir, e);
@@ -189,6 +224,8 @@ static int prepare(const struct cmd_args *a, struct cmd_merge_source *v, struct 
         TRY(step_range(a->opt[O_STEPS].text, steps, e));
     for (size_t i = 0; i < a->n_args; i++) {
         TRY(cmd_open_run(a, a->arg[i], &v[i].run, e));
+        v[i].steps[0] = steps[0];
+        v[i].steps[1] = some ? steps[1] : INT64_MAX;
         if (some)
             TRY(export_steps_window(v[i].run, steps[0], steps[1], v[i].window, e));
     }

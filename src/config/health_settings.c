@@ -3,11 +3,16 @@
  * hooks: "health" of config.json. See settings.h.
  *
  *     {"mode":"auto", "budget":0.005, "every":50, "include":[REGEX...], "exclude":[REGEX...],
- *      "collections":["gradients", "NAME=REGEX"]} */
+ *      "collections":["gradients", "NAME=REGEX"],
+ *      "save":{"tensors":[REGEX...], "steps":[{"start":100, "count":3}...], "limit":BYTES,
+ *              "ranks":[0]}}
+ *
+ * "save" is there when tensors are to be saved; without "ranks" all ranks do. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "config/settings.h"
@@ -111,6 +116,58 @@ void health_print_filter(const struct settings *s, enum setting_id id, struct bu
         buf_printf(out, "%s%s", i ? ", " : "", f->v[i]);
 }
 
+/* ---- saved tensors ---- */
+
+static const uint64_t SAVE_BYTES_MOST = UINT64_C(1) << 40;
+
+int health_parse_save_steps(struct settings *s, enum setting_id id, const char *text,
+                            const struct origin *o, struct err *e)
+{
+    const bool higher = settings_origin(s, id)->source < o->source;
+    struct window_list l = higher ? (struct window_list){0} : s->save_steps;
+    TRY(window_list_parse(&l, text, WINDOWS_OF_STEPS, false, e));
+    for (size_t i = 0; i < l.n; i++)
+        if (l.v[i].start != START_STEP || l.v[i].steps == 0)
+            return err_set(e, ERR_USAGE, "'%.60s' is not START:COUNT, for example 100:3", text);
+    s->save_steps = l;
+    return 0;
+}
+
+void health_print_save_steps(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    (void)id;
+    for (size_t i = 0; i < s->save_steps.n; i++) {
+        buf_printf(out, "%s", i ? ", " : "");
+        window_print(out, &s->save_steps.v[i]);
+    }
+}
+
+int health_parse_save_limit(struct settings *s, enum setting_id id, const char *text,
+                            const struct origin *o, struct err *e)
+{
+    (void)id, (void)o;
+    uint64_t v;
+    if (!bytes_parse(text, "", &v) || v > SAVE_BYTES_MOST)
+        return err_set(e, ERR_USAGE, "'%.60s' is not a size up to 1024GiB, for example 64MiB",
+                       text);
+    s->save_bytes = (int64_t)v;
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int64_t bytes;
+} size_units[] = {{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"", 1}};
+
+void health_print_save_limit(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    size_t i = 0;
+    (void)id;
+    while (size_units[i].bytes > 1 && (s->save_bytes == 0 || s->save_bytes % size_units[i].bytes))
+        i++;
+    buf_printf(out, "%" PRId64 "%s", s->save_bytes / size_units[i].bytes, size_units[i].name);
+}
+
 /* ---- for the hooks ---- */
 
 static void health_put_filter(struct jw *j, const char *key, const struct health_filter *f)
@@ -123,6 +180,30 @@ static void health_put_filter(struct jw *j, const char *key, const struct health
     jw_end(j);
 }
 
+static void health_put_save(struct jw *j, const struct settings *s)
+{
+    if (s->save_tensors.n == 0)
+        return;
+    jw_object(j, "save");
+    health_put_filter(j, "tensors", &s->save_tensors);
+    jw_array(j, "steps");
+    for (size_t i = 0; i < s->save_steps.n; i++) {
+        jw_object(j, NULL);
+        jw_int(j, "start", s->save_steps.v[i].at);
+        jw_int(j, "count", s->save_steps.v[i].steps);
+        jw_end(j);
+    }
+    jw_end(j);
+    jw_int(j, "limit", s->save_bytes);
+    if (s->save_ranks.n)
+        jw_array(j, "ranks");
+    for (size_t i = 0; i < s->save_ranks.n; i++)
+        jw_int(j, NULL, s->save_ranks.v[i]);
+    if (s->save_ranks.n)
+        jw_end(j);
+    jw_end(j);
+}
+
 void health_put_settings(struct jw *j, const struct settings *s)
 {
     jw_object(j, "health");
@@ -132,5 +213,6 @@ void health_put_settings(struct jw *j, const struct settings *s)
     health_put_filter(j, "include", &s->health_include);
     health_put_filter(j, "exclude", &s->health_exclude);
     health_put_filter(j, "collections", &s->health_collections);
+    health_put_save(j, s);
     jw_end(j);
 }

@@ -375,11 +375,17 @@ static int settings_add_ranks(struct rank_list *l, const char *p, size_t len, st
 }
 
 /* "all" among others means all. */
-static int parse_detail_ranks(struct settings *s, enum setting_id id, const char *text,
-                              const struct origin *o, struct err *e)
+static struct rank_list *settings_ranks_of(struct settings *s, enum setting_id id)
+{
+    return (struct rank_list *)(void *)((char *)s + settings_table[id].field);
+}
+
+static int parse_ranks(struct settings *s, enum setting_id id, const char *text,
+                       const struct origin *o, struct err *e)
 {
     const bool higher = settings_is_higher(s, id, o);
-    struct rank_list l = higher ? (struct rank_list){0} : s->detail_ranks;
+    struct rank_list *to = settings_ranks_of(s, id);
+    struct rank_list l = higher ? (struct rank_list){0} : *to;
     bool all = !higher && o->source != FROM_DEFAULT && l.n == 0;
     for (const char *rest = text, *p; rest;) {
         const size_t len = settings_next_part(&rest, &p, true);
@@ -391,17 +397,18 @@ static int parse_detail_ranks(struct settings *s, enum setting_id id, const char
     }
     if (all)
         l.n = 0;
-    s->detail_ranks = l;
+    *to = l;
     return 0;
 }
 
-static void print_detail_ranks(const struct settings *s, enum setting_id id, struct buf *out)
+static void print_ranks(const struct settings *s, enum setting_id id, struct buf *out)
 {
-    (void)id;
-    if (s->detail_ranks.n == 0)
+    const struct rank_list *l =
+        (const struct rank_list *)(const void *)((const char *)s + settings_table[id].field);
+    if (l->n == 0)
         buf_printf(out, "all");
-    for (size_t i = 0; i < s->detail_ranks.n; i++)
-        buf_printf(out, "%s%" PRId32, i ? "," : "", s->detail_ranks.v[i]);
+    for (size_t i = 0; i < l->n; i++)
+        buf_printf(out, "%s%" PRId32, i ? "," : "", l->v[i]);
 }
 
 /* ---- parameters of rules, rule files ---- */

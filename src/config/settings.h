@@ -153,6 +153,10 @@ struct settings {
     double health_percent; /* of the loop that samples may take */
     int64_t health_every;  /* steps between two samples */
     struct health_filter health_include, health_exclude, health_collections;
+    struct health_filter save_tensors; /* none: no tensor is saved */
+    struct window_list save_steps;     /* all begin at a step */
+    int64_t save_bytes;                /* of each process */
+    struct rank_list save_ranks;
     bool rules;     /* follow them while the run lives, and judge at its end */
     bool report;    /* write one at its end */
     const char *to; /* where the run is sent while it grows; NULL: nowhere */
@@ -249,6 +253,12 @@ int health_parse_every(struct settings *s, enum setting_id id, const char *text,
                        const struct origin *o, struct err *e);
 int health_parse_filter(struct settings *s, enum setting_id id, const char *text,
                         const struct origin *o, struct err *e);
+int health_parse_save_steps(struct settings *s, enum setting_id id, const char *text,
+                            const struct origin *o, struct err *e);
+int health_parse_save_limit(struct settings *s, enum setting_id id, const char *text,
+                            const struct origin *o, struct err *e);
+void health_print_save_steps(const struct settings *s, enum setting_id id, struct buf *out);
+void health_print_save_limit(const struct settings *s, enum setting_id id, struct buf *out);
 void health_print_mode(const struct settings *s, enum setting_id id, struct buf *out);
 void health_print_budget(const struct settings *s, enum setting_id id, struct buf *out);
 void health_print_every(const struct settings *s, enum setting_id id, struct buf *out);

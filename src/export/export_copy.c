@@ -235,7 +235,7 @@ static int tell_track(struct copying *c, size_t i, struct err *e)
 
 static int tell_tracks(struct copying *c, struct err *e)
 {
-    TRY(export_tracks(c->ask->job, &c->arena, &c->tracks, e));
+    TRY(export_all_tracks(c->ask->job, &c->arena, &c->tracks, e));
     for (size_t i = 0; i < c->tracks.n; i++)
         TRY(tell_track(c, i, e));
     return 0;

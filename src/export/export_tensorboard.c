@@ -180,8 +180,8 @@ static void tb_add_exponent(struct tb_writer *t, const struct health_value *v)
     if (t->n_bins && !tb_same_sample(&t->sample, v))
         tb_put_histograms(t);
     t->sample = *v;
-    tb_bins_of(t, v->name)->counts[(uint64_t)v->event.value >> 48 & 0xff] +=
-        (uint64_t)v->event.value & 0xffffffffffff;
+    tb_bins_of(t, v->name)->counts[health_bin_exponent(v->event.value)] +=
+        health_bin_count(v->event.value);
 }
 
 /* ---- values ---- */

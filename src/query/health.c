@@ -309,7 +309,8 @@ static int health_list_stats(struct run *r, const struct health_tracks *t, struc
         struct arena texts = {0};
         struct health_names own = {.arena = &texts};
         out->values += t->v[i].events;
-        if (!health_track_known(&t->v[i]) || t->v[i].track.id == HEALTH_SCALAR)
+        if (!health_track_known(&t->v[i]) || t->v[i].track.id == HEALTH_SCALAR ||
+            t->v[i].track.id == HEALTH_SAVED_BYTES)
             continue;
         rc = health_track_names(r, &t->v[i], &own, codec, e);
         for (uint32_t k = 0; k < own.n; k++)
@@ -334,10 +335,36 @@ static int health_list_stats(struct run *r, const struct health_tracks *t, struc
     return rc;
 }
 
+<<<<<<< HEAD
 bool health_is_internal(const struct health_scalar *s)
 {
     return text_starts(s->name, "nonfinite.") || text_starts(s->name, "health.") ||
            strcmp(s->name, "batch.hash") == 0;
+=======
+struct health_saved_list {
+    struct arena *arena;
+    struct health_saved *v;
+    size_t n, cap;
+};
+
+static void health_saved_take(void *ctx, const struct health_value *v)
+{
+    struct health_saved_list *l = ctx;
+    const double bytes = health_number(&v->event);
+    *ARENA_ADD(l->arena, l->v, l->n, l->cap) =
+        (struct health_saved){v->name, v->rank, v->step, bytes > 0 ? (uint64_t)bytes : 0};
+}
+
+static int health_list_saved(struct run *r, const struct health_tracks *t, struct arena *a,
+                             struct health_index *out, struct err *e)
+{
+    const struct health_ask ask = {.rank = -1, .stats = HEALTH_STAT(HEALTH_SAVED_BYTES)};
+    struct health_saved_list l = {.arena = a};
+    TRY(health_read_tracks(r, t, &ask, a, health_saved_take, &l, e));
+    out->saved = l.v;
+    out->n_saved = l.n;
+    return 0;
+>>>>>>> h21
 }
 
 int health_index(struct run *r, struct arena *a, struct health_index *out, struct err *e)
@@ -353,7 +380,7 @@ int health_index(struct run *r, struct arena *a, struct health_index *out, struc
     if (rc == 0)
         rc = health_read_tracks(r, &t, &scalars, a, health_listing_take, &l, e);
     free(l.of);
-    return rc;
+    return rc ? rc : health_list_saved(r, &t, a, out, e);
 }
 
 /* ---- steps of a request ---- */
@@ -498,6 +525,10 @@ struct health_painting {
     size_t n_rows, cap_names;
     int64_t sample_step, sample_at; /* of the newest sample */
     bool any;
+    bool bins; /* rows are those of a histogram, of one tensor: row_of is by exponent */
+    bool bin_known;
+    uint32_t bin_name; /* the number of the tensor's name */
+    struct arena *arena;
 };
 
 #define ROW_NOT_WANTED UINT32_MAX
@@ -591,6 +622,30 @@ static size_t health_painting_row(struct health_painting *p, const struct health
     return *row == ROW_NOT_WANTED ? SIZE_MAX : *row - 1;
 }
 
+/* The row of an exponent, of the first tensor that is wanted; SIZE_MAX: it is of another. */
+static size_t health_painting_bin(struct health_painting *p, const struct health_value *v)
+{
+    const unsigned exponent = health_bin_exponent(v->event.value);
+    if (!p->bin_known && p->ask->pattern && regexec(&p->pattern, v->name, 0, NULL, 0) != 0)
+        return SIZE_MAX;
+    if (!p->bin_known) {
+        p->bin_name = v->name_index;
+        p->bin_known = true;
+    }
+    if (p->bin_name != v->name_index)
+        return SIZE_MAX;
+    uint32_t *row = &p->row_of[exponent];
+    if (*row == 0) {
+        health_painting_room(p);
+        *VEC_ADD(p->names, p->n_rows, p->cap_names) =
+            exponent == 0                    ? "0"
+            : exponent == HEALTH_BIN_SPECIAL ? "not finite"
+                                             : arena_printf(p->arena, "2^%d", (int)exponent - 127);
+        *row = (uint32_t)p->n_rows;
+    }
+    return *row - 1;
+}
+
 /* So many cells fit, whatever was asked for. */
 static size_t health_painting_limit(const struct health_painting *p)
 {
@@ -628,11 +683,11 @@ static void health_painting_take(void *ctx, const struct health_value *v)
     if (!health_in_steps(v->step, p->ask->from_step, p->ask->to_step) ||
         (p->out->rank >= 0 && p->out->rank != v->rank))
         return;
-    const size_t row = health_painting_row(p, v);
+    const size_t row = p->bins ? health_painting_bin(p, v) : health_painting_row(p, v);
     if (row == SIZE_MAX)
         return;
     p->out->rank = v->rank;
-    const double x = health_number(&v->event);
+    const double x = p->bins ? (double)health_bin_count(v->event.value) : health_number(&v->event);
     const bool finite = isfinite(x);
     const struct health_cell one = {finite ? (float)x : INFINITY, 1};
     p->out->values++;
@@ -691,10 +746,17 @@ int health_matrix(struct run *r, const struct health_matrix_ask *ask, struct are
                                 .out = out,
                                 .merge = health_words[ask->stat].merge,
                                 .most = 2 * ask->columns,
-                                .width = 1};
+                                .width = 1,
+                                .bins = text_ends(health_words[ask->stat].name, ".exponents"),
+                                .arena = a};
     if (ask->pattern)
         TRY(health_compile(&p.pattern, ask->pattern, e));
     *out = (struct health_matrix){.rank = -1};
+    if (p.bins) {
+        p.merge = HEALTH_MERGE_MAX;
+        p.n_row_of = HEALTH_BINS;
+        p.row_of = xcalloc(HEALTH_BINS, sizeof *p.row_of);
+    }
     const int rc = health_read(r, &what, a, health_painting_take, &p, e);
     health_painting_end(&p, a);
     if (ask->pattern)

@@ -76,6 +76,13 @@ struct health_statistic { /* of one rank */
     wall_ns first_at, last_at;
 };
 
+/* A tensor that was saved in a step; its values are in a file of the node, if that is there. */
+struct health_saved {
+    const char *name;
+    int64_t rank, step;
+    uint64_t bytes;
+};
+
 struct health_index {
     struct health_rank *ranks;
     size_t n_ranks;
@@ -85,7 +92,9 @@ struct health_index {
     size_t n_stats;
     const char **tensors; /* names of parameters and modules, in the order in which they came */
     size_t n_tensors;
-    uint64_t values; /* of all kinds */
+    uint64_t values;            /* of all kinds */
+    struct health_saved *saved; /* by rank and step */
+    size_t n_saved;
 };
 
 /* Scalars are read, of tensors only the names. A run without health data gives an empty index. */
@@ -122,7 +131,22 @@ struct health_curve {
 MUST_CHECK int health_curve(struct run *r, const struct health_curve_ask *ask, struct arena *a,
                             struct health_curve *out, struct err *e);
 
-/* ---- a statistic as a picture: tensor x sample ---- */
+/* ---- a statistic as a picture: tensor x sample ----
+ *
+ * Of a histogram ("gradient.exponents") the rows are powers of two ("2^-12"), of the first tensor
+ * that is wanted, and the cells numbers of elements. "0" has what is smaller than 2^-126. */
+
+enum { HEALTH_BINS = 256, HEALTH_BIN_SPECIAL = 255, HEALTH_BIN_BITS = 48 };
+
+static inline unsigned health_bin_exponent(int64_t value)
+{
+    return (unsigned)((uint64_t)value >> HEALTH_BIN_BITS & (HEALTH_BINS - 1));
+}
+
+static inline uint64_t health_bin_count(int64_t value)
+{
+    return (uint64_t)value & ((UINT64_C(1) << HEALTH_BIN_BITS) - 1);
+}
 
 struct health_column {
     int64_t step, last_step;

@@ -102,6 +102,7 @@ enum ring_health_lost {
     RING_HEALTH_MANY_NAMES,  /* the table of names is full */
     RING_HEALTH_BUDGET,      /* the hooks left them out to keep their cost small */
     RING_HEALTH_UNSUPPORTED, /* a tensor of a kind that has no statistics */
+    RING_HEALTH_UNSAVED,     /* tensors that were to be saved and were not */
     RING_HEALTH_LOST_N
 };
 

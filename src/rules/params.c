@@ -212,14 +212,17 @@ int rule_params_set_one(struct rule_params *p, const char *rule, const char *par
                         const char *value, struct err *e)
 {
     size_t id = 0;
-    while (id < RULE_N && strcmp(rules[id]->name, rule) != 0)
+    const char *name = rule_of_documented(rule, param);
+    while (id < RULE_N && strcmp(rules[id]->name, name) != 0)
         id++;
+    if (id == RULE_N && rule_unsupported(rule, strlen(rule)) < RULES_UNSUPPORTED)
+        return 0;
     if (id == RULE_N)
         return rule_unknown(rule, e);
     for (size_t k = 0; rules[id]->params && rules[id]->params[k].name; k++)
         if (strcmp(rules[id]->params[k].name, param) == 0)
             return params_set_value(&p->v[id][k], rules[id], &rules[id]->params[k], value, e);
-    return no_such_param(rules[id], param, e);
+    return rule_param_is_unused(rules[id], param) ? 0 : no_such_param(rules[id], param, e);
 }
 
 int rule_params_set(struct rule_params *p, const char *text, struct err *e)

@@ -59,7 +59,8 @@ struct rule_params {
 /* All defaults, in the arena. */
 void rule_params_init(struct rule_params *p, struct arena *a);
 /* "CPUBottleneck.threshold=40" or "ProfilerReport.CPUBottleneck_threshold=40". ERR_USAGE with a
- * sentence that names what exists; nothing has changed then. */
+ * sentence that names what exists; nothing has changed then. Rules and parameters of SageMaker
+ * Debugger that have no use here are accepted: rule.h. */
 MUST_CHECK int rule_params_set(struct rule_params *p, const char *text, struct err *e);
 /* The same from a name and a value. */
 MUST_CHECK int rule_params_set_one(struct rule_params *p, const char *rule, const char *param,

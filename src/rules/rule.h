@@ -119,6 +119,21 @@ const char *rule_title(const char *name);
 /* Of its parameters: for how long sweeps are left out at the start of a run without steps. NULL: it
  * has none, or is about the whole job. */
 const struct param_value *rule_patience(const struct rule *r, const struct param_value *p);
+
+/* ---- names of SageMaker Debugger: rules_documented.c ---- */
+
+enum { RULES_UNSUPPORTED = 11 };
+
+/* The name that a rule of theirs has here, as far as it is about this parameter (NULL: about any);
+ * other names as they are. */
+const char *rule_of_documented(const char *name, const char *param);
+/* Whether the rule takes this parameter and makes no use of it. */
+bool rule_param_is_unused(const struct rule *r, const char *param);
+/* The number of a documented rule that is not supported; RULES_UNSUPPORTED: it is none. */
+size_t rule_unsupported(const char *name, size_t len);
+/* That it was not evaluated. */
+struct verdict rule_unsupported_verdict(size_t i, struct arena *a);
+
 /* ERR_USAGE, with the rules there are and the one that may have been meant. */
 int rule_unknown(const char *name, struct err *e);
 

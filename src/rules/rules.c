@@ -13,6 +13,7 @@ const struct rule *const rules[RULE_N] = {
 
 const struct rule *rule_find(const char *name)
 {
+    name = rule_of_documented(name, NULL);
     for (size_t i = 0; i < RULE_N; i++)
         if (strcmp(rules[i]->name, name) == 0)
             return rules[i];

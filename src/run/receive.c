@@ -311,7 +311,10 @@ int receive_put(const struct receive_place *at, const void *p, size_t n, struct 
     char folder[PATH_LEN], path[PATH_LEN];
     bool made;
     const enum run_file_kind kind = run_file_kind(at->file, at->node != NULL);
-    TRY(strcmp(at->file, RUN_REPORT) == 0 ? 0 : receive_check_json(at, p, n, e));
+    if (kind == RUN_FILE_SAVED)
+        TRY(run_saved_check(at->file, p, n, e));
+    else if (strcmp(at->file, RUN_REPORT) != 0)
+        TRY(receive_check_json(at, p, n, e));
     TRY(receive_folder(at, folder, e));
     if (at->node)
         TRY(storage_of(folder)->claim(folder, &made, e));

@@ -158,6 +158,83 @@ int run_put(const char *run, const char *file, const void *p, size_t n, struct e
     return rc ? rc : storage_of(path)->put(path, p, n, STORAGE_PUT_REPLACE, e);
 }
 
+/* ---- saved tensors ---- */
+
+int run_put_saved(const char *folder, unsigned session, const char *name, const void *p, size_t n,
+                  struct err *e)
+{
+    char path[PATH_LEN], full[128];
+    struct run_saved x;
+    if (!run_saved_parse(name, &x, NULL))
+        return err_set(e, ERR_USAGE, "'%s' is not the name of a file of saved tensors", name);
+    TRY(run_saved_check(name, p, n, e));
+    run_saved_name(full, sizeof full, &x, session);
+    TRY(run_path(path, folder, full, e));
+    return storage_of(path)->put(path, p, n, STORAGE_PUT_ABSENT, e);
+}
+
+struct run_saved_list {
+    struct arena *arena;
+    const char *node;
+    struct run_saved_file *v;
+    size_t n, cap;
+};
+
+static void run_files_add_saved(void *ctx, const struct storage_entry *x)
+{
+    struct run_saved_list *l = ctx;
+    struct run_saved_file f = {.node = l->node};
+    if (x->kind != STORAGE_FILE || !run_saved_parse(x->name, &f.saved, &f.session))
+        return;
+    f.name = arena_strdup(l->arena, x->name);
+    f.bytes = x->stat.bytes;
+    *ARENA_ADD(l->arena, l->v, l->n, l->cap) = f;
+}
+
+static int run_saved_order(const void *a, const void *b)
+{
+    const struct run_saved_file *x = a, *y = b;
+    const unsigned v[][2] = {{x->saved.step, y->saved.step},
+                             {x->saved.rank, y->saved.rank},
+                             {x->session, y->session},
+                             {x->saved.pid, y->saved.pid},
+                             {x->saved.k, y->saved.k}};
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        if (v[i][0] != v[i][1])
+            return v[i][0] < v[i][1] ? -1 : 1;
+    return strcmp(x->node, y->node);
+}
+
+int run_saved_files(const struct run_info *info, struct arena *a, struct run_saved_file **out,
+                    size_t *n, struct err *e)
+{
+    struct run_saved_list l = {.arena = a};
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        char folder[PATH_LEN];
+        struct err ignored; /* then there are none */
+        if (!run_files_is_last_session(info, i))
+            continue;
+        l.node = info->nodes[i].id;
+        TRY(run_node_path(folder, info->path, l.node, e));
+        if (storage_of(folder)->list(folder, STORAGE_WITH_STAT, run_files_add_saved, &l, &ignored))
+            continue;
+    }
+    if (l.n)
+        qsort(l.v, l.n, sizeof *l.v, run_saved_order);
+    *out = l.v;
+    *n = l.n;
+    return 0;
+}
+
+int run_map_saved(const struct run_info *info, const struct run_saved_file *f, struct fmap *out,
+                  struct err *e)
+{
+    char folder[PATH_LEN], path[PATH_LEN];
+    TRY(run_node_path(folder, info->path, f->node, e));
+    TRY(run_path(path, folder, f->name, e));
+    return storage_of(path)->source->map(path, false, out, e);
+}
+
 /* ---- changes ---- */
 
 #define STAMP_BITS ((UINT64_C(1) << 53) - 1)

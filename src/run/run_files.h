@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "run/run_info.h"
+#include "run/run_names.h"
 #include "store/reader.h"
 
 /* A file with events: of a recorder, or of a detail window. */
@@ -34,6 +35,23 @@ MUST_CHECK int run_read_findings(const char *run, struct arena *a, char **text, 
                                  struct err *e);
 /* Replaces a file of the run that is no node's, as RUN_FINDINGS. */
 MUST_CHECK int run_put(const char *run, const char *file, const void *p, size_t n, struct err *e);
+
+/* A file of saved tensors of a node. */
+struct run_saved_file {
+    const char *node, *name;
+    struct run_saved saved;
+    unsigned session;
+    uint64_t bytes;
+};
+
+/* By step, rank and the order in which they came. */
+MUST_CHECK int run_saved_files(const struct run_info *info, struct arena *a,
+                               struct run_saved_file **out, size_t *n, struct err *e);
+MUST_CHECK int run_map_saved(const struct run_info *info, const struct run_saved_file *f,
+                             struct fmap *out, struct err *e);
+/* Writes one into the folder of a node, under `name` with the session in it. */
+MUST_CHECK int run_put_saved(const char *folder, unsigned session, const char *name, const void *p,
+                             size_t n, struct err *e);
 
 /* Whether something changed in a run, from sizes and times alone. */
 struct run_stamp {

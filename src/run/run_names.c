@@ -5,7 +5,9 @@
 #include <assert.h>
 #include <ctype.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -74,14 +76,69 @@ static bool run_names_is_session(const char *p, const char *end)
            run_names_skip_number(p + 1) == end;
 }
 
-static bool run_names_is_window_stem(const char *name, const char *end)
+/* After PID-K or PID-python-K; NULL: it is no window. */
+static const char *run_names_skip_window(const char *name)
 {
     const char *p = run_names_skip_number(name + strlen(WINDOW_START));
     if (!p || *p++ != '-')
-        return false;
+        return NULL;
     p += text_starts(p, "python-") ? strlen("python-") : 0;
-    p = run_names_skip_number(p);
+    return run_names_skip_number(p);
+}
+
+static bool run_names_is_window_stem(const char *name, const char *end)
+{
+    const char *p = run_names_skip_window(name);
     return p && run_names_is_session(p, end);
+}
+
+/* After RANK-STEP-PID-K, of which `v` gets the numbers; NULL: it is something else. */
+static const char *run_names_skip_saved(const char *name, unsigned v[4])
+{
+    const char *p = name + strlen(RUN_SAVED_START);
+    for (int i = 0; i < 4; i++) {
+        const char *number = p;
+        if (i > 0 && *number++ != '-')
+            return NULL;
+        p = run_names_skip_number(number);
+        const unsigned long long n = p ? strtoull(number, NULL, 10) : UINT_MAX;
+        if (n >= UINT_MAX)
+            return NULL;
+        v[i] = (unsigned)n;
+    }
+    return p;
+}
+
+bool run_saved_parse(const char *name, struct run_saved *out, unsigned *session)
+{
+    unsigned v[4];
+    if (!text_starts(name, RUN_SAVED_START) || !text_ends(name, RUN_SAVED_END))
+        return false;
+    const char *p = run_names_skip_saved(name, v);
+    if (!p || !run_names_is_session(p, name + strlen(name) - strlen(RUN_SAVED_END)))
+        return false;
+    *out = (struct run_saved){.rank = v[0], .step = v[1], .pid = v[2], .k = v[3]};
+    if (session)
+        *session = *p == '-' ? (unsigned)strtoul(p + 1, NULL, 10) : 1;
+    return true;
+}
+
+int run_saved_check(const char *name, const void *p, size_t n, struct err *e)
+{
+    static const char magic[] = {'P', 'K', 3, 4};
+    if (n >= sizeof magic && memcmp(p, magic, sizeof magic) == 0)
+        return 0;
+    return err_set(e, ERR_FORMAT, "'%s' is not an npz file", name);
+}
+
+void run_saved_name(char *out, size_t size, const struct run_saved *x, unsigned session)
+{
+    char more[16] = "";
+    assert(session > 0);
+    if (session > 1)
+        snprintf(more, sizeof more, "-%u", session);
+    snprintf(out, size, RUN_SAVED_START "%u-%u-%u-%u%s" RUN_SAVED_END, x->rank, x->step, x->pid,
+             x->k, more);
 }
 
 static bool run_names_is_stem(const char *name, const char *end, const char *stem)
@@ -92,8 +149,11 @@ static bool run_names_is_stem(const char *name, const char *end, const char *ste
 static enum run_file_kind run_names_kind_in_node(const char *name)
 {
     const char *dot = strrchr(name, '.');
+    struct run_saved saved;
     if (!dot)
         return RUN_FILE_OTHER;
+    if (run_saved_parse(name, &saved, NULL))
+        return RUN_FILE_SAVED;
     if (strcmp(dot + 1, RUN_NODE_END) == 0)
         return run_names_is_stem(name, dot, RUN_NODE_STEM) ? RUN_FILE_NODE : RUN_FILE_OTHER;
     if (!run_names_is_stem(name, dot, STORE_METRICS) &&
@@ -119,7 +179,14 @@ enum run_file_kind run_file_kind(const char *name, bool in_node)
 bool run_is_of_session(const char *name, unsigned session)
 {
     char mark[24];
-    const char *dash = strrchr(name, '-');
+    const char *dash = strrchr(name, '-'), *rest;
+    struct run_saved saved;
+    unsigned v;
+    if (run_saved_parse(name, &saved, &v))
+        return v == session;
+    /* The number of a window is none of a session. */
+    if (text_starts(name, WINDOW_START) && (rest = run_names_skip_window(name)))
+        dash = *rest == '-' ? rest : NULL;
     snprintf(mark, sizeof mark, "-%u.", session);
     return session == 1 ? !dash : dash && text_starts(dash, mark);
 }

@@ -12,6 +12,7 @@
  *                      metrics.fp           metrics-2.fp
  *                      shipping.json        how far the node was sent elsewhere
  *                      trace-PID-K.fp       a detail window: events of a process
+ *                      tensors-RANK-STEP-PID-K.npz    tensors that the user asked to save
  *          .import-XXXXXXXX/                a run that is being made
  *          audit.jsonl                      on a hub: what users did to runs */
 #ifndef RUN_RUN_NAMES_H
@@ -55,6 +56,22 @@ const char *run_node_id(const char *name);
 bool run_is_window(const char *name);
 /* Its stem. `python`: samples of the stack of Python, not operators. */
 void run_window_stem(char *out, size_t size, unsigned pid, bool python, unsigned window);
+
+/* A file with saved tensors of one step of one process. */
+struct run_saved {
+    unsigned rank, step, pid, k;
+};
+
+#define RUN_SAVED_START "tensors-"
+#define RUN_SAVED_END   ".npz"
+
+/* "tensors-RANK-STEP-PID-K.npz", and "-N" before the dot when another session than the first wrote
+ * it; false: it is no such name. `session` may be NULL. */
+bool run_saved_parse(const char *name, struct run_saved *out, unsigned *session);
+/* Whether the bytes begin as such a file does: ERR_FORMAT. */
+MUST_CHECK int run_saved_check(const char *name, const void *p, size_t n, struct err *e);
+void run_saved_name(char *out, size_t size, const struct run_saved *x, unsigned session);
+
 /* What a file of a run is, by its name, for what leaves or enters a machine file by file. */
 enum run_file_kind {
     RUN_FILE_OTHER,  /* locks, caches, files of others: they stay where they are */
@@ -63,6 +80,7 @@ enum run_file_kind {
     RUN_FILE_NODE,   /* node.json: replaced as a whole */
     RUN_FILE_SEALED, /* grows */
     RUN_FILE_TAIL,   /* grows, and starts again with each segment */
+    RUN_FILE_SAVED,  /* tensors: written once */
 };
 
 /* `in_node`: in the folder of a node, else in that of the run. */

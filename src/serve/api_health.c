@@ -83,7 +83,8 @@ int api_health_scalars(const struct route_request *q, struct route_answer *out, 
 const struct route_param api_health_tensors_params[] = {
     {"statistic", PARAM_TEXT, .help = "The statistic: gradient.l2, update.ratio."},
     {"match", PARAM_TEXT,
-     .help = "Only tensors whose name this extended regular expression finds."},
+     .help = "Only tensors whose name this extended regular expression finds. Of a histogram "
+             "(gradient.exponents) the rows are powers of two, of the first of these tensors."},
     {PARAM_ROW_RANK},
     {PARAM_ROW_FROM_STEP},
     {PARAM_ROW_TO_STEP},

@@ -60,9 +60,15 @@ struct session_rules {
 static int session_take_rule(struct settings *s, const struct rule_setting *r,
                              struct session_rules *out, struct err *e)
 {
-    if (user_rules_set(&out->user, r->text, s->arena) ||
-        rule_params_set(&out->params, r->text, e) == 0)
+    const size_t name = strcspn(r->text, ".=");
+    if (user_rules_set(&out->user, r->text, s->arena))
         return 0;
+    if (rule_params_set(&out->params, r->text, e) == 0) {
+        if (rule_unsupported(r->text, name) < RULES_UNSUPPORTED)
+            remarks_add(&s->problems, "%.*s is not evaluated: not supported yet", (int)name,
+                        r->text);
+        return 0;
+    }
     if (r->from.source == FROM_OPTION)
         return err_in(e, "%s", r->from.where);
     remarks_add(&s->problems, "%s: %s; ignored", r->from.where, e->msg);

@@ -16,7 +16,7 @@
 #include "ship/ship_targets.h"
 
 enum {
-    WHOLE_MOST = 16 << 20, /* bytes of findings and reports */
+    WHOLE_MOST = 16 << 20, /* bytes of findings, reports and saved tensors */
     TAIL_MOST = 256 << 20, /* bytes of a tail: a frame of a burst may be large */
     FILE_NAME_LEN = 128,
     SETUP_RETRY_S = 600,
@@ -349,6 +349,8 @@ static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
             rc = ship_growing(s, folder, node, &l.v[i], all || dead, e);
     if (rc == 0)
         rc = ship_prune(s, node, &l, e);
+    if (rc == 0)
+        rc = ship_wholes(s, folder, node, &l, RUN_FILE_SAVED, false, e);
     if (rc == 0)
         rc = ship_wholes(s, folder, node, &l, RUN_FILE_NODE, false, e);
     if (rc == 0 && !all && !dead && s->target->bytes == before && s->target->ops->alive)

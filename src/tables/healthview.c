@@ -144,6 +144,7 @@ int healthview_layers(struct run *r, int64_t rank, int64_t step, struct arena *a
 {
     const struct health_ask ask = {.rank = rank,
                                    .stats = HEALTH_ALL & ~(HEALTH_STAT(HEALTH_SCALAR) |
+                                                           HEALTH_STAT(HEALTH_SAVED_BYTES) |
                                                            HEALTH_STAT(HEALTH_GRADIENT_EXPONENTS) |
                                                            HEALTH_STAT(HEALTH_WEIGHT_EXPONENTS) |
                                                            HEALTH_STAT(HEALTH_OUTPUT_EXPONENTS))};

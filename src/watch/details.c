@@ -15,6 +15,7 @@
 #include "import/import_file.h"
 #include "import/importer.h"
 #include "record/record.h"
+#include "run/run_files.h"
 #include "run/run_names.h"
 #include "watch/watch.h"
 
@@ -23,6 +24,8 @@ enum {
     FLUSH_BYTES = 1 << 20,
     LEAST_PRIORITY = 19,
 };
+
+#define SAVED_MOST ((size_t)1 << 32) /* bytes of a file of saved tensors */
 
 struct details {
     struct details_ask ask;
@@ -130,13 +133,28 @@ static int keep_file(struct details *d, const char *path, const struct window_fi
     return rc;
 }
 
+/* Saved tensors are stored as they are. */
+static int details_keep_saved(struct details *d, const char *path, const struct window_file *f,
+                              struct err *e)
+{
+    struct fmap m;
+    TRY(fmap_open(path, false, &m, e));
+    const int rc =
+        m.len > SAVED_MOST
+            ? err_set(e, ERR_LIMIT, "'%s' has more than %lld bytes", f->name, (long long)SAVED_MOST)
+            : run_put_saved(d->ask.node, d->ask.session, f->name, m.p, m.len, e);
+    fmap_close(&m);
+    return rc;
+}
+
 static void take_file(struct details *d, const struct window_file *f)
 {
     char path[PATH_LEN];
     struct err e;
     if (path_join(path, &e, "%s/%s", d->ask.rings, f->name))
         return;
-    if (keep_file(d, path, f, &e))
+    if (strcmp(f->kind, "tensors") == 0 ? details_keep_saved(d, path, f, &e)
+                                        : keep_file(d, path, f, &e))
         sink_loss(d->ask.losses, LOSS_DETAIL, LOST_PART(f->name), "%s", e.msg);
     unlink(path);
 }

@@ -39,6 +39,8 @@ int64_t watch_interval(int64_t scan_ns, double cpu_s);
 
 /* ---- details.c: what the hooks leave beside the rings becomes files of the node ----
  *
+ * Saved tensors (tensors-RANK-STEP-PID-K.npz) are moved there as they are.
+ *
  * A detail window ends as detail-PID-K.json (a trace of the framework's profiler) or
  * python-PID-K.json (a profile of functions) in the folder of the rings. A thread of the lowest
  * priority turns each into trace-PID-K.fp or trace-PID-python-K.fp and removes it. One that cannot

@@ -96,6 +96,7 @@ test("a row of the picture opens the panel of its tensor", async () => {
   const panel = page.locator(".health-tensor");
   await panel.getByRole("heading", { name: "layer.2.weight" }).waitFor();
   await panel.locator("figure h3", { hasText: "update.ratio" }).waitFor();
+  assert.match(await inWords(page, "Gradient by power of two"), /^4 rows, 4 samples\. At the end most values are at 2\^-15: 75\.0 %\./);
   await panel.getByRole("button", { name: "Close: layer.2.weight" }).click();
   await plot.focus();
   await page.keyboard.press("ArrowDown");

@@ -181,6 +181,28 @@ def test_an_issue_at_or_above_the_limit_ends_with_status_3(check, words, status)
     assert done.stderr.count("\n") == (status == 3)
 
 
+def test_documented_rules_that_are_not_supported_are_accepted_and_said_to_be_so(check):
+    words = ("--rule", "TensorVariance", "--rule", "ExplodingTensor")
+    named = json.loads(check(*words, "--json").stdout)
+    assert {v["rule"]: v["state"] for v in named} == {
+        "NonFinite": "not_evaluated",
+        "TensorVariance": "not_evaluated",
+    }
+    assert [v["why"] for v in named if v["rule"] == "TensorVariance"] == ["not supported yet"]
+    done = check("--set", "Confusion.min_diag=0.9", "--set", "DeadRelu.tensor_regex=.*relu_output")
+    assert "Confusion (Confusion)" in done.stdout and "not supported yet" in done.stdout
+    assert "not supported yet" not in check().stdout
+
+
+def test_parameters_of_a_renamed_rule_are_those_of_the_rule_here(check):
+    words = ["--set", "WeightUpdateRatio.small_threshold=1e-9", "--set", "AllZero.threshold=90"]
+    words += ["--set", "WeightUpdateRatio.large_threshold=0.5"]
+    of = {v["rule"]: v["params"] for v in json.loads(check(*words, "--json").stdout)}
+    assert of["UpdateTooSmall"]["small_threshold"] == 1e-9
+    assert of["UpdateTooLarge"]["large_threshold"] == 0.5
+    assert of["ZeroGradient"]["threshold"] == 90
+
+
 @pytest.mark.parametrize(
     "words, sentence",
     [

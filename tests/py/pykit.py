@@ -22,6 +22,8 @@ TIMEOUT_S = 300
 Event = dict[str, Any]
 Done = subprocess.CompletedProcess[str]
 
+PROGRAM = Path(os.environ.get("FOOTPLATE_BIN", "build/footplate")).resolve()
+
 # What the tests run under, and what must not leak into the processes that they start.
 OURS = ("FOOTPLATE_", "PYTHONPATH", "PYTHONHOME", "TF_CONFIG", "KERAS_BACKEND")
 
@@ -31,6 +33,15 @@ def plain_env(more: Mapping[str, str | None] | None = None) -> dict[str, str]:
     env: dict[str, str | None] = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
     env |= more or {}
     return {k: v for k, v in env.items() if v is not None}
+
+
+def ask(*args: object) -> str:
+    """What the program prints when it is called with these words; it must succeed."""
+    done = subprocess.run(
+        [PROGRAM, *map(str, args)], capture_output=True, text=True, timeout=120, env=plain_env()
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def losses_of(events: list[Event]) -> list[str]:

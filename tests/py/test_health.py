@@ -40,6 +40,19 @@ def test_gradients_weights_and_updates_are_those_that_torch_computes(case):
     assert case("numbers") == {"modules": ["0", "1", "2", "3", "4"], "nonfinite": {}}
 
 
+def test_one_of_ten_samples_has_histograms_and_the_optimizer_s_state(case):
+    assert case("deep", health=ON | {"every": 1}) == {
+        "steps": [[0, 10], [0, 10]],
+        "states": [f"{i}.weight:{key}" for i in (0, 2, 4) for key in ("exp_avg", "exp_avg_sq")],
+        "inputs": ["1", "3"],
+    }
+
+
+def test_histograms_of_a_device_are_counted_and_sent_without_a_wait(case):
+    said = case("device_histograms")
+    assert {"gradient.exponents", "gradient.l2", "weight.exponents"} <= set(said["told"])
+
+
 def test_outputs_of_modules_are_those_that_torch_computes(case):
     assert case("activations") == {"dead": {"1": {"0": 0.25}}, "inputs": ["1", "3"]}
 

@@ -5,22 +5,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from pykit import SCRIPTS, plain_env, run_python
-
-PROGRAM = Path(os.environ.get("FOOTPLATE_BIN", "build/footplate")).resolve()
-
-
-def ask(*args: object) -> str:
-    done = subprocess.run(
-        [PROGRAM, *map(str, args)], capture_output=True, text=True, timeout=120, env=plain_env()
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+from pykit import PROGRAM, SCRIPTS, ask, plain_env, run_python
 
 
 @pytest.fixture(scope="module")

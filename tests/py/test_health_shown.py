@@ -4,22 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
+import footplate
 import pytest
-from pykit import SCRIPTS, plain_env
-
-PROGRAM = Path(os.environ.get("FOOTPLATE_BIN", "build/footplate")).resolve()
-
-
-def ask(*args: object) -> str:
-    done = subprocess.run(
-        [PROGRAM, *map(str, args)], capture_output=True, text=True, timeout=120, env=plain_env()
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+from pykit import SCRIPTS, ask
 
 
 def record(folder: Path, name: str, *job: object) -> Path:
@@ -90,3 +79,16 @@ def test_runs_with_the_same_numbers_do_not_differ(runs):
 def test_runs_without_losses_have_no_health_to_compare(runs):
     assert "health" not in json.loads(ask("compare", runs["none"], runs["first"], "--json"))
     assert "Training health" not in ask("compare", runs["none"], runs["first"])
+
+
+def test_a_histogram_has_a_row_for_each_power_of_two_of_one_tensor(runs):
+    with footplate.open(runs["first"], frames="table") as run:
+        found = run.tensors("gradient.exponents", r"^layer\.2\.weight$")
+        rows = list(zip(found["name"], found["step"], found["value"], strict=True))
+        assert len(run.tensors("gradient.exponents", "bias")["name"]) == 0
+    assert [r for r in rows if r[1] == 50] == [
+        ("0", 50, 4.0),
+        ("2^-17", 50, 96.0),
+        ("2^-15", 50, 300.0),
+    ]
+    assert sorted({step for _, step, _ in rows}) == [0, 50, 100, 150]

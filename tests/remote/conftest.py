@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 import urllib.error
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -69,7 +70,7 @@ def swift_env(swift, tmp_path) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def recorded(footplate, tmp_path_factory) -> Path:
-    """A run of about two seconds that has ended."""
+    """A run of about two seconds that has ended, with a file of saved tensors."""
     runs = tmp_path_factory.mktemp("recorded")
     job = "i=0; while [ $i -lt 10 ]; do i=$((i+1)); timeout 0.05 sh -c 'while :; do :; done'; done"
     done = subprocess.run(
@@ -81,7 +82,11 @@ def recorded(footplate, tmp_path_factory) -> Path:
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    return next(x for x in runs.iterdir() if x.name.startswith("demo"))
+    run = next(x for x in runs.iterdir() if x.name.startswith("demo"))
+    node = next(run.glob("node-*"))
+    with zipfile.ZipFile(node / "tensors-0-5-42-0.npz", "w") as archive:
+        archive.writestr("fc.weight.npy", os.urandom(300_000))
+    return run
 
 
 @pytest.fixture(scope="module")

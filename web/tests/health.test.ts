@@ -14,6 +14,7 @@ import {
   findingMarks,
   gridOf,
   heldSamples,
+  histogramOf,
   logarithmic,
   mapped,
   matricesOf,
@@ -122,7 +123,7 @@ const scalar = (name: string, mode: "train" | "eval" = "train"): HealthScalar =>
 
 test("scalars go to the chart they belong to, and bookkeeping to none", () => {
   const names = ["lr", "accuracy", "loss", "grad.norm", "amp.scale", "batch.hash", "nonfinite.origin/loss/a", "validation_0/logloss"];
-  const index: HealthIndex = { values: 1, ranks: [], statistics: [], tensors: [], scalars: [scalar("loss", "eval"), ...names.map((n) => scalar(n))] };
+  const index: HealthIndex = { values: 1, ranks: [], statistics: [], tensors: [], saved: [], scalars: [scalar("loss", "eval"), ...names.map((n) => scalar(n))] };
   const g = scalarGroups(index, 0);
   assert.deepEqual(g.losses.map((s) => s.mode), ["train", "eval"]);
   assert.deepEqual([g.norms, g.rates, g.scale].map((x) => x.map((s) => s.name)), [["grad.norm"], ["lr"], ["amp.scale"]]);
@@ -145,4 +146,18 @@ test("a name is searched as it is, and CSV quotes what needs it", () => {
   assert.equal(exactly("a.0.w+b"), "^a\\.0\\.w\\+b$");
   assert.ok(exactly("x.".repeat(300)).length <= 200);
   assert.equal(csvText(["a", "b"], [['x,"y"', null], ["z", 1.5]]), 'a,b\n"x,""y""",\nz,1.5\n');
+});
+
+test("a histogram has a row for every power of two between the ends, as shares of each sample", () => {
+  const found = histogramOf(matrix("gradient.exponents", [0, 10], { "2^-3": [1, null], "0": [1, null], "2^-1": [2, 5], "not finite": [null, 5] }));
+  assert.deepEqual(
+    found.tensors.map((t) => [t.name, t.values]),
+    [
+      ["not finite", [0, 0.5]],
+      ["2^-1", [0.5, 0.5]],
+      ["2^-2", [0, 0]],
+      ["2^-3", [0.25, 0]],
+      ["0", [0.25, 0]],
+    ],
+  );
 });

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from . import activity, findings, health, human, loader, profiles, stats
+from . import activity, findings, health, human, loader, profiles, saved, stats
 from .frames import Column, Frames, Table, from_ns, ints, to_ns
 from .source import Ask, Folder, Key, RunError, Source
 from .stats import USAGE_RANGES
@@ -371,6 +371,16 @@ class Run:
         """Source lines that waited for the GPU: node, rank, pid, where, call, count,
         seconds; most time first."""
         return self._frame(stats.sync_table(self._steps().attrs["ranks"]))
+
+    def saved_tensors(self) -> Any:
+        """Tensors that `footplate run --save-tensors` saved: name, rank, step, bytes."""
+        kinds = {"name": "category", "rank": "int", "step": "int", "bytes": "int"}
+        return self._frame(Table.of_rows(self.health().get("saved", []), kinds))
+
+    def tensor(self, name: str, step: int, rank: int | None = None) -> Any:
+        """The values of a saved tensor: a numpy array when numpy is installed, else a memoryview
+        of the same shape. rank: None for the lowest that saved it."""
+        return saved.read(self._source, name, step, rank)
 
     def health(self) -> dict[str, Any]:
         """What training health was recorded: ranks, scalars with their first, last, smallest and

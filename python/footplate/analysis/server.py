@@ -21,6 +21,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
+from . import saved
 from .frames import Column, Table, bools, category, floats, ints, times
 from .source import Ask, Key, RunError, events_table, key_columns, steps_table
 
@@ -93,13 +94,18 @@ class Client:
             return None
         return ssl.create_default_context(cafile=ca)
 
-    def _once(self, address: str) -> tuple[int, Any]:
-        request = Request(address, headers={"Accept": "application/json"})
+    def file(self, path: str) -> bytes:
+        """The bytes of a file below /api/v1."""
+        return self._once(f"{self.base}{_API}{path}", read=lambda answer: answer.read())[1]  # type: ignore[no-any-return]
+
+    def _once(self, address: str, read: Callable[[Any], Any] = json.load) -> tuple[int, Any]:
+        accept = "application/json" if read is json.load else "*/*"
+        request = Request(address, headers={"Accept": accept})
         if self._token:  # not for the address that a redirect names
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             with urlopen(request, timeout=_PATIENCE_S, context=self._trusted()) as answer:
-                return answer.status, json.load(answer)
+                return answer.status, read(answer)
         except HTTPError as e:
             raise _failure(e) from None
         except (URLError, OSError, ValueError) as e:
@@ -297,6 +303,18 @@ class Server:
     def stats(self, node: str | None, start: int, end: int, all: bool) -> list[dict[str, Any]]:
         window = {"from": start or None, "to": end or None}
         return self._get("/stats", node=node, all=int(all) or None, **window)  # type: ignore[no-any-return]
+
+    def saved(self) -> list[tuple[str, str]]:
+        found = self.client.get(f"/files/{quote(self.run)}")
+        return [
+            (node["node"], file["name"])
+            for node in found["nodes"]
+            for file in node["files"]
+            if saved.parse(file["name"]) is not None
+        ]
+
+    def saved_read(self, node: str, file: str) -> bytes:
+        return self.client.file(f"/files/{quote(self.run)}/node-{quote(node)}/{quote(file)}")
 
     def health(self) -> dict[str, Any]:
         return self._get("/health")  # type: ignore[no-any-return]

@@ -186,6 +186,14 @@ def all_stepped() -> bool:
     return now.stepped >= now.usual if now.usual else len(now.stepped) >= now.made
 
 
+def under_way() -> int:
+    """The training step that a forward pass belongs to. While nobody watches, a loop without a
+    loader counts a step when the optimizer steps again."""
+    now = loop
+    over = now.stepped and not now.loader and not now.explicit and all_stepped()
+    return now.ended + 1 if over else now.ended
+
+
 def phase() -> str:
     """For on_begin: the phase whose begin it is at; "" when it is none."""
     return loop.phase

@@ -5,7 +5,8 @@ numbers of steps.
 The recorder's config.json says what is asked for. Without the key "health" nothing is captured:
 
     "health": {"mode": "auto", "budget": 0.005, "every": 50,
-               "include": ["layer4"], "exclude": ["bias$"], "collections": ["gradients"]}
+               "include": ["layer4"], "exclude": ["bias$"], "collections": ["gradients"],
+               "save": {...}}
 
 `core` is the part of _core that takes the values; tests put something else there.
 """
@@ -50,7 +51,7 @@ STATISTICS: "dict[str, int]" = getattr(_core, "STATISTICS", {})
 SCALAR = 0
 
 
-def _regexes(value: "Any") -> "list[re.Pattern[str]]":
+def regexes(value: "Any") -> "list[re.Pattern[str]]":
     found = []
     for text in value if isinstance(value, list) else []:
         try:
@@ -70,10 +71,13 @@ class Settings:
         share, every = given.get("budget", SHARE), given.get("every", EVERY)
         self.share = float(share) if isinstance(share, int | float) and share > 0 else SHARE
         self.every = every if isinstance(every, int) and every > 0 else EVERY
-        self.include = _regexes(given.get("include"))
-        self.exclude = _regexes(given.get("exclude"))
+        self.include = regexes(given.get("include"))
+        self.exclude = regexes(given.get("exclude"))
         self.prefixes: tuple[str, ...] = ("",)
         self.kinds: set[str] = set()
+        self.save = given.get("save")  # which tensors are saved whole: torch_saver.py
+        if self.save and not self.on:
+            _safe.tell_loss("saved tensors", "training health is off")
         listed = given.get("collections")
         if isinstance(listed, list) and listed:
             self._take_collections([str(one) for one in listed])
@@ -84,7 +88,7 @@ class Settings:
         for name in names:
             own, equals, regex = name.partition("=")
             if equals:
-                self.include += _regexes([regex])
+                self.include += regexes([regex])
                 prefixes.append("")
             elif own in COLLECTIONS:
                 prefixes += COLLECTIONS[own]

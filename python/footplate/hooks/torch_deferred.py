@@ -12,7 +12,7 @@ all of them are under way, values are left out and counted.
 import time
 
 from .. import _core, _safe
-from .torch_tensors import WHEN_ANY, WORDS
+from .torch_tensors import EXPONENTS, WHEN_ANY, WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,10 +188,11 @@ class Lane:
         torch = self.torch
         device = sample.deferred[0][2].device
         extra = 1 if isinstance(sample.scale, torch.Tensor) else 0
-        parcel = self._parcel(device, len(sample.deferred) + extra)
+        vectors = [v for _, _, v in sample.vectors]
+        parcel = self._parcel(device, len(sample.deferred) + extra + EXPONENTS * len(vectors))
         if parcel is None or self.is_capturing():
             self.core.health_lost(len(sample.deferred), LEFT_OUT)
-            sample.deferred = []
+            sample.deferred, sample.vectors = [], []
             sample.tell(0, norm)
             return
         reals = [v for _, _, v, how, _ in sample.deferred if how not in (WORDS, WHEN_ANY)]
@@ -203,10 +204,15 @@ class Lane:
             if words:
                 whole = parcel.there.view(torch.int64)[len(reals) : len(reals) + len(words)]
                 whole.copy_(torch.stack([v.detach().reshape(()) for v in words]))
+            begin = len(reals) + len(words)
+            count = begin + EXPONENTS * len(vectors)
+            if vectors:
+                parcel.there.view(torch.int64)[begin:count].copy_(torch.cat(vectors))
         parcel.sample = sample, norm, len(reals), extra
-        parcel.send(len(reals) + len(words))
+        parcel.send(count)
         self.pending.append(parcel)
         sample.deferred = [(at, n, None, how, of) for at, n, _, how, of in sample.deferred]
+        sample.vectors = [(at, n, None) for at, n, _ in sample.vectors]
         self.flush()
 
     def _fill(self, there: "Any", values: "list[Any]") -> None:
@@ -242,9 +248,13 @@ class Lane:
         sample, norm, reals, extra = buffer.sample
         values = buffer.here[:reals].tolist()
         count = sum(how in (WORDS, WHEN_ANY) for _, _, _, how, _ in sample.deferred)
-        words = buffer.here.view(self.torch.int64)[reals : reals + count].tolist()
+        whole = buffer.here.view(self.torch.int64)
+        words = whole[reals : reals + count].tolist()
+        begin = reals + count
+        counted = whole[begin : begin + EXPONENTS * len(sample.vectors)].tolist()
         scale = values.pop() if extra else 0.0
         sample.resolve(values, words, scale)
+        sample.resolve_vectors(counted, scale or 1.0)
         sample.tell(max(_core.now_ns() - sample.at_ns, 0), norm)
         buffer.sample = None
         self.parcels.append(buffer)

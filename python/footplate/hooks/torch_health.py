@@ -26,7 +26,7 @@ import zlib
 
 from .. import _core, _health, _safe
 from ..detail import boundary
-from . import _scalars
+from . import _scalars, torch_saver
 from . import torch_marks as marks
 from .torch_deferred import Lane
 from .torch_modules import Watch
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _get_ident = threading.get_ident
 
 HASHED = 64  # values of a batch
+DEEP_EVERY = 10  # samples; of one of them there are histograms and the optimizer's state
 MOST_LOOKED_AT = 8  # things in a batch, on each of two levels
 EXIT_WAIT_NS = 1_000_000_000
 LOSS_FUNCTIONS = (
@@ -92,6 +93,7 @@ class Capture:
         self.names = Names(settings)
         self.lane = Lane(torch, self.core)
         self.watch = Watch(torch, self.names, settings)
+        self.saver = torch_saver.make(torch, self.core, self.names, settings.save)
         self.origin = Origin(torch, self.core, self.names, self.watch)
         self.optimizers: dict[int, Stepped] = {}
         self.groups = 0  # learning rates that have a name
@@ -100,6 +102,7 @@ class Capture:
         self.sample: Sample | None = None
         self.sampling = True  # the step under way, or the next one
         self.sum_only = False
+        self.samples = 0  # that were taken
         self.quiet = False  # the numbers of the step under way are not recorded
         self.jumped = False  # unless its loss stands out
         self.spent_ns = 0  # on them
@@ -245,12 +248,18 @@ class Capture:
             return
         if self.hash is None and not self.quiet and not boundary.loop.loader:
             self.hash_batch([*args[1:], *(kwargs or {}).values()])
+        if self.saver is not None and not self.saver.attached:
+            step = boundary.under_way()
+            if self.saver.is_due(step) and not self._is_capturing():
+                self.saver.attach(args[0], step)
         if self.sampling and not self.sum_only and not self.watch.attached:
             before = _core.now_ns()
             self.watch.attach(args[0], self._sample())
             self.cost_ns += _core.now_ns() - before
 
     def forward_ends(self) -> None:
+        if self.saver is not None and self.saver.attached:
+            self.saver.detach()
         if self.watch.attached:
             before = _core.now_ns()
             self.watch.detach()
@@ -261,6 +270,7 @@ class Capture:
     def _sample(self) -> Sample:
         if self.sample is None:
             self.sample = Sample(self.torch, self.core, self.settings, self.lane)
+            self.sample.deep = self.samples % DEEP_EVERY == 0
         return self.sample
 
     def stepped(self, optimizer: "Any", index: int) -> Stepped:
@@ -275,6 +285,8 @@ class Capture:
             return
         step = boundary.loop.ended
         self.end_evaluation()
+        if self.saver is not None and self.saver.is_due(step):
+            self.saver.before_step(optimizer, step, scale_of(self.torch, optimizer, scaler))
         if self._is_left_out():
             self.step = step
             known = self.optimizers.get(index)
@@ -359,14 +371,14 @@ class Capture:
         self._put_scalars(known, optimizer, skipped)
         before = _core.now_ns()
         if self.sampling and known.table is not None:
-            self._sample_after(known.table, skipped)
+            self._sample_after(known.table, optimizer, skipped)
             self.cost_ns += _core.now_ns() - before
         else:  # backward and the batch take about as long
             self.schedule.scalars_cost(2 * (self.spent_ns + before - begin))
         if boundary.all_stepped():
             self._end_step()
 
-    def _sample_after(self, table: Table, skipped: bool) -> None:
+    def _sample_after(self, table: Table, optimizer: "Any", skipped: bool) -> None:
         sample = self._sample()
         sample.step = self.step
         if self.sum_only or self.watch.replica > 0:
@@ -375,6 +387,7 @@ class Capture:
         if not skipped:
             sample.updates(table)
         sample.weights(table)
+        sample.states(table, optimizer)
         if table.sharded and not sample.told_sharded:
             self.core.health_begin(self.step, _core.TRAIN, 0)
             self.core.health_value(0, self.ids["health.sharded"], 1.0)
@@ -404,8 +417,26 @@ class Capture:
         self.sum_only = not self.sampling and self._sums_words(following)
         self.sampling = self.sampling or self.sum_only
         self.quiet = not self.sampling and self.schedule.is_quiet(following)
-        if self.sampling != self.forwards or not boundary.loop.loader:
-            self.follow_forward(self.sampling or not boundary.loop.loader)
+        follow = self.sampling or not boundary.loop.loader
+        if self.saver is not None:
+            follow = self._plan_saving(following) or follow
+        if follow != self.forwards:
+            self.follow_forward(follow)
+
+    def _plan_saving(self, following: int) -> bool:
+        """Whether tensors of the next step are saved."""
+        saver = self.saver
+        if saver is None:
+            return False
+        if saver.batch:
+            saver.end()
+        if saver.files:
+            saver.poll()
+            self.core.health_flush()
+        if saver.asked.is_over(following) and not saver.files:
+            self.saver = None
+            return False
+        return saver.is_due(following)
 
     def _sums_words(self, step: int) -> bool:
         return self.watch.world > 1 and self.schedule.is_on_grid(step)
@@ -414,6 +445,7 @@ class Capture:
         sample, self.sample = self.sample, None
         if sample is not None and sample.step >= 0:
             norm = 0 if self.clips else self.ids["grad.norm"]
+            self.samples += not self.sum_only
             if sample.emit(norm) and not self.scaling:
                 self.loss_bad = True
 
@@ -524,11 +556,18 @@ class Capture:
 
     # ---- the end ----
 
+    def detach(self) -> None:
+        self.watch.detach()
+        if self.saver is not None:
+            self.saver.detach()
+
     def finish(self) -> None:
         self.forward_ends()
         if self.sample is not None:
             self._close_sample()
         self.end_evaluation()
+        if self.saver is not None:
+            self.saver.finish()
         self.lane.finish(EXIT_WAIT_NS)
         self.core.health_flush()
 
@@ -602,7 +641,9 @@ def _off(error: Exception) -> None:
     _safe.tell_loss("health", error)
     if capture is not None:
         with _safe.guard("health"):
-            capture.watch.detach()
+            capture.detach()
+            if capture.saver is not None:
+                capture.saver.finish()
             capture.follow_forward(False)
 
 
@@ -768,7 +809,7 @@ def _end() -> None:
     _State.wanted = _scalars.settings().on
     if capture is not None:
         with _safe.guard("health"):
-            capture.watch.detach()
+            capture.detach()
             marks.use("forward", before_forward, after_forward)
 
 
@@ -780,7 +821,7 @@ def _forked() -> None:
         _State.wanted = _scalars.settings().on
         if capture is not None:
             _core.keep_forever((capture, capture.watch.sample))
-            capture.watch.detach()
+            capture.detach()
             marks.use("forward", before_forward, after_forward)
 
 

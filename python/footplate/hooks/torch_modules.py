@@ -214,7 +214,7 @@ class Watch:
         leaf.calls += 1
         try:
             with self.torch.no_grad():
-                if leaf.activation and not leaf.inplace:
+                if (leaf.activation or self.latest is None) and not leaf.inplace:
                     self._input(sample, leaf, inputs)
                 self._output(sample, leaf, inputs, output)
         except Exception as error:
@@ -259,12 +259,30 @@ class Watch:
         if tensor is None:
             return
         if tensor.device.type == "cpu":
-            mean, std, _, _, _, bad = self._host(tensor)
-            sample.put("input.std", leaf.number, std)
+            self._host_input(sample, leaf, tensor)
         else:
-            sample.defer("input.std", leaf.number, self._part(tensor).std(correction=0))
+            part = self._part(tensor)
+            std, mean = self.torch.std_mean(part, correction=0)
+            if leaf.activation:
+                sample.defer("input.std", leaf.number, std)
+            sample.defer("input.mean", leaf.number, mean)
+            filled = self.torch.count_nonzero(part)
+            sample.defer("input.zeros", leaf.number, 1 - filled / part.numel())
         if leaf.limit:
             self._saturated(sample, leaf, self._part(tensor))
+
+    def _host_input(self, sample: Sample, leaf: Leaf, tensor: "Any") -> None:
+        """Of an activation function, or of the first module, which gets the batch."""
+        mean, std, low, high, zeros, bad = self._host(tensor)
+        sample.put("input.mean", leaf.number, mean)
+        sample.put("input.zeros", leaf.number, zeros)
+        if leaf.activation:
+            sample.put("input.std", leaf.number, std)
+        else:
+            sample.put("input.min", leaf.number, low)
+            sample.put("input.max", leaf.number, high)
+        if bad:
+            sample.count("input.nonfinite", leaf.number, bad)
 
     def _saturated(self, sample: Sample, leaf: Leaf, values: "Any") -> None:
         beyond = self.torch.count_nonzero(values.abs() > leaf.limit)

@@ -26,6 +26,9 @@ MOST_NAMED = 50_000
 MOST_STRIDED = 4096  # elements of a parameter whose change is measured
 MOST_CANARY = 65_536  # elements of a gradient that is looked at in every step
 CHUNK = 1 << 22  # elements of a device tensor that are counted at once: a temporary of 16 MiB
+MOST_COUNTED = 1 << 18  # elements of a tensor whose exponents are counted
+MOST_STATES = 512  # tensors of an optimizer's state that are measured
+EXPONENTS = 256
 UNSUPPORTED = 3  # a reason of health_lost
 
 # How a value that comes from the device becomes the one that is recorded.
@@ -119,6 +122,7 @@ class Entry:
         "number",
         "dims",
         "code",
+        "codes",
         "host",
         "size",
         "stride",
@@ -128,13 +132,14 @@ class Entry:
         "skipped",
     )
 
-    def __init__(self, tensor: "Any", name: str, number: int, code: int) -> None:
+    def __init__(self, tensor: "Any", name: str, number: int, codes: "dict[Any, int]") -> None:
         inner = local(tensor)
         self.tensor = tensor
         self.name = name
         self.number = number
         self.dims = tensor.dim()
-        self.code = code
+        self.code = codes[inner.dtype]
+        self.codes = codes
         self.host = inner.device.type == "cpu"
         self.size = inner.numel()
         self.stride = -(-self.size // MOST_STRIDED)
@@ -204,7 +209,7 @@ class Table:
             self.sharded = True
         number = _scalars.core.health_name(name)
         if number and inner.numel():
-            self.entries.append(Entry(parameter, name, number, self.codes[inner.dtype]))
+            self.entries.append(Entry(parameter, name, number, self.codes))
         elif not inner.numel():
             _safe.tell_loss("health of empty tensors", f"nothing to measure: {name}")
 
@@ -309,6 +314,8 @@ class Sample:
         self.reals: dict[int, tuple[list[int], list[float]]] = {}
         self.counts: dict[int, tuple[list[int], list[int]]] = {}
         self.deferred: list[tuple[int, int, Any, int, float]] = []
+        self.vectors: list[tuple[int, int, Any]] = []  # histograms on the device
+        self.deep = False  # histograms and the optimizer's state are taken too
         self.squares = 0.0  # of all gradients
         self.bad = False  # a gradient is not finite
         self.bad_modules: list[str] = []  # outputs, in the order of the calls
@@ -336,6 +343,39 @@ class Sample:
         at = self.ids.get(name)
         if at is not None:
             self.deferred.append((at, number, value, how, of))
+
+    # ---- histograms of exponents ----
+
+    def exponents(self, name: str, entry: "Entry", tensor: "Any", scale: float = 1.0) -> None:
+        """Of a matrix on the host, in a sample that is deep. A scale is a power of 2."""
+        at = self.ids.get(name)
+        known = tensor.dtype in entry.codes and tensor.layout is self.torch.strided
+        if not self.deep or at is None or entry.dims < 2 or not known:
+            return
+        tensor = dense(self.torch, tensor)
+        count = tensor.numel()
+        stride = -(-count // MOST_COUNTED)
+        code = entry.codes[tensor.dtype]
+        found = self.core.health_exponents(tensor.data_ptr(), -(-count // stride), code, stride)
+        self._put_exponents(at, entry.number, found, scale)
+
+    def _put_exponents(self, at: int, number: int, found: "list[int]", scale: float) -> None:
+        shift = round(math.log2(scale)) if scale > 0 and math.isfinite(scale) else 0
+        names, values = self.counts.setdefault(at, ([], []))
+        for exponent, count in enumerate(found):
+            if count:
+                if 0 < exponent < EXPONENTS - 1:
+                    exponent = min(max(exponent - shift, 1), EXPONENTS - 2)
+                names.append(number)
+                values.append(exponent << 48 | count)
+
+    def _device_exponents(self, name: str, there: "list[tuple[Entry, Any]]") -> None:
+        at = self.ids.get(name)
+        if not self.deep or at is None:
+            return
+        for entry, tensor in there:
+            if entry.dims >= 2:
+                self.vectors.append((at, entry.number, device_exponents(self.torch, tensor)))
 
     def skip(self, entry: "Entry", why: str) -> None:
         if not entry.skipped:
@@ -381,6 +421,7 @@ class Sample:
         self.put("gradient.min", number, low / scale)
         self.put("gradient.max", number, high / scale)
         self.put("gradient.zeros", number, zeros / gradient.numel())
+        self.exponents("gradient.exponents", entry, gradient, scale)
         self.squares += (l2 / scale) ** 2
         if bad:
             self.bad = True
@@ -399,6 +440,7 @@ class Sample:
             zeros, bad = device_counts(torch, gradient)
             self.defer("gradient.zeros", entry.number, zeros, ZERO_SHARE, gradient.numel())
             self.defer("gradient.nonfinite", entry.number, bad, WHEN_ANY)
+        self._device_exponents("gradient.exponents", there)
 
     # ---- updates ----
 
@@ -483,6 +525,7 @@ class Sample:
                 continue
             self.put("weight.l2", entry.number, found[2])
             self.put("weight.zeros", entry.number, found[5] / entry.size)
+            self.exponents("weight.exponents", entry, tensor)
             if found[6]:
                 self.count("weight.nonfinite", entry.number, found[6])
         if there:
@@ -490,7 +533,35 @@ class Sample:
                 values = norms(self.torch, [tensor for _, tensor in there], 2)
             for (entry, _), norm in zip(there, values, strict=True):
                 self.defer("weight.l2", entry.number, norm)
+            with self.torch.no_grad():
+                self._device_exponents("weight.exponents", there)
         self.sums(table)
+
+    # ---- the optimizer's state ----
+
+    def states(self, table: Table, optimizer: "Any") -> None:
+        """exp_avg and the like of matrices, in a sample that is deep."""
+        if not self.deep or not any(name.startswith("optimizer.") for name in self.ids):
+            return
+        there: list[tuple[int, Any]] = []
+        for entry in table.entries:
+            held = optimizer.state.get(entry.tensor) if entry.dims >= 2 else None
+            for key, value in list(held.items())[:8] if held else ():
+                if isinstance(value, self.torch.Tensor) and value.numel() == entry.tensor.numel():
+                    there.append((_scalars.core.health_name(f"{entry.name}:{key}"), local(value)))
+        for number, value in there[:MOST_STATES]:
+            if value.device.type == "cpu":
+                found = measure(table, value)
+                if found is not None:
+                    self.put("optimizer.l2", number, found[2])
+                    self.put("optimizer.max", number, found[4])
+                    self.put("optimizer.zeros", number, found[5] / value.numel())
+        away = [one for one in there[:MOST_STATES] if one[1].device.type == "cuda"]
+        if away:
+            with self.torch.no_grad():
+                values = norms(self.torch, [value.detach() for _, value in away], 2)
+            for (number, _), norm in zip(away, values, strict=True):
+                self.defer("optimizer.l2", number, norm)
 
     def sums(self, table: Table) -> None:
         """Exact sums of the words of replicated parameters."""
@@ -555,6 +626,14 @@ class Sample:
             self.put(name, number, value)
         self.deferred = []
 
+    def resolve_vectors(self, values: "list[int]", scale: float) -> None:
+        """The histograms of the device, one after the other."""
+        gradients = self.ids.get("gradient.exponents")
+        for i, (at, number, _) in enumerate(self.vectors):
+            found = values[i * EXPONENTS : (i + 1) * EXPONENTS]
+            self._put_exponents(at, number, found, scale if at == gradients else 1.0)
+        self.vectors = []
+
 
 def strided(tensor: "Any", entry: Entry) -> "Any":
     return tensor.detach().view(-1)[:: entry.stride]
@@ -576,6 +655,16 @@ def device_counts(torch: "Any", tensor: "Any") -> "tuple[Any, Any]":
     if len(parts) == 1:
         return filled[0], bad[0]
     return torch.stack(filled).sum(), torch.stack(bad).sum()
+
+
+def device_exponents(torch: "Any", tensor: "Any") -> "Any":
+    """How many elements have each exponent of float32, of at most MOST_COUNTED; as
+    _core.health_exponents. Waits for nothing, which bincount and histc do."""
+    flat = tensor.detach().reshape(-1)
+    flat = flat[:: -(-flat.shape[0] // MOST_COUNTED)].float().contiguous()
+    exponent = (flat.view(torch.int32) >> 23).bitwise_and_(EXPONENTS - 1).long()
+    found = torch.zeros(EXPONENTS, dtype=torch.int64, device=flat.device)
+    return found.scatter_add_(0, exponent, torch.ones_like(exponent))
 
 
 def word_sum(torch: "Any", tensor: "Any") -> "Any":

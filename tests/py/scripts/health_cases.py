@@ -4,6 +4,7 @@ itself computes, or printed as JSON."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
 import gc
@@ -472,6 +473,103 @@ def traced() -> None:
     traced = torch.jit.trace(model, X)
     graph = str(traced.graph)
     say(ops=graph.count("aten::"), kinds=sorted({p.kind() for p in traced.inlined_graph.nodes()}))
+
+
+def bins(values: Any) -> dict[int, int]:
+    """How many elements have each exponent of float32, of a tensor or as they were told."""
+    if isinstance(values, list):
+        return {v >> 48: v & 0xFFFFFFFFFFFF for v in values}
+    found = (values.detach().float().contiguous().view(torch.int32) >> 23) & 255
+    return dict(collections.Counter(found.flatten().tolist()))
+
+
+def deep() -> None:
+    """Histograms, the optimizer's state and the batch, in one of ten samples."""
+    told = Told.listen()
+    model = net()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    x = X.clone()
+    x[0] = 0
+    wanted = {}
+    for step in range(12):
+        optimizer.zero_grad()
+        functional.cross_entropy(model(x), Y).backward()
+        gradient = model[0].weight.grad.clone()
+        optimizer.step()
+        wanted[step] = (
+            bins(gradient),
+            bins(model[0].weight),
+            optimizer.state[model[0].weight]["exp_avg_sq"].norm().item(),
+        )
+    found: dict[str, dict[int, list[int]]] = {}
+    for what, name, step, _, value in told.values:
+        if what.endswith(".exponents") and name == "0.weight":
+            found.setdefault(what, {}).setdefault(step, []).append(value)
+    norms = told.tensor("optimizer.l2")
+    for step in (0, 10):
+        assert bins(found["gradient.exponents"][step]) == wanted[step][0]
+        assert bins(found["weight.exponents"][step]) == wanted[step][1]
+        assert near(norms["0.weight:exp_avg_sq"][step], wanted[step][2])
+    means = told.tensor("input.mean")["0"]
+    assert near(means[0], x.mean().item())
+    assert near(told.tensor("input.zeros")["0"][0], 1 / 64)
+    say(
+        steps=[sorted(v) for v in found.values()],
+        states=sorted(norms),
+        inputs=sorted(told.tensor("input.std")),
+    )
+
+
+class NoEvent:
+    def record(self) -> None:
+        pass
+
+    def query(self) -> bool:
+        return True
+
+
+def device_histograms() -> None:
+    """What is counted on a device, and its way to the host, on the CPU."""
+    from footplate.hooks import torch_deferred, torch_tensors
+
+    for size in (1, 7, 300_000):
+        values = torch.randn(size) * 10 ** torch.linspace(-30, 30, size)
+        values[::3] = 0
+        flat = values[:: -(-size // torch_tensors.MOST_COUNTED)]
+        counts = torch_tensors.device_exponents(torch, values.reshape(1, -1))
+        assert {i: n for i, n in enumerate(counts.tolist()) if n} == bins(flat), size
+
+    class Buffer(torch_deferred.Buffer):
+        def __init__(self, torch: Any, device: Any, size: int) -> None:
+            self.size = size
+            self.there = torch.zeros(size, dtype=torch.float64)
+            self.here = torch.zeros(size, dtype=torch.float64)
+            self.event = NoEvent()
+            self.scalars = []
+            self.sample = None
+
+    torch_deferred.Buffer = Buffer
+    told = Told.listen()
+    settings = torch_tensors._scalars.Settings({"mode": "on"})
+    lane = torch_deferred.Lane(torch, told)
+    sample = torch_tensors.Sample(torch, told, settings, lane)
+    sample.deep, sample.step, sample.scale = True, 5, torch.tensor([4.0])
+    weight = nn.Parameter(torch.randn(20, 30))
+    entry = torch_tensors.Entry(weight, "w", told.health_name("w"), torch_tensors._codes(torch))
+    sample._device_gradients([(entry, torch.randn(20, 30) * 4)])
+    with torch.no_grad():
+        sample._device_exponents("weight.exponents", [(entry, weight.detach())])
+    gradient = sample.vectors[0][2].clone()
+    sample.emit(0)
+    lane.device = weight.device
+    lane.poll()
+    counts = [
+        bins([v for what, _, _, _, v in told.values if what == f"{of}.exponents"])
+        for of in ("gradient", "weight")
+    ]
+    assert counts[1] == bins(weight)
+    assert counts[0] == {i - 2: n for i, n in enumerate(gradient.tolist()) if n}  # unscaled
+    say(told=sorted({v[0] for v in told.values}))
 
 
 def digest() -> None:

@@ -31,6 +31,10 @@ def sample(step: int) -> None:
     _core.health_values(stats["gradient.l2"], numbers, norms)
     _core.health_values(stats["weight.l2"], numbers, [4.0 + k for k in range(len(names))])
     _core.health_values(stats["update.ratio"], numbers, [1e-3 * (k + 1) for k in range(len(names))])
+    if step % 50 == 0:  # of 400 values of the gradient of layer.2.weight
+        for exponent, count in ((0, 4), (110, 96), (112, 300)):
+            at = numbers[names.index("layer.2.weight")]
+            _core.health_count(stats["gradient.exponents"], at, exponent << 48 | count)
     _core.health_values(stats["weight.sum"], numbers, [step + k + moved for k in range(len(names))])
 
 

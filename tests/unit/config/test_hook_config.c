@@ -299,3 +299,29 @@ TEST(wrong_settings_of_training_health_are_refused_with_what_to_write)
     }
     arena_free(&a);
 }
+
+TEST(tensors_that_are_to_be_saved_are_written_with_their_steps_limit_and_ranks)
+{
+    struct arena a = {0};
+    struct settings s = made(&a, NULL, NULL, NULL);
+    const struct origin o = {FROM_OPTION, "x"};
+    struct err e;
+    OK(settings_apply(&s, SETTING_SAVE_TENSORS, "layer4.*", &o, &e));
+    struct buf b = settings_hook_config(&s, 1, start);
+    buf_u8(&b, 0);
+    CHECK(strstr((const char *)b.p,
+                 "\"save\":{\"tensors\":[\"layer4.*\"],\"steps\":[{\"start\":0,\"count\":1}],"
+                 "\"limit\":67108864,\"ranks\":[0]}"));
+    buf_free(&b);
+    OK(settings_apply(&s, SETTING_SAVE_STEPS, "100:3", &o, &e));
+    OK(settings_apply(&s, SETTING_SAVE_LIMIT, "2MiB", &o, &e));
+    OK(settings_apply(&s, SETTING_SAVE_RANKS, "all", &o, &e));
+    b = settings_hook_config(&s, 1, start);
+    buf_u8(&b, 0);
+    CHECK(strstr((const char *)b.p, "\"steps\":[{\"start\":100,\"count\":3}],\"limit\":2097152}"));
+    buf_free(&b);
+    CHECK_INT(settings_apply(&s, SETTING_SAVE_STEPS, "now:3", &o, &e), ERR_USAGE);
+    CHECK_INT(settings_apply(&s, SETTING_SAVE_STEPS, "+5s:1s", &o, &e), ERR_USAGE);
+    CHECK_INT(settings_apply(&s, SETTING_SAVE_LIMIT, "much", &o, &e), ERR_USAGE);
+    arena_free(&a);
+}

@@ -522,6 +522,10 @@ TEST(every_setting_with_a_key_can_be_given_in_the_file)
         {SETTING_DETAIL_AT, "detail: {at: [+1s:2s, 1700000000:1s]}\n", "+1s:2s, @1700000000:1s"},
         {SETTING_DETAIL_RANKS, "detail: {ranks: [0, 2]}\n", "0,2"},
         {SETTING_PYTHON_STEPS, "python-profile: {steps: 9:3}\n", "9:3:cprofile:total_time"},
+        {SETTING_SAVE_TENSORS, "save: {tensors: ['layer4.*', 'a,b']}\n", "layer4.*, a,b"},
+        {SETTING_SAVE_STEPS, "save: {steps: '100:3, 7'}\n", "100:3, 7:1"},
+        {SETTING_SAVE_LIMIT, "save: {limit: 1GiB}\n", "1GiB"},
+        {SETTING_SAVE_RANKS, "save: {ranks: [0, 2]}\n", "0,2"},
         {SETTING_PYTHON_AT, "python-profile: {at: +1s:1s:sampling}\n", "+1s:1s:sampling"},
     };
     size_t keys = 0;
@@ -554,6 +558,10 @@ TEST(every_setting_can_be_given_in_the_environment)
         [SETTING_HEALTH_INCLUDE] = "layer",
         [SETTING_HEALTH_EXCLUDE] = "bias",
         [SETTING_HEALTH_COLLECTIONS] = "gradients,weights",
+        [SETTING_SAVE_TENSORS] = "fc",
+        [SETTING_SAVE_STEPS] = "100:3",
+        [SETTING_SAVE_LIMIT] = "1MiB",
+        [SETTING_SAVE_RANKS] = "all",
         [SETTING_HOOKS] = "1",
         [SETTING_OTHERS] = "1",
         [SETTING_REQUIRE] = "1",

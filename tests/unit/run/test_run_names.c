@@ -77,4 +77,35 @@ TEST(a_file_belongs_to_the_session_that_its_name_ends_in)
     CHECK(run_is_of_session("metrics-2.fp", 2));
     CHECK(!run_is_of_session("metrics-21.fp", 2));
     CHECK(!run_is_of_session("metrics.fp", 2));
+    CHECK(run_is_of_session("trace-12-2.fp", 1));
+    CHECK(!run_is_of_session("trace-12-2.fp", 2));
+    CHECK(run_is_of_session("trace-12-python-3-2.fp", 2));
+    CHECK(run_is_of_session("tensors-0-5-12-2.npz", 1));
+    CHECK(!run_is_of_session("tensors-0-5-12-2.npz", 2));
+    CHECK(run_is_of_session("tensors-0-5-12-0-2.npz", 2));
+}
+
+TEST(names_of_saved_tensors_are_read_back)
+{
+    static const char *const others[] = {
+        "tensors-0-5-12.npz",     "tensors-0-5-12-0.fp",          "tensors-0-5-12-0-1.npz",
+        "tensors-0-05-12-0.npz",  "tensors--1-5-12-0.npz",        "tensors-0-5-12-0-2-3.npz",
+        "tensors-0-5-12-x.npz",   ".tensors-0-5-12-0.npz",        "tensors-99999999999-5-12-0.npz",
+        "tensors-0-5-12-0.npz.1", "tensors-4294967295-0-0-0.npz",
+    };
+    const struct run_saved x = {.rank = 3, .step = 1000000, .pid = 42, .k = 7};
+    struct run_saved is;
+    unsigned session;
+    char name[64];
+    run_saved_name(name, sizeof name, &x, 1);
+    CHECK_STR(name, "tensors-3-1000000-42-7.npz");
+    run_saved_name(name, sizeof name, &x, 12);
+    CHECK_STR(name, "tensors-3-1000000-42-7-12.npz");
+    CHECK(run_saved_parse(name, &is, &session));
+    CHECK_INT(session, 12);
+    CHECK(is.rank == 3 && is.step == 1000000 && is.pid == 42 && is.k == 7);
+    CHECK_INT(run_file_kind(name, true), RUN_FILE_SAVED);
+    CHECK_INT(run_file_kind(name, false), RUN_FILE_OTHER);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        CHECK_INT(run_file_kind(others[i], true), RUN_FILE_OTHER);
 }

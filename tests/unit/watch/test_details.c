@@ -102,6 +102,29 @@ TEST(a_profile_of_functions_becomes_a_file_of_its_node)
     CHECK(!is_there(p.folder, "python-42-1.json"));
 }
 
+TEST(saved_tensors_become_a_file_of_their_node_as_they_are)
+{
+    struct place p;
+    open_place(&p);
+    leave(&p, "tensors-0-100-42-0.npz", "PK\3\4 and more");
+    details_look(p.d);
+    close_place(&p);
+    CHECK(is_there(p.node, "tensors-0-100-42-0.npz"));
+    CHECK(!is_there(p.folder, "tensors-0-100-42-0.npz"));
+}
+
+TEST(what_is_no_file_of_tensors_is_a_loss_and_leaves_nothing)
+{
+    struct place p;
+    struct loss l;
+    open_place(&p);
+    leave(&p, "tensors-0-100-42-0.npz", "nothing of that kind");
+    close_place(&p);
+    CHECK(!is_there(p.node, "tensors-0-100-42-0.npz"));
+    CHECK(!is_there(p.folder, "tensors-0-100-42-0.npz"));
+    CHECK(find_loss(&p, "metrics.fp", LOSS_DETAIL, &l));
+}
+
 TEST(what_a_window_could_not_keep_is_a_loss_of_its_file)
 {
     struct place p;

@@ -313,6 +313,26 @@ export function cellText(v: number | null, unit: string): string {
   return v === null ? "not measured" : unit === "share" ? share(v) : value(v, unit);
 }
 
+// ---- histograms ----
+
+const SMALLEST = -127; // zeros, and what float32 stores without an exponent
+const SPECIAL = 128; // NaN and infinite
+
+const exponentOf = (name: string): number => (name === "0" ? SMALLEST : name === "not finite" ? SPECIAL : Number(name.replace("2^", "")));
+const exponentName = (e: number): string => (e === SMALLEST ? "0" : e === SPECIAL ? "not finite" : `2^${e}`);
+
+/** The shares of a tensor's values by power of two, the largest first and none left out between them. */
+export function histogramOf(m: HealthMatrix): HealthMatrix {
+  const of = new Map(m.tensors.map((t) => [exponentOf(t.name), t.values]));
+  const whole = m.step.map((_, k) => m.tensors.reduce((sum, t) => sum + (t.values[k] ?? 0), 0));
+  const powers = [...of.keys()].filter((e) => e !== SMALLEST && e !== SPECIAL);
+  const [low, high] = [powers.reduce((a, b) => Math.min(a, b), SPECIAL), powers.reduce((a, b) => Math.max(a, b), SMALLEST)];
+  const between = Array.from({ length: Math.max(high - low + 1, 0) }, (_, i) => high - i);
+  const rows = [...(of.has(SPECIAL) ? [SPECIAL] : []), ...between, ...(of.has(SMALLEST) ? [SMALLEST] : [])];
+  const share = (e: number, k: number): number | null => ((whole[k] ?? 0) > 0 ? (of.get(e)?.[k] ?? 0) / (whole[k] as number) : null);
+  return { ...m, tensors: rows.map((e) => ({ name: exponentName(e), values: m.step.map((_, k) => share(e, k)), bad: [] })) };
+}
+
 // ---- update ratios ----
 
 function quantile(sorted: readonly number[], q: number): number {

@@ -15,7 +15,7 @@ import type { HealthIndex, HealthMatrix } from "../types";
 import { plural } from "../words";
 import { type HealthAsk, useMatrix, useSharper, useTensor } from "./health_data";
 import { CurveChart } from "./health_lines";
-import { cellText, type Curve, exactly, lastOf, matricesOf, quantileCurves, RATIO, shadeOf, tensorHeat } from "./health_model";
+import { cellText, type Curve, exactly, histogramOf, lastOf, matricesOf, quantileCurves, RATIO, shadeOf, tensorHeat } from "./health_model";
 
 /** Sums, histograms and facts: no picture says anything about them. */
 const UNSEEN = /^(weight\.sum|parameter\.dims|nonfinite\.origin)$|\.exponents$/;
@@ -166,6 +166,39 @@ function TensorChart(p: { ask: HealthAsk; m: HealthMatrix; unit: string }) {
   return <CurveChart ask={p.ask} curves={curves} picture={{ title: p.m.statistic, log, height: 130, label: (c) => c.metric }} />;
 }
 
+const HISTOGRAMS = [
+  { name: "gradient.exponents", title: "Gradient by power of two" },
+  { name: "weight.exponents", title: "Weight by power of two" },
+  { name: "output.exponents", title: "Output by power of two" },
+] as const;
+
+/** How the values of a tensor are distributed, over time. */
+function TensorHistogram(p: { ask: HealthAsk; tensor: string; statistic: string; title: string }) {
+  const { ask } = p;
+  const has = ask.index.statistics.some((s) => s.rank === ask.rank && s.statistic === p.statistic);
+  const load = useMatrix(ask, has ? p.statistic : null, exactly(p.tensor));
+  const found = useMemo(() => (load.data === null ? null : histogramOf(load.data)), [load.data]);
+  const data = useMemo(() => {
+    if (found === null || found.tensors.length === 0) return null;
+    const high = found.tensors.reduce((most, t) => t.values.reduce((a: number, b) => Math.max(a, b ?? 0), most), 1e-9);
+    return tensorHeat(found, { low: 0, high, log: false }, "share", ask.sync.whole, ask.axis, Math.max(ask.pixels, 50), ask.left);
+  }, [found, ask.axis, ask.pixels, ask.left, ask.sync.whole.from, ask.sync.whole.to]);
+  if (found === null || data === null) return null;
+  const rows = found.tensors.map((t) => ({ name: t.name, values: t.values, bad: 0 }));
+  const largest = rows.map((r) => ({ name: r.name, last: lastOf(r.values) ?? 0 })).reduce((a, b) => (b.last > a.last ? b : a));
+  return (
+    <ChartFrame
+      title={p.title}
+      class="nodes-chart health-histogram"
+      summary={`${plural(rows.length, "row")}, ${plural(found.samples, "sample")}. At the end most values are at ${largest.name}: ${cellText(largest.last, "share")}.`}
+      table={() => ({ columns: tableColumns("share"), rows })}
+      legend={<Legend items={[]}>{<li class="quiet">The share of values in each sample from this power of two to the next. Hatched: not measured.</li>}</Legend>}
+    >
+      <HeatmapChart sync={ask.sync} data={data} phases={[]} left={ask.left} label={p.title} />
+    </ChartFrame>
+  );
+}
+
 export function TensorPanel(p: { ask: HealthAsk }) {
   const name = params.value["tensor"] ?? "";
   const all = statisticsOf(p.ask.index, p.ask.rank);
@@ -196,6 +229,9 @@ export function TensorPanel(p: { ask: HealthAsk }) {
           )
         }
       </Loaded>
+      {HISTOGRAMS.map((h) => (
+        <TensorHistogram key={h.name} ask={p.ask} tensor={name} statistic={h.name} title={h.title} />
+      ))}
     </Card>
   );
 }

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records the programs of health_scenes.py and checks what Footplate says of their training.
+
+    health_trial.py                       all scenes with seed 0, healthy ones with 20 further seeds
+    health_trial.py --only p08,h1         some scenes
+    health_trial.py --seeds 0             with seed 0 alone
+
+A sick program must have the finding that its scene names first, at its step and module, and nothing
+critical besides what the scene names. A healthy one must have no finding but information."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+LIMIT_S = 180
+FURTHER = range(21, 41)  # seeds with which no threshold was chosen
+
+
+@dataclass(frozen=True)
+class Want:
+    """The first and last step that a finding may name, and its module as a regular expression."""
+
+    rules: tuple[str, ...]
+    steps: tuple[int, int] | None = None
+    module: str = ""
+    words: tuple[str, ...] = ()  # of the program
+
+
+SICK = {
+    "p01": Want(("VanishingGradient", "UpdateTooSmall", "LossNotDecreasing", "ZeroGradient")),
+    "p02": Want(("NonFinite", "LossSpike", "GradientSpike", "UpdateTooLarge"), (3, 4), r"^2"),
+    "p03": Want(("DeadRelu", "ZeroGradient", "LossNotDecreasing"), module=r"^[135]"),
+    "p04": Want(("SaturatedActivation",), module=r"^[135]"),
+    "p05": Want(("PoorWeightInitialization",), (0, 2)),
+    "p06": Want(("UpdateTooSmall", "LossNotDecreasing")),
+    "p07": Want(("NoGradient", "LossNotDecreasing")),
+    "p08": Want(("NonFinite",), (150, 150), r"^2"),
+    "p08b": Want(("NonFinite",), (150, 150), r"^0\.\.3"),
+    "p09": Want(("LossSpike", "GradientSpike"), (300, 300)),
+    "p10": Want(("Overfit",), (49, 99)),
+    "p11": Want(("LossNotDecreasing",)),
+    "p12": Want(("DuplicatedData",)),
+    "p13": Want(("LossScale",), (100, 120)),
+    "p14": Want(("RankDivergence",), (50, 60), r"^2\.weight", ("bit",)),
+    "p15": Want(("LowPrecisionUpdate",)),
+}
+HEALTHY = tuple(f"h{i}" for i in range(1, 8))
+
+
+def issues_of(footplate: Path, scene: str, seed: int, folder: Path) -> list[dict[str, Any]]:
+    """The issues about the training; RuntimeError when it could not be recorded."""
+    words = SICK[scene].words if scene in SICK else ()
+    job = [sys.executable, str(HERE / "health_scenes.py"), scene, str(seed), *words]
+    quick = ["--no-report", "--no-rules", "--quiet", "--dir", str(folder)]
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("FOOTPLATE_", "PYTHONPATH"))}
+    env["OMP_NUM_THREADS"] = "1"
+    done = subprocess.run(
+        [str(footplate), "run", *quick, "--", *job],
+        capture_output=True, text=True, timeout=LIMIT_S, env=env, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"status {done.returncode}: {done.stderr.strip()[-300:]}")
+    (run,) = folder.glob("*/run.json")
+    check = [str(footplate), "check", str(run.parent), "--json"]
+    said = subprocess.run(check, capture_output=True, text=True, timeout=LIMIT_S, check=True)
+    return [v for v in json.loads(said.stdout) if v.get("health") and v["state"] == "issue"]
+
+
+def wrong_of(scene: str, issues: list[dict[str, Any]]) -> str:
+    """What is wrong with these findings; "": nothing."""
+    if scene not in SICK:
+        loud = [v for v in issues if v["severity"] != "info"]
+        return f"{loud[0]['rule']}: {loud[0]['findings'][0]['message']}" if loud else ""
+    want = SICK[scene]
+    by = {v["rule"]: v for v in issues}
+    if want.rules[0] not in by:
+        return f"no {want.rules[0]}, but {', '.join(by) or 'nothing'}"
+    finding = by[want.rules[0]]["findings"][0]
+    step, module = finding.get("step"), finding.get("module") or ""
+    if want.steps and not (step is not None and want.steps[0] <= step <= want.steps[1]):
+        return f"{want.rules[0]} at step {step}, not {want.steps[0]} to {want.steps[1]}"
+    if want.module and not re.search(want.module, module):
+        return f"{want.rules[0]} in {module!r}, not {want.module!r}"
+    critical = [v["rule"] for v in issues if v["severity"] == "critical"]
+    others = sorted(set(critical) - set(want.rules))
+    return f"critical: {', '.join(others)}" if others else ""
+
+
+def try_scene(footplate: Path, scene: str, seed: int) -> tuple[str, list[str]]:
+    """(what is wrong, names of the findings)"""
+    with tempfile.TemporaryDirectory(prefix="footplate-health-") as folder:
+        try:
+            issues = issues_of(footplate, scene, seed, Path(folder))
+        except (RuntimeError, ValueError, subprocess.SubprocessError) as error:
+            return str(error), []
+    return wrong_of(scene, issues), [v["rule"] for v in issues]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--footplate", type=Path, default=HERE.parents[1] / "build/footplate")
+    parser.add_argument("--only", help="scenes, with commas between")
+    parser.add_argument("--seeds", help="seeds, with commas between, for all scenes")
+    args = parser.parse_args()
+    only = args.only.split(",") if args.only else [*SICK, *HEALTHY]
+    given = [int(s) for s in args.seeds.split(",")] if args.seeds else None
+    tried = wrong = 0
+    for scene in only:
+        for seed in given or ([0] if scene in SICK else [0, *FURTHER]):
+            begin = time.monotonic()
+            why, found = try_scene(args.footplate, scene, seed)
+            tried += 1
+            wrong += bool(why)
+            took = time.monotonic() - begin
+            print(
+                f"{scene:6}seed {seed:<4}{'WRONG' if why else 'ok':7}{took:5.1f} s  "
+                f"{why or ', '.join(found)}",
+                flush=True,
+            )
+    print(f"{tried - wrong} of {tried} as wanted")
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

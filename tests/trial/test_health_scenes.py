@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Some scenes of health_trial.py with one seed; `make trial` runs all, and more seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import health_trial
+import pytest
+
+
+@pytest.mark.parametrize("scene", ["p08", "h1"])
+def test_a_sick_training_is_found_and_a_healthy_one_is_left_alone(scene, footplate):
+    pytest.importorskip("torch")
+    why, _ = health_trial.try_scene(Path(footplate), scene, 0)
+    assert why == ""
+
+
+def test_every_scene_is_tried():
+    pytest.importorskip("torch")
+    from health_scenes import SCENES
+
+    assert set(SCENES) == {*health_trial.SICK, *health_trial.HEALTHY}
+    for scene, wanted in SCENES.items():
+        assert set(wanted) <= set(health_trial.SICK[scene].rules if wanted else ())
+
+
+@pytest.mark.parametrize(
+    ("scene", "issues", "why"),
+    [
+        ("h1", [], ""),
+        ("h1", [("LossSpike", "warning", 3, None)], "LossSpike: said"),
+        ("h1", [("DuplicatedData", "info", 3, None)], ""),
+        ("p08", [], "no NonFinite, but nothing"),
+        ("p08", [("NonFinite", "critical", 150, "2")], ""),
+        ("p08", [("NonFinite", "critical", 151, "2")], "NonFinite at step 151, not 150 to 150"),
+        ("p08", [("NonFinite", "critical", 150, "0")], "NonFinite in '0', not '^2'"),
+        (
+            "p08",
+            [("NonFinite", "critical", 150, "2"), ("NoGradient", "critical", 1, "")],
+            "critical: NoGradient",
+        ),
+    ],
+)
+def test_a_wrong_finding_is_seen(scene, issues, why):
+    found = [
+        {
+            "rule": rule,
+            "severity": severity,
+            "findings": [{"step": step, "module": module, "message": "said"}],
+        }
+        for rule, severity, step, module in issues
+    ]
+    assert health_trial.wrong_of(scene, found) == why
