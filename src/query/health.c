@@ -335,12 +335,12 @@ static int health_list_stats(struct run *r, const struct health_tracks *t, struc
     return rc;
 }
 
-<<<<<<< HEAD
 bool health_is_internal(const struct health_scalar *s)
 {
     return text_starts(s->name, "nonfinite.") || text_starts(s->name, "health.") ||
            strcmp(s->name, "batch.hash") == 0;
-=======
+}
+
 struct health_saved_list {
     struct arena *arena;
     struct health_saved *v;
@@ -364,7 +364,6 @@ static int health_list_saved(struct run *r, const struct health_tracks *t, struc
     out->saved = l.v;
     out->n_saved = l.n;
     return 0;
->>>>>>> h21
 }
 
 int health_index(struct run *r, struct arena *a, struct health_index *out, struct err *e)
