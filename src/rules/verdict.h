@@ -81,6 +81,7 @@ struct finding {
     const char *message; /* one sentence with numbers */
     const char *advice;  /* what to do here, with numbers; NULL: the rule's recommendation */
     const char *refute;  /* the evidence that would refute it; NULL: none said */
+    const char *part;    /* the part of a step that it is about; NULL: that of its rule */
     struct finding_number *numbers;
     size_t n_numbers, cap_numbers;
     double lost_s, lost_gpu_s; /* NAN: not known */
