@@ -24,6 +24,12 @@ struct counters_making {
     uint32_t *in_column[COUNTERS_MOST];
 };
 
+/* Whether the program reported it itself. What torch measures of DDP has no name of ours. */
+static bool counter_is_own(const char *name)
+{
+    return event_find(name) == EV_N && strncmp(name, "ddp.avg_", strlen("ddp.avg_")) != 0;
+}
+
 static bool counter_is_curve(const struct event *v)
 {
     if (v->kind != EVENT_MARK && v->kind != EVENT_COUNT && v->kind != EVENT_REAL)
@@ -72,7 +78,7 @@ static struct counter_row *counter_add(struct counters_making *m, const struct r
                                         .min = room + columns,
                                         .max = room + 2 * columns},
                                 .last = NAN,
-                                .own = event_find(v->name) == EV_N};
+                                .own = counter_is_own(v->name)};
     if (m->ask->exact) {
         row->at_ns = arena_alloc_raw(m->arena, columns, sizeof *row->at_ns);
         row->exact = arena_alloc_raw(m->arena, columns, sizeof *row->exact);

@@ -72,10 +72,12 @@ TEST(numbers_have_a_mean_and_both_ends_in_each_column)
     emit_count(k.events, 300, "batch.size", 32);
     emit_count(k.events, 300, "loader.num_workers", 4);
     emit_count(k.events, 300, "sync.ns item train.py:31", 4);
+    emit_count(k.events, 400, "ddp.avg_backward_comm_time", 9);
     recordkit_close(&k, 0, NS_PER_S, "finished");
     CHECK_STR(
         counters_text(run, 0, 1000, NULL),
-        "loss rank 3 [2 -1] 1.5..2.5 last -1; batch.size rank 3 [32 nan] 32..32 last 32 hooks");
+        "loss rank 3 [2 -1] 1.5..2.5 last -1; batch.size rank 3 [32 nan] 32..32 last 32 hooks; "
+        "ddp.avg_backward_comm_time rank 3 [9 nan] 9..9 last 9 hooks");
     CHECK_STR(counters_text(run, 0, 1000, "batch.size"),
               "batch.size rank 3 [32 nan] 32..32 last 32 hooks");
 }
