@@ -198,13 +198,18 @@ static const struct {
     {EV_COMM, "Find the rank that the others wait for."},
 };
 
-static const char *outlier_advice_for(const char *part)
+/* `part`: BETWEEN: what is between steps. */
+static const char *outlier_advice_for(const struct judge *j, size_t part)
 {
     for (size_t i = 0; i < COUNT_OF(part_advice); i++)
-        if (strcmp(event_words[part_advice[i].id].part, part) == 0)
+        if (part == step_part_of(part_advice[i].id))
             return part_advice[i].advice;
-    return "Check what the program does in these steps: logging, synchronization, garbage "
-           "collection.";
+    return arena_printf(
+        j->arena,
+        "Check what the program does %s: logging, synchronization, garbage "
+        "collection.",
+        part == BETWEEN ? "after these steps"
+                        : arena_printf(j->arena, "in '%s' of these steps", step_part_name(part)));
 }
 
 /* Held in at least half of them, and at least twice as often as in all of the loop: what always
@@ -257,7 +262,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
         const char *quote = part == BETWEEN ? "" : "'";
         snprintf(text, sizeof text, "%s%s%s took %s longer than usual", quote, name, quote,
                  judge_time(j, more_s));
-        add_cause(&c, text, outlier_advice_for(name));
+        add_cause(&c, text, outlier_advice_for(j, part));
     }
     mark_others(all, n_all, o, &others);
     c.other_ranks = share_within(o, &others) >= 0.5;
