@@ -290,10 +290,9 @@ static void show_put_iteration(const struct show *s, const struct mode_steps *x)
                                                        b->disturbed)
                                         : "")
             : "";
-    show_put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
-                  value_text(s->arena, b->iteration_p50_s, "s"),
-                  value_text(s->arena, b->iteration_p95_s, "s"),
-                  count_text(s->arena, b->iterations), left_out);
+    show_put_line(
+        s, "iteration", "p50 %s, p95 %s, %s%s", value_text(s->arena, b->iteration_p50_s, "s"),
+        value_text(s->arena, b->iteration_p95_s, "s"), mode_steps_words(x, s->arena), left_out);
     if (steps_has_clock(b, CLOCK_GPU))
         show_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_GPU, s->arena), b->gpu_part_s, NAN);
     show_put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_HOST, s->arena), b->host_part_s,

@@ -24,6 +24,12 @@ struct counters_making {
     uint32_t *in_column[COUNTERS_MOST];
 };
 
+/* Whether the program reported it itself. What torch measures of DDP has no name of ours. */
+static bool counter_is_own(const char *name)
+{
+    return event_find(name) == EV_N && strncmp(name, "ddp.avg_", strlen("ddp.avg_")) != 0;
+}
+
 static bool counter_is_curve(const struct event *v)
 {
     if (v->kind != EVENT_MARK && v->kind != EVENT_COUNT && v->kind != EVENT_REAL)
@@ -72,7 +78,11 @@ static struct counter_row *counter_add(struct counters_making *m, const struct r
                                         .min = room + columns,
                                         .max = room + 2 * columns},
                                 .last = NAN,
-                                .own = event_find(v->name) == EV_N};
+                                .own = counter_is_own(v->name)};
+    if (m->ask->exact) {
+        row->at_ns = arena_alloc_raw(m->arena, columns, sizeof *row->at_ns);
+        row->exact = arena_alloc_raw(m->arena, columns, sizeof *row->exact);
+    }
     return row;
 }
 
@@ -103,6 +113,17 @@ static void counter_put(struct counter_row *c, uint32_t *in_column, size_t colum
     row->count++;
 }
 
+static void counter_put_exact(struct counter_row *c, size_t columns, wall_ns at, double v)
+{
+    const size_t n = c->row.count;
+    if (n == columns)
+        c->at_ns = NULL;
+    if (!c->at_ns)
+        return;
+    c->at_ns[n] = at.ns;
+    c->exact[n] = v;
+}
+
 static void counter_take(struct counters_making *m, const struct run_track *t,
                          const struct run_event *x)
 {
@@ -119,9 +140,11 @@ static void counter_take(struct counters_making *m, const struct run_track *t,
     if (!isfinite(number))
         return;
     c->last = number;
-    if (x->at.ns >= axis->from.ns)
-        counter_put(c, m->in_column[c - m->out->v],
-                    (size_t)((x->at.ns - axis->from.ns) / axis->step_ns), number);
+    if (x->at.ns < axis->from.ns)
+        return;
+    counter_put_exact(c, axis->columns, x->at, number);
+    counter_put(c, m->in_column[c - m->out->v],
+                (size_t)((x->at.ns - axis->from.ns) / axis->step_ns), number);
 }
 
 /* From the begin of the track: marks are counted from there. */

@@ -12,7 +12,10 @@ struct counter_row {
      * thread where it is not the first; unit: "", "B" of the allocator's bytes, "marks" */
     struct grid_row row;
     double last; /* the newest value before the end of the window; NAN: there is none */
-    bool own;    /* of the program; false: of the hooks */
+    /* Every value with its time, `row.count` of them; NULL: not asked for, or more than columns. */
+    int64_t *at_ns;
+    double *exact;
+    bool own; /* of the program; false: of the hooks */
 };
 
 enum { COUNTERS_MOST = 500 };
@@ -29,6 +32,7 @@ struct counters_ask {
     size_t columns;
     const char *node; /* NULL: all */
     const char *name; /* NULL: all */
+    bool exact;       /* the values, too, where there are few */
 };
 
 MUST_CHECK int counters_read(struct run *r, const struct counters_ask *ask, struct arena *a,

@@ -254,7 +254,7 @@ static void advise_cause(const struct verdict *v, struct finding *f)
 
 static void link_finding(struct verdicts *all, const struct verdict *v, struct finding *f)
 {
-    const char *const *names = v->rule->explained_by;
+    const char *const *names = f->causes ? f->causes : v->rule->explained_by;
     size_t n = 0;
     while (names[n])
         n++;

@@ -123,8 +123,8 @@ static const char *ended_advice(const struct run_ending *x, bool oom)
 {
     return oom ? "Use less memory (a smaller batch, fewer loader workers or prefetched batches, no "
                  "data kept between steps), or raise the memory limit."
-           : run_ending_killed(x)
-               ? "Ask who or what sent SIGKILL: the kernel's log, the scheduler, another user."
+           : run_ending_killed(x) ? "Find out what sent SIGKILL: look at the kernel's log, ask the "
+                                    "scheduler and other users."
            : *x->why ? "Look at the end of the job's output; such a signal comes from native code."
                      : "Look at the end of the job's output for the error.";
 }

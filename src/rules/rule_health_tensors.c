@@ -42,6 +42,12 @@ static struct health_worsts tensors_of(const struct judge *j, const struct book_
     return w;
 }
 
+/* What the tensors of a table are called: those of outputs have the name of their module. */
+static const char *tensor_noun(enum book_tables table)
+{
+    return table == TABLE_OUTPUT_DEAD || table == TABLE_OUTPUT_SATURATED ? "modules" : "parameters";
+}
+
 static void tensor_find(const struct judge *j, struct verdict *v, const struct health_hit *h,
                         const struct tensor_rule *t)
 {
@@ -49,8 +55,8 @@ static void tensor_find(const struct judge *j, struct verdict *v, const struct h
     const struct book_table *table = &r->tables[t->table];
     const struct health_worsts w = tensors_of(j, r, t);
     struct finding *f = health_finding(j, v, h, table->rows[0].step, r->names[w.v[0].name]);
-    finding_say(v, f, "%s in %zu of %zu: %s%s", t->says, w.n, w.of, health_worst_text(j, r, &w),
-                health_ranks_text(j, h));
+    finding_say(v, f, "%s in %zu of %zu %s: %s%s", t->says, w.n, w.of, tensor_noun(t->table),
+                health_worst_text(j, r, &w), health_ranks_text(j, h));
     FINDING_NUMBERS(v, f, (double)w.n, (double)w.of, (double)table->samples);
 }
 

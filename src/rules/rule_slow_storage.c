@@ -121,6 +121,7 @@ static void storage_find(const struct judge *j, struct verdict *v, const struct 
     f->advice = saves ? "Write checkpoints to a faster disk, or in the background, or less often."
                       : "Keep the data on a local disk or in memory, read it in a few large files, "
                         "and prefetch more of it.";
+    f->part = saves ? NULL : step_part_name(step_part_of(EV_DATA));
     f->refute = "another job causes the I/O pressure, and the loader waits for its own computation";
     FINDING_NUMBERS(v, f, share, io, full, ns_to_s(r->wait_ns), ns_to_s(r->save_ns));
     finding_lost(f, s, node->facts->n_gpus);

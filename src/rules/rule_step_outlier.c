@@ -16,6 +16,10 @@ enum { STDDEV, MODE, N_OUTLIERS, LEAST_LOST }; /* parameters */
 static const char *const mode_words[] = {"none", "train", "eval", "predict", NULL};
 
 enum { BETWEEN = STEP_PARTS_MOST + 1 }; /* beside the parts of a step */
+
+/* Waits for a core fall on all that a step does. A part that takes less than OWN_USUAL of others,
+ * but at least OWN_MORE of what its long steps take more, is long for a reason of its own. */
+static const double OWN_USUAL = 0.5, OWN_MORE = 0.85;
 enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500, DURATION_BINS = 40 };
 
 /* Above these a sweep says that storage held somebody up; percent. */
@@ -177,6 +181,34 @@ static size_t longest_part(const struct outliers *o, double *more_s)
     return best;
 }
 
+/* Only parts in which the loop does not wait for other processes. */
+static bool is_own_cause(const struct outliers *o, size_t part)
+{
+    const struct step_spread *x = &o->rank->mode[o->mode];
+    if (part != step_part_of(EV_FORWARD) && part != step_part_of(EV_OPTIMIZER) && part != BETWEEN)
+        return false;
+    double usual_us = (double)(part == BETWEEN ? x->between_us : x->part_us[part]),
+           all_us = (double)x->sum_us; /* then of the other steps */
+    for (size_t i = 0; i < o->n; i++) {
+        usual_us -= (double)(part == BETWEEN ? o->v[i].between_us : o->v[i].part_us[part]);
+        all_us -= (double)o->v[i].dur_ns / 1e3;
+    }
+    return more_of(o, part) >= OWN_MORE * o->lost_s && usual_us < OWN_USUAL * all_us;
+}
+
+/* The first is left out where the long steps have a cause of their own. */
+static const char *const outlier_explained_by[] = {"SharedMachine",
+                                                   "CheckpointStall",
+                                                   "IOBottleneck",
+                                                   "Dataloader",
+                                                   "GPUThrottling",
+                                                   "LoaderStart",
+                                                   "SlowStorage",
+                                                   "ThreadOversubscription",
+                                                   "GilContention",
+                                                   "MemoryPressure",
+                                                   NULL};
+
 static const struct {
     const char *words, *advice;
 } causes[BY_N] = {
@@ -198,13 +230,18 @@ static const struct {
     {EV_COMM, "Find the rank that the others wait for."},
 };
 
-static const char *outlier_advice_for(const char *part)
+/* `part`: BETWEEN: what is between steps. */
+static const char *outlier_advice_for(const struct judge *j, size_t part)
 {
     for (size_t i = 0; i < COUNT_OF(part_advice); i++)
-        if (strcmp(event_words[part_advice[i].id].part, part) == 0)
+        if (part == step_part_of(part_advice[i].id))
             return part_advice[i].advice;
-    return "Check what the program does in these steps: logging, synchronization, garbage "
-           "collection.";
+    return arena_printf(
+        j->arena,
+        "Check what the program does %s: logging, synchronization, garbage "
+        "collection.",
+        part == BETWEEN ? "after these steps"
+                        : arena_printf(j->arena, "in '%s' of these steps", step_part_name(part)));
 }
 
 /* Held in at least half of them, and at least twice as often as in all of the loop: what always
@@ -230,7 +267,7 @@ static void mark_others(const struct outliers *all, size_t n, const struct outli
 struct causes_found {
     char words[512];
     const char *advice;
-    bool other_ranks;
+    bool other_ranks, own;
 };
 
 static void add_cause(struct causes_found *c, const char *words, const char *advice)
@@ -257,7 +294,8 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
         const char *quote = part == BETWEEN ? "" : "'";
         snprintf(text, sizeof text, "%s%s%s took %s longer than usual", quote, name, quote,
                  judge_time(j, more_s));
-        add_cause(&c, text, outlier_advice_for(name));
+        add_cause(&c, text, outlier_advice_for(j, part));
+        c.own = is_own_cause(o, part);
     }
     mark_others(all, n_all, o, &others);
     c.other_ranks = share_within(o, &others) >= 0.5;
@@ -297,6 +335,7 @@ static void outlier_find(const struct judge *j, struct verdict *v, const struct 
                 c->other_ranks ? "; other ranks had long steps at the same time" : "");
     if (c->advice)
         finding_advise(v, f, "%s", c->advice);
+    f->causes = c->own ? outlier_explained_by + 1 : NULL;
     f->refute = "the data itself causes the long steps, such as longer sequences";
     FINDING_NUMBERS(v, f, (double)o->n, (double)x->n, o->mean_s, step_spread_sigma(x), o->limit_s,
                     longest);
@@ -452,10 +491,7 @@ const struct rule rule_step_outlier = {
                {"threshold", "s", "Threshold"},
                {"longest", "s", "Longest step"}},
     .needs = NEEDS_STEPS,
-    .explained_by =
-        (const char *const[]){"CheckpointStall", "IOBottleneck", "Dataloader", "GPUThrottling",
-                              "SharedMachine", "LoaderStart", "SlowStorage",
-                              "ThreadOversubscription", "GilContention", "MemoryPressure", NULL},
+    .explained_by = outlier_explained_by,
     RULE_STATE(struct outlier_state, .rank_size = sizeof(struct outlier_rank),
                .sweeps = outlier_sweeps, .event = outlier_event, .memory_rank = outlier_memory_rank,
                .memory_own = outlier_memory),

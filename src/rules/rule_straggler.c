@@ -152,6 +152,7 @@ static void straggler_find_busy(const struct judge *j, struct verdict *v,
                    "Look at what rank %lld computes in 'backward', at its share of the data and at "
                    "the cores that it has; with the others' work each iteration takes %s less.",
                    rank, judge_time(j, b->excess_s));
+    f->part = step_part_name(step_part_of(EV_BACKWARD));
     f->refute = "the ranks wait by spinning (MPI, oneCCL): then this rank waits for the others";
     FINDING_NUMBERS(v, f, 1e3 * b->excess_s, share, 1e3 * b->work_s, 1e3 * b->usual_s,
                     1e3 * b->excess_s, (double)NUMBER_ABSENT, (double)x->steps);
@@ -176,9 +177,12 @@ static void straggler_find(const struct judge *j, struct verdict *v,
         share, j->p[THRESHOLD].v, stage, judge_time(j, x->stage_s), judge_time(j, x->usual_s),
         100 * x->led, x->steps);
     finding_advise(v, f,
-                   "Look at what rank %lld does in '%s' and at its node and GPU; with the others' "
+                   "Look at what rank %lld does %s and at its node and GPU; with the others' "
                    "time there, each iteration takes %s less.",
-                   (long long)r->head.who.rank, stage, judge_time(j, x->excess_s));
+                   (long long)r->head.who.rank,
+                   x->stage < step_parts() ? arena_printf(j->arena, "in '%s'", stage) : stage,
+                   judge_time(j, x->excess_s));
+    f->part = stage;
     f->refute = "the ranks do not train together, or this rank has more work by design";
     FINDING_NUMBERS(v, f, 1e3 * x->excess_s, share, 1e3 * x->stage_s, 1e3 * x->usual_s,
                     1e3 * x->waited_s, 100 * x->led, (double)x->steps);

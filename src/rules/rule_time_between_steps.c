@@ -125,6 +125,7 @@ static void gap_judge(const struct judge *j, struct verdict *out)
 const struct rule rule_time_between_steps = {
     .name = "TimeBetweenSteps",
     .title = "Time between steps",
+    .part = "between steps",
     .description = "Checks what share of the training loop is outside of steps. Checkpoints, "
                    "evaluation, waits for the GPU, starts of data loaders and detail windows do "
                    "not count.",

@@ -56,8 +56,9 @@ static void unused_gpu_find(const struct judge *j, const struct judged_node *nod
     finding_when(v, f, &g->range, 1);
     finding_say(v, f,
                 "%s stayed at or below %.1f %% for %s with no process of the job on it; %zu of the "
-                "node's %zu GPUs were unused",
-                g->head.entity, (double)g->head.most_util, judge_time(j, held_s), unused, measured);
+                "node's %zu GPUs %s unused",
+                g->head.entity, (double)g->head.most_util, judge_time(j, held_s), unused, measured,
+                unused == 1 ? "was" : "were");
     if (used == 0)
         finding_advise(v, f,
                        "The job used no GPU of this node: run it on a machine without GPUs, or "

@@ -78,9 +78,11 @@ struct finding {
     wall_ns start, end;        /* of all its ranges */
     struct time_range *ranges; /* in order, apart from each other */
     size_t n_ranges;
-    const char *message; /* one sentence with numbers */
-    const char *advice;  /* what to do here, with numbers; NULL: the rule's recommendation */
-    const char *refute;  /* the evidence that would refute it; NULL: none said */
+    const char *message;       /* one sentence with numbers */
+    const char *advice;        /* what to do here, with numbers; NULL: the rule's recommendation */
+    const char *refute;        /* the evidence that would refute it; NULL: none said */
+    const char *part;          /* the part of a step that it is about; NULL: that of its rule */
+    const char *const *causes; /* rules that may explain it; NULL: those of its rule */
     struct finding_number *numbers;
     size_t n_numbers, cap_numbers;
     double lost_s, lost_gpu_s; /* NAN: not known */

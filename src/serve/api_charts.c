@@ -176,8 +176,21 @@ const struct route_param api_counters_params[] = {
     {PARAM_ROW_FROM},
     {PARAM_ROW_TO},
     {"points", PARAM_INT, .lo = 1, .hi = 4000, .help = "Columns (default: 1000)."},
+    {"exact", PARAM_FLAG, .help = "1: every value of counters with at most as many as columns."},
     {0},
 };
+
+static void counter_exact_json(struct jw *j, const struct counter_row *c)
+{
+    jw_array(j, "t_ns");
+    for (uint64_t i = 0; i < c->row.count; i++)
+        jw_int(j, NULL, c->at_ns[i]);
+    jw_end(j);
+    jw_array(j, "values");
+    for (uint64_t i = 0; i < c->row.count; i++)
+        jw_num(j, NULL, c->exact[i]);
+    jw_end(j);
+}
 
 static void counters_json(struct jw *j, const struct counters *c)
 {
@@ -189,6 +202,8 @@ static void counters_json(struct jw *j, const struct counters *c)
         grid_row_keys_json(j, &c->v[i].row, c->v[i].row.key.entity, c->axis.columns);
         jw_num(j, "last", c->v[i].last);
         jw_bool(j, "own", c->v[i].own);
+        if (c->v[i].at_ns)
+            counter_exact_json(j, &c->v[i]);
         jw_end(j);
     }
     jw_end(j);
@@ -200,7 +215,8 @@ static int counters_put(const struct route_request *q, struct route_answer *out,
 {
     struct counters_ask ask = {.columns = (size_t)route_number(q, "points", POINTS),
                                .node = route_text(q, "node"),
-                               .name = route_text(q, "name")};
+                               .name = route_text(q, "name"),
+                               .exact = route_number(q, "exact", 0) != 0};
     struct counters c;
     struct jw j = {.out = &out->body};
     int rc = route_window(q, &ask.from, &ask.to, e);

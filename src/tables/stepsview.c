@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/mem.h"
 #include "query/eventsum.h"
 #include "tables/healthview.h"
@@ -308,6 +309,14 @@ struct mode_steps mode_steps_of(const struct rank_steps *ranks, size_t n, enum e
         }
     }
     return x;
+}
+
+const char *mode_steps_words(const struct mode_steps *m, struct arena *a)
+{
+    const size_t n = m->best.iterations;
+    return arena_printf(a, "%s iteration%s%s", count_text(a, n), n == 1 ? "" : "s",
+                        m->ranks > 1 ? arena_printf(a, " of rank %lld", (long long)m->rank->rank)
+                                     : "");
 }
 
 /* ---- parts ---- */

@@ -87,6 +87,8 @@ struct mode_steps {
 
 struct mode_steps mode_steps_of(const struct rank_steps *ranks, size_t n, enum event_mode mode,
                                 struct arena *a);
+/* "510 iterations"; of several ranks "510 iterations of rank 1". */
+const char *mode_steps_words(const struct mode_steps *m, struct arena *a);
 
 /* Whose time the phases of a row are: the GPU's and the host's are never mixed. */
 enum steps_clock { CLOCK_GPU, CLOCK_HOST, CLOCKS };

@@ -212,22 +212,43 @@ static void summary_put_parts(struct summary_text *x, const struct mode_steps *m
     }
 }
 
-static void summary_put_loop(struct summary_text *x, const char *culprit)
+/* The rank that the finding is about is the one whose iterations are shown. */
+static void summary_take_rank(const struct summary_text *x, const struct finding *f,
+                              struct mode_steps *m)
 {
-    const struct mode_steps m =
-        mode_steps_of(x->show->ranks, x->show->n_ranks, MODE_TRAIN, x->arena);
+    for (size_t i = 0; i < x->show->n_ranks; i++) {
+        const struct rank_steps *r = &x->show->ranks[i];
+        struct step_stats one;
+        if (strcmp(r->node, f->node) != 0 ||
+            strcmp(f->entity, arena_printf(x->arena, "rank %lld", (long long)r->rank)) != 0)
+            continue;
+        step_stats_of(r, MODE_TRAIN, x->arena, &one);
+        if (one.iterations == 0)
+            continue;
+        m->best = one;
+        m->rank = r;
+    }
+}
+
+/* `worst`: NULL: there are no issues. */
+static void summary_put_loop(struct summary_text *x, const struct verdict *worst)
+{
+    const struct finding *f = worst ? &worst->findings[0] : NULL;
+    struct mode_steps m = mode_steps_of(x->show->ranks, x->show->n_ranks, MODE_TRAIN, x->arena);
+    if (f && m.ranks > 1)
+        summary_take_rank(x, f, &m);
     const struct step_stats *b = &m.best;
     if (m.ranks == 0 || b->iterations == 0)
         return;
-    const char *clocks = steps_clock_text(b, m.rank, CLOCK_HOST, x->arena);
-    if (steps_has_clock(b, CLOCK_GPU))
-        clocks = arena_printf(x->arena, "%s; %s", steps_clock_text(b, m.rank, CLOCK_GPU, x->arena),
-                              clocks);
-    summary_put(x, "iteration", "p50 %s, p95 %s, of %s; mean: %s, %% of it",
+    const char *gpu = steps_has_clock(b, CLOCK_GPU)
+                          ? arena_printf(x->arena, "GPU time (%zu of %zu steps timed), ",
+                                         b->gpu_timed_steps, b->count)
+                          : "";
+    summary_put(x, "iteration", "p50 %s, p95 %s, %s; mean of each part: %s%s, share",
                 value_text(x->arena, b->iteration_p50_s, "s"),
-                value_text(x->arena, b->iteration_p95_s, "s"), count_text(x->arena, b->iterations),
-                clocks);
-    summary_put_parts(x, &m, culprit);
+                value_text(x->arena, b->iteration_p95_s, "s"), mode_steps_words(&m, x->arena), gpu,
+                steps_clock_text(b, m.rank, CLOCK_HOST, x->arena));
+    summary_put_parts(x, &m, f && f->part ? f->part : worst ? worst->rule->part : NULL);
     if (!isnan(m.steady))
         summary_put(x, "throughput", "%s", show_throughput(x->show, &m));
 }
@@ -258,7 +279,7 @@ size_t summary_lines(const struct summary_ask *ask, const char *out[SUMMARY_LINE
         summary_put_issues(&x, issues, n);
     else
         summary_put_no_issue(&x);
-    summary_put_loop(&x, n > 0 ? issues[0]->rule->part : NULL);
+    summary_put_loop(&x, n > 0 ? issues[0] : NULL);
     summary_put_use(&x);
     if (ask->more)
         summary_put(&x, "more", "%s", ask->more);

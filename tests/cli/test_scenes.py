@@ -186,3 +186,24 @@ def test_a_scene_that_cannot_be_read_leaves_nothing_behind(footplate, tmp_path):
     assert done.returncode == 1
     assert "line 3: unknown metric 'cpu.utl'; did you mean cpu.util?" in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["bad.scene"]
+
+
+@pytest.mark.parametrize(
+    ("scene", "rank", "part"),
+    [
+        ("straggler/between", " of rank 0", "between steps"),
+        ("straggler/busy_in_backward", " of rank 2", "backward"),
+        ("time_between_steps/fires", "", "between steps"),
+        ("slow_storage/fires", "", "data"),
+    ],
+)
+def test_show_points_at_the_part_of_the_step_that_its_finding_is_about(
+    footplate, tmp_path, scene, rank, part
+):
+    run = tmp_path / "run"
+    for words in (["import", FOLDER / f"{scene}.scene", "-o", run], ["show", run]):
+        done = subprocess.run([footplate, *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    answer = done.stdout.split("\n\n")[0]
+    assert re.search(rf"^  iteration .* iterations{rank}; mean of each part: ", answer, re.M)
+    assert re.findall(r"^    (.+?)  .*  <-- here$", answer, re.M) == [part]

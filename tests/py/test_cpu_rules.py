@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -41,10 +42,17 @@ def record(footplate: Path, package: Path, tmp_path: Path) -> Record:
             timeout=120,
         )
         assert done.returncode == 0, done.stderr
+        run.stderr = done.stderr  # type: ignore[attr-defined]
         (path,) = (tmp_path / "runs").glob("*/findings.json")
         return {r["rule"]: r for r in json.loads(path.read_text())["rules"]}
 
     return run
+
+
+def marked(stderr: str) -> tuple[str, list[str]]:
+    """The rank whose iterations the last lines show, and the part that they point at."""
+    (rank,) = re.findall(r"^  iteration .* iterations of (rank \d+); ", stderr, re.MULTILINE)
+    return rank, re.findall(r"^    (\w+) .* %  <-- here$", stderr, re.MULTILINE)
 
 
 def test_too_many_threads_are_found_and_their_number_is_advised(record):
@@ -77,6 +85,8 @@ def test_the_rank_that_the_others_wait_for_is_named(record):
     (found,) = rule["findings"]
     assert found["entity"] == "rank 1"
     assert found["numbers"]["excess"] == pytest.approx(20, abs=10)
+    rank, parts = marked(record.stderr)
+    assert rank == "rank 1" and len(parts) == 1 and f"'{parts[0]}' took" in found["message"]
 
 
 def test_a_rank_that_computes_more_inside_backward_is_named(record):
@@ -84,6 +94,7 @@ def test_a_rank_that_computes_more_inside_backward_is_named(record):
     assert rule["state"] == "issue", rule
     (found,) = rule["findings"]
     assert found["entity"] == "rank 1" and "inside 'backward'" in found["message"], found
+    assert marked(record.stderr) == ("rank 1", ["backward"])
 
 
 def test_ranks_that_are_alike_have_no_straggler(record):

@@ -117,6 +117,7 @@ class Check:
 PARAMS: dict[str, list[dict[str, object]]] = {
     "/runs/{RUN}/series": [{"metric": "cpu.", "points": 5}],
     "/runs/{RUN}/grid": [{"metric": "cpu.util", "points": 5}],
+    "/runs/{RUN}/counters": [{}, {"exact": 1}],
     "/runs/{RUN}/search": [{"q": "a"}],
     "/runs/{RUN}/stats": [{}, {"all": 1}, {"loop": 1}],
     "/runs/{RUN}/ops": [{}, {"by": "module"}, {"by": "function"}, {"by": "group"}],

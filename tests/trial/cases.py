@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 class Case:
     name: str
     rule: str  # the first finding; "": none of severity warning or above
-    advice: str = ""  # a pattern that the advice of that finding matches
+    advice: str = ""  # a pattern that the advice of that finding matches; of each planted problem
     file: str = "planted.py"
     program: str = ""  # of the file; "": as the case
     seconds: float = 8  # of the loop
@@ -35,7 +35,13 @@ PLANTED = (
         r"Set num_workers to \d",
         cure={"workers": r"Set num_workers to (\d+)"},
     ),
-    Case("leak", "HostMemoryIncrease", seconds=64, no_cure="a leak costs no time until the end"),
+    Case(
+        "leak",
+        "HostMemoryIncrease",
+        r"grow with every step",
+        seconds=64,
+        no_cure="a leak costs no time until the end",
+    ),
     Case("checkpoint", "CheckpointStall", r"less often", cure={"every": 40}),
     Case("evaluate", "EvalHeavy", r"less often", cure={"every": 400}),
     Case(
@@ -52,7 +58,13 @@ PLANTED = (
         cure={"threads": r"(?:OMP_NUM_THREADS=|set_num_threads\()(\d+)"},
     ),
     Case("gil", "GilContention", r"process", cure={"helpers": 0}),
-    Case("between", "TimeBetweenSteps", cure={"every": 100}, unshared=True),
+    Case(
+        "between",
+        "TimeBetweenSteps",
+        r"between optimizer\.step\(\) and the next batch",
+        cure={"every": 100},
+        unshared=True,
+    ),
     Case("slow_rank", "Straggler", r"rank 1", cure={"sleep_ms": 0}, unshared=True),
     Case(
         "remote",
@@ -64,12 +76,20 @@ PLANTED = (
     Case("in_memory", "Dataloader", r"in memory", cure={"sliced": 1}),
     Case("restarted", "LoaderStart", r"persistent_workers", cure={"persistent": 1}),
     Case("storage", "SlowStorage", r"local disk|in memory", cure={"in_memory": 1}, unshared=True),
-    Case("stalls", "StepOutlier", cure={"every": 0}),
-    Case("ending", "SlowFinalization", no_cure="the loop is not faster", unshared=True),
+    Case("stalls", "StepOutlier", r"in 'forward' of these steps", cure={"every": 0}),
+    Case(
+        "ending",
+        "SlowFinalization",
+        r"after its last step",
+        no_cure="the loop is not faster",
+        unshared=True,
+    ),
     Case("recompiles", "CompileTime", r"dynamic", seconds=20, cure={"dynamic": 1}),
     Case("limited", "SharedMachine", r"limit", quota=50, no_cure="the limit is no knob of it"),
-    Case("fails", "FailedEarly", status=1, no_cure="it fails", unshared=True),
-    Case("killed", "FailedEarly", status=137, no_cure="it fails", unshared=True),
+    Case("fails", "FailedEarly", r"the job's output", status=1, no_cure="it fails", unshared=True),
+    Case(
+        "killed", "FailedEarly", r"what sent SIGKILL", status=137, no_cure="it fails", unshared=True
+    ),
     Case(
         "keras_generator",
         "Dataloader",

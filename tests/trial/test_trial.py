@@ -41,6 +41,7 @@ def test_there_are_21_planted_problems_and_10_kinds_of_healthy_runs():
     assert len(PLANTED) == 21 and len({case.name for case in PLANTED}) == 21
     assert len(HEALTHY) == 10 and len({case.name for case in HEALTHY}) == 10
     assert all(case.cure or case.no_cure for case in PLANTED)
+    assert all(case.advice and not trial.re.search(case.advice, "") for case in PLANTED)
 
 
 def verdict(rule: str, severity: str = "critical", advice: str = "") -> dict:
@@ -68,4 +69,6 @@ def test_on_a_busy_machine_the_others_must_be_named_and_may_come_first():
 def test_a_healthy_run_may_have_information_but_no_warning():
     case = Case("x", "")
     assert trial.judge(case, "healthy", [verdict("StepOutlier", "info")]) == ""
-    assert "StepOutlier" in trial.judge(case, "healthy", [verdict("StepOutlier", "warning")])
+    warned = [verdict("SharedMachine", "info"), verdict("StepOutlier", "warning")]
+    warned[1]["findings"][0]["message"] = "that one"
+    assert trial.judge(case, "healthy", warned) == "StepOutlier: that one"

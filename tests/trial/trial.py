@@ -194,8 +194,8 @@ def advice_of(rule: dict[str, Any]) -> str:
 def judge(case: Case, part: str, issues: list[dict[str, Any]]) -> str:
     if part != "healthy":
         return wrong_planted(case, part, issues)
-    severe = [rule["rule"] for rule in issues if rule["severity"] != "info"]
-    return f"{severe[0]}: {issues[0]['findings'][0]['message']}" if severe else ""
+    severe = [rule for rule in issues if rule["severity"] != "info"]
+    return f"{severe[0]['rule']}: {severe[0]['findings'][0]['message']}" if severe else ""
 
 
 def run_case(case: Case, part: str, args: argparse.Namespace) -> Result:

@@ -143,8 +143,9 @@ export const api = {
     q: Opt<Span & { metric: readonly string[]; node: string; points: number }>,
     signal?: S,
   ) => get<Grid>(runPath(run, "grid", q), signal),
-  /** Counters and marks of the program, in the columns that grid answers with for the same window and points. */
-  counters: (run: string, q: Opt<Span & { name: string; node: string; points: number }>, signal?: S) =>
+  /** Counters and marks of the program, in the columns that grid answers with for the same window and points.
+   * exact: with every value of those that have at most as many. */
+  counters: (run: string, q: Opt<Span & { name: string; node: string; points: number; exact: boolean }>, signal?: S) =>
     get<Counters>(runPath(run, "counters", q), signal),
   heatmap: (run: string, q: Opt<Span & { node: string; columns: number }>, signal?: S) =>
     get<Heatmap>(runPath(run, "heatmap", q), signal),

@@ -14,15 +14,16 @@ import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
 import { reachOf } from "../src/views/compare_charts";
 import { isMinor } from "../src/views/compare_tables";
 import { numbersOf } from "../src/views/insight_rule";
-import { countText, inOrder } from "../src/views/insights";
+import { lostShare } from "../src/views/insight_rule";
+import { countText, inOrder, isJudged } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { ownCounters, plannedSteps, secondsLeft } from "../src/views/overview_answer";
-import { loopOf, sparkPath } from "../src/views/overview_loop";
+import { loopOf, shownRank, sparkPath } from "../src/views/overview_loop";
 import { stragglersOf, stragglesOf } from "../src/views/steps_model";
 import { lossLines } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
-import { matches, olderFirst, shortId, statusInList } from "../src/views/runs";
+import { matches, olderFirst, shortCommand, shortId, statusInList } from "../src/views/runs";
 import { clockShares } from "../src/views/steps_clocks";
 import { leftOut, placesOf } from "../src/views/steps_tables";
 import { endSentence, hasGpu, isAttached, lossTitle, RULE_STATE, SEVERITY, STATUS, statusText } from "../src/words";
@@ -171,6 +172,30 @@ test("a summary is neither passed nor an issue", () => {
   const o = inOrder([{ ...verdict("sums up", "clear", "info", null), summary: true }, verdict("not", "not_evaluated", "info", null)]);
   assert.equal(countText(o), "0 issues · 0 passed · 1 skipped");
   assert.deepEqual(o.summaries.map((v) => v.rule), ["sums up"]);
+});
+
+test("that the job ended well is no rule about the run, and its share is of the job", () => {
+  const ending = { ...verdict("ended", "clear", "info", null), ending: true };
+  assert.equal(isJudged(inOrder([ending, verdict("not", "not_evaluated", "info", null)])), false);
+  assert.equal(isJudged(inOrder([ending, verdict("clear", "clear", "info", null)])), true);
+  assert.equal(isJudged(inOrder([verdict("note", "issue", "info", 3)])), true);
+  const run = { loop_start_ns: 5 };
+  assert.match(lostShare({ lost_share: 1, ending: true }, run), / of the job$/);
+  assert.match(lostShare({ lost_share: 0.5 }, run), / of the training loop$/);
+});
+
+test("the iterations of the rank that the first finding is about are shown", () => {
+  const ranks = [0, 1].map((rank) => ({ node: "a", rank, mode: "train" })) as unknown as StepRank[];
+  const about = (node: string, entity: string) => ({ findings: [{ node, entity }] }) as unknown as Verdict;
+  assert.equal(shownRank(ranks, ranks[0]!, about("a", "rank 1"))?.rank, 1);
+  for (const other of [about("a", ""), about("b", "rank 1"), null]) assert.equal(shownRank(ranks, ranks[0]!, other)?.rank, 0);
+});
+
+test("a command in the list is without the folder of its program", () => {
+  assert.equal(shortCommand(["/home/me/.venv/bin/python", "-m", "src/train.py"]), "python -m src/train.py");
+  assert.equal(shortCommand(["./train"]), "train");
+  assert.equal(shortCommand(["/odd/"]), "odd/");
+  assert.equal(shortCommand([]), "");
 });
 
 test("what is missing for the same reason is one line", () => {

@@ -81,3 +81,19 @@ test("two runs are drawn together on the time after their first step, or on the 
   const rows = rowsOf(pairs[0]!, 2);
   assert.deepEqual(rows.map((r) => [r.x, r.a, r.b]), [[0, 1, 1], [1, 1, 1]]);
 });
+
+test("by step a counter's value belongs to the step that began last, wherever in it or behind it the value came", () => {
+  const side = (late: number): Side => ({
+    start_ns: 0,
+    grid: null,
+    counters: [{ ...counter("loss"), t_ns: [-1, 0.3e9, 1.6e9, 2.5e9, 3.9e9].map((t) => t + late * 1e9), values: [9, 4, 3, 2, 1] }],
+    counterGrid: { from_ns: 0, step_ns: 1e9 },
+    steps: [0, 1, 2, 3].map((n) => step(n)),
+  });
+  const [, loss] = pairsOf(side(0), side(0.35), "step");
+  const points = [4, 3, 2, 1].map((y, x) => ({ x, y }));
+  assert.deepEqual(loss?.a, points);
+  assert.deepEqual(loss?.b.slice(1), points, "the first is that of the value before");
+  assert.deepEqual(rowsOf({ ...loss!, b: points }, 4).map((r) => r.a === r.b), [true, true, true, true]);
+  assert.deepEqual(pairsOf(side(0), side(0), "time")[1]?.a.map((p) => p.x), [-1e-9, 0.3, 1.6, 2.5, 3.9]);
+});

@@ -72,12 +72,56 @@ TEST(numbers_have_a_mean_and_both_ends_in_each_column)
     emit_count(k.events, 300, "batch.size", 32);
     emit_count(k.events, 300, "loader.num_workers", 4);
     emit_count(k.events, 300, "sync.ns item train.py:31", 4);
+    emit_count(k.events, 400, "ddp.avg_backward_comm_time", 9);
     recordkit_close(&k, 0, NS_PER_S, "finished");
     CHECK_STR(
         counters_text(run, 0, 1000, NULL),
-        "loss rank 3 [2 -1] 1.5..2.5 last -1; batch.size rank 3 [32 nan] 32..32 last 32 hooks");
+        "loss rank 3 [2 -1] 1.5..2.5 last -1; batch.size rank 3 [32 nan] 32..32 last 32 hooks; "
+        "ddp.avg_backward_comm_time rank 3 [9 nan] 9..9 last 9 hooks");
     CHECK_STR(counters_text(run, 0, 1000, "batch.size"),
               "batch.size rank 3 [32 nan] 32..32 last 32 hooks");
+}
+
+/* "loss 100:2.5 200:1.5; many -", with two columns. */
+static const char *exact_text(const char *path, bool asked)
+{
+    static char out[512];
+    struct arena a = {0};
+    struct run *r;
+    struct counters c;
+    struct err e;
+    size_t len = 0;
+    const struct counters_ask ask = {
+        .from = {KIT_START}, .to = {KIT_START + NS_PER_S}, .columns = 2, .exact = asked};
+    OK(run_open(&r, path, &e));
+    OK(counters_read(r, &ask, &a, &c, &e));
+    run_close(r);
+    for (size_t i = 0; i < c.n; i++) {
+        const struct counter_row *x = &c.v[i];
+        len += (size_t)snprintf(out + len, sizeof out - len, "%s%s%s", i ? "; " : "",
+                                x->row.key.metric, x->at_ns ? "" : " -");
+        for (uint64_t k = 0; x->at_ns && k < x->row.count; k++)
+            len +=
+                (size_t)snprintf(out + len, sizeof out - len, " %lld:%g",
+                                 (long long)((x->at_ns[k] - KIT_START) / NS_PER_MS), x->exact[k]);
+    }
+    arena_free(&a);
+    return out;
+}
+
+TEST(few_values_come_with_their_times_if_they_are_asked_for)
+{
+    struct recordkit k;
+    const char *run = kit_run("r", "r", "r", KIT_START);
+    k = recordkit_open(run, "a");
+    emit_real(k.events, 100, "loss", 2.5);
+    emit_real(k.events, 150, "loss", NAN);
+    emit_real(k.events, 200, "loss", 1.5);
+    for (int i = 0; i < 3; i++)
+        emit_real(k.events, 300 + i, "many", i);
+    recordkit_close(&k, 0, NS_PER_S, "finished");
+    CHECK_STR(exact_text(run, true), "loss 100:2.5 200:1.5; many -");
+    CHECK_STR(exact_text(run, false), "loss -; many -");
 }
 
 TEST(marks_are_counted_from_the_begin_of_the_run_for_each_thread)

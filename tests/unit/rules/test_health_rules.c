@@ -289,7 +289,7 @@ TEST(updates_of_more_than_a_tenth_are_too_large)
     }
     const struct finding *f = finding_of(t, "UpdateTooLarge");
     CHECK_STR(f->module, "0.weight");
-    check_says(f->message, "in 1 of 1: 0.weight");
+    check_says(f->message, "in 1 of 1 parameters: 0.weight");
 }
 
 TEST(a_parameter_that_begins_as_zeros_does_not_change_too_much)
@@ -360,7 +360,7 @@ TEST(saturated_values_are_found_by_their_median)
         put(t, HEALTH_OUTPUT_SATURATED, "1", i, 0.89);
         put(t, HEALTH_OUTPUT_SATURATED, "3", i, 0.3);
     }
-    check_says(finding_of(t, "SaturatedActivation")->message, "in 1 of 2: 1");
+    check_says(finding_of(t, "SaturatedActivation")->message, "in 1 of 2 modules: 1");
 }
 
 TEST(signals_that_fade_from_layer_to_layer_are_a_poor_initialization)

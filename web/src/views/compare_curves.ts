@@ -37,19 +37,24 @@ export function oneRank(steps: readonly Step[]): Step[] {
   return train.filter((s) => s.node === first?.node && s.rank === first.rank).sort((a, b) => a.start_ns - b.start_ns);
 }
 
-/** The step at a time, with the part of it that is over; null: before the first or after the last. */
-export function stepAt(steps: readonly Step[], at_ns: number): number | null {
+/** The step that began last before a time. */
+function stepBefore(steps: readonly Step[], at_ns: number): Step | undefined {
   let [low, high] = [0, steps.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
     if (steps[middle]!.start_ns <= at_ns) low = middle + 1;
     else high = middle;
   }
-  const s = steps[low - 1];
+  return steps[low - 1];
+}
+
+/** The step at a time, with the part of it that is over; null: before the first or after the last. */
+export function stepAt(steps: readonly Step[], at_ns: number): number | null {
+  const s = stepBefore(steps, at_ns);
   if (s === undefined) return null;
   const lasted = (s.iteration_s ?? s.duration_s) * 1e9;
   const part = lasted > 0 ? (at_ns - s.start_ns) / lasted : 0;
-  return low === steps.length && part > 1 ? null : s.step + Math.min(part, 1);
+  return s === steps.at(-1) && part > 1 ? null : s.step + Math.min(part, 1);
 }
 
 function placed(side: Side, axis: Axis, at_ns: number): number | null {
@@ -60,6 +65,16 @@ function pointsOf(side: Side, axis: Axis, grid: Pick<Grid, "from_ns" | "step_ns"
   if (grid === null || s === undefined) return [];
   return s.v.flatMap((y, i) => {
     const x = y === null ? null : placed(side, axis, grid.from_ns + (i + 0.5) * grid.step_ns);
+    return x === null || y === null ? [] : [{ x, y }];
+  });
+}
+
+/** A value belongs to the step that began last, also when it is reported after that step's end: where in the step does
+ * not matter, and is not the same in two runs. */
+function exactPoints(side: Side, axis: Axis, s: CounterSeries): Point[] {
+  return (s.t_ns ?? []).flatMap((at_ns, i) => {
+    const x = axis === "time" ? (at_ns - side.start_ns) / 1e9 : (stepBefore(side.steps, at_ns)?.step ?? null);
+    const y = s.values?.[i] ?? null;
     return x === null || y === null ? [] : [{ x, y }];
   });
 }
@@ -89,7 +104,10 @@ function meanOf(all: readonly GridSeries[]): Pick<GridSeries, "v"> | undefined {
 /** All curves that at least one of the runs has, counters of the program where both have them. */
 export function pairsOf(a: Side, b: Side, axis: Axis): Pair[] {
   const metric = (s: Side, m: (typeof METRICS)[number]): Point[] => pointsOf(s, axis, s.grid, meanOf((s.grid?.series ?? []).filter((x) => x.metric === m.metric)));
-  const counter = (s: Side, name: string): Point[] => pointsOf(s, axis, s.counterGrid, s.counters.find((c) => c.metric === name));
+  const counter = (s: Side, name: string): Point[] => {
+    const found = s.counters.find((c) => c.metric === name);
+    return found?.t_ns === undefined ? pointsOf(s, axis, s.counterGrid, found) : exactPoints(s, axis, found);
+  };
   const own = (s: Side): string[] => s.counters.filter((c) => c.own && c.unit !== "marks").map((c) => c.metric);
   const names = [...new Set(own(a))].filter((n) => own(b).includes(n));
   const pairs: Pair[] = [

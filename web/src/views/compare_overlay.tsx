@@ -26,7 +26,7 @@ async function readSide(run: string, signal: AbortSignal): Promise<Side> {
   const metric = METRICS.filter((m) => info.metrics.some((x) => x.metric === m.metric)).map((m) => `${m.metric}:${m.entity}`);
   const [grid, counters, steps] = await Promise.all([
     metric.length === 0 ? null : api.grid(run, { metric, points: POINTS }, signal),
-    api.counters(run, { points: POINTS }, signal),
+    api.counters(run, { points: POINTS, exact: true }, signal),
     api.steps(run, { last: STEPS }, signal),
   ]);
   const start_ns = info.loop_start_ns ?? info.start_ns ?? 0;

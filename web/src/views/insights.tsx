@@ -66,6 +66,11 @@ export function inOrder(verdicts: readonly Verdict[]): Ordered {
   };
 }
 
+/** Whether a rule about the run was evaluated: how the job ended is known without any. */
+export function isJudged(o: Ordered): boolean {
+  return o.issues.length + o.notes.length > 0 || o.clear.some((v) => v.ending !== true);
+}
+
 /** "2 issues · 1 explained · 1 info · 12 passed · 2 skipped" */
 export function countText(o: Ordered): string {
   const explained = [...o.issues, ...o.notes].reduce((n, i) => n + i.explains.length, 0);
@@ -190,8 +195,8 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
   const titles = new Map(p.verdicts.map((v) => [v.rule, titleOf(v)]));
   const pane = { run: p.run, rules: rules.data, titles, chosen, toggle };
   const ended = endSentence(p.run);
-  const calm = o.issues.length === 0 && o.clear.length > 0;
-  const idle = o.issues.length + o.notes.length + o.clear.length === 0 && o.skipped.length > 0;
+  const calm = o.issues.length === 0 && isJudged(o);
+  const idle = !isJudged(o) && o.skipped.length > 0;
   return (
     <>
       {ended !== null && (

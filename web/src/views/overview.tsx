@@ -25,7 +25,7 @@ export function OverviewView(p: ViewProps) {
     <div class="overview">
       <Answer run={p.run} steps={steps} verdicts={verdicts} />
       <div class="stack">
-        <TrainingLoop run={p.run} steps={steps} />
+        <TrainingLoop run={p.run} steps={steps} verdicts={verdicts.data} />
         <JobSummary run={p.run} />
         <ResourceUse run={p.run} verdicts={verdicts.data} />
         <IntensiveOperations run={p.run} />

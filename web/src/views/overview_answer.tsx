@@ -10,7 +10,7 @@ import { routePath, showTab } from "../state";
 import type { Counters, CounterSeries, HealthCurve, HealthScalar, RunInfo, StepRank, Steps, Verdict } from "../types";
 import { endSentence, SEVERITY, sentenceCase } from "../words";
 import { isLoss } from "./health_model";
-import { inOrder, NoRules } from "./insights";
+import { inOrder, isJudged, NoRules } from "./insights";
 import { lostShare } from "./insight_rule";
 import { priceText } from "./overview_job";
 import { loopOf, type Tile, Tiles } from "./overview_loop";
@@ -125,7 +125,7 @@ export function TopFinding(p: { v: Verdict; run: RunInfo; more: number }) {
         </div>
         {v.lost_s !== null && (
           <div class="fact">
-            <dt>{p.run.live ? "Lost so far" : "Would save up to"}</dt>
+            <dt>{p.run.live ? "Lost so far" : v.ending === true ? "Time lost" : "Would save up to"}</dt>
             <dd>{savingText(v, p.run)}</dd>
           </div>
         )}
@@ -141,7 +141,7 @@ function Finding(p: { run: RunInfo; verdicts: Load<Verdict[]> }) {
   const o = inOrder(data);
   const first = o.issues[0] ?? null;
   if (first !== null) return <TopFinding v={first.v} run={p.run} more={o.issues.length - 1} />;
-  if (o.clear.length + o.notes.length === 0) return <NoRules run={p.run} />;
+  if (!isJudged(o)) return <NoRules run={p.run} />;
   const good = endSentence(p.run) === null;
   return (
     <p class={good ? "insight-calm" : "quiet"}>

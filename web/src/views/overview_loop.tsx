@@ -7,8 +7,9 @@ import { Bar, Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
 import { bytes, count, fixed, joules, percent, rankText, samplesPerSecond, value } from "../format";
 import type { Load } from "../load";
-import type { GpuEfficiency, GpuUse, RunGpu, RunInfo, StepRank, Steps } from "../types";
+import type { GpuEfficiency, GpuUse, RunGpu, RunInfo, StepRank, Steps, Verdict } from "../types";
 import { CLOCK_HOLDS, hasGpu, plural } from "../words";
+import { inOrder } from "./insights";
 import { ClockBars } from "./steps_clocks";
 import { leavesOut } from "./steps_tables";
 
@@ -222,7 +223,14 @@ function NoGpus(p: { run: RunInfo }) {
 
 const NOTHING: Steps = { ranks: [], steps: [], losses: [] };
 
-export function TrainingLoop(p: { run: RunInfo; steps: Load<Steps> }) {
+/** The rank whose iterations are shown: the one that the first finding is about, else the one with most steps. */
+export function shownRank(ranks: readonly StepRank[], best: StepRank | null, first: Verdict | null): StepRank | null {
+  const f = first?.findings[0];
+  const meant = ranks.find((r) => r.mode === "train" && r.node === f?.node && rankText(r.rank) === f.entity);
+  return meant ?? best;
+}
+
+export function TrainingLoop(p: { run: RunInfo; steps: Load<Steps>; verdicts: readonly Verdict[] | null }) {
   const { run, steps } = p;
   const looped = run.loop_start_ns !== null;
   const gpu = run.gpu ?? null;
@@ -230,19 +238,19 @@ export function TrainingLoop(p: { run: RunInfo; steps: Load<Steps> }) {
   if (!looped && used === null) return null;
   const data = steps.data ?? NOTHING;
   const loop = loopOf(data.ranks);
+  const rank = shownRank(data.ranks, loop.best, inOrder(p.verdicts ?? []).issues[0]?.v ?? null);
   const waiting = looped && steps.data === null;
   const wait = (t: Tile): Tile => (waiting ? { ...t, text: "…", below: "loading" } : t);
   const tiles = [
-    ...(looped ? [wait(iterationTile(loop.best)), wait(throughputTile(loop))] : []),
+    ...(looped ? [wait(iterationTile(rank)), wait(throughputTile(loop))] : []),
     ...(used === null ? [] : [computeTile(run, used), energyTile(run, used)]),
   ];
   const onGpu = used !== null || hasGpu(run);
-  const best = loop.best === null ? [] : [loop.best];
   return (
     <Card title={looped ? "Training loop" : "GPUs"} hint={hintOf(run, gpu)} class="loop">
       <Tiles tiles={tiles} />
       {looped && (
-        <div class={`loop-clocks${onGpu ? " two" : ""}`}>{best.length > 0 && <ClockBars short ranks={best} losses={data.losses} title={`Iteration breakdown${loop.ranks > 1 ? `, ${rankText(loop.best!.rank)}` : ""}`} />}</div>
+        <div class={`loop-clocks${onGpu ? " two" : ""}`}>{rank !== null && <ClockBars short ranks={[rank]} losses={data.losses} title={`Iteration breakdown${loop.ranks > 1 ? `, ${rankText(rank.rank)}` : ""}`} />}</div>
       )}
       {used !== null && <GpuPart run={run} gpu={used} />}
       {used !== null && used.gpus_used > 1 && (

@@ -88,8 +88,15 @@ export function shortId(line: { run: string; name: string }): string {
   return /-\d{8}-\d{6}-([0-9a-z]+)$/.exec(line.run)?.[1] ?? line.run;
 }
 
+/** "python train.py": without the folder of the program, which is the same in most runs and as long as the place. */
+export function shortCommand(command: readonly string[]): string {
+  const [program = "", ...rest] = command;
+  return [program.replace(/^.*\/(?=[^/])/, ""), ...rest].join(" ");
+}
+
 function Name(p: { line: RunLine }) {
-  const under = isGood(p.line) ? p.line.command.join(" ") : p.line.error;
+  const under = isGood(p.line) ? shortCommand(p.line.command) : p.line.error;
+  const whole = isGood(p.line) ? p.line.command.join(" ") : p.line.error;
   const id = shortId(p.line);
   return (
     <div class="runs-name">
@@ -102,11 +109,11 @@ function Name(p: { line: RunLine }) {
         )}
       </span>
       {isGood(p.line) && (
-        <span class="runs-start-here quiet tabular" aria-hidden="true">
+        <span class="runs-start-here quiet tabular">
           {dateTime(p.line.start_ns)}
         </span>
       )}
-      <span class="quiet" title={under}>
+      <span class="quiet" title={whole}>
         {under}
       </span>
       {isGood(p.line) && <Labels of={p.line.labels} tags={p.line.tags} />}
@@ -167,7 +174,7 @@ export function stepRate(ranks: readonly StepRank[]): number | null {
   return mean === null || mean <= 0 ? null : 1 / mean;
 }
 
-/** On a phone the columns at the right are out of sight, so the start and the findings are repeated at the left. */
+/** On a phone the columns at the right are out of sight, so the findings are repeated at the left; the start is moved. */
 function StatusAndFound(p: { line: RunLine }) {
   const some = isGood(p.line) && p.line.findings !== null && weight(p.line.findings) > 0;
   return (
