@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 static int stat_by_value(const void *a, const void *b)
 {
@@ -16,7 +17,7 @@ static int stat_by_value(const void *a, const void *b)
 
 void stat_sort(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, stat_by_value);
+    SORT(v, n, stat_by_value);
 }
 
 double stat_quantile(const double *sorted, size_t n, double q)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec.h - growing arrays, binary search and the index of a hash table.
+/* vec.h - growing arrays, searching and sorting arrays, and the index of a hash table.
  *
  * A growing array is three fields of its owner: a pointer, a count and a capacity, all zero at
  * first.
@@ -46,6 +46,43 @@ enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
         }                                                                                          \
         search_lo_;                                                                                \
     })
+
+/* The first i below `n` for which `found`, an expression of i, is true; n when there is none.
+ *
+ *     const size_t at = FIND_FIRST(i, list->n, strcmp(list->v[i].name, name) == 0); */
+#define FIND_FIRST(i, n, found)                                                                    \
+    ({                                                                                             \
+        const size_t find_n_ = (n);                                                                \
+        size_t i = 0;                                                                              \
+        while (i < find_n_ && !(found))                                                            \
+            i++;                                                                                   \
+        i;                                                                                         \
+    })
+
+/* Whether there is such an i. */
+#define FIND_ANY(i, n, found)                                                                      \
+    ({                                                                                             \
+        const size_t any_n_ = (n);                                                                 \
+        FIND_FIRST(i, any_n_, found) < any_n_;                                                     \
+    })
+
+/* The address of the first of the n items of `items` for which `found`, an expression of its
+ * address x, is true; NULL when there is none.
+ *
+ *     return FIND_ITEM(x, list->v, list->n, strcmp(x->name, name) == 0); */
+#define FIND_ITEM(x, items, n, found)                                                              \
+    ({                                                                                             \
+        const size_t item_n_ = (n);                                                                \
+        __typeof__((items) + 0) item_ = NULL;                                                      \
+        for (size_t item_at_ = 0; item_at_ < item_n_ && !item_; item_at_++) {                      \
+            __typeof__((items) + 0) const x = &(items)[item_at_];                                  \
+            item_ = (found) ? x : NULL;                                                            \
+        }                                                                                          \
+        item_;                                                                                     \
+    })
+
+/* Sorts n items as qsort does, which must not be called without items. */
+#define SORT(items, n, compare) ((n) ? qsort((items), (n), sizeof *(items), (compare)) : (void)0)
 
 /* An index over an array of the caller: open addressing, linear probing, at most half full.
  *

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "record/record.h"
 
 enum { HEIGHTS = 8 };
@@ -56,7 +57,7 @@ static int64_t usual_gap_ns(const struct series *s)
     int64_t *gaps = xcalloc(s->n - 1, sizeof *gaps);
     for (size_t i = 1; i < s->n; i++)
         gaps[i - 1] = s->t[i].ns - s->t[i - 1].ns;
-    qsort(gaps, s->n - 1, sizeof *gaps, compare_ns);
+    SORT(gaps, s->n - 1, compare_ns);
     const int64_t median = gaps[(s->n - 1) / 2];
     free(gaps);
     return median;

@@ -8,6 +8,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "config/settings.h"
 #include "cost/machines.h"
 
@@ -96,10 +97,7 @@ static int check_names(const struct check *c, struct err *e)
 
 static bool check_has_right_size(const struct check *c)
 {
-    for (size_t k = 0; k < c->n_v; k++)
-        if (c->v[k].right_size)
-            return true;
-    return false;
+    return FIND_ANY(k, c->n_v, c->v[k].right_size);
 }
 
 static void check_sort(struct check *c)

@@ -11,6 +11,7 @@
 #include "base/stat.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "cmd/chart.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -208,7 +209,7 @@ static int health_put_spread(struct health_report *h, const char *name, const ch
             max = c.v[i].mean;
             step = c.v[i].step;
         }
-    qsort(v, n, sizeof *v, health_by_value);
+    SORT(v, n, health_by_value);
     printf("%-14s p50 %s, p99 %s, max %s%s\n", title,
            health_number_text(h->arena, stat_quantile(v, n, 0.5)),
            health_number_text(h->arena, stat_quantile(v, n, 0.99)),
@@ -231,7 +232,7 @@ static const char *health_quantile_spark(struct health_report *h, const struct h
         for (size_t i = 0; i < m->n_rows; i++)
             if (isfinite(health_cell(m, i, k)))
                 column[n++] = (double)health_cell(m, i, k);
-        qsort(column, n, sizeof *column, health_by_value);
+        SORT(column, n, health_by_value);
         const double x = n ? stat_quantile(column, n, q) : NAN;
         *last = n ? x : *last;
         v[k] = x > 0 ? log10(x) : NAN;

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 
 #define BOOTSTRAP "footplate/_bootstrap"
 
@@ -147,10 +148,8 @@ const char *hooks_lack(const char *bootstrap)
 static bool ends_like_a_script(const char *word)
 {
     static const char *const endings[] = {".py", ".sh", ".pl", ".rb"};
-    for (size_t i = 0; i < COUNT_OF(endings); i++)
-        if (*word != '-' && strcmp(word, endings[i]) != 0 && text_ends(word, endings[i]))
-            return true;
-    return false;
+    return FIND_ANY(i, COUNT_OF(endings),
+                    *word != '-' && strcmp(word, endings[i]) != 0 && text_ends(word, endings[i]));
 }
 
 /* Modules that start another script. */

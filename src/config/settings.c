@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "config/yaml_file.h"
 
 const char *const setting_source_names[SOURCE_N] = {
@@ -474,10 +475,8 @@ static void print_rule_files(const struct settings *s, enum setting_id id, struc
 
 const char *action_setting_get(const struct action_setting *a, const char *key)
 {
-    for (size_t i = 0; i < a->n; i++)
-        if (strcmp(a->v[i].key, key) == 0)
-            return a->v[i].value;
-    return NULL;
+    const size_t at = FIND_FIRST(i, a->n, strcmp(a->v[i].key, key) == 0);
+    return at < a->n ? a->v[at].value : NULL;
 }
 
 /* A list of maps: actions, or custom rules. */

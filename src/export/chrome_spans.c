@@ -50,8 +50,7 @@ static int add_links(void *to, const struct run_track *t, const struct run_event
 static void sort_once(struct links *l)
 {
     size_t n = 0;
-    if (l->n)
-        qsort(l->v, l->n, sizeof *l->v, flows_by_number);
+    SORT(l->v, l->n, flows_by_number);
     for (size_t i = 0; i < l->n; i++)
         if (n == 0 || l->v[n - 1] != l->v[i])
             l->v[n++] = l->v[i];

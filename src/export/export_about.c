@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "record/event.h"
 #include "run/run_files.h"
 #include "run/run_notes.h"
@@ -149,10 +150,7 @@ static bool told_before(const struct row_group *before, const struct row_column 
 {
     if (i < before->n && same_column(&before->columns[i], c))
         return true;
-    for (size_t k = 0; k < before->n; k++)
-        if (same_column(&before->columns[k], c))
-            return true;
-    return false;
+    return FIND_ANY(k, before->n, same_column(&before->columns[k], c));
 }
 
 static bool export_about_same_group(const struct row_group *a, const struct row_group *b)
@@ -224,11 +222,9 @@ void row_prefixes_put(const struct row_prefixes *p, size_t i, struct buf *to)
 
 bool loss_is_kept(const struct run_info *info, const struct run_loss *l)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (l->loss.id == LOSS_NODE_DIED && info->nodes[i].status == RUN_DIED &&
-            strcmp(info->nodes[i].id, l->node) == 0)
-            return false;
-    return true;
+    return !FIND_ANY(i, info->n_nodes,
+                     l->loss.id == LOSS_NODE_DIED && info->nodes[i].status == RUN_DIED &&
+                         strcmp(info->nodes[i].id, l->node) == 0);
 }
 
 int about_losses(struct about_writer *w, const struct export_job *job, struct arena *a,

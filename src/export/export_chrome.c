@@ -9,6 +9,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "export/chrome_internal.h"
 #include "query/samples.h"
 #include "query/steps.h"
@@ -46,10 +47,8 @@ void chrome_time(struct chrome *c, wall_ns t)
 
 static int64_t chrome_node_pid(const struct chrome *c, const char *node)
 {
-    for (size_t i = 0; i < c->n_nodes; i++)
-        if (strcmp(c->nodes[i], node) == 0)
-            return CHROME_RUN_PID + 1 + (int64_t)i;
-    return CHROME_RUN_PID;
+    const size_t at = FIND_FIRST(i, c->n_nodes, strcmp(c->nodes[i], node) == 0);
+    return at < c->n_nodes ? CHROME_RUN_PID + 1 + (int64_t)at : CHROME_RUN_PID;
 }
 
 /* tid of the first derived track, and those after it. */

@@ -480,8 +480,7 @@ static int open_folder(struct folder *f, const char *path, const char *real,
     struct folder_walk w = {
         .folder = f, .root = real, .root_len = strcmp(real, "/") ? strlen(real) : 0};
     walk_folder(&w, real, 0);
-    if (f->n)
-        qsort(f->files, f->n, sizeof *f->files, folder_by_name);
+    SORT(f->files, f->n, folder_by_name);
     folder_look_at_all(f, format);
     share_node(f);
     if (f->n == 0)

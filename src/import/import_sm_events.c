@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/import_timeline.h"
 #include "json/json.h"
 #include "record/event.h"
@@ -73,10 +74,7 @@ static uint32_t timeline_lane_track(struct sm_timeline *t, int64_t lane)
 
 static const struct lane_kind *sm_lane_kind_of(const char *name)
 {
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (text_starts(name, kinds[i].beginning))
-            return &kinds[i];
-    return NULL;
+    return FIND_ITEM(x, kinds, COUNT_OF(kinds), text_starts(name, x->beginning));
 }
 
 static void sm_name_lane(struct sm_timeline *t, uint32_t track, const char *name)

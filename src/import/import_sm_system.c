@@ -104,10 +104,7 @@ static const enum metric_id with_mean[SM_TOTALS] = {M_CPU_UTIL, M_CPU_IOWAIT};
 
 static bool has_mean(enum metric_id m)
 {
-    for (size_t i = 0; i < SM_TOTALS; i++)
-        if (with_mean[i] == m)
-            return true;
-    return false;
+    return FIND_ANY(i, SM_TOTALS, with_mean[i] == m);
 }
 
 static bool sm_sweeps_text_is(const struct json_text *t, const char *s)

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/import_summary.h"
 #include "json/json.h"
 
@@ -53,10 +54,8 @@ static void list_free(struct name_list *l)
 /* Its place in the list; SIZE_MAX: it is not there. */
 static size_t list_find(const struct name_list *l, struct tag_text name)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (tag_text_is(name, l->v[i]))
-            return i;
-    return SIZE_MAX;
+    const size_t at = FIND_FIRST(i, l->n, tag_text_is(name, l->v[i]));
+    return at < l->n ? at : SIZE_MAX;
 }
 
 /* ---- collections ---- */
@@ -188,10 +187,7 @@ static bool is_activation(struct tag_text name)
     static const char *const words[] = {"relu",    "ReLU", "tanh", "Tanh",  "sigmoid",
                                         "Sigmoid", "gelu", "GELU", "silu",  "SiLU",
                                         "elu",     "ELU",  "act",  "swish", "softplus"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (text_has(name, words[i]))
-            return true;
-    return false;
+    return FIND_ANY(i, COUNT_OF(words), text_has(name, words[i]));
 }
 
 /* The subject, and the name without what tells it. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 /* ------------------------------------------------------------------------------------------------
  * Messages. Numbers of fields are those of TensorFlow's event.proto, summary.proto, tensor.proto.
  */
@@ -107,10 +109,7 @@ bool summary_value_read(struct cur message, struct summary_value *out)
 
 const struct summary_plugin *summary_plugin_of(const struct summary_value *v, const char *name)
 {
-    for (size_t i = 0; i < v->n_plugins; i++)
-        if (tag_text_is(v->plugins[i].name, name))
-            return &v->plugins[i];
-    return NULL;
+    return FIND_ITEM(x, v->plugins, v->n_plugins, tag_text_is(x->name, name));
 }
 
 /* ---- tensors ---- */

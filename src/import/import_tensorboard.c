@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/import_summary.h"
 #include "record/event.h"
 
@@ -32,10 +33,7 @@ struct tensorboard {
 
 static bool word_is_one_of(const char *word, size_t n, const char *const *words, size_t n_words)
 {
-    for (size_t i = 0; i < n_words; i++)
-        if (strlen(words[i]) == n && strncasecmp(word, words[i], n) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, n_words, strlen(words[i]) == n && strncasecmp(word, words[i], n) == 0);
 }
 
 static bool is_eval_word(const char *p, size_t n)

@@ -305,10 +305,8 @@ static enum tf_phase tf_phase_of(const char *name)
     const size_t n = sizeof MARKER - 1;
     if (strncmp(name, MARKER, n) != 0)
         return TF_NO_PHASE;
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (text_starts(name + n, words[i].word))
-            return words[i].phase;
-    return TF_NO_PHASE;
+    const size_t at = FIND_FIRST(i, COUNT_OF(words), text_starts(name + n, words[i].word));
+    return at < COUNT_OF(words) ? words[at].phase : TF_NO_PHASE;
 }
 
 static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct event *v)
@@ -337,8 +335,7 @@ static int tf_phases_by_begin(const void *a, const void *b)
 static void tf_phases_join(struct tf_phases *p)
 {
     size_t kept = 0;
-    if (p->n)
-        qsort(p->v, p->n, sizeof *p->v, tf_phases_by_begin);
+    SORT(p->v, p->n, tf_phases_by_begin);
     for (size_t i = 0; i < p->n; i++) {
         struct tf_stretch *last = kept ? &p->v[kept - 1] : NULL;
         if (last && last->phase == p->v[i].phase) {
@@ -569,10 +566,7 @@ static int tf_sniff(const char *head, size_t n)
                                         "\"/device:GPU:", "\"/device:TPU:", "\"highres-ticks\""};
     if (!memmem(head, n, "\"traceEvents\"", 13) || memmem(head, n, "\"schemaVersion\"", 15))
         return 0;
-    for (size_t i = 0; i < COUNT_OF(signs); i++)
-        if (memmem(head, n, signs[i], strlen(signs[i])))
-            return 95;
-    return 0;
+    return FIND_ANY(i, COUNT_OF(signs), memmem(head, n, signs[i], strlen(signs[i]))) ? 95 : 0;
 }
 
 const struct importer importer_tensorflow = {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/kineto_internal.h"
 #include "json/json.h"
 #include "record/event.h"
@@ -140,10 +141,8 @@ static bool kineto_async_same_group(const struct kineto_async *a, const struct k
 
 static struct kineto_async *kineto_async_find(struct kineto *k, const struct kineto_async *like)
 {
-    for (uint32_t i = 0; i < k->n_async; i++)
-        if (k->async[i].id == like->id && kineto_async_same_group(&k->async[i], like))
-            return &k->async[i];
-    return NULL;
+    return FIND_ITEM(x, k->async, k->n_async,
+                     x->id == like->id && kineto_async_same_group(x, like));
 }
 
 static uint32_t free_lane(const struct kineto *k, const struct kineto_async *like)

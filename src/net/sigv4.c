@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 /* ==== SHA-256 (FIPS 180-4) ==== */
 
@@ -179,7 +180,7 @@ static void sigv4_sort(const struct sigv4_pair *v, size_t n,
     assert(n <= SIGV4_PAIRS_MOST);
     for (size_t i = 0; i < n; i++)
         sorted[i] = &v[i];
-    qsort(sorted, n, sizeof *sorted, sigv4_by_name);
+    SORT(sorted, n, sigv4_by_name);
 }
 
 /* The names that S3 has are plain, so their order is that of the encoded ones. */

@@ -45,10 +45,7 @@ struct series_key series_key_of(const struct run_series *m, struct arena *a)
 static bool series_is_asked_for(const struct run_series *m, const struct series_ask *asks, size_t n)
 {
     const struct series_key k = {m->node, m->metric, m->entity, m->unit};
-    for (size_t i = 0; i < n; i++)
-        if (series_matches(&asks[i], &k))
-            return true;
-    return false;
+    return FIND_ANY(i, n, series_matches(&asks[i], &k));
 }
 
 size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,

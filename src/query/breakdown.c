@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/breakdown_internal.h"
 
 /* ---- one stream: why it was idle, and how it was fed ---- */
@@ -119,7 +120,7 @@ static void breakdown_stream_sort(int64_t *v, size_t n)
     while (i < n && v[i - 1] <= v[i])
         i++;
     if (i < n)
-        qsort(v, n, sizeof *v, breakdown_by_number);
+        SORT(v, n, breakdown_by_number);
 }
 
 /* Most that were launched and had not begun, right after a launch. */
@@ -320,8 +321,7 @@ static void make_ready(struct breaking *b)
     b->ready = true;
     host_steps_sort(&b->steps);
     launches_index(&b->launches);
-    if (b->comm.n)
-        qsort(b->comm.v, b->comm.n, sizeof(uint64_t), breakdown_by_id);
+    SORT((uint64_t *)b->comm.v, b->comm.n, breakdown_by_id);
 }
 
 /* Some profilers give a device event without an operator its own link as parent: that names none.
@@ -484,8 +484,7 @@ static void end_devices(struct breaking *b)
     struct breakdown_lane *v = b->lanes.v;
     struct intervals unseen = {0};
     host_steps_unseen(&b->steps, &unseen);
-    if (b->lanes.n)
-        qsort(v, b->lanes.n, sizeof *v, by_device);
+    SORT(v, b->lanes.n, by_device);
     for (size_t i = 0, end; i < b->lanes.n; i = end) {
         for (end = i + 1; end < b->lanes.n && v[end].device == v[i].device;)
             end++;
@@ -534,7 +533,7 @@ static void end_groups(struct breaking *b)
                                         .share = sum ? (double)b->groups[g].ns / (double)sum : 0};
     if (n == 0)
         return;
-    qsort(v, n, sizeof *v, breakdown_by_time);
+    SORT(v, n, breakdown_by_time);
     memcpy(rows_add(&b->group_rows, n, sizeof *v), v, n * sizeof *v);
 }
 

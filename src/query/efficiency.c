@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
 #include "query/reduce.h"
 #include "record/record.h"
@@ -207,10 +208,7 @@ static double usual_distance(const struct series *s)
  * covers. */
 static bool is_reduced(const struct series *s)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (s->min[i] < s->max[i])
-            return true;
-    return false;
+    return FIND_ANY(i, s->n, s->min[i] < s->max[i]);
 }
 
 /* From `at` s to `end` s, times of the series' own; the value goes from v to w. */

@@ -136,7 +136,7 @@ static double others_median(const struct frontier_look *l, size_t rank,
     for (size_t i = 0; i < l->n; i++)
         if (i != rank)
             l->values[m++] = value(l, i, k);
-    qsort(l->values, m, sizeof *l->values, frontier_by_value);
+    SORT(l->values, m, frontier_by_value);
     return ((double)l->values[m / 2] + (double)l->values[(m - 1) / 2]) / 2;
 }
 

@@ -78,10 +78,7 @@ static void health_names_free(struct health_names *n)
 
 static bool health_rank_taken(const struct health_rank *v, size_t n, int64_t rank)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].rank == rank)
-            return true;
-    return false;
+    return FIND_ANY(i, n, v[i].rank == rank);
 }
 
 /* The processes of the tracks, in their order. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "record/event.h"
 #include "store/format.h"
 
@@ -24,7 +25,7 @@ double health_median(double *v, size_t n)
 {
     if (n == 0)
         return NAN;
-    qsort(v, n, sizeof *v, health_by_value);
+    SORT(v, n, health_by_value);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -289,10 +290,7 @@ static void table_add(struct book_table *t, const struct book_value *v, uint32_t
 
 const struct table_row *health_table_row(const struct book_table *t, int64_t step)
 {
-    for (size_t i = 0; i < t->n; i++)
-        if (t->rows[i].step == step)
-            return &t->rows[i];
-    return NULL;
+    return FIND_ITEM(x, t->rows, t->n, x->step == step);
 }
 
 /* ---- names ---- */
@@ -394,10 +392,7 @@ static void rank_scale(struct book_rank *r, const struct book_value *v)
 
 bool health_step_skipped(const struct book_rank *r, int64_t step)
 {
-    for (size_t i = 0; i < MIN_OF(r->skipped, (uint64_t)SKIPS_KEPT); i++)
-        if (r->skips[i] == step)
-            return true;
-    return false;
+    return FIND_ANY(i, MIN_OF(r->skipped, (uint64_t)SKIPS_KEPT), r->skips[i] == step);
 }
 
 static void rank_missing(struct book_rank *r, const struct book_value *v)
@@ -427,7 +422,7 @@ static uint32_t hashes_distinct(const struct book_rank *r)
     int64_t v[HASHES_KEPT];
     uint32_t n = 0;
     memcpy(v, r->hashes, r->n_hashes * sizeof *v);
-    qsort(v, r->n_hashes, sizeof *v, health_by_word);
+    SORT(v, r->n_hashes, health_by_word);
     for (uint32_t i = 0; i < r->n_hashes; i++)
         n += i == 0 || v[i] != v[i - 1];
     return n;

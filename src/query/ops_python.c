@@ -194,8 +194,7 @@ int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a, 
     *out = arena_array(a, struct op_row, *n);
     for (uint32_t i = 0; i < f->names.n; i++)
         (*out)[i] = functions_row_of(arena_strdup(a, f->names.v[i].text), &f->sums[i]);
-    if (*n)
-        qsort(*out, *n, sizeof **out, by_place);
+    SORT(*out, *n, by_place);
     functions_fill_shares(*out, *n);
     op_names_close(&f->names);
     free(f->sums);
@@ -267,8 +266,7 @@ static void stacks_add_spans(struct stacks *s)
 {
     uint32_t path[STACKS_DEEP + 1] = {0}; /* by depth: the node above */
     uint32_t deepest = 0;
-    if (s->n_spans)
-        qsort(s->spans, s->n_spans, sizeof *s->spans, stacks_by_place);
+    SORT(s->spans, s->n_spans, stacks_by_place);
     for (size_t i = 0; i < s->n_spans; i++) {
         const struct stack_span *x = &s->spans[i];
         if (x->depth > deepest)

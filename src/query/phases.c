@@ -180,10 +180,8 @@ static bool has_exited(const struct phases_from *f, const struct node_info *n)
 /* On any node; a recorder runs for a moment after its job. */
 static bool phases_lives(const struct phases_from *f)
 {
-    for (size_t i = 0; i < f->info->n_nodes; i++)
-        if (f->info->nodes[i].status == RUN_RUNNING && !has_exited(f, &f->info->nodes[i]))
-            return true;
-    return false;
+    return FIND_ANY(i, f->info->n_nodes,
+                    f->info->nodes[i].status == RUN_RUNNING && !has_exited(f, &f->info->nodes[i]));
 }
 
 /* ---- tiling ---- */

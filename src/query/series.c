@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
 #include "query/reduce.h"
 #include "record/record.h"
@@ -197,10 +198,7 @@ static bool layout_same_refs(const struct series_part *a, const struct series_pa
 {
     if (a->store != b->store || a->series->n_refs != b->series->n_refs)
         return false;
-    for (uint32_t i = 0; i < a->series->n_refs; i++)
-        if (a->series->refs[i].block != b->series->refs[i].block)
-            return false;
-    return true;
+    return !FIND_ANY(i, a->series->n_refs, a->series->refs[i].block != b->series->refs[i].block);
 }
 
 /* Both have a column in each of the blocks of either: they may have the same layout. */
@@ -208,10 +206,7 @@ static bool layout_same_blocks(const struct run_series *a, const struct run_seri
 {
     if (a->n_parts != b->n_parts)
         return false;
-    for (size_t i = 0; i < a->n_parts; i++)
-        if (!layout_same_refs(&a->parts[i], &b->parts[i]))
-            return false;
-    return true;
+    return !FIND_ANY(i, a->n_parts, !layout_same_refs(&a->parts[i], &b->parts[i]));
 }
 
 /* The layout made for a series that is plain (slices_plain) is that of another one too. */
@@ -219,10 +214,8 @@ static bool layout_fits(const struct layout *l, const struct run_series *m)
 {
     if (!layout_same_blocks(l->model, m))
         return false;
-    for (size_t i = 0; i < l->n_slices; i++)
-        if (!column_is_plain(laid_column(&l->slices[i], m), l->slices[i].slice.block))
-            return false;
-    return true;
+    return !FIND_ANY(i, l->n_slices,
+                     !column_is_plain(laid_column(&l->slices[i], m), l->slices[i].slice.block));
 }
 
 /* ---- reducing ---- */

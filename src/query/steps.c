@@ -148,10 +148,7 @@ struct steps_memory {
 
 static struct steps_node *steps_memory_node(const struct steps_memory *m, const char *id)
 {
-    for (size_t i = 0; m && i < m->n_nodes; i++)
-        if (strcmp(m->nodes[i].id, id) == 0 && m->nodes[i].good)
-            return &m->nodes[i];
-    return NULL;
+    return m ? FIND_ITEM(x, m->nodes, m->n_nodes, strcmp(x->id, id) == 0 && x->good) : NULL;
 }
 
 static bool hook_block_ends_before(const struct event_track *t, uint32_t block, int64_t at)
@@ -278,10 +275,7 @@ static void hook_reader_close(struct hook_reader *rd)
 static bool hook_names_wanted(void *ctx, const char *const *names, size_t n)
 {
     const struct hook_reader *rd = ctx;
-    for (size_t i = 0; i < n; i++)
-        if (rd->wanted[event_find(names[i])])
-            return true;
-    return false;
+    return FIND_ANY(i, n, rd->wanted[event_find(names[i])]);
 }
 
 static void hook_pass_take_named(struct hook_part *to, const struct hook_pass *p,
@@ -408,10 +402,8 @@ static void steps_number_ranks(struct rank_steps *v, size_t n)
             list[unknown++] = &v[i];
         else
             taken[known++] = (struct steps_taken){v[i].process->session, v[i].rank};
-    if (known)
-        qsort(taken, known, sizeof *taken, by_taken);
-    if (unknown)
-        qsort(list, unknown, sizeof *list, by_session);
+    SORT(taken, known, by_taken);
+    SORT(list, unknown, by_session);
     struct steps_taken next = {0};
     for (size_t i = 0; i < unknown; i++, next.rank++) {
         if (i == 0 || next.session != list[i]->process->session)
@@ -499,10 +491,8 @@ static size_t read_some(struct hook_pass *p, size_t begin, struct steps_batch *b
 
 static bool has_gpus(const struct run_info *info, const char *node)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (info->nodes[i].n_gpus && strcmp(info->nodes[i].id, node) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, info->n_nodes,
+                    info->nodes[i].n_gpus && strcmp(info->nodes[i].id, node) == 0);
 }
 
 /* Those that have steps come to the front. */
@@ -762,8 +752,7 @@ int steps_read_named(struct run *r, const struct steps_want *want, struct arena 
         (void)good;
     }
     steps_number_ranks(out->ranks, out->n_ranks);
-    if (out->n_ranks)
-        qsort(out->ranks, out->n_ranks, sizeof *out->ranks, steps_by_rank);
+    SORT(out->ranks, out->n_ranks, steps_by_rank);
     return 0;
 }
 

@@ -96,10 +96,8 @@ static struct windows_seen windows_of(const struct event_index *x, const struct 
 
 static bool steps_in_window(const struct windows_seen *w, const struct step *s)
 {
-    for (size_t i = 0; i < w->n; i++)
-        if (w->v[i]->track.first.ns < step_end(s) && w->v[i]->track.last.ns > s->start.ns)
-            return true;
-    return false;
+    return FIND_ANY(i, w->n,
+                    w->v[i]->track.first.ns < step_end(s) && w->v[i]->track.last.ns > s->start.ns);
 }
 
 static void mark_disturbed(struct windows_seen *w, struct step *v, size_t n)
@@ -201,8 +199,7 @@ static struct gpu_line *gpu_line_read(struct steps_kept *k, const struct hook_pa
     for (size_t i = 0; i < n; i++)
         for (size_t s = 0; s < v[i].gpu.n; s++)
             *VEC_ADD(l->spans.v, l->spans.n, l->spans.cap) = v[i].gpu.v[s];
-    if (l->spans.n)
-        qsort(l->spans.v, l->spans.n, sizeof *l->spans.v, steps_by_begin);
+    SORT(l->spans.v, l->spans.n, steps_by_begin);
     return l;
 }
 
@@ -396,10 +393,7 @@ static bool steps_kept_fits(const struct steps_kept *k, const struct process_par
 
 static bool steps_had_any(const struct process_parts *p)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->v[i].points.n || p->v[i].gpu.n)
-            return true;
-    return false;
+    return FIND_ANY(i, p->n, p->v[i].points.n || p->v[i].gpu.n);
 }
 
 bool steps_of_process(const struct process_parts *p, const struct event_index *x,

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "report/doc_internal.h"
 
 /* ---- text ---- */
@@ -163,10 +164,7 @@ static void doc_plain_put_rows(struct doc *d, size_t from)
 
 static bool doc_plain_has_gaps(const struct table *t)
 {
-    for (size_t i = 0; i < t->n_cells; i++)
-        if (!t->cells[i])
-            return true;
-    return t->n_cells % t->n_columns != 0;
+    return FIND_ANY(i, t->n_cells, !t->cells[i]) || t->n_cells % t->n_columns != 0;
 }
 
 void doc_plain_table(struct doc *d)

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "report/report_internal.h"
 
 /* ---- reading ---- */
@@ -99,8 +100,7 @@ int report_health_read(struct report *r, struct run *run, struct err *e)
         if (health_has_shown(&h->layers.v[i]))
             h->layers.v[n++] = h->layers.v[i];
     h->layers.n = n;
-    if (n)
-        qsort(h->layers.v, h->layers.n, sizeof *h->layers.v, health_worse_first);
+    SORT(h->layers.v, n, health_worse_first);
     return 0;
 }
 

@@ -170,10 +170,7 @@ static void ring_folder_open_file(struct ring_folder *f, struct ring_folder_file
 
 static bool ring_folder_is_known(const struct ring_folder *f, const char *name)
 {
-    for (size_t i = 0; i < f->n; i++)
-        if (strcmp(f->files[i].name, name) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, f->n, strcmp(f->files[i].name, name) == 0);
 }
 
 /* Names come from the job and may be anything: only those of rings count, and no more than

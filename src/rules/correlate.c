@@ -54,8 +54,7 @@ static int by_share(const void *a, const void *b)
 /* Those from `first` on are of one kind and rank: largest first, the smallest left out. */
 static void share_settle(struct share_list *l, size_t first)
 {
-    if (l->n > first)
-        qsort(l->v + first, l->n - first, sizeof *l->v, by_share);
+    SORT(l->v + first, l->n - first, by_share);
     l->n = MIN_OF(l->n, first + SHARES_KEPT);
     while (l->n > first && l->v[l->n - 1].share < SHARE_LEAST)
         l->n--;
@@ -140,10 +139,8 @@ static bool is_same_process(const struct run_process *a, const struct run_proces
 /* One that has steps has a number even if it did not say so. */
 static int64_t op_rank_of(const struct correlate_ask *ask, const struct run_process *p)
 {
-    for (size_t i = 0; i < ask->n_ranks; i++)
-        if (is_same_process(ask->ranks[i].process, p))
-            return ask->ranks[i].rank;
-    return p->rank;
+    const size_t at = FIND_FIRST(i, ask->n_ranks, is_same_process(ask->ranks[i].process, p));
+    return at < ask->n_ranks ? ask->ranks[at].rank : p->rank;
 }
 
 /* ---- windows ---- */
@@ -304,10 +301,8 @@ static const char *place_words(const struct sync_place *x, double steps, struct 
 
 static double sync_number_of(const struct finding *f, const char *name)
 {
-    for (size_t i = 0; i < f->n_numbers; i++)
-        if (strcmp(f->numbers[i].name, name) == 0)
-            return f->numbers[i].v;
-    return NAN;
+    const size_t at = FIND_FIRST(i, f->n_numbers, strcmp(f->numbers[i].name, name) == 0);
+    return at < f->n_numbers ? f->numbers[at].v : NAN;
 }
 
 static void name_places(const struct correlate_ask *ask, struct verdict *v, struct finding *f,

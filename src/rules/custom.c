@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/stat.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "query/series.h"
 
 enum { NAME_MOST = 64, TEXT_MOST = 500 };
@@ -338,10 +339,8 @@ static void custom_find(const struct custom_judging *j, struct verdict *v)
 static int64_t custom_period_of(const struct run *r, const struct series *s)
 {
     const struct run_info *info = run_get_info(r);
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (strcmp(info->nodes[i].id, s->key.node) == 0)
-            return info->nodes[i].interval_ns;
-    return 0;
+    const size_t at = FIND_FIRST(i, info->n_nodes, strcmp(info->nodes[i].id, s->key.node) == 0);
+    return at < info->n_nodes ? info->nodes[at].interval_ns : 0;
 }
 
 static uint64_t judge_one(const struct custom_rule *c, const struct run *r, const struct series *s,

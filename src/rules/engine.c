@@ -424,7 +424,7 @@ static struct judged_node *judged_nodes(struct engine *g, size_t rule, struct ar
             .health = n->health,
         };
     }
-    qsort(v, g->n_nodes, sizeof *v, engine_judge_by_id);
+    SORT(v, g->n_nodes, engine_judge_by_id);
     return v;
 }
 

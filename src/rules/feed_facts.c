@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "cost/machines.h"
 #include "query/steps.h"
 #include "rules/feed_run.h"
@@ -72,7 +73,7 @@ static void find_node_others(const struct series_stats *v, size_t n, struct aren
             v[i].count)
             out[node->n_others++] = (struct other_use){
                 arena_strdup(a, v[i].key.entity), v[i].mean / 100 * (double)v[i].count / readings};
-    qsort(out, node->n_others, sizeof *out, others_by_cores);
+    SORT(out, node->n_others, others_by_cores);
     node->others = out;
 }
 

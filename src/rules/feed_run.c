@@ -90,18 +90,12 @@ static const enum metric_id gpu_signals[GPU_SIGNAL_N] = {
 
 static bool is_gpu_series(const struct series_key *k)
 {
-    for (size_t i = 0; i < GPU_SIGNAL_N; i++)
-        if (strcmp(k->metric, metrics[gpu_signals[i]].name) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, GPU_SIGNAL_N, strcmp(k->metric, metrics[gpu_signals[i]].name) == 0);
 }
 
 static bool is_listed(const char *const *v, size_t n, const char *entity)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(v[i], entity) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, n, strcmp(v[i], entity) == 0);
 }
 
 static int feed_node_by_name(const void *a, const void *b)
@@ -118,7 +112,7 @@ static size_t feed_node_find_gpus(const struct feed *f, const char *node, const 
         if (strcmp(k->node, node) == 0 && is_gpu_series(k) && !is_listed(out, n, k->entity))
             out[n++] = k->entity;
     }
-    qsort(out, n, sizeof *out, feed_node_by_name);
+    SORT(out, n, feed_node_by_name);
     return n;
 }
 
@@ -327,10 +321,7 @@ static void evaluation_drop(struct evaluation *v)
  * remembered, so its steps and events must come again. */
 static bool evaluation_is_stale(const struct evaluation *v)
 {
-    for (size_t i = 0; i < v->n; i++)
-        if (v->nodes[i].stale)
-            return true;
-    return false;
+    return FIND_ANY(i, v->n, v->nodes[i].stale);
 }
 
 void evaluation_close(struct evaluation *v)
@@ -699,10 +690,7 @@ static void evaluation_reset(struct evaluation *v)
 
 static bool evaluation_is_whole(const struct evaluation *v)
 {
-    for (size_t i = 0; i < v->n; i++)
-        if (!v->nodes[i].engine)
-            return false;
-    return true;
+    return !FIND_ANY(i, v->n, !v->nodes[i].engine);
 }
 
 int evaluation_run(struct evaluation *v, struct run *r, const struct check_ask *ask,

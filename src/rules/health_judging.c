@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 const struct book_rank *next_health_rank(const struct judge *j, struct health_at *at)
 {
@@ -70,8 +71,7 @@ static int health_by_badness(const void *a, const void *b)
 
 void health_worst_sort(struct health_worsts *w)
 {
-    if (w->n)
-        qsort(w->v, w->n, sizeof *w->v, health_by_badness);
+    SORT(w->v, w->n, health_by_badness);
 }
 
 enum { WORST_SHOWN = 3 };

@@ -286,10 +286,8 @@ static struct shared_entry *shared_add(struct shared *x, const float *v, size_t 
 static struct shared_entry *shared_entry_of(const struct sweeps *s, const float *v)
 {
     struct shared *x = s->shared;
-    for (size_t i = 0; i < x->n; i++)
-        if (x->v[i].v == v && x->v[i].n == s->n)
-            return &x->v[i];
-    return shared_add(x, v, s->n);
+    const size_t at = FIND_FIRST(i, x->n, x->v[i].v == v && x->v[i].n == s->n);
+    return at < x->n ? &x->v[at] : shared_add(x, v, s->n);
 }
 
 const uint16_t *shared_tenths(const struct sweeps *s, const float *v)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/rule_internal.h"
 
 /* The parameters of both rules. */
@@ -53,7 +54,7 @@ static void episodes_mix(struct episodes *e, struct episodes *other)
     struct episode *all = xmalloc(n * sizeof *all);
     for (uint32_t i = 0; i < n; i++)
         all[i] = i < e->n ? e->v[i] : other->v[i - e->n];
-    qsort(all, n, sizeof *all, bottleneck_by_start);
+    SORT(all, n, bottleneck_by_start);
     e->n = 0;
     for (uint32_t i = 0; i < n; i++)
         episodes_put(e, &all[i]);

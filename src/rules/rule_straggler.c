@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/frontier.h"
 #include "rules/per_entity.h"
 
@@ -123,7 +124,7 @@ static bool straggler_busiest(const struct judge *j, const struct straggler_rank
             return false;
         out->rank = v[i] > v[out->rank] ? i : out->rank;
     }
-    qsort(v, all->n, sizeof *v, straggler_by_value);
+    SORT(v, all->n, straggler_by_value);
     const size_t others = all->n - 1;
     out->work_s = v[others];
     out->usual_s = (v[others / 2] + v[(others - 1) / 2]) / 2;

@@ -86,7 +86,7 @@ struct long_step *longest_over(const struct longest *l, double over_ns, struct a
     for (uint32_t i = 0; i < l->n; i++)
         if ((double)l->v[i].dur_ns > over_ns)
             v[(*n)++] = l->v[i];
-    qsort(v, *n, sizeof *v, longest_by_start);
+    SORT(v, *n, longest_by_start);
     return v;
 }
 

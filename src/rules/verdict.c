@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/rule.h"
 
 const char *const rule_state_names[RULE_STATE_N] = {
@@ -187,10 +188,7 @@ bool verdict_counts(const struct verdict *v)
 
 bool verdict_is_cause(const struct verdict *v)
 {
-    for (size_t i = 0; v->state == RULE_ISSUE && i < v->n_findings; i++)
-        if (v->findings[i].n_explained_by == 0)
-            return true;
-    return false;
+    return v->state == RULE_ISSUE && FIND_ANY(i, v->n_findings, v->findings[i].n_explained_by == 0);
 }
 
 /* ---- order ---- */

@@ -143,8 +143,7 @@ void object_cache_trim(void)
         return;
     for (const struct dirent *f; (f = readdir(d));)
         cache_entries_add(&c, dirfd(d), f->d_name);
-    if (c.n)
-        qsort(c.v, c.n, sizeof *c.v, cache_entry_by_use);
+    SORT(c.v, c.n, cache_entry_by_use);
     for (size_t i = 0; i < c.n && c.bytes > most; i++) {
         unlinkat(dirfd(d), c.v[i].name, 0);
         c.bytes -= c.v[i].bytes;

@@ -192,8 +192,7 @@ static int object_view_get(struct object_view **out, const char *root, bool deep
         object_view_free(v);
         return rc;
     }
-    if (v->n)
-        qsort(v->v, v->n, sizeof *v->v, object_entry_by_name);
+    SORT(v->v, v->n, object_entry_by_name);
     v->fresh_ns =
         MAX_OF(v->store->view_ms * NS_PER_MS, FRESH_FACTOR * mono_diff(clock_mono(), v->taken));
     object_view_share(v);

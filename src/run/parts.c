@@ -67,8 +67,7 @@ size_t parts_choose(struct part *v, size_t n)
 {
     uint64_t end = 0;
     size_t used = 0;
-    if (n)
-        qsort(v, n, sizeof *v, part_by_offset);
+    SORT(v, n, part_by_offset);
     for (size_t i = 0; i < n; i++)
         if (v[i].offset == end && end < PARTS_BYTES_MOST) {
             end += v[i].bytes;

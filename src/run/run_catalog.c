@@ -339,8 +339,7 @@ static int run_catalog_by_name(const void *a, const void *b)
 static void run_catalog_merge(struct run_catalog *c)
 {
     size_t n = 0;
-    if (c->n_items)
-        qsort(c->items, c->n_items, sizeof *c->items, run_catalog_by_name);
+    SORT(c->items, c->n_items, run_catalog_by_name);
     for (size_t i = 0, end; i < c->n_items; i = end) {
         struct run_catalog_item *first = &c->items[i];
         for (end = i + 1;

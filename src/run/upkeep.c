@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "run/receive.h"
 #include "run/run_files.h"
 #include "run/run_info.h"
@@ -115,8 +116,7 @@ int prune_find(const char *runs, wall_ns before, struct arena *a, struct prune_r
 {
     struct prune_search s = {.before = before, .arena = a};
     TRY(run_each(runs, prune_look, &s, e));
-    if (s.n)
-        qsort(s.v, s.n, sizeof *s.v, prune_order);
+    SORT(s.v, s.n, prune_order);
     *out = s.v;
     *n = s.n;
     return 0;

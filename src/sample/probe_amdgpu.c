@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "sample/amdgpu.h"
 #include "sample/nvml_internal.h"
 #include "sample/probe.h"
@@ -379,6 +380,6 @@ unsigned amdgpu_find(struct amdgpu_card out[AMDGPU_MOST], const char *sys)
     }
     if (d)
         closedir(d);
-    qsort(out, n, sizeof *out, amdgpu_by_number);
+    SORT(out, n, amdgpu_by_number);
     return n;
 }

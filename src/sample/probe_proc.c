@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/vec.h"
 #include "record/group.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
@@ -401,10 +402,8 @@ static void proc_take_members(struct proc_state *st, struct sink *s)
 
 static long find_any(const struct proc_state *st, int pid)
 {
-    for (size_t i = 0; i < proctree_places(st->tree); i++)
-        if (st->follow[i].pid == pid)
-            return (long)i;
-    return -1;
+    const size_t at = FIND_FIRST(i, proctree_places(st->tree), st->follow[i].pid == pid);
+    return at < proctree_places(st->tree) ? (long)at : -1;
 }
 
 static bool self_children_ns(const struct proc_state *st, double *ns)
@@ -721,10 +720,8 @@ static void read_threads(struct proc_state *st, struct sink *s)
 
 static bool nobody_left(const struct proc_state *st)
 {
-    for (size_t i = 0; i < proctree_places(st->tree); i++)
-        if (proctree_at(st->tree, i)->used && !proctree_at(st->tree, i)->gone)
-            return false;
-    return true;
+    return !FIND_ANY(i, proctree_places(st->tree),
+                     proctree_at(st->tree, i)->used && !proctree_at(st->tree, i)->gone);
 }
 
 /* ---- the record ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "sample/probe.h"
 
 #define PROBE(id) &probe_##id,
@@ -42,7 +43,7 @@ void pidset_set(struct pidset *p, const int *pid, size_t n)
     p->n = MIN_OF(n, (size_t)PIDSET_MOST);
     if (p->n)
         memcpy(p->pid, pid, p->n * sizeof *pid);
-    qsort(p->pid, p->n, sizeof *p->pid, pidset_by_value);
+    SORT(p->pid, p->n, pidset_by_value);
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -165,7 +165,7 @@ size_t hub_uses(struct hub *h, struct arena *a, struct hub_use **out)
     pthread_mutex_unlock(&h->lock);
     for (size_t i = 0; i < n; i++)
         (*out)[i].quota_bytes = rights_quota(h->rights, (*out)[i].name);
-    qsort(*out, n, sizeof **out, hub_use_order);
+    SORT(*out, n, hub_use_order);
     return n;
 }
 

@@ -277,6 +277,5 @@ void hub_control_list(struct hub_control *c, const char *run, struct arena *a,
             *ARENA_ADD(a, *out, *n, cap) = x->v[k];
     }
     pthread_mutex_unlock(&c->lock);
-    if (*n)
-        qsort(*out, *n, sizeof **out, hub_request_order);
+    SORT(*out, *n, hub_request_order);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "json/json.h"
 #include "query/run.h"
 #include "rules/feed_run.h"
@@ -372,7 +373,7 @@ static struct runs_picture *picture_make(struct runs *r)
             p->items[p->n++] = x;
             x->seen = false; /* for the next time */
         }
-    qsort(p->items, p->n, sizeof *p->items, picture_newest_first);
+    SORT(p->items, p->n, picture_newest_first);
     p->v = xcalloc(p->n + 1, sizeof *p->v);
     p->about = xcalloc(p->n + 1, sizeof(struct runs_about *));
     p->issues = xcalloc(p->n + 1, sizeof *p->issues);

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "store/event_columns.h"
 #include "store/reader_internal.h"
 #include "store/segment.h"
@@ -169,10 +170,8 @@ static bool use_index(struct store_own *o, const uint8_t *p, size_t n)
 /* Whether the file has all blocks of a segment: its last one is there. */
 static bool segment_complete(const struct store_own *o, uint64_t number)
 {
-    for (uint32_t i = 0; i < o->n_found; i++)
-        if (o->found[i].h.segment == number && o->found[i].h.flags & BLOCK_LAST)
-            return true;
-    return false;
+    return FIND_ANY(i, o->n_found,
+                    o->found[i].h.segment == number && o->found[i].h.flags & BLOCK_LAST);
 }
 
 /* The number of the segment that the tail has when its header does not say: one more than the
@@ -459,10 +458,8 @@ static bool list_contents(struct store *s)
         return false;
     catalog_find_steps(s, &o->scratch);
     drop_far_blocks(s);
-    if (s->n_blocks > first)
-        qsort(s->blocks + first, s->n_blocks - first, sizeof *s->blocks, reader_by_time);
-    if (s->n_events)
-        qsort(s->events, s->n_events, sizeof *s->events, events_by_time);
+    SORT(s->blocks + first, s->n_blocks - first, reader_by_time);
+    SORT(s->events, s->n_events, events_by_time);
     reader_sum_up(s);
     catalog_finish(&o->catalog, first);
     return first == 0 || first >= s->n_blocks ||

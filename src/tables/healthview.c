@@ -203,8 +203,7 @@ int health_losses_read(struct run *r, wall_ns from, struct arena *a, struct heal
     const struct health_ask ask = {.rank = -1, .stats = HEALTH_STAT(HEALTH_SCALAR), .from = from};
     struct loss_gathering g = {0};
     const int rc = health_read(r, &ask, a, loss_take, &g, e);
-    if (g.n)
-        qsort(g.v, g.n, sizeof *g.v, loss_compare_times);
+    SORT(g.v, g.n, loss_compare_times);
     *out =
         (struct health_losses){arena_array(a, struct health_loss, g.n + 1), loss_unique(g.v, g.n)};
     if (out->n)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/eventsum.h"
 #include "tables/healthview.h"
 #include "tables/stepdigest.h"
@@ -69,10 +70,7 @@ static bool steps_is_hooks_loss(const struct loss *l)
 
 static bool steps_hooks_lost(const struct loss_list *lost)
 {
-    for (size_t i = 0; i < lost->n; i++)
-        if (steps_is_hooks_loss(&lost->v[i].loss))
-            return true;
-    return false;
+    return FIND_ANY(i, lost->n, steps_is_hooks_loss(&lost->v[i].loss));
 }
 
 static const struct steps_unseen *steps_find_unseen(const struct event_sum *sums, size_t n)

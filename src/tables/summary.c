@@ -11,6 +11,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "base/vec.h"
 
 /* Parts of an iteration that are listed: what is left of the lines by the others. */
 enum { PARTS_MOST = SUMMARY_LINES - 8, LINES_AFTER = 3, TIME_WIDTH = 10, USES_MOST = 4 };
@@ -368,5 +369,5 @@ void findings_costliest_first(const struct verdict *v, const struct finding **ou
 {
     for (size_t i = 0; i < v->n_findings; i++)
         out[i] = &v->findings[i];
-    qsort(out, v->n_findings, sizeof *out, by_lost);
+    SORT(out, v->n_findings, by_lost);
 }
