@@ -12,7 +12,6 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "cmd/chart.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/run.h"

@@ -10,7 +10,6 @@
 #include "base/progress.h"
 #include "base/row_table.h"
 #include "base/table.h"
-#include "cmd/chart.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/window.h"

@@ -20,7 +20,6 @@
 #include "query/event_flow.h"
 #include "query/run_internal.h"
 #include "query/steps_internal.h"
-#include "query/steps_process.h"
 #include "record/event.h"
 
 /* ---- events that have one of a few names ---- */

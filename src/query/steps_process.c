@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_process.c - see steps_process.h. From top to bottom: the thread that trains, GPU times, the
  * steps, their points. steps.c says why what is remembered is right. */
-#include "query/steps_process.h"
 
 #include <stdlib.h>
 #include <string.h>

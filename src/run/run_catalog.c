@@ -23,8 +23,8 @@
 #include "run/object_cache.h"
 #include "run/run_names.h"
 #include "run/rundir.h"
-#include "run/s3_view.h"
 #include "run/storage.h"
+#include "run/storage_s3.h"
 #include "store/format.h"
 
 #define CATALOG_FOLDER ".footplate/1/"

@@ -13,7 +13,6 @@
 #include "serve/limits.h"
 #include "serve/memo.h"
 #include "serve/runs.h"
-#include "serve/sigbus_guard.h"
 
 /* ---- reports ---- */
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live.c - see live.h. Clients that follow the same of the same run share a topic: new data is read
- * once, as events in the text of server-sent events, and sent to all of them. */
-#include "serve/live.h"
-
+/* live.c - clients that follow the same of the same run share a topic: new data is read
+ * once, as events in the text of server-sent events, and sent to all of them. See
+ * server_internal.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 #include "serve/limits.h"
 #include "serve/runs.h"
 #include "serve/runs_internal.h"
-#include "serve/sigbus_guard.h"
+#include "serve/server_internal.h"
 
 enum {
     TOPICS = 256,

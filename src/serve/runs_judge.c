@@ -19,7 +19,6 @@
 #include "run/run_files.h"
 #include "serve/limits.h"
 #include "serve/runs_internal.h"
-#include "serve/sigbus_guard.h"
 
 /* ==== what findings.json says ==== */
 

@@ -23,7 +23,6 @@
 #include "serve/ingest.h"
 #include "serve/limits.h"
 #include "serve/server_internal.h"
-#include "serve/sigbus_guard.h"
 #include "serve/sockets.h"
 #include "serve/tls_late.h"
 

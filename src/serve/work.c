@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "base/vec.h"
-#include "serve/sigbus_guard.h"
+#include "serve/limits.h"
 
 enum { STACK = 8 << 20, THREADS_MOST = 16, KEY_LEN = 300 };
 

@@ -24,7 +24,7 @@
 #include "run/parts.h"
 #include "run/run_catalog.h"
 #include "run/run_names.h"
-#include "run/s3_view.h"
+#include "run/storage_s3.h"
 #include "ship/ship_targets.h"
 #include "store/format.h"
 

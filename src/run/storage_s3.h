@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* s3_view.h - places in S3, clients for them, and the LIST that a view of object_storage.h is made
- * from. */
-#ifndef RUN_S3_VIEW_H
-#define RUN_S3_VIEW_H
+/* storage_s3.h - places in S3, and clients for them. */
+#ifndef RUN_STORAGE_S3_H
+#define RUN_STORAGE_S3_H
 
 #include "base/err.h"
 #include "net/s3.h"
@@ -21,8 +20,5 @@ MUST_CHECK int s3_place_of(struct s3_place *out, const char *location, struct er
 /* A client for the bucket, which no other thread uses until it is given back. */
 MUST_CHECK int s3_client_take(struct s3 **out, const char *bucket, struct err *e);
 void s3_client_give(struct s3 *s, const char *bucket);
-
-/* See struct object_store. */
-MUST_CHECK int s3_view_fill(struct object_view *v, struct err *e);
 
 #endif
