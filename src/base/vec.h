@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -83,6 +84,27 @@ enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
 
 /* Sorts n items as qsort does, which must not be called without items. */
 #define SORT(items, n, compare) ((n) ? qsort((items), (n), sizeof *(items), (compare)) : (void)0)
+
+/* Functions for SORT and bsearch: of structs by a number in them, of numbers, of structs by a text
+ * in them. */
+#define COMPARE_BY(name, type, number)                                                             \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type *x = a, *y = b;                                                                 \
+        return COMPARE(x->number, y->number);                                                      \
+    }
+#define COMPARE_NUMBERS(name, type)                                                                \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type x = *(const type *)a, y = *(const type *)b;                                     \
+        return COMPARE(x, y);                                                                      \
+    }
+#define COMPARE_NAMES(name, type, text)                                                            \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type *x = a, *y = b;                                                                 \
+        return strcmp(x->text, y->text);                                                           \
+    }
 
 /* An index over an array of the caller: open addressing, linear probing, at most half full.
  *

@@ -86,9 +86,7 @@ static int check_names(const struct check *c, struct err *e)
     if (c->n_v >= c->asked->n_all || builtin == c->asked->n_all)
         return 0;
     for (size_t i = 0; i < c->asked->n_all; i++) {
-        size_t k = 0;
-        while (k < c->n_v && strcmp(c->v[k].rule->name, c->asked->all[i]) != 0)
-            k++;
+        const size_t k = FIND_FIRST(at, c->n_v, strcmp(c->v[at].rule->name, c->asked->all[i]) == 0);
         if (k == c->n_v)
             return rule_unknown(c->asked->all[i], e);
     }

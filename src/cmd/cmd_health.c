@@ -179,12 +179,6 @@ static int health_put_scalars(struct health_report *h, struct err *e)
 
 /* ---- the gradient norm ---- */
 
-static int health_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* p50, p99 and maximum of a scalar. */
 static int health_put_spread(struct health_report *h, const char *name, const char *title,
                              struct err *e)
@@ -208,7 +202,7 @@ static int health_put_spread(struct health_report *h, const char *name, const ch
             max = c.v[i].mean;
             step = c.v[i].step;
         }
-    SORT(v, n, health_by_value);
+    stat_sort(v, n);
     printf("%-14s p50 %s, p99 %s, max %s%s\n", title,
            health_number_text(h->arena, stat_quantile(v, n, 0.5)),
            health_number_text(h->arena, stat_quantile(v, n, 0.99)),
@@ -231,7 +225,7 @@ static const char *health_quantile_spark(struct health_report *h, const struct h
         for (size_t i = 0; i < m->n_rows; i++)
             if (isfinite(health_cell(m, i, k)))
                 column[n++] = (double)health_cell(m, i, k);
-        SORT(column, n, health_by_value);
+        stat_sort(column, n);
         const double x = n ? stat_quantile(column, n, q) : NAN;
         *last = n ? x : *last;
         v[k] = x > 0 ? log10(x) : NAN;

@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -454,9 +455,8 @@ static size_t group_losses(const struct show *s, struct loss_group *v)
         const struct loss *l = &s->losses.v[i].loss;
         if (show_is_told(s, &s->losses.v[i]))
             continue;
-        size_t k = 0;
-        while (k < n && (v[k].first->id != l->id || strcmp(v[k].first->why, l->why) != 0))
-            k++;
+        const size_t k =
+            FIND_FIRST(at, n, v[at].first->id == l->id && strcmp(v[at].first->why, l->why) == 0);
         if (k == n)
             v[n++] = (struct loss_group){.first = l};
         v[k].things++;

@@ -156,11 +156,7 @@ static size_t column_of(const struct chart *c, wall_ns t)
 }
 
 /* The usual distance between two points: the median is out of reach of gaps. */
-static int compare_ns(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+COMPARE_NUMBERS(compare_ns, int64_t)
 
 static int64_t usual_gap_ns(const struct series *s)
 {

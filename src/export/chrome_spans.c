@@ -26,11 +26,7 @@ struct links {
     size_t n, cap;
 };
 
-static int flows_by_number(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
+COMPARE_NUMBERS(flows_by_number, uint64_t)
 
 static int add_links(void *to, const struct run_track *t, const struct run_event *v, size_t n,
                      struct err *e)

@@ -336,10 +336,7 @@ static void walk_folder(struct folder_walk *w, const char *folder, unsigned dept
         closedir(d);
 }
 
-static int folder_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct folder_file *)a)->name, ((const struct folder_file *)b)->name);
-}
+COMPARE_NAMES(folder_by_name, struct folder_file, name)
 
 /* ---- the first bytes ---- */
 

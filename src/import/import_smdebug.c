@@ -165,9 +165,7 @@ static bool take_end(struct tag_text *t, const char *end)
  * one "conv:1". */
 static bool take_port(struct tag_text *t, const char *port, char own[TENSOR_NAME_MOST])
 {
-    size_t digits = 0;
-    while (digits < t->len && isdigit((unsigned char)t->p[t->len - 1 - digits]))
-        digits++;
+    const size_t digits = FIND_FIRST(k, t->len, !isdigit((unsigned char)t->p[t->len - 1 - k]));
     struct tag_text rest = {t->p, t->len - digits};
     if (digits == 0 || !take_end(&rest, port))
         return false;

@@ -324,11 +324,7 @@ static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct
     *VEC_ADD(p->v, p->n, p->cap) = (struct tf_stretch){v->at.ns, end, phase};
 }
 
-static int tf_phases_by_begin(const void *a, const void *b)
-{
-    const struct tf_stretch *x = a, *y = b;
-    return COMPARE(x->at, y->at);
-}
+COMPARE_BY(tf_phases_by_begin, struct tf_stretch, at)
 
 /* Joins what lies between two changes of the phase: afterwards `v` is in order and does not
  * overlap. */

@@ -108,11 +108,7 @@ static int64_t select_kth(int64_t *v, size_t n, size_t k)
     return v[lo];
 }
 
-static int breakdown_by_number(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(breakdown_by_number, int64_t)
 
 static void breakdown_stream_sort(int64_t *v, size_t n)
 {
@@ -308,11 +304,7 @@ static void read_thread(struct breaking *b, const struct run_event *v, size_t n)
 
 /* ---- devices ---- */
 
-static int breakdown_by_id(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(breakdown_by_id, uint64_t)
 
 static void make_ready(struct breaking *b)
 {
@@ -427,11 +419,7 @@ void breakdown_track(struct breaking *b, const struct run_track *t, const struct
 
 /* ---- the end of a process ---- */
 
-static int by_device(const void *a, const void *b)
-{
-    const struct breakdown_lane *x = a, *y = b;
-    return COMPARE(x->device, y->device);
-}
+COMPARE_BY(by_device, struct breakdown_lane, device)
 
 /* All streams of one device into the first of them. */
 static void join_lanes(struct breakdown_lane *v, size_t n)

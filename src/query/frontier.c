@@ -99,11 +99,7 @@ struct frontier_look {
     double all_us;
 };
 
-static int frontier_by_value(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(frontier_by_value, uint32_t)
 
 static const struct frontier_step *step_at(const struct frontier_look *l, size_t rank)
 {

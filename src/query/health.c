@@ -115,9 +115,7 @@ static int health_find_tracks(struct run *r, struct arena *a, struct health_trac
 
 static int64_t health_rank_of(const struct health_tracks *t, const struct run_process *p)
 {
-    size_t i = 0;
-    while (i < t->n_ranks && t->ranks[i].process != p)
-        i++;
+    const size_t i = FIND_FIRST(k, t->n_ranks, t->ranks[k].process == p);
     assert(i < t->n_ranks);
     return t->ranks[i].rank;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
 #include "base/vec.h"
 #include "record/event.h"
 #include "store/format.h"
@@ -15,17 +16,11 @@
 /* Scales a median absolute deviation to a standard deviation of normal values. */
 #define MAD_SCALE 1.4826
 
-static int health_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double health_median(double *v, size_t n)
 {
     if (n == 0)
         return NAN;
-    SORT(v, n, health_by_value);
+    stat_sort(v, n);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -411,11 +406,7 @@ static void rank_missing(struct book_rank *r, const struct book_value *v)
 
 enum { BATCHES_LEAST = 50 };
 
-static int health_by_word(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+COMPARE_NUMBERS(health_by_word, int64_t)
 
 static uint32_t hashes_distinct(const struct book_rank *r)
 {

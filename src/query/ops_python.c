@@ -144,9 +144,7 @@ static struct op_row functions_row_of(char *key, const struct sum *s)
 /* The whole window first, then phases as they come in a step. */
 static size_t functions_place_of(const char *phase)
 {
-    size_t i = 0;
-    while (i < step_parts() && strcmp(step_part_name(i), phase) != 0)
-        i++;
+    const size_t i = FIND_FIRST(k, step_parts(), strcmp(step_part_name(k), phase) == 0);
     return *phase ? i + 1 : 0;
 }
 

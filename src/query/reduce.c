@@ -119,11 +119,7 @@ void tally_each(struct tally *t, void (*see)(void *to, double value, uint64_t co
     t->n_bins = t->n_values = 0;
 }
 
-static int tally_by_value(const void *a, const void *b)
-{
-    const struct tally_bin *x = a, *y = b;
-    return COMPARE(x->value, y->value);
-}
+COMPARE_BY(tally_by_value, struct tally_bin, value)
 
 /* Walks all values in order without putting bins and single values into one list. */
 struct tally_walk {

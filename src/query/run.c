@@ -342,11 +342,7 @@ int run_losses(struct run *r, struct arena *a, struct run_loss **out, size_t *n,
     return 0;
 }
 
-static int by_moment(const void *a, const void *b)
-{
-    const struct run_mark *x = a, *y = b;
-    return COMPARE(x->at.ns, y->at.ns);
-}
+COMPARE_BY(by_moment, struct run_mark, at.ns)
 
 int run_marks(struct run *r, struct arena *a, struct run_mark **out, size_t *n, struct err *e)
 {

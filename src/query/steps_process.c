@@ -226,9 +226,7 @@ static struct gpu_phases gpu_phases_of(const struct process_parts *p,
         if (!p->v[i].gpu_times)
             continue;
         struct gpu_line *l = gpu_line_read(k, &p->v[i], end - i);
-        size_t n = 0;
-        while (n < l->spans.n && l->spans.v[n].at < limit)
-            n++;
+        const size_t n = FIND_FIRST(x, l->spans.n, l->spans.v[x].at >= limit);
         gpu_line_count(l, 0, n, store, q, &l->outer, &k->gpu);
         struct gpu_span outer = l->outer;
         struct gpu_phases more = k->gpu;

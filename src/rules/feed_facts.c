@@ -103,9 +103,7 @@ static struct rank_steps outermost(const struct rank_steps *r, struct arena *a)
                              .node = r->node,
                              .rank = r->rank,
                              .steps = arena_array(a, struct step, 3)};
-    size_t train = 0;
-    while (train < r->n && rank_step(r, train).mode != MODE_TRAIN)
-        train++;
+    const size_t train = FIND_FIRST(k, r->n, rank_step(r, k).mode == MODE_TRAIN);
     if (r->n)
         out.steps[out.n++] = rank_step(r, 0);
     if (train < r->n)

@@ -39,11 +39,7 @@ static struct bottleneck_row *bottleneck_row_of(struct bottleneck *b, uint64_t l
     return &b->row[b->n_rows++];
 }
 
-static int bottleneck_by_start(const void *a, const void *b)
-{
-    const struct episode *x = a, *y = b;
-    return COMPARE(x->from_ns, y->from_ns);
-}
+COMPARE_BY(bottleneck_by_start, struct episode, from_ns)
 
 /* Episodes of the same time: in order they merge as if they had been added so. */
 static void episodes_mix(struct episodes *e, struct episodes *other)

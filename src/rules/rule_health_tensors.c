@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/health_judging.h"
 
 enum { SAMPLES_LEAST = 3 };
@@ -289,9 +290,7 @@ enum { UPDATES_FROM = 20 };
 
 static size_t rows_from_step(const struct book_table *t, int64_t step)
 {
-    size_t i = 0;
-    while (i < t->n && t->rows[i].step < step)
-        i++;
+    const size_t i = FIND_FIRST(k, t->n, t->rows[k].step >= step);
     return i;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
 #include "base/vec.h"
 #include "query/frontier.h"
 #include "rules/per_entity.h"
@@ -98,12 +99,6 @@ struct straggler_busy {
     bool alone; /* no other is nearly as busy */
 };
 
-static int straggler_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What the loop's thread of a rank worked or wanted to, share of the time; NAN: not recorded. */
 static double straggler_work(const struct judge *j, const struct straggler_rank *r)
 {
@@ -124,7 +119,7 @@ static bool straggler_busiest(const struct judge *j, const struct straggler_rank
             return false;
         out->rank = v[i] > v[out->rank] ? i : out->rank;
     }
-    SORT(v, all->n, straggler_by_value);
+    stat_sort(v, all->n);
     const size_t others = all->n - 1;
     out->work_s = v[others];
     out->usual_s = (v[others / 2] + v[(others - 1) / 2]) / 2;

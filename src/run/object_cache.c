@@ -100,11 +100,7 @@ struct cache_entries {
     uint64_t bytes;
 };
 
-static int cache_entry_by_use(const void *a, const void *b)
-{
-    const struct cache_entry *x = a, *y = b;
-    return (x->used_ns > y->used_ns) - (x->used_ns < y->used_ns);
-}
+COMPARE_BY(cache_entry_by_use, struct cache_entry, used_ns)
 
 static void cache_entries_add(struct cache_entries *c, int dir, const char *name)
 {

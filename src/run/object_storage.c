@@ -169,10 +169,7 @@ int object_view_add(struct object_view *v, const struct object_entry *x, struct 
     return 0;
 }
 
-static int object_entry_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct object_entry *)a)->name, ((const struct object_entry *)b)->name);
-}
+COMPARE_NAMES(object_entry_by_name, struct object_entry, name)
 
 /* To be released. */
 static int object_view_get(struct object_view **out, const char *root, bool deep, struct err *e)

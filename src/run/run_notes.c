@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json_write.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "run/run_catalog.h"
 #include "run/run_files.h"
 #include "run/run_names.h"
@@ -133,9 +134,7 @@ json_t *run_notes_tree(const struct run_notes *n)
 
 size_t run_notes_find_tag(const struct run_notes *n, const char *tag)
 {
-    size_t i = 0;
-    while (i < n->n_tags && strcmp(n->tags[i], tag) != 0)
-        i++;
+    const size_t i = FIND_FIRST(k, n->n_tags, strcmp(n->tags[k], tag) == 0);
     return i;
 }
 

@@ -105,11 +105,7 @@ static void prune_look(void *ctx, const char *path)
     arena_free(&a);
 }
 
-static int prune_order(const void *a, const void *b)
-{
-    const struct prune_run *x = a, *y = b;
-    return (x->last.ns > y->last.ns) - (x->last.ns < y->last.ns);
-}
+COMPARE_BY(prune_order, struct prune_run, last.ns)
 
 int prune_find(const char *runs, wall_ns before, struct arena *a, struct prune_run **out, size_t *n,
                struct err *e)

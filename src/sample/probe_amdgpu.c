@@ -354,11 +354,7 @@ static void find_hwmon(struct amdgpu_card *c)
         closedir(d);
 }
 
-static int amdgpu_by_number(const void *a, const void *b)
-{
-    const struct amdgpu_card *x = a, *y = b;
-    return COMPARE(x->number, y->number);
-}
+COMPARE_BY(amdgpu_by_number, struct amdgpu_card, number)
 
 unsigned amdgpu_find(struct amdgpu_card out[AMDGPU_MOST], const char *sys)
 {

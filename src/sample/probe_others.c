@@ -127,12 +127,7 @@ static void others_add(void *ctx, const char *name, int pid)
     snprintf(p->comm, sizeof p->comm, "%.*s", PROGRAM_LEN - 1, s.comm);
 }
 
-static int others_by_pid(const void *a, const void *b)
-{
-    const int x = ((const struct other_process *)a)->pid,
-              y = ((const struct other_process *)b)->pid;
-    return (x > y) - (x < y);
-}
+COMPARE_BY(others_by_pid, struct other_process, pid)
 
 static bool others_list(struct others_state *st)
 {

@@ -25,11 +25,7 @@ void probe_set_period(const struct probe *p, void *state, int64_t period_ns)
 
 /* ---- the process ids of the job ---- */
 
-static int pidset_by_value(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(pidset_by_value, int)
 
 void pidset_init(struct pidset *p)
 {

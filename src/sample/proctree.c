@@ -217,11 +217,7 @@ static void add_member(struct proctree *t, const struct pid_stat *stat)
 
 /* ---- the list of /proc ---- */
 
-static int proctree_by_value(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(proctree_by_value, int)
 
 static void list_add(struct proctree *t, int pid)
 {

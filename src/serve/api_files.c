@@ -161,22 +161,14 @@ static void files_add(void *ctx, const struct storage_entry *x)
     l->bytes += 200 + (f->text ? (size_t)f->bytes : 0);
 }
 
-static int files_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct api_file *)a)->name, ((const struct api_file *)b)->name);
-}
-
-static int files_by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+COMPARE_NAMES(files_by_name, struct api_file, name)
 
 static int files_list(struct files_list *l, struct err *e)
 {
     TRY(storage_of(l->folder)->list(
         l->folder, STORAGE_WITH_STAT | (l->in_node ? 0 : STORAGE_FOLLOW), files_add, l, e));
     SORT(l->v, l->n, files_by_name);
-    SORT(l->nodes, l->n_nodes, files_by_text);
+    SORT(l->nodes, l->n_nodes, text_compare);
     return 0;
 }
 

@@ -148,11 +148,7 @@ void hub_audit(const struct hub *h, const struct audit_line *line)
                 line->run, line->by, e.msg);
 }
 
-static int hub_use_order(const void *a, const void *b)
-{
-    const struct hub_use *x = a, *y = b;
-    return strcmp(x->name, y->name);
-}
+COMPARE_NAMES(hub_use_order, struct hub_use, name)
 
 size_t hub_uses(struct hub *h, struct arena *a, struct hub_use **out)
 {

@@ -254,11 +254,7 @@ int hub_control_ask(struct hub_control *c, const char *run, const char *node, co
                         "(--to-control off)");
 }
 
-static int hub_request_order(const void *a, const void *b)
-{
-    const struct hub_control_request *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
+COMPARE_BY(hub_request_order, struct hub_control_request, id)
 
 void hub_control_list(struct hub_control *c, const char *run, struct arena *a,
                       struct hub_control_request **out, size_t *n)

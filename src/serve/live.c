@@ -177,9 +177,7 @@ static void feed_put_series(struct live_feed *f, struct jw *j, const struct seri
     struct feed_seen *seen = s->n ? feed_seen_of(f, &s->key) : NULL;
     if (!seen)
         return;
-    size_t from = 0;
-    while (from < s->n && s->t[from].ns <= seen->t_ns)
-        from++;
+    const size_t from = FIND_FIRST(k, s->n, s->t[k].ns > seen->t_ns);
     seen->t_ns = MAX_OF(seen->t_ns, s->t[s->n - 1].ns);
     f->newest_ns = MAX_OF(f->newest_ns, seen->t_ns);
     if (!f->begun || from == s->n)

@@ -345,11 +345,7 @@ static void parse_blocks(struct store *s)
 }
 
 /* Blocks of different groups interleave; those of one group do not overlap. */
-static int reader_by_time(const void *a, const void *b)
-{
-    const struct rows_block *x = a, *y = b;
-    return COMPARE(x->t_first_us, y->t_first_us);
-}
+COMPARE_BY(reader_by_time, struct rows_block, t_first_us)
 
 static int events_by_time(const void *a, const void *b)
 {

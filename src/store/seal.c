@@ -50,11 +50,7 @@ struct open_events {
 
 /* ---- when a process was last seen ---- */
 
-static int process_by_pid(const void *a, const void *b)
-{
-    const struct process_last *x = a, *y = b;
-    return COMPARE(x->pid, y->pid);
-}
+COMPARE_BY(process_by_pid, struct process_last, pid)
 
 /* When each process was last seen, over all of its tracks: an open event lasts until then at
  * least. */

@@ -289,9 +289,7 @@ static int query_no_part(const char *kind, const char *asked, const struct serie
     struct buf list = {0};
     for (size_t i = 0; i < all->n && n < MOST; i++) {
         const char *has = node ? all->v[i].node : all->v[i].entity;
-        size_t k = 0;
-        while (k < n && strcmp(seen[k], has) != 0)
-            k++;
+        const size_t k = FIND_FIRST(at, n, strcmp(seen[at], has) == 0);
         if (k < n || !series_metric_matches(ask->metric, all->v[i].metric))
             continue;
         seen[n++] = has;
