@@ -31,6 +31,19 @@ enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
 /* The address of one more item at the end. The item is not initialized. */
 #define VEC_ADD(items, n, cap) (VEC_ROOM(items, cap, (n) + 1), &(items)[(n)++])
 
+/* The array with `least` items or more, the new ones zeros; `n` counts all of them. */
+static inline void *vec_zeroed(void *items, size_t *n, size_t least, size_t size)
+{
+    const size_t before = *n;
+    if (least <= before)
+        return items;
+    *n = MAX_OF(least, MAX_OF(2 * before, (size_t)VEC_FIRST));
+    items = xrealloc(items, *n, size);
+    memset((char *)items + before * size, 0, (*n - before) * size);
+    return items;
+}
+#define VEC_ZEROED(items, n, least) ((items) = vec_zeroed((items), &(n), (least), sizeof *(items)))
+
 /* The first i of [lo, hi) for which `before`, an expression of i, is false; hi when there is none.
  * It is true for the items up to some place and false from there on.
  *

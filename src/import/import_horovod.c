@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/import_timeline.h"
 #include "json/json.h"
 
@@ -39,12 +40,7 @@ static void hvd_name_tensor(struct hvd *h)
         h->t.json.result->count[IMPORTED_TRACKS]++;
         return;
     }
-    if ((size_t)id >= h->n_tensors) {
-        const size_t n = MAX_OF((size_t)id + 1, 2 * h->n_tensors);
-        h->tensors = xrealloc(h->tensors, n, sizeof *h->tensors);
-        memset(h->tensors + h->n_tensors, 0, (n - h->n_tensors) * sizeof *h->tensors);
-        h->n_tensors = n;
-    }
+    VEC_ZEROED(h->tensors, h->n_tensors, (size_t)id + 1);
     json_decode(&h->t.event.arg_name, h->text, sizeof h->text, &h->t.json.scan.faults);
     free(h->tensors[id]);
     h->tensors[id] = xstrdup(h->text);

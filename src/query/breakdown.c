@@ -553,11 +553,8 @@ void breakdown_process_end(void *breaking)
 
 static void *copy_rows(const struct rows *r, size_t size, struct arena *a, size_t *n)
 {
-    void *to = arena_alloc(a, r->n + 1, size);
-    if (r->n)
-        memcpy(to, r->v, r->n * size);
     *n = r->n;
-    return to;
+    return arena_copy(a, r->v, r->n, size);
 }
 
 void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out)

@@ -154,9 +154,7 @@ static void sum_track(const struct run_track *t, const struct run_event *v, size
 static void take_sums(struct sums *s, struct arena *a, struct event_sum **out, size_t *n)
 {
     *n = s->n;
-    *out = arena_array(a, struct event_sum, s->n + 1);
-    if (s->n)
-        memcpy(*out, s->v, s->n * sizeof *s->v);
+    *out = ARENA_COPY(a, s->v, s->n);
     free(s->v);
 }
 

@@ -235,9 +235,7 @@ static void phases_tile(struct changes *c, struct run_phases *out, struct arena 
     }
     tile_until(&t, out->job_end.ns, kind);
     out->n = t.n;
-    out->phases = arena_array(a, struct phase, t.n);
-    if (t.n)
-        memcpy(out->phases, t.v, t.n * sizeof *t.v);
+    out->phases = ARENA_COPY(a, t.v, t.n);
     for (size_t i = 0; i < t.n; i++)
         out->seconds[t.v[i].kind] += (double)(t.v[i].end.ns - t.v[i].start.ns) / (double)NS_PER_S;
     free(t.v);

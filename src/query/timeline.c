@@ -267,12 +267,8 @@ static void take_names(struct drawing *d)
 static void take_arrays(struct drawing *d)
 {
     struct timeline *t = d->out;
-    struct timeline_slice *slices = arena_alloc_raw(d->arena, t->n_slices + 1, sizeof *slices);
-    struct timeline_lane *lanes = arena_array(d->arena, struct timeline_lane, t->n_lanes + 1);
-    if (t->n_slices)
-        memcpy(slices, t->slices, t->n_slices * sizeof *slices);
-    if (t->n_lanes)
-        memcpy(lanes, t->lanes, t->n_lanes * sizeof *lanes);
+    struct timeline_slice *slices = ARENA_COPY(d->arena, t->slices, t->n_slices);
+    struct timeline_lane *lanes = ARENA_COPY(d->arena, t->lanes, t->n_lanes);
     free(t->slices);
     free(t->lanes);
     t->slices = slices;

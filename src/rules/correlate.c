@@ -35,14 +35,7 @@ struct share_list {
 
 static void share_add(struct share_list *l, struct share s)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        struct share *more = arena_array(l->arena, struct share, l->cap);
-        if (l->n)
-            memcpy(more, l->v, l->n * sizeof *l->v);
-        l->v = more;
-    }
-    l->v[l->n++] = s;
+    *ARENA_ADD(l->arena, l->v, l->n, l->cap) = s;
 }
 
 static int by_share(const void *a, const void *b)

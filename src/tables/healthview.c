@@ -86,12 +86,7 @@ struct layer_listing {
 
 static struct health_layer *layer_of(struct layer_listing *l, const struct health_value *v)
 {
-    if (v->name_index >= l->n_of) {
-        const size_t n = MAX_OF(2 * l->n_of, (size_t)v->name_index + 64);
-        l->of = xrealloc(l->of, n, sizeof *l->of);
-        memset(l->of + l->n_of, 0, (n - l->n_of) * sizeof *l->of);
-        l->n_of = n;
-    }
+    VEC_ZEROED(l->of, l->n_of, (size_t)v->name_index + 1);
     if (l->rank != v->rank)
         memset(l->of, 0, l->n_of * sizeof *l->of);
     l->rank = v->rank;
@@ -204,10 +199,8 @@ int health_losses_read(struct run *r, wall_ns from, struct arena *a, struct heal
     struct loss_gathering g = {0};
     const int rc = health_read(r, &ask, a, loss_take, &g, e);
     SORT(g.v, g.n, loss_compare_times);
-    *out =
-        (struct health_losses){arena_array(a, struct health_loss, g.n + 1), loss_unique(g.v, g.n)};
-    if (out->n)
-        memcpy(out->v, g.v, out->n * sizeof *g.v);
+    out->n = loss_unique(g.v, g.n);
+    out->v = ARENA_COPY(a, g.v, out->n);
     free(g.v);
     return rc;
 }

@@ -488,10 +488,7 @@ static void keep_row(struct step_digest *d, const struct steps_row *row,
     *out = *row;
     out->rank = rank;
     out->sync = copy_places(row, rank, a);
-    out->stats.outliers = arena_array(a, int64_t, row->stats.n_outliers + 1);
-    if (row->stats.n_outliers)
-        memcpy(out->stats.outliers, row->stats.outliers,
-               row->stats.n_outliers * sizeof *out->stats.outliers);
+    out->stats.outliers = ARENA_COPY(a, row->stats.outliers, row->stats.n_outliers);
 }
 
 /* Of each mode the last ones, in order of time. */
