@@ -182,10 +182,8 @@ struct op_seen {
 static int detail_by_name(const void *a, const void *b)
 {
     const struct op_seen *x = a, *y = b;
-    if (x->row->device != y->row->device)
-        return x->row->device < y->row->device ? -1 : 1;
-    const int rc = strcmp(x->row->full, y->row->full);
-    return rc ? rc : x->side - y->side;
+    return COMPARE(x->row->device, y->row->device)
+               ?: strcmp(x->row->full, y->row->full) ?: x->side - y->side;
 }
 
 double compared_op_diff(const struct compared_op *o)

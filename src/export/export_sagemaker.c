@@ -204,9 +204,7 @@ static int minute_put_row(void *to, wall_ns t, const int64_t *cells, struct err 
 static int minute_by_time(const void *a, const void *b)
 {
     const struct minute_line *x = a, *y = b;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return COMPARE(x->at, y->at) ?: COMPARE(x->begin, y->begin);
 }
 
 static int write_minute(const struct export_job *job, struct minute *m, int64_t at, struct err *e)

@@ -170,8 +170,7 @@ static int sigv4_by_name(const void *a, const void *b)
 {
     const struct sigv4_pair *x = *(const struct sigv4_pair *const *)a;
     const struct sigv4_pair *y = *(const struct sigv4_pair *const *)b;
-    const int order = strcmp(x->name, y->name);
-    return order ? order : strcmp(x->value, y->value);
+    return strcmp(x->name, y->name) ?: strcmp(x->value, y->value);
 }
 
 static void sigv4_sort(const struct sigv4_pair *v, size_t n,

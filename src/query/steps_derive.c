@@ -28,17 +28,8 @@ static void step_list_add(struct step_list *l, struct bare_step s)
 /* Whether a fetch before it cannot belong to a step after it. */
 static bool parts_fetch_from_step(uint8_t what)
 {
-    switch (what) {
-    case EV_FORWARD:
-    case EV_FORWARD_EVAL:
-    case EV_BACKWARD:
-    case EV_OPTIMIZER:
-    case EV_CHECKPOINT:
-    case EV_LOADER_START:
-        return true;
-    default:
-        return false;
-    }
+    return what == EV_FORWARD || what == EV_FORWARD_EVAL || what == EV_BACKWARD ||
+           what == EV_OPTIMIZER || what == EV_CHECKPOINT || what == EV_LOADER_START;
 }
 
 static void add_said(struct step_list *out, const struct point *x, int64_t start)

@@ -159,17 +159,8 @@ static void gpu_line_count(const struct gpu_line *l, size_t from, size_t to,
 
 static bool is_timed_phase(uint8_t what)
 {
-    switch (what) {
-    case EV_FORWARD:
-    case EV_FORWARD_EVAL:
-    case EV_BACKWARD:
-    case EV_OPTIMIZER:
-    case EV_ZERO_GRAD:
-    case EV_GRAPH:
-        return true;
-    default:
-        return false;
-    }
+    return what == EV_FORWARD || what == EV_FORWARD_EVAL || what == EV_BACKWARD ||
+           what == EV_OPTIMIZER || what == EV_ZERO_GRAD || what == EV_GRAPH;
 }
 
 static void host_count(const struct points *host, int64_t from, int64_t to,

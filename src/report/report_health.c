@@ -76,9 +76,9 @@ static double health_badness(const struct health_layer *x)
 static int health_worse_first(const void *a, const void *b)
 {
     const double x = health_badness(a), y = health_badness(b);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return strcmp(((const struct health_layer *)a)->name, ((const struct health_layer *)b)->name);
+    return COMPARE(y, x)
+               ?: strcmp(((const struct health_layer *)a)->name,
+                         ((const struct health_layer *)b)->name);
 }
 
 int report_health_read(struct report *r, struct run *run, struct err *e)

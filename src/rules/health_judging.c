@@ -64,9 +64,7 @@ void health_worst_add(struct health_worsts *w, struct arena *a, uint32_t name, d
 static int health_by_badness(const void *a, const void *b)
 {
     const struct health_worst *x = a, *y = b;
-    if (x->v != y->v)
-        return x->v > y->v ? -1 : 1;
-    return (x->name > y->name) - (x->name < y->name);
+    return COMPARE(y->v, x->v) ?: COMPARE(x->name, y->name);
 }
 
 void health_worst_sort(struct health_worsts *w)

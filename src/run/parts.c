@@ -58,9 +58,7 @@ int part_path(char *out, const char *path, const struct part *p, struct err *e)
 static int part_by_offset(const void *a, const void *b)
 {
     const struct part *x = a, *y = b;
-    if (x->offset != y->offset)
-        return x->offset > y->offset ? 1 : -1;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes); /* the longest first */
+    return COMPARE(x->offset, y->offset) ?: COMPARE(y->bytes, x->bytes); /* the longest first */
 }
 
 size_t parts_choose(struct part *v, size_t n)

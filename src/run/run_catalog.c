@@ -331,8 +331,7 @@ static int run_catalog_fetch_entries(struct run_catalog *c, struct err *e)
 static int run_catalog_by_name(const void *a, const void *b)
 {
     const struct run_catalog_item *x = a, *y = b;
-    const int by_name = strcmp(x->run.folder, y->run.folder);
-    return by_name ? by_name : strcmp(y->day, x->day);
+    return strcmp(x->run.folder, y->run.folder) ?: strcmp(y->day, x->day);
 }
 
 /* Each name once. An entry that the pack has got already is taken from there. */

@@ -626,9 +626,7 @@ static void run_find_describe(struct run_candidate *c, struct arena *a)
 static int run_find_newest_first(const void *a, const void *b)
 {
     const struct run_candidate *x = a, *y = b;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? 1 : -1;
-    return strcmp(y->folder, x->folder);
+    return COMPARE(y->start_ns, x->start_ns) ?: strcmp(y->folder, x->folder);
 }
 
 struct run_each {

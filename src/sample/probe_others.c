@@ -246,9 +246,8 @@ static void program_add(const struct others_state *st, const struct other_proces
 
 static int program_by_ticks(const void *a, const void *b)
 {
-    const uint64_t x = ((const struct other_program *)a)->ticks,
-                   y = ((const struct other_program *)b)->ticks;
-    return (x < y) - (x > y);
+    const struct other_program *x = a, *y = b;
+    return COMPARE(y->ticks, x->ticks);
 }
 
 static struct other_program *others_series(struct others_state *st, const struct other_program *p,

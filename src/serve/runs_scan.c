@@ -338,9 +338,7 @@ static void scan_forget_unseen(struct runs *r)
 static int picture_newest_first(const void *a, const void *b)
 {
     const struct runs_item *x = *(struct runs_item *const *)a, *y = *(struct runs_item *const *)b;
-    if (x->about->start_ns != y->about->start_ns)
-        return x->about->start_ns < y->about->start_ns ? 1 : -1;
-    return strcmp(y->name, x->name);
+    return COMPARE(y->about->start_ns, x->about->start_ns) ?: strcmp(y->name, x->name);
 }
 
 /* `counts` is where the picture stores them. */

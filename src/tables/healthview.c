@@ -167,18 +167,13 @@ static void loss_take(void *ctx, const struct health_value *v)
 static int loss_compare(const void *a, const void *b)
 {
     const struct health_loss *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    if (x->mode != y->mode)
-        return x->mode < y->mode ? -1 : 1;
-    return (x->step > y->step) - (x->step < y->step);
+    return COMPARE(x->rank, y->rank) ?: COMPARE(x->mode, y->mode) ?: COMPARE(x->step, y->step);
 }
 
 static int loss_compare_times(const void *a, const void *b)
 {
     const struct health_loss *x = a, *y = b;
-    const int c = loss_compare(a, b);
-    return c ? c : (x->at.ns > y->at.ns) - (x->at.ns < y->at.ns);
+    return loss_compare(a, b) ?: COMPARE(x->at.ns, y->at.ns);
 }
 
 /* The newest of each step. */
