@@ -80,6 +80,17 @@ static inline void *vec_zeroed(void *items, size_t *n, size_t least, size_t size
         FIND_FIRST(i, any_n_, found) < any_n_;                                                     \
     })
 
+/* The sum of `number`, an expression of i, over all i below `n`: how many there are, if it is a
+ * condition. */
+#define SUM_OF(i, n, number)                                                                       \
+    ({                                                                                             \
+        const size_t sum_n_ = (n);                                                                 \
+        size_t sum_ = 0;                                                                           \
+        for (size_t i = 0; i < sum_n_; i++)                                                        \
+            sum_ += (number);                                                                      \
+        sum_;                                                                                      \
+    })
+
 /* The address of the first of the n items of `items` for which `found`, an expression of its
  * address x, is true; NULL when there is none.
  *

@@ -80,9 +80,7 @@ static void check_add(struct check *c, const struct verdict *v, const struct par
 /* Names of rules that are in none of the files; a file that could not be read may have any. */
 static int check_names(const struct check *c, struct err *e)
 {
-    size_t builtin = 0;
-    for (size_t k = 0; k < RULE_N; k++)
-        builtin += c->shown[k];
+    const size_t builtin = SUM_OF(k, RULE_N, c->shown[k]);
     if (c->n_v >= c->asked->n_all || builtin == c->asked->n_all)
         return 0;
     for (size_t i = 0; i < c->asked->n_all; i++) {

@@ -140,10 +140,7 @@ static int top_derive(struct run *r, const struct run_track *t, int64_t from_ns,
 
 static size_t top_train_steps(const struct step *v, size_t n)
 {
-    size_t train = 0;
-    for (size_t i = 0; i < n; i++)
-        train += v[i].mode == MODE_TRAIN;
-    return train;
+    return SUM_OF(i, n, v[i].mode == MODE_TRAIN);
 }
 
 /* `first`: the window may begin inside of the first step. */

@@ -23,9 +23,8 @@ char **env_with(struct arena *a, char *const base[], const char *const set[], si
         n_base++;
     char **env = arena_array(a, char *, n_base + n + 1);
     for (size_t i = 0; i < n_base; i++) {
-        bool replaced = false;
-        for (size_t k = 0; k < n; k++)
-            replaced |= strncmp(base[i], set[k], strcspn(set[k], "=") + 1) == 0;
+        const bool replaced =
+            FIND_ANY(k, n, strncmp(base[i], set[k], strcspn(set[k], "=") + 1) == 0);
         if (!replaced)
             env[out++] = base[i];
     }

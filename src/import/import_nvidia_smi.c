@@ -670,9 +670,7 @@ static int smi_sniff(const char *head, size_t n)
         return 0;
     const size_t fields =
         MIN_OF(smi_split(head + bom, len, f, SMI_COLUMNS_MOST), (size_t)SMI_COLUMNS_MOST);
-    size_t known = 0;
-    for (size_t i = 0; i < fields; i++)
-        known += smi_is_title(f[i]);
+    const size_t known = SUM_OF(i, fields, smi_is_title(f[i]));
     /* Values where the header should be: it is ours to say so. */
     return known > 0 && known * 2 >= fields ? 95 : smi_time(f[0], false, &t) ? 50 : 0;
 }

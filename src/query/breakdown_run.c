@@ -259,10 +259,7 @@ static bool is_sorted(const struct mem_event *v, size_t n)
 
 static size_t memcurve_count(const struct mem_event *v, size_t n, enum mem_what what)
 {
-    size_t k = 0;
-    for (size_t i = 0; i < n; i++)
-        k += v[i].what == what;
-    return k;
+    return SUM_OF(i, n, v[i].what == what);
 }
 
 /* Sums wrap instead of overflowing: what they add up comes from a file. */

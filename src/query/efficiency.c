@@ -622,9 +622,8 @@ static void use_achieve(struct gpu_use *u, const struct gpu_peak *peak, bool tf3
 static void find_used(struct efficiency *x)
 {
     for (size_t i = 0; i < x->n_gpus; i++) {
-        bool any = false;
-        for (size_t k = 0; k < x->n_gpus; k++)
-            any |= strcmp(x->gpus[k].node, x->gpus[i].node) == 0 && x->gpus[k].used;
+        const bool any = FIND_ANY(k, x->n_gpus,
+                                  strcmp(x->gpus[k].node, x->gpus[i].node) == 0 && x->gpus[k].used);
         for (size_t k = 0; k < x->n_gpus && !any; k++)
             if (strcmp(x->gpus[k].node, x->gpus[i].node) == 0)
                 x->gpus[k].used = true;

@@ -268,9 +268,7 @@ static bool frontier_has_comm(const struct frontier_rank *const *ranks, size_t n
 {
     const size_t comm = step_part_of(EV_COMM);
     for (size_t i = 0; i < n; i++) {
-        size_t with = 0;
-        for (uint32_t k = 0; k < ranks[i]->n; k++)
-            with += ranks[i]->v[k].part_us[comm] > 0;
+        const size_t with = SUM_OF(k, ranks[i]->n, ranks[i]->v[k].part_us[comm] > 0);
         if ((double)with < LED_LEAST * ranks[i]->n)
             return false;
     }

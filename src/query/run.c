@@ -61,9 +61,7 @@ static void merge_entries(struct run *r, const struct run_entry *list, size_t n)
 
 static void merge_series(struct run *r)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < r->info.n_nodes; i++)
-        n += r->stores[i] ? r->stores[i]->n_series : 0;
+    const size_t n = SUM_OF(i, r->info.n_nodes, r->stores[i] ? r->stores[i]->n_series : 0);
     struct run_entry *list = xcalloc(n, sizeof *list);
     size_t at = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++)
@@ -347,9 +345,7 @@ COMPARE_BY(by_moment, struct run_mark, at.ns)
 int run_marks(struct run *r, struct arena *a, struct run_mark **out, size_t *n, struct err *e)
 {
     (void)e;
-    size_t most = 0;
-    for (size_t i = 0; i < r->info.n_nodes; i++)
-        most += r->stores[i] ? r->stores[i]->n_marks : 0;
+    const size_t most = SUM_OF(i, r->info.n_nodes, r->stores[i] ? r->stores[i]->n_marks : 0);
     *out = arena_array(a, struct run_mark, most);
     *n = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++) {

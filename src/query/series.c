@@ -131,10 +131,8 @@ static void layout_add_slice(struct laying *l, const struct slice *s)
 
 static uint64_t layout_count_units(const struct slice *slices, size_t n, enum level level)
 {
-    uint64_t units = 0;
-    for (size_t i = 0; i < n; i++)
-        units += bucket_count(slices[i].to - slices[i].from, level_unit(slices[i].block, level));
-    return units;
+    return SUM_OF(i, n,
+                  bucket_count(slices[i].to - slices[i].from, level_unit(slices[i].block, level)));
 }
 
 /* `like` says of which series, at which level and how many units make a point. */
@@ -398,9 +396,7 @@ static void series_share_layouts(struct series_batch *b, size_t n, struct arena 
 /* One array for all of them. */
 static void series_room_of_shared(struct series_batch *b, size_t n, struct arena *a)
 {
-    size_t points = 0;
-    for (size_t i = 0; i < n; i++)
-        points += b->layout[i] ? b->layout[i]->n : 0;
+    const size_t points = SUM_OF(i, n, b->layout[i] ? b->layout[i]->n : 0);
     double *room = arena_alloc_raw(a, 3 * points, sizeof *room);
     for (size_t i = 0; i < n; i++)
         if (b->layout[i])

@@ -634,9 +634,7 @@ static const struct store *steps_only_store(const struct run_info *info,
                                             const struct event_index *x, const char *id)
 {
     const struct store *store = NULL;
-    size_t sessions = 0;
-    for (size_t i = 0; i < info->n_nodes; i++)
-        sessions += strcmp(info->nodes[i].id, id) == 0;
+    const size_t sessions = SUM_OF(i, info->n_nodes, strcmp(info->nodes[i].id, id) == 0);
     for (size_t i = 0; i < x->n_files; i++)
         if (!x->files[i].detail && strcmp(info->nodes[x->files[i].node].id, id) == 0)
             store = x->files[i].store;

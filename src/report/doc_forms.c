@@ -70,9 +70,7 @@ static size_t doc_plain_line_of(const char *s)
 /* The next line of every cell of the row; false: there are none left. */
 static bool doc_plain_add_lines(struct doc *d, struct table *to, const char **rest, size_t n)
 {
-    bool some = false;
-    for (size_t c = 0; c < n; c++)
-        some |= rest[c] && *rest[c];
+    const bool some = FIND_ANY(c, n, rest[c] && *rest[c]);
     for (size_t c = 0; some && c < n; c++) {
         const size_t bytes = rest[c] ? doc_plain_line_of(rest[c]) : 0;
         table_cell(to, "%s", arena_strndup(d->arena, rest[c] ? rest[c] : "", bytes));

@@ -55,10 +55,7 @@ static const enum health_id health_shown[] = {HEALTH_GRADIENT_L2,  HEALTH_WEIGHT
 
 static bool health_has_shown(const struct health_layer *x)
 {
-    bool any = x->nonfinite > 0;
-    for (size_t i = 0; i < COUNT_OF(health_shown); i++)
-        any |= !isnan(x->v[health_shown[i]]);
-    return any;
+    return x->nonfinite > 0 || FIND_ANY(i, COUNT_OF(health_shown), !isnan(x->v[health_shown[i]]));
 }
 
 /* How much a tensor stands out: values that are not finite, dead or saturated units, no gradient,

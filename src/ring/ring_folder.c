@@ -118,10 +118,7 @@ const char *ring_folder_path(const struct ring_folder *f)
 
 size_t ring_folder_count(const struct ring_folder *f)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < f->n; i++)
-        n += f->files[i].r != NULL;
-    return n;
+    return SUM_OF(i, f->n, f->files[i].r != NULL);
 }
 
 bool ring_folder_waits(const struct ring_folder *f)

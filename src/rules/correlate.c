@@ -437,10 +437,7 @@ static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
 static size_t correlate_count_steps(const struct rank_steps *r, const struct time_range *v,
                                     size_t n)
 {
-    size_t steps = 0;
-    for (size_t i = 0; i < n; i++)
-        steps += first_behind(r, v[i].end.ns) - first_behind(r, v[i].start.ns) + 1;
-    return steps;
+    return SUM_OF(i, n, first_behind(r, v[i].end.ns) - first_behind(r, v[i].start.ns) + 1);
 }
 
 /* What is left of the range when steps are taken off: before the loop, after it, or between. While

@@ -87,9 +87,7 @@ double hist_quantile(const struct hist *h, double q)
 
 double hist_mean(const struct hist *h)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < HIST_BINS; i++)
-        sum += (uint64_t)i * h->bin[i];
+    const uint64_t sum = SUM_OF(i, HIST_BINS, (uint64_t)i * h->bin[i]);
     return h->n ? hist_value_of(sum) / (double)h->n : NAN;
 }
 

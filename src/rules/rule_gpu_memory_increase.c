@@ -191,10 +191,7 @@ static void find_steps(struct verdict *v, const struct memory_steps *s)
 
 static uint64_t rises_count(const struct rises *r)
 {
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < r->n; i++)
-        n += r->v[i].count;
-    return n;
+    return SUM_OF(i, r->n, r->v[i].count);
 }
 
 /* A line through the whole loop, of a GPU or of a rank. */

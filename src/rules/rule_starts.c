@@ -52,9 +52,9 @@ static void init_judge(const struct judge *j, struct verdict *out)
 {
     const wall_ns until = j->run->has_steps ? j->run->loop_start : j->run->job_end;
     const double took_s = wall_span_s(j->run->job_start, until);
-    bool heard = j->run->has_steps;
-    for (size_t i = 0; i < j->n_nodes; i++)
-        heard |= ((const struct init_state *)j->nodes[i].state)->heard;
+    const bool heard =
+        j->run->has_steps ||
+        FIND_ANY(i, j->n_nodes, ((const struct init_state *)j->nodes[i].state)->heard);
     out->datapoints = heard;
     if (!heard)
         verdict_not_evaluated(

@@ -74,9 +74,8 @@ struct straggler_ranks {
 static struct straggler_ranks straggler_all(const struct judge *j)
 {
     struct straggler_ranks x = {.n = 0};
-    size_t most = 0;
-    for (size_t i = 0; i < j->n_nodes; i++)
-        most += ((const struct node_state *)j->nodes[i].state)->n_ranks;
+    const size_t most =
+        SUM_OF(i, j->n_nodes, ((const struct node_state *)j->nodes[i].state)->n_ranks);
     x.v = arena_array(j->arena, const struct straggler_rank *, most);
     x.own = arena_array(j->arena, const struct frontier_rank *, most);
     x.node = arena_array(j->arena, const struct judged_node *, most);

@@ -39,10 +39,8 @@ size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_v
 
 size_t runview_count_nodes(const struct run_info *info)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < info->n_nodes; i++)
-        n += i == 0 || strcmp(info->nodes[i - 1].id, info->nodes[i].id) != 0;
-    return n;
+    return SUM_OF(i, info->n_nodes,
+                  i == 0 || strcmp(info->nodes[i - 1].id, info->nodes[i].id) != 0);
 }
 
 size_t runview_gpus(const struct run_info *info)
@@ -50,9 +48,7 @@ size_t runview_gpus(const struct run_info *info)
     struct arena a = {0};
     struct node_view *v;
     const size_t n = runview_nodes(info, &a, &v);
-    size_t gpus = 0;
-    for (size_t i = 0; i < n; i++)
-        gpus += v[i].last->n_gpus;
+    const size_t gpus = SUM_OF(i, n, v[i].last->n_gpus);
     arena_free(&a);
     return gpus;
 }

@@ -303,10 +303,7 @@ static int query_no_part(const char *kind, const char *asked, const struct serie
 
 static size_t query_count(const struct series_ask *ask, const struct keys *all)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < all->n; i++)
-        n += series_matches(ask, &all->v[i]);
-    return n;
+    return SUM_OF(i, all->n, series_matches(ask, &all->v[i]));
 }
 
 int series_ask_check(struct run *r, const struct series_ask *ask, const struct keys *all,

@@ -159,9 +159,7 @@ static void stepsview_add_rows(struct steps_view *v, const struct steps_ask *ask
                                const struct rank_steps *rank)
 {
     for (enum event_mode m = 0; m < MODE_N; m++) {
-        size_t n = 0;
-        for (size_t i = 0; i < rank->n; i++)
-            n += rank->steps[i].mode == m;
+        const size_t n = SUM_OF(i, rank->n, rank->steps[i].mode == m);
         if (n == 0 || !(ask->modes >> m & 1))
             continue;
         struct steps_row *row = &v->rows[v->n_rows++];
@@ -532,9 +530,7 @@ static void keep_rank(struct step_digest *d, const struct steps_view *all,
 static void keep_all(struct step_digest *d, const struct steps_view *all,
                      const struct rank_steps *ranks, size_t n, struct arena *a)
 {
-    size_t items = 0;
-    for (size_t i = 0; i < n; i++)
-        items += MIN_OF(ranks[i].n, (size_t)MODE_N * DIGEST_LAST);
+    size_t items = SUM_OF(i, n, MIN_OF(ranks[i].n, (size_t)MODE_N * DIGEST_LAST));
     d->view = (struct steps_view){.info = copy_info(all->info, a), .arena = a};
     d->view.why = all->why ? arena_strdup(a, all->why) : NULL;
     d->view.lost = all->lost ? copy_losses(all->lost, a) : NULL;

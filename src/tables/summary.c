@@ -72,10 +72,7 @@ static size_t summary_of_state(const struct summary_text *x, enum rule_state sta
 
 static size_t summary_count_why(const struct verdict *const *v, size_t n, const char *why)
 {
-    size_t same = 0;
-    for (size_t i = 0; i < n; i++)
-        same += strcmp(v[i]->why, why) == 0;
-    return same;
+    return SUM_OF(i, n, strcmp(v[i]->why, why) == 0);
 }
 
 /* The reason that most of them have, leaving one out; NULL: there is no other. */

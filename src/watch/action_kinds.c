@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "net/curl.h"
 #include "net/http_client.h"
 #include "watch/action.h"
@@ -60,9 +61,7 @@ static int action_exec_make(struct action *a, const struct action_setting *s, st
 {
     size_t n;
     const char **words = action_list(s, "command", arena, &n);
-    bool listed = false;
-    for (size_t i = 0; i < s->n; i++)
-        listed |= s->v[i].listed && strcmp(s->v[i].key, "command") == 0;
+    const bool listed = FIND_ANY(i, s->n, s->v[i].listed && strcmp(s->v[i].key, "command") == 0);
     if (n == 0 || !*words[0])
         return err_set(e, ERR_USAGE, "exec needs 'command'");
     a->command = words;
