@@ -86,6 +86,7 @@ struct rule {
     const char *part;                /* the part of a step that it is about; NULL: no single one */
 
     const struct state_spec *spec; /* see RULE_STATE in per_entity.h; or NULL */
+    const void *family;            /* what makes it one of several that share `judge`; or NULL */
     size_t state_size;             /* states begin as zeros */
     void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
     void (*steps)(void *state, const struct rule_view *c, const struct rank_sight *r,

@@ -235,35 +235,21 @@ static const struct book_spike *spikes_first(const struct book_spikes *s)
 }
 
 struct spike_family {
-    const struct book_spikes *(*of)(const struct book_rank *r);
-    uint64_t (*values)(const struct book_rank *r);
+    size_t spikes, values; /* offsets in a struct book_rank: struct book_spikes, uint64_t */
     const char *what;
     unsigned least;
 };
 
-static const struct book_spikes *loss_spikes_of(const struct book_rank *r)
-{
-    return &r->loss.spikes;
-}
+static const struct spike_family loss_family = {offsetof(struct book_rank, loss.spikes),
+                                                offsetof(struct book_rank, loss.n), "loss", 33};
+static const struct spike_family gradient_family = {
+    offsetof(struct book_rank, grad), offsetof(struct book_rank, grad_norms), "gradient norm", 65};
 
-static uint64_t loss_values_of(const struct book_rank *r)
+static const struct book_spikes *spikes_of(const struct spike_family *family,
+                                           const struct book_rank *r)
 {
-    return r->loss.n;
+    return (const struct book_spikes *)(const void *)((const char *)r + family->spikes);
 }
-
-static const struct book_spikes *gradient_spikes_of(const struct book_rank *r)
-{
-    return &r->grad;
-}
-
-static uint64_t gradient_values_of(const struct book_rank *r)
-{
-    return r->grad_norms;
-}
-
-static const struct spike_family loss_family = {loss_spikes_of, loss_values_of, "loss", 33};
-static const struct spike_family gradient_family = {gradient_spikes_of, gradient_values_of,
-                                                    "gradient norm", 65};
 
 static const char *spike_end(const struct judge *j, const struct book_spike *s)
 {
@@ -274,7 +260,7 @@ static const char *spike_end(const struct judge *j, const struct book_spike *s)
 static void spike_find(const struct judge *j, struct verdict *v, const struct health_hit *h,
                        const struct spike_family *family)
 {
-    const struct book_spikes *s = family->of(h->rank);
+    const struct book_spikes *s = spikes_of(family, h->rank);
     const struct book_spike *x = spikes_first(s);
     const uint64_t n = spikes_count(s);
     struct finding *f = health_finding(j, v, h, x->step, NULL);
@@ -288,17 +274,17 @@ static void spike_find(const struct judge *j, struct verdict *v, const struct he
     finding_when(v, f, &when, 1);
 }
 
-static void spike_judge(const struct judge *j, struct verdict *out,
-                        const struct spike_family *family)
+static void spike_judge(const struct judge *j, struct verdict *out)
 {
+    const struct spike_family *family = j->rule->family;
     struct health_hit h = {0};
     uint64_t most = 0;
     const struct book_rank *r;
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
-        const uint64_t n = family->values(r);
+        const uint64_t n = *(const uint64_t *)(const void *)((const char *)r + family->values);
         out->datapoints += n;
         most = MAX_OF(most, n);
-        if (spikes_count(family->of(r)))
+        if (spikes_count(spikes_of(family, r)))
             health_hit_add(&h, &at, r);
     }
     if (h.rank)
@@ -310,21 +296,12 @@ static void spike_judge(const struct judge *j, struct verdict *out,
         verdict_why(out, "no spike in %llu values", (unsigned long long)most);
 }
 
-static void loss_spike_judge(const struct judge *j, struct verdict *out)
-{
-    spike_judge(j, out, &loss_family);
-}
-
-static void gradient_spike_judge(const struct judge *j, struct verdict *out)
-{
-    spike_judge(j, out, &gradient_family);
-}
-
-#define SPIKE_LABELS                                                                               \
+#define SPIKE_RULE(spikes)                                                                         \
     .labels = {{"step", "", "Step"},                                                               \
                {"value", "", "Value"},                                                             \
                {"usual", "", "Median before it"},                                                  \
-               {"spikes", "", "Spikes"}}
+               {"spikes", "", "Spikes"}},                                                          \
+    .health = true, .severity = SEVERITY_WARNING, .family = &(spikes), .judge = spike_judge
 
 const struct rule rule_loss_spike = {
     .name = "LossSpike",
@@ -335,11 +312,8 @@ const struct rule rule_loss_spike = {
         "losses or repeated within 10 steps.",
     .recommendation = "Look at the batch of that step. If the loss does not come back, continue "
                       "from a checkpoint about 100 steps before it and skip some hundred batches.",
-    SPIKE_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", "UpdateTooLarge", NULL},
-    .judge = loss_spike_judge,
+    SPIKE_RULE(loss_family),
 };
 
 const struct rule rule_gradient_spike = {
@@ -348,11 +322,8 @@ const struct rule rule_gradient_spike = {
     .description = "Checks for gradient norms (before clipping) that are 3 times the largest of "
                    "the 128 before them and 10 standard deviations above their median.",
     .recommendation = "Clip the gradient, and look at the batch of that step.",
-    SPIKE_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", "UpdateTooLarge", NULL},
-    .judge = gradient_spike_judge,
+    SPIKE_RULE(gradient_family),
 };
 
 /* ---- Overfit ---- */

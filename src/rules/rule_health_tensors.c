@@ -55,8 +55,9 @@ static void tensor_find(const struct judge *j, struct verdict *v, const struct h
     FINDING_NUMBERS(v, f, (double)w.n, (double)w.of, (double)table->samples);
 }
 
-static void tensor_judge(const struct judge *j, struct verdict *out, const struct tensor_rule *t)
+static void tensor_judge(const struct judge *j, struct verdict *out)
 {
+    const struct tensor_rule *t = j->rule->family;
     struct health_hit h = {0};
     const struct book_rank *r;
     uint64_t samples = 0;
@@ -87,6 +88,10 @@ static void tensor_judge(const struct judge *j, struct verdict *out, const struc
     .labels = {{"tensors", "", "Tensors"},                                                         \
                {"of", "", "Tensors looked at"},                                                    \
                {"samples", "", "Sampled steps"}}
+
+#define TENSOR_RULE(rule)                                                                          \
+    TENSOR_LABELS, .health = true, .severity = SEVERITY_WARNING, .family = &(rule),                \
+                   .judge = tensor_judge
 
 /* Median of the cells of a tensor from row `from` on; NAN: fewer than SAMPLES_LEAST. */
 static double cells_median(const struct judge *j, const struct book_table *t, size_t from,
@@ -241,18 +246,14 @@ static double zero_badness(const struct judge *j, const struct book_rank *r, uin
     return 2 * zero >= n ? (double)zero / (double)n : 0;
 }
 
-static void zero_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule zero = {
-        TABLE_GRADIENT_ZEROS,
-        zero_badness,
-        "no gradients were recorded",
-        "the gradient is all 0 in half of the samples or more",
-        0,
-        true,
-    };
-    tensor_judge(j, out, &zero);
-}
+static const struct tensor_rule zero_rule = {
+    TABLE_GRADIENT_ZEROS,
+    zero_badness,
+    "no gradients were recorded",
+    "the gradient is all 0 in half of the samples or more",
+    0,
+    true,
+};
 
 const struct rule rule_zero_gradient = {
     .name = "ZeroGradient",
@@ -261,12 +262,9 @@ const struct rule rule_zero_gradient = {
     .recommendation = "Look for units that are never active, for detach(), and for parts of the "
                       "model that do not reach the loss.",
     .params = zero_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", "DeadRelu", "SaturatedActivation",
                                           "PoorWeightInitialization", NULL},
-    .judge = zero_judge,
+    TENSOR_RULE(zero_rule),
 };
 
 /* ---- UpdateTooLarge, UpdateTooSmall ---- */
@@ -311,31 +309,23 @@ static double small_badness(const struct judge *j, const struct book_rank *r, ui
 
 #define NO_UPDATES "no updates of parameters were recorded"
 
-static void large_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule large = {
-        TABLE_UPDATE_RATIO,
-        large_badness,
-        NO_UPDATES,
-        "one step changes the parameter by more than 10 % in the median sample",
-        0.25,
-        true,
-    };
-    tensor_judge(j, out, &large);
-}
+static const struct tensor_rule large_rule = {
+    TABLE_UPDATE_RATIO,
+    large_badness,
+    NO_UPDATES,
+    "one step changes the parameter by more than 10 % in the median sample",
+    0.25,
+    true,
+};
 
-static void small_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule small = {
-        TABLE_UPDATE_RATIO,
-        small_badness,
-        NO_UPDATES,
-        "one step hardly changes the parameter in the median sample",
-        0.5,
-        true,
-    };
-    tensor_judge(j, out, &small);
-}
+static const struct tensor_rule small_rule = {
+    TABLE_UPDATE_RATIO,
+    small_badness,
+    NO_UPDATES,
+    "one step hardly changes the parameter in the median sample",
+    0.5,
+    true,
+};
 
 const struct rule rule_update_too_large = {
     .name = "UpdateTooLarge",
@@ -344,11 +334,8 @@ const struct rule rule_update_too_large = {
                    "step 20 on, in a quarter of the parameters; healthy runs have 0.00001 to 0.01.",
     .recommendation = "Lower the learning rate, or warm it up.",
     .params = large_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", NULL},
-    .judge = large_judge,
+    TENSOR_RULE(large_rule),
 };
 
 const struct rule rule_update_too_small = {
@@ -359,14 +346,11 @@ const struct rule rule_update_too_small = {
         "of the parameters must be below the limit, and the loss above 5 % of the first.",
     .recommendation = "Raise the learning rate.",
     .params = small_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by =
         (const char *const[]){"NonFinite", "PoorWeightInitialization", "VanishingGradient",
                               "ZeroGradient", "DeadRelu", "SaturatedActivation", "LossScale",
                               "LowPrecisionUpdate", NULL},
-    .judge = small_judge,
+    TENSOR_RULE(small_rule),
 };
 
 /* ---- LowPrecisionUpdate ---- */
@@ -377,19 +361,15 @@ static double precision_badness(const struct judge *j, const struct book_rank *r
     return isnan(u) ? u : u > 0.5 ? u : 0;
 }
 
-static void precision_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule precision = {
-        TABLE_UPDATE_UNCHANGED,
-        precision_badness,
-        "no parameters of 16 bits were recorded",
-        "most elements that have a gradient stay as they are, because 16 bits round the update "
-        "away",
-        0.5,
-        false,
-    };
-    tensor_judge(j, out, &precision);
-}
+static const struct tensor_rule precision_rule = {
+    TABLE_UPDATE_UNCHANGED,
+    precision_badness,
+    "no parameters of 16 bits were recorded",
+    "most elements that have a gradient stay as they are, because 16 bits round the update "
+    "away",
+    0.5,
+    false,
+};
 
 const struct rule rule_low_precision_update = {
     .name = "LowPrecisionUpdate",
@@ -398,11 +378,8 @@ const struct rule rule_low_precision_update = {
                    "optimizer step leaves unchanged.",
     .recommendation = "Keep parameters in float32 for the optimizer (autocast, master weights), "
                       "round stochastically, or raise the learning rate.",
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", NULL},
-    .judge = precision_judge,
+    TENSOR_RULE(precision_rule),
 };
 
 /* ---- DeadRelu, SaturatedActivation ---- */
@@ -443,31 +420,23 @@ static double saturated_badness(const struct judge *j, const struct book_rank *r
     return isnan(u) ? u : 100 * u > j->p[LAYER_SHARE].v ? u : 0;
 }
 
-static void dead_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule dead = {
-        TABLE_OUTPUT_DEAD,
-        dead_badness,
-        "no output of a ReLU module was recorded",
-        "most units of the ReLU are never active",
-        0,
-        false,
-    };
-    tensor_judge(j, out, &dead);
-}
+static const struct tensor_rule dead_rule = {
+    TABLE_OUTPUT_DEAD,
+    dead_badness,
+    "no output of a ReLU module was recorded",
+    "most units of the ReLU are never active",
+    0,
+    false,
+};
 
-static void saturated_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule saturated = {
-        TABLE_OUTPUT_SATURATED,
-        saturated_badness,
-        "no output of a Tanh or Sigmoid module was recorded",
-        "most values of the activation are saturated",
-        0,
-        false,
-    };
-    tensor_judge(j, out, &saturated);
-}
+static const struct tensor_rule saturated_rule = {
+    TABLE_OUTPUT_SATURATED,
+    saturated_badness,
+    "no output of a Tanh or Sigmoid module was recorded",
+    "most values of the activation are saturated",
+    0,
+    false,
+};
 
 const struct rule rule_dead_relu = {
     .name = "DeadRelu",
@@ -476,11 +445,8 @@ const struct rule rule_dead_relu = {
                    "newer half of the samples.",
     .recommendation = "Lower the learning rate, start with other biases, or use a leaky ReLU.",
     .params = layer_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", "PoorWeightInitialization", NULL},
-    .judge = dead_judge,
+    TENSOR_RULE(dead_rule),
 };
 
 const struct rule rule_saturated_activation = {
@@ -491,11 +457,8 @@ const struct rule rule_saturated_activation = {
     .recommendation = "Start with smaller weights, normalize the inputs of the layer, or lower the "
                       "learning rate.",
     .params = layer_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", NULL},
-    .judge = saturated_judge,
+    TENSOR_RULE(saturated_rule),
 };
 
 /* ---- PoorWeightInitialization ---- */

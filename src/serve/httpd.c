@@ -606,10 +606,7 @@ void httpd_stop(struct httpd *h)
 {
     if (!h)
         return;
-    pthread_mutex_lock(&h->lock);
-    h->end = true;
-    pthread_cond_signal(&h->ended);
-    pthread_mutex_unlock(&h->lock);
+    thread_set_flag(&h->end, &h->lock, &h->ended);
     pthread_join(h->watcher, NULL);
     if (h->daemon)
         MHD_stop_daemon(h->daemon);

@@ -263,10 +263,9 @@ static void hub_sync(struct hub *h)
 static void *hub_watch(void *arg)
 {
     struct hub *h = arg;
-    pthread_mutex_lock(&h->lock);
-    for (unsigned round = 0; !h->end; round++) {
-        const mono_ns next = mono_add(clock_mono(), ROUND_S * NS_PER_S);
-        pthread_mutex_unlock(&h->lock);
+    mono_ns next = clock_mono();
+    for (unsigned round = 0; !thread_sleep(&h->end, &h->lock, &h->ended, next); round++) {
+        next = mono_add(clock_mono(), ROUND_S * NS_PER_S);
         if (round % PRUNE_S == 0)
             hub_prune(h);
         if (round % COUNT_S == 0)
@@ -274,11 +273,7 @@ static void *hub_watch(void *arg)
         if (round % SYNC_S == 0)
             hub_sync(h);
         hub_read_tokens(h);
-        pthread_mutex_lock(&h->lock);
-        while (!h->end && thread_wait(&h->ended, &h->lock, next))
-            ;
     }
-    pthread_mutex_unlock(&h->lock);
     return NULL;
 }
 
@@ -314,10 +309,7 @@ void hub_close(struct hub *h)
 {
     if (!h)
         return;
-    pthread_mutex_lock(&h->lock);
-    h->end = true;
-    pthread_cond_signal(&h->ended);
-    pthread_mutex_unlock(&h->lock);
+    thread_set_flag(&h->end, &h->lock, &h->ended);
     if (h->started)
         pthread_join(h->thread, NULL);
     if (h->started)
