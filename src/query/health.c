@@ -221,8 +221,7 @@ static struct health_scalar *health_listing_of(struct health_listing *l,
         return &x->scalars[*place - 1];
     if (x->n_scalars == SCALARS_MOST)
         return NULL;
-    x->scalars = arena_grow(l->arena, x->scalars, x->n_scalars, &l->cap, sizeof *x->scalars);
-    struct health_scalar *s = &x->scalars[x->n_scalars++];
+    struct health_scalar *s = ARENA_ADD(l->arena, x->scalars, x->n_scalars, l->cap);
     *place = (uint32_t)x->n_scalars;
     *s = (struct health_scalar){
         .name = v->name,

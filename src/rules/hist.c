@@ -268,10 +268,7 @@ struct shared *shared_begin(struct shared *x, size_t n)
 
 static struct shared_entry *shared_add(struct shared *x, const float *v, size_t n)
 {
-    if (x->n == x->cap) {
-        VEC_ROOM(x->v, x->cap, x->n + 1);
-        memset(x->v + x->n, 0, (x->cap - x->n) * sizeof *x->v);
-    }
+    VEC_ZEROED(x->v, x->cap, x->n + 1);
     struct shared_entry *e = &x->v[x->n++];
     VEC_ROOM(e->tenths, e->cap, n);
     e->v = v;

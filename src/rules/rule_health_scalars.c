@@ -140,15 +140,6 @@ static double loss_steps(const struct book_rank *r)
 
 enum { LOSSES_LEAST = 20 };
 
-static const struct param flat_params[] = {
-    [FLAT_STEPS] = {"num_steps", 100, 20, 1e9, PARAM_COUNT,
-                    "steps that a run that has ended must have; ten times as many while it "
-                    "runs"},
-    [FLAT_PERCENT] = {"diff_percent", 1, 0, 100, PARAM_PERCENT,
-                      "least decrease from the first to the last tenth of the steps"},
-    {0},
-};
-
 struct flat {
     struct curve_part first, last;
     double least; /* what the loss must have fallen by */
@@ -208,7 +199,12 @@ const struct rule rule_loss_not_decreasing = {
                    "that of the first tenth by more than chance (three standard errors) and 1 %.",
     .recommendation = "Check that labels belong to inputs, that the optimizer has the model's "
                       "parameters, and the learning rate; then try to overfit one batch.",
-    .params = flat_params,
+    RULE_PARAMS([FLAT_STEPS] =
+                    {"num_steps", 100, 20, 1e9, PARAM_COUNT,
+                     "steps that a run that has ended must have; ten times as many while it "
+                     "runs"},
+                [FLAT_PERCENT] = {"diff_percent", 1, 0, 100, PARAM_PERCENT,
+                                  "least decrease from the first to the last tenth of the steps"}),
     .labels = {{"first", "", "Mean loss, first tenth"},
                {"last", "", "Mean loss, last tenth"},
                {"steps", "", "Steps"}},
@@ -330,13 +326,6 @@ const struct rule rule_gradient_spike = {
 
 enum { OVERFIT_RATIO, OVERFIT_START };
 
-static const struct param overfit_params[] = {
-    [OVERFIT_RATIO] = {"ratio_threshold", 0.1, 0, 100, PARAM_RATIO,
-                       "rise of the evaluation loss above its best, as a share of the best"},
-    [OVERFIT_START] = {"start_step", 0, 0, 1e12, PARAM_COUNT, "evaluations before it do not count"},
-    {0},
-};
-
 enum { EVALS_SINCE = 3 };
 
 struct overfit {
@@ -414,7 +403,11 @@ const struct rule rule_overfit = {
     .description = "Checks whether the evaluation loss has risen since its best value, for three "
                    "evaluations or more, while the training loss fell.",
     .recommendation = "Use the checkpoint of the best evaluation.",
-    .params = overfit_params,
+    RULE_PARAMS([OVERFIT_RATIO] =
+                    {"ratio_threshold", 0.1, 0, 100, PARAM_RATIO,
+                     "rise of the evaluation loss above its best, as a share of the best"},
+                [OVERFIT_START] = {"start_step", 0, 0, 1e12, PARAM_COUNT,
+                                   "evaluations before it do not count"}),
     .labels = {{"best_step", "", "Step of the best evaluation"},
                {"best", "", "Best evaluation loss"},
                {"last", "", "Last evaluation loss"},
@@ -428,12 +421,6 @@ const struct rule rule_overfit = {
 /* ---- LossScale ---- */
 
 enum { SCALE_SKIPPED };
-
-static const struct param scale_params[] = {
-    [SCALE_SKIPPED] = {"max_skipped_percent", 5, 0, 100, PARAM_PERCENT,
-                       "maximum share of skipped steps in 200 steps"},
-    {0},
-};
 
 enum { SCALE_RUN = 10 };
 
@@ -486,7 +473,8 @@ const struct rule rule_loss_scale = {
                    "limit: at 0 the model does not learn any more.",
     .recommendation = "Look for the loss term or module that overflows; use bfloat16, clip the "
                       "gradient after unscaling, or lower the learning rate.",
-    .params = scale_params,
+    RULE_PARAMS([SCALE_SKIPPED] = {"max_skipped_percent", 5, 0, 100, PARAM_PERCENT,
+                                   "maximum share of skipped steps in 200 steps"}),
     .labels = {{"skipped", "", "Skipped steps"},
                {"least", "", "Smallest scale"},
                {"last", "", "Last scale"},
@@ -499,11 +487,6 @@ const struct rule rule_loss_scale = {
 /* ---- NoGradient ---- */
 
 enum { MISSING_RUN };
-
-static const struct param missing_params[] = {
-    [MISSING_RUN] = {"num_steps", 10, 1, 1e9, PARAM_COUNT, "steps in a row without any gradient"},
-    {0},
-};
 
 static void missing_find(const struct judge *j, struct verdict *v, const struct health_hit *h)
 {
@@ -543,7 +526,8 @@ const struct rule rule_no_gradient = {
     .description = "Checks whether the parameters of an optimizer get gradients at all.",
     .recommendation = "Make the optimizer after the model was copied, wrapped or moved, from the "
                       "parameters of the model that is trained; look for detach() and no_grad().",
-    .params = missing_params,
+    RULE_PARAMS([MISSING_RUN] = {"num_steps", 10, 1, 1e9, PARAM_COUNT,
+                                 "steps in a row without any gradient"}),
     .labels = {{"step", "", "First step"},
                {"steps", "", "Steps without a gradient"},
                {"parameters", "", "Parameters of the optimizer"}},
@@ -555,12 +539,6 @@ const struct rule rule_no_gradient = {
 /* ---- DuplicatedData ---- */
 
 enum { DUPLICATE_SHARE };
-
-static const struct param duplicate_params[] = {
-    [DUPLICATE_SHARE] = {"min_distinct_percent", 50, 0, 100, PARAM_PERCENT,
-                         "least share of different batches in an epoch, or in 1000 steps"},
-    {0},
-};
 
 /* The worst part, with the one that is not over. One batch over and over is training on all of the
  * data at once. */
@@ -611,7 +589,9 @@ const struct rule rule_duplicated_data = {
                    "by a hash of some of their values.",
     .recommendation = "Check the sampler: shuffle, set_epoch, and a different seed for each "
                       "worker and rank.",
-    .params = duplicate_params,
+    RULE_PARAMS([DUPLICATE_SHARE] =
+                    {"min_distinct_percent", 50, 0, 100, PARAM_PERCENT,
+                     "least share of different batches in an epoch, or in 1000 steps"}),
     .labels = {{"distinct", "", "Different batches"}, {"batches", "", "Batches"}},
     .health = true,
     .severity = SEVERITY_INFO,

@@ -106,15 +106,6 @@ static double cells_median(const struct judge *j, const struct book_table *t, si
 
 enum { VANISH_THRESHOLD, VANISH_RELATIVE };
 
-static const struct param vanish_params[] = {
-    [VANISH_THRESHOLD] = {"threshold", 0, 0, 1, PARAM_RATIO,
-                          "norm below which a gradient has vanished; 0: only relative "
-                          "to the others"},
-    [VANISH_RELATIVE] = {"relative", 1e-6, 0, 1, PARAM_RATIO,
-                         "gradient over weight, relative to the upper quarter of the parameters"},
-    {0},
-};
-
 /* Gradient over weight of the upper quarter of the matrices in a sample: its median. */
 static double upper_quarter(const struct judge *j, const struct book_rank *r,
                             const struct table_row *g, const struct table_row *w)
@@ -216,7 +207,12 @@ const struct rule rule_vanishing_gradient = {
                    "the upper quarter of all parameters, in samples after the first quarter.",
     .recommendation = "Use residual connections, normalization layers, ReLU-like activations or "
                       "another initialization.",
-    .params = vanish_params,
+    RULE_PARAMS([VANISH_THRESHOLD] = {"threshold", 0, 0, 1, PARAM_RATIO,
+                                      "norm below which a gradient has vanished; 0: only relative "
+                                      "to the others"},
+                [VANISH_RELATIVE] =
+                    {"relative", 1e-6, 0, 1, PARAM_RATIO,
+                     "gradient over weight, relative to the upper quarter of the parameters"}),
     TENSOR_LABELS,
     .health = true,
     .severity = SEVERITY_WARNING,
@@ -228,12 +224,6 @@ const struct rule rule_vanishing_gradient = {
 /* ---- ZeroGradient ---- */
 
 enum { ZERO_THRESHOLD };
-
-static const struct param zero_params[] = {
-    [ZERO_THRESHOLD] = {"threshold", 100, 0, 100, PARAM_PERCENT,
-                        "share of a gradient that is exactly 0"},
-    {0},
-};
 
 static double zero_badness(const struct judge *j, const struct book_rank *r, uint32_t name)
 {
@@ -261,7 +251,8 @@ const struct rule rule_zero_gradient = {
     .description = "Checks for parameters whose gradient is exactly 0 in half of the samples.",
     .recommendation = "Look for units that are never active, for detach(), and for parts of the "
                       "model that do not reach the loss.",
-    .params = zero_params,
+    RULE_PARAMS([ZERO_THRESHOLD] = {"threshold", 100, 0, 100, PARAM_PERCENT,
+                                    "share of a gradient that is exactly 0"}),
     .explained_by = (const char *const[]){"NonFinite", "DeadRelu", "SaturatedActivation",
                                           "PoorWeightInitialization", NULL},
     TENSOR_RULE(zero_rule),
@@ -270,18 +261,6 @@ const struct rule rule_zero_gradient = {
 /* ---- UpdateTooLarge, UpdateTooSmall ---- */
 
 enum { UPDATE_LIMIT };
-
-static const struct param large_params[] = {
-    [UPDATE_LIMIT] = {"large_threshold", 0.1, 0, 1e6, PARAM_RATIO,
-                      "change of a parameter by one step over its norm"},
-    {0},
-};
-
-static const struct param small_params[] = {
-    [UPDATE_LIMIT] = {"small_threshold", 1e-7, 0, 1, PARAM_RATIO,
-                      "change of a parameter by one step over its norm"},
-    {0},
-};
 
 /* Parameters that begin as zeros change much in the first steps. */
 enum { UPDATES_FROM = 20 };
@@ -333,7 +312,8 @@ const struct rule rule_update_too_large = {
     .description = "Checks the change of each parameter by one optimizer step over its norm, from "
                    "step 20 on, in a quarter of the parameters; healthy runs have 0.00001 to 0.01.",
     .recommendation = "Lower the learning rate, or warm it up.",
-    .params = large_params,
+    RULE_PARAMS([UPDATE_LIMIT] = {"large_threshold", 0.1, 0, 1e6, PARAM_RATIO,
+                                  "change of a parameter by one step over its norm"}),
     .explained_by = (const char *const[]){"NonFinite", NULL},
     TENSOR_RULE(large_rule),
 };
@@ -345,7 +325,8 @@ const struct rule rule_update_too_small = {
         "Checks the change of each parameter by one optimizer step over its norm. Half "
         "of the parameters must be below the limit, and the loss above 5 % of the first.",
     .recommendation = "Raise the learning rate.",
-    .params = small_params,
+    RULE_PARAMS([UPDATE_LIMIT] = {"small_threshold", 1e-7, 0, 1, PARAM_RATIO,
+                                  "change of a parameter by one step over its norm"}),
     .explained_by =
         (const char *const[]){"NonFinite", "PoorWeightInitialization", "VanishingGradient",
                               "ZeroGradient", "DeadRelu", "SaturatedActivation", "LossScale",
@@ -465,12 +446,6 @@ const struct rule rule_saturated_activation = {
 
 enum { INIT_SPREAD };
 
-static const struct param init_params[] = {
-    [INIT_SPREAD] = {"threshold", 100, 1, 1e12, PARAM_RATIO,
-                     "largest over smallest standard deviation of the inputs of activations"},
-    {0},
-};
-
 struct init_spread {
     double low, high;
     uint32_t low_name, high_name;
@@ -538,7 +513,9 @@ const struct rule rule_poor_weight_initialization = {
                    "step: signals that grow or fade from layer to layer.",
     .recommendation = "Initialize weights by the size of the layer and its activation (Kaiming for "
                       "ReLU, Xavier for tanh), or use normalization layers.",
-    .params = init_params,
+    RULE_PARAMS([INIT_SPREAD] =
+                    {"threshold", 100, 1, 1e12, PARAM_RATIO,
+                     "largest over smallest standard deviation of the inputs of activations"}),
     .labels = {{"highest", "", "Largest standard deviation"},
                {"lowest", "", "Smallest standard deviation"},
                {"modules", "", "Activation modules"}},

@@ -179,12 +179,6 @@ const struct rule rule_host_memory_increase = {
 
 enum { THRESHOLD };
 
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
-                   "maximum share of the time in which tasks wait for memory"},
-    {0},
-};
-
 /* A reading above this is a moment of pressure; percent. */
 static const float HIGH = 5;
 
@@ -291,7 +285,8 @@ const struct rule rule_memory_pressure = {
                    "pages that are needed again.",
     .recommendation = "Use less memory (fewer loader workers, less prefetching, a smaller data set "
                       "in memory), raise the memory limit, or use a machine with more memory.",
-    .params = params,
+    RULE_PARAMS([THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
+                               "maximum share of the time in which tasks wait for memory"}),
     .labels = {{"pressure", "%", "Memory pressure, mean"},
                {"pressure_full", "%", "Memory pressure (all tasks), mean"},
                {"memory_p95", "%", "Memory used, p95"},

@@ -16,12 +16,6 @@
 
 enum { THRESHOLD };
 
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
-                   "maximum share of the iteration that a rank is later than the others"},
-    {0},
-};
-
 struct straggler_rank {
     struct rank_head head;
     uint64_t steps;
@@ -225,7 +219,9 @@ const struct rule rule_straggler = {
         "that is slow inside backward is found by the CPU time of its thread. Nothing is reported "
         "where another rank or part of the step is as likely.",
     .recommendation = "Look at the rank's data, node and GPU.",
-    .params = params,
+    RULE_PARAMS([THRESHOLD] =
+                    {"threshold", 5, 0, 100, PARAM_PERCENT,
+                     "maximum share of the iteration that a rank is later than the others"}),
     .labels = {{"excess", "ms", "Later than the others, per step"},
                {"share", "%", "Share of the iteration"},
                {"stage", "ms", "That part of the step, or the work of its thread, on this rank"},

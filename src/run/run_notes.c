@@ -160,10 +160,7 @@ void run_notes_json(struct jw *j, const char *key, const struct run_notes *n)
 {
     jw_object(j, key);
     jw_str(j, "name", n->name);
-    jw_array(j, "tags");
-    for (size_t i = 0; i < n->n_tags; i++)
-        jw_str(j, NULL, n->tags[i]);
-    jw_end(j);
+    jw_texts(j, "tags", n->tags, n->n_tags);
     jw_str(j, "text", n->text);
     jw_end(j);
 }

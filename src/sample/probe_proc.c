@@ -311,16 +311,6 @@ static void proc_begin_member(struct proc_state *st, struct follow *f,
     }
 }
 
-static void proc_make_room(struct proc_state *st, size_t places)
-{
-    if (places <= st->follow_cap)
-        return;
-    const size_t cap = MAX_OF(places, MAX_OF(st->follow_cap * 2, 16));
-    st->follow = xrealloc(st->follow, cap, sizeof *st->follow);
-    memset(st->follow + st->follow_cap, 0, (cap - st->follow_cap) * sizeof *st->follow);
-    st->follow_cap = cap;
-}
-
 static bool is_current(const struct follow *f, const struct proctree_member *m)
 {
     return m->used && f->pid == m->stat.pid && f->start_ticks == m->stat.start_ticks;
@@ -373,7 +363,7 @@ static void proc_take_members(struct proc_state *st, struct sink *s)
     bool changed = false;
     size_t members = 0;
     st->crowded = false;
-    proc_make_room(st, proctree_places(st->tree));
+    VEC_ZEROED(st->follow, st->follow_cap, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
         const struct proctree_member *m = proctree_at(st->tree, i);
         struct follow *f = &st->follow[i];
@@ -453,7 +443,7 @@ static void settle_member(struct proc_state *st, size_t i)
 static void settle_gone(struct proc_state *st)
 {
     bool some = false;
-    proc_make_room(st, proctree_places(st->tree));
+    VEC_ZEROED(st->follow, st->follow_cap, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
         const bool gone = proctree_at(st->tree, i)->gone;
         if (gone && st->follow[i].pid)

@@ -97,8 +97,7 @@ static struct health_layer *layer_of(struct layer_listing *l, const struct healt
         l->out->more++;
         return NULL;
     }
-    l->out->v = arena_grow(l->arena, l->out->v, l->out->n, &l->cap, sizeof *l->out->v);
-    struct health_layer *x = &l->out->v[l->out->n++];
+    struct health_layer *x = ARENA_ADD(l->arena, l->out->v, l->out->n, l->cap);
     *place = (uint32_t)l->out->n;
     *x = (struct health_layer){.name = v->name, .rank = v->rank, .step = HEALTH_NO_STEP};
     for (size_t i = 0; i < HEALTH_N; i++) {
