@@ -88,7 +88,7 @@ void thread_end_init(struct thread_end *t)
     t->done = false;
 }
 
-void thread_end_tell(struct thread_end *t)
+void thread_end_set(struct thread_end *t)
 {
     pthread_mutex_lock(&t->lock);
     t->done = true;

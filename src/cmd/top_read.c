@@ -415,8 +415,8 @@ static void top_fill_about(const struct run_info *info, struct arena *a, struct 
 }
 
 /* Copies, because the next reading may be made while this view is shown. */
-static void top_fill_kept(const struct top_source *s, wall_ns now, struct arena *a,
-                          struct top_view *out)
+static void top_fill_cached(const struct top_source *s, wall_ns now, struct arena *a,
+                            struct top_view *out)
 {
     const struct top_whole *x = &s->whole;
     out->steps = s->whole.steps;
@@ -474,7 +474,7 @@ static int top_read_run(struct top_source *s, struct run *r, const struct top_wa
     top_fill_about(run_get_info(r), a, out);
     TRY(top_read_node(r, w, a, &out->node, e));
     TRY(top_read_aside(s, r, w, e));
-    top_fill_kept(s, out->status == RUN_RUNNING ? clock_wall() : run_get_info(r)->end, a, out);
+    top_fill_cached(s, out->status == RUN_RUNNING ? clock_wall() : run_get_info(r)->end, a, out);
     return 0;
 }
 

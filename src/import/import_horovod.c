@@ -78,7 +78,7 @@ static const char *hvd_args_of(struct hvd *h)
     memcpy(h->text, key, sizeof key - 1);
     const size_t n = strnlen(tensor, sizeof h->text - sizeof key);
     memcpy(h->text + sizeof key - 1, tensor, n);
-    return texts_keep(&h->t.json.out.texts, h->text, n + sizeof key - 1)->p;
+    return texts_intern(&h->t.json.out.texts, h->text, n + sizeof key - 1)->p;
 }
 
 /* ---- events ---- */
@@ -88,7 +88,8 @@ static void hvd_put_mark(struct hvd *h, const char *name, int64_t value)
     struct event v = {.kind = EVENT_MARK, .category = CAT_COMM, .value = value};
     if (!timeline_time(&h->t, &v.at))
         return;
-    v.name = name ? texts_keep(&h->t.json.out.texts, name, strlen(name))->p : timeline_name(&h->t);
+    v.name =
+        name ? texts_intern(&h->t.json.out.texts, name, strlen(name))->p : timeline_name(&h->t);
     v.args = hvd_args_of(h);
     out_event(&h->t.json.out, hvd_track_of(h), &v);
 }

@@ -183,7 +183,7 @@ static uint32_t timeline_track_of(struct sm_timeline *t, const struct lane_kind 
 
 static const char *timeline_keep(struct sm_timeline *t, const char *p, size_t n)
 {
-    return texts_keep(&t->t.json.out.texts, p, n)->p;
+    return texts_intern(&t->t.json.out.texts, p, n)->p;
 }
 
 static const char *sm_event_name(struct sm_timeline *t)

@@ -179,7 +179,7 @@ static struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct s
         n += l->text[k].len;
         key[n++] = '\0';
     }
-    struct kept_text *t = texts_full(&s->names) ? NULL : texts_keep(&s->names, key, n);
+    struct interned_text *t = texts_full(&s->names) ? NULL : texts_intern(&s->names, key, n);
     if (t && t->number)
         return &s->series[t->number - 1];
     if (!t || s->n_series == SM_SERIES_MOST)

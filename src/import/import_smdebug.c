@@ -188,7 +188,7 @@ static bool is_activation(struct tag_text name)
     return FIND_ANY(i, COUNT_OF(words), text_has(name, words[i]));
 }
 
-/* The subject, and the name without what tells it. */
+/* The subject, and the name without the part that identifies it. */
 static enum summary_subject subject_of(const struct smdebug *s, struct tag_text *name,
                                        char own[TENSOR_NAME_MOST])
 {

@@ -339,7 +339,7 @@ static const char *keep_name(struct summary_in *s, struct tag_text name)
 {
     const struct json_text text = {name.p, (uint32_t)MIN_OF(name.len, (size_t)UINT32_MAX), false,
                                    true};
-    return import_keep(&s->out.texts, &text, s->result, &s->result->faults)->p;
+    return import_intern(&s->out.texts, &text, s->result, &s->result->faults)->p;
 }
 
 static void put_event(struct summary_in *s, const struct summary_where *w, enum health_id stat,
@@ -352,7 +352,8 @@ static void put_event(struct summary_in *s, const struct summary_where *w, enum 
         .kind = kind,
         .value = value,
         .name = keep_name(s, w->name),
-        .args = w->args && *w->args ? texts_keep(&s->out.texts, w->args, strlen(w->args))->p : NULL,
+        .args =
+            w->args && *w->args ? texts_intern(&s->out.texts, w->args, strlen(w->args))->p : NULL,
         .link = w->step >= 0 ? (uint64_t)w->step + 1 : 0,
         .mode = w->mode,
         .category = CAT_OTHER,

@@ -34,7 +34,7 @@ enum tf_line {
 
 enum tf_phase { TF_FORWARD, TF_BACKWARD, TF_NO_PHASE };
 
-struct tf_stretch {
+struct tf_interval {
     int64_t at, end;
     enum tf_phase phase;
 };
@@ -44,7 +44,7 @@ struct tf_stretch {
 enum { TF_STRETCHES_MOST = 1 << 18 };
 
 struct tf_phases {
-    struct tf_stretch *v;
+    struct tf_interval *v;
     size_t n, cap;
     uint64_t dropped;
 };
@@ -311,7 +311,7 @@ static enum tf_phase tf_phase_of(const char *name)
 
 static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct event *v)
 {
-    struct tf_stretch *last = p->n ? &p->v[p->n - 1] : NULL;
+    struct tf_interval *last = p->n ? &p->v[p->n - 1] : NULL;
     const int64_t end = v->at.ns + v->dur_ns;
     if (last && last->phase == phase && v->at.ns >= last->at && v->at.ns <= last->end) {
         last->end = MAX_OF(last->end, end);
@@ -321,10 +321,10 @@ static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct
         p->dropped++;
         return;
     }
-    *VEC_ADD(p->v, p->n, p->cap) = (struct tf_stretch){v->at.ns, end, phase};
+    *VEC_ADD(p->v, p->n, p->cap) = (struct tf_interval){v->at.ns, end, phase};
 }
 
-COMPARE_BY(tf_phases_by_begin, struct tf_stretch, at)
+COMPARE_BY(tf_phases_by_begin, struct tf_interval, at)
 
 /* Joins what lies between two changes of the phase: afterwards `v` is in order and does not
  * overlap. */
@@ -333,7 +333,7 @@ static void tf_phases_join(struct tf_phases *p)
     size_t kept = 0;
     SORT(p->v, p->n, tf_phases_by_begin);
     for (size_t i = 0; i < p->n; i++) {
-        struct tf_stretch *last = kept ? &p->v[kept - 1] : NULL;
+        struct tf_interval *last = kept ? &p->v[kept - 1] : NULL;
         if (last && last->phase == p->v[i].phase) {
             last->end = MAX_OF(last->end, p->v[i].end);
             continue;
@@ -507,7 +507,7 @@ static void tf_put_phases(struct tf *f)
     const struct track t = tf_own_track(f, 2, "phases");
     tf_phases_join(&f->phases);
     for (size_t i = 0; i < f->phases.n; i++) {
-        const struct tf_stretch *s = &f->phases.v[i];
+        const struct tf_interval *s = &f->phases.v[i];
         const struct event v = {.at = {s->at},
                                 .dur_ns = s->end - s->at,
                                 .kind = EVENT_SPAN,

@@ -2,10 +2,10 @@
 /* health.c - see health.h.
  *
  * One cursor (health_read_rows) walks the tracks through event_flow and numbers the names; index,
- * curves and pictures are made of its rows as they come. Nobody knows beforehand how many values a
- * curve or how many samples a picture has, so both begin with one value a point and one sample a
- * column; when there are twice as many as wanted, neighbours are merged, and from then on points
- * and columns take twice as much. Memory therefore does not grow with the length of the run. */
+ * curves and heat maps are made of its rows as they come. The number of values of a curve, or of
+ * samples of a heat map, is not known in advance. Both begin with one value per point and one
+ * sample per column; when there are twice as many as wanted, neighbors are merged, and points and
+ * columns are twice as wide from then on. So memory does not grow with the length of the run. */
 #include "query/health.h"
 
 #include <assert.h>
@@ -449,7 +449,7 @@ int health_curve(struct run *r, const struct health_curve_ask *ask, struct arena
     return rc;
 }
 
-/* ---- pictures ---- */
+/* ---- heat maps ---- */
 
 struct health_cell {
     float v;
@@ -561,7 +561,7 @@ static size_t health_painting_row(struct health_painting *p, const struct health
     return *row == ROW_NOT_WANTED ? SIZE_MAX : *row - 1;
 }
 
-/* So many cells fit, whatever was asked for. */
+/* The number of columns whose cells fit, whatever the request wants. */
 static size_t health_painting_limit(const struct health_painting *p)
 {
     const size_t fits = HEALTH_CELLS_MOST / MAX_OF(p->n_rows, 1);

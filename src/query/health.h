@@ -119,7 +119,7 @@ struct health_curve {
 MUST_CHECK int health_curve(struct run *r, const struct health_curve_ask *ask, struct arena *a,
                             struct health_curve *out, struct err *e);
 
-/* ---- a statistic as a picture: tensor x sample ---- */
+/* ---- a statistic as a heat map: tensor x sample ---- */
 
 struct health_column {
     int64_t step, last_step;

@@ -245,7 +245,7 @@ static void table_halve(struct book_table *t)
     t->every *= 2;
 }
 
-/* The row of the sample that is being read; NULL: it is not kept. */
+/* The row of the sample that is being read; NULL: it is not stored. */
 static struct table_row *table_sample(struct book_table *t, const struct book_value *v,
                                       uint32_t names)
 {
@@ -419,7 +419,7 @@ static uint32_t hashes_distinct(const struct book_rank *r)
     return n;
 }
 
-/* An epoch, or HASHES_KEPT steps, are over: the worst ones are kept. */
+/* An epoch, or HASHES_KEPT steps, have ended: the worst ones are stored. */
 void health_close_hashes(struct book_rank *r)
 {
     const uint64_t distinct = r->n_hashes >= BATCHES_LEAST ? hashes_distinct(r) : 0;

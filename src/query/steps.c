@@ -140,8 +140,8 @@ struct steps_node {
 struct steps_memory {
     struct steps_node *nodes;
     size_t n_nodes, cap_nodes;
-    struct steps_kept **kept;
-    size_t n_kept, cap_kept;
+    struct steps_cached **kept;
+    size_t n_cached, cap_cached;
     uint64_t age;
 };
 
@@ -439,9 +439,10 @@ struct steps_batch {
 enum { ROWS_AT_ONCE = 1 << 21 };
 
 /* NULL: nothing is remembered of it. */
-static struct steps_kept *steps_kept_of(const struct steps_memory *m, const struct run_process *p)
+static struct steps_cached *steps_cached_of(const struct steps_memory *m,
+                                            const struct run_process *p)
 {
-    for (size_t i = 0; m && i < m->n_kept; i++)
+    for (size_t i = 0; m && i < m->n_cached; i++)
         if (m->kept[i]->pid == p->pid && strcmp(m->kept[i]->node, p->node) == 0)
             return m->kept[i];
     return NULL;
@@ -452,13 +453,13 @@ static void steps_work(struct parallel *c, struct arena *results)
     struct steps_batch *b = c->ctx;
     for (size_t i; parallel_next(c, &i);) {
         const struct run_process *process = b->v[i].v[0].track->track.process;
-        struct steps_kept once = {.limit = INT64_MIN};
-        struct steps_kept *k = steps_kept_of(b->memory, process);
+        struct steps_cached once = {.limit = INT64_MIN};
+        struct steps_cached *k = steps_cached_of(b->memory, process);
         const struct steps_make_ask ask = {b->packed, k != NULL};
         if (!steps_of_process(&b->v[i], b->index, k ? k : &once, &ask, results,
                               &b->out[process - b->index->processes]))
             atomic_store(&b->stale, true);
-        steps_kept_free(&once);
+        steps_cached_free(&once);
     }
 }
 
@@ -606,11 +607,11 @@ struct steps_memory *steps_memory_open(void)
 
 void steps_memory_reset(struct steps_memory *m)
 {
-    for (size_t i = 0; i < m->n_kept; i++) {
-        steps_kept_free(m->kept[i]);
+    for (size_t i = 0; i < m->n_cached; i++) {
+        steps_cached_free(m->kept[i]);
         free(m->kept[i]);
     }
-    m->n_kept = m->n_nodes = 0;
+    m->n_cached = m->n_nodes = 0;
     m->age++;
 }
 
@@ -676,9 +677,10 @@ static void steps_memory_begin(struct steps_memory *m, const struct run_info *in
     }
     for (size_t i = 0; i < x->n_processes; i++) {
         const struct run_process *p = &x->processes[i];
-        if (!steps_memory_node(m, p->node) || steps_kept_of(m, p))
+        if (!steps_memory_node(m, p->node) || steps_cached_of(m, p))
             continue;
-        struct steps_kept *k = *VEC_ADD(m->kept, m->n_kept, m->cap_kept) = xcalloc(1, sizeof *k);
+        struct steps_cached *k = *VEC_ADD(m->kept, m->n_cached, m->cap_cached) =
+            xcalloc(1, sizeof *k);
         k->pid = p->pid;
         k->limit = INT64_MIN;
         snprintf(k->node, sizeof k->node, "%s", p->node);

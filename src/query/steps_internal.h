@@ -70,7 +70,7 @@ struct bare_step {
     int64_t start, end;
     int64_t number;
     enum event_mode mode;
-    bool cut, said;
+    bool cut, marked;
 };
 
 struct step_list {
@@ -198,7 +198,7 @@ struct gpu_line {
     struct gpu_spans spans; /* that are not counted yet */
 };
 
-struct steps_kept {
+struct steps_cached {
     char node[ENTITY_LEN];
     uint32_t pid;
     bool unused;   /* points or spans were dropped, as it had no steps */
@@ -230,9 +230,9 @@ struct steps_make_ask {
 /* `k` has what was remembered, or nothing; ask->remember: it gets what there is now. False: what
  * was remembered does not fit. */
 MUST_CHECK bool steps_of_process(const struct process_parts *p, const struct event_index *x,
-                                 struct steps_kept *k, const struct steps_make_ask *ask,
+                                 struct steps_cached *k, const struct steps_make_ask *ask,
                                  struct arena *a, struct rank_steps *out);
-void steps_kept_free(struct steps_kept *k);
+void steps_cached_free(struct steps_cached *k);
 void gpu_spans_free(struct gpu_spans *g);
 
 #endif

@@ -136,9 +136,9 @@ bool steps_part_lost(const struct run_loss *lost, size_t n_lost, size_t part)
     return false;
 }
 
-static bool are_said(const struct rank_steps *rank, enum event_mode mode)
+static bool are_marked(const struct rank_steps *rank, enum event_mode mode)
 {
-    return !FIND_ANY(i, rank->n, rank->steps[i].mode == mode && !rank->steps[i].said);
+    return !FIND_ANY(i, rank->n, rank->steps[i].mode == mode && !rank->steps[i].marked);
 }
 
 /* What every step of a mode has. A step that the hooks derived from its parts shows all there are;
@@ -156,13 +156,13 @@ static bool iteration_belongs(enum event_mode mode, const char *part)
 unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
                       const struct run_loss *lost, size_t n_lost)
 {
-    const bool said = are_said(rank, mode);
+    const bool marked = are_marked(rank, mode);
     unsigned unseen = 0;
     double took_s[STEP_PARTS_MOST];
     steps_parts_s(rank, mode, took_s);
     for (size_t k = 0; k < step_parts(); k++)
         if (took_s[k] == 0 && (steps_part_lost(lost, n_lost, k) ||
-                               (said && iteration_belongs(mode, step_part_name(k)))))
+                               (marked && iteration_belongs(mode, step_part_name(k)))))
             unseen |= 1u << k;
     return unseen;
 }

@@ -408,7 +408,7 @@ static int64_t correlate_end_of(struct step s)
 }
 
 /* The first step that ends after t; steps of a rank do not overlap. */
-static size_t first_behind(const struct rank_steps *r, int64_t t)
+static size_t first_after(const struct rank_steps *r, int64_t t)
 {
     return SEARCH_FIRST(i, 0, r->n, correlate_end_of(rank_step(r, i)) <= t);
 }
@@ -418,7 +418,7 @@ static size_t first_behind(const struct rank_steps *r, int64_t t)
 static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
                                 const struct time_range *g, size_t stride)
 {
-    const size_t from = first_behind(r, g->start.ns), parts = step_parts();
+    const size_t from = first_after(r, g->start.ns), parts = step_parts();
     size_t to = from;
     while (to < r->n && rank_step(r, to).start.ns < g->end.ns)
         to += stride;
@@ -437,7 +437,7 @@ static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
 static size_t correlate_count_steps(const struct rank_steps *r, const struct time_range *v,
                                     size_t n)
 {
-    return SUM_OF(i, n, first_behind(r, v[i].end.ns) - first_behind(r, v[i].start.ns) + 1);
+    return SUM_OF(i, n, first_after(r, v[i].end.ns) - first_after(r, v[i].start.ns) + 1);
 }
 
 /* What is left of the range when steps are taken off: before the loop, after it, or between. While

@@ -256,7 +256,7 @@ static double worse(const struct custom_rule *c, double a, double b)
     return isnan(c->below) ? fmax(a, b) : fmin(a, b); /* NAN is left out */
 }
 
-static void end_stretch(struct custom_judging *j)
+static void end_interval(struct custom_judging *j)
 {
     if (j->now.end.ns && j->now.end.ns - j->now.start.ns >= j->rule->for_ns) {
         j->ranges[j->n_ranges++] = j->now;
@@ -271,11 +271,11 @@ static void take_window(struct custom_judging *j, int64_t start, size_t from, si
     const double v = custom_together(j, from, n);
     j->windows++;
     if (!passes(j->rule, v)) {
-        end_stretch(j);
+        end_interval(j);
         return;
     }
     if (j->now.end.ns != start) /* nothing was measured in between */
-        end_stretch(j);
+        end_interval(j);
     if (!j->now.end.ns)
         j->now.start.ns = start;
     j->now.end.ns = start + j->rule->window_ns;
@@ -297,7 +297,7 @@ static void judge_series(struct custom_judging *j, int64_t period)
         if (start + window <= end)
             take_window(j, start, i, next - i);
     }
-    end_stretch(j);
+    end_interval(j);
 }
 
 /* ---- words ---- */

@@ -29,7 +29,7 @@ static const double EXPLAINED_LOST = 0.1;
 
 /* ---- order ---- */
 
-static bool stands_before(const struct finding *a, const struct finding *b)
+static bool is_before(const struct finding *a, const struct finding *b)
 {
     return (name_compare(a->node, b->node)
                 ?: name_compare(a->entity, b->entity) ?: COMPARE(a->start.ns, b->start.ns)) < 0;
@@ -41,7 +41,7 @@ static void sort_findings(struct verdict *v)
     for (size_t i = 1; i < v->n_findings; i++) {
         const struct finding x = v->findings[i];
         size_t k = i;
-        for (; k && stands_before(&x, &v->findings[k - 1]); k--)
+        for (; k && is_before(&x, &v->findings[k - 1]); k--)
             v->findings[k] = v->findings[k - 1];
         v->findings[k] = x;
     }

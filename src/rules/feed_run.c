@@ -466,8 +466,8 @@ static struct rule_event rule_event_of(const struct feed *f, const struct named_
 }
 
 /* Those before x->final, or those from there on. */
-static void feed_node_tell(struct engine *g, const struct feed *f, const int64_t *ranks,
-                           const struct node_events *x, bool final)
+static void feed_node_facts(struct engine *g, const struct feed *f, const int64_t *ranks,
+                            const struct node_events *x, bool final)
 {
     struct named_event some[PACKED_ROWS];
     struct rule_event events[PACKED_ROWS];
@@ -510,7 +510,7 @@ static void feed_node_events(struct engine *g, const struct feed *f, const char 
     int64_t *ranks = feed_ranks(f);
     for (size_t i = 0; i < f->steps->n_named; i++)
         if (strcmp(f->steps->named[i].node, id) == 0)
-            feed_node_tell(g, f, ranks, &f->steps->named[i], final);
+            feed_node_facts(g, f, ranks, &f->steps->named[i], final);
     free(ranks);
 }
 

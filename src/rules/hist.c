@@ -61,7 +61,7 @@ void hist_join(struct hist *h, const struct hist *other)
 
 /* The bin of the value that has `below` others before it in order; `seen`: how many lie in it and
  * before it. */
-static uint32_t bin_behind(const struct hist *h, uint64_t below, uint64_t *seen)
+static uint32_t bin_after(const struct hist *h, uint64_t below, uint64_t *seen)
 {
     uint32_t bin = 0;
     *seen = h->bin[0];
@@ -76,7 +76,7 @@ double hist_quantile(const struct hist *h, double q)
         return NAN;
     const double at = q * (double)(h->n - 1), below = floor(at);
     uint64_t seen;
-    const uint32_t low = bin_behind(h, (uint64_t)below, &seen);
+    const uint32_t low = bin_after(h, (uint64_t)below, &seen);
     uint32_t high = low;
     if (seen <= (uint64_t)ceil(at)) /* the next larger value lies in the next bin that has any */
         while (high < HIST_BINS - 1 && h->bin[++high] == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.h - a rule: one file with one const record, and one line in rules.def.
+/* rule.h - a rule: one const record, and one line in rules.def. Rules about one subject share a
+ * file.
  *
  * A rule keeps one state per node. The engine feeds it that node's sweeps, steps and events,
  * each in order of time and in parts of any size. A state depends on what was seen alone, not on

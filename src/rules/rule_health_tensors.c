@@ -14,7 +14,7 @@
 
 enum { SAMPLES_LEAST = 3 };
 
-/* How bad a tensor is: NAN if that cannot be said, 0 or less if it is fine, else larger is worse.
+/* How bad a tensor is: NAN if that is not known, 0 or less if it is fine, else larger is worse.
  */
 typedef double tensor_badness(const struct judge *j, const struct book_rank *r, uint32_t name);
 
@@ -278,7 +278,7 @@ static double large_badness(const struct judge *j, const struct book_rank *r, ui
     return isnan(u) ? u : u > j->p[UPDATE_LIMIT].v ? u : 0;
 }
 
-/* A model that has learnt its task may stand still. */
+/* A model that has learned its task may not change any more. */
 static double small_badness(const struct judge *j, const struct book_rank *r, uint32_t name)
 {
     const double u = cells_median(j, &r->tables[TABLE_UPDATE_RATIO], 0, name);

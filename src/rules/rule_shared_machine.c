@@ -134,7 +134,7 @@ static const struct {
 };
 
 /* What the job used while nothing else took CPU time; NAN: not known. */
-static double shared_asked(const struct shared_state *t)
+static double shared_wanted(const struct shared_state *t)
 {
     return t->free && t->free->n >= FREE_LEAST ? fmax(loghist_quantile(t->free, 0.5), 1) : NAN;
 }
@@ -144,7 +144,7 @@ static double shared_asked(const struct shared_state *t)
 static double shared_lack(const struct shared_state *t, enum taker by)
 {
     const struct taken *x = &t->by[by];
-    const double job = (double)x->job / (double)x->n / 10, asked = shared_asked(t);
+    const double job = (double)x->job / (double)x->n / 10, asked = shared_wanted(t);
     if (by != BY_OTHERS)
         return (double)x->part / (double)(x->part + x->job);
     if (x->delays >= DELAYS_LEAST)

@@ -109,7 +109,7 @@ static void cache_entries_add(struct cache_entries *c, int dir, const char *name
         fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
         return;
     const int64_t used_ns = (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
-    if (strstr(name, ".tmp-")) { /* somebody writes it, or died */
+    if (strstr(name, ".tmp-")) { /* a process is writing it, or was killed */
         if (clock_wall().ns - used_ns > ABANDONED_S * NS_PER_S)
             unlinkat(dir, name, 0);
         return;

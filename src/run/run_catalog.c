@@ -3,7 +3,7 @@
  *
  *     RUN <tab> start, ns <tab> ETag of the entry <tab> entry <newline>
  *
- * The ETag tells that an entry which is still listed is already in the pack. */
+ * The ETag shows that an entry which is still listed is already in the pack. */
 #include "run/run_catalog.h"
 
 #include <pthread.h>
@@ -37,7 +37,7 @@ enum {
     DUE_ENTRIES = 500,   /* that are in no pack */
     DAY_S = 24 * 3600,
     FRESH_MS = 5000, /* as a view of object storage */
-    KEEP_DAYS = 2,   /* entries of these days may still be put by who has another clock */
+    KEEP_DAYS = 2,   /* a sender with another clock may still put entries of these days */
     PACK_LEVEL = 3,
     PACKS_KEPT = 2, /* a reader may be about to get the one before */
 };
@@ -147,7 +147,7 @@ static int run_catalog_list(struct run_catalog *c, struct s3 *s3, bool all_days,
     char *packs = arena_printf(&c->arena, "%spack/", c->base);
     char *days = arena_printf(&c->arena, "%sday/", c->base);
     TRY(s3_list(s3, &(struct s3_list){.prefix = packs}, run_catalog_note_pack, c, e));
-    /* Behind all entries of the day that was packed last. */
+    /* After all entries of the day that was packed last. */
     const char *after = *c->packed ? arena_printf(&c->arena, "%s%s0", days, c->packed) : NULL;
     const struct s3_list q = {.prefix = days, .start_after = all_days ? NULL : after};
     TRY(s3_list(s3, &q, run_catalog_note_entry, c, e));

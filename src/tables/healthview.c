@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "record/event.h"
 
-/* ---- arrays of curves and pictures ---- */
+/* ---- arrays of curves and heat maps ---- */
 
 #define POINT_AT(name, cell)                                                                       \
     static struct row_cell health_point_##name##_at(const void *x, size_t i, const char **key)     \

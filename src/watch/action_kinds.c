@@ -79,7 +79,8 @@ static int action_exec_make(struct action *a, const struct action_setting *s, st
 }
 
 /* The last lines that the command said. */
-static void tell_output(const struct action *a, const char *output, const struct action_means *m)
+static void action_report_output(const struct action *a, const char *output,
+                                 const struct action_means *m)
 {
     struct arena arena = {0};
     const char *end = output + strlen(output), *from = end;
@@ -100,7 +101,7 @@ static int action_exec_perform(const struct action *a, const struct action_news 
 {
     struct runner_result r;
     TRY(runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e));
-    tell_output(a, r.output, m);
+    action_report_output(a, r.output, m);
     if (r.timed_out)
         return err_set(e, ERR_LIMIT, "it took longer than %g s and was killed",
                        (double)a->timeout_ns / 1e9);
