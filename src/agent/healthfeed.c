@@ -123,7 +123,7 @@ static void health_feed_step(struct health_lane *lane, const struct ring_event *
     lane->at = v->at;
 }
 
-/* The clock is the machine's; what is later than the event itself cannot be. */
+/* The clock is the machine's; a time after the event itself is not valid. */
 static void health_feed_at(struct health_lane *lane, const struct ring_event *v)
 {
     if (lane->open && lane->group == health_feed_group(v) && v->number >= 0 &&

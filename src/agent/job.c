@@ -80,9 +80,7 @@ static struct pid_stat *jobtree_read_all(size_t *n)
 static bool is_below(const struct pid_stat *all, size_t n, pid_t pid, pid_t self)
 {
     for (size_t hops = 0; pid > 1 && hops < n; hops++) {
-        size_t i = 0;
-        while (i < n && all[i].pid != pid)
-            i++;
+        const size_t i = FIND_FIRST(k, n, all[k].pid == pid);
         if (i == n)
             return false;
         pid = all[i].ppid;

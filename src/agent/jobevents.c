@@ -102,8 +102,8 @@ static void jobevents_on_events(void *arg, struct ring_reader *r, const struct r
                &j->pass.sink);
 }
 
-static void jobevents_tell_lost(struct job_events *j, struct ring_reader *r, uint64_t count,
-                                const char *why)
+static void jobevents_report_lost(struct job_events *j, struct ring_reader *r, uint64_t count,
+                                  const char *why)
 {
     char process[ENTITY_LEN];
     if (count == 0)
@@ -119,11 +119,11 @@ static void jobevents_tell_lost(struct job_events *j, struct ring_reader *r, uin
 static void on_lost(void *arg, struct ring_reader *r, const struct ring_losses *more)
 {
     struct job_events *j = arg;
-    jobevents_tell_lost(j, r, more->dropped, "events came faster than they could be recorded");
-    jobevents_tell_lost(j, r, more->no_ring, "the thread had no event buffer");
-    jobevents_tell_lost(j, r, more->torn, "the process ended while writing an event");
-    jobevents_tell_lost(j, r, more->bad, "invalid events");
-    jobevents_tell_lost(j, r, more->names, "too many different names");
+    jobevents_report_lost(j, r, more->dropped, "events came faster than they could be recorded");
+    jobevents_report_lost(j, r, more->no_ring, "the thread had no event buffer");
+    jobevents_report_lost(j, r, more->torn, "the process ended while writing an event");
+    jobevents_report_lost(j, r, more->bad, "invalid events");
+    jobevents_report_lost(j, r, more->names, "too many different names");
 }
 
 static void on_begun(void *arg, struct ring_reader *r)
@@ -157,7 +157,7 @@ static void on_broken(void *arg, struct ring_reader *r, const struct err *why)
 static void retell(void *arg, struct ring_reader *r)
 {
     struct job_events *j = arg;
-    spans_retell(*ring_reader_user(r), &j->pass.sink);
+    spans_emit_again(*ring_reader_user(r), &j->pass.sink);
 }
 
 static void jobevents_ask(void *arg, struct ring_reader *r)

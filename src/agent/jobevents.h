@@ -66,7 +66,7 @@ struct process_spans *spans_open(uint32_t pid, const char *process);
 void spans_feed(struct process_spans *p, const struct ring_event *v, size_t n, const char *proc,
                 struct sink *sink);
 /* Tells all that is open once more: after writer_tail has changed. */
-void spans_retell(struct process_spans *p, struct sink *sink);
+void spans_emit_again(struct process_spans *p, struct sink *sink);
 /* The process is gone: open spans end where it was last heard. Then frees it. NULL is fine. */
 void spans_close(struct process_spans *p, struct sink *sink);
 

@@ -32,7 +32,7 @@
                        .job_start_s = -1,                                                          \
                        .restarts = -1})
 
-struct launcher_asked {
+struct launcher_request {
     launcher_env env;
     void *ctx;
 };
@@ -50,11 +50,11 @@ struct launcher_row {
     /* It holds whole nodes and says so in a batch script too. */
     bool scheduler;
     /* For what a plain variable does not say. */
-    void (*derive)(struct launcher *l, const struct launcher_asked *a);
+    void (*derive)(struct launcher *l, const struct launcher_request *a);
 };
 
-static void sagemaker_hosts(struct launcher *l, const struct launcher_asked *a);
-static void torchrun_job(struct launcher *l, const struct launcher_asked *a);
+static void sagemaker_hosts(struct launcher *l, const struct launcher_request *a);
+static void torchrun_job(struct launcher *l, const struct launcher_request *a);
 
 static const struct launcher_row rows[] = {
     {
@@ -172,8 +172,8 @@ static const struct launcher_row rows[] = {
 };
 
 /* The value of the first of the names that is set and not empty; `used` gets its name. */
-static const char *launcher_first_of(const struct launcher_asked *a, const char *names, char *used,
-                                     size_t size)
+static const char *launcher_first_of(const struct launcher_request *a, const char *names,
+                                     char *used, size_t size)
 {
     char name[64];
     while (names && *names) {
@@ -190,7 +190,7 @@ static const char *launcher_first_of(const struct launcher_asked *a, const char 
     return NULL;
 }
 
-static void launcher_take_number(int64_t *out, const struct launcher_asked *a, const char *names)
+static void launcher_take_number(int64_t *out, const struct launcher_request *a, const char *names)
 {
     const char *v = launcher_first_of(a, names, NULL, 0);
     if (!v || *out >= 0)
@@ -202,7 +202,7 @@ static void launcher_take_number(int64_t *out, const struct launcher_asked *a, c
         *out = n;
 }
 
-static void take_text(char *out, size_t size, const struct launcher_asked *a, const char *names)
+static void take_text(char *out, size_t size, const struct launcher_request *a, const char *names)
 {
     const char *v = launcher_first_of(a, names, NULL, 0);
     if (v && !*out)
@@ -210,7 +210,7 @@ static void take_text(char *out, size_t size, const struct launcher_asked *a, co
 }
 
 /* "none" is what torchrun calls a run that was given no id: it does not identify a run. */
-static void torchrun_job(struct launcher *l, const struct launcher_asked *a)
+static void torchrun_job(struct launcher *l, const struct launcher_request *a)
 {
     const char *id = a->env(a->ctx, "TORCHELASTIC_RUN_ID");
     if (id && *id && strcmp(id, "none") != 0)
@@ -218,7 +218,7 @@ static void torchrun_job(struct launcher *l, const struct launcher_asked *a)
 }
 
 /* SM_HOSTS is a JSON list of names; a host's place in it is its number. */
-static void sagemaker_hosts(struct launcher *l, const struct launcher_asked *a)
+static void sagemaker_hosts(struct launcher *l, const struct launcher_request *a)
 {
     const char *list = a->env(a->ctx, "SM_HOSTS"), *me = a->env(a->ctx, "SM_CURRENT_HOST");
     json_t *hosts = list && me ? json_loads(list, 0, NULL) : NULL;
@@ -234,7 +234,7 @@ static void sagemaker_hosts(struct launcher *l, const struct launcher_asked *a)
     json_decref(hosts);
 }
 
-static bool row_matches(const struct launcher_row *r, const struct launcher_asked *a)
+static bool row_matches(const struct launcher_row *r, const struct launcher_request *a)
 {
     if (r->marker ? !launcher_first_of(a, r->marker, NULL, 0) : !r->rank)
         return false;
@@ -245,7 +245,7 @@ static bool row_matches(const struct launcher_row *r, const struct launcher_aske
 }
 
 static void launcher_take_row(struct launcher *l, const struct launcher_row *r,
-                              const struct launcher_asked *a)
+                              const struct launcher_request *a)
 {
     launcher_first_of(a, r->rank, l->source, sizeof l->source);
     launcher_take_number(&l->rank, a, r->rank);
@@ -270,7 +270,7 @@ static void launcher_take_row(struct launcher *l, const struct launcher_row *r,
 /* The scheduler's word on job and node counts more than the launcher's; the launcher's own id then
  * tells its start apart from others within the job. */
 static void take_scheduler(struct launcher *l, const struct launcher_row *r,
-                           const struct launcher_asked *a)
+                           const struct launcher_request *a)
 {
     struct launcher s = UNKNOWN;
     launcher_take_row(&s, r, a);
@@ -296,7 +296,7 @@ static void take_scheduler(struct launcher *l, const struct launcher_row *r,
 
 void launcher_find(struct launcher *out, launcher_env env, void *ctx)
 {
-    const struct launcher_asked a = {env, ctx};
+    const struct launcher_request a = {env, ctx};
     *out = UNKNOWN;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (!row_matches(&rows[i], &a))

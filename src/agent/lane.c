@@ -97,8 +97,8 @@ static void *probeset_open_one(struct probe_set *p, const struct probe *probe, i
     return NULL;
 }
 
-static void probeset_tell_absent(struct probe_set *p, const struct probe *probe,
-                                 const struct err *e)
+static void probeset_report_absent(struct probe_set *p, const struct probe *probe,
+                                   const struct err *e)
 {
     const bool denied = e->code == ERR_SYS && (e->sys == EACCES || e->sys == EPERM);
     sink_loss(p->sink, denied ? LOSS_DENIED : LOSS_ABSENT, LOST_PART(probe->name), "%.150s",
@@ -120,7 +120,7 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
         if (!state) {
             /* Several probes may miss the same thing (a driver): said once. */
             if (strcmp(e.msg, before.msg) != 0)
-                probeset_tell_absent(p, probe, &e);
+                probeset_report_absent(p, probe, &e);
             before = e;
             continue;
         }
@@ -146,7 +146,7 @@ unsigned probe_set_read(struct probe_set *p, mono_ns now)
     }
     p->missed += due.missed;
     if (mono_diff(now, p->reported) >= NS_PER_S)
-        probe_set_tell_missed(p, now);
+        probe_set_report_missed(p, now);
     return n;
 }
 
@@ -195,12 +195,12 @@ void probe_set_resume(struct probe_set *p, mono_ns now)
         free(p->state[i]);
         p->state[i] = probeset_open_one(p, p->probe[i], p->schedule.item[i].period_ns, &e);
         if (!p->state[i])
-            probeset_tell_absent(p, p->probe[i], &e);
+            probeset_report_absent(p, p->probe[i], &e);
     }
     schedule_restart(&p->schedule, now);
 }
 
-void probe_set_tell_missed(struct probe_set *p, mono_ns now)
+void probe_set_report_missed(struct probe_set *p, mono_ns now)
 {
     if (!p->missed)
         return;
@@ -325,7 +325,7 @@ static void *lane_main(void *arg)
     if (l->lane == LANE_GPU) {
         if (!first.paused && probe_set_read(&l->set, clock_mono()))
             flusher_poke(l->flusher, clock_mono());
-        thread_end_tell(l->first_round);
+        thread_end_set(l->first_round);
     }
     if (l->set.schedule.n)
         lane_loop(l, first);
@@ -334,9 +334,9 @@ static void *lane_main(void *arg)
     pthread_mutex_unlock(&l->lock);
     if (!paused)
         probe_set_end(&l->set);
-    probe_set_tell_missed(&l->set, clock_mono());
+    probe_set_report_missed(&l->set, clock_mono());
     probe_set_close(&l->set);
-    thread_end_tell(&l->end);
+    thread_end_set(&l->end);
     return NULL;
 }
 
@@ -402,7 +402,7 @@ static void *gpus_find(void *arg)
         snprintf(g->absent, sizeof g->absent, "%s", e.msg);
     }
     g->n = gpu_list(g->list, g->nvml, g->sys);
-    thread_end_tell(&g->end);
+    thread_end_set(&g->end);
     const uint64_t one = 1;
     (void)!write(g->ready_fd, &one, sizeof one);
     return NULL;

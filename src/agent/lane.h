@@ -86,7 +86,7 @@ void probe_set_interval(struct probe_set *p, mono_ns now, int64_t interval_ns);
 /* After a pause: everything is opened anew, so that no rate spans the pause. */
 void probe_set_resume(struct probe_set *p, mono_ns now);
 /* Puts the points skipped so far into the record. */
-void probe_set_tell_missed(struct probe_set *p, mono_ns now);
+void probe_set_report_missed(struct probe_set *p, mono_ns now);
 void probe_set_close(struct probe_set *p);
 
 /* ---- finding the GPUs ---- */

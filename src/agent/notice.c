@@ -176,8 +176,8 @@ static int get_token(struct notice_watch *w, struct watch_state *st, struct err 
     return 0;
 }
 
-static void notice_tell(struct notice_watch *w, struct watch_state *st, size_t q,
-                        const struct notice *n)
+static void notice_report(struct notice_watch *w, struct watch_state *st, size_t q,
+                          const struct notice *n)
 {
     if (!n->found || strcmp(st->said[q], n->text) == 0)
         return;
@@ -199,7 +199,7 @@ static int notice_ask(struct notice_watch *w, struct watch_state *st, size_t q, 
     if (a.status == 200) {
         struct notice n = {0};
         p->question[q].judge(a.body, a.len, &n);
-        notice_tell(w, st, q, &n);
+        notice_report(w, st, q, &n);
     }
     return 0; /* 404 is how AWS says that there is nothing */
 }

@@ -53,7 +53,7 @@ static void recorder_unmap_code(void)
 static void recorder_stop_by_rule(struct recorder *r, const struct helper_stop_job *stop)
 {
     char why[TEXT_LEN];
-    if (r->ending.stop_asked || r->ended)
+    if (r->ending.stop_requested || r->ended)
         return;
     snprintf(why, sizeof why, "stopped by rule %s", stop->rule);
     recorder_warn(r, "%s: SIGTERM sent; SIGKILL follows after %g s", why,
@@ -135,21 +135,21 @@ void recorder_end_helper(struct recorder *r)
 
 enum { POLL_FIXED = 5, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
 
-PRINTF_LIKE(2, 0) static void recorder_tell(struct recorder *r, const char *fmt, va_list ap)
+PRINTF_LIKE(2, 0) static void recorder_report(struct recorder *r, const char *fmt, va_list ap)
 {
     char line[PATH_LEN + 512];
     vsnprintf(line, sizeof line, fmt, ap);
     if (!r->started && r->n_held < HELD_MOST && pthread_equal(r->starter, pthread_self()))
         r->held[r->n_held++] = arena_strdup(&r->arena, line);
     else if (r->ask->tell)
-        r->ask->tell(r->ask->tell_ctx, line);
+        r->ask->tell(r->ask->report_ctx, line);
 }
 
 void recorder_started(struct recorder *r)
 {
     r->started = true;
     for (size_t i = 0; r->ask->tell && i < r->n_held; i++)
-        r->ask->tell(r->ask->tell_ctx, r->held[i]);
+        r->ask->tell(r->ask->report_ctx, r->held[i]);
 }
 
 void recorder_say(struct recorder *r, const char *fmt, ...)
@@ -158,7 +158,7 @@ void recorder_say(struct recorder *r, const char *fmt, ...)
     if (r->ask->quiet)
         return;
     va_start(ap, fmt);
-    recorder_tell(r, fmt, ap);
+    recorder_report(r, fmt, ap);
     va_end(ap);
 }
 
@@ -166,7 +166,7 @@ void recorder_warn(struct recorder *r, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    recorder_tell(r, fmt, ap);
+    recorder_report(r, fmt, ap);
     va_end(ap);
 }
 

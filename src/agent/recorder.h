@@ -43,7 +43,7 @@ struct record_ask {
     void *placed_ctx;
     /* Gets each line for the user, without prefix and newline. From any thread. */
     void (*tell)(void *ctx, const char *line);
-    void *tell_ctx;
+    void *report_ctx;
 };
 
 struct record_result {

@@ -40,8 +40,8 @@ static enum run_status decide(struct recorder *r, char *why, size_t size)
     why[0] = 0;
     if (v->released)
         return RUN_FINISHED;
-    if (v->stop_asked || (v->detached && v->signal == SIGINT)) {
-        snprintf(why, size, "%s", v->stop_asked ? v->stop_why : "detached");
+    if (v->stop_requested || (v->detached && v->signal == SIGINT)) {
+        snprintf(why, size, "%s", v->stop_requested ? v->stop_why : "detached");
         return RUN_STOPPED;
     }
     if (*notice && (v->signal || j->status != 0)) {
@@ -69,7 +69,7 @@ static bool stop_readers(struct recorder *r)
     notice_stop(&r->notice);
     if (r->monitoring)
         probe_set_read_last(&r->fast, now);
-    probe_set_tell_missed(&r->fast, now);
+    probe_set_report_missed(&r->fast, now);
     for (int i = 0; i < LANE_N; i++) {
         if (!r->lane[i])
             continue;

@@ -19,8 +19,8 @@
 
 /* Why the run will count as something other than its exit status says. */
 struct ending {
-    int signal;      /* first that asked the job to end, 0: none */
-    bool stop_asked; /* by the user, through the control socket, or by a rule */
+    int signal;          /* first that asked the job to end, 0: none */
+    bool stop_requested; /* by the user, through the control socket, or by a rule */
     char stop_why[TEXT_LEN];
     bool detached; /* an attached job that we leave */
     bool released; /* the attached job has asked for it: footplate.stop() */
@@ -93,7 +93,7 @@ struct recorder {
     mono_ns kill_at;   /* after a stop; SCHEDULE_NEVER: none */
     mono_ns look_at;   /* next look for what the job left behind */
     mono_ns exited_at; /* of the first process */
-    bool told_waiting;
+    bool waiting_reported;
     struct jobtree left; /* as last seen */
 };
 
@@ -120,7 +120,7 @@ void recorder_begin_helper(struct recorder *r);
 void recorder_end_helper(struct recorder *r);
 
 /* Tells the hooks their settings, again when those have changed. */
-int recorder_tell_hooks(struct recorder *r, struct err *e);
+int recorder_send_settings(struct recorder *r, struct err *e);
 
 /* recorder_watch.c: the job, its signals, its user. */
 void recorder_take_signals(struct recorder *r);

@@ -340,7 +340,7 @@ static int start_job(struct recorder *r, struct err *e)
     return job_attach(&r->job, r->ask->attach_pid, e);
 }
 
-int recorder_tell_hooks(struct recorder *r, struct err *e)
+int recorder_send_settings(struct recorder *r, struct err *e)
 {
     struct buf json = settings_hook_config(r->settings, ++r->generation, r->job_start);
     const int rc = job_events_configure(r->events, &json, r->generation, e);
@@ -356,7 +356,7 @@ static void prepare_hooks(struct recorder *r)
     r->settings = arena_new(&r->arena, struct settings);
     *r->settings = *r->ask->settings;
     r->job_start = clock_tie_now();
-    if (recorder_tell_hooks(r, &e))
+    if (recorder_send_settings(r, &e))
         recorder_warn(r, "details are not recorded: %s", e.msg);
 }
 

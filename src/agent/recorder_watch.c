@@ -103,9 +103,9 @@ static void look_for_rest(struct recorder *r, bool alone, mono_ns now)
         return;
     }
     r->look_at = mono_add(now, LOOK_NS);
-    if (r->told_waiting || mono_diff(now, r->exited_at) < TELL_NS)
+    if (r->waiting_reported || mono_diff(now, r->exited_at) < TELL_NS)
         return;
-    r->told_waiting = true;
+    r->waiting_reported = true;
     recorder_say(
         r, "the command exited with status %d; still recording %zu of its processes (pid %d, %s)",
         r->job.status, r->left.members, (int)r->left.list[0].pid, r->left.list[0].name);
@@ -188,7 +188,7 @@ void recorder_check_job(struct recorder *r, mono_ns now)
 
 /* -- the user's requests -- */
 
-static void tell_lanes(struct recorder *r, mono_ns now)
+static void recorder_notify_lanes(struct recorder *r, mono_ns now)
 {
     for (int i = 0; i < LANE_N; i++)
         if (r->lane[i])
@@ -207,7 +207,7 @@ static bool set_interval(struct recorder *r, const struct control_request *q, ch
         return true;
     r->interval_ns = ns;
     probe_set_interval(&r->fast, now, ns);
-    tell_lanes(r, now);
+    recorder_notify_lanes(r, now);
     sink_mark(r->sink, MARK_INTERVAL, ns, "%s", text);
     atomic_store(&r->flusher.interval_ns, ns);
     nodefile_lock(&r->node)->interval_ns = ns;
@@ -228,21 +228,21 @@ static bool set_monitoring(struct recorder *r, const struct control_request *q, 
     if (on) {
         probe_set_resume(&r->fast, now);
     } else {
-        probe_set_tell_missed(&r->fast, now);
+        probe_set_report_missed(&r->fast, now);
         sink_loss(r->sink, LOSS_PAUSED, LOST_PART("monitoring"), "paused by the user");
     }
-    tell_lanes(r, now);
+    recorder_notify_lanes(r, now);
     return true;
 }
 
 void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns)
 {
     struct ending *v = &r->ending;
-    if (!v->stop_asked) {
+    if (!v->stop_requested) {
         r->kill_at = mono_add(clock_mono(), grace_ns);
         snprintf(v->stop_why, sizeof v->stop_why, "%s", why);
     }
-    v->stop_asked = true;
+    v->stop_requested = true;
     sink_mark(r->sink, MARK_STOP, SIGTERM, "%s", why);
     signal_all(r, SIGTERM);
     signal_all(r, SIGCONT); /* a stopped job could not act on it */
@@ -283,7 +283,7 @@ static bool set_detail(struct recorder *r, const struct control_request *q, char
         return false;
     }
     if (settings_detail_change(r->settings, &q->detail, r->job_start, clock_mono(), &e) ||
-        recorder_tell_hooks(r, &e)) {
+        recorder_send_settings(r, &e)) {
         snprintf(answer, size, "%s", e.msg);
         return false;
     }

@@ -269,7 +269,8 @@ static void spans_take(struct process_spans *p, struct thread *t, const struct r
     }
 }
 
-static void tell_open(struct process_spans *p, struct thread *t, bool again, struct sink *sink)
+static void spans_emit_open(struct process_spans *p, struct thread *t, bool again,
+                            struct sink *sink)
 {
     for (uint32_t i = 0; i < t->depth; i++) {
         if (t->open[i].told && !again)
@@ -289,20 +290,20 @@ void spans_feed(struct process_spans *p, const struct ring_event *v, size_t n, c
     for (size_t i = 0; i < n; i++) {
         if (!t || t->track.id != v[i].tid) {
             if (t)
-                tell_open(p, t, false, sink);
+                spans_emit_open(p, t, false, sink);
             t = spans_thread_of(p, v[i].tid, proc);
         }
         spans_take(p, t, &v[i], sink);
     }
     if (t)
-        tell_open(p, t, false, sink);
+        spans_emit_open(p, t, false, sink);
     health_feed_flush(p->health, sink);
 }
 
-void spans_retell(struct process_spans *p, struct sink *sink)
+void spans_emit_again(struct process_spans *p, struct sink *sink)
 {
     for (size_t i = 0; i < p->n; i++)
-        tell_open(p, p->threads[i], true, sink);
+        spans_emit_open(p, p->threads[i], true, sink);
 }
 
 static mono_ns last_heard(const struct process_spans *p)

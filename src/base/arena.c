@@ -126,6 +126,12 @@ void arena_free(struct arena *a)
     a->chunks = NULL;
 }
 
+void *arena_copy(struct arena *a, const void *items, size_t n, size_t size)
+{
+    void *copy = arena_alloc_raw(a, n + 1, size);
+    return n ? memcpy(copy, items, n * size) : copy;
+}
+
 void *arena_grow(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)

@@ -31,6 +31,12 @@ void arena_free(struct arena *a);
 #define arena_new(a, type)      ((type *)arena_alloc((a), 1, sizeof(type)))
 #define arena_array(a, type, n) ((type *)arena_alloc((a), (n), sizeof(type)))
 
+/* A copy of n items; n may be 0. */
+void *arena_copy(struct arena *a, const void *items, size_t n, size_t size)
+    __attribute__((returns_nonnull));
+#define ARENA_COPY(a, items, n)                                                                    \
+    ((__typeof__((items) + 0))arena_copy((a), (items), (n), sizeof *(items)))
+
 /* Room for one more item at the end of a growing array; what was there is copied. */
 void *arena_grow(struct arena *a, void *items, size_t n, size_t *cap, size_t size);
 /* The address of one more item at the end, not initialized. `cap` is a size_t. */

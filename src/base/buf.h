@@ -35,30 +35,18 @@ static inline void buf_put(struct buf *b, const void *p, size_t n)
     b->len += n;
 }
 
-static inline void buf_u8(struct buf *b, uint8_t v)
-{
-    buf_put(b, &v, sizeof v);
-}
-
-static inline void buf_u16(struct buf *b, uint16_t v)
-{
-    buf_put(b, &v, sizeof v);
-}
-
-static inline void buf_u32(struct buf *b, uint32_t v)
-{
-    buf_put(b, &v, sizeof v);
-}
-
-static inline void buf_u64(struct buf *b, uint64_t v)
-{
-    buf_put(b, &v, sizeof v);
-}
-
-static inline void buf_f64(struct buf *b, double v)
-{
-    buf_put(b, &v, sizeof v);
-}
+/* A number, and its other direction below. */
+#define BUF_NUMBER(name, type)                                                                     \
+    static inline void buf_##name(struct buf *b, type v)                                           \
+    {                                                                                              \
+        buf_put(b, &v, sizeof v);                                                                  \
+    }
+BUF_NUMBER(u8, uint8_t)
+BUF_NUMBER(u16, uint16_t)
+BUF_NUMBER(u32, uint32_t)
+BUF_NUMBER(u64, uint64_t)
+BUF_NUMBER(f64, double)
+#undef BUF_NUMBER
 
 /* The characters of a text, without its end. */
 static inline void buf_text(struct buf *b, const char *s)
@@ -120,40 +108,19 @@ static inline void cur_get(struct cur *c, void *out, size_t n)
         memset(out, 0, n);
 }
 
-static inline uint8_t cur_u8(struct cur *c)
-{
-    uint8_t v;
-    cur_get(c, &v, sizeof v);
-    return v;
-}
-
-static inline uint16_t cur_u16(struct cur *c)
-{
-    uint16_t v;
-    cur_get(c, &v, sizeof v);
-    return v;
-}
-
-static inline uint32_t cur_u32(struct cur *c)
-{
-    uint32_t v;
-    cur_get(c, &v, sizeof v);
-    return v;
-}
-
-static inline uint64_t cur_u64(struct cur *c)
-{
-    uint64_t v;
-    cur_get(c, &v, sizeof v);
-    return v;
-}
-
-static inline double cur_f64(struct cur *c)
-{
-    double v;
-    cur_get(c, &v, sizeof v);
-    return v;
-}
+#define CUR_NUMBER(name, type)                                                                     \
+    static inline type cur_##name(struct cur *c)                                                   \
+    {                                                                                              \
+        type v;                                                                                    \
+        cur_get(c, &v, sizeof v);                                                                  \
+        return v;                                                                                  \
+    }
+CUR_NUMBER(u8, uint8_t)
+CUR_NUMBER(u16, uint16_t)
+CUR_NUMBER(u32, uint32_t)
+CUR_NUMBER(u64, uint64_t)
+CUR_NUMBER(f64, double)
+#undef CUR_NUMBER
 
 uint64_t cur_varint_long(struct cur *c); /* of any length */
 

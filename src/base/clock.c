@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 static int64_t read_clock(clockid_t id)
 {
@@ -117,10 +118,7 @@ static const struct time_unit *unit_of(const char *name)
 {
     while (*name == ' ')
         name++;
-    for (size_t i = 0; i < COUNT_OF(units); i++)
-        if (strcmp(units[i].name, name) == 0)
-            return &units[i];
-    return NULL;
+    return FIND_ITEM(x, units, COUNT_OF(units), strcmp(x->name, name) == 0);
 }
 
 /* Reads "12" or "0.5" or ".5"; returns what follows, or NULL when there is no digit. */

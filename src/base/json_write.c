@@ -173,6 +173,14 @@ void jw_num(struct jw *j, const char *key, double v)
     json_put_number(j->out, v);
 }
 
+void jw_texts(struct jw *j, const char *key, const char *const *v, size_t n)
+{
+    jw_array(j, key);
+    for (size_t i = 0; i < n; i++)
+        jw_str(j, NULL, v[i]);
+    jw_end(j);
+}
+
 void jw_bool(struct jw *j, const char *key, bool v)
 {
     before_value(j, key);

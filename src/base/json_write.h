@@ -29,6 +29,8 @@ void jw_str(struct jw *j, const char *key, const char *v); /* NULL writes null *
 void jw_int(struct jw *j, const char *key, int64_t v);
 /* The shortest decimal that reads back as the same double. */
 void jw_num(struct jw *j, const char *key, double v);
+/* An array of n texts. */
+void jw_texts(struct jw *j, const char *key, const char *const *v, size_t n);
 void jw_bool(struct jw *j, const char *key, bool v);
 void jw_null(struct jw *j, const char *key);
 /* The key of what the next call writes with a NULL key; for functions that write a whole value. */

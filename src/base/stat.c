@@ -7,16 +7,13 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
-static int stat_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(stat_by_value, double)
 
 void stat_sort(double *v, size_t n)
 {
-    qsort(v, n, sizeof *v, stat_by_value);
+    SORT(v, n, stat_by_value);
 }
 
 double stat_quantile(const double *sorted, size_t n, double q)

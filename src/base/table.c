@@ -67,7 +67,7 @@ static size_t *table_measure(const struct table *t)
 }
 
 /* Takes what does not fit from the column that gives. */
-static void table_squeeze(const struct table *t, size_t *w, size_t width)
+static void table_shrink(const struct table *t, size_t *w, size_t width)
 {
     size_t total = GAP * (t->n_columns - 1), gives = t->n_columns;
     for (size_t c = 0; c < t->n_columns; c++) {
@@ -141,7 +141,7 @@ static void print_row(const struct table *t, FILE *to, const size_t *w, size_t r
 void table_print(const struct table *t, FILE *to, size_t width, bool bold)
 {
     size_t *w = table_measure(t);
-    table_squeeze(t, w, width);
+    table_shrink(t, w, width);
     print_titles(t, to, w, bold);
     const size_t rows = (t->n_cells + t->n_columns - 1) / t->n_columns;
     for (size_t r = 0; r < rows; r++)

@@ -21,6 +21,11 @@ static int text_compare_numbers(const char **a, const char **b)
     return c;
 }
 
+int text_compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 int name_compare(const char *a, const char *b)
 {
     const char *x = a, *y = b;

@@ -28,6 +28,9 @@ static inline bool text_ends(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+/* Of an array of texts, for SORT. */
+int text_compare(const void *a, const void *b);
+
 /* As strcmp, but digits compare by their value: cpu2 before cpu10. */
 int name_compare(const char *a, const char *b);
 

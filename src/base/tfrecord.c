@@ -93,7 +93,7 @@ static int read_payload(struct tfrecord_in *r, uint64_t length, struct err *e)
     return 1;
 }
 
-/* The payload and the footer, of a record that is too large: nothing of it is kept. */
+/* The payload and the footer, of a record that is too large: nothing of it is stored. */
 static int pass_over(struct tfrecord_in *r, uint64_t length, struct err *e)
 {
     int rc = 1;

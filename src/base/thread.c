@@ -12,13 +12,11 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 bool signal_among(int sig, const int *v, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i] == sig)
-            return true;
-    return false;
+    return FIND_ANY(i, n, v[i] == sig);
 }
 
 bool signal_is_crash(int sig)
@@ -90,7 +88,7 @@ void thread_end_init(struct thread_end *t)
     t->done = false;
 }
 
-void thread_end_tell(struct thread_end *t)
+void thread_end_set(struct thread_end *t)
 {
     pthread_mutex_lock(&t->lock);
     t->done = true;

@@ -36,7 +36,7 @@ struct thread_end {
 };
 
 void thread_end_init(struct thread_end *t);
-void thread_end_tell(struct thread_end *t);
+void thread_end_set(struct thread_end *t);
 /* False when it has not ended after `ns`. */
 bool thread_end_wait(struct thread_end *t, int64_t ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec.h - growing arrays, binary search and the index of a hash table.
+/* vec.h - growing arrays, searching and sorting arrays, and the index of a hash table.
  *
  * A growing array is three fields of its owner: a pointer, a count and a capacity, all zero at
  * first.
@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -29,6 +30,19 @@ enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
 
 /* The address of one more item at the end. The item is not initialized. */
 #define VEC_ADD(items, n, cap) (VEC_ROOM(items, cap, (n) + 1), &(items)[(n)++])
+
+/* The array with `least` items or more, the new ones zeros; `n` counts all of them. */
+static inline void *vec_zeroed(void *items, size_t *n, size_t least, size_t size)
+{
+    const size_t before = *n;
+    if (least <= before)
+        return items;
+    *n = MAX_OF(least, MAX_OF(2 * before, (size_t)VEC_FIRST));
+    items = xrealloc(items, *n, size);
+    memset((char *)items + before * size, 0, (*n - before) * size);
+    return items;
+}
+#define VEC_ZEROED(items, n, least) ((items) = vec_zeroed((items), &(n), (least), sizeof *(items)))
 
 /* The first i of [lo, hi) for which `before`, an expression of i, is false; hi when there is none.
  * It is true for the items up to some place and false from there on.
@@ -46,6 +60,75 @@ enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
         }                                                                                          \
         search_lo_;                                                                                \
     })
+
+/* The first i below `n` for which `found`, an expression of i, is true; n when there is none.
+ *
+ *     const size_t at = FIND_FIRST(i, list->n, strcmp(list->v[i].name, name) == 0); */
+#define FIND_FIRST(i, n, found)                                                                    \
+    ({                                                                                             \
+        const size_t find_n_ = (n);                                                                \
+        size_t i = 0;                                                                              \
+        while (i < find_n_ && !(found))                                                            \
+            i++;                                                                                   \
+        i;                                                                                         \
+    })
+
+/* Whether there is such an i. */
+#define FIND_ANY(i, n, found)                                                                      \
+    ({                                                                                             \
+        const size_t any_n_ = (n);                                                                 \
+        FIND_FIRST(i, any_n_, found) < any_n_;                                                     \
+    })
+
+/* The sum of `number`, an expression of i, over all i below `n`: how many there are, if it is a
+ * condition. */
+#define SUM_OF(i, n, number)                                                                       \
+    ({                                                                                             \
+        const size_t sum_n_ = (n);                                                                 \
+        size_t sum_ = 0;                                                                           \
+        for (size_t i = 0; i < sum_n_; i++)                                                        \
+            sum_ += (number);                                                                      \
+        sum_;                                                                                      \
+    })
+
+/* The address of the first of the n items of `items` for which `found`, an expression of its
+ * address x, is true; NULL when there is none.
+ *
+ *     return FIND_ITEM(x, list->v, list->n, strcmp(x->name, name) == 0); */
+#define FIND_ITEM(x, items, n, found)                                                              \
+    ({                                                                                             \
+        const size_t item_n_ = (n);                                                                \
+        __typeof__((items) + 0) item_ = NULL;                                                      \
+        for (size_t item_at_ = 0; item_at_ < item_n_ && !item_; item_at_++) {                      \
+            __typeof__((items) + 0) const x = &(items)[item_at_];                                  \
+            item_ = (found) ? x : NULL;                                                            \
+        }                                                                                          \
+        item_;                                                                                     \
+    })
+
+/* Sorts n items as qsort does, which must not be called without items. */
+#define SORT(items, n, compare) ((n) ? qsort((items), (n), sizeof *(items), (compare)) : (void)0)
+
+/* Functions for SORT and bsearch: of structs by a number in them, of numbers, of structs by a text
+ * in them. */
+#define COMPARE_BY(name, type, number)                                                             \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type *x = a, *y = b;                                                                 \
+        return COMPARE(x->number, y->number);                                                      \
+    }
+#define COMPARE_NUMBERS(name, type)                                                                \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type x = *(const type *)a, y = *(const type *)b;                                     \
+        return COMPARE(x, y);                                                                      \
+    }
+#define COMPARE_NAMES(name, type, text)                                                            \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const type *x = a, *y = b;                                                                 \
+        return strcmp(x->text, y->text);                                                           \
+    }
 
 /* An index over an array of the caller: open addressing, linear probing, at most half full.
  *

@@ -8,6 +8,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "config/settings.h"
 #include "cost/machines.h"
 
@@ -98,16 +99,14 @@ static void check_add(struct check *c, const struct verdict *v, const struct par
 /* Names of rules that are in none of the files; a file that could not be read may have any. */
 static int check_names(const struct check *c, struct err *e)
 {
-    size_t builtin = 0;
-    for (size_t k = 0; k < RULE_N; k++)
-        builtin += c->shown[k];
+    const size_t builtin = SUM_OF(k, RULE_N, c->shown[k]);
     if (c->n_v >= c->asked->n_all || builtin == c->asked->n_all)
         return 0;
     for (size_t i = 0; i < c->asked->n_all; i++) {
-        size_t k = 0;
-        while (k < c->n_v && strcmp(c->v[k].rule->name, c->asked->all[i]) != 0 &&
-               c->v[k].rule != rule_find(c->asked->all[i]))
-            k++;
+        const char *name = c->asked->all[i];
+        const struct rule *rule = rule_find(name);
+        const size_t k =
+            FIND_FIRST(at, c->n_v, strcmp(c->v[at].rule->name, name) == 0 || c->v[at].rule == rule);
         if (k == c->n_v)
             return rule_unknown(c->asked->all[i], e);
     }
@@ -125,10 +124,7 @@ static bool check_shows_unsupported(const struct check *c, size_t i)
 
 static bool check_has_right_size(const struct check *c)
 {
-    for (size_t k = 0; k < c->n_v; k++)
-        if (c->v[k].right_size)
-            return true;
-    return false;
+    return FIND_ANY(k, c->n_v, c->v[k].right_size);
 }
 
 static void check_sort(struct check *c)

@@ -7,6 +7,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/breakdown.h"
@@ -38,10 +39,7 @@ static bool cmd_breakdown_is_shown(const struct breakdown *b, enum role r)
 {
     if (r >= ROLE_LOADER || b->n_devices)
         return true;
-    for (size_t i = 0; i < b->n_steps; i++)
-        if (b->steps[i].role_ns[r] > 0)
-            return true;
-    return false;
+    return FIND_ANY(i, b->n_steps, b->steps[i].role_ns[r] > 0);
 }
 
 static const char *step_columns(const struct breakdown *b, struct arena *a)

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -181,10 +182,8 @@ static void check_put_head(const struct check *c, const struct verdict *v)
 static const struct verdict *cmd_check_named(const char *name, const struct verdict *const *v,
                                              size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(v[i]->rule->name, name) == 0)
-            return v[i];
-    return NULL;
+    const size_t at = FIND_FIRST(i, n, strcmp(v[i]->rule->name, name) == 0);
+    return at < n ? v[at] : NULL;
 }
 
 /* The issue below which a symptom is listed: the first of its causes that is shown, or the cause of

@@ -77,7 +77,7 @@ struct failing {
     double share;
 };
 
-struct cmd_compare_asked {
+struct cmd_compare_request {
     struct compare_ask ask;
     struct run *runs[COMPARE_SIDES][COMPARE_RUNS_MOST];
     size_t n_runs[COMPARE_SIDES];
@@ -114,7 +114,7 @@ static int take_gate(const char *text, struct failing *out, struct err *e)
         text);
 }
 
-static int take_gates(const struct opt_value *v, struct arena *a, struct cmd_compare_asked *out,
+static int take_gates(const struct opt_value *v, struct arena *a, struct cmd_compare_request *out,
                       struct err *e)
 {
     out->fail = arena_array(a, struct failing, v->n_all + 1);
@@ -123,7 +123,7 @@ static int take_gates(const struct opt_value *v, struct arena *a, struct cmd_com
     return 0;
 }
 
-static int take_prices(const struct opt_value *v, struct cmd_compare_asked *out, struct err *e)
+static int take_prices(const struct opt_value *v, struct cmd_compare_request *out, struct err *e)
 {
     if (v->n_all > COMPARE_SIDES)
         return err_set(e, ERR_USAGE,
@@ -134,7 +134,8 @@ static int take_prices(const struct opt_value *v, struct cmd_compare_asked *out,
     return 0;
 }
 
-static int take_confidence(const struct opt_value *v, struct cmd_compare_asked *out, struct err *e)
+static int take_confidence(const struct opt_value *v, struct cmd_compare_request *out,
+                           struct err *e)
 {
     TRY(percent_parse("--confidence", v->text, &out->ask.confidence, e));
     if (!(out->ask.confidence >= 0.5 && out->ask.confidence <= 0.999))
@@ -143,7 +144,7 @@ static int take_confidence(const struct opt_value *v, struct cmd_compare_asked *
     return 0;
 }
 
-static int cmd_compare_take_steps(const struct opt_value *v, struct cmd_compare_asked *out,
+static int cmd_compare_take_steps(const struct opt_value *v, struct cmd_compare_request *out,
                                   struct err *e)
 {
     int64_t range[2];
@@ -156,7 +157,7 @@ static int cmd_compare_take_steps(const struct opt_value *v, struct cmd_compare_
     return 0;
 }
 
-static int take_format(const struct cmd_args *args, struct cmd_compare_asked *out, struct err *e)
+static int take_format(const struct cmd_args *args, struct cmd_compare_request *out, struct err *e)
 {
     const struct opt_value *format = &args->opt[O_FORMAT];
     if (format->given && args->opt[O_JSON].given && format->number != FORMAT_JSON)
@@ -167,7 +168,7 @@ static int take_format(const struct cmd_args *args, struct cmd_compare_asked *ou
     return 0;
 }
 
-static int cmd_compare_take_options(const struct cmd_args *args, struct cmd_compare_asked *out,
+static int cmd_compare_take_options(const struct cmd_args *args, struct cmd_compare_request *out,
                                     struct err *e)
 {
     TRY(take_format(args, out, e));
@@ -182,7 +183,7 @@ static int cmd_compare_take_options(const struct cmd_args *args, struct cmd_comp
 
 /* ---- the runs ---- */
 
-static int cmd_compare_open_run(struct cmd_compare_asked *out, int side,
+static int cmd_compare_open_run(struct cmd_compare_request *out, int side,
                                 const struct cmd_args *args, const char *ref, struct err *e)
 {
     if (out->n_runs[side] == COMPARE_RUNS_MOST)
@@ -190,7 +191,7 @@ static int cmd_compare_open_run(struct cmd_compare_asked *out, int side,
     return cmd_open_run(args, ref, &out->runs[side][out->n_runs[side]++], e);
 }
 
-static int cmd_compare_open_all(struct cmd_compare_asked *out, const struct cmd_args *args,
+static int cmd_compare_open_all(struct cmd_compare_request *out, const struct cmd_args *args,
                                 struct err *e)
 {
     static const int named[COMPARE_SIDES] = {O_A, O_B};
@@ -214,7 +215,7 @@ static int cmd_compare_open_all(struct cmd_compare_asked *out, const struct cmd_
 /* Two runs of the same code differ: fewer than three a side do not show by how much. */
 enum { GATE_RUNS_LEAST = 3 };
 
-static int check_gate_runs(const struct cmd_compare_asked *asked, bool single_run, struct err *e)
+static int check_gate_runs(const struct cmd_compare_request *asked, bool single_run, struct err *e)
 {
     const size_t fewest = MIN_OF(asked->n_runs[COMPARE_A], asked->n_runs[COMPARE_B]);
     if (asked->n_fail == 0 || single_run || fewest >= GATE_RUNS_LEAST)
@@ -310,7 +311,7 @@ static void cmd_compare_print_gate(const struct compared *c, const struct failin
 }
 
 /* A gate that cannot be judged does not pass. */
-static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_asked *asked,
+static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_request *asked,
                              struct arena *a, struct err *e)
 {
     int rc = EXIT_FINE;
@@ -331,7 +332,7 @@ static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_
 
 static int cmd_compare_run(const struct cmd_args *args, struct err *e)
 {
-    struct cmd_compare_asked *asked = arena_new(args->arena, struct cmd_compare_asked);
+    struct cmd_compare_request *asked = arena_new(args->arena, struct cmd_compare_request);
     const char *html = args->opt[O_HTML].text;
     struct compared c;
     TRY(cmd_compare_take_options(args, asked, e));

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "net/curl.h"
@@ -294,10 +295,7 @@ static void doctor_put_probes(const struct checkup *c)
 /* How many series of the metric come before number `end`. */
 static size_t doctor_count_of(const struct trial_probe *p, enum metric_id m, size_t end)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < end; i++)
-        n += p->series[i].metric == m;
-    return n;
+    return SUM_OF(i, end, p->series[i].metric == m);
 }
 
 static void doctor_put_values(const struct checkup *c, bool all)

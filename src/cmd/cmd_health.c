@@ -11,7 +11,7 @@
 #include "base/stat.h"
 #include "base/table.h"
 #include "base/text.h"
-#include "cmd/chart.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/run.h"
@@ -179,12 +179,6 @@ static int health_put_scalars(struct health_report *h, struct err *e)
 
 /* ---- the gradient norm ---- */
 
-static int health_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* p50, p99 and maximum of a scalar. */
 static int health_put_spread(struct health_report *h, const char *name, const char *title,
                              struct err *e)
@@ -193,22 +187,19 @@ static int health_put_spread(struct health_report *h, const char *name, const ch
     struct health_curve c;
     size_t n = 0;
     TRY(health_curve(h->run, &ask, h->arena, &c, e));
-    double *v = arena_array(h->arena, double, c.n + 1);
+    double *v = arena_array(h->arena, double, c.n + 1), max = -INFINITY;
     int64_t step = HEALTH_NO_STEP;
-    for (size_t i = 0; i < c.n; i++)
-        if (isfinite(c.v[i].mean)) {
-            step = n == 0 || c.v[i].mean > v[n] ? c.v[i].step : step;
-            v[n++] = c.v[i].mean;
-        }
+    for (size_t i = 0; i < c.n; i++) {
+        const double x = c.v[i].mean;
+        if (!isfinite(x))
+            continue;
+        v[n++] = x;
+        step = x >= max ? c.v[i].step : step;
+        max = fmax(max, x);
+    }
     if (n == 0)
         return 0;
-    double max = v[0];
-    for (size_t i = 0; i < c.n; i++)
-        if (isfinite(c.v[i].mean) && c.v[i].mean >= max) {
-            max = c.v[i].mean;
-            step = c.v[i].step;
-        }
-    qsort(v, n, sizeof *v, health_by_value);
+    stat_sort(v, n);
     printf("%-14s p50 %s, p99 %s, max %s%s\n", title,
            health_number_text(h->arena, stat_quantile(v, n, 0.5)),
            health_number_text(h->arena, stat_quantile(v, n, 0.99)),
@@ -231,7 +222,7 @@ static const char *health_quantile_spark(struct health_report *h, const struct h
         for (size_t i = 0; i < m->n_rows; i++)
             if (isfinite(health_cell(m, i, k)))
                 column[n++] = (double)health_cell(m, i, k);
-        qsort(column, n, sizeof *column, health_by_value);
+        stat_sort(column, n);
         const double x = n ? stat_quantile(column, n, q) : NAN;
         *last = n ? x : *last;
         v[k] = x > 0 ? log10(x) : NAN;
@@ -344,7 +335,7 @@ static void health_put_saved(const struct health_report *h)
 
 /* ---- the command ---- */
 
-enum { O_LAYERS, O_STEP, O_RANK, O_JSON, O_CSV, O_DIR };
+enum { O_LAYERS, O_STEP, O_RANK };
 
 static const struct opt options[] = {
     [O_LAYERS] = {"layers", 0, NULL, OPT_FLAG, .help = "List every parameter and module."},
@@ -352,10 +343,7 @@ static const struct opt options[] = {
                 .help = "Show the statistics of tensors of this step."},
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX,
                 .help = "Show this rank (default: the first)."},
-    [O_JSON] = {OPT_ROW_JSON},
-    [O_CSV] = {OPT_ROW_CSV},
-    [O_DIR] = {OPT_ROW_DIR},
-    {0},
+    OPT_ROWS_OUTPUT,
 };
 
 static int health_text(struct health_report *h, const struct health_layers *l, bool layers,
@@ -427,29 +415,25 @@ static int cmd_health_on_run(struct run *r, const struct cmd_args *args, struct 
     return 0;
 }
 
-static const char *const help[] = {
-    "Prints the worst finding about the training, then losses, learning rates and other scalars "
-    "with their first, smallest, largest and last value, then norms, update ratios and the worst "
-    "tensors.",
-    "Scalars are recorded in every step, statistics of tensors in samples: some of the steps. A "
-    "curve begins at its smallest and ends at its largest value; '!' marks values that are not "
-    "finite.",
-    NULL,
-};
-
-static const struct cmd_example examples[] = {
-    {"footplate health last", "Show whether the last run learned."},
-    {"footplate health last --layers --csv", "Print the newest statistics of every tensor as CSV."},
-    {"footplate health last --step 100", "Show the tensors of one sampled step."},
-    {0},
-};
-
 const struct cmd cmd_health = {
     .name = "health",
     .summary = "show losses, gradients and other training health",
     .args = cmd_arg_run,
     .options = options,
-    .help = help,
-    .examples = examples,
+    .help = CMD_HELP(
+        "Prints the worst finding about the training, then losses, learning rates and other "
+        "scalars "
+        "with their first, smallest, largest and last value, then norms, update ratios and the "
+        "worst "
+        "tensors.",
+        "Scalars are recorded in every step, statistics of tensors in samples: some of the steps. "
+        "A "
+        "curve begins at its smallest and ends at its largest value; '!' marks values that are not "
+        "finite."),
+    .examples =
+        CMD_EXAMPLES({"footplate health last", "Show whether the last run learned."},
+                     {"footplate health last --layers --csv",
+                      "Print the newest statistics of every tensor as CSV."},
+                     {"footplate health last --step 100", "Show the tensors of one sampled step."}),
     .on_run = cmd_health_on_run,
 };

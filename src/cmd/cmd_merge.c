@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/window.h"
 #include "convert/run_restore.h"
@@ -92,10 +93,7 @@ static int align(struct cmd_merge_source *v, size_t n, int64_t from, struct aren
 
 static bool has_node(const struct run_info *info, const char *id)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (strcmp(info->nodes[i].id, id) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, info->n_nodes, strcmp(info->nodes[i].id, id) == 0);
 }
 
 static bool nodes_clash(const struct cmd_merge_source *v, size_t n)
@@ -110,10 +108,7 @@ static bool nodes_clash(const struct cmd_merge_source *v, size_t n)
 
 static bool name_taken(const struct cmd_merge_source *v, size_t n, const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(v[i].prefix, name) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, n, strcmp(v[i].prefix, name) == 0);
 }
 
 /* Where runs have nodes of the same name, nodes are called after their run too. */

@@ -7,6 +7,7 @@
 
 #include "base/human.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/breakdown.h"
@@ -79,10 +80,8 @@ static const char *cmd_ops_title_of(const struct op_row *r, struct arena *a)
 /* Whether the table is one of operators, and a device did something. */
 static bool has_launched(const struct opsview *l, const struct op_row *first)
 {
-    for (size_t i = 0; first->device == OP_CPU && !first->phase && i < l->n; i++)
-        if (l->v[i].device == OP_GPU || l->v[i].device_total_ns > 0)
-            return true;
-    return false;
+    return first->device == OP_CPU && !first->phase &&
+           FIND_ANY(i, l->n, l->v[i].device == OP_GPU || l->v[i].device_total_ns > 0);
 }
 
 /* Those that are ranked together with `first`. */
@@ -105,10 +104,7 @@ static void cmd_ops_print_table(const struct opsview *l, const struct op_row *fi
 
 static const struct op_row *cmd_ops_first_of(const struct opsview *l, enum op_device device)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (l->v[i].device == device)
-            return &l->v[i];
-    return NULL;
+    return FIND_ITEM(x, l->v, l->n, x->device == device);
 }
 
 static void print_functions(const struct opsview *l, struct arena *a)
@@ -146,10 +142,7 @@ static const char no_functions[] = "no Python functions were profiled; record so
 
 static bool has_operators(const struct opsview *l)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (op_row_is_detail(&l->v[i]))
-            return true;
-    return false;
+    return FIND_ANY(i, l->n, op_row_is_detail(&l->v[i]));
 }
 
 /* Why rows are missing, on stderr: the JSON is an array of rows and nothing else. */

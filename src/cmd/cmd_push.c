@@ -15,7 +15,7 @@ enum { O_DIR, O_TOKEN_FILE, O_CA, O_KEY, O_QUIET };
 
 enum { GIVE_UP_S = 60 }; /* without progress */
 
-/* Of those who send and of those who read. */
+/* Of senders and of readers. */
 #define OPT_ROW_TOKEN_FILE(right)                                                                  \
     "token-file", 0, "FILE", OPT_FILE,                                                             \
         .help = "File with the " right " token (default: FOOTPLATE_TOKEN in the environment)."

@@ -10,7 +10,7 @@
 #include "base/progress.h"
 #include "base/row_table.h"
 #include "base/table.h"
-#include "cmd/chart.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/window.h"
@@ -193,9 +193,7 @@ static void query_chart_print_tops(const struct query_view *v)
 {
     for (size_t i = 0; i < v->n; i++) {
         const struct series_key *k = &v->s[i].key;
-        size_t before = 0;
-        while (before < i && strcmp(v->s[before].key.metric, k->metric) != 0)
-            before++;
+        const size_t before = FIND_FIRST(at, i, strcmp(v->s[at].key.metric, k->metric) == 0);
         if (before == i)
             printf("full height of %s: %s\n", k->metric,
                    value_text(v->arena, chart_top(v->s, v->n, k->metric), k->unit));

@@ -64,8 +64,8 @@ static const struct opt options[] = {
     {0},
 };
 
-static void cmd_serve_tell(const struct server_place *p, const struct server_options *ask,
-                           int wished)
+static void cmd_serve_print(const struct server_place *p, const struct server_options *ask,
+                            int wished)
 {
     if (wished && p->port != wished)
         fprintf(stderr, "footplate: port %d is in use; using %d\n", wished, p->port);
@@ -109,7 +109,7 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
     dashboard_block(&ending);
     TRY(server_open(&s, &ask, &place, e));
     if (!a->opt[O_QUIET].given)
-        cmd_serve_tell(&place, &ask, ask.port);
+        cmd_serve_print(&place, &ask, ask.port);
     dashboard_wait(&ending);
     server_close(s);
     return EXIT_FINE;

@@ -9,6 +9,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -434,7 +435,7 @@ struct loss_group {
 };
 
 /* A missing GPU is printed once, beside the node; a machine without swap has lost nothing. */
-static bool show_is_told(const struct show *s, const struct run_loss *l)
+static bool show_is_listed(const struct show *s, const struct run_loss *l)
 {
     if (loss_is_no_news(&l->loss))
         return true;
@@ -451,11 +452,10 @@ static size_t group_losses(const struct show *s, struct loss_group *v)
     size_t n = 0;
     for (size_t i = 0; i < s->losses.n; i++) {
         const struct loss *l = &s->losses.v[i].loss;
-        if (show_is_told(s, &s->losses.v[i]))
+        if (show_is_listed(s, &s->losses.v[i]))
             continue;
-        size_t k = 0;
-        while (k < n && (v[k].first->id != l->id || strcmp(v[k].first->why, l->why) != 0))
-            k++;
+        const size_t k =
+            FIND_FIRST(at, n, v[at].first->id == l->id && strcmp(v[at].first->why, l->why) == 0);
         if (k == n)
             v[n++] = (struct loss_group){.first = l};
         v[k].things++;

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/stat.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/run.h"
@@ -171,10 +172,7 @@ static const char *note_of(const struct step *s)
 
 static bool cmd_steps_has_losses(const struct steps_view *v)
 {
-    for (size_t i = 0; i < v->n_items; i++)
-        if (!isnan(v->items[i].loss))
-            return true;
-    return false;
+    return FIND_ANY(i, v->n_items, !isnan(v->items[i].loss));
 }
 
 static void cmd_steps_put_item(struct table *t, const struct steps_view *v,

@@ -226,7 +226,7 @@ static void top_take_result(struct top *t)
 }
 
 /* Takes over what the user chose; `now`: it is read at once. */
-static void top_tell_reader(struct top *t, bool now)
+static void top_wake_reader(struct top *t, bool now)
 {
     struct top_reader *r = &t->reader;
     pthread_mutex_lock(&r->lock);
@@ -242,7 +242,7 @@ static void top_tell_reader(struct top *t, bool now)
 static void top_set_interval(struct top *t, int64_t ns)
 {
     t->choice.interval_ns = MIN_OF(MAX_OF(ns, INTERVAL_LEAST_NS), INTERVAL_MOST_NS);
-    top_tell_reader(t, true);
+    top_wake_reader(t, true);
 }
 
 static void top_scale_interval(struct top *t, int by)
@@ -259,7 +259,7 @@ static void top_pause(struct top *t, int unused)
 {
     (void)unused;
     t->choice.paused = !t->choice.paused;
-    top_tell_reader(t, !t->choice.paused);
+    top_wake_reader(t, !t->choice.paused);
 }
 
 static void top_select(struct top *t, int by)
@@ -281,7 +281,7 @@ static void top_next_node(struct top *t, int by)
     pthread_mutex_lock(&t->reader.lock);
     t->reader.node = (t->reader.node + (by < 0 ? count - 1 : 1)) % count;
     pthread_mutex_unlock(&t->reader.lock);
-    top_tell_reader(t, true);
+    top_wake_reader(t, true);
 }
 
 static void top_change_run(struct top *t, int unused)
@@ -297,7 +297,7 @@ static void top_change_run(struct top *t, int unused)
     t->reader.node = 0;
     pthread_mutex_unlock(&t->reader.lock);
     t->choice.selected = 0;
-    top_tell_reader(t, true);
+    top_wake_reader(t, true);
 }
 
 enum { PAGE = 5 };

@@ -10,7 +10,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/table.h"
-#include "cmd/chart.h"
+#include "cmd/output.h"
 #include "cmd/screen.h"
 #include "cmd/top_view.h"
 

@@ -140,10 +140,7 @@ static int top_derive(struct run *r, const struct run_track *t, int64_t from_ns,
 
 static size_t top_train_steps(const struct step *v, size_t n)
 {
-    size_t train = 0;
-    for (size_t i = 0; i < n; i++)
-        train += v[i].mode == MODE_TRAIN;
-    return train;
+    return SUM_OF(i, n, v[i].mode == MODE_TRAIN);
 }
 
 /* `first`: the window may begin inside of the first step. */
@@ -418,8 +415,8 @@ static void top_fill_about(const struct run_info *info, struct arena *a, struct 
 }
 
 /* Copies, because the next reading may be made while this view is shown. */
-static void top_fill_kept(const struct top_source *s, wall_ns now, struct arena *a,
-                          struct top_view *out)
+static void top_fill_cached(const struct top_source *s, wall_ns now, struct arena *a,
+                            struct top_view *out)
 {
     const struct top_whole *x = &s->whole;
     out->steps = s->whole.steps;
@@ -477,7 +474,7 @@ static int top_read_run(struct top_source *s, struct run *r, const struct top_wa
     top_fill_about(run_get_info(r), a, out);
     TRY(top_read_node(r, w, a, &out->node, e));
     TRY(top_read_aside(s, r, w, e));
-    top_fill_kept(s, out->status == RUN_RUNNING ? clock_wall() : run_get_info(r)->end, a, out);
+    top_fill_cached(s, out->status == RUN_RUNNING ? clock_wall() : run_get_info(r)->end, a, out);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "compare/compare_internal.h"
 #include "cost/machines.h"
 #include "rules/rule.h"
@@ -231,11 +232,6 @@ static const char *commit_of(const struct run_info *info, bool brief, struct are
     return brief && strlen(c) > COMMIT_SHOWN ? arena_strndup(a, c, COMMIT_SHOWN) : c;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* All that occur, each once, in order; NULL where one is not known. */
 static const char *changes_together(const char **v, size_t n, struct arena *a)
 {
@@ -243,7 +239,7 @@ static const char *changes_together(const char **v, size_t n, struct arena *a)
     for (size_t i = 0; i < n; i++)
         if (!v[i])
             return NULL;
-    qsort((void *)v, n, sizeof *v, by_text);
+    qsort((void *)v, n, sizeof *v, text_compare);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(v[i], v[i - 1]) != 0)
             text = text ? arena_printf(a, "%s or %s", text, v[i]) : v[i];

@@ -38,14 +38,7 @@ static void sums_take(void *ctx, const struct health_value *v)
     if (s->n == 0 || s->v[s->n - 1].step != v->step) {
         if (s->n && s->v[s->n - 1].step > v->step)
             return; /* a run that went back to an earlier step: its first pass counts */
-        if (s->n == s->cap) {
-            struct weight_sum *more = arena_array(s->arena, struct weight_sum, 2 * s->cap + 64);
-            if (s->n)
-                memcpy(more, s->v, s->n * sizeof *more);
-            s->v = more;
-            s->cap = 2 * s->cap + 64;
-        }
-        s->v[s->n++] = (struct weight_sum){.step = v->step};
+        *ARENA_ADD(s->arena, s->v, s->n, s->cap) = (struct weight_sum){.step = v->step};
     }
     for (const char *c = v->name; *c; c++)
         name = health_mix(name + (unsigned char)*c + 1);

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "compare/compare_internal.h"
 #include "query/eventsum.h"
 
@@ -103,9 +104,7 @@ static int64_t jobsteps_part_of(const struct merge *m, const struct step *s, siz
 
 static size_t sync_part(void)
 {
-    size_t part = 0;
-    while (part < step_parts() && strcmp(step_part_name(part), "sync") != 0)
-        part++;
+    const size_t part = FIND_FIRST(k, step_parts(), strcmp(step_part_name(k), "sync") == 0);
     return part;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "compare/compare_internal.h"
 #include "compare/stepdiff.h"
 
@@ -143,10 +144,8 @@ static double round_width(double least)
 {
     static const double nice[] = {1, 2, 5, 10};
     const double power = pow(10, floor(log10(least)));
-    for (size_t i = 0; i < COUNT_OF(nice); i++)
-        if (nice[i] * power >= least * (1 - 1e-9))
-            return nice[i] * power;
-    return 10 * power;
+    const size_t at = FIND_FIRST(i, COUNT_OF(nice), nice[i] * power >= least * (1 - 1e-9));
+    return at < COUNT_OF(nice) ? nice[at] * power : 10 * power;
 }
 
 static void count_bins(const struct compared_histogram *h, const double *v, size_t n, uint64_t *out)
@@ -201,10 +200,7 @@ static void steps_fill_batches(struct comparing *c, const struct common *common)
 
 static bool part_seen(const struct comparing *c, int side, size_t part)
 {
-    for (size_t i = 0; i < c->side[side].n; i++)
-        if (c->side[side].v[i].unseen >> part & 1)
-            return false;
-    return true;
+    return !FIND_ANY(i, c->side[side].n, c->side[side].v[i].unseen >> part & 1);
 }
 
 static bool part_there(const struct comparing *c, size_t part)

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "compare/compare_internal.h"
 #include "rules/rule.h"
 
@@ -153,10 +154,7 @@ enum { OPS_MOST = 200 };
 
 static bool all_have_detail(const struct side_reading *s)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (!s->v[i].detail)
-            return false;
-    return true;
+    return !FIND_ANY(i, s->n, !s->v[i].detail);
 }
 
 /* Steps of ranks that lie in the windows of a run. */
@@ -184,10 +182,8 @@ struct op_seen {
 static int detail_by_name(const void *a, const void *b)
 {
     const struct op_seen *x = a, *y = b;
-    if (x->row->device != y->row->device)
-        return x->row->device < y->row->device ? -1 : 1;
-    const int rc = strcmp(x->row->full, y->row->full);
-    return rc ? rc : x->side - y->side;
+    return COMPARE(x->row->device, y->row->device)
+               ?: strcmp(x->row->full, y->row->full) ?: x->side - y->side;
 }
 
 double compared_op_diff(const struct compared_op *o)
@@ -218,7 +214,7 @@ static size_t collect_ops(const struct comparing *c, struct op_seen **out)
             for (size_t k = 0; k < r->n_ops; k++)
                 (*out)[n++] = (struct op_seen){&r->ops[k], s, of * (double)c->side[s].n};
         }
-    qsort(*out, n, sizeof **out, detail_by_name);
+    SORT(*out, n, detail_by_name);
     return n;
 }
 
@@ -249,7 +245,7 @@ static void fill_ops(struct comparing *c)
                 (struct compared_op){v[i].row->device, v[i].row->name, {NAN, NAN}, {NAN, NAN}};
         add_op(&all[m - 1], &v[i]);
     }
-    qsort(all, m, sizeof *all, most_changed);
+    SORT(all, m, most_changed);
     o->n_ops = MIN_OF(m, (size_t)OPS_MOST);
     o->ops = arena_array(c->arena, struct compared_op, o->n_ops + 1);
     for (size_t i = 0; i < o->n_ops; i++) {

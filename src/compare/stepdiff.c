@@ -453,10 +453,10 @@ static size_t reach(const double *z, size_t n, double all)
 {
     const size_t run = (size_t)fmax(5, sqrt(log10((double)n))),
                  most = MIN_OF((size_t)sqrt((double)n) + run, n - 1);
-    const double stands_out = 2 * sqrt(log10((double)n) / (double)n);
+    const double limit = 2 * sqrt(log10((double)n) / (double)n);
     size_t quiet = 0;
     for (size_t lag = 1; lag <= most; lag++) {
-        quiet = fabs(product(z, n, lag) / all) < stands_out ? quiet + 1 : 0;
+        quiet = fabs(product(z, n, lag) / all) < limit ? quiet + 1 : 0;
         if (quiet == run)
             return lag - run;
     }

@@ -172,12 +172,8 @@ void health_print_save_limit(const struct settings *s, enum setting_id id, struc
 
 static void health_put_filter(struct jw *j, const char *key, const struct health_filter *f)
 {
-    if (f->n == 0)
-        return;
-    jw_array(j, key);
-    for (size_t i = 0; i < f->n; i++)
-        jw_str(j, NULL, f->v[i]);
-    jw_end(j);
+    if (f->n)
+        jw_texts(j, key, f->v, f->n);
 }
 
 static void health_put_save(struct jw *j, const struct settings *s)

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 
 #define BOOTSTRAP "footplate/_bootstrap"
 
@@ -22,9 +23,8 @@ char **env_with(struct arena *a, char *const base[], const char *const set[], si
         n_base++;
     char **env = arena_array(a, char *, n_base + n + 1);
     for (size_t i = 0; i < n_base; i++) {
-        bool replaced = false;
-        for (size_t k = 0; k < n; k++)
-            replaced |= strncmp(base[i], set[k], strcspn(set[k], "=") + 1) == 0;
+        const bool replaced =
+            FIND_ANY(k, n, strncmp(base[i], set[k], strcspn(set[k], "=") + 1) == 0);
         if (!replaced)
             env[out++] = base[i];
     }
@@ -147,10 +147,8 @@ const char *hooks_lack(const char *bootstrap)
 static bool ends_like_a_script(const char *word)
 {
     static const char *const endings[] = {".py", ".sh", ".pl", ".rb"};
-    for (size_t i = 0; i < COUNT_OF(endings); i++)
-        if (*word != '-' && strcmp(word, endings[i]) != 0 && text_ends(word, endings[i]))
-            return true;
-    return false;
+    return FIND_ANY(i, COUNT_OF(endings),
+                    *word != '-' && strcmp(word, endings[i]) != 0 && text_ends(word, endings[i]));
 }
 
 /* Modules that start another script. */

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "config/yaml_file.h"
 
 const char *const setting_source_names[SOURCE_N] = {
@@ -268,9 +269,7 @@ static int settings_set_label(struct settings *s, const char *text, size_t len, 
         return err_set(e, ERR_USAGE, "'%.*s' is not of the form KEY=VALUE",
                        (int)MIN_OF(len, (size_t)100), text);
     char *key = arena_strndup(s->arena, text, (size_t)(equals - text));
-    size_t i = 0;
-    while (i < s->n_labels && strcmp(s->labels[i].key, key) != 0)
-        i++;
+    const size_t i = FIND_FIRST(k, s->n_labels, strcmp(s->labels[k].key, key) == 0);
     if (i == SETTINGS_LABELS_MOST)
         return err_set(e, ERR_USAGE, "more than %d labels", SETTINGS_LABELS_MOST);
     s->labels[i].key = key;
@@ -363,9 +362,7 @@ static int settings_add_ranks(struct rank_list *l, const char *p, size_t len, st
         return err_set(e, ERR_USAGE, "'%.*s' is not a rank; write 0,1 or 0-3 or all",
                        (int)MIN_OF(len, (size_t)40), p);
     for (int r = first; r <= last; r++) {
-        size_t i = 0;
-        while (i < l->n && l->v[i] != r)
-            i++;
+        const size_t i = FIND_FIRST(k, l->n, l->v[k] == r);
         if (i == RANKS_MOST)
             return err_set(e, ERR_USAGE, "more than %d ranks", RANKS_MOST);
         l->v[i] = r;
@@ -481,10 +478,8 @@ static void print_rule_files(const struct settings *s, enum setting_id id, struc
 
 const char *action_setting_get(const struct action_setting *a, const char *key)
 {
-    for (size_t i = 0; i < a->n; i++)
-        if (strcmp(a->v[i].key, key) == 0)
-            return a->v[i].value;
-    return NULL;
+    const size_t at = FIND_FIRST(i, a->n, strcmp(a->v[i].key, key) == 0);
+    return at < a->n ? a->v[at].value : NULL;
 }
 
 /* A list of maps: actions, or custom rules. */

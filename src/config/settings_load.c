@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/trust.h"
+#include "base/vec.h"
 #include "config/profilerconfig.h"
 #include "config/python_env.h"
 #include "config/settings.h"
@@ -27,10 +28,7 @@ struct yaml_taker {
 /* Whether the path is the key; '_' counts as '-'. */
 static bool yaml_same_key(const char *path, const char *key, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        if ((path[i] == '_' ? '-' : path[i]) != key[i])
-            return false;
-    return true;
+    return !FIND_ANY(i, len, (path[i] == '_' ? '-' : path[i]) != key[i]);
 }
 
 /* Settings with keys of the user below their own, and how deep: "labels.team",

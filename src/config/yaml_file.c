@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 struct yaml_file_walk {
     yaml_document_t *doc;
@@ -27,10 +28,8 @@ static bool is_null(const yaml_node_t *n)
     static const char *const words[] = {"", "~", "null"};
     if (n->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
         return false;
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (strcasecmp((const char *)n->data.scalar.value, words[i]) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, COUNT_OF(words),
+                    strcasecmp((const char *)n->data.scalar.value, words[i]) == 0);
 }
 
 /* The text of a scalar; NULL, with an error, when it is none or contains a NUL. */

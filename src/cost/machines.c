@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/trust.h"
+#include "base/vec.h"
 
 enum { FILE_MOST = 1 << 20, VALUE_MOST = 100 };
 
@@ -67,18 +68,12 @@ static const char *next_value(const struct machines_reader *r, const char **rest
 
 static const struct machines_column *find_column(const char *name)
 {
-    for (size_t i = 0; i < COUNT_OF(columns); i++)
-        if (strcmp(columns[i].name, name) == 0)
-            return &columns[i];
-    return NULL;
+    return FIND_ITEM(x, columns, COUNT_OF(columns), strcmp(x->name, name) == 0);
 }
 
 static bool names(const struct machines_reader *r, const struct machines_column *c)
 {
-    for (size_t i = 0; i < r->n_order; i++)
-        if (r->order[i] == c)
-            return true;
-    return false;
+    return FIND_ANY(i, r->n_order, r->order[i] == c);
 }
 
 static int machines_read_head(struct machines_reader *r, const char *line)
@@ -92,10 +87,8 @@ static int machines_read_head(struct machines_reader *r, const char *line)
             return machines_wrong(r, "duplicate column", c->name);
         r->order[r->n_order++] = c;
     }
-    for (size_t i = 0; i < COUNT_OF(columns); i++)
-        if (columns[i].needed && !names(r, &columns[i]))
-            return machines_wrong(r, "missing column", columns[i].name);
-    return 0;
+    const size_t at = FIND_FIRST(i, COUNT_OF(columns), columns[i].needed && !names(r, &columns[i]));
+    return at < COUNT_OF(columns) ? machines_wrong(r, "missing column", columns[at].name) : 0;
 }
 
 static int machines_read_number(const struct machines_reader *r, const struct machines_column *c,
@@ -223,10 +216,7 @@ static const char *bare(const char *name)
 
 const struct machine *machines_find(const struct machines *t, const char *name)
 {
-    for (size_t i = 0; i < t->n; i++)
-        if (strcmp(bare(t->v[i].name), bare(name)) == 0)
-            return &t->v[i];
-    return NULL;
+    return FIND_ITEM(x, t->v, t->n, strcmp(bare(x->name), bare(name)) == 0);
 }
 
 static bool machines_is_word(const char *text, const char *word)
@@ -262,10 +252,8 @@ int machines_unknown(const struct machines *t, const char *name, struct err *e)
 /* Imported runs, and those started by another program, have it in their labels. */
 static const char *pricing_label(const struct run_info *info, const char *key)
 {
-    for (size_t i = 0; i < info->n_labels; i++)
-        if (strcmp(info->labels[i].key, key) == 0)
-            return info->labels[i].value;
-    return "";
+    const size_t at = FIND_FIRST(i, info->n_labels, strcmp(info->labels[i].key, key) == 0);
+    return at < info->n_labels ? info->labels[at].value : "";
 }
 
 static double pricing_of_label(const struct run_info *info)
@@ -309,10 +297,8 @@ struct node_price pricing_of_node(const struct pricing *p, const struct run_info
 
 const char *pricing_currency(const struct run_info *info)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (*info->nodes[i].currency)
-            return info->nodes[i].currency;
-    return CURRENCY_DEFAULT;
+    const size_t at = FIND_FIRST(i, info->n_nodes, *info->nodes[i].currency);
+    return at < info->n_nodes ? info->nodes[at].currency : CURRENCY_DEFAULT;
 }
 
 /* As recorded, otherwise from the table of machines, as in the evaluation of the run. */

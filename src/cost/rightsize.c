@@ -7,6 +7,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 
 /* In percent of a resource: below this a run uses it little; more than that a proposal may not use
  * of it; and a proposal that saves less is not worth the move. */
@@ -96,11 +97,9 @@ struct fleet {
 
 static bool is_under_used(const struct fleet *f)
 {
-    for (size_t i = 0; i < f->n; i++)
-        if ((f->v[i].machine.gpus > 0 && !(f->v[i].pct[RES_GPU] < UNDER_USED)) ||
-            !(f->v[i].pct[RES_CPU] < UNDER_USED))
-            return false;
-    return true;
+    return !FIND_ANY(i, f->n,
+                     (f->v[i].machine.gpus > 0 && !(f->v[i].pct[RES_GPU] < UNDER_USED)) ||
+                         !(f->v[i].pct[RES_CPU] < UNDER_USED));
 }
 
 /* ---- what another machine would be used ---- */
@@ -180,10 +179,7 @@ static struct sizing size_of(const struct fleet *f, const struct machine *m, siz
 
 static bool uses_gpus(const struct fleet *f)
 {
-    for (size_t i = 0; i < f->n; i++)
-        if (f->v[i].machine.gpus > 0)
-            return true;
-    return false;
+    return FIND_ANY(i, f->n, f->v[i].machine.gpus > 0);
 }
 
 /* NAN is what was not measured of memory, or what is not known of GPUs: the one passes, the other

@@ -26,11 +26,7 @@ struct links {
     size_t n, cap;
 };
 
-static int flows_by_number(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
+COMPARE_NUMBERS(flows_by_number, uint64_t)
 
 static int add_links(void *to, const struct run_track *t, const struct run_event *v, size_t n,
                      struct err *e)
@@ -50,8 +46,7 @@ static int add_links(void *to, const struct run_track *t, const struct run_event
 static void sort_once(struct links *l)
 {
     size_t n = 0;
-    if (l->n)
-        qsort(l->v, l->n, sizeof *l->v, flows_by_number);
+    SORT(l->v, l->n, flows_by_number);
     for (size_t i = 0; i < l->n; i++)
         if (n == 0 || l->v[n - 1] != l->v[i])
             l->v[n++] = l->v[i];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "record/event.h"
 #include "run/run_files.h"
 #include "run/run_notes.h"
@@ -145,14 +146,11 @@ static bool same_column(const struct row_column *a, const struct row_column *b)
            strcmp(a->metric, b->metric) == 0;
 }
 
-static bool told_before(const struct row_group *before, const struct row_column *c, size_t i)
+static bool column_is_declared(const struct row_group *before, const struct row_column *c, size_t i)
 {
     if (i < before->n && same_column(&before->columns[i], c))
         return true;
-    for (size_t k = 0; k < before->n; k++)
-        if (same_column(&before->columns[k], c))
-            return true;
-    return false;
+    return FIND_ANY(k, before->n, same_column(&before->columns[k], c));
 }
 
 static bool export_about_same_group(const struct row_group *a, const struct row_group *b)
@@ -176,11 +174,11 @@ static void remember(struct series_teller *t, const struct row_group *g)
     }
 }
 
-void series_tell(struct series_teller *t, const struct row_group *g)
+void series_emit(struct series_teller *t, const struct row_group *g)
 {
     const bool goes_on = export_about_same_group(&t->before, g);
     for (size_t i = 0; i < g->n; i++)
-        if (!goes_on || !told_before(&t->before, &g->columns[i], i))
+        if (!goes_on || !column_is_declared(&t->before, &g->columns[i], i))
             t->tell(t->to, g, &g->columns[i]);
     struct arena old = t->arena;
     t->arena = (struct arena){0};
@@ -188,7 +186,7 @@ void series_tell(struct series_teller *t, const struct row_group *g)
     arena_free(&old);
 }
 
-void series_tell_end(struct series_teller *t)
+void series_emit_end(struct series_teller *t)
 {
     arena_free(&t->arena);
     t->before = (struct row_group){0};
@@ -222,13 +220,11 @@ void row_prefixes_put(const struct row_prefixes *p, size_t i, struct buf *to)
 
 /* ---- losses and marks ---- */
 
-bool loss_is_kept(const struct run_info *info, const struct run_loss *l)
+bool loss_is_exported(const struct run_info *info, const struct run_loss *l)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (l->loss.id == LOSS_NODE_DIED && info->nodes[i].status == RUN_DIED &&
-            strcmp(info->nodes[i].id, l->node) == 0)
-            return false;
-    return true;
+    return !FIND_ANY(i, info->n_nodes,
+                     l->loss.id == LOSS_NODE_DIED && info->nodes[i].status == RUN_DIED &&
+                         strcmp(info->nodes[i].id, l->node) == 0);
 }
 
 int about_losses(struct about_writer *w, const struct export_job *job, struct arena *a,
@@ -239,7 +235,7 @@ int about_losses(struct about_writer *w, const struct export_job *job, struct ar
     TRY(run_losses(job->run, a, &v, &n, e));
     for (size_t i = 0; i < n; i++) {
         char what[ENTITY_LEN];
-        if (!loss_is_kept(run_get_info(job->run), &v[i]))
+        if (!loss_is_exported(run_get_info(job->run), &v[i]))
             continue;
         about_begin(w, "loss");
         jw_str(&w->j, "node", v[i].node);

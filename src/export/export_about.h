@@ -49,7 +49,7 @@ MUST_CHECK int about_marks(struct about_writer *w, const struct export_job *job,
                            struct err *e);
 
 /* Losses that files of this run show, not those that every reader finds out again. */
-bool loss_is_kept(const struct run_info *info, const struct run_loss *l);
+bool loss_is_exported(const struct run_info *info, const struct run_loss *l);
 
 /* Tells series when they first come and whenever how they are kept changes. */
 struct series_teller {
@@ -59,8 +59,8 @@ struct series_teller {
     void *to;
 };
 
-void series_tell(struct series_teller *t, const struct row_group *g);
-void series_tell_end(struct series_teller *t);
+void series_emit(struct series_teller *t, const struct row_group *g);
+void series_emit_end(struct series_teller *t);
 
 /* Samples as text: of each column what is the same in all of its rows, made once per group. */
 struct row_prefixes {

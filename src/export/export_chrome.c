@@ -9,6 +9,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "export/chrome_internal.h"
 #include "query/samples.h"
 #include "query/steps.h"
@@ -46,10 +47,8 @@ void chrome_time(struct chrome *c, wall_ns t)
 
 static int64_t chrome_node_pid(const struct chrome *c, const char *node)
 {
-    for (size_t i = 0; i < c->n_nodes; i++)
-        if (strcmp(c->nodes[i], node) == 0)
-            return CHROME_RUN_PID + 1 + (int64_t)i;
-    return CHROME_RUN_PID;
+    const size_t at = FIND_FIRST(i, c->n_nodes, strcmp(c->nodes[i], node) == 0);
+    return at < c->n_nodes ? CHROME_RUN_PID + 1 + (int64_t)at : CHROME_RUN_PID;
 }
 
 /* tid of the first derived track, and those after it. */
@@ -163,22 +162,22 @@ static void chrome_put_series(void *to, const struct row_group *g, const struct 
     h->c->base_ns = MIN_OF(h->c->base_ns, g->first.ns);
 }
 
-static int chrome_tell_group(void *to, const struct row_group *g, struct err *e)
+static int chrome_emit_group(void *to, const struct row_group *g, struct err *e)
 {
     (void)e;
-    series_tell(to, g);
+    series_emit(to, g);
     return 0;
 }
 
 static int put_all_series(struct chrome *c, struct about_writer *w, struct err *e)
 {
-    static const struct row_sink sink = {.group = chrome_tell_group};
+    static const struct row_sink sink = {.group = chrome_emit_group};
     struct chrome_series_out h = {c, w};
     struct series_teller teller = {.tell = chrome_put_series, .to = &h};
     jw_array(&w->j, "series");
     const int rc = rows_read(c->job->run, &c->job->ask, &sink, &teller, e);
     jw_end(&w->j);
-    series_tell_end(&teller);
+    series_emit_end(&teller);
     return rc;
 }
 
@@ -348,7 +347,7 @@ static void chrome_put_step(struct chrome *c, const struct step *s, int64_t tid)
     jw_object(&j, "args");
     jw_int(&j, "step", s->number);
     jw_str(&j, "mode", event_mode_names[s->mode]);
-    jw_bool(&j, "said", s->said);
+    jw_bool(&j, "said", s->marked);
     if (s->cut)
         jw_bool(&j, "cut", true);
     if (s->warmup)

@@ -73,7 +73,7 @@ static char *node_about(struct copying *c, const struct node_info *n)
     return text;
 }
 
-static void copy_tell_node(struct copying *c, const struct node_info *n)
+static void copy_emit_node(struct copying *c, const struct node_info *n)
 {
     struct remake *m = c->ask->to;
     char *about = node_about(c, n);
@@ -98,14 +98,14 @@ static struct sink *remark_sink(struct copying *c, const char *node, wall_ns t, 
     return copy_sink_of(c, (struct remake_place){.node = node, .session = session});
 }
 
-static int copy_tell_losses(struct copying *c, struct err *e)
+static int copy_emit_losses(struct copying *c, struct err *e)
 {
     struct run_loss *v;
     size_t n;
     TRY(run_losses(c->ask->job->run, &c->arena, &v, &n, e));
     for (size_t i = 0; i < n; i++) {
         struct loss l = v[i].loss;
-        if (!loss_is_kept(c->info, &v[i]))
+        if (!loss_is_exported(c->info, &v[i]))
             continue;
         struct sink *s = remark_sink(c, v[i].node, v[i].at, &l.at);
         s->ops->loss(s, &l);
@@ -113,7 +113,7 @@ static int copy_tell_losses(struct copying *c, struct err *e)
     return 0;
 }
 
-static int tell_marks(struct copying *c, struct err *e)
+static int copy_emit_marks(struct copying *c, struct err *e)
 {
     struct run_mark *v;
     size_t n;
@@ -151,11 +151,11 @@ static void new_group(struct copying *c, const struct row_group *g)
 }
 
 /* A group that goes on with the same columns stays the same one to the sink. */
-static int copy_tell_group(void *to, const struct row_group *g, struct err *e)
+static int copy_emit_group(void *to, const struct row_group *g, struct err *e)
 {
     struct copying *c = to;
     c->changed = c->n_slots != g->n;
-    series_tell(&c->columns, g);
+    series_emit(&c->columns, g);
     if (c->changed)
         new_group(c, g);
     c->n_slots = g->n;
@@ -164,7 +164,7 @@ static int copy_tell_group(void *to, const struct row_group *g, struct err *e)
     return c->ask->pass(c->ask->ctx, e);
 }
 
-static int tell_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
+static int copy_emit_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
 {
     struct copying *c = to;
     for (size_t i = 0; i < c->n_slots; i++)
@@ -174,12 +174,12 @@ static int tell_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
     return c->ask->pass(c->ask->ctx, e);
 }
 
-static int tell_samples(struct copying *c, struct err *e)
+static int copy_emit_samples(struct copying *c, struct err *e)
 {
-    static const struct row_sink sink = {copy_tell_group, tell_row};
+    static const struct row_sink sink = {copy_emit_group, copy_emit_row};
     c->columns = (struct series_teller){.tell = note_change, .to = c};
     const int rc = rows_read(c->ask->job->run, &c->ask->job->ask, &sink, c, e);
-    series_tell_end(&c->columns);
+    series_emit_end(&c->columns);
     group_close(&c->group);
     return rc;
 }
@@ -195,8 +195,8 @@ struct copy_telling {
 
 enum { BATCH = 1024 };
 
-static int tell_events(void *to, const struct run_track *t, const struct run_event *v, size_t n,
-                       struct err *e)
+static int copy_emit_events(void *to, const struct run_track *t, const struct run_event *v,
+                            size_t n, struct err *e)
 {
     struct copy_telling *x = to;
     struct event batch[BATCH];
@@ -217,7 +217,7 @@ static int tell_events(void *to, const struct run_track *t, const struct run_eve
     return rc;
 }
 
-static int tell_track(struct copying *c, size_t i, struct err *e)
+static int copy_emit_track(struct copying *c, size_t i, struct err *e)
 {
     const struct run_track *t = &c->tracks.v[i];
     const struct remake_place place = {
@@ -229,26 +229,26 @@ static int tell_track(struct copying *c, size_t i, struct err *e)
     };
     struct copy_telling x = {c, copy_sink_of(c, place),
                              clock_of(&c->clocks, copy_find_node(c, place.node, place.session)), 0};
-    TRY(export_events(c->ask->job, t, tell_events, &x, e));
+    TRY(export_events(c->ask->job, t, copy_emit_events, &x, e));
     return c->ask->pass(c->ask->ctx, e);
 }
 
-static int tell_tracks(struct copying *c, struct err *e)
+static int copy_emit_tracks(struct copying *c, struct err *e)
 {
     TRY(export_all_tracks(c->ask->job, &c->arena, &c->tracks, e));
     for (size_t i = 0; i < c->tracks.n; i++)
-        TRY(tell_track(c, i, e));
+        TRY(copy_emit_track(c, i, e));
     return 0;
 }
 
 int export_copy(const struct export_copy *ask, struct err *e)
 {
-    static int (*const parts[])(struct copying * c, struct err * e) = {copy_tell_losses, tell_marks,
-                                                                       tell_samples, tell_tracks};
+    static int (*const parts[])(struct copying * c, struct err * e) = {
+        copy_emit_losses, copy_emit_marks, copy_emit_samples, copy_emit_tracks};
     struct copying c = {.ask = ask, .info = run_get_info(ask->job->run)};
     int rc = about_clocks(ask->job->run, &c.arena, &c.clocks, e);
     for (size_t i = 0; rc == 0 && i < c.info->n_nodes; i++)
-        copy_tell_node(&c, &c.info->nodes[i]);
+        copy_emit_node(&c, &c.info->nodes[i]);
     for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
         rc = parts[i](&c, e);
     arena_free(&c.arena);

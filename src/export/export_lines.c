@@ -98,7 +98,7 @@ static int lines_begin_group(void *to, const struct row_group *g, struct err *e)
     struct line_writer *l = to;
     (void)e;
     if (l->json && l->job->what == EXPORT_ALL)
-        series_tell(&l->teller, g);
+        series_emit(&l->teller, g);
     row_prefixes_make(&l->prefixes, g, &l->arena, lines_put_prefix, l);
     return 0;
 }
@@ -122,7 +122,7 @@ static int lines_put_samples(struct line_writer *l, struct err *e)
     if (!l->json)
         buf_printf(&l->out->buf, "node,metric,entity,unit,time_ns,value\n");
     const int rc = rows_read(l->job->run, &l->job->ask, &sink, l, e);
-    series_tell_end(&l->teller);
+    series_emit_end(&l->teller);
     return rc;
 }
 

@@ -105,10 +105,8 @@ struct minute {
 static enum metric_id minute_metric_of(const char *name)
 {
     const enum metric_id m = metric_find(name);
-    for (size_t i = 0; i < COUNT_OF(sums); i++)
-        if (sums[i].part == m)
-            return sums[i].whole;
-    return m;
+    const size_t at = FIND_FIRST(i, COUNT_OF(sums), sums[i].part == m);
+    return at < COUNT_OF(sums) ? sums[at].whole : m;
 }
 
 static bool is_total(const char *entity)
@@ -206,9 +204,7 @@ static int minute_put_row(void *to, wall_ns t, const int64_t *cells, struct err 
 static int minute_by_time(const void *a, const void *b)
 {
     const struct minute_line *x = a, *y = b;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    return COMPARE(x->at, y->at) ?: COMPARE(x->begin, y->begin);
 }
 
 static int write_minute(const struct export_job *job, struct minute *m, int64_t at, struct err *e)
@@ -217,7 +213,7 @@ static int write_minute(const struct export_job *job, struct minute *m, int64_t 
     struct buf out = {0};
     if (m->n == 0)
         return 0;
-    qsort(m->lines, m->n, sizeof *m->lines, minute_by_time);
+    SORT(m->lines, m->n, minute_by_time);
     for (size_t i = 0; i < m->n; i++)
         buf_put(&out, m->text.p + m->lines[i].begin, m->lines[i].end - m->lines[i].begin);
     sagemaker_hour(hour, at);
@@ -495,11 +491,9 @@ static void name_worker(struct pevents *p, const struct run_info *info)
 static const struct rank_steps *pevents_steps_of(const struct rank_steps *v, size_t n,
                                                  const struct run_process *p)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].process->pid == p->pid && v[i].process->session == p->session &&
-            strcmp(v[i].node, p->node) == 0)
-            return &v[i];
-    return NULL;
+    return FIND_ITEM(x, v, n,
+                     x->process->pid == p->pid && x->process->session == p->session &&
+                         strcmp(x->node, p->node) == 0);
 }
 
 static int put_process(struct pevents *p, const struct tracks *t, size_t first, struct err *e)

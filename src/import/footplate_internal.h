@@ -56,7 +56,7 @@ struct fp_track {
 };
 
 /* A series as it is kept from some time on. */
-struct fp_kept {
+struct fp_stored_as {
     int64_t from;
     double step;
     uint32_t group;
@@ -66,7 +66,7 @@ struct fp_kept {
 };
 
 struct fp_series {
-    struct fp_kept *v;
+    struct fp_stored_as *v;
     uint32_t n, now;  /* now: the one that is in use */
     uint32_t slotted; /* 1 + index of the last one that was given a slot; 0: none */
 };

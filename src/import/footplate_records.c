@@ -229,12 +229,12 @@ static void fp_put_event(struct footplate *f, int64_t number, int64_t at, struct
         fp_flush_events(f);
     static const struct json_text empty = {.p = ""};
     const struct json_item *name = &f->record.item[F_NAME];
-    v->name =
-        import_keep(&f->texts, fp_has(f, F_NAME) && name->kind == JS_STRING ? &name->text : &empty,
-                    f->result, &f->scan.faults)
-            ->p;
+    v->name = import_intern(&f->texts,
+                            fp_has(f, F_NAME) && name->kind == JS_STRING ? &name->text : &empty,
+                            f->result, &f->scan.faults)
+                  ->p;
     v->args =
-        f->record.args_len ? texts_keep(&f->texts, f->record.args, f->record.args_len)->p : NULL;
+        f->record.args_len ? texts_intern(&f->texts, f->record.args, f->record.args_len)->p : NULL;
     v->at.ns = at - f->tracks[number].offset_ns;
     f->batch_track = (uint32_t)number;
     f->batch[f->n_batch++] = *v;
@@ -319,7 +319,7 @@ static uint32_t fp_number_of(struct footplate *f, const char *key, size_t len, u
 {
     if (texts_full(&f->names))
         return 0;
-    struct kept_text *t = texts_keep(&f->names, key, len);
+    struct interned_text *t = texts_intern(&f->names, key, len);
     if (t->number)
         return (uint32_t)t->number;
     t->number = new_number;
@@ -386,7 +386,7 @@ void fp_put_series(void *ctx)
     char key[512], node[IMPORT_NAME_LEN], group[GROUP_NAME_LEN], metric[ENTITY_LEN];
     const size_t len = fp_has(f, F_COUNTER) ? trace_key(f, F_COUNTER, key, sizeof key)
                                             : line_key(f, key, sizeof key);
-    struct fp_kept k = {.from = fp_int(f, F_FROM, 0), .slot = SLOT_NONE};
+    struct fp_stored_as k = {.from = fp_int(f, F_FROM, 0), .slot = SLOT_NONE};
     const int64_t period_ns = fp_int(f, F_PERIOD, 0);
     fp_text(f, F_NODE, node, sizeof node);
     fp_text(f, F_GROUP, group, sizeof group);
@@ -430,7 +430,7 @@ void fp_flush_row(struct footplate *f)
 }
 
 /* What holds at that time; entries come in order of time. */
-static struct fp_kept *kept_at(struct fp_series *s, int64_t at)
+static struct fp_stored_as *stored_as_at(struct fp_series *s, int64_t at)
 {
     while (s->now + 1 < s->n && s->v[s->now + 1].from <= at)
         s->now++;
@@ -440,10 +440,10 @@ static struct fp_kept *kept_at(struct fp_series *s, int64_t at)
 }
 
 /* The series keeps its slot for as long as its step stays the same. False: there are too many. */
-static bool fp_take_slot(struct footplate *f, struct fp_series *s, struct fp_kept *k)
+static bool fp_take_slot(struct footplate *f, struct fp_series *s, struct fp_stored_as *k)
 {
     struct group *g = &f->groups[k->group]->group;
-    struct fp_kept *old = s->slotted ? &s->v[s->slotted - 1] : NULL;
+    struct fp_stored_as *old = s->slotted ? &s->v[s->slotted - 1] : NULL;
     if (old && old->group == k->group && old->slot != SLOT_NONE) {
         if (old->step == k->step)
             k->slot = old->slot;
@@ -459,7 +459,7 @@ static bool fp_take_slot(struct footplate *f, struct fp_series *s, struct fp_kep
 
 static void put_sample(struct footplate *f, struct fp_series *s, int64_t at, double v)
 {
-    struct fp_kept *k = s && s->n ? kept_at(s, at) : NULL;
+    struct fp_stored_as *k = s && s->n ? stored_as_at(s, at) : NULL;
     if (!k) {
         f->result->count[IMPORTED_NO_METRIC]++;
         return;

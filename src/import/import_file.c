@@ -153,7 +153,7 @@ static size_t import_file_read_tail(struct import_file_source *s, char tail[2 * 
     return len;
 }
 
-static bool number_behind(const char *p, const char *end, int64_t *out)
+static bool number_after(const char *p, const char *end, int64_t *out)
 {
     int64_t v = 0;
     while (p < end && (*p == ' ' || *p == ':' || *p == '\n' || *p == '\t' || *p == '\r'))
@@ -178,7 +178,7 @@ static bool late_number(void *ctx, const char *key, int64_t *out)
     char *tail = xmalloc(2 * (size_t)TAIL);
     const size_t len = import_file_read_tail(s, tail);
     const char *at = memmem(tail, len, quoted, n);
-    const bool found = at && number_behind(at + n, tail + len, out);
+    const bool found = at && number_after(at + n, tail + len, out);
     free(tail);
     import_file_source_close(s);
     return found;

@@ -336,10 +336,7 @@ static void walk_folder(struct folder_walk *w, const char *folder, unsigned dept
         closedir(d);
 }
 
-static int folder_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct folder_file *)a)->name, ((const struct folder_file *)b)->name);
-}
+COMPARE_NAMES(folder_by_name, struct folder_file, name)
 
 /* ---- the first bytes ---- */
 
@@ -480,8 +477,7 @@ static int open_folder(struct folder *f, const char *path, const char *real,
     struct folder_walk w = {
         .folder = f, .root = real, .root_len = strcmp(real, "/") ? strlen(real) : 0};
     walk_folder(&w, real, 0);
-    if (f->n)
-        qsort(f->files, f->n, sizeof *f->files, folder_by_name);
+    SORT(f->files, f->n, folder_by_name);
     folder_look_at_all(f, format);
     share_node(f);
     if (f->n == 0)

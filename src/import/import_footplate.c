@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/footplate_internal.h"
 #include "json/json.h"
 
@@ -338,10 +339,10 @@ static int fp_run(const struct import_ask *ask, struct import_result *out, struc
 static int fp_sniff(const char *head, size_t n)
 {
     static const char *const begins[] = {"{\"footplate\":{", "{\"type\":\"footplate\""};
-    for (size_t i = 0; i < COUNT_OF(begins); i++)
-        if (n >= strlen(begins[i]) && memcmp(head, begins[i], strlen(begins[i])) == 0)
-            return 100;
-    return 0;
+    return FIND_ANY(i, COUNT_OF(begins),
+                    n >= strlen(begins[i]) && memcmp(head, begins[i], strlen(begins[i])) == 0)
+               ? 100
+               : 0;
 }
 
 const struct importer importer_footplate = {

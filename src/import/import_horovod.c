@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/import_timeline.h"
 #include "json/json.h"
 
@@ -39,12 +40,7 @@ static void hvd_name_tensor(struct hvd *h)
         h->t.json.result->count[IMPORTED_TRACKS]++;
         return;
     }
-    if ((size_t)id >= h->n_tensors) {
-        const size_t n = MAX_OF((size_t)id + 1, 2 * h->n_tensors);
-        h->tensors = xrealloc(h->tensors, n, sizeof *h->tensors);
-        memset(h->tensors + h->n_tensors, 0, (n - h->n_tensors) * sizeof *h->tensors);
-        h->n_tensors = n;
-    }
+    VEC_ZEROED(h->tensors, h->n_tensors, (size_t)id + 1);
     json_decode(&h->t.event.arg_name, h->text, sizeof h->text, &h->t.json.scan.faults);
     free(h->tensors[id]);
     h->tensors[id] = xstrdup(h->text);
@@ -82,7 +78,7 @@ static const char *hvd_args_of(struct hvd *h)
     memcpy(h->text, key, sizeof key - 1);
     const size_t n = strnlen(tensor, sizeof h->text - sizeof key);
     memcpy(h->text + sizeof key - 1, tensor, n);
-    return texts_keep(&h->t.json.out.texts, h->text, n + sizeof key - 1)->p;
+    return texts_intern(&h->t.json.out.texts, h->text, n + sizeof key - 1)->p;
 }
 
 /* ---- events ---- */
@@ -92,7 +88,8 @@ static void hvd_put_mark(struct hvd *h, const char *name, int64_t value)
     struct event v = {.kind = EVENT_MARK, .category = CAT_COMM, .value = value};
     if (!timeline_time(&h->t, &v.at))
         return;
-    v.name = name ? texts_keep(&h->t.json.out.texts, name, strlen(name))->p : timeline_name(&h->t);
+    v.name =
+        name ? texts_intern(&h->t.json.out.texts, name, strlen(name))->p : timeline_name(&h->t);
     v.args = hvd_args_of(h);
     out_event(&h->t.json.out, hvd_track_of(h), &v);
 }

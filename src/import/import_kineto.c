@@ -25,7 +25,7 @@ enum {
 static const struct {
     char text[SHORT];
     size_t len; /* 0: it is not kept */
-} kept_as[K_N] = {
+} stored_as[K_N] = {
     [K_NONE] = {"", 0},
 #include "import/kineto_keys.def"
 };
@@ -77,8 +77,8 @@ static inline void keep_short_arg(struct kineto_event *v, uint32_t id, const cha
     char *to = v->args + v->args_len;
     if (v->args_len)
         *to++ = '\n';
-    memcpy(to, kept_as[id].text, SHORT);
-    to += kept_as[id].len;
+    memcpy(to, stored_as[id].text, SHORT);
+    to += stored_as[id].len;
     *to++ = '=';
     memcpy(to, p, SHORT);
     v->args_len = (uint32_t)(to + n - v->args);
@@ -112,8 +112,8 @@ static void kineto_read_keep_text(struct kineto *k, const char *key, size_t key_
 
 static void keep_item(struct kineto *k, const struct json_item *it)
 {
-    const char *key = it->id ? kept_as[it->id].text : it->key.p;
-    const size_t len = it->id ? kept_as[it->id].len : it->key.len;
+    const char *key = it->id ? stored_as[it->id].text : it->key.p;
+    const size_t len = it->id ? stored_as[it->id].len : it->key.len;
     if (len == 0 || it->kind == JS_NULL)
         return;
     if (it->id && it->kind <= JS_NUMBER && !it->text.escaped && !it->text.high && it->text.len &&
@@ -127,12 +127,12 @@ static void keep_item(struct kineto *k, const struct json_item *it)
 /* An object or array among the arguments, as it is. */
 static void keep_raw(struct kineto *k, uint32_t id, const char *p, size_t n)
 {
-    if (!kept_as[id].len)
+    if (!stored_as[id].len)
         return;
     if (kineto_read_is_short(&k->event, n) && !memchr(p, '\n', n))
         keep_short_arg(&k->event, id, p, n);
     else
-        kineto_read_keep_arg(&k->event, kept_as[id].text, kept_as[id].len, p, n);
+        kineto_read_keep_arg(&k->event, stored_as[id].text, stored_as[id].len, p, n);
 }
 
 static enum json_kind skip_raw(struct kineto *k, const struct json_item *it)

@@ -19,6 +19,7 @@
 
 #include "base/bytes_in.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/importer.h"
 #include "record/group.h"
 
@@ -239,10 +240,8 @@ static struct smi_column smi_column_of(struct smi_field title)
 {
     const char *unit = memchr(title.p, '[', title.len);
     const struct smi_field name = smi_trimmed(title.p, unit ? unit : title.p + title.len);
-    for (size_t i = 0; i < COUNT_OF(columns); i++)
-        if (field_is(name, columns[i].title))
-            return columns[i].is;
-    return reason_of(name);
+    const size_t at = FIND_FIRST(i, COUNT_OF(columns), field_is(name, columns[i].title));
+    return at < COUNT_OF(columns) ? columns[at].is : reason_of(name);
 }
 
 /* True when it looks like a title and not like a value. */
@@ -268,10 +267,8 @@ static const char *const absents[] = {"", "N/A", "Not Supported", "Unknown Error
 
 static bool smi_is_absent(struct smi_field f)
 {
-    for (size_t i = 0; i < COUNT_OF(absents); i++)
-        if (field_is(f, absents[i]))
-            return true;
-    return f.len >= 2 && f.p[0] == '[' && f.p[f.len - 1] == ']';
+    return FIND_ANY(i, COUNT_OF(absents), field_is(f, absents[i])) ||
+           (f.len >= 2 && f.p[0] == '[' && f.p[f.len - 1] == ']');
 }
 
 /* The value in counts of the column's metric, whatever unit is after it. */
@@ -475,10 +472,7 @@ static size_t best_column(const struct smi *s, enum smi_role role)
 
 static struct smi_series *smi_series_of(struct smi *s, enum metric_id m)
 {
-    for (size_t i = 0; i < s->n_series; i++)
-        if (s->series[i].metric == m)
-            return &s->series[i];
-    return NULL;
+    return FIND_ITEM(x, s->series, s->n_series, x->metric == m);
 }
 
 static void smi_add_series(struct smi *s, enum metric_id m, size_t column)
@@ -676,9 +670,7 @@ static int smi_sniff(const char *head, size_t n)
         return 0;
     const size_t fields =
         MIN_OF(smi_split(head + bom, len, f, SMI_COLUMNS_MOST), (size_t)SMI_COLUMNS_MOST);
-    size_t known = 0;
-    for (size_t i = 0; i < fields; i++)
-        known += smi_is_title(f[i]);
+    const size_t known = SUM_OF(i, fields, smi_is_title(f[i]));
     /* Values where the header should be: it is ours to say so. */
     return known > 0 && known * 2 >= fields ? 95 : smi_time(f[0], false, &t) ? 50 : 0;
 }

@@ -16,12 +16,12 @@
 
 enum { SLOTS_FIRST = 4096, TEXTS_MOST = 200000, BYTES_MOST = 32 << 20, CHUNK = 64 << 10 };
 
-static struct kept_text **texts_slot_of(const struct texts *t, const char *p, size_t len,
-                                        uint32_t hash)
+static struct interned_text **texts_slot_of(const struct texts *t, const char *p, size_t len,
+                                            uint32_t hash)
 {
     for (uint32_t i = hash;; i++) {
-        struct kept_text **slot = &t->slots[i & (t->cap - 1)];
-        const struct kept_text *x = *slot;
+        struct interned_text **slot = &t->slots[i & (t->cap - 1)];
+        const struct interned_text *x = *slot;
         if (!x || (x->hash == hash && x->len == len && memcmp(x->p, p, len) == 0))
             return slot;
     }
@@ -29,7 +29,7 @@ static struct kept_text **texts_slot_of(const struct texts *t, const char *p, si
 
 static void texts_grow(struct texts *t)
 {
-    struct kept_text **old = t->slots;
+    struct interned_text **old = t->slots;
     const uint32_t n = t->cap;
     t->cap = n ? n * 2 : SLOTS_FIRST;
     t->slots = xcalloc(t->cap, sizeof *t->slots);
@@ -53,30 +53,30 @@ static void *texts_take(struct texts *t, size_t n)
     return p;
 }
 
-struct kept_text *texts_keep(struct texts *t, const char *p, size_t len)
+struct interned_text *texts_intern(struct texts *t, const char *p, size_t len)
 {
     const uint32_t hash = (uint32_t)XXH3_64bits(p, len);
     if (t->n * 2 >= t->cap)
         texts_grow(t);
-    struct kept_text **slot = texts_slot_of(t, p, len, hash);
+    struct interned_text **slot = texts_slot_of(t, p, len, hash);
     if (*slot)
         return *slot;
-    struct kept_text *x = texts_take(t, sizeof *x);
+    struct interned_text *x = texts_take(t, sizeof *x);
     char *copy = texts_take(t, len + 1);
     memcpy(copy, p, len);
     copy[len] = '\0';
-    *x = (struct kept_text){.p = copy, .len = (uint32_t)len, .hash = hash};
+    *x = (struct interned_text){.p = copy, .len = (uint32_t)len, .hash = hash};
     t->n++;
     return *slot = x;
 }
 
-struct kept_text *import_keep_odd(struct texts *t, const struct json_text *text,
-                                  struct import_result *r, struct json_faults *f)
+struct interned_text *import_intern_odd(struct texts *t, const struct json_text *text,
+                                        struct import_result *r, struct json_faults *f)
 {
     char decoded[EVENT_NAME_MOST];
     r->count[IMPORTED_LONG_TEXTS] += text->len >= sizeof decoded;
     const size_t n = json_decode(text, decoded, sizeof decoded, f);
-    return texts_keep(t, decoded, strnlen(decoded, n));
+    return texts_intern(t, decoded, strnlen(decoded, n));
 }
 
 bool texts_full(const struct texts *t)
@@ -248,7 +248,7 @@ void out_begin(struct import_out *o, uint32_t track, const struct event *v)
 /* Its own copy becomes one of the texts again. */
 static const char *out_give_back(struct import_out *o, const char *own)
 {
-    const char *p = own ? texts_keep(&o->texts, own, strlen(own))->p : NULL;
+    const char *p = own ? texts_intern(&o->texts, own, strlen(own))->p : NULL;
     free((void *)(uintptr_t)own);
     return p;
 }

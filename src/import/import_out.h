@@ -17,7 +17,7 @@
 
 /* Names and arguments, each stored once at one address, which makes them cheap for the store.
  * Bounded: when texts_full is true, the caller hands over what refers to them and clears. */
-struct kept_text {
+struct interned_text {
     const char *p; /* NUL after it */
     uint32_t len, hash;
     int64_t number; /* the user's, with `tag`; 0 and 0 for a new one */
@@ -25,7 +25,7 @@ struct kept_text {
 };
 
 struct texts {
-    struct kept_text **slots;
+    struct interned_text **slots;
     uint32_t cap, n;
     size_t bytes;
     struct arena arena;
@@ -34,16 +34,16 @@ struct texts {
 };
 
 /* Never NULL. Good until texts_clear. */
-struct kept_text *texts_keep(struct texts *t, const char *p, size_t len);
+struct interned_text *texts_intern(struct texts *t, const char *p, size_t len);
 /* A text of the input, decoded; what is cut and what is broken is counted. */
-struct kept_text *import_keep_odd(struct texts *t, const struct json_text *text,
-                                  struct import_result *r, struct json_faults *f);
-static inline struct kept_text *import_keep(struct texts *t, const struct json_text *text,
-                                            struct import_result *r, struct json_faults *f)
+struct interned_text *import_intern_odd(struct texts *t, const struct json_text *text,
+                                        struct import_result *r, struct json_faults *f);
+static inline struct interned_text *import_intern(struct texts *t, const struct json_text *text,
+                                                  struct import_result *r, struct json_faults *f)
 {
     if (text->escaped || text->high || text->len >= EVENT_NAME_MOST)
-        return import_keep_odd(t, text, r, f);
-    return texts_keep(t, text->p ? text->p : "", text->len);
+        return import_intern_odd(t, text, r, f);
+    return texts_intern(t, text->p ? text->p : "", text->len);
 }
 
 bool texts_full(const struct texts *t);

@@ -44,7 +44,7 @@ struct profile_function {
 
 static const char *profile_keep(struct profile_io *p, const char *text, int n, size_t room)
 {
-    return texts_keep(&p->json.out.texts, text, MIN_OF((size_t)n, room - 1))->p;
+    return texts_intern(&p->json.out.texts, text, MIN_OF((size_t)n, room - 1))->p;
 }
 
 static int64_t to_ns(double seconds)
@@ -112,7 +112,7 @@ static void profile_put_window(struct profile_io *p)
         .dur_ns = MAX_OF(p->end_ns - p->start_ns, 0),
         .kind = EVENT_SPAN,
         .category = CAT_OTHER,
-        .name = texts_keep(&p->json.out.texts, name, sizeof name - 1)->p,
+        .name = texts_intern(&p->json.out.texts, name, sizeof name - 1)->p,
         .args = profile_keep(p, args, n, sizeof args),
     };
     out_event(&p->json.out, p->track, &v);
@@ -441,7 +441,7 @@ static int64_t find_function(struct pyinstrument *p, const struct pyinstrument_f
 {
     char key[2 * NAME_MOST + 32];
     const int n = snprintf(key, sizeof key, "%s\n%lld\n%s", f->file, (long long)f->line, f->name);
-    struct kept_text *t = texts_keep(&p->names, key, (size_t)n);
+    struct interned_text *t = texts_intern(&p->names, key, (size_t)n);
     if (t->number)
         return t->number - 1;
     if (p->n_functions == FUNCTIONS_MOST) {
@@ -449,8 +449,8 @@ static int64_t find_function(struct pyinstrument *p, const struct pyinstrument_f
         return NONE;
     }
     *VEC_ADD(p->functions, p->n_functions, p->cap_functions) = (struct profile_function){
-        .file = texts_keep(&p->names, f->file, strlen(f->file))->p,
-        .name = texts_keep(&p->names, f->name, strlen(f->name))->p,
+        .file = texts_intern(&p->names, f->file, strlen(f->file))->p,
+        .name = texts_intern(&p->names, f->name, strlen(f->name))->p,
         .line = f->line,
         .primitive = -1,
     };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/importer.h"
 #include "import/scene.h"
 #include "record/group.h"
@@ -224,7 +225,7 @@ static void scene_out_put_rank(struct scene_out *t, const struct scene_rank *r, 
     o->n_extras = r->n_events;
     for (size_t i = 0; i < r->n_events; i++)
         o->extras[i] = &r->events[i];
-    qsort(o->extras, r->n_events, sizeof *o->extras, by_end);
+    SORT(o->extras, r->n_events, by_end);
     scene_out_put(o, EVENT_MARK, event_words[EV_HOOKED].name, t->scene->job_from_ns, 0);
     scene_put_count(o, EV_RANK, r->number, t->scene->job_from_ns);
     scene_put_count(o, EV_WORLD_SIZE, (int64_t)t->scene->n_ranks, t->scene->job_from_ns);

@@ -22,10 +22,7 @@ static uint32_t pids_hash_of(uint32_t process, uint32_t pid)
 
 static bool is_shown(const struct import_pids *p, uint32_t shown)
 {
-    for (uint32_t i = 0; i < p->n_rows; i++)
-        if (p->rows[i].shown == shown)
-            return true;
-    return false;
+    return FIND_ANY(i, p->n_rows, p->rows[i].shown == shown);
 }
 
 static uint32_t pids_add_row(struct import_pids *p, uint32_t pid)

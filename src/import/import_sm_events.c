@@ -2,7 +2,7 @@
 /* import_sm_events.c - timelines as SageMaker's profiler cuts them: pythontimeline, model_timeline,
  * horovod_timeline, smdataparallel_timeline.
  *
- * The name of a lane says what its events are (sm_lanes.def). Lanes are numbered from 0 or from 1,
+ * The name of a lane says what its events are (kinds). Lanes are numbered from 0 or from 1,
  * where 0 is then the header, and may be named again before every event. A file that was never
  * closed ends with a comma. */
 #include <stdio.h>
@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/import_timeline.h"
 #include "json/json.h"
 #include "record/event.h"
@@ -19,22 +20,40 @@
 #define LANE_TRACK   ((uint64_t)1 << 62)
 #define THREAD_TRACK ((uint64_t)1 << 61)
 
-enum sm_where { WHERE_STEP, WHERE_MAIN, WHERE_OWN, WHERE_DEVICE };
+enum sm_where {
+    WHERE_STEP,   /* it is a step */
+    WHERE_MAIN,   /* the thread that trains */
+    WHERE_OWN,    /* a track of the lane, or of the thread that the event names */
+    WHERE_DEVICE, /* a GPU, its number after the beginning */
+};
 enum { KEEP = EV_N };
 
-#define EV_KEEP KEEP
-#define LANE(beginning, where, mode, category, ours)                                               \
-    {beginning, WHERE_##where, MODE_##mode, CAT_##category, EV_##ours},
+/* What events of SageMaker's timelines are, by the lane that they are in: the first row whose
+ * beginning fits. */
 static const struct lane_kind {
     const char *beginning;
     enum sm_where where;
     enum event_mode mode;
     enum event_category category;
-    unsigned ours; /* enum event_id, or KEEP */
+    unsigned ours; /* enum event_id: its name here; KEEP: its own */
 } kinds[] = {
-#include "import/sm_lanes.def"
+    {"Step:ModeKeys.EVAL", WHERE_STEP, MODE_EVAL, CAT_OTHER, KEEP},
+    {"Step:ModeKeys.PREDICT", WHERE_STEP, MODE_PREDICT, CAT_OTHER, KEEP},
+    {"Step:", WHERE_STEP, MODE_TRAIN, CAT_OTHER, KEEP},
+    {"Forward-SubModuleInternal", WHERE_MAIN, MODE_TRAIN, CAT_PYTHON, KEEP},
+    {"Forward", WHERE_MAIN, MODE_TRAIN, CAT_PHASE, EV_FORWARD},
+    {"Backward-SubModuleInternal", WHERE_MAIN, MODE_TRAIN, CAT_PYTHON, KEEP},
+    {"Backward", WHERE_MAIN, MODE_TRAIN, CAT_PHASE, EV_BACKWARD},
+    {"DataLoaderIterInitialize", WHERE_MAIN, MODE_TRAIN, CAT_LOADER, EV_LOADER_START},
+    {"DataLoaderIter", WHERE_MAIN, MODE_TRAIN, CAT_LOADER, EV_DATA},
+    {"DataLoaderWorker", WHERE_OWN, MODE_TRAIN, CAT_LOADER, KEEP},
+    {"DataIterator", WHERE_OWN, MODE_TRAIN, CAT_LOADER, KEEP},
+    {"Dataset", WHERE_OWN, MODE_TRAIN, CAT_LOADER, KEEP},
+    {"NcclManager", WHERE_OWN, MODE_TRAIN, CAT_COMM, KEEP},
+    {"cpu_functions", WHERE_OWN, MODE_TRAIN, CAT_OP, KEEP},
+    {"gpu_functions-dev:", WHERE_DEVICE, MODE_TRAIN, CAT_KERNEL, KEEP},
+    {"gpu_functions", WHERE_DEVICE, MODE_TRAIN, CAT_KERNEL, KEEP},
 };
-#undef LANE
 
 static const struct lane_kind unknown = {"", WHERE_OWN, MODE_TRAIN, CAT_OTHER, KEEP};
 static const struct lane_kind collective = {"", WHERE_OWN, MODE_TRAIN, CAT_COMM, KEEP};
@@ -73,10 +92,7 @@ static uint32_t timeline_lane_track(struct sm_timeline *t, int64_t lane)
 
 static const struct lane_kind *sm_lane_kind_of(const char *name)
 {
-    for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (text_starts(name, kinds[i].beginning))
-            return &kinds[i];
-    return NULL;
+    return FIND_ITEM(x, kinds, COUNT_OF(kinds), text_starts(name, x->beginning));
 }
 
 static void sm_name_lane(struct sm_timeline *t, uint32_t track, const char *name)
@@ -167,7 +183,7 @@ static uint32_t timeline_track_of(struct sm_timeline *t, const struct lane_kind 
 
 static const char *timeline_keep(struct sm_timeline *t, const char *p, size_t n)
 {
-    return texts_keep(&t->t.json.out.texts, p, n)->p;
+    return texts_intern(&t->t.json.out.texts, p, n)->p;
 }
 
 static const char *sm_event_name(struct sm_timeline *t)

@@ -104,10 +104,7 @@ static const enum metric_id with_mean[SM_TOTALS] = {M_CPU_UTIL, M_CPU_IOWAIT};
 
 static bool has_mean(enum metric_id m)
 {
-    for (size_t i = 0; i < SM_TOTALS; i++)
-        if (with_mean[i] == m)
-            return true;
-    return false;
+    return FIND_ANY(i, SM_TOTALS, with_mean[i] == m);
 }
 
 static bool sm_sweeps_text_is(const struct json_text *t, const char *s)
@@ -182,7 +179,7 @@ static struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct s
         n += l->text[k].len;
         key[n++] = '\0';
     }
-    struct kept_text *t = texts_full(&s->names) ? NULL : texts_keep(&s->names, key, n);
+    struct interned_text *t = texts_full(&s->names) ? NULL : texts_intern(&s->names, key, n);
     if (t && t->number)
         return &s->series[t->number - 1];
     if (!t || s->n_series == SM_SERIES_MOST)

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/import_summary.h"
 #include "json/json.h"
 
@@ -53,10 +54,8 @@ static void list_free(struct name_list *l)
 /* Its place in the list; SIZE_MAX: it is not there. */
 static size_t list_find(const struct name_list *l, struct tag_text name)
 {
-    for (size_t i = 0; i < l->n; i++)
-        if (tag_text_is(name, l->v[i]))
-            return i;
-    return SIZE_MAX;
+    const size_t at = FIND_FIRST(i, l->n, tag_text_is(name, l->v[i]));
+    return at < l->n ? at : SIZE_MAX;
 }
 
 /* ---- collections ---- */
@@ -166,9 +165,7 @@ static bool take_end(struct tag_text *t, const char *end)
  * one "conv:1". */
 static bool take_port(struct tag_text *t, const char *port, char own[TENSOR_NAME_MOST])
 {
-    size_t digits = 0;
-    while (digits < t->len && isdigit((unsigned char)t->p[t->len - 1 - digits]))
-        digits++;
+    const size_t digits = FIND_FIRST(k, t->len, !isdigit((unsigned char)t->p[t->len - 1 - k]));
     struct tag_text rest = {t->p, t->len - digits};
     if (digits == 0 || !take_end(&rest, port))
         return false;
@@ -188,13 +185,10 @@ static bool is_activation(struct tag_text name)
     static const char *const words[] = {"relu",    "ReLU", "tanh", "Tanh",  "sigmoid",
                                         "Sigmoid", "gelu", "GELU", "silu",  "SiLU",
                                         "elu",     "ELU",  "act",  "swish", "softplus"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (text_has(name, words[i]))
-            return true;
-    return false;
+    return FIND_ANY(i, COUNT_OF(words), text_has(name, words[i]));
 }
 
-/* The subject, and the name without what tells it. */
+/* The subject, and the name without the part that identifies it. */
 static enum summary_subject subject_of(const struct smdebug *s, struct tag_text *name,
                                        char own[TENSOR_NAME_MOST])
 {

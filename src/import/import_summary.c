@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 /* ------------------------------------------------------------------------------------------------
  * Messages. Numbers of fields are those of TensorFlow's event.proto, summary.proto, tensor.proto.
  */
@@ -107,10 +109,7 @@ bool summary_value_read(struct cur message, struct summary_value *out)
 
 const struct summary_plugin *summary_plugin_of(const struct summary_value *v, const char *name)
 {
-    for (size_t i = 0; i < v->n_plugins; i++)
-        if (tag_text_is(v->plugins[i].name, name))
-            return &v->plugins[i];
-    return NULL;
+    return FIND_ITEM(x, v->plugins, v->n_plugins, tag_text_is(x->name, name));
 }
 
 /* ---- tensors ---- */
@@ -340,7 +339,7 @@ static const char *keep_name(struct summary_in *s, struct tag_text name)
 {
     const struct json_text text = {name.p, (uint32_t)MIN_OF(name.len, (size_t)UINT32_MAX), false,
                                    true};
-    return import_keep(&s->out.texts, &text, s->result, &s->result->faults)->p;
+    return import_intern(&s->out.texts, &text, s->result, &s->result->faults)->p;
 }
 
 static void put_event(struct summary_in *s, const struct summary_where *w, enum health_id stat,
@@ -353,7 +352,8 @@ static void put_event(struct summary_in *s, const struct summary_where *w, enum 
         .kind = kind,
         .value = value,
         .name = keep_name(s, w->name),
-        .args = w->args && *w->args ? texts_keep(&s->out.texts, w->args, strlen(w->args))->p : NULL,
+        .args =
+            w->args && *w->args ? texts_intern(&s->out.texts, w->args, strlen(w->args))->p : NULL,
         .link = w->step >= 0 ? (uint64_t)w->step + 1 : 0,
         .mode = w->mode,
         .category = CAT_OTHER,

@@ -91,7 +91,7 @@ void summary_close(struct summary_in *s);
 /* The moment of a record; false: it has none that is valid, which is counted. */
 bool summary_time(struct summary_in *s, double wall_s, mono_ns *out);
 
-/* A name, kept; `args` may be NULL. */
+/* Where a value belongs; `args` may be NULL. */
 struct summary_where {
     mono_ns at;
     int64_t step;

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/import_summary.h"
 #include "record/event.h"
 
@@ -32,10 +33,7 @@ struct tensorboard {
 
 static bool word_is_one_of(const char *word, size_t n, const char *const *words, size_t n_words)
 {
-    for (size_t i = 0; i < n_words; i++)
-        if (strlen(words[i]) == n && strncasecmp(word, words[i], n) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, n_words, strlen(words[i]) == n && strncasecmp(word, words[i], n) == 0);
 }
 
 static bool is_eval_word(const char *p, size_t n)
@@ -112,7 +110,7 @@ static const char *folder_of_names(const char *below)
     return *rest == '/' ? rest + 1 : *rest == '\0' ? "" : below;
 }
 
-/* Folder and tag, NULs and broken characters left as they are for import_keep. */
+/* Folder and tag, NULs and broken characters left as they are for import_intern. */
 static void set_path(struct tensorboard *t, struct tag_text tag)
 {
     const char *folder = folder_of_names(t->in.ask->hint.below);
@@ -210,8 +208,8 @@ struct tb_histogram {
     uint64_t counts[HEALTH_EXPONENTS];
 };
 
-/* What tells a tag's subject; taken off where it is a part of its own, so that gradient and weight
- * of a tensor have one name. */
+/* Words that identify a tag's subject; removed where they are a separate part, so that gradient and
+ * weight of a tensor have one name. */
 static const struct {
     const char *word;
     enum summary_subject subject;

@@ -34,7 +34,7 @@ enum tf_line {
 
 enum tf_phase { TF_FORWARD, TF_BACKWARD, TF_NO_PHASE };
 
-struct tf_stretch {
+struct tf_interval {
     int64_t at, end;
     enum tf_phase phase;
 };
@@ -44,7 +44,7 @@ struct tf_stretch {
 enum { TF_STRETCHES_MOST = 1 << 18 };
 
 struct tf_phases {
-    struct tf_stretch *v;
+    struct tf_interval *v;
     size_t n, cap;
     uint64_t dropped;
 };
@@ -305,15 +305,13 @@ static enum tf_phase tf_phase_of(const char *name)
     const size_t n = sizeof MARKER - 1;
     if (strncmp(name, MARKER, n) != 0)
         return TF_NO_PHASE;
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (text_starts(name + n, words[i].word))
-            return words[i].phase;
-    return TF_NO_PHASE;
+    const size_t at = FIND_FIRST(i, COUNT_OF(words), text_starts(name + n, words[i].word));
+    return at < COUNT_OF(words) ? words[at].phase : TF_NO_PHASE;
 }
 
 static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct event *v)
 {
-    struct tf_stretch *last = p->n ? &p->v[p->n - 1] : NULL;
+    struct tf_interval *last = p->n ? &p->v[p->n - 1] : NULL;
     const int64_t end = v->at.ns + v->dur_ns;
     if (last && last->phase == phase && v->at.ns >= last->at && v->at.ns <= last->end) {
         last->end = MAX_OF(last->end, end);
@@ -323,24 +321,19 @@ static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct
         p->dropped++;
         return;
     }
-    *VEC_ADD(p->v, p->n, p->cap) = (struct tf_stretch){v->at.ns, end, phase};
+    *VEC_ADD(p->v, p->n, p->cap) = (struct tf_interval){v->at.ns, end, phase};
 }
 
-static int tf_phases_by_begin(const void *a, const void *b)
-{
-    const struct tf_stretch *x = a, *y = b;
-    return COMPARE(x->at, y->at);
-}
+COMPARE_BY(tf_phases_by_begin, struct tf_interval, at)
 
 /* Joins what lies between two changes of the phase: afterwards `v` is in order and does not
  * overlap. */
 static void tf_phases_join(struct tf_phases *p)
 {
     size_t kept = 0;
-    if (p->n)
-        qsort(p->v, p->n, sizeof *p->v, tf_phases_by_begin);
+    SORT(p->v, p->n, tf_phases_by_begin);
     for (size_t i = 0; i < p->n; i++) {
-        struct tf_stretch *last = kept ? &p->v[kept - 1] : NULL;
+        struct tf_interval *last = kept ? &p->v[kept - 1] : NULL;
         if (last && last->phase == p->v[i].phase) {
             last->end = MAX_OF(last->end, p->v[i].end);
             continue;
@@ -514,7 +507,7 @@ static void tf_put_phases(struct tf *f)
     const struct track t = tf_own_track(f, 2, "phases");
     tf_phases_join(&f->phases);
     for (size_t i = 0; i < f->phases.n; i++) {
-        const struct tf_stretch *s = &f->phases.v[i];
+        const struct tf_interval *s = &f->phases.v[i];
         const struct event v = {.at = {s->at},
                                 .dur_ns = s->end - s->at,
                                 .kind = EVENT_SPAN,
@@ -569,10 +562,7 @@ static int tf_sniff(const char *head, size_t n)
                                         "\"/device:GPU:", "\"/device:TPU:", "\"highres-ticks\""};
     if (!memmem(head, n, "\"traceEvents\"", 13) || memmem(head, n, "\"schemaVersion\"", 15))
         return 0;
-    for (size_t i = 0; i < COUNT_OF(signs); i++)
-        if (memmem(head, n, signs[i], strlen(signs[i])))
-            return 95;
-    return 0;
+    return FIND_ANY(i, COUNT_OF(signs), memmem(head, n, signs[i], strlen(signs[i]))) ? 95 : 0;
 }
 
 const struct importer importer_tensorflow = {

@@ -161,7 +161,8 @@ void timeline_set_base(struct import_timeline *t)
 
 const char *timeline_name(struct import_timeline *t)
 {
-    return import_keep(&t->json.out.texts, &t->event.name, t->json.result, &t->json.scan.faults)->p;
+    return import_intern(&t->json.out.texts, &t->event.name, t->json.result, &t->json.scan.faults)
+        ->p;
 }
 
 /* ---- the file ---- */

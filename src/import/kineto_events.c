@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/kineto_internal.h"
 #include "json/json.h"
 #include "record/event.h"
@@ -140,10 +141,8 @@ static bool kineto_async_same_group(const struct kineto_async *a, const struct k
 
 static struct kineto_async *kineto_async_find(struct kineto *k, const struct kineto_async *like)
 {
-    for (uint32_t i = 0; i < k->n_async; i++)
-        if (k->async[i].id == like->id && kineto_async_same_group(&k->async[i], like))
-            return &k->async[i];
-    return NULL;
+    return FIND_ITEM(x, k->async, k->n_async,
+                     x->id == like->id && kineto_async_same_group(x, like));
 }
 
 static uint32_t free_lane(const struct kineto *k, const struct kineto_async *like)
@@ -246,17 +245,18 @@ static bool step_number(const char *name, int64_t *out)
     return digits != name && import_digits(digits, strlen(digits), out);
 }
 
-static void look_at_name(struct kept_text *t)
+static void look_at_name(struct interned_text *t)
 {
     t->tag = NAME_SEEN | name_sense(t->p);
     if (t->tag & NAME_STEP && !step_number(t->p, &t->number))
         t->tag &= ~(uint32_t)NAME_STEP;
 }
 
-static struct kept_text *kineto_put_name_of(struct kineto *k)
+static struct interned_text *kineto_put_name_of(struct kineto *k)
 {
     k->result->count[IMPORTED_NO_NAME] += !(k->event.seen & 1u << (K_NAME - K_PH));
-    struct kept_text *name = import_keep(&k->out.texts, &k->event.name, k->result, &k->scan.faults);
+    struct interned_text *name =
+        import_intern(&k->out.texts, &k->event.name, k->result, &k->scan.faults);
     if (!name->tag)
         look_at_name(name);
     return name;
@@ -320,7 +320,7 @@ static bool kineto_put_time_of(struct kineto *k, mono_ns *out)
 static const char *kineto_put_args_of(struct kineto *k)
 {
     const struct kineto_event *v = &k->event;
-    return v->args_len ? texts_keep(&k->out.texts, v->args, v->args_len)->p : NULL;
+    return v->args_len ? texts_intern(&k->out.texts, v->args, v->args_len)->p : NULL;
 }
 
 /* The first thread that runs operators is the process that was traced. */
@@ -342,7 +342,7 @@ static void kineto_put_span(struct kineto *k)
     struct event v = {.kind = EVENT_SPAN};
     if (!kineto_put_time_of(k, &v.at))
         return;
-    const struct kept_text *name = kineto_put_name_of(k);
+    const struct interned_text *name = kineto_put_name_of(k);
     v.name = name->p;
     v.category = kineto_put_refine(cats[k->cat].category, name->tag, device);
     v.dur_ns = k->event.dur_ns;
@@ -387,7 +387,7 @@ static void kineto_put_total(struct kineto *k, mono_ns at, int64_t total, const 
         .kind = EVENT_COUNT,
         .value = total,
         .category = CAT_MEMORY,
-        .name = texts_keep(&k->out.texts, name, strlen(name))->p,
+        .name = texts_intern(&k->out.texts, name, strlen(name))->p,
     };
     out_event(&k->out,
               gpu ? kineto_stream_track(k, MAX_OF(k->event.mem_device, 0), KINETO_NO_STREAM)
@@ -407,7 +407,7 @@ static void kineto_put_memory(struct kineto *k)
                                                : snprintf(args, sizeof args, "device=cpu");
     v.value = k->event.mem_bytes;
     v.name = kineto_put_name_of(k)->p;
-    v.args = texts_keep(&k->out.texts, args, (size_t)n)->p;
+    v.args = texts_intern(&k->out.texts, args, (size_t)n)->p;
     out_event(&k->out, kineto_thread_track(k), &v);
     kineto_put_total(k, v.at, k->event.mem_allocated, "cpu.allocated", EV_CUDA_ALLOCATED);
     kineto_put_total(k, v.at, k->event.mem_reserved, NULL, EV_CUDA_RESERVED);
@@ -467,7 +467,7 @@ static void kineto_put_counter(struct kineto *k)
         if (n)
             series[n++] = '.';
         n += json_decode(&k->event.series[i].key, series + n, sizeof series - n, NULL);
-        v.name = texts_keep(&k->out.texts, series, strnlen(series, n))->p;
+        v.name = texts_intern(&k->out.texts, series, strnlen(series, n))->p;
         memcpy(&v.value, &k->event.series[i].value, sizeof v.value);
         out_event(&k->out, track, &v);
     }

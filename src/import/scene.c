@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "import/scene_internal.h"
 #include "record/record.h"
 
@@ -357,9 +358,7 @@ static int node_fact(struct scene_node *d, const char *word, struct err *e)
 {
     static const char *const keys[] = {"cores", "gpus", "memory"};
     double v = 0;
-    size_t k = 0;
-    while (k < COUNT_OF(keys) && !scene_value_of(word, keys[k]))
-        k++;
+    const size_t k = FIND_FIRST(i, COUNT_OF(keys), scene_value_of(word, keys[i]));
     if (k == COUNT_OF(keys))
         return err_set(e, ERR_FORMAT, "'%.60s' is not one of cores=, gpus=, memory=", word);
     if (!scene_number(scene_value_of(word, keys[k]), &v) || v < 0 || (k < 2 && v > 4096))

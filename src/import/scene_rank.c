@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/scene_internal.h"
 #include "record/event.h"
 
@@ -19,10 +20,7 @@ struct many {
 
 static struct scene_rank *rank_find(const struct scene *s, int64_t number)
 {
-    for (size_t i = 0; i < s->n_ranks; i++)
-        if (s->ranks[i].number == number)
-            return &s->ranks[i];
-    return NULL;
+    return FIND_ITEM(x, s->ranks, s->n_ranks, x->number == number);
 }
 
 /* ---- parts ---- */
@@ -133,7 +131,7 @@ static int scene_rank_too_many(const char *what, struct err *e)
 
 static int scene_add_odd(struct many *m, const char *what, const struct scene_odd *x, struct err *e)
 {
-    struct scene_steps *s;
+    struct scene_steps *s = NULL;
     for (int64_t i = m->from; i <= m->to; i++) {
         TRY(scene_last_steps(m, i, what, &s, e));
         if (s->n_odd == SCENE_EXTRAS_MOST)
@@ -176,7 +174,7 @@ static int scene_rank_on_step(struct many *m, struct err *e)
 static int scene_add_after(struct many *m, const char *what, const struct scene_after *x,
                            struct err *e)
 {
-    struct scene_steps *s;
+    struct scene_steps *s = NULL;
     for (int64_t i = m->from; i <= m->to; i++) {
         TRY(scene_last_steps(m, i, what, &s, e));
         if (s->n_after == SCENE_EXTRAS_MOST)

@@ -35,7 +35,7 @@ struct aws_credentials {
 MUST_CHECK int aws_credentials_find(struct aws_credentials *out, struct err *e);
 /* Overwrites them in memory, too. An empty one is fine. */
 void aws_credentials_free(struct aws_credentials *c);
-/* Whether they should be asked for anew: 15 minutes before they end. */
+/* Whether they should be renewed: 15 minutes before they end. */
 bool aws_credentials_stale(const struct aws_credentials *c, int64_t now_s);
 
 /* Where requests go. Texts are in the arena; NULL: not set. */

@@ -91,7 +91,7 @@ static int sts_send(struct aws_credentials *out, struct buf *form, const struct 
 
 /* ---- web identity ---- */
 
-/* Of the environment, or of the profile. The token is read anew each time: it is renewed. */
+/* Of the environment, or of the profile. The token file is read each time: it is renewed. */
 int aws_from_web_identity(struct aws_search *s, struct aws_credentials *out, struct err *e)
 {
     static const char *const headers[] = {"Content-Type: " STS_FORM};

@@ -18,9 +18,9 @@ enum { USE_SSL_ALL = 3, GLOBAL_DEFAULT = 3 };
 static void *curl_open_library(void)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl-nss.so.4"};
-    const char *asked = getenv("FOOTPLATE_CURL");
-    if (asked && *asked)
-        return dlopen(asked, RTLD_NOW | RTLD_LOCAL);
+    const char *name = getenv("FOOTPLATE_CURL");
+    if (name && *name)
+        return dlopen(name, RTLD_NOW | RTLD_LOCAL);
     void *l = NULL;
     for (size_t i = 0; !l && i < COUNT_OF(names); i++)
         l = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);

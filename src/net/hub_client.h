@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hub_client.h - addresses and tokens of hubs, and requests of those who read from one.
+/* hub_client.h - addresses and tokens of hubs, and requests of its readers.
  *
  * A token is sent over https:// only, or to this machine, and to no address that a redirect names.
  * It comes from the environment or a file, never from the command line.

@@ -116,7 +116,7 @@ static void s3_call_header(struct s3_call *c, const char *name, const char *valu
     c->headers[c->n_headers++] = (struct sigv4_pair){name, value};
 }
 
-/* Size of the whole object: behind the '/' of Content-Range, or Content-Length. */
+/* Size of the whole object: after the '/' of Content-Range, or Content-Length. */
 static uint64_t s3_whole_bytes(const struct s3 *s)
 {
     const char *range = strchr(s3_header(s, "Content-Range"), '/');
@@ -196,7 +196,7 @@ static int s3_put_plain(struct s3 *s, const char *key, const void *p, size_t n, 
     return s3_send(s, &c, e);
 }
 
-/* Without conditional writes: whoever sees its own bytes afterwards was the last to write them.
+/* Without conditional writes: a client that reads its own bytes afterwards was the last writer.
  * Two that write the same bytes both succeed, which is right for them. It looks with GET and not
  * with HEAD, whose failures have no body that gives the reason. */
 static int s3_put_checked(struct s3 *s, const char *key, const void *p, size_t n, struct err *e)

@@ -11,7 +11,7 @@
  *
  *   ERR_SYS, e->sys ENOENT   there is no such key
  *   ERR_SYS, e->sys EACCES   the keys are wrong, or may not do it
- *   ERR_BUSY                 a condition does not hold: somebody else was first
+ *   ERR_BUSY                 a condition does not hold: another client was first
  *   ERR_NOT_FOUND            the server cannot be reached, or still fails after all attempts
  *   ERR_USAGE                anything else that is wrong with the set-up, as a missing bucket */
 #ifndef NET_S3_H
@@ -56,7 +56,7 @@ MUST_CHECK int s3_open(struct s3 **out, const struct s3_config *config, struct e
 void s3_close(struct s3 *s); /* NULL is fine */
 
 /* Replaces an object, or with `absent` makes it: ERR_BUSY when it is there. A server without
- * conditional writes is asked before, and what is there afterwards is compared. */
+ * conditional writes gets a GET before, and one after to compare the bytes. */
 MUST_CHECK int s3_put(struct s3 *s, const char *key, const void *p, size_t n, bool absent,
                       struct err *e);
 
@@ -93,7 +93,7 @@ struct s3_list {
 MUST_CHECK int s3_list(struct s3 *s, const struct s3_list *q, s3_visit *visit, void *ctx,
                        struct err *e);
 
-/* The server's own clock at its latest answer, seconds since the epoch; 0: it has not said. */
+/* The server's own clock at its latest answer, seconds since the epoch; 0: not known. */
 int64_t s3_server_time(const struct s3 *s);
 const struct s3_counts *s3_counts(const struct s3 *s);
 /* As the user set it; "": AWS. */

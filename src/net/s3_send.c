@@ -205,7 +205,7 @@ static bool s3_cure_once(struct s3 *s, enum s3_cure cure, const struct s3_failur
     case CURE_CLOCK:
         return s3_take_clock(s);
     case CURE_KEYS:
-        aws_credentials_free(&s->keys); /* and the next attempt finds them anew */
+        aws_credentials_free(&s->keys); /* and the next attempt looks them up again */
         return s->sign;
     case CURE_REGION:
         return s3_take_region(s);

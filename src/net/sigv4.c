@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 /* ==== SHA-256 (FIPS 180-4) ==== */
 
@@ -169,8 +170,7 @@ static int sigv4_by_name(const void *a, const void *b)
 {
     const struct sigv4_pair *x = *(const struct sigv4_pair *const *)a;
     const struct sigv4_pair *y = *(const struct sigv4_pair *const *)b;
-    const int order = strcmp(x->name, y->name);
-    return order ? order : strcmp(x->value, y->value);
+    return strcmp(x->name, y->name) ?: strcmp(x->value, y->value);
 }
 
 static void sigv4_sort(const struct sigv4_pair *v, size_t n,
@@ -179,7 +179,7 @@ static void sigv4_sort(const struct sigv4_pair *v, size_t n,
     assert(n <= SIGV4_PAIRS_MOST);
     for (size_t i = 0; i < n; i++)
         sorted[i] = &v[i];
-    qsort(sorted, n, sizeof *sorted, sigv4_by_name);
+    SORT(sorted, n, sigv4_by_name);
 }
 
 /* The names that S3 has are plain, so their order is that of the encoded ones. */
@@ -245,19 +245,20 @@ void sigv4_date(char out[17], int64_t time_s)
 }
 
 /* Four HMACs, a few microseconds: not worth a cache. */
-static void sigv4_key(const struct sigv4_signer *who, const char date[17], uint8_t key[SHA256_LEN])
+static void sigv4_key(const struct sigv4_signer *signer, const char date[17],
+                      uint8_t key[SHA256_LEN])
 {
     struct buf secret = {0};
-    buf_printf(&secret, "AWS4%s", who->secret);
+    buf_printf(&secret, "AWS4%s", signer->secret);
     hmac_sha256(secret.p, secret.len, date, 8, key);
     explicit_bzero(secret.p, secret.cap);
     buf_free(&secret);
-    hmac_sha256(key, SHA256_LEN, who->region, strlen(who->region), key);
-    hmac_sha256(key, SHA256_LEN, who->service, strlen(who->service), key);
+    hmac_sha256(key, SHA256_LEN, signer->region, strlen(signer->region), key);
+    hmac_sha256(key, SHA256_LEN, signer->service, strlen(signer->service), key);
     hmac_sha256(key, SHA256_LEN, "aws4_request", 12, key);
 }
 
-void sigv4_sign(const struct sigv4_request *q, const struct sigv4_signer *who,
+void sigv4_sign(const struct sigv4_request *q, const struct sigv4_signer *signer,
                 char signature[SHA256_HEX], char canonical[SHA256_HEX])
 {
     struct buf text = {0};
@@ -269,9 +270,9 @@ void sigv4_sign(const struct sigv4_request *q, const struct sigv4_signer *who,
     if (canonical)
         memcpy(canonical, hash, sizeof hash);
     text.len = 0;
-    buf_printf(&text, "AWS4-HMAC-SHA256\n%s\n%.8s/%s/%s/aws4_request\n%s", date, date, who->region,
-               who->service, hash);
-    sigv4_key(who, date, key);
+    buf_printf(&text, "AWS4-HMAC-SHA256\n%s\n%.8s/%s/%s/aws4_request\n%s", date, date,
+               signer->region, signer->service, hash);
+    sigv4_key(signer, date, key);
     hmac_sha256(key, sizeof key, text.p, text.len, sum);
     explicit_bzero(key, sizeof key);
     sha256_text(sum, signature);
@@ -279,16 +280,16 @@ void sigv4_sign(const struct sigv4_request *q, const struct sigv4_signer *who,
 }
 
 void sigv4_authorization(struct buf *out, const struct sigv4_request *q,
-                         const struct sigv4_signer *who)
+                         const struct sigv4_signer *signer)
 {
     const struct sigv4_pair *sorted[SIGV4_PAIRS_MOST];
     char signature[SHA256_HEX], date[17];
     sigv4_sort(q->headers, q->n_headers, sorted);
     sigv4_date(date, q->time_s);
-    sigv4_sign(q, who, signature, NULL);
+    sigv4_sign(q, signer, signature, NULL);
     buf_printf(out,
-               "AWS4-HMAC-SHA256 Credential=%s/%.8s/%s/%s/aws4_request,SignedHeaders=", who->id,
-               date, who->region, who->service);
+               "AWS4-HMAC-SHA256 Credential=%s/%.8s/%s/%s/aws4_request,SignedHeaders=", signer->id,
+               date, signer->region, signer->service);
     sigv4_put_names(out, sorted, q->n_headers);
     buf_printf(out, ",Signature=%s", signature);
 }

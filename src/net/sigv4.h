@@ -54,10 +54,10 @@ void sigv4_query(struct buf *out, const struct sigv4_pair *query, size_t n);
 /* "20130524T000000Z" */
 void sigv4_date(char out[17], int64_t time_s);
 /* `canonical`: the hash of the canonical request, for tests; may be NULL. */
-void sigv4_sign(const struct sigv4_request *q, const struct sigv4_signer *who,
+void sigv4_sign(const struct sigv4_request *q, const struct sigv4_signer *signer,
                 char signature[SHA256_HEX], char canonical[SHA256_HEX]);
 /* The value of the header Authorization. */
 void sigv4_authorization(struct buf *out, const struct sigv4_request *q,
-                         const struct sigv4_signer *who);
+                         const struct sigv4_signer *signer);
 
 #endif

@@ -42,13 +42,10 @@ struct series_key series_key_of(const struct run_series *m, struct arena *a)
     };
 }
 
-static bool series_is_asked_for(const struct run_series *m, const struct series_ask *asks, size_t n)
+static bool series_is_wanted(const struct run_series *m, const struct series_ask *asks, size_t n)
 {
     const struct series_key k = {m->node, m->metric, m->entity, m->unit};
-    for (size_t i = 0; i < n; i++)
-        if (series_matches(&asks[i], &k))
-            return true;
-    return false;
+    return FIND_ANY(i, n, series_matches(&asks[i], &k));
 }
 
 size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,
@@ -57,7 +54,7 @@ size_t series_select(const struct run *r, const struct series_ask *asks, size_t 
     size_t n = 0;
     *out = arena_array(a, const struct run_series *, r->n_series + 1);
     for (size_t i = 0; i < r->n_series; i++)
-        if (series_is_asked_for(&r->series[i], asks, n_asks))
+        if (series_is_wanted(&r->series[i], asks, n_asks))
             (*out)[n++] = &r->series[i];
     return n;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/breakdown_internal.h"
 
 /* ---- one stream: why it was idle, and how it was fed ---- */
@@ -107,11 +108,7 @@ static int64_t select_kth(int64_t *v, size_t n, size_t k)
     return v[lo];
 }
 
-static int breakdown_by_number(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(breakdown_by_number, int64_t)
 
 static void breakdown_stream_sort(int64_t *v, size_t n)
 {
@@ -119,7 +116,7 @@ static void breakdown_stream_sort(int64_t *v, size_t n)
     while (i < n && v[i - 1] <= v[i])
         i++;
     if (i < n)
-        qsort(v, n, sizeof *v, breakdown_by_number);
+        SORT(v, n, breakdown_by_number);
 }
 
 /* Most that were launched and had not begun, right after a launch. */
@@ -307,11 +304,7 @@ static void read_thread(struct breaking *b, const struct run_event *v, size_t n)
 
 /* ---- devices ---- */
 
-static int breakdown_by_id(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(breakdown_by_id, uint64_t)
 
 static void make_ready(struct breaking *b)
 {
@@ -320,8 +313,7 @@ static void make_ready(struct breaking *b)
     b->ready = true;
     host_steps_sort(&b->steps);
     launches_index(&b->launches);
-    if (b->comm.n)
-        qsort(b->comm.v, b->comm.n, sizeof(uint64_t), breakdown_by_id);
+    SORT((uint64_t *)b->comm.v, b->comm.n, breakdown_by_id);
 }
 
 /* Some profilers give a device event without an operator its own link as parent: that names none.
@@ -427,11 +419,7 @@ void breakdown_track(struct breaking *b, const struct run_track *t, const struct
 
 /* ---- the end of a process ---- */
 
-static int by_device(const void *a, const void *b)
-{
-    const struct breakdown_lane *x = a, *y = b;
-    return COMPARE(x->device, y->device);
-}
+COMPARE_BY(by_device, struct breakdown_lane, device)
 
 /* All streams of one device into the first of them. */
 static void join_lanes(struct breakdown_lane *v, size_t n)
@@ -484,8 +472,7 @@ static void end_devices(struct breaking *b)
     struct breakdown_lane *v = b->lanes.v;
     struct intervals unseen = {0};
     host_steps_unseen(&b->steps, &unseen);
-    if (b->lanes.n)
-        qsort(v, b->lanes.n, sizeof *v, by_device);
+    SORT(v, b->lanes.n, by_device);
     for (size_t i = 0, end; i < b->lanes.n; i = end) {
         for (end = i + 1; end < b->lanes.n && v[end].device == v[i].device;)
             end++;
@@ -534,7 +521,7 @@ static void end_groups(struct breaking *b)
                                         .share = sum ? (double)b->groups[g].ns / (double)sum : 0};
     if (n == 0)
         return;
-    qsort(v, n, sizeof *v, breakdown_by_time);
+    SORT(v, n, breakdown_by_time);
     memcpy(rows_add(&b->group_rows, n, sizeof *v), v, n * sizeof *v);
 }
 
@@ -566,11 +553,8 @@ void breakdown_process_end(void *breaking)
 
 static void *copy_rows(const struct rows *r, size_t size, struct arena *a, size_t *n)
 {
-    void *to = arena_alloc(a, r->n + 1, size);
-    if (r->n)
-        memcpy(to, r->v, r->n * size);
     *n = r->n;
-    return to;
+    return arena_copy(a, r->v, r->n, size);
 }
 
 void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out)

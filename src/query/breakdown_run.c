@@ -31,8 +31,7 @@ static int breakdown_steps_by_begin(const void *a, const void *b)
 
 void host_steps_sort(struct host_steps *s)
 {
-    if (s->n)
-        qsort(s->v, s->n, sizeof *s->v, breakdown_steps_by_begin);
+    SORT(s->v, s->n, breakdown_steps_by_begin);
 }
 
 void host_steps_unseen(const struct host_steps *s, struct intervals *out)
@@ -89,10 +88,7 @@ void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begi
 
 static bool any_matched(const struct host_steps *s)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (s->v[i].matched)
-            return true;
-    return false;
+    return FIND_ANY(i, s->n, s->v[i].matched);
 }
 
 /* What runs on the device when the first step begins may be work of a step before the trace: it
@@ -263,10 +259,7 @@ static bool is_sorted(const struct mem_event *v, size_t n)
 
 static size_t memcurve_count(const struct mem_event *v, size_t n, enum mem_what what)
 {
-    size_t k = 0;
-    for (size_t i = 0; i < n; i++)
-        k += v[i].what == what;
-    return k;
+    return SUM_OF(i, n, v[i].what == what);
 }
 
 /* Sums wrap instead of overflowing: what they add up comes from a file. */
@@ -336,7 +329,7 @@ void memcurve_build(struct mem_event *v, size_t n, struct arena *a, struct memcu
     for (size_t i = 0; i < n; i++)
         v[i].order = i;
     if (!is_sorted(v, n))
-        qsort(v, n, sizeof *v, by_device_and_time);
+        SORT(v, n, by_device_and_time);
     for (size_t i = 0; i < n; i = device_end(v, n, i))
         devices++;
     *out = arena_array(a, struct memcurve, devices);
@@ -358,11 +351,9 @@ static bool breakdown_run_same_process(const struct breakdown_of *x, const struc
 
 static bool has_memory(const struct memory_row *v, size_t n, const struct memory_row *like)
 {
-    for (size_t i = 0; i < n; i++)
-        if (breakdown_run_same_process(&v[i].of, &like->of) &&
-            v[i].curve.device == like->curve.device)
-            return true;
-    return false;
+    return FIND_ANY(i, n,
+                    breakdown_run_same_process(&v[i].of, &like->of) &&
+                        v[i].curve.device == like->curve.device);
 }
 
 /* What hooks saw of the whole run goes before what was recorded in a window. */
@@ -387,10 +378,7 @@ static int memory_of_hooks(struct run *r, const struct trace_ask *ask, struct ar
 static const struct rank_steps *breakdown_run_steps_of(const struct rank_steps *v, size_t n,
                                                        const struct breakdown_of *of)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].process->pid == of->pid && strcmp(v[i].node, of->node) == 0)
-            return &v[i];
-    return NULL;
+    return FIND_ITEM(x, v, n, x->process->pid == of->pid && strcmp(x->node, of->node) == 0);
 }
 
 /* Training steps alone have numbers that others would say, too. */

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
 #include "query/reduce.h"
 #include "record/record.h"
@@ -295,10 +296,7 @@ static uint64_t columns_sources_hash(struct columns *c)
 
 static size_t columns_count_sessions(const struct columns *c)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < c->run->info.n_nodes; i++)
-        n += strcmp(c->run->info.nodes[i].id, c->node) == 0;
-    return n;
+    return SUM_OF(i, c->run->info.n_nodes, strcmp(c->run->info.nodes[i].id, c->node) == 0);
 }
 
 /* Where its sealed rows end; INT64_MIN: it has none. */
@@ -644,9 +642,7 @@ static void column_room_close(struct column_room *m, size_t n)
 int columns_open(struct columns **out, struct run *r, const char *node,
                  const struct column_ask *asks, size_t n, struct err *e)
 {
-    bool known = false;
-    for (size_t i = 0; i < r->info.n_nodes; i++)
-        known |= strcmp(r->info.nodes[i].id, node) == 0;
+    const bool known = FIND_ANY(i, r->info.n_nodes, strcmp(r->info.nodes[i].id, node) == 0);
     if (!known)
         return err_set(e, ERR_NOT_FOUND, "run '%s' has no node '%s'", r->info.name, node);
     struct columns *c = xcalloc(1, sizeof *c);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/sync_places.h"
 #include "record/event.h"
@@ -37,10 +38,7 @@ static bool counter_is_curve(const struct event *v)
     const enum event_id id = event_find(v->name);
     if (id == EV_N)
         return !sync_is_total(v->name);
-    for (size_t i = 0; i < COUNT_OF(hook_curves); i++)
-        if (hook_curves[i] == id)
-            return true;
-    return false;
+    return FIND_ANY(i, COUNT_OF(hook_curves), hook_curves[i] == id);
 }
 
 static const char *counter_unit(const struct event *v)

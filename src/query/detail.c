@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/run_internal.h"
 #include "query/trace.h"
@@ -70,10 +71,7 @@ static bool block_has_windows(struct codec *c, const struct events_block *b, str
     const char **names;
     if (!store_event_names(c, b, texts, &names))
         return false;
-    for (uint32_t i = 0; i < b->n_names; i++)
-        if (strcmp(names[i], event_words[EV_DETAIL].name) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, b->n_names, strcmp(names[i], event_words[EV_DETAIL].name) == 0);
 }
 
 static void ranges_add_spans(struct range_list *l, const struct event_track *t, struct codec *c)
@@ -110,8 +108,7 @@ static int detail_ranges_by_begin(const void *a, const void *b)
 static void ranges_join(struct range_list *l)
 {
     size_t kept = 0;
-    if (l->n)
-        qsort(l->v, l->n, sizeof *l->v, detail_ranges_by_begin);
+    SORT(l->v, l->n, detail_ranges_by_begin);
     for (size_t i = 0; i < l->n; i++) {
         const struct detail_range *x = &l->v[i];
         struct detail_range *to = kept ? &l->v[kept - 1] : NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* efficiency.c - see efficiency.h. */
-#define PEAK(...) {__VA_ARGS__},
 #include "query/efficiency.h"
 
 #include <assert.h>
@@ -12,16 +11,46 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
 #include "query/reduce.h"
 #include "record/record.h"
 
 /* ---- data sheets of GPUs ---- */
 
+/* What GPUs can do at most, from the vendors' data sheets: dense, without sparsity. Words of the
+ * name, format, FP16/BF16, TF32, FP32 in TFLOP/s, memory in TB/s, MHz, W.
+ *
+ * The words are looked for in the name that the driver gives, in upper case; the longest that match
+ * count. A GPU that is not here has no peak: a guess would make every share of it wrong.
+ * MHz: the SM clock at which the data sheet's FP16/BF16 number holds (SMs x FLOP a clock x clock),
+ * which is below the highest clock of some cards (H100 and H200: 1980). 0 in a column: not offered,
+ * or not published. */
 const struct gpu_peak gpu_peaks[] = {
-#include "query/gpu_peaks.def"
+    {"V100-SXM2", "FP16", 125, 0, 15.7, 0.900, 1530, 300},
+    {"V100-PCIE", "FP16", 112, 0, 14, 0.900, 1367, 250},
+    {"T4", "FP16", 65, 0, 8.1, 0.320, 1590, 70},
+    {"A100-SXM4-40GB", "BF16", 312, 156, 19.5, 1.555, 1410, 400},
+    {"A100-SXM4-80GB", "BF16", 312, 156, 19.5, 2.039, 1410, 400},
+    {"A100-SXM-40GB", "BF16", 312, 156, 19.5, 1.555, 1410, 400},
+    {"A100-SXM-80GB", "BF16", 312, 156, 19.5, 2.039, 1410, 400},
+    {"A100-PCIE-40GB", "BF16", 312, 156, 19.5, 1.555, 1410, 250},
+    {"A100 80GB PCIE", "BF16", 312, 156, 19.5, 1.935, 1410, 300},
+    {"A100-PCIE-80GB", "BF16", 312, 156, 19.5, 1.935, 1410, 300},
+    {"A10", "BF16", 125, 62.5, 31.2, 0.600, 1695, 150},
+    {"A10G", "BF16", 70, 35, 31.5, 0.600, 1710, 300},
+    {"L4", "BF16", 121, 60, 30.3, 0.300, 2040, 72},
+    {"L40S", "BF16", 362, 183, 91.6, 0.864, 2490, 350},
+    {"H100 80GB HBM3", "BF16", 989, 495, 67, 3.35, 1830, 700},
+    {"H100 PCIE", "BF16", 756, 378, 51, 2.0, 1620, 350},
+    {"H100 NVL", "BF16", 835, 418, 60, 3.94, 1545, 400},
+    {"H200", "BF16", 989, 495, 67, 4.8, 1830, 700},
+    {"H200 NVL", "BF16", 835, 418, 60, 4.8, 1545, 600},
+    {"B200", "BF16", 2250, 1100, 75, 7.67, 1856, 1000},
+    {"MI250X", "BF16", 191.5, 0, 23.9, 1.64, 1700, 280},
+    {"MI250", "BF16", 181, 0, 22.6, 1.64, 1700, 280},
+    {"MI300X", "BF16", 1307, 654, 163.4, 5.3, 2100, 750},
 };
-#undef PEAK
 
 const size_t n_gpu_peaks = COUNT_OF(gpu_peaks);
 
@@ -207,10 +236,7 @@ static double usual_distance(const struct series *s)
  * covers. */
 static bool is_reduced(const struct series *s)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (s->min[i] < s->max[i])
-            return true;
-    return false;
+    return FIND_ANY(i, s->n, s->min[i] < s->max[i]);
 }
 
 /* From `at` s to `end` s, times of the series' own; the value goes from v to w. */
@@ -596,9 +622,8 @@ static void use_achieve(struct gpu_use *u, const struct gpu_peak *peak, bool tf3
 static void find_used(struct efficiency *x)
 {
     for (size_t i = 0; i < x->n_gpus; i++) {
-        bool any = false;
-        for (size_t k = 0; k < x->n_gpus; k++)
-            any |= strcmp(x->gpus[k].node, x->gpus[i].node) == 0 && x->gpus[k].used;
+        const bool any = FIND_ANY(k, x->n_gpus,
+                                  strcmp(x->gpus[k].node, x->gpus[i].node) == 0 && x->gpus[k].used);
         for (size_t k = 0; k < x->n_gpus && !any; k++)
             if (strcmp(x->gpus[k].node, x->gpus[i].node) == 0)
                 x->gpus[k].used = true;

@@ -276,7 +276,7 @@ static void sort_processes(struct run *r, struct event_index *x, struct events_o
     uint32_t *places = xmalloc(n * sizeof *places); /* by the number before */
     for (size_t i = 0; i < n; i++)
         order[i] = &old[i];
-    qsort(order, n, sizeof *order, events_open_by_rank);
+    SORT(order, n, events_open_by_rank);
     x->processes = arena_array(&r->arena, struct run_process, n);
     for (size_t i = 0; i < n; i++) {
         x->processes[i] = *order[i];
@@ -311,7 +311,7 @@ static void list_tracks(struct run *r, struct event_index *x, struct events_open
         x->n_health += x->tracks[i].track.track.kind == TRACK_HEALTH;
     }
     x->n_tracks = g->n - x->n_health;
-    qsort(x->tracks, g->n, sizeof *x->tracks, events_open_by_process);
+    SORT(x->tracks, g->n, events_open_by_process);
     for (size_t i = 0; i < g->n; i++)
         x->tracks[i].track.index = (uint32_t)i;
 }

@@ -145,8 +145,7 @@ static void sum_track(const struct run_track *t, const struct run_event *v, size
     sum_groups(g, v, n, whose);
     for (size_t i = 0; i < g->n; i++)
         *VEC_ADD(out->v, out->n, out->cap) = g->v[i].sum;
-    if (out->n > before)
-        qsort(out->v + before, out->n - before, sizeof *out->v, eventsum_longest_first);
+    SORT(out->v + before, out->n - before, eventsum_longest_first);
     free(whose);
     grouping_close(g);
 }
@@ -155,9 +154,7 @@ static void sum_track(const struct run_track *t, const struct run_event *v, size
 static void take_sums(struct sums *s, struct arena *a, struct event_sum **out, size_t *n)
 {
     *n = s->n;
-    *out = arena_array(a, struct event_sum, s->n + 1);
-    if (s->n)
-        memcpy(*out, s->v, s->n * sizeof *s->v);
+    *out = ARENA_COPY(a, s->v, s->n);
     free(s->v);
 }
 
@@ -255,8 +252,8 @@ static int eventsum_plan(struct run *r, const struct event_window *w, struct are
 {
     uint64_t left = w->budget;
     const int rc = list_wanted(r, w, a, out, n, e);
-    if (rc == 0 && *n)
-        qsort(*out, *n, sizeof **out, fewest_first);
+    if (rc == 0)
+        SORT(*out, *n, fewest_first);
     for (size_t i = 0; rc == 0 && i < *n; i++) {
         const uint64_t budget = left / (*n - i);
         plan_track(&(*out)[i], budget);
@@ -346,8 +343,7 @@ int event_sums_within(struct run *r, const struct event_window *w, struct arena 
     int rc = eventsum_plan(r, w, a, &v, &n_wanted, e);
     for (size_t i = 0; rc == 0 && i < n_wanted; i++)
         rc = sum_within(r, &v[i], w, a, &sums, e);
-    if (sums.n)
-        qsort(sums.v, sums.n, sizeof *sums.v, by_total);
+    SORT(sums.v, sums.n, by_total);
     take_sums(&sums, a, out, n);
     return rc;
 }

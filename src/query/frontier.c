@@ -99,11 +99,7 @@ struct frontier_look {
     double all_us;
 };
 
-static int frontier_by_value(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(frontier_by_value, uint32_t)
 
 static const struct frontier_step *step_at(const struct frontier_look *l, size_t rank)
 {
@@ -136,7 +132,7 @@ static double others_median(const struct frontier_look *l, size_t rank,
     for (size_t i = 0; i < l->n; i++)
         if (i != rank)
             l->values[m++] = value(l, i, k);
-    qsort(l->values, m, sizeof *l->values, frontier_by_value);
+    SORT(l->values, m, frontier_by_value);
     return ((double)l->values[m / 2] + (double)l->values[(m - 1) / 2]) / 2;
 }
 
@@ -272,9 +268,7 @@ static bool frontier_has_comm(const struct frontier_rank *const *ranks, size_t n
 {
     const size_t comm = step_part_of(EV_COMM);
     for (size_t i = 0; i < n; i++) {
-        size_t with = 0;
-        for (uint32_t k = 0; k < ranks[i]->n; k++)
-            with += ranks[i]->v[k].part_us[comm] > 0;
+        const size_t with = SUM_OF(k, ranks[i]->n, ranks[i]->v[k].part_us[comm] > 0);
         if ((double)with < LED_LEAST * ranks[i]->n)
             return false;
     }

@@ -135,8 +135,7 @@ static int general_longest_first(const void *a, const void *b)
 
 static void general_conclude(struct summing *s, size_t most, struct arena *a, struct general *out)
 {
-    if (s->n)
-        qsort(s->v, s->n, sizeof *s->v, general_longest_first);
+    SORT(s->v, s->n, general_longest_first);
     out->n = MIN_OF(s->n, most);
     out->left_out = s->n - out->n;
     out->rows = arena_array(a, struct general_row, out->n + 1);

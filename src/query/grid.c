@@ -87,10 +87,7 @@ struct grid_plan {
 
 static const struct grid_edges *grid_edges_of(const struct grid_plan *p, const struct store *store)
 {
-    for (size_t i = 0; i < p->n_edges; i++)
-        if (p->edges[i].store == store)
-            return &p->edges[i];
-    return NULL;
+    return FIND_ITEM(x, p->edges, p->n_edges, x->store == store);
 }
 
 static const struct grid_edges *grid_make_edges(struct grid_plan *p, const struct store *store)

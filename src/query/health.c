@@ -2,10 +2,10 @@
 /* health.c - see health.h.
  *
  * One cursor (health_read_rows) walks the tracks through event_flow and numbers the names; index,
- * curves and pictures are made of its rows as they come. Nobody knows beforehand how many values a
- * curve or how many samples a picture has, so both begin with one value a point and one sample a
- * column; when there are twice as many as wanted, neighbours are merged, and from then on points
- * and columns take twice as much. Memory therefore does not grow with the length of the run. */
+ * curves and heat maps are made of its rows as they come. The number of values of a curve, or of
+ * samples of a heat map, is not known in advance. Both begin with one value per point and one
+ * sample per column; when there are twice as many as wanted, neighbors are merged, and points and
+ * columns are twice as wide from then on. So memory does not grow with the length of the run. */
 #include "query/health.h"
 
 #include <assert.h>
@@ -35,7 +35,7 @@ struct health_names {
         const char *text;
         uint32_t name;
     } * of_text;
-    size_t n_of, cap_of;
+    size_t n_of;
 };
 
 /* Its number, made when it is new. */
@@ -55,11 +55,7 @@ static inline uint32_t health_names_of(struct health_names *n, const struct even
                                        size_t k)
 {
     const char *text = c->texts[k];
-    if (k >= n->n_of) {
-        VEC_ROOM(n->of_text, n->cap_of, k + 1);
-        memset(n->of_text + n->n_of, 0, (n->cap_of - n->n_of) * sizeof *n->of_text);
-        n->n_of = n->cap_of;
-    }
+    VEC_ZEROED(n->of_text, n->n_of, k + 1);
     if (n->of_text[k].text != text) {
         n->of_text[k].name = health_names_add(n, text);
         n->of_text[k].text = text;
@@ -78,10 +74,7 @@ static void health_names_free(struct health_names *n)
 
 static bool health_rank_taken(const struct health_rank *v, size_t n, int64_t rank)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].rank == rank)
-            return true;
-    return false;
+    return FIND_ANY(i, n, v[i].rank == rank);
 }
 
 /* The processes of the tracks, in their order. */
@@ -118,9 +111,7 @@ static int health_find_tracks(struct run *r, struct arena *a, struct health_trac
 
 static int64_t health_rank_of(const struct health_tracks *t, const struct run_process *p)
 {
-    size_t i = 0;
-    while (i < t->n_ranks && t->ranks[i].process != p)
-        i++;
+    const size_t i = FIND_FIRST(k, t->n_ranks, t->ranks[k].process == p);
     assert(i < t->n_ranks);
     return t->ranks[i].rank;
 }
@@ -216,12 +207,7 @@ static uint32_t *health_listing_place(struct health_listing *l, const struct hea
     if (l->rank != v->rank && l->n_of)
         memset(l->of, 0, l->n_of * sizeof *l->of);
     l->rank = v->rank;
-    if (at >= l->n_of) {
-        const size_t n = MAX_OF(2 * l->n_of, at + 64);
-        l->of = xrealloc(l->of, n, sizeof *l->of);
-        memset(l->of + l->n_of, 0, (n - l->n_of) * sizeof *l->of);
-        l->n_of = n;
-    }
+    VEC_ZEROED(l->of, l->n_of, at + 1);
     return &l->of[at];
 }
 
@@ -235,8 +221,7 @@ static struct health_scalar *health_listing_of(struct health_listing *l,
         return &x->scalars[*place - 1];
     if (x->n_scalars == SCALARS_MOST)
         return NULL;
-    x->scalars = arena_grow(l->arena, x->scalars, x->n_scalars, &l->cap, sizeof *x->scalars);
-    struct health_scalar *s = &x->scalars[x->n_scalars++];
+    struct health_scalar *s = ARENA_ADD(l->arena, x->scalars, x->n_scalars, l->cap);
     *place = (uint32_t)x->n_scalars;
     *s = (struct health_scalar){
         .name = v->name,
@@ -327,10 +312,8 @@ static int health_list_stats(struct run *r, const struct health_tracks *t, struc
         arena_free(&texts);
     }
     codec_close(codec);
-    out->tensors = arena_array(a, const char *, all.n + 1);
+    out->tensors = ARENA_COPY(a, all.v, all.n);
     out->n_tensors = all.n;
-    if (all.n)
-        memcpy(out->tensors, all.v, all.n * sizeof *all.v);
     health_names_free(&all);
     return rc;
 }
@@ -481,10 +464,8 @@ static void health_drawing_end(struct health_drawing *d, struct arena *a)
         const uint32_t finite = p->count - p->nonfinite;
         p->mean = finite ? p->mean / finite : NAN;
     }
-    d->out->v = arena_array(a, struct health_point, d->n + 1);
+    d->out->v = ARENA_COPY(a, d->v, d->n);
     d->out->n = d->n;
-    if (d->n)
-        memcpy(d->out->v, d->v, d->n * sizeof *d->v);
     free(d->v);
 }
 
@@ -500,7 +481,7 @@ int health_curve(struct run *r, const struct health_curve_ask *ask, struct arena
     return rc;
 }
 
-/* ---- pictures ---- */
+/* ---- heat maps ---- */
 
 struct health_cell {
     float v;
@@ -600,12 +581,7 @@ static void health_painting_room(struct health_painting *p)
 /* The row of a name; SIZE_MAX: it is not wanted, or there are too many. */
 static size_t health_painting_row(struct health_painting *p, const struct health_value *v)
 {
-    if (v->name_index >= p->n_row_of) {
-        const size_t n = MAX_OF(2 * p->n_row_of, (size_t)v->name_index + 64);
-        p->row_of = xrealloc(p->row_of, n, sizeof *p->row_of);
-        memset(p->row_of + p->n_row_of, 0, (n - p->n_row_of) * sizeof *p->row_of);
-        p->n_row_of = n;
-    }
+    VEC_ZEROED(p->row_of, p->n_row_of, (size_t)v->name_index + 1);
     uint32_t *row = &p->row_of[v->name_index];
     if (*row == 0) {
         const size_t most = p->ask->rows ? p->ask->rows : HEALTH_ROWS_MOST;
@@ -645,7 +621,7 @@ static size_t health_painting_bin(struct health_painting *p, const struct health
     return *row - 1;
 }
 
-/* So many cells fit, whatever was asked for. */
+/* The number of columns whose cells fit, whatever the request wants. */
 static size_t health_painting_limit(const struct health_painting *p)
 {
     const size_t fits = HEALTH_CELLS_MOST / MAX_OF(p->n_rows, 1);
@@ -701,13 +677,9 @@ static void health_painting_end(struct health_painting *p, struct arena *a)
         health_painting_halve(p);
     m->n_rows = p->n_rows;
     m->n_columns = p->n_columns;
-    m->names = arena_array(a, const char *, p->n_rows + 1);
-    m->columns = arena_array(a, struct health_column, p->n_columns + 1);
+    m->names = ARENA_COPY(a, p->names, p->n_rows);
+    m->columns = ARENA_COPY(a, p->columns, p->n_columns);
     m->cells = arena_alloc_raw(a, p->n_rows * p->n_columns + 1, sizeof *m->cells);
-    if (p->n_rows)
-        memcpy(m->names, p->names, p->n_rows * sizeof *m->names);
-    if (p->n_columns)
-        memcpy(m->columns, p->columns, p->n_columns * sizeof *m->columns);
     for (size_t i = 0; i < p->n_rows; i++)
         for (size_t k = 0; k < p->n_columns; k++) {
             const struct health_cell *c = health_painting_cell(p, i, k);

@@ -131,7 +131,7 @@ struct health_curve {
 MUST_CHECK int health_curve(struct run *r, const struct health_curve_ask *ask, struct arena *a,
                             struct health_curve *out, struct err *e);
 
-/* ---- a statistic as a picture: tensor x sample ----
+/* ---- a statistic as a heat map: tensor x sample ----
  *
  * Of a histogram ("gradient.exponents") the rows are powers of two ("2^-12"), of the first tensor
  * that is wanted, and the cells numbers of elements. "0" has what is smaller than 2^-126. */

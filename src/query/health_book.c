@@ -8,23 +8,19 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
+#include "base/vec.h"
 #include "record/event.h"
 #include "store/format.h"
 
 /* Scales a median absolute deviation to a standard deviation of normal values. */
 #define MAD_SCALE 1.4826
 
-static int health_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double health_median(double *v, size_t n)
 {
     if (n == 0)
         return NAN;
-    qsort(v, n, sizeof *v, health_by_value);
+    stat_sort(v, n);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -249,7 +245,7 @@ static void table_halve(struct book_table *t)
     t->every *= 2;
 }
 
-/* The row of the sample that is being read; NULL: it is not kept. */
+/* The row of the sample that is being read; NULL: it is not stored. */
 static struct table_row *table_sample(struct book_table *t, const struct book_value *v,
                                       uint32_t names)
 {
@@ -289,10 +285,7 @@ static void table_add(struct book_table *t, const struct book_value *v, uint32_t
 
 const struct table_row *health_table_row(const struct book_table *t, int64_t step)
 {
-    for (size_t i = 0; i < t->n; i++)
-        if (t->rows[i].step == step)
-            return &t->rows[i];
-    return NULL;
+    return FIND_ITEM(x, t->rows, t->n, x->step == step);
 }
 
 /* ---- names ---- */
@@ -394,10 +387,7 @@ static void rank_scale(struct book_rank *r, const struct book_value *v)
 
 bool health_step_skipped(const struct book_rank *r, int64_t step)
 {
-    for (size_t i = 0; i < MIN_OF(r->skipped, (uint64_t)SKIPS_KEPT); i++)
-        if (r->skips[i] == step)
-            return true;
-    return false;
+    return FIND_ANY(i, MIN_OF(r->skipped, (uint64_t)SKIPS_KEPT), r->skips[i] == step);
 }
 
 static void rank_missing(struct book_rank *r, const struct book_value *v)
@@ -416,24 +406,20 @@ static void rank_missing(struct book_rank *r, const struct book_value *v)
 
 enum { BATCHES_LEAST = 50 };
 
-static int health_by_word(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+COMPARE_NUMBERS(health_by_word, int64_t)
 
 static uint32_t hashes_distinct(const struct book_rank *r)
 {
     int64_t v[HASHES_KEPT];
     uint32_t n = 0;
     memcpy(v, r->hashes, r->n_hashes * sizeof *v);
-    qsort(v, r->n_hashes, sizeof *v, health_by_word);
+    SORT(v, r->n_hashes, health_by_word);
     for (uint32_t i = 0; i < r->n_hashes; i++)
         n += i == 0 || v[i] != v[i - 1];
     return n;
 }
 
-/* An epoch, or HASHES_KEPT steps, are over: the worst ones are kept. */
+/* An epoch, or HASHES_KEPT steps, have ended: the worst ones are stored. */
 void health_close_hashes(struct book_rank *r)
 {
     const uint64_t distinct = r->n_hashes >= BATCHES_LEAST ? hashes_distinct(r) : 0;

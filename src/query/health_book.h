@@ -9,7 +9,7 @@
  *
  * The result depends on the order of the events of one track, but not on how tracks are interleaved
  * and not on how a track is cut into parts: every reduction is about one track of one rank. So a
- * book that is kept while a run grows equals one that reads all of it.
+ * book that grows with its run equals one that reads all of it.
  *
  * Memory is bounded: a curve has at most CURVE_BUCKETS buckets and a table at most TABLE_CELLS
  * cells. When they are full, two buckets become one, and every second sample is dropped. */
@@ -137,12 +137,12 @@ struct table_row {
 struct book_table {
     struct table_row *rows;
     size_t n, cap;
-    uint64_t every, samples; /* kept: one of so many; seen */
-    bool skipping;           /* the sample that is being read is not kept */
+    uint64_t every, samples; /* one in `every` is stored; samples so far */
+    bool skipping;           /* the sample that is being read is not stored */
     int64_t skip_step;
 };
 
-/* Statistics that are kept as tables. */
+/* Statistics that are stored as tables. */
 enum book_tables {
     TABLE_GRADIENT_L2,
     TABLE_GRADIENT_ZEROS,

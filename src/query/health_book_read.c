@@ -3,7 +3,7 @@
  *
  * Blocks of a track are in order of their first time, and new ones are added at the end. If one
  * comes earlier all the same, the blocks that were read are not the first ones any more: then the
- * book is made anew. So a book that is kept equals one that is read at once (health_book.h). */
+ * book is rebuilt. So a cached book equals one that is read at once (health_book.h). */
 #include <stdlib.h>
 #include <string.h>
 

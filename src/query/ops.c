@@ -448,8 +448,7 @@ void ops_rows(const struct ops *o, struct arena *a, struct op_row **out, size_t 
     if (modules)
         k += outside_row(o, &v[k]);
     ops_rows_fill_shares(v, k);
-    if (k)
-        qsort(v, k, sizeof *v, by_self);
+    SORT(v, k, by_self);
     *out = v;
     *n = k;
 }
@@ -485,8 +484,7 @@ static size_t ops_fold_groups(struct op_row *v, size_t n)
     for (enum kernel_group g = 0; g < GROUP_N; g++)
         if (sum[g].calls)
             v[k++] = sum[g];
-    if (k)
-        qsort(v, k, sizeof *v, by_self);
+    SORT(v, k, by_self);
     return k;
 }
 

@@ -25,7 +25,7 @@ struct sum {
 };
 
 /* Of the window at hand; the name stays until the track's end. */
-struct functions_told {
+struct functions_pending {
     const char *name;
     struct sum sum;
 };
@@ -37,8 +37,8 @@ struct functions {
     char phase[TRACK_NAME_LEN], timer[TIMER_LEN];
     int64_t at;  /* of the window */
     bool stacks; /* the track has those, which are no functions */
-    struct functions_told *told;
-    size_t n_told, cap_told;
+    struct functions_pending *told;
+    size_t n_pending, cap_pending;
 };
 
 /* ---- arguments: "key=value" lines ---- */
@@ -63,7 +63,7 @@ static void arg_copy(const char *args, const char *key, char *out, size_t size)
 static void functions_end_window(void *to)
 {
     struct functions *f = to;
-    for (size_t i = 0; i < f->n_told; i++) {
+    for (size_t i = 0; i < f->n_pending; i++) {
         char key[TRACK_NAME_LEN + TIMER_LEN + EVENT_NAME_MOST + 2];
         snprintf(key, sizeof key, "%s" PART "%s" PART "%s", f->phase, f->timer, f->told[i].name);
         const uint32_t name = op_names_look(&f->names, key);
@@ -73,17 +73,17 @@ static void functions_end_window(void *to)
         s->self_ns += f->told[i].sum.self_ns;
         s->total_ns += f->told[i].sum.total_ns;
     }
-    f->n_told = 0;
+    f->n_pending = 0;
     f->timer[0] = '\0';
 }
 
-static void functions_tell(struct functions *f, const struct event *v)
+static void functions_add(struct functions *f, const struct event *v)
 {
     const char *args = v->args ? v->args : "";
     const double total_s = strtod(arg_find(args, "total_s"), NULL);
-    VEC_ROOM(f->told, f->cap_told, f->n_told + 1);
+    VEC_ROOM(f->told, f->cap_pending, f->n_pending + 1);
     const bool fits = total_s > 0 && total_s < 1e9;
-    f->told[f->n_told++] = (struct functions_told){
+    f->told[f->n_pending++] = (struct functions_pending){
         v->name,
         {(uint64_t)MAX_OF(v->value, 0), v->dur_ns,
          fits ? MAX_OF((int64_t)(total_s * 1e9), v->dur_ns) : v->dur_ns},
@@ -110,7 +110,7 @@ static void functions_events(void *to, const struct run_event *v, size_t n)
             functions_end_window(f);
         f->at = x->at.ns;
         if (x->category == CAT_PYTHON)
-            functions_tell(f, x);
+            functions_add(f, x);
         else if (x->args)
             arg_copy(x->args, "timer", f->timer, sizeof f->timer);
     }
@@ -144,9 +144,7 @@ static struct op_row functions_row_of(char *key, const struct sum *s)
 /* The whole window first, then phases as they come in a step. */
 static size_t functions_place_of(const char *phase)
 {
-    size_t i = 0;
-    while (i < step_parts() && strcmp(step_part_name(i), phase) != 0)
-        i++;
+    const size_t i = FIND_FIRST(k, step_parts(), strcmp(step_part_name(k), phase) == 0);
     return *phase ? i + 1 : 0;
 }
 
@@ -194,8 +192,7 @@ int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a, 
     *out = arena_array(a, struct op_row, *n);
     for (uint32_t i = 0; i < f->names.n; i++)
         (*out)[i] = functions_row_of(arena_strdup(a, f->names.v[i].text), &f->sums[i]);
-    if (*n)
-        qsort(*out, *n, sizeof **out, by_place);
+    SORT(*out, *n, by_place);
     functions_fill_shares(*out, *n);
     op_names_close(&f->names);
     free(f->sums);
@@ -267,8 +264,7 @@ static void stacks_add_spans(struct stacks *s)
 {
     uint32_t path[STACKS_DEEP + 1] = {0}; /* by depth: the node above */
     uint32_t deepest = 0;
-    if (s->n_spans)
-        qsort(s->spans, s->n_spans, sizeof *s->spans, stacks_by_place);
+    SORT(s->spans, s->n_spans, stacks_by_place);
     for (size_t i = 0; i < s->n_spans; i++) {
         const struct stack_span *x = &s->spans[i];
         if (x->depth > deepest)

@@ -180,10 +180,8 @@ static bool has_exited(const struct phases_from *f, const struct node_info *n)
 /* On any node; a recorder runs for a moment after its job. */
 static bool phases_lives(const struct phases_from *f)
 {
-    for (size_t i = 0; i < f->info->n_nodes; i++)
-        if (f->info->nodes[i].status == RUN_RUNNING && !has_exited(f, &f->info->nodes[i]))
-            return true;
-    return false;
+    return FIND_ANY(i, f->info->n_nodes,
+                    f->info->nodes[i].status == RUN_RUNNING && !has_exited(f, &f->info->nodes[i]));
 }
 
 /* ---- tiling ---- */
@@ -237,9 +235,7 @@ static void phases_tile(struct changes *c, struct run_phases *out, struct arena 
     }
     tile_until(&t, out->job_end.ns, kind);
     out->n = t.n;
-    out->phases = arena_array(a, struct phase, t.n);
-    if (t.n)
-        memcpy(out->phases, t.v, t.n * sizeof *t.v);
+    out->phases = ARENA_COPY(a, t.v, t.n);
     for (size_t i = 0; i < t.n; i++)
         out->seconds[t.v[i].kind] += (double)(t.v[i].end.ns - t.v[i].start.ns) / (double)NS_PER_S;
     free(t.v);

@@ -119,11 +119,7 @@ void tally_each(struct tally *t, void (*see)(void *to, double value, uint64_t co
     t->n_bins = t->n_values = 0;
 }
 
-static int tally_by_value(const void *a, const void *b)
-{
-    const struct tally_bin *x = a, *y = b;
-    return COMPARE(x->value, y->value);
-}
+COMPARE_BY(tally_by_value, struct tally_bin, value)
 
 /* Walks all values in order without putting bins and single values into one list. */
 struct tally_walk {
@@ -194,8 +190,7 @@ static void tally_sum_up(const struct tally *t, struct series_stats *out)
 void tally_finish(struct tally *t, struct series_stats *out)
 {
     tally_settle_counts(t);
-    if (t->n_bins)
-        qsort(t->bins, t->n_bins, sizeof *t->bins, tally_by_value);
+    SORT(t->bins, t->n_bins, tally_by_value);
     if (t->n_values)
         stat_sort(t->values, t->n_values);
     const struct tally_quantile want[] = {
@@ -300,10 +295,7 @@ static void fold_gather_small(struct fold_room *m, uint32_t rows, const struct c
 
 static bool fold_all_small(const struct fold_parts *p)
 {
-    for (size_t k = 0; k < p->n; k++)
-        if (!fold_is_small(p->block, p->v[k], p->v[0]->step))
-            return false;
-    return true;
+    return !FIND_ANY(k, p->n, !fold_is_small(p->block, p->v[k], p->v[0]->step));
 }
 
 static void fold_put_small(const struct fold_room *m, const struct fold_parts *p, float *out)

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/run_internal.h"
 
@@ -60,17 +61,14 @@ static void merge_entries(struct run *r, const struct run_entry *list, size_t n)
 
 static void merge_series(struct run *r)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < r->info.n_nodes; i++)
-        n += r->stores[i] ? r->stores[i]->n_series : 0;
+    const size_t n = SUM_OF(i, r->info.n_nodes, r->stores[i] ? r->stores[i]->n_series : 0);
     struct run_entry *list = xcalloc(n, sizeof *list);
     size_t at = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++)
         for (uint32_t k = 0; r->stores[i] && k < r->stores[i]->n_series; k++)
             list[at++] = (struct run_entry){
                 r->info.nodes[i].id, {r->stores[i], &r->stores[i]->series[k]}, i};
-    if (n)
-        qsort(list, n, sizeof *list, run_by_name);
+    SORT(list, n, run_by_name);
     merge_entries(r, list, n);
     free(list);
 }
@@ -253,10 +251,7 @@ static void run_add_loss(struct run_loss *list, size_t *n, const char *node, con
 
 static bool has_loss(const struct store *s, enum loss_id id)
 {
-    for (uint32_t k = 0; k < s->n_losses; k++)
-        if (s->losses[k].id == id)
-            return true;
-    return false;
+    return FIND_ANY(k, s->n_losses, s->losses[k].id == id);
 }
 
 /* A file that was cut between two blocks looks whole; only its recorder knew how much there was. */
@@ -345,18 +340,12 @@ int run_losses(struct run *r, struct arena *a, struct run_loss **out, size_t *n,
     return 0;
 }
 
-static int by_moment(const void *a, const void *b)
-{
-    const struct run_mark *x = a, *y = b;
-    return COMPARE(x->at.ns, y->at.ns);
-}
+COMPARE_BY(by_moment, struct run_mark, at.ns)
 
 int run_marks(struct run *r, struct arena *a, struct run_mark **out, size_t *n, struct err *e)
 {
     (void)e;
-    size_t most = 0;
-    for (size_t i = 0; i < r->info.n_nodes; i++)
-        most += r->stores[i] ? r->stores[i]->n_marks : 0;
+    const size_t most = SUM_OF(i, r->info.n_nodes, r->stores[i] ? r->stores[i]->n_marks : 0);
     *out = arena_array(a, struct run_mark, most);
     *n = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++) {
@@ -365,8 +354,7 @@ int run_marks(struct run *r, struct arena *a, struct run_mark **out, size_t *n, 
             (*out)[(*n)++] = (struct run_mark){r->info.nodes[i].id, s->marks[k],
                                                store_wall(s, s->marks[k].at.ns / NS_PER_US)};
     }
-    if (*n)
-        qsort(*out, *n, sizeof **out, by_moment);
+    SORT(*out, *n, by_moment);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
 #include "record/group.h"
 #include "store/column.h"
@@ -99,10 +100,7 @@ static bool rows_decode(struct rows_walk *w, struct rows_cells *b, const uint32_
 
 static bool rows_has_any(const int64_t *cells, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (cells[i] != CELL_MISSING)
-            return true;
-    return false;
+    return FIND_ANY(i, n, cells[i] != CELL_MISSING);
 }
 
 static int rows_emit(struct rows_walk *w, const struct rows_cells *b, struct err *e)

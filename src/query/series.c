@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
 #include "query/reduce.h"
 #include "record/record.h"
@@ -130,10 +131,8 @@ static void layout_add_slice(struct laying *l, const struct slice *s)
 
 static uint64_t layout_count_units(const struct slice *slices, size_t n, enum level level)
 {
-    uint64_t units = 0;
-    for (size_t i = 0; i < n; i++)
-        units += bucket_count(slices[i].to - slices[i].from, level_unit(slices[i].block, level));
-    return units;
+    return SUM_OF(i, n,
+                  bucket_count(slices[i].to - slices[i].from, level_unit(slices[i].block, level)));
 }
 
 /* `like` says of which series, at which level and how many units make a point. */
@@ -197,10 +196,7 @@ static bool layout_same_refs(const struct series_part *a, const struct series_pa
 {
     if (a->store != b->store || a->series->n_refs != b->series->n_refs)
         return false;
-    for (uint32_t i = 0; i < a->series->n_refs; i++)
-        if (a->series->refs[i].block != b->series->refs[i].block)
-            return false;
-    return true;
+    return !FIND_ANY(i, a->series->n_refs, a->series->refs[i].block != b->series->refs[i].block);
 }
 
 /* Both have a column in each of the blocks of either: they may have the same layout. */
@@ -208,10 +204,7 @@ static bool layout_same_blocks(const struct run_series *a, const struct run_seri
 {
     if (a->n_parts != b->n_parts)
         return false;
-    for (size_t i = 0; i < a->n_parts; i++)
-        if (!layout_same_refs(&a->parts[i], &b->parts[i]))
-            return false;
-    return true;
+    return !FIND_ANY(i, a->n_parts, !layout_same_refs(&a->parts[i], &b->parts[i]));
 }
 
 /* The layout made for a series that is plain (slices_plain) is that of another one too. */
@@ -219,10 +212,8 @@ static bool layout_fits(const struct layout *l, const struct run_series *m)
 {
     if (!layout_same_blocks(l->model, m))
         return false;
-    for (size_t i = 0; i < l->n_slices; i++)
-        if (!column_is_plain(laid_column(&l->slices[i], m), l->slices[i].slice.block))
-            return false;
-    return true;
+    return !FIND_ANY(i, l->n_slices,
+                     !column_is_plain(laid_column(&l->slices[i], m), l->slices[i].slice.block));
 }
 
 /* ---- reducing ---- */
@@ -405,9 +396,7 @@ static void series_share_layouts(struct series_batch *b, size_t n, struct arena 
 /* One array for all of them. */
 static void series_room_of_shared(struct series_batch *b, size_t n, struct arena *a)
 {
-    size_t points = 0;
-    for (size_t i = 0; i < n; i++)
-        points += b->layout[i] ? b->layout[i]->n : 0;
+    const size_t points = SUM_OF(i, n, b->layout[i] ? b->layout[i]->n : 0);
     double *room = arena_alloc_raw(a, 3 * points, sizeof *room);
     for (size_t i = 0; i < n; i++)
         if (b->layout[i])

@@ -157,5 +157,5 @@ void step_hists_of(const struct rank_marks *r, wall_ns from, wall_ns to,
         if (!r->v[i].left_out)
             count_step(&out[r->v[i].mode], &r->v[i]);
     for (size_t m = 0; m < MODE_N; m++)
-        qsort(out[m].outliers, out[m].n_outliers, sizeof *out[m].outliers, stephist_by_time);
+        SORT(out[m].outliers, out[m].n_outliers, stephist_by_time);
 }

@@ -20,7 +20,6 @@
 #include "query/event_flow.h"
 #include "query/run_internal.h"
 #include "query/steps_internal.h"
-#include "query/steps_process.h"
 #include "record/event.h"
 
 /* ---- events that have one of a few names ---- */
@@ -141,17 +140,14 @@ struct steps_node {
 struct steps_memory {
     struct steps_node *nodes;
     size_t n_nodes, cap_nodes;
-    struct steps_kept **kept;
-    size_t n_kept, cap_kept;
+    struct steps_cached **kept;
+    size_t n_cached, cap_cached;
     uint64_t age;
 };
 
 static struct steps_node *steps_memory_node(const struct steps_memory *m, const char *id)
 {
-    for (size_t i = 0; m && i < m->n_nodes; i++)
-        if (strcmp(m->nodes[i].id, id) == 0 && m->nodes[i].good)
-            return &m->nodes[i];
-    return NULL;
+    return m ? FIND_ITEM(x, m->nodes, m->n_nodes, strcmp(x->id, id) == 0 && x->good) : NULL;
 }
 
 static bool hook_block_ends_before(const struct event_track *t, uint32_t block, int64_t at)
@@ -278,10 +274,7 @@ static void hook_reader_close(struct hook_reader *rd)
 static bool hook_names_wanted(void *ctx, const char *const *names, size_t n)
 {
     const struct hook_reader *rd = ctx;
-    for (size_t i = 0; i < n; i++)
-        if (rd->wanted[event_find(names[i])])
-            return true;
-    return false;
+    return FIND_ANY(i, n, rd->wanted[event_find(names[i])]);
 }
 
 static void hook_pass_take_named(struct hook_part *to, const struct hook_pass *p,
@@ -408,10 +401,8 @@ static void steps_number_ranks(struct rank_steps *v, size_t n)
             list[unknown++] = &v[i];
         else
             taken[known++] = (struct steps_taken){v[i].process->session, v[i].rank};
-    if (known)
-        qsort(taken, known, sizeof *taken, by_taken);
-    if (unknown)
-        qsort(list, unknown, sizeof *list, by_session);
+    SORT(taken, known, by_taken);
+    SORT(list, unknown, by_session);
     struct steps_taken next = {0};
     for (size_t i = 0; i < unknown; i++, next.rank++) {
         if (i == 0 || next.session != list[i]->process->session)
@@ -448,9 +439,10 @@ struct steps_batch {
 enum { ROWS_AT_ONCE = 1 << 21 };
 
 /* NULL: nothing is remembered of it. */
-static struct steps_kept *steps_kept_of(const struct steps_memory *m, const struct run_process *p)
+static struct steps_cached *steps_cached_of(const struct steps_memory *m,
+                                            const struct run_process *p)
 {
-    for (size_t i = 0; m && i < m->n_kept; i++)
+    for (size_t i = 0; m && i < m->n_cached; i++)
         if (m->kept[i]->pid == p->pid && strcmp(m->kept[i]->node, p->node) == 0)
             return m->kept[i];
     return NULL;
@@ -461,13 +453,13 @@ static void steps_work(struct parallel *c, struct arena *results)
     struct steps_batch *b = c->ctx;
     for (size_t i; parallel_next(c, &i);) {
         const struct run_process *process = b->v[i].v[0].track->track.process;
-        struct steps_kept once = {.limit = INT64_MIN};
-        struct steps_kept *k = steps_kept_of(b->memory, process);
+        struct steps_cached once = {.limit = INT64_MIN};
+        struct steps_cached *k = steps_cached_of(b->memory, process);
         const struct steps_make_ask ask = {b->packed, k != NULL};
         if (!steps_of_process(&b->v[i], b->index, k ? k : &once, &ask, results,
                               &b->out[process - b->index->processes]))
             atomic_store(&b->stale, true);
-        steps_kept_free(&once);
+        steps_cached_free(&once);
     }
 }
 
@@ -499,10 +491,8 @@ static size_t read_some(struct hook_pass *p, size_t begin, struct steps_batch *b
 
 static bool has_gpus(const struct run_info *info, const char *node)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (info->nodes[i].n_gpus && strcmp(info->nodes[i].id, node) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, info->n_nodes,
+                    info->nodes[i].n_gpus && strcmp(info->nodes[i].id, node) == 0);
 }
 
 /* Those that have steps come to the front. */
@@ -617,11 +607,11 @@ struct steps_memory *steps_memory_open(void)
 
 void steps_memory_reset(struct steps_memory *m)
 {
-    for (size_t i = 0; i < m->n_kept; i++) {
-        steps_kept_free(m->kept[i]);
+    for (size_t i = 0; i < m->n_cached; i++) {
+        steps_cached_free(m->kept[i]);
         free(m->kept[i]);
     }
-    m->n_kept = m->n_nodes = 0;
+    m->n_cached = m->n_nodes = 0;
     m->age++;
 }
 
@@ -645,9 +635,7 @@ static const struct store *steps_only_store(const struct run_info *info,
                                             const struct event_index *x, const char *id)
 {
     const struct store *store = NULL;
-    size_t sessions = 0;
-    for (size_t i = 0; i < info->n_nodes; i++)
-        sessions += strcmp(info->nodes[i].id, id) == 0;
+    const size_t sessions = SUM_OF(i, info->n_nodes, strcmp(info->nodes[i].id, id) == 0);
     for (size_t i = 0; i < x->n_files; i++)
         if (!x->files[i].detail && strcmp(info->nodes[x->files[i].node].id, id) == 0)
             store = x->files[i].store;
@@ -689,9 +677,10 @@ static void steps_memory_begin(struct steps_memory *m, const struct run_info *in
     }
     for (size_t i = 0; i < x->n_processes; i++) {
         const struct run_process *p = &x->processes[i];
-        if (!steps_memory_node(m, p->node) || steps_kept_of(m, p))
+        if (!steps_memory_node(m, p->node) || steps_cached_of(m, p))
             continue;
-        struct steps_kept *k = *VEC_ADD(m->kept, m->n_kept, m->cap_kept) = xcalloc(1, sizeof *k);
+        struct steps_cached *k = *VEC_ADD(m->kept, m->n_cached, m->cap_cached) =
+            xcalloc(1, sizeof *k);
         k->pid = p->pid;
         k->limit = INT64_MIN;
         snprintf(k->node, sizeof k->node, "%s", p->node);
@@ -762,8 +751,7 @@ int steps_read_named(struct run *r, const struct steps_want *want, struct arena 
         (void)good;
     }
     steps_number_ranks(out->ranks, out->n_ranks);
-    if (out->n_ranks)
-        qsort(out->ranks, out->n_ranks, sizeof *out->ranks, steps_by_rank);
+    SORT(out->ranks, out->n_ranks, steps_by_rank);
     return 0;
 }
 

@@ -26,7 +26,7 @@ struct step {
     int64_t number; /* from 0 per rank and mode, or the program's own */
     enum event_mode mode;
     bool cut;       /* the process ended, or the run was read, in its middle */
-    bool said;      /* the program or its framework marked it; else it is derived from its parts */
+    bool marked;    /* the program or its framework marked it; else it is derived from its parts */
     bool warmup;    /* one of the first steps, before the loop has its usual pace */
     bool disturbed; /* a detail window recorded it, or had just ended: slower than usual */
     wall_ns start;

@@ -28,20 +28,11 @@ static void step_list_add(struct step_list *l, struct bare_step s)
 /* Whether a fetch before it cannot belong to a step after it. */
 static bool parts_fetch_from_step(uint8_t what)
 {
-    switch (what) {
-    case EV_FORWARD:
-    case EV_FORWARD_EVAL:
-    case EV_BACKWARD:
-    case EV_OPTIMIZER:
-    case EV_CHECKPOINT:
-    case EV_LOADER_START:
-        return true;
-    default:
-        return false;
-    }
+    return what == EV_FORWARD || what == EV_FORWARD_EVAL || what == EV_BACKWARD ||
+           what == EV_OPTIMIZER || what == EV_CHECKPOINT || what == EV_LOADER_START;
 }
 
-static void add_said(struct step_list *out, const struct point *x, int64_t start)
+static void add_marked(struct step_list *out, const struct point *x, int64_t start)
 {
     step_list_add(out, (struct bare_step){
                            .start = start,
@@ -49,7 +40,7 @@ static void add_said(struct step_list *out, const struct point *x, int64_t start
                            .number = x->value,
                            .mode = (enum event_mode)x->mode,
                            .cut = x->open,
-                           .said = true,
+                           .marked = true,
                        });
 }
 
@@ -59,7 +50,7 @@ struct fetched {
     size_t n, most; /* most: before any step so far */
 };
 
-static void steps_said_on_fetch(struct fetched *f, const struct point *x)
+static void fetched_on_fetch(struct fetched *f, const struct point *x)
 {
     /* A loader that looks ahead is found empty before its last step. Where more was fetched
      * than any step takes, the batches were for something else. */
@@ -71,21 +62,21 @@ static void steps_said_on_fetch(struct fetched *f, const struct point *x)
     f->first = f->first == NEVER ? x->at : f->first;
 }
 
-static void steps_said_on_step(struct fetched *f)
+static void fetched_on_step(struct fetched *f)
 {
     if (f->first != NEVER)
         f->most = MAX_OF(f->most, f->n);
     f->first = NEVER;
 }
 
-struct said_walk {
+struct marked_walk {
     struct fetched f;
     int64_t done, inner;
     size_t before; /* steps, without the one that ends at `done` */
     bool any;
 };
 
-static void said_walk_take(struct said_walk *w, const struct point *x, struct step_list *out)
+static void marked_walk_take(struct marked_walk *w, const struct point *x, struct step_list *out)
 {
     if (x->what == EV_STEP_VOID && x->at <= w->done && x->at > w->inner)
         out->n = w->before;
@@ -95,12 +86,12 @@ static void said_walk_take(struct said_walk *w, const struct point *x, struct st
     }
     if (x->what == POINT_STEP) {
         w->before = out->n;
-        add_said(out, x, w->f.first == NEVER ? x->at : w->f.first);
+        add_marked(out, x, w->f.first == NEVER ? x->at : w->f.first);
         w->done = x->end;
-        steps_said_on_step(&w->f);
+        fetched_on_step(&w->f);
         w->any = true;
     } else if (x->what == EV_DATA) {
-        steps_said_on_fetch(&w->f, x);
+        fetched_on_fetch(&w->f, x);
     } else if (parts_fetch_from_step(x->what)) {
         w->f.first = NEVER;
     }
@@ -588,11 +579,11 @@ struct look_walk {
 struct steps_walker {
     size_t taken, dropped;
     bool goes_on; /* points were taken by a pass before: `said` and `taught` are decided */
-    bool said, taught, cuda;
+    bool marked, taught, cuda;
     bool marks_some, looks; /* there are marked steps; passes without gradients */
     struct look_walk look;
     struct teacher_walk teacher;
-    struct said_walk marks;
+    struct marked_walk marks;
     struct outermost outermost;
     struct steps_walk loop;
     struct step_list list;
@@ -602,7 +593,7 @@ struct steps_walker *steps_walker_open(void)
 {
     struct steps_walker *w = xcalloc(1, sizeof *w);
     w->outermost.covered = w->teacher.outermost.covered = INT64_MIN;
-    w->marks = (struct said_walk){.f = {.first = NEVER}, .done = INT64_MIN, .inner = INT64_MIN};
+    w->marks = (struct marked_walk){.f = {.first = NEVER}, .done = INT64_MIN, .inner = INT64_MIN};
     w->loop.mode = MODE_TRAIN;
     steps_walk_begin_anew(&w->loop);
     return w;
@@ -663,7 +654,7 @@ void steps_walker_drop(struct steps_walker *w, size_t points, size_t steps)
 {
     const size_t n = steps - w->dropped;
     assert(points <= w->taken && steps >= w->dropped && n <= w->list.n);
-    assert(!w->said || n <= w->marks.before);
+    assert(!w->marked || n <= w->marks.before);
     w->taken -= points;
     w->dropped = steps;
     w->list.n -= n;
@@ -672,7 +663,7 @@ void steps_walker_drop(struct steps_walker *w, size_t points, size_t steps)
         w->list.v = xrealloc(w->list.v, w->list.n, sizeof *w->list.v);
         w->list.cap = w->list.n;
     }
-    w->marks.before -= w->said ? n : 0;
+    w->marks.before -= w->marked ? n : 0;
 }
 
 /* Returns whether what is known of the fetches before `mark` is final. */
@@ -706,8 +697,8 @@ static bool steps_walker_look(struct steps_walker *w, struct points *p, size_t m
 static void steps_walker_take(struct steps_walker *w, const struct point *x)
 {
     struct point p;
-    if (w->said)
-        said_walk_take(&w->marks, x, &w->list);
+    if (w->marked)
+        marked_walk_take(&w->marks, x, &w->list);
     else if (is_outermost(&w->outermost, x, &p))
         steps_walk_take(&w->loop, &p);
 }
@@ -731,19 +722,19 @@ bool steps_walker_end(struct steps_walker *w, struct points *p, size_t mark,
             at.teacher = w->teacher;
         teacher_walk_take(&w->teacher, &p->v[i]);
     }
-    const bool taught = has_teacher(&w->teacher), said = w->marks_some;
+    const bool taught = has_teacher(&w->teacher), marked = w->marks_some;
     if (before)
         *before = NULL;
-    if (w->goes_on && (said != w->said || (!said && taught != w->taught)))
+    if (w->goes_on && (marked != w->marked || (!marked && taught != w->taught)))
         return false;
-    w->said = said;
+    w->marked = marked;
     w->taught = w->loop.teacher = taught;
     w->loop.out = &w->list;
     for (size_t i = w->taken; i < p->n; i++) {
         if (i == mark && final && i > w->taken) {
             *before = steps_walker_open();
             at.goes_on = true;
-            at.said = said;
+            at.marked = marked;
             at.taught = taught;
             at.cuda = w->cuda;
             at.marks_some = w->marks_some;
@@ -754,7 +745,7 @@ bool steps_walker_end(struct steps_walker *w, struct points *p, size_t mark,
         }
         steps_walker_take(w, &p->v[i]);
     }
-    if (!said)
+    if (!marked)
         steps_walker_end_loop(w, p);
     return true;
 }

@@ -258,7 +258,7 @@ static void steps_parts_fill_times(const struct bare_step *bare, struct step *v,
             .number = bare[i].number,
             .mode = bare[i].mode,
             .cut = bare[i].cut,
-            .said = bare[i].said,
+            .marked = bare[i].marked,
             .start = {bare[i].start},
             .dur_ns = bare[i].end - bare[i].start,
             .between_ns =
@@ -351,7 +351,7 @@ enum {
 };
 enum {
     FLAG_CUT = 1,
-    FLAG_SAID = 2,
+    FLAG_MARKED = 2,
     FLAG_WARMUP = 4,
     FLAG_DISTURBED = 8,
     FLAG_SAVES = 16,
@@ -364,7 +364,7 @@ static void steps_pack_cells(const struct step *v, size_t n, struct packed_cells
 {
     for (size_t i = 0; i < n; i++) {
         out->v[C_NUMBER][i] = v[i].number;
-        out->v[C_FLAGS][i] = (int64_t)v[i].mode << MODE_SHIFT | (v[i].said ? FLAG_SAID : 0) |
+        out->v[C_FLAGS][i] = (int64_t)v[i].mode << MODE_SHIFT | (v[i].marked ? FLAG_MARKED : 0) |
                              (v[i].cut ? FLAG_CUT : 0) | (v[i].warmup ? FLAG_WARMUP : 0) |
                              (v[i].disturbed ? FLAG_DISTURBED : 0);
         out->v[C_START][i] = v[i].start.ns;
@@ -393,7 +393,7 @@ void steps_pack(struct packed *k, size_t i, const struct step *v, struct arena *
 static void set_flags(struct step *s, int64_t flags)
 {
     s->cut = flags & FLAG_CUT;
-    s->said = flags & FLAG_SAID;
+    s->marked = flags & FLAG_MARKED;
     s->warmup = flags & FLAG_WARMUP;
     s->disturbed = flags & FLAG_DISTURBED;
     s->mode = (enum event_mode)(flags >> MODE_SHIFT);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_process.c - see steps_process.h. From top to bottom: the thread that trains, GPU times, the
  * steps, their points. steps.c says why what is remembered is right. */
-#include "query/steps_process.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +43,7 @@ static size_t end_of_track(const struct process_parts *p, size_t i)
     return i;
 }
 
-static size_t *steps_kept_marked(struct steps_kept *k, uint64_t id)
+static size_t *steps_cached_marked(struct steps_cached *k, uint64_t id)
 {
     for (size_t i = 0; i < k->n_ids; i++)
         if (k->ids[i] == id)
@@ -56,7 +55,7 @@ static size_t *steps_kept_marked(struct steps_kept *k, uint64_t id)
 }
 
 /* The thread that has most to do with steps; n 0: none has. */
-static struct process_parts find_main(const struct process_parts *p, struct steps_kept *kept)
+static struct process_parts find_main(const struct process_parts *p, struct steps_cached *kept)
 {
     struct process_parts best = {0};
     size_t most = 0;
@@ -66,7 +65,7 @@ static struct process_parts find_main(const struct process_parts *p, struct step
         for (size_t k = i; k < end; k++)
             marked += p->v[k].points.marked;
         if (kept && p->v[i].may_step)
-            marked += *steps_kept_marked(kept, p->v[i].track->track.track.id);
+            marked += *steps_cached_marked(kept, p->v[i].track->track.track.id);
         if (marked > most) {
             best = (struct process_parts){&p->v[i], end - i};
             most = marked;
@@ -96,10 +95,8 @@ static struct windows_seen windows_of(const struct event_index *x, const struct 
 
 static bool steps_in_window(const struct windows_seen *w, const struct step *s)
 {
-    for (size_t i = 0; i < w->n; i++)
-        if (w->v[i]->track.first.ns < step_end(s) && w->v[i]->track.last.ns > s->start.ns)
-            return true;
-    return false;
+    return FIND_ANY(i, w->n,
+                    w->v[i]->track.first.ns < step_end(s) && w->v[i]->track.last.ns > s->start.ns);
 }
 
 static void mark_disturbed(struct windows_seen *w, struct step *v, size_t n)
@@ -162,17 +159,8 @@ static void gpu_line_count(const struct gpu_line *l, size_t from, size_t to,
 
 static bool is_timed_phase(uint8_t what)
 {
-    switch (what) {
-    case EV_FORWARD:
-    case EV_FORWARD_EVAL:
-    case EV_BACKWARD:
-    case EV_OPTIMIZER:
-    case EV_ZERO_GRAD:
-    case EV_GRAPH:
-        return true;
-    default:
-        return false;
-    }
+    return what == EV_FORWARD || what == EV_FORWARD_EVAL || what == EV_BACKWARD ||
+           what == EV_OPTIMIZER || what == EV_ZERO_GRAD || what == EV_GRAPH;
 }
 
 static void host_count(const struct points *host, int64_t from, int64_t to,
@@ -188,7 +176,7 @@ static void host_count(const struct points *host, int64_t from, int64_t to,
 }
 
 /* The line of a track, with its new spans, in order; made when it is new. */
-static struct gpu_line *gpu_line_read(struct steps_kept *k, const struct hook_part *v, size_t n)
+static struct gpu_line *gpu_line_read(struct steps_cached *k, const struct hook_part *v, size_t n)
 {
     const uint64_t id = v->track->track.track.id;
     size_t at = 0;
@@ -201,8 +189,7 @@ static struct gpu_line *gpu_line_read(struct steps_kept *k, const struct hook_pa
     for (size_t i = 0; i < n; i++)
         for (size_t s = 0; s < v[i].gpu.n; s++)
             *VEC_ADD(l->spans.v, l->spans.n, l->spans.cap) = v[i].gpu.v[s];
-    if (l->spans.n)
-        qsort(l->spans.v, l->spans.n, sizeof *l->spans.v, steps_by_begin);
+    SORT(l->spans.v, l->spans.n, steps_by_begin);
     return l;
 }
 
@@ -218,7 +205,7 @@ static void gpu_line_keep(struct gpu_line *l, size_t counted, int64_t to)
 /* What begins before `limit` is counted for good. */
 static struct gpu_phases gpu_phases_of(const struct process_parts *p,
                                        const struct process_parts *main, const struct points *host,
-                                       const struct quiet_times *q, struct steps_kept *k,
+                                       const struct quiet_times *q, struct steps_cached *k,
                                        int64_t limit)
 {
     const struct store *store = main->v[0].track->store;
@@ -230,9 +217,7 @@ static struct gpu_phases gpu_phases_of(const struct process_parts *p,
         if (!p->v[i].gpu_times)
             continue;
         struct gpu_line *l = gpu_line_read(k, &p->v[i], end - i);
-        size_t n = 0;
-        while (n < l->spans.n && l->spans.v[n].at < limit)
-            n++;
+        const size_t n = FIND_FIRST(x, l->spans.n, l->spans.v[x].at >= limit);
         gpu_line_count(l, 0, n, store, q, &l->outer, &k->gpu);
         struct gpu_span outer = l->outer;
         struct gpu_phases more = k->gpu;
@@ -261,7 +246,7 @@ static void to_wall(const struct process_parts *main, struct step *v, size_t n)
         v[i].start = event_wall(main->v[0].track->store, (mono_ns){v[i].start.ns});
 }
 
-void steps_kept_free(struct steps_kept *k)
+void steps_cached_free(struct steps_cached *k)
 {
     for (size_t i = 0; i < k->n_lines; i++)
         gpu_spans_free(&k->lines[i].spans);
@@ -275,7 +260,7 @@ void steps_kept_free(struct steps_kept *k)
 }
 
 /* All points of the main thread that are not used up, in order. */
-static struct points *steps_points(const struct process_parts *m, const struct steps_kept *k,
+static struct points *steps_points(const struct process_parts *m, const struct steps_cached *k,
                                    struct points *room)
 {
     if (k->points.n == 0)
@@ -307,7 +292,7 @@ static size_t steps_final(const struct steps_walker *before, size_t base)
  * before the first step that is not final. */
 static void steps_make(struct rank_steps *out, const struct process_parts *m,
                        const struct step_list *l, struct windows_seen *windows,
-                       struct steps_filling *now, struct steps_filling *at, struct steps_kept *k,
+                       struct steps_filling *now, struct steps_filling *at, struct steps_cached *k,
                        bool packed, struct arena *a)
 {
     const size_t base = k->n_parts * PACKED_ROWS, total = base + l->n;
@@ -342,7 +327,7 @@ static void steps_make(struct rank_steps *out, const struct process_parts *m,
 }
 
 /* Points before `mark` that somebody still needs stay. */
-static void steps_keep_points(struct steps_kept *k, const struct points *p, size_t mark,
+static void steps_keep_points(struct steps_cached *k, const struct points *p, size_t mark,
                               struct steps_walker *before, size_t final)
 {
     struct points kept = {0};
@@ -365,11 +350,12 @@ static void steps_keep_points(struct steps_kept *k, const struct points *p, size
 }
 
 /* Points of the threads that decide which one is the main one. */
-static void steps_keep_marked(struct steps_kept *k, const struct process_parts *p)
+static void steps_keep_marked(struct steps_cached *k, const struct process_parts *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         const struct hook_part *part = &p->v[i];
-        size_t *marked = part->may_step ? steps_kept_marked(k, part->track->track.track.id) : NULL;
+        size_t *marked =
+            part->may_step ? steps_cached_marked(k, part->track->track.track.id) : NULL;
         for (size_t s = 0; marked && s < part->points.n; s++)
             if (part->points.v[s].at < part->to)
                 *marked += point_is_mark(part->points.v[s].what);
@@ -386,8 +372,8 @@ static uint64_t windows_hash(const struct windows_seen *w)
 }
 
 /* Whether it is known by what it was before. */
-static bool steps_kept_fits(const struct steps_kept *k, const struct process_parts *m,
-                            uint64_t windows)
+static bool steps_cached_fits(const struct steps_cached *k, const struct process_parts *m,
+                              uint64_t windows)
 {
     if (k->unused)
         return m->n == 0;
@@ -396,14 +382,11 @@ static bool steps_kept_fits(const struct steps_kept *k, const struct process_par
 
 static bool steps_had_any(const struct process_parts *p)
 {
-    for (size_t i = 0; i < p->n; i++)
-        if (p->v[i].points.n || p->v[i].gpu.n)
-            return true;
-    return false;
+    return FIND_ANY(i, p->n, p->v[i].points.n || p->v[i].gpu.n);
 }
 
 bool steps_of_process(const struct process_parts *p, const struct event_index *x,
-                      struct steps_kept *k, const struct steps_make_ask *ask, struct arena *a,
+                      struct steps_cached *k, const struct steps_make_ask *ask, struct arena *a,
                       struct rank_steps *out)
 {
     const bool remember = ask->remember;
@@ -413,7 +396,7 @@ bool steps_of_process(const struct process_parts *p, const struct event_index *x
     struct points room = {0};
     struct steps_walker *before = NULL;
     *out = (struct rank_steps){.rank = process->rank};
-    if (!steps_kept_fits(k, &m, windows_hash(&windows)))
+    if (!steps_cached_fits(k, &m, windows_hash(&windows)))
         return false;
     if (remember)
         steps_keep_marked(k, p);

@@ -136,12 +136,9 @@ bool steps_part_lost(const struct run_loss *lost, size_t n_lost, size_t part)
     return false;
 }
 
-static bool are_said(const struct rank_steps *rank, enum event_mode mode)
+static bool are_marked(const struct rank_steps *rank, enum event_mode mode)
 {
-    for (size_t i = 0; i < rank->n; i++)
-        if (rank->steps[i].mode == mode && !rank->steps[i].said)
-            return false;
-    return true;
+    return !FIND_ANY(i, rank->n, rank->steps[i].mode == mode && !rank->steps[i].marked);
 }
 
 /* What every step of a mode has. A step that the hooks derived from its parts shows all there are;
@@ -152,22 +149,20 @@ static bool iteration_belongs(enum event_mode mode, const char *part)
         const char *part;
         bool train_only;
     } rows[] = {{"data", false}, {"forward", false}, {"backward", true}, {"optimizer", true}};
-    for (size_t i = 0; i < COUNT_OF(rows); i++)
-        if (strcmp(part, rows[i].part) == 0)
-            return !rows[i].train_only || mode == MODE_TRAIN;
-    return false;
+    const size_t at = FIND_FIRST(i, COUNT_OF(rows), strcmp(part, rows[i].part) == 0);
+    return at < COUNT_OF(rows) && (!rows[at].train_only || mode == MODE_TRAIN);
 }
 
 unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
                       const struct run_loss *lost, size_t n_lost)
 {
-    const bool said = are_said(rank, mode);
+    const bool marked = are_marked(rank, mode);
     unsigned unseen = 0;
     double took_s[STEP_PARTS_MOST];
     steps_parts_s(rank, mode, took_s);
     for (size_t k = 0; k < step_parts(); k++)
         if (took_s[k] == 0 && (steps_part_lost(lost, n_lost, k) ||
-                               (said && iteration_belongs(mode, step_part_name(k)))))
+                               (marked && iteration_belongs(mode, step_part_name(k)))))
             unseen |= 1u << k;
     return unseen;
 }
@@ -314,10 +309,8 @@ static void time_phases(const struct rank_steps *s, struct step_stats *out)
 static bool sees_fetches(const struct rank_steps *s, enum event_mode mode)
 {
     const uint8_t data = step_part_of(EV_DATA);
-    for (size_t i = 0; i < s->n; i++)
-        if (steps_stats_counts(&s->steps[i], mode) && s->steps[i].part_ns[data] > 0)
-            return true;
-    return false;
+    return FIND_ANY(i, s->n,
+                    steps_stats_counts(&s->steps[i], mode) && s->steps[i].part_ns[data] > 0);
 }
 
 struct rate {

@@ -197,8 +197,7 @@ int sync_places_read(struct run *r, enum code_place_kind kind, struct arena *a,
         *out = arena_array(a, struct sync_place, p.n + 1);
         for (size_t i = 0; i < p.n; i++)
             (*out)[i] = place_made(&p.v[i], a);
-        if (p.n)
-            qsort(*out, p.n, sizeof **out, most_time_first);
+        SORT(*out, p.n, most_time_first);
     }
     free(p.v);
     return rc;

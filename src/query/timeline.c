@@ -144,8 +144,7 @@ static int rows_by_start(const void *a, const void *b)
 static void sort_lane(struct drawing *d)
 {
     struct timeline *t = d->out;
-    if (t->n_slices > d->first)
-        qsort(t->slices + d->first, t->n_slices - d->first, sizeof *t->slices, rows_by_start);
+    SORT(t->slices + d->first, t->n_slices - d->first, rows_by_start);
     d->first = t->n_slices;
 }
 
@@ -268,12 +267,8 @@ static void take_names(struct drawing *d)
 static void take_arrays(struct drawing *d)
 {
     struct timeline *t = d->out;
-    struct timeline_slice *slices = arena_alloc_raw(d->arena, t->n_slices + 1, sizeof *slices);
-    struct timeline_lane *lanes = arena_array(d->arena, struct timeline_lane, t->n_lanes + 1);
-    if (t->n_slices)
-        memcpy(slices, t->slices, t->n_slices * sizeof *slices);
-    if (t->n_lanes)
-        memcpy(lanes, t->lanes, t->n_lanes * sizeof *lanes);
+    struct timeline_slice *slices = ARENA_COPY(d->arena, t->slices, t->n_slices);
+    struct timeline_lane *lanes = ARENA_COPY(d->arena, t->lanes, t->n_lanes);
     free(t->slices);
     free(t->lanes);
     t->slices = slices;
@@ -402,10 +397,7 @@ static_assert((int)LANE_ROWS_MOST <= 1 << 6 && (int)CAT_N <= (int)CATEGORIES,
 /* The lane of a track; NULL: it has none. */
 static const struct overview_lane *lane_in(const struct overview_level *o, uint32_t track)
 {
-    for (size_t i = 0; i < o->n_lanes; i++)
-        if (o->lanes[i].track == track)
-            return &o->lanes[i];
-    return NULL;
+    return FIND_ITEM(x, o->lanes, o->n_lanes, x->track == track);
 }
 
 /* Slices of a coarser level end where those of finer ones do, not where pixels do: those as wide as

@@ -188,10 +188,8 @@ enum kernel_group kernel_group_of(const char *name, enum event_category c)
     if (c == CAT_COMM)
         return GROUP_COMMUNICATION;
     name_without_parameters(name, plain, sizeof plain);
-    for (size_t i = 0; i < COUNT_OF(patterns); i++)
-        if (pattern_matches(patterns[i].text, plain))
-            return patterns[i].group;
-    return GROUP_OTHER;
+    const size_t at = FIND_FIRST(i, COUNT_OF(patterns), pattern_matches(patterns[i].text, plain));
+    return at < COUNT_OF(patterns) ? patterns[at].group : GROUP_OTHER;
 }
 
 /* ---- tracks ---- */
@@ -243,8 +241,8 @@ static int trace_number_ranks(struct run *r, struct arena *a, struct trace_track
     if (nameless == 0)
         return 0;
     const int rc = processes > 1 ? steps_read(r, a, &v, &n, e) : 0;
-    if (rc == 0 && n)
-        qsort(v, n, sizeof *v, trace_by_process);
+    if (rc == 0)
+        SORT(v, n, trace_by_process);
     const struct run_process *old = NULL;
     for (size_t i = 0; rc == 0 && i < t->n; i++) {
         const struct run_process *p = t->v[i].process;
@@ -281,18 +279,14 @@ bool track_is_stacks(const struct run_track *t)
 /* Whether any wanted process has detail. */
 static bool has_detail(const struct trace_tracks *t, const struct trace_ask *ask)
 {
-    for (size_t i = 0; i < t->n; i++)
-        if (t->v[i].detail && !track_is_profile(&t->v[i]) && trace_wanted(ask, t->v[i].process))
-            return true;
-    return false;
+    return FIND_ANY(i, t->n,
+                    t->v[i].detail && !track_is_profile(&t->v[i]) &&
+                        trace_wanted(ask, t->v[i].process));
 }
 
 static bool has_any(const struct trace_tracks *t, const struct trace_ask *ask)
 {
-    for (size_t i = 0; i < t->n; i++)
-        if (trace_wanted(ask, t->v[i].process))
-            return true;
-    return false;
+    return FIND_ANY(i, t->n, trace_wanted(ask, t->v[i].process));
 }
 
 /* Leaves those of the wanted processes: profiles, or others with or without detail. */

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "report/doc_internal.h"
 
 /* ---- text ---- */
@@ -69,9 +70,7 @@ static size_t doc_plain_line_of(const char *s)
 /* The next line of every cell of the row; false: there are none left. */
 static bool doc_plain_add_lines(struct doc *d, struct table *to, const char **rest, size_t n)
 {
-    bool some = false;
-    for (size_t c = 0; c < n; c++)
-        some |= rest[c] && *rest[c];
+    const bool some = FIND_ANY(c, n, rest[c] && *rest[c]);
     for (size_t c = 0; some && c < n; c++) {
         const size_t bytes = rest[c] ? doc_plain_line_of(rest[c]) : 0;
         table_cell(to, "%s", arena_strndup(d->arena, rest[c] ? rest[c] : "", bytes));
@@ -163,10 +162,7 @@ static void doc_plain_put_rows(struct doc *d, size_t from)
 
 static bool doc_plain_has_gaps(const struct table *t)
 {
-    for (size_t i = 0; i < t->n_cells; i++)
-        if (!t->cells[i])
-            return true;
-    return t->n_cells % t->n_columns != 0;
+    return FIND_ANY(i, t->n_cells, !t->cells[i]) || t->n_cells % t->n_columns != 0;
 }
 
 void doc_plain_table(struct doc *d)

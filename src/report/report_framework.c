@@ -262,7 +262,7 @@ static void framework_put_steps(const struct report *r, struct doc *d)
 }
 
 /* Parts that took time in the steps of these rows; returns how many. */
-static size_t parts_told(const struct report *r, size_t parts[STEP_PARTS_MOST])
+static size_t parts_shown(const struct report *r, size_t parts[STEP_PARTS_MOST])
 {
     size_t n = 0;
     for (size_t k = 0; k < step_parts(); k++) {
@@ -320,7 +320,7 @@ static void framework_put_last(const struct report *r, struct doc *d)
     struct report_look looks[STEP_PARTS_MOST + 1];
     double v[REPORT_LAST_STEPS * (STEP_PARTS_MOST + 1)] = {0};
     size_t parts[STEP_PARTS_MOST + 1], n = 0;
-    size_t n_parts = parts_told(r, parts);
+    size_t n_parts = parts_shown(r, parts);
     parts[n_parts++] = step_parts();
     for (size_t k = 0; k < n_parts; k++)
         looks[k] = loop_part(parts[k]);

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "report/report_internal.h"
 
 /* ---- reading ---- */
@@ -54,10 +55,7 @@ static const enum health_id health_shown[] = {HEALTH_GRADIENT_L2,  HEALTH_WEIGHT
 
 static bool health_has_shown(const struct health_layer *x)
 {
-    bool any = x->nonfinite > 0;
-    for (size_t i = 0; i < COUNT_OF(health_shown); i++)
-        any |= !isnan(x->v[health_shown[i]]);
-    return any;
+    return x->nonfinite > 0 || FIND_ANY(i, COUNT_OF(health_shown), !isnan(x->v[health_shown[i]]));
 }
 
 /* How much a tensor stands out: values that are not finite, dead or saturated units, no gradient,
@@ -75,9 +73,9 @@ static double health_badness(const struct health_layer *x)
 static int health_worse_first(const void *a, const void *b)
 {
     const double x = health_badness(a), y = health_badness(b);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return strcmp(((const struct health_layer *)a)->name, ((const struct health_layer *)b)->name);
+    return COMPARE(y, x)
+               ?: strcmp(((const struct health_layer *)a)->name,
+                         ((const struct health_layer *)b)->name);
 }
 
 int report_health_read(struct report *r, struct run *run, struct err *e)
@@ -99,8 +97,7 @@ int report_health_read(struct report *r, struct run *run, struct err *e)
         if (health_has_shown(&h->layers.v[i]))
             h->layers.v[n++] = h->layers.v[i];
     h->layers.n = n;
-    if (n)
-        qsort(h->layers.v, h->layers.n, sizeof *h->layers.v, health_worse_first);
+    SORT(h->layers.v, n, health_worse_first);
     return 0;
 }
 

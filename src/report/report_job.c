@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cost/machines.h"
 #include "report/report_internal.h"
 #include "rules/verdict.h"
@@ -160,10 +161,7 @@ void report_put_job(const struct report *r, struct doc *d)
 
 static const struct stat_line *report_job_use_of(const struct statview *use, const char *metric)
 {
-    for (size_t i = 0; i < use->n; i++)
-        if (strcmp(use->v[i].metric, metric) == 0 && use->v[i].s->count > 0)
-            return &use->v[i];
-    return NULL;
+    return FIND_ITEM(x, use->v, use->n, strcmp(x->metric, metric) == 0 && x->s->count > 0);
 }
 
 /* In the training loop, where there is one. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cost/machines.h"
 #include "query/breakdown.h"
 #include "query/detail.h"
@@ -281,7 +282,7 @@ static void report_read_take_rules(struct report *r)
                 (struct report_rule){&ask->checked->verdicts.v[k], ask->params->v[k]};
     for (size_t i = 0; i < ask->n_own; i++)
         r->rules[r->n_rules++] = (struct report_rule){&ask->own[i].v, ask->own[i].p};
-    qsort(r->rules, r->n_rules, sizeof *r->rules, by_cost);
+    SORT(r->rules, r->n_rules, by_cost);
     for (size_t i = 0; i < r->n_rules; i++)
         if (verdict_counts(r->rules[i].v))
             r->states[r->rules[i].v->state]++;
@@ -291,10 +292,8 @@ static void report_read_take_rules(struct report *r)
 
 const struct verdict *report_verdict(const struct report *r, const char *rule)
 {
-    for (size_t i = 0; i < r->n_rules; i++)
-        if (strcmp(r->rules[i].v->rule->name, rule) == 0)
-            return r->rules[i].v;
-    return NULL;
+    const size_t at = FIND_FIRST(i, r->n_rules, strcmp(r->rules[i].v->rule->name, rule) == 0);
+    return at < r->n_rules ? r->rules[at].v : NULL;
 }
 
 /* ---- the job ---- */
@@ -307,10 +306,8 @@ double report_since(const struct report *r, wall_ns t)
 static double report_read_price_of(const struct report *r, const char *node)
 {
     const struct checked *c = r->ask.checked;
-    for (size_t i = 0; i < c->n_nodes; i++)
-        if (strcmp(c->nodes[i].id, node) == 0)
-            return c->nodes[i].price_per_hour;
-    return NAN;
+    const size_t at = FIND_FIRST(i, c->n_nodes, strcmp(c->nodes[i].id, node) == 0);
+    return at < c->n_nodes ? c->nodes[at].price_per_hour : NAN;
 }
 
 /* With the prices that the rules were evaluated with; all sessions of a node are paid for. */

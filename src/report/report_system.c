@@ -6,6 +6,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "record/record.h"
 #include "report/report_internal.h"
 #include "tables/runview.h"
@@ -157,9 +158,7 @@ static void measured_put_nodes(const struct report *r, struct doc *d)
 static void measured_put_interval(const struct report *r, struct doc *d)
 {
     const double s = (double)runview_interval_ns(r->info) / (double)NS_PER_S;
-    size_t changed = 0;
-    for (size_t i = 0; i < r->show.n_marks; i++)
-        changed += r->show.marks[i].mark.id == MARK_INTERVAL;
+    const size_t changed = SUM_OF(i, r->show.n_marks, r->show.marks[i].mark.id == MARK_INTERVAL);
     if (s <= 0)
         doc_fact(d, "Sampling interval", NAN,
                  "not known: the metrics were not recorded by Footplate");
@@ -201,9 +200,7 @@ static void put_recording(const struct report *r, struct doc *d)
 static void measured_put_losses(const struct report *r, struct doc *d)
 {
     const struct loss_list *l = &r->show.losses;
-    size_t n = 0;
-    for (size_t i = 0; i < l->n; i++)
-        n += !loss_is_no_news(&l->v[i].loss);
+    const size_t n = SUM_OF(i, l->n, !loss_is_no_news(&l->v[i].loss));
     if (n == 0) {
         doc_text(d, "All requested data was measured; nothing was lost.");
         return;

@@ -13,6 +13,7 @@
 #include "base/stat.h"
 #include "base/table.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "report/doc.h"
 #include "report/svg_internal.h"
 
@@ -140,10 +141,8 @@ double round_up(double v)
     if (!(v > 0) || !isfinite(v))
         return 1;
     const double ten = pow(10, floor(log10(v)));
-    for (size_t i = 0; i < COUNT_OF(steps); i++)
-        if (v <= ten * steps[i] * (1 + 1e-9))
-            return ten * steps[i];
-    return ten * 10;
+    const size_t at = FIND_FIRST(i, COUNT_OF(steps), v <= ten * steps[i] * (1 + 1e-9));
+    return at < COUNT_OF(steps) ? ten * steps[at] : ten * 10;
 }
 
 static struct ticks with_step(double lo, double hi, double step)
@@ -580,10 +579,8 @@ static const struct report_look looks[] = {
 
 const struct report_look *look_find(const char *name)
 {
-    for (size_t i = 0; i < COUNT_OF(looks); i++)
-        if (strcmp(looks[i].key, name) == 0 || strcasecmp(looks[i].title, name) == 0)
-            return &looks[i];
-    return NULL;
+    return FIND_ITEM(x, looks, COUNT_OF(looks),
+                     strcmp(x->key, name) == 0 || strcasecmp(x->title, name) == 0);
 }
 
 struct report_look look_of(const char *key)

@@ -6,6 +6,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "report/doc.h"
 #include "report/svg_internal.h"
 
@@ -226,9 +227,7 @@ static size_t kinds_of(const struct svg_span *v, size_t n, const struct svg_span
 {
     size_t kinds = 0;
     for (size_t i = 0; i < n && kinds < most; i++) {
-        size_t k = 0;
-        while (k < kinds && strcmp(out[k]->label, v[i].label) != 0)
-            k++;
+        const size_t k = FIND_FIRST(at, kinds, strcmp(out[at]->label, v[i].label) == 0);
         if (k == kinds)
             out[kinds++] = &v[i];
     }

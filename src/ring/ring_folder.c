@@ -118,10 +118,7 @@ const char *ring_folder_path(const struct ring_folder *f)
 
 size_t ring_folder_count(const struct ring_folder *f)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < f->n; i++)
-        n += f->files[i].r != NULL;
-    return n;
+    return SUM_OF(i, f->n, f->files[i].r != NULL);
 }
 
 bool ring_folder_waits(const struct ring_folder *f)
@@ -170,10 +167,7 @@ static void ring_folder_open_file(struct ring_folder *f, struct ring_folder_file
 
 static bool ring_folder_is_known(const struct ring_folder *f, const char *name)
 {
-    for (size_t i = 0; i < f->n; i++)
-        if (strcmp(f->files[i].name, name) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, f->n, strcmp(f->files[i].name, name) == 0);
 }
 
 /* Names come from the job and may be anything: only those of rings count, and no more than

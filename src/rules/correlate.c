@@ -35,14 +35,7 @@ struct share_list {
 
 static void share_add(struct share_list *l, struct share s)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
-        struct share *more = arena_array(l->arena, struct share, l->cap);
-        if (l->n)
-            memcpy(more, l->v, l->n * sizeof *l->v);
-        l->v = more;
-    }
-    l->v[l->n++] = s;
+    *ARENA_ADD(l->arena, l->v, l->n, l->cap) = s;
 }
 
 static int by_share(const void *a, const void *b)
@@ -54,8 +47,7 @@ static int by_share(const void *a, const void *b)
 /* Those from `first` on are of one kind and rank: largest first, the smallest left out. */
 static void share_settle(struct share_list *l, size_t first)
 {
-    if (l->n > first)
-        qsort(l->v + first, l->n - first, sizeof *l->v, by_share);
+    SORT(l->v + first, l->n - first, by_share);
     l->n = MIN_OF(l->n, first + SHARES_KEPT);
     while (l->n > first && l->v[l->n - 1].share < SHARE_LEAST)
         l->n--;
@@ -140,10 +132,8 @@ static bool is_same_process(const struct run_process *a, const struct run_proces
 /* One that has steps has a number even if it did not say so. */
 static int64_t op_rank_of(const struct correlate_ask *ask, const struct run_process *p)
 {
-    for (size_t i = 0; i < ask->n_ranks; i++)
-        if (is_same_process(ask->ranks[i].process, p))
-            return ask->ranks[i].rank;
-    return p->rank;
+    const size_t at = FIND_FIRST(i, ask->n_ranks, is_same_process(ask->ranks[i].process, p));
+    return at < ask->n_ranks ? ask->ranks[at].rank : p->rank;
 }
 
 /* ---- windows ---- */
@@ -304,10 +294,8 @@ static const char *place_words(const struct sync_place *x, double steps, struct 
 
 static double sync_number_of(const struct finding *f, const char *name)
 {
-    for (size_t i = 0; i < f->n_numbers; i++)
-        if (strcmp(f->numbers[i].name, name) == 0)
-            return f->numbers[i].v;
-    return NAN;
+    const size_t at = FIND_FIRST(i, f->n_numbers, strcmp(f->numbers[i].name, name) == 0);
+    return at < f->n_numbers ? f->numbers[at].v : NAN;
 }
 
 static void name_places(const struct correlate_ask *ask, struct verdict *v, struct finding *f,
@@ -420,7 +408,7 @@ static int64_t correlate_end_of(struct step s)
 }
 
 /* The first step that ends after t; steps of a rank do not overlap. */
-static size_t first_behind(const struct rank_steps *r, int64_t t)
+static size_t first_after(const struct rank_steps *r, int64_t t)
 {
     return SEARCH_FIRST(i, 0, r->n, correlate_end_of(rank_step(r, i)) <= t);
 }
@@ -430,7 +418,7 @@ static size_t first_behind(const struct rank_steps *r, int64_t t)
 static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
                                 const struct time_range *g, size_t stride)
 {
-    const size_t from = first_behind(r, g->start.ns), parts = step_parts();
+    const size_t from = first_after(r, g->start.ns), parts = step_parts();
     size_t to = from;
     while (to < r->n && rank_step(r, to).start.ns < g->end.ns)
         to += stride;
@@ -449,10 +437,7 @@ static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
 static size_t correlate_count_steps(const struct rank_steps *r, const struct time_range *v,
                                     size_t n)
 {
-    size_t steps = 0;
-    for (size_t i = 0; i < n; i++)
-        steps += first_behind(r, v[i].end.ns) - first_behind(r, v[i].start.ns) + 1;
-    return steps;
+    return SUM_OF(i, n, first_after(r, v[i].end.ns) - first_after(r, v[i].start.ns) + 1);
 }
 
 /* What is left of the range when steps are taken off: before the loop, after it, or between. While

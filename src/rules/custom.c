@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/stat.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "query/series.h"
 
 enum { NAME_MOST = 64, TEXT_MOST = 500 };
@@ -255,7 +256,7 @@ static double worse(const struct custom_rule *c, double a, double b)
     return isnan(c->below) ? fmax(a, b) : fmin(a, b); /* NAN is left out */
 }
 
-static void end_stretch(struct custom_judging *j)
+static void end_interval(struct custom_judging *j)
 {
     if (j->now.end.ns && j->now.end.ns - j->now.start.ns >= j->rule->for_ns) {
         j->ranges[j->n_ranges++] = j->now;
@@ -270,11 +271,11 @@ static void take_window(struct custom_judging *j, int64_t start, size_t from, si
     const double v = custom_together(j, from, n);
     j->windows++;
     if (!passes(j->rule, v)) {
-        end_stretch(j);
+        end_interval(j);
         return;
     }
     if (j->now.end.ns != start) /* nothing was measured in between */
-        end_stretch(j);
+        end_interval(j);
     if (!j->now.end.ns)
         j->now.start.ns = start;
     j->now.end.ns = start + j->rule->window_ns;
@@ -296,7 +297,7 @@ static void judge_series(struct custom_judging *j, int64_t period)
         if (start + window <= end)
             take_window(j, start, i, next - i);
     }
-    end_stretch(j);
+    end_interval(j);
 }
 
 /* ---- words ---- */
@@ -338,10 +339,8 @@ static void custom_find(const struct custom_judging *j, struct verdict *v)
 static int64_t custom_period_of(const struct run *r, const struct series *s)
 {
     const struct run_info *info = run_get_info(r);
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (strcmp(info->nodes[i].id, s->key.node) == 0)
-            return info->nodes[i].interval_ns;
-    return 0;
+    const size_t at = FIND_FIRST(i, info->n_nodes, strcmp(info->nodes[i].id, s->key.node) == 0);
+    return at < info->n_nodes ? info->nodes[at].interval_ns : 0;
 }
 
 static uint64_t judge_one(const struct custom_rule *c, const struct run *r, const struct series *s,

@@ -94,9 +94,7 @@ static struct engine_node *engine_node_add(struct engine *g)
 
 static size_t engine_node_find(const struct engine *g, const char *id)
 {
-    size_t i = 0;
-    while (i < g->n_nodes && strcmp(g->nodes[i].id, id) != 0)
-        i++;
+    const size_t i = FIND_FIRST(k, g->n_nodes, strcmp(g->nodes[k].id, id) == 0);
     return i;
 }
 
@@ -424,7 +422,7 @@ static struct judged_node *judged_nodes(struct engine *g, size_t rule, struct ar
             .health = n->health,
         };
     }
-    qsort(v, g->n_nodes, sizeof *v, engine_judge_by_id);
+    SORT(v, g->n_nodes, engine_judge_by_id);
     return v;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "rules/engine_internal.h"
 #include "rules/feed_run.h"
 #include "rules/per_entity.h"
@@ -28,7 +29,7 @@ static const double EXPLAINED_LOST = 0.1;
 
 /* ---- order ---- */
 
-static bool stands_before(const struct finding *a, const struct finding *b)
+static bool is_before(const struct finding *a, const struct finding *b)
 {
     return (name_compare(a->node, b->node)
                 ?: name_compare(a->entity, b->entity) ?: COMPARE(a->start.ns, b->start.ns)) < 0;
@@ -40,7 +41,7 @@ static void sort_findings(struct verdict *v)
     for (size_t i = 1; i < v->n_findings; i++) {
         const struct finding x = v->findings[i];
         size_t k = i;
-        for (; k && stands_before(&x, &v->findings[k - 1]); k--)
+        for (; k && is_before(&x, &v->findings[k - 1]); k--)
             v->findings[k] = v->findings[k - 1];
         v->findings[k] = x;
     }
@@ -231,10 +232,9 @@ static bool is_large_enough(const struct finding *f, const struct finding *other
 
 static bool explains(const struct verdict *other, const struct finding *f)
 {
-    for (size_t i = 0; other->state == RULE_ISSUE && i < other->n_findings; i++)
-        if (happens_with(f, &other->findings[i]) && is_large_enough(f, &other->findings[i]))
-            return true;
-    return false;
+    return other->state == RULE_ISSUE && FIND_ANY(i, other->n_findings,
+                                                  happens_with(f, &other->findings[i]) &&
+                                                      is_large_enough(f, &other->findings[i]));
 }
 
 /* What to do about a symptom is to cure its cause. */
@@ -291,10 +291,7 @@ static const double LEAST_S = 60;
 
 static const struct node_facts *rightsize_facts_of(const struct checked *c, const char *node)
 {
-    for (size_t i = 0; i < c->n_nodes; i++)
-        if (strcmp(c->nodes[i].id, node) == 0)
-            return &c->nodes[i];
-    return NULL;
+    return FIND_ITEM(x, c->nodes, c->n_nodes, strcmp(x->id, node) == 0);
 }
 
 /* Returns 0 if a node was not measured: the use of the run is then not known. */

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "cost/machines.h"
 #include "query/steps.h"
 #include "rules/feed_run.h"
@@ -72,7 +73,7 @@ static void find_node_others(const struct series_stats *v, size_t n, struct aren
             v[i].count)
             out[node->n_others++] = (struct other_use){
                 arena_strdup(a, v[i].key.entity), v[i].mean / 100 * (double)v[i].count / readings};
-    qsort(out, node->n_others, sizeof *out, others_by_cores);
+    SORT(out, node->n_others, others_by_cores);
     node->others = out;
 }
 
@@ -102,9 +103,7 @@ static struct rank_steps outermost(const struct rank_steps *r, struct arena *a)
                              .node = r->node,
                              .rank = r->rank,
                              .steps = arena_array(a, struct step, 3)};
-    size_t train = 0;
-    while (train < r->n && rank_step(r, train).mode != MODE_TRAIN)
-        train++;
+    const size_t train = FIND_FIRST(k, r->n, rank_step(r, k).mode == MODE_TRAIN);
     if (r->n)
         out.steps[out.n++] = rank_step(r, 0);
     if (train < r->n)

@@ -90,18 +90,12 @@ static const enum metric_id gpu_signals[GPU_SIGNAL_N] = {
 
 static bool is_gpu_series(const struct series_key *k)
 {
-    for (size_t i = 0; i < GPU_SIGNAL_N; i++)
-        if (strcmp(k->metric, metrics[gpu_signals[i]].name) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, GPU_SIGNAL_N, strcmp(k->metric, metrics[gpu_signals[i]].name) == 0);
 }
 
 static bool is_listed(const char *const *v, size_t n, const char *entity)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(v[i], entity) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, n, strcmp(v[i], entity) == 0);
 }
 
 static int feed_node_by_name(const void *a, const void *b)
@@ -118,7 +112,7 @@ static size_t feed_node_find_gpus(const struct feed *f, const char *node, const 
         if (strcmp(k->node, node) == 0 && is_gpu_series(k) && !is_listed(out, n, k->entity))
             out[n++] = k->entity;
     }
-    qsort(out, n, sizeof *out, feed_node_by_name);
+    SORT(out, n, feed_node_by_name);
     return n;
 }
 
@@ -327,10 +321,7 @@ static void evaluation_drop(struct evaluation *v)
  * remembered, so its steps and events must come again. */
 static bool evaluation_is_stale(const struct evaluation *v)
 {
-    for (size_t i = 0; i < v->n; i++)
-        if (v->nodes[i].stale)
-            return true;
-    return false;
+    return FIND_ANY(i, v->n, v->nodes[i].stale);
 }
 
 void evaluation_close(struct evaluation *v)
@@ -475,8 +466,8 @@ static struct rule_event rule_event_of(const struct feed *f, const struct named_
 }
 
 /* Those before x->final, or those from there on. */
-static void feed_node_tell(struct engine *g, const struct feed *f, const int64_t *ranks,
-                           const struct node_events *x, bool final)
+static void feed_node_facts(struct engine *g, const struct feed *f, const int64_t *ranks,
+                            const struct node_events *x, bool final)
 {
     struct named_event some[PACKED_ROWS];
     struct rule_event events[PACKED_ROWS];
@@ -519,7 +510,7 @@ static void feed_node_events(struct engine *g, const struct feed *f, const char 
     int64_t *ranks = feed_ranks(f);
     for (size_t i = 0; i < f->steps->n_named; i++)
         if (strcmp(f->steps->named[i].node, id) == 0)
-            feed_node_tell(g, f, ranks, &f->steps->named[i], final);
+            feed_node_facts(g, f, ranks, &f->steps->named[i], final);
     free(ranks);
 }
 
@@ -699,10 +690,7 @@ static void evaluation_reset(struct evaluation *v)
 
 static bool evaluation_is_whole(const struct evaluation *v)
 {
-    for (size_t i = 0; i < v->n; i++)
-        if (!v->nodes[i].engine)
-            return false;
-    return true;
+    return !FIND_ANY(i, v->n, !v->nodes[i].engine);
 }
 
 int evaluation_run(struct evaluation *v, struct run *r, const struct check_ask *ask,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 const struct book_rank *next_health_rank(const struct judge *j, struct health_at *at)
 {
@@ -63,15 +64,12 @@ void health_worst_add(struct health_worsts *w, struct arena *a, uint32_t name, d
 static int health_by_badness(const void *a, const void *b)
 {
     const struct health_worst *x = a, *y = b;
-    if (x->v != y->v)
-        return x->v > y->v ? -1 : 1;
-    return (x->name > y->name) - (x->name < y->name);
+    return COMPARE(y->v, x->v) ?: COMPARE(x->name, y->name);
 }
 
 void health_worst_sort(struct health_worsts *w)
 {
-    if (w->n)
-        qsort(w->v, w->n, sizeof *w->v, health_by_badness);
+    SORT(w->v, w->n, health_by_badness);
 }
 
 enum { WORST_SHOWN = 3 };

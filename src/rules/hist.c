@@ -61,7 +61,7 @@ void hist_join(struct hist *h, const struct hist *other)
 
 /* The bin of the value that has `below` others before it in order; `seen`: how many lie in it and
  * before it. */
-static uint32_t bin_behind(const struct hist *h, uint64_t below, uint64_t *seen)
+static uint32_t bin_after(const struct hist *h, uint64_t below, uint64_t *seen)
 {
     uint32_t bin = 0;
     *seen = h->bin[0];
@@ -76,7 +76,7 @@ double hist_quantile(const struct hist *h, double q)
         return NAN;
     const double at = q * (double)(h->n - 1), below = floor(at);
     uint64_t seen;
-    const uint32_t low = bin_behind(h, (uint64_t)below, &seen);
+    const uint32_t low = bin_after(h, (uint64_t)below, &seen);
     uint32_t high = low;
     if (seen <= (uint64_t)ceil(at)) /* the next larger value lies in the next bin that has any */
         while (high < HIST_BINS - 1 && h->bin[++high] == 0)
@@ -87,9 +87,7 @@ double hist_quantile(const struct hist *h, double q)
 
 double hist_mean(const struct hist *h)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < HIST_BINS; i++)
-        sum += (uint64_t)i * h->bin[i];
+    const uint64_t sum = SUM_OF(i, HIST_BINS, (uint64_t)i * h->bin[i]);
     return h->n ? hist_value_of(sum) / (double)h->n : NAN;
 }
 
@@ -270,10 +268,7 @@ struct shared *shared_begin(struct shared *x, size_t n)
 
 static struct shared_entry *shared_add(struct shared *x, const float *v, size_t n)
 {
-    if (x->n == x->cap) {
-        VEC_ROOM(x->v, x->cap, x->n + 1);
-        memset(x->v + x->n, 0, (x->cap - x->n) * sizeof *x->v);
-    }
+    VEC_ZEROED(x->v, x->cap, x->n + 1);
     struct shared_entry *e = &x->v[x->n++];
     VEC_ROOM(e->tenths, e->cap, n);
     e->v = v;
@@ -286,10 +281,8 @@ static struct shared_entry *shared_add(struct shared *x, const float *v, size_t 
 static struct shared_entry *shared_entry_of(const struct sweeps *s, const float *v)
 {
     struct shared *x = s->shared;
-    for (size_t i = 0; i < x->n; i++)
-        if (x->v[i].v == v && x->v[i].n == s->n)
-            return &x->v[i];
-    return shared_add(x, v, s->n);
+    const size_t at = FIND_FIRST(i, x->n, x->v[i].v == v && x->v[i].n == s->n);
+    return at < x->n ? &x->v[at] : shared_add(x, v, s->n);
 }
 
 const uint16_t *shared_tenths(const struct sweeps *s, const float *v)

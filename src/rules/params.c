@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "rules/rule.h"
 
 #define REPORT_RULE "ProfilerReport"
@@ -211,10 +212,8 @@ static int params_set_value(struct param_value *slot, const struct rule *r, cons
 int rule_params_set_one(struct rule_params *p, const char *rule, const char *param,
                         const char *value, struct err *e)
 {
-    size_t id = 0;
     const char *name = rule_of_documented(rule, param);
-    while (id < RULE_N && strcmp(rules[id]->name, name) != 0)
-        id++;
+    const size_t id = FIND_FIRST(i, RULE_N, strcmp(rules[i]->name, name) == 0);
     if (id == RULE_N && rule_unsupported(rule, strlen(rule)) < RULES_UNSUPPORTED)
         return 0;
     if (id == RULE_N)

@@ -9,6 +9,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/steps.h"
 #include "rules/hist.h"
 
@@ -217,10 +218,7 @@ const void *next_rank(const struct judge *j, struct entity_at *at)
 
 size_t judge_gpus(const struct judge *j)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < j->n_nodes; i++)
-        n += j->nodes[i].facts->n_gpus;
-    return n;
+    return SUM_OF(i, j->n_nodes, j->nodes[i].facts->n_gpus);
 }
 
 wall_ns judge_loop_start(const struct judge *j)

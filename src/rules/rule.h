@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule.h - a rule: one file with one const record, and one line in rules.def.
+/* rule.h - a rule: one const record, and one line in rules.def. Rules about one subject share a
+ * file.
  *
  * A rule keeps one state per node. The engine feeds it that node's sweeps, steps and events,
  * each in order of time and in parts of any size. A state depends on what was seen alone, not on
@@ -86,6 +87,7 @@ struct rule {
     const char *part;                /* the part of a step that it is about; NULL: no single one */
 
     const struct state_spec *spec; /* see RULE_STATE in per_entity.h; or NULL */
+    const void *family;            /* what makes it one of several that share `judge`; or NULL */
     size_t state_size;             /* states begin as zeros */
     void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
     void (*steps)(void *state, const struct rule_view *c, const struct rank_sight *r,

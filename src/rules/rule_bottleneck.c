@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/rule_internal.h"
 
 /* The parameters of both rules. */
@@ -38,11 +39,7 @@ static struct bottleneck_row *bottleneck_row_of(struct bottleneck *b, uint64_t l
     return &b->row[b->n_rows++];
 }
 
-static int bottleneck_by_start(const void *a, const void *b)
-{
-    const struct episode *x = a, *y = b;
-    return COMPARE(x->from_ns, y->from_ns);
-}
+COMPARE_BY(bottleneck_by_start, struct episode, from_ns)
 
 /* Episodes of the same time: in order they merge as if they had been added so. */
 static void episodes_mix(struct episodes *e, struct episodes *other)
@@ -53,7 +50,7 @@ static void episodes_mix(struct episodes *e, struct episodes *other)
     struct episode *all = xmalloc(n * sizeof *all);
     for (uint32_t i = 0; i < n; i++)
         all[i] = i < e->n ? e->v[i] : other->v[i - e->n];
-    qsort(all, n, sizeof *all, bottleneck_by_start);
+    SORT(all, n, bottleneck_by_start);
     e->n = 0;
     for (uint32_t i = 0; i < n; i++)
         episodes_put(e, &all[i]);

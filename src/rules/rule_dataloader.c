@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/steps.h"
 #include "rules/per_entity.h"
 #include "rules/seconds.h"
@@ -108,9 +109,7 @@ static void loader_sweeps(void *state, const struct rule_view *c, const struct s
 
 static void see_pid(struct loader_state *t, uint32_t pid)
 {
-    size_t i = 0;
-    while (i < t->n_pids && t->pids[i] < pid)
-        i++;
+    const size_t i = FIND_FIRST(k, t->n_pids, t->pids[k] >= pid);
     if ((i < t->n_pids && t->pids[i] == pid) || t->n_pids == PIDS_MOST)
         return;
     t->pids = xrealloc(t->pids, t->n_pids + 1, sizeof *t->pids);

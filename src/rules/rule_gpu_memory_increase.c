@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/gpu_activity.h"
 #include "rules/per_entity.h"
 #include "rules/trend.h"
@@ -190,10 +191,7 @@ static void find_steps(struct verdict *v, const struct memory_steps *s)
 
 static uint64_t rises_count(const struct rises *r)
 {
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < r->n; i++)
-        n += r->v[i].count;
-    return n;
+    return SUM_OF(i, r->n, r->v[i].count);
 }
 
 /* A line through the whole loop, of a GPU or of a rank. */
@@ -299,10 +297,7 @@ static double memory_total_of(const struct judged_node *node)
 /* Whether the driver reported what the job holds on any GPU of the node. */
 static bool job_is_known(const struct node_state *t)
 {
-    for (size_t k = 0; k < t->n_gpus; k++)
-        if (memory_of(state_gpu(t, k)) == MEMORY_OF_JOB)
-            return true;
-    return false;
+    return FIND_ANY(k, t->n_gpus, memory_of(state_gpu(t, k)) == MEMORY_OF_JOB);
 }
 
 /* In percent of the GPU's memory instead of MiB. */

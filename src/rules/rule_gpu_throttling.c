@@ -219,7 +219,8 @@ static void throttle_find(const struct judge *j, const struct judged_node *node,
 }
 
 /* Information: what the GPU that works at its own limit most does. */
-static void tell_limit(const struct judge *j, const struct throttled_gpu *g, struct verdict *v)
+static void throttle_find_limit(const struct judge *j, const struct throttled_gpu *g,
+                                struct verdict *v)
 {
     const char *limit =
         g->lowest_limit > 0 ? arena_printf(v->arena, " of %.0f W", (double)g->lowest_limit) : "";
@@ -254,7 +255,7 @@ static void throttle_judge(const struct judge *j, struct verdict *out)
     else if (out->state != RULE_CLEAR)
         return;
     else if (longest > limit)
-        tell_limit(j, limited, out);
+        throttle_find_limit(j, limited, out);
     else
         verdict_why(out, "clock reduced for at most %.1f %% of the time (threshold %g %%)", highest,
                     limit);

@@ -140,15 +140,6 @@ static double loss_steps(const struct book_rank *r)
 
 enum { LOSSES_LEAST = 20 };
 
-static const struct param flat_params[] = {
-    [FLAT_STEPS] = {"num_steps", 100, 20, 1e9, PARAM_COUNT,
-                    "steps that a run that has ended must have; ten times as many while it "
-                    "runs"},
-    [FLAT_PERCENT] = {"diff_percent", 1, 0, 100, PARAM_PERCENT,
-                      "least decrease from the first to the last tenth of the steps"},
-    {0},
-};
-
 struct flat {
     struct curve_part first, last;
     double least; /* what the loss must have fallen by */
@@ -208,7 +199,12 @@ const struct rule rule_loss_not_decreasing = {
                    "that of the first tenth by more than chance (three standard errors) and 1 %.",
     .recommendation = "Check that labels belong to inputs, that the optimizer has the model's "
                       "parameters, and the learning rate; then try to overfit one batch.",
-    .params = flat_params,
+    RULE_PARAMS([FLAT_STEPS] =
+                    {"num_steps", 100, 20, 1e9, PARAM_COUNT,
+                     "steps that a run that has ended must have; ten times as many while it "
+                     "runs"},
+                [FLAT_PERCENT] = {"diff_percent", 1, 0, 100, PARAM_PERCENT,
+                                  "least decrease from the first to the last tenth of the steps"}),
     .labels = {{"first", "", "Mean loss, first tenth"},
                {"last", "", "Mean loss, last tenth"},
                {"steps", "", "Steps"}},
@@ -235,35 +231,21 @@ static const struct book_spike *spikes_first(const struct book_spikes *s)
 }
 
 struct spike_family {
-    const struct book_spikes *(*of)(const struct book_rank *r);
-    uint64_t (*values)(const struct book_rank *r);
+    size_t spikes, values; /* offsets in a struct book_rank: struct book_spikes, uint64_t */
     const char *what;
     unsigned least;
 };
 
-static const struct book_spikes *loss_spikes_of(const struct book_rank *r)
-{
-    return &r->loss.spikes;
-}
+static const struct spike_family loss_family = {offsetof(struct book_rank, loss.spikes),
+                                                offsetof(struct book_rank, loss.n), "loss", 33};
+static const struct spike_family gradient_family = {
+    offsetof(struct book_rank, grad), offsetof(struct book_rank, grad_norms), "gradient norm", 65};
 
-static uint64_t loss_values_of(const struct book_rank *r)
+static const struct book_spikes *spikes_of(const struct spike_family *family,
+                                           const struct book_rank *r)
 {
-    return r->loss.n;
+    return (const struct book_spikes *)(const void *)((const char *)r + family->spikes);
 }
-
-static const struct book_spikes *gradient_spikes_of(const struct book_rank *r)
-{
-    return &r->grad;
-}
-
-static uint64_t gradient_values_of(const struct book_rank *r)
-{
-    return r->grad_norms;
-}
-
-static const struct spike_family loss_family = {loss_spikes_of, loss_values_of, "loss", 33};
-static const struct spike_family gradient_family = {gradient_spikes_of, gradient_values_of,
-                                                    "gradient norm", 65};
 
 static const char *spike_end(const struct judge *j, const struct book_spike *s)
 {
@@ -274,7 +256,7 @@ static const char *spike_end(const struct judge *j, const struct book_spike *s)
 static void spike_find(const struct judge *j, struct verdict *v, const struct health_hit *h,
                        const struct spike_family *family)
 {
-    const struct book_spikes *s = family->of(h->rank);
+    const struct book_spikes *s = spikes_of(family, h->rank);
     const struct book_spike *x = spikes_first(s);
     const uint64_t n = spikes_count(s);
     struct finding *f = health_finding(j, v, h, x->step, NULL);
@@ -288,17 +270,17 @@ static void spike_find(const struct judge *j, struct verdict *v, const struct he
     finding_when(v, f, &when, 1);
 }
 
-static void spike_judge(const struct judge *j, struct verdict *out,
-                        const struct spike_family *family)
+static void spike_judge(const struct judge *j, struct verdict *out)
 {
+    const struct spike_family *family = j->rule->family;
     struct health_hit h = {0};
     uint64_t most = 0;
     const struct book_rank *r;
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
-        const uint64_t n = family->values(r);
+        const uint64_t n = *(const uint64_t *)(const void *)((const char *)r + family->values);
         out->datapoints += n;
         most = MAX_OF(most, n);
-        if (spikes_count(family->of(r)))
+        if (spikes_count(spikes_of(family, r)))
             health_hit_add(&h, &at, r);
     }
     if (h.rank)
@@ -310,21 +292,12 @@ static void spike_judge(const struct judge *j, struct verdict *out,
         verdict_why(out, "no spike in %llu values", (unsigned long long)most);
 }
 
-static void loss_spike_judge(const struct judge *j, struct verdict *out)
-{
-    spike_judge(j, out, &loss_family);
-}
-
-static void gradient_spike_judge(const struct judge *j, struct verdict *out)
-{
-    spike_judge(j, out, &gradient_family);
-}
-
-#define SPIKE_LABELS                                                                               \
+#define SPIKE_RULE(spikes)                                                                         \
     .labels = {{"step", "", "Step"},                                                               \
                {"value", "", "Value"},                                                             \
                {"usual", "", "Median before it"},                                                  \
-               {"spikes", "", "Spikes"}}
+               {"spikes", "", "Spikes"}},                                                          \
+    .health = true, .severity = SEVERITY_WARNING, .family = &(spikes), .judge = spike_judge
 
 const struct rule rule_loss_spike = {
     .name = "LossSpike",
@@ -335,11 +308,8 @@ const struct rule rule_loss_spike = {
         "losses or repeated within 10 steps.",
     .recommendation = "Look at the batch of that step. If the loss does not come back, continue "
                       "from a checkpoint about 100 steps before it and skip some hundred batches.",
-    SPIKE_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", "UpdateTooLarge", NULL},
-    .judge = loss_spike_judge,
+    SPIKE_RULE(loss_family),
 };
 
 const struct rule rule_gradient_spike = {
@@ -348,23 +318,13 @@ const struct rule rule_gradient_spike = {
     .description = "Checks for gradient norms (before clipping) that are 3 times the largest of "
                    "the 128 before them and 10 standard deviations above their median.",
     .recommendation = "Clip the gradient, and look at the batch of that step.",
-    SPIKE_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", "UpdateTooLarge", NULL},
-    .judge = gradient_spike_judge,
+    SPIKE_RULE(gradient_family),
 };
 
 /* ---- Overfit ---- */
 
 enum { OVERFIT_RATIO, OVERFIT_START };
-
-static const struct param overfit_params[] = {
-    [OVERFIT_RATIO] = {"ratio_threshold", 0.1, 0, 100, PARAM_RATIO,
-                       "rise of the evaluation loss above its best, as a share of the best"},
-    [OVERFIT_START] = {"start_step", 0, 0, 1e12, PARAM_COUNT, "evaluations before it do not count"},
-    {0},
-};
 
 enum { EVALS_SINCE = 3 };
 
@@ -443,7 +403,11 @@ const struct rule rule_overfit = {
     .description = "Checks whether the evaluation loss has risen since its best value, for three "
                    "evaluations or more, while the training loss fell.",
     .recommendation = "Use the checkpoint of the best evaluation.",
-    .params = overfit_params,
+    RULE_PARAMS([OVERFIT_RATIO] =
+                    {"ratio_threshold", 0.1, 0, 100, PARAM_RATIO,
+                     "rise of the evaluation loss above its best, as a share of the best"},
+                [OVERFIT_START] = {"start_step", 0, 0, 1e12, PARAM_COUNT,
+                                   "evaluations before it do not count"}),
     .labels = {{"best_step", "", "Step of the best evaluation"},
                {"best", "", "Best evaluation loss"},
                {"last", "", "Last evaluation loss"},
@@ -457,12 +421,6 @@ const struct rule rule_overfit = {
 /* ---- LossScale ---- */
 
 enum { SCALE_SKIPPED };
-
-static const struct param scale_params[] = {
-    [SCALE_SKIPPED] = {"max_skipped_percent", 5, 0, 100, PARAM_PERCENT,
-                       "maximum share of skipped steps in 200 steps"},
-    {0},
-};
 
 enum { SCALE_RUN = 10 };
 
@@ -515,7 +473,8 @@ const struct rule rule_loss_scale = {
                    "limit: at 0 the model does not learn any more.",
     .recommendation = "Look for the loss term or module that overflows; use bfloat16, clip the "
                       "gradient after unscaling, or lower the learning rate.",
-    .params = scale_params,
+    RULE_PARAMS([SCALE_SKIPPED] = {"max_skipped_percent", 5, 0, 100, PARAM_PERCENT,
+                                   "maximum share of skipped steps in 200 steps"}),
     .labels = {{"skipped", "", "Skipped steps"},
                {"least", "", "Smallest scale"},
                {"last", "", "Last scale"},
@@ -528,11 +487,6 @@ const struct rule rule_loss_scale = {
 /* ---- NoGradient ---- */
 
 enum { MISSING_RUN };
-
-static const struct param missing_params[] = {
-    [MISSING_RUN] = {"num_steps", 10, 1, 1e9, PARAM_COUNT, "steps in a row without any gradient"},
-    {0},
-};
 
 static void missing_find(const struct judge *j, struct verdict *v, const struct health_hit *h)
 {
@@ -572,7 +526,8 @@ const struct rule rule_no_gradient = {
     .description = "Checks whether the parameters of an optimizer get gradients at all.",
     .recommendation = "Make the optimizer after the model was copied, wrapped or moved, from the "
                       "parameters of the model that is trained; look for detach() and no_grad().",
-    .params = missing_params,
+    RULE_PARAMS([MISSING_RUN] = {"num_steps", 10, 1, 1e9, PARAM_COUNT,
+                                 "steps in a row without any gradient"}),
     .labels = {{"step", "", "First step"},
                {"steps", "", "Steps without a gradient"},
                {"parameters", "", "Parameters of the optimizer"}},
@@ -584,12 +539,6 @@ const struct rule rule_no_gradient = {
 /* ---- DuplicatedData ---- */
 
 enum { DUPLICATE_SHARE };
-
-static const struct param duplicate_params[] = {
-    [DUPLICATE_SHARE] = {"min_distinct_percent", 50, 0, 100, PARAM_PERCENT,
-                         "least share of different batches in an epoch, or in 1000 steps"},
-    {0},
-};
 
 /* The worst part, with the one that is not over. One batch over and over is training on all of the
  * data at once. */
@@ -640,7 +589,9 @@ const struct rule rule_duplicated_data = {
                    "by a hash of some of their values.",
     .recommendation = "Check the sampler: shuffle, set_epoch, and a different seed for each "
                       "worker and rank.",
-    .params = duplicate_params,
+    RULE_PARAMS([DUPLICATE_SHARE] =
+                    {"min_distinct_percent", 50, 0, 100, PARAM_PERCENT,
+                     "least share of different batches in an epoch, or in 1000 steps"}),
     .labels = {{"distinct", "", "Different batches"}, {"batches", "", "Batches"}},
     .health = true,
     .severity = SEVERITY_INFO,

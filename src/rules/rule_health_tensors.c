@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/health_judging.h"
 
 enum { SAMPLES_LEAST = 3 };
 
-/* How bad a tensor is: NAN if that cannot be said, 0 or less if it is fine, else larger is worse.
+/* How bad a tensor is: NAN if that is not known, 0 or less if it is fine, else larger is worse.
  */
 typedef double tensor_badness(const struct judge *j, const struct book_rank *r, uint32_t name);
 
@@ -60,8 +61,9 @@ static void tensor_find(const struct judge *j, struct verdict *v, const struct h
     FINDING_NUMBERS(v, f, (double)w.n, (double)w.of, (double)table->samples);
 }
 
-static void tensor_judge(const struct judge *j, struct verdict *out, const struct tensor_rule *t)
+static void tensor_judge(const struct judge *j, struct verdict *out)
 {
+    const struct tensor_rule *t = j->rule->family;
     struct health_hit h = {0};
     const struct book_rank *r;
     uint64_t samples = 0;
@@ -93,6 +95,10 @@ static void tensor_judge(const struct judge *j, struct verdict *out, const struc
                {"of", "", "Tensors looked at"},                                                    \
                {"samples", "", "Sampled steps"}}
 
+#define TENSOR_RULE(rule)                                                                          \
+    TENSOR_LABELS, .health = true, .severity = SEVERITY_WARNING, .family = &(rule),                \
+                   .judge = tensor_judge
+
 /* Median of the cells of a tensor from row `from` on; NAN: fewer than SAMPLES_LEAST. */
 static double cells_median(const struct judge *j, const struct book_table *t, size_t from,
                            uint32_t name)
@@ -105,15 +111,6 @@ static double cells_median(const struct judge *j, const struct book_table *t, si
 /* ---- VanishingGradient ---- */
 
 enum { VANISH_THRESHOLD, VANISH_RELATIVE };
-
-static const struct param vanish_params[] = {
-    [VANISH_THRESHOLD] = {"threshold", 0, 0, 1, PARAM_RATIO,
-                          "norm below which a gradient has vanished; 0: only relative "
-                          "to the others"},
-    [VANISH_RELATIVE] = {"relative", 1e-6, 0, 1, PARAM_RATIO,
-                         "gradient over weight, relative to the upper quarter of the parameters"},
-    {0},
-};
 
 /* Gradient over weight of the upper quarter of the matrices in a sample: its median. */
 static double upper_quarter(const struct judge *j, const struct book_rank *r,
@@ -216,7 +213,12 @@ const struct rule rule_vanishing_gradient = {
                    "the upper quarter of all parameters, in samples after the first quarter.",
     .recommendation = "Use residual connections, normalization layers, ReLU-like activations or "
                       "another initialization.",
-    .params = vanish_params,
+    RULE_PARAMS([VANISH_THRESHOLD] = {"threshold", 0, 0, 1, PARAM_RATIO,
+                                      "norm below which a gradient has vanished; 0: only relative "
+                                      "to the others"},
+                [VANISH_RELATIVE] =
+                    {"relative", 1e-6, 0, 1, PARAM_RATIO,
+                     "gradient over weight, relative to the upper quarter of the parameters"}),
     TENSOR_LABELS,
     .health = true,
     .severity = SEVERITY_WARNING,
@@ -229,12 +231,6 @@ const struct rule rule_vanishing_gradient = {
 
 enum { ZERO_THRESHOLD };
 
-static const struct param zero_params[] = {
-    [ZERO_THRESHOLD] = {"threshold", 100, 0, 100, PARAM_PERCENT,
-                        "share of a gradient that is exactly 0"},
-    {0},
-};
-
 static double zero_badness(const struct judge *j, const struct book_rank *r, uint32_t name)
 {
     size_t n, zero = 0;
@@ -246,18 +242,14 @@ static double zero_badness(const struct judge *j, const struct book_rank *r, uin
     return 2 * zero >= n ? (double)zero / (double)n : 0;
 }
 
-static void zero_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule zero = {
-        TABLE_GRADIENT_ZEROS,
-        zero_badness,
-        "no gradients were recorded",
-        "the gradient is all 0 in half of the samples or more",
-        0,
-        true,
-    };
-    tensor_judge(j, out, &zero);
-}
+static const struct tensor_rule zero_rule = {
+    TABLE_GRADIENT_ZEROS,
+    zero_badness,
+    "no gradients were recorded",
+    "the gradient is all 0 in half of the samples or more",
+    0,
+    true,
+};
 
 const struct rule rule_zero_gradient = {
     .name = "ZeroGradient",
@@ -265,39 +257,23 @@ const struct rule rule_zero_gradient = {
     .description = "Checks for parameters whose gradient is exactly 0 in half of the samples.",
     .recommendation = "Look for units that are never active, for detach(), and for parts of the "
                       "model that do not reach the loss.",
-    .params = zero_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
+    RULE_PARAMS([ZERO_THRESHOLD] = {"threshold", 100, 0, 100, PARAM_PERCENT,
+                                    "share of a gradient that is exactly 0"}),
     .explained_by = (const char *const[]){"NonFinite", "DeadRelu", "SaturatedActivation",
                                           "PoorWeightInitialization", NULL},
-    .judge = zero_judge,
+    TENSOR_RULE(zero_rule),
 };
 
 /* ---- UpdateTooLarge, UpdateTooSmall ---- */
 
 enum { UPDATE_LIMIT };
 
-static const struct param large_params[] = {
-    [UPDATE_LIMIT] = {"large_threshold", 0.1, 0, 1e6, PARAM_RATIO,
-                      "change of a parameter by one step over its norm"},
-    {0},
-};
-
-static const struct param small_params[] = {
-    [UPDATE_LIMIT] = {"small_threshold", 1e-7, 0, 1, PARAM_RATIO,
-                      "change of a parameter by one step over its norm"},
-    {0},
-};
-
 /* Parameters that begin as zeros change much in the first steps. */
 enum { UPDATES_FROM = 20 };
 
 static size_t rows_from_step(const struct book_table *t, int64_t step)
 {
-    size_t i = 0;
-    while (i < t->n && t->rows[i].step < step)
-        i++;
+    const size_t i = FIND_FIRST(k, t->n, t->rows[k].step >= step);
     return i;
 }
 
@@ -308,7 +284,7 @@ static double large_badness(const struct judge *j, const struct book_rank *r, ui
     return isnan(u) ? u : u > j->p[UPDATE_LIMIT].v ? u : 0;
 }
 
-/* A model that has learnt its task may stand still. */
+/* A model that has learned its task may not change any more. */
 static double small_badness(const struct judge *j, const struct book_rank *r, uint32_t name)
 {
     const double u = cells_median(j, &r->tables[TABLE_UPDATE_RATIO], 0, name);
@@ -318,31 +294,23 @@ static double small_badness(const struct judge *j, const struct book_rank *r, ui
 
 #define NO_UPDATES "no updates of parameters were recorded"
 
-static void large_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule large = {
-        TABLE_UPDATE_RATIO,
-        large_badness,
-        NO_UPDATES,
-        "one step changes the parameter by more than 10 % in the median sample",
-        0.25,
-        true,
-    };
-    tensor_judge(j, out, &large);
-}
+static const struct tensor_rule large_rule = {
+    TABLE_UPDATE_RATIO,
+    large_badness,
+    NO_UPDATES,
+    "one step changes the parameter by more than 10 % in the median sample",
+    0.25,
+    true,
+};
 
-static void small_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule small = {
-        TABLE_UPDATE_RATIO,
-        small_badness,
-        NO_UPDATES,
-        "one step hardly changes the parameter in the median sample",
-        0.5,
-        true,
-    };
-    tensor_judge(j, out, &small);
-}
+static const struct tensor_rule small_rule = {
+    TABLE_UPDATE_RATIO,
+    small_badness,
+    NO_UPDATES,
+    "one step hardly changes the parameter in the median sample",
+    0.5,
+    true,
+};
 
 const struct rule rule_update_too_large = {
     .name = "UpdateTooLarge",
@@ -350,12 +318,10 @@ const struct rule rule_update_too_large = {
     .description = "Checks the change of each parameter by one optimizer step over its norm, from "
                    "step 20 on, in a quarter of the parameters; healthy runs have 0.00001 to 0.01.",
     .recommendation = "Lower the learning rate, or warm it up.",
-    .params = large_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
+    RULE_PARAMS([UPDATE_LIMIT] = {"large_threshold", 0.1, 0, 1e6, PARAM_RATIO,
+                                  "change of a parameter by one step over its norm"}),
     .explained_by = (const char *const[]){"NonFinite", NULL},
-    .judge = large_judge,
+    TENSOR_RULE(large_rule),
 };
 
 const struct rule rule_update_too_small = {
@@ -365,15 +331,13 @@ const struct rule rule_update_too_small = {
         "Checks the change of each parameter by one optimizer step over its norm. Half "
         "of the parameters must be below the limit, and the loss above 5 % of the first.",
     .recommendation = "Raise the learning rate.",
-    .params = small_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
+    RULE_PARAMS([UPDATE_LIMIT] = {"small_threshold", 1e-7, 0, 1, PARAM_RATIO,
+                                  "change of a parameter by one step over its norm"}),
     .explained_by =
         (const char *const[]){"NonFinite", "PoorWeightInitialization", "VanishingGradient",
                               "ZeroGradient", "DeadRelu", "SaturatedActivation", "LossScale",
                               "LowPrecisionUpdate", NULL},
-    .judge = small_judge,
+    TENSOR_RULE(small_rule),
 };
 
 /* ---- LowPrecisionUpdate ---- */
@@ -384,19 +348,15 @@ static double precision_badness(const struct judge *j, const struct book_rank *r
     return isnan(u) ? u : u > 0.5 ? u : 0;
 }
 
-static void precision_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule precision = {
-        TABLE_UPDATE_UNCHANGED,
-        precision_badness,
-        "no parameters of 16 bits were recorded",
-        "most elements that have a gradient stay as they are, because 16 bits round the update "
-        "away",
-        0.5,
-        false,
-    };
-    tensor_judge(j, out, &precision);
-}
+static const struct tensor_rule precision_rule = {
+    TABLE_UPDATE_UNCHANGED,
+    precision_badness,
+    "no parameters of 16 bits were recorded",
+    "most elements that have a gradient stay as they are, because 16 bits round the update "
+    "away",
+    0.5,
+    false,
+};
 
 const struct rule rule_low_precision_update = {
     .name = "LowPrecisionUpdate",
@@ -405,11 +365,8 @@ const struct rule rule_low_precision_update = {
                    "optimizer step leaves unchanged.",
     .recommendation = "Keep parameters in float32 for the optimizer (autocast, master weights), "
                       "round stochastically, or raise the learning rate.",
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", NULL},
-    .judge = precision_judge,
+    TENSOR_RULE(precision_rule),
 };
 
 /* ---- DeadRelu, SaturatedActivation ---- */
@@ -450,31 +407,23 @@ static double saturated_badness(const struct judge *j, const struct book_rank *r
     return isnan(u) ? u : 100 * u > j->p[LAYER_SHARE].v ? u : 0;
 }
 
-static void dead_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule dead = {
-        TABLE_OUTPUT_DEAD,
-        dead_badness,
-        "no output of a ReLU module was recorded",
-        "most units of the ReLU are never active",
-        0,
-        false,
-    };
-    tensor_judge(j, out, &dead);
-}
+static const struct tensor_rule dead_rule = {
+    TABLE_OUTPUT_DEAD,
+    dead_badness,
+    "no output of a ReLU module was recorded",
+    "most units of the ReLU are never active",
+    0,
+    false,
+};
 
-static void saturated_judge(const struct judge *j, struct verdict *out)
-{
-    static const struct tensor_rule saturated = {
-        TABLE_OUTPUT_SATURATED,
-        saturated_badness,
-        "no output of a Tanh or Sigmoid module was recorded",
-        "most values of the activation are saturated",
-        0,
-        false,
-    };
-    tensor_judge(j, out, &saturated);
-}
+static const struct tensor_rule saturated_rule = {
+    TABLE_OUTPUT_SATURATED,
+    saturated_badness,
+    "no output of a Tanh or Sigmoid module was recorded",
+    "most values of the activation are saturated",
+    0,
+    false,
+};
 
 const struct rule rule_dead_relu = {
     .name = "DeadRelu",
@@ -483,11 +432,8 @@ const struct rule rule_dead_relu = {
                    "newer half of the samples.",
     .recommendation = "Lower the learning rate, start with other biases, or use a leaky ReLU.",
     .params = layer_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", "PoorWeightInitialization", NULL},
-    .judge = dead_judge,
+    TENSOR_RULE(dead_rule),
 };
 
 const struct rule rule_saturated_activation = {
@@ -498,22 +444,13 @@ const struct rule rule_saturated_activation = {
     .recommendation = "Start with smaller weights, normalize the inputs of the layer, or lower the "
                       "learning rate.",
     .params = layer_params,
-    TENSOR_LABELS,
-    .health = true,
-    .severity = SEVERITY_WARNING,
     .explained_by = (const char *const[]){"NonFinite", NULL},
-    .judge = saturated_judge,
+    TENSOR_RULE(saturated_rule),
 };
 
 /* ---- PoorWeightInitialization ---- */
 
 enum { INIT_SPREAD };
-
-static const struct param init_params[] = {
-    [INIT_SPREAD] = {"threshold", 100, 1, 1e12, PARAM_RATIO,
-                     "largest over smallest standard deviation of the inputs of activations"},
-    {0},
-};
 
 struct init_spread {
     double low, high;
@@ -582,7 +519,9 @@ const struct rule rule_poor_weight_initialization = {
                    "step: signals that grow or fade from layer to layer.",
     .recommendation = "Initialize weights by the size of the layer and its activation (Kaiming for "
                       "ReLU, Xavier for tanh), or use normalization layers.",
-    .params = init_params,
+    RULE_PARAMS([INIT_SPREAD] =
+                    {"threshold", 100, 1, 1e12, PARAM_RATIO,
+                     "largest over smallest standard deviation of the inputs of activations"}),
     .labels = {{"highest", "", "Largest standard deviation"},
                {"lowest", "", "Smallest standard deviation"},
                {"modules", "", "Activation modules"}},

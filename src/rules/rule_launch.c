@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/gpu_activity.h"
 #include "rules/per_entity.h"
 
@@ -162,9 +163,8 @@ static const double JOB_CPU_MOST = 140;
 /* Of the whole job, where that may be one training process alone; else NAN. */
 static double job_cpu_percent(const struct launch_state *t)
 {
-    size_t training = 0;
-    for (size_t i = 0; i < t->head.n_ranks; i++)
-        training += ((const struct launch_rank *)t->head.ranks[i])->time.steps > 0;
+    const size_t training =
+        SUM_OF(i, t->head.n_ranks, ((const struct launch_rank *)t->head.ranks[i])->time.steps > 0);
     const double mean =
         t->job_cpus >= GPU_ACTIVITY_LEAST ? (double)t->job_cpu_sum / (double)t->job_cpus : NAN;
     return training == 1 && mean <= JOB_CPU_MOST ? mean : NAN;

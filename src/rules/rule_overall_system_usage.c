@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/per_entity.h"
 
 enum { LEAST = 2 };
@@ -98,10 +99,8 @@ static const char *over_what(const struct judge *j)
 static bool is_low(const struct judge *j, const char *node)
 {
     const struct verdict *v = j->others ? &j->others[RULE_low_gpu_utilization] : NULL;
-    for (size_t i = 0; v && v->state == RULE_ISSUE && i < v->n_findings; i++)
-        if (strcmp(v->findings[i].node, node) == 0)
-            return true;
-    return false;
+    return v && v->state == RULE_ISSUE &&
+           FIND_ANY(i, v->n_findings, strcmp(v->findings[i].node, node) == 0);
 }
 
 /* A smaller machine is for a job that nothing holds back. */

@@ -11,13 +11,6 @@
 
 enum { THRESHOLD, OTHERS };
 
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 20, 0, 100, PARAM_PERCENT, "maximum share of readings"},
-    [OTHERS] = {"others_threshold", 20, 0, 100, PARAM_PERCENT,
-                "CPU of other processes, share of the node, that matters while the node is full"},
-    {0},
-};
-
 /* Percent. A node that is busier has no core to spare; tasks wait for one; a core was taken away
  * from the control group, or the machine, for that share of the time. */
 static const float NODE_FULL = 90, PRESSURE = 20, THROTTLED = 20, STOLEN = 10;
@@ -141,7 +134,7 @@ static const struct {
 };
 
 /* What the job used while nothing else took CPU time; NAN: not known. */
-static double shared_asked(const struct shared_state *t)
+static double shared_wanted(const struct shared_state *t)
 {
     return t->free && t->free->n >= FREE_LEAST ? fmax(loghist_quantile(t->free, 0.5), 1) : NAN;
 }
@@ -151,7 +144,7 @@ static double shared_asked(const struct shared_state *t)
 static double shared_lack(const struct shared_state *t, enum taker by)
 {
     const struct taken *x = &t->by[by];
-    const double job = (double)x->job / (double)x->n / 10, asked = shared_asked(t);
+    const double job = (double)x->job / (double)x->n / 10, asked = shared_wanted(t);
     if (by != BY_OTHERS)
         return (double)x->part / (double)(x->part + x->job);
     if (x->delays >= DELAYS_LEAST)
@@ -252,7 +245,11 @@ const struct rule rule_shared_machine = {
                    "lost time is an estimate from the waits of the job's threads for a core; "
                    "without these it is not evaluated if others were always there.",
     .recommendation = "Run the job on a machine of its own.",
-    .params = params,
+    RULE_PARAMS(
+        [THRESHOLD] = {"threshold", 20, 0, 100, PARAM_PERCENT, "maximum share of readings"},
+        [OTHERS] =
+            {"others_threshold", 20, 0, 100, PARAM_PERCENT,
+             "CPU of other processes, share of the node, that matters while the node is full"}),
     .labels = {{"share", "%", "Share of readings"},
                {"taken", "", "Cores taken, mean"},
                {"job", "", "Cores of the job, mean"},

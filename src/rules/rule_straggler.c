@@ -9,16 +9,12 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
+#include "base/vec.h"
 #include "query/frontier.h"
 #include "rules/per_entity.h"
 
 enum { THRESHOLD };
-
-static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
-                   "maximum share of the iteration that a rank is later than the others"},
-    {0},
-};
 
 struct straggler_rank {
     struct rank_head head;
@@ -72,9 +68,8 @@ struct straggler_ranks {
 static struct straggler_ranks straggler_all(const struct judge *j)
 {
     struct straggler_ranks x = {.n = 0};
-    size_t most = 0;
-    for (size_t i = 0; i < j->n_nodes; i++)
-        most += ((const struct node_state *)j->nodes[i].state)->n_ranks;
+    const size_t most =
+        SUM_OF(i, j->n_nodes, ((const struct node_state *)j->nodes[i].state)->n_ranks);
     x.v = arena_array(j->arena, const struct straggler_rank *, most);
     x.own = arena_array(j->arena, const struct frontier_rank *, most);
     x.node = arena_array(j->arena, const struct judged_node *, most);
@@ -97,12 +92,6 @@ struct straggler_busy {
     bool alone; /* no other is nearly as busy */
 };
 
-static int straggler_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What the loop's thread of a rank worked or wanted to, share of the time; NAN: not recorded. */
 static double straggler_work(const struct judge *j, const struct straggler_rank *r)
 {
@@ -123,7 +112,7 @@ static bool straggler_busiest(const struct judge *j, const struct straggler_rank
             return false;
         out->rank = v[i] > v[out->rank] ? i : out->rank;
     }
-    qsort(v, all->n, sizeof *v, straggler_by_value);
+    stat_sort(v, all->n);
     const size_t others = all->n - 1;
     out->work_s = v[others];
     out->usual_s = (v[others / 2] + v[(others - 1) / 2]) / 2;
@@ -234,7 +223,9 @@ const struct rule rule_straggler = {
         "that is slow inside backward is found by the CPU time of its thread. Nothing is reported "
         "where another rank or part of the step is as likely.",
     .recommendation = "Look at the rank's data, node and GPU.",
-    .params = params,
+    RULE_PARAMS([THRESHOLD] =
+                    {"threshold", 5, 0, 100, PARAM_PERCENT,
+                     "maximum share of the iteration that a rank is later than the others"}),
     .labels = {{"excess", "ms", "Later than the others, per step"},
                {"share", "%", "Share of the iteration"},
                {"stage", "ms", "That part of the step, or the work of its thread, on this rank"},

@@ -2,6 +2,7 @@
 /* rules.c - the list of rules, and the events that they hear of. */
 #include <string.h>
 
+#include "base/vec.h"
 #include "rules/rule.h"
 #include "rules/sight.h"
 
@@ -13,11 +14,9 @@ const struct rule *const rules[RULE_N] = {
 
 const struct rule *rule_find(const char *name)
 {
-    name = rule_of_documented(name, NULL);
-    for (size_t i = 0; i < RULE_N; i++)
-        if (strcmp(rules[i]->name, name) == 0)
-            return rules[i];
-    return NULL;
+    const char *known = rule_of_documented(name, NULL);
+    const size_t at = FIND_FIRST(i, RULE_N, strcmp(rules[i]->name, known) == 0);
+    return at < RULE_N ? rules[at] : NULL;
 }
 
 const char *rule_title(const char *name)

@@ -73,11 +73,7 @@ void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t
     longest_put(l, most, &x);
 }
 
-static int longest_by_start(const void *a, const void *b)
-{
-    const struct long_step *x = a, *y = b;
-    return COMPARE(x->start_ns, y->start_ns);
-}
+COMPARE_BY(longest_by_start, struct long_step, start_ns)
 
 struct long_step *longest_over(const struct longest *l, double over_ns, struct arena *a, size_t *n)
 {
@@ -86,7 +82,7 @@ struct long_step *longest_over(const struct longest *l, double over_ns, struct a
     for (uint32_t i = 0; i < l->n; i++)
         if ((double)l->v[i].dur_ns > over_ns)
             v[(*n)++] = l->v[i];
-    qsort(v, *n, sizeof *v, longest_by_start);
+    SORT(v, *n, longest_by_start);
     return v;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "rules/rule.h"
 
 const char *const rule_state_names[RULE_STATE_N] = {
@@ -28,18 +29,6 @@ const char *const severity_names[SEVERITY_N] = {
     [SEVERITY_WARNING] = "warning",
     [SEVERITY_CRITICAL] = "critical",
 };
-
-/* Room for one more of `size` bytes in a list of the arena. */
-static void *verdict_grown(struct arena *a, void *list, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return list;
-    *cap = *cap ? 2 * *cap : 4;
-    void *more = arena_alloc(a, *cap, size);
-    if (n)
-        memcpy(more, list, n * size);
-    return more;
-}
 
 #define SAY(to, a, fmt)                                                                            \
     do {                                                                                           \
@@ -62,9 +51,7 @@ struct verdict verdict_new(const struct rule *r, struct arena *a)
 
 struct finding *verdict_find(struct verdict *v, const char *node, const char *entity)
 {
-    v->findings =
-        verdict_grown(v->arena, v->findings, v->n_findings, &v->cap_findings, sizeof *v->findings);
-    struct finding *f = &v->findings[v->n_findings++];
+    struct finding *f = ARENA_ADD(v->arena, v->findings, v->n_findings, v->cap_findings);
     *f = (struct finding){.node = arena_strdup(v->arena, node),
                           .entity = arena_strdup(v->arena, entity),
                           .step = -1,
@@ -88,26 +75,21 @@ void verdict_why(struct verdict *v, const char *fmt, ...)
 
 void verdict_remark(struct verdict *v, const char *fmt, ...)
 {
-    v->remarks =
-        verdict_grown(v->arena, v->remarks, v->n_remarks, &v->cap_remarks, sizeof *v->remarks);
-    SAY(v->remarks[v->n_remarks++], v->arena, fmt);
+    SAY(*ARENA_ADD(v->arena, v->remarks, v->n_remarks, v->cap_remarks), v->arena, fmt);
 }
 
 struct plot *verdict_plot(struct verdict *v, enum plot_kind kind, const char *title,
                           const char *unit)
 {
-    v->plots = verdict_grown(v->arena, v->plots, v->n_plots, &v->cap_plots, sizeof *v->plots);
-    struct plot *p = &v->plots[v->n_plots++];
+    struct plot *p = ARENA_ADD(v->arena, v->plots, v->n_plots, v->cap_plots);
     *p = (struct plot){.kind = kind, .title = arena_strdup(v->arena, title), .unit = unit};
     return p;
 }
 
 void plot_row(struct verdict *v, struct plot *p, const char *label, const double *values, size_t n)
 {
-    double *copy = arena_array(v->arena, double, n);
-    memcpy(copy, values, n * sizeof *copy);
-    p->rows = verdict_grown(v->arena, p->rows, p->n_rows, &p->cap_rows, sizeof *p->rows);
-    p->rows[p->n_rows++] = (struct plot_row){arena_strdup(v->arena, label), copy, n};
+    *ARENA_ADD(v->arena, p->rows, p->n_rows, p->cap_rows) =
+        (struct plot_row){arena_strdup(v->arena, label), ARENA_COPY(v->arena, values, n), n};
 }
 
 /* Numbers of custom rules are called as their author did. */
@@ -123,9 +105,7 @@ static const char *verdict_label_of(const struct rule *r, const char *name)
 void finding_number(struct verdict *v, struct finding *f, const char *name, double value,
                     const char *unit)
 {
-    f->numbers =
-        verdict_grown(v->arena, f->numbers, f->n_numbers, &f->cap_numbers, sizeof *f->numbers);
-    f->numbers[f->n_numbers++] =
+    *ARENA_ADD(v->arena, f->numbers, f->n_numbers, f->cap_numbers) =
         (struct finding_number){name, unit, verdict_label_of(v->rule, name), value};
 }
 
@@ -149,11 +129,10 @@ void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
 
 void finding_when(struct verdict *v, struct finding *f, const struct time_range *r, size_t n)
 {
-    f->ranges = arena_array(v->arena, struct time_range, n);
+    f->ranges = arena_copy(v->arena, r, n, sizeof *r);
     f->n_ranges = n;
     if (n == 0)
         return;
-    memcpy(f->ranges, r, n * sizeof *r);
     f->start = r[0].start;
     f->end = r[n - 1].end;
 }
@@ -187,10 +166,7 @@ bool verdict_counts(const struct verdict *v)
 
 bool verdict_is_cause(const struct verdict *v)
 {
-    for (size_t i = 0; v->state == RULE_ISSUE && i < v->n_findings; i++)
-        if (v->findings[i].n_explained_by == 0)
-            return true;
-    return false;
+    return v->state == RULE_ISSUE && FIND_ANY(i, v->n_findings, v->findings[i].n_explained_by == 0);
 }
 
 /* ---- order ---- */

@@ -16,7 +16,7 @@
 
 enum { LAUNCHER_TEXT = 96 };
 
-/* Who started the job. Numbers are -1 and texts empty when they are not known. */
+/* How the job was started. Numbers are -1 and texts empty when they are not known. */
 struct launcher {
     char name[24];               /* "torchrun", "slurm", ...; empty: none recognized */
     char source[32];             /* the variable that the rank was taken from */
@@ -41,7 +41,7 @@ struct node_about {
     struct hostinfo host;
     struct gpu_info *gpus;
     unsigned n_gpus;
-    bool gpus_known;        /* false: still being asked */
+    bool gpus_known;        /* false: the query is not finished */
     const char *gpu_absent; /* NULL: there are some */
     struct launcher launcher;
     int pid;

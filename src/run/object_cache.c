@@ -100,11 +100,7 @@ struct cache_entries {
     uint64_t bytes;
 };
 
-static int cache_entry_by_use(const void *a, const void *b)
-{
-    const struct cache_entry *x = a, *y = b;
-    return (x->used_ns > y->used_ns) - (x->used_ns < y->used_ns);
-}
+COMPARE_BY(cache_entry_by_use, struct cache_entry, used_ns)
 
 static void cache_entries_add(struct cache_entries *c, int dir, const char *name)
 {
@@ -113,7 +109,7 @@ static void cache_entries_add(struct cache_entries *c, int dir, const char *name
         fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
         return;
     const int64_t used_ns = (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
-    if (strstr(name, ".tmp-")) { /* somebody writes it, or died */
+    if (strstr(name, ".tmp-")) { /* a process is writing it, or was killed */
         if (clock_wall().ns - used_ns > ABANDONED_S * NS_PER_S)
             unlinkat(dir, name, 0);
         return;
@@ -143,8 +139,7 @@ void object_cache_trim(void)
         return;
     for (const struct dirent *f; (f = readdir(d));)
         cache_entries_add(&c, dirfd(d), f->d_name);
-    if (c.n)
-        qsort(c.v, c.n, sizeof *c.v, cache_entry_by_use);
+    SORT(c.v, c.n, cache_entry_by_use);
     for (size_t i = 0; i < c.n && c.bytes > most; i++) {
         unlinkat(dirfd(d), c.v[i].name, 0);
         c.bytes -= c.v[i].bytes;

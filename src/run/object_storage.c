@@ -169,10 +169,7 @@ int object_view_add(struct object_view *v, const struct object_entry *x, struct 
     return 0;
 }
 
-static int object_entry_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct object_entry *)a)->name, ((const struct object_entry *)b)->name);
-}
+COMPARE_NAMES(object_entry_by_name, struct object_entry, name)
 
 /* To be released. */
 static int object_view_get(struct object_view **out, const char *root, bool deep, struct err *e)
@@ -192,8 +189,7 @@ static int object_view_get(struct object_view **out, const char *root, bool deep
         object_view_free(v);
         return rc;
     }
-    if (v->n)
-        qsort(v->v, v->n, sizeof *v->v, object_entry_by_name);
+    SORT(v->v, v->n, object_entry_by_name);
     v->fresh_ns =
         MAX_OF(v->store->view_ms * NS_PER_MS, FRESH_FACTOR * mono_diff(clock_mono(), v->taken));
     object_view_share(v);

@@ -4,10 +4,10 @@
  *
  * Readers of a run look for many files, one by one. They are answered from a view: the list of all
  * objects of a run, or of the names in one folder, from one request. It is used for some seconds,
- * then made anew. Reading takes whole objects into the cache of this machine (object_cache.h), by
+ * then refreshed. Reading takes whole objects into the cache of this machine (object_cache.h), by
  * ETag, and reads or maps the copy: a reader needs nearly all of a file, since the heads of its
  * blocks are all over it. An object that changed since the view was taken is not read; the view is
- * taken anew. So the order of docs/format.md, tail before file, holds.
+ * refreshed. So the order of docs/format.md, tail before file, holds.
  *
  * Views and clients are shared by all threads of the process: storage.h has no place for them,
  * since a location is only a text. */

@@ -58,17 +58,14 @@ int part_path(char *out, const char *path, const struct part *p, struct err *e)
 static int part_by_offset(const void *a, const void *b)
 {
     const struct part *x = a, *y = b;
-    if (x->offset != y->offset)
-        return x->offset > y->offset ? 1 : -1;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes); /* the longest first */
+    return COMPARE(x->offset, y->offset) ?: COMPARE(y->bytes, x->bytes); /* the longest first */
 }
 
 size_t parts_choose(struct part *v, size_t n)
 {
     uint64_t end = 0;
     size_t used = 0;
-    if (n)
-        qsort(v, n, sizeof *v, part_by_offset);
+    SORT(v, n, part_by_offset);
     for (size_t i = 0; i < n; i++)
         if (v[i].offset == end && end < PARTS_BYTES_MOST) {
             end += v[i].bytes;

@@ -47,7 +47,7 @@ int receive_path(const struct receive_place *at, char *out, struct err *e)
     return run_path(out, folder, at->file, e);
 }
 
-/* ---- who a run belongs to ---- */
+/* ---- the owner of a run ---- */
 
 bool receive_owner(const char *run, char owner[RECEIVE_OWNER_LEN])
 {

@@ -29,7 +29,7 @@ struct receive_place {
 MUST_CHECK int receive_check_place(const struct receive_place *at, enum run_file_kind *kind,
                                    struct err *e);
 
-/* ---- who a run belongs to ---- */
+/* ---- the owner of a run ---- */
 
 /* The run may be added to by `owner`, and by no other. A run that is not there is made when `make`
  * is set. ERR_NOT_FOUND: there is none; ERR_USAGE: it is another's, or was recorded here. */
@@ -37,7 +37,7 @@ MUST_CHECK int receive_own(const struct receive_place *at, const char *owner, bo
                            struct err *e);
 /* The owner of a run; false: it was recorded here. */
 bool receive_owner(const char *run, char owner[RECEIVE_OWNER_LEN]);
-/* Who brought a run, and how large it is; "": it was recorded here. */
+/* The owner of a run, and its size; "": it was recorded here. */
 void receive_count(const char *run, char owner[RECEIVE_OWNER_LEN], uint64_t *bytes);
 
 /* ---- files ---- */

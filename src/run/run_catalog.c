@@ -3,11 +3,10 @@
  *
  *     RUN <tab> start, ns <tab> ETag of the entry <tab> entry <newline>
  *
- * The ETag tells that an entry which is still listed is already in the pack. */
+ * The ETag shows that an entry which is still listed is already in the pack. */
 #include "run/run_catalog.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +17,12 @@
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "base/thread.h"
 #include "base/vec.h"
 #include "run/object_cache.h"
 #include "run/run_names.h"
 #include "run/rundir.h"
-#include "run/s3_view.h"
 #include "run/storage.h"
+#include "run/storage_s3.h"
 #include "store/format.h"
 
 #define CATALOG_FOLDER ".footplate/1/"
@@ -34,14 +32,12 @@
 enum {
     DAY_LEN = sizeof "2026-11-18",
     ENTRY_MOST = 4 << 20,
-    PACK_MOST = 1 << 30,   /* bytes, unpacked */
-    FETCH_THREADS = 8,     /* that get entries */
-    FETCH_STACK = 1 << 20, /* bytes */
-    LIST_MOST = 4000,  /* of a larger catalogue the prefix is not listed, but when it is packed */
-    DUE_ENTRIES = 500, /* that are in no pack */
+    PACK_MOST = 1 << 30, /* bytes, unpacked */
+    LIST_MOST = 4000,    /* of a larger catalogue the prefix is not listed, but when it is packed */
+    DUE_ENTRIES = 500,   /* that are in no pack */
     DAY_S = 24 * 3600,
     FRESH_MS = 5000, /* as a view of object storage */
-    KEEP_DAYS = 2,   /* entries of these days may still be put by who has another clock */
+    KEEP_DAYS = 2,   /* a sender with another clock may still put entries of these days */
     PACK_LEVEL = 3,
     PACKS_KEPT = 2, /* a reader may be about to get the one before */
 };
@@ -151,7 +147,7 @@ static int run_catalog_list(struct run_catalog *c, struct s3 *s3, bool all_days,
     char *packs = arena_printf(&c->arena, "%spack/", c->base);
     char *days = arena_printf(&c->arena, "%sday/", c->base);
     TRY(s3_list(s3, &(struct s3_list){.prefix = packs}, run_catalog_note_pack, c, e));
-    /* Behind all entries of the day that was packed last. */
+    /* After all entries of the day that was packed last. */
     const char *after = *c->packed ? arena_printf(&c->arena, "%s%s0", days, c->packed) : NULL;
     const struct s3_list q = {.prefix = days, .start_after = all_days ? NULL : after};
     TRY(s3_list(s3, &q, run_catalog_note_entry, c, e));
@@ -248,10 +244,7 @@ static int run_catalog_read_pack(struct run_catalog *c, struct s3 *s3, struct er
 
 struct run_catalog_fetch {
     struct run_catalog *catalog;
-    pthread_mutex_t lock; /* of the arena and the error */
-    _Atomic size_t next;
-    int rc;
-    struct err err;
+    pthread_mutex_t lock; /* of the arena */
 };
 
 static void run_catalog_take_entry(struct run_catalog_fetch *f, struct run_catalog_item *i,
@@ -270,11 +263,14 @@ static void run_catalog_take_entry(struct run_catalog_fetch *f, struct run_catal
     json_decref(o);
 }
 
-static int run_catalog_fetch_entry(struct run_catalog_fetch *f, struct s3 *s3,
-                                   struct run_catalog_item *i, struct err *e)
+static int run_catalog_fetch_entry(void *ctx, struct s3 *s3, size_t at, struct err *e)
 {
+    struct run_catalog_fetch *f = ctx;
+    struct run_catalog_item *i = &f->catalog->items[at];
     char key[S3_KEY_MOST + 1];
     struct buf body = {0};
+    if (i->known)
+        return 0;
     snprintf(key, sizeof key, "%sday/%s/%s" ENTRY_END, f->catalog->base, i->day, i->run.folder);
     const int rc = run_catalog_object(f->catalog, s3, key, i->etag, i->bytes, ENTRY_MOST, &body, e);
     if (rc == 0)
@@ -284,45 +280,11 @@ static int run_catalog_fetch_entry(struct run_catalog_fetch *f, struct s3 *s3,
     return rc == ERR_BUSY || err_no_file(rc, e) ? 0 : rc;
 }
 
-static void *run_catalog_fetch_thread(void *arg)
-{
-    struct run_catalog_fetch *f = arg;
-    struct run_catalog *c = f->catalog;
-    struct s3 *s3;
-    struct err e;
-    int rc = s3_client_take(&s3, c->bucket, &e);
-    if (rc == 0) {
-        for (size_t i; rc == 0 && (i = atomic_fetch_add(&f->next, 1)) < c->n_items;)
-            if (!c->items[i].known)
-                rc = run_catalog_fetch_entry(f, s3, &c->items[i], &e);
-        s3_client_give(s3, c->bucket);
-    }
-    if (rc) {
-        pthread_mutex_lock(&f->lock);
-        f->rc = rc;
-        f->err = e;
-        pthread_mutex_unlock(&f->lock);
-    }
-    return NULL;
-}
-
 static int run_catalog_fetch_entries(struct run_catalog *c, struct err *e)
 {
     struct run_catalog_fetch f = {.catalog = c, .lock = PTHREAD_MUTEX_INITIALIZER};
-    pthread_t threads[FETCH_THREADS];
-    size_t n = 0;
-    struct err ignored;
-    while (n < FETCH_THREADS && n + 1 < c->n_new &&
-           thread_start(&threads[n], FETCH_STACK, run_catalog_fetch_thread, &f, "catalog",
-                        &ignored) == 0)
-        n++;
-    if (c->n_new)
-        run_catalog_fetch_thread(&f);
-    for (size_t i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-    if (f.rc)
-        *e = f.err;
-    return f.rc;
+    const struct s3_batch b = {c->bucket, c->n_items, run_catalog_fetch_entry, &f};
+    return c->n_new ? s3_batch_run(&b, c->n_new - 1, e) : 0;
 }
 
 /* ---- together ---- */
@@ -331,16 +293,14 @@ static int run_catalog_fetch_entries(struct run_catalog *c, struct err *e)
 static int run_catalog_by_name(const void *a, const void *b)
 {
     const struct run_catalog_item *x = a, *y = b;
-    const int by_name = strcmp(x->run.folder, y->run.folder);
-    return by_name ? by_name : strcmp(y->day, x->day);
+    return strcmp(x->run.folder, y->run.folder) ?: strcmp(y->day, x->day);
 }
 
 /* Each name once. An entry that the pack has got already is taken from there. */
 static void run_catalog_merge(struct run_catalog *c)
 {
     size_t n = 0;
-    if (c->n_items)
-        qsort(c->items, c->n_items, sizeof *c->items, run_catalog_by_name);
+    SORT(c->items, c->n_items, run_catalog_by_name);
     for (size_t i = 0, end; i < c->n_items; i = end) {
         struct run_catalog_item *first = &c->items[i];
         for (end = i + 1;

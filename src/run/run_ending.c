@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 /* Exit statuses by which shells and launchers report that a signal ended a program. */
 static const struct {
@@ -21,9 +22,8 @@ static const struct {
 /* Its place in the table; COUNT_OF: there is none. */
 static size_t run_ending_signal(int exit_status)
 {
-    size_t i = 0;
-    while (i < COUNT_OF(run_ending_signals) && run_ending_signals[i].exit_status != exit_status)
-        i++;
+    const size_t i = FIND_FIRST(k, COUNT_OF(run_ending_signals),
+                                run_ending_signals[k].exit_status == exit_status);
     return i;
 }
 

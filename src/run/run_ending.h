@@ -18,7 +18,7 @@ struct run_ending run_ending_of(const struct run_info *info);
 struct run_ending run_ending_by_status(int exit_status);
 /* "the job failed with exit status 3"; NULL: it ended well, or has not ended. */
 const char *run_ending_words(const struct run_ending *x, struct arena *a);
-/* Its end is known, and it was not what somebody wanted: an exit status other than 0, a signal that
+/* Its end is known, and it was not intended: an exit status other than 0, a signal that
  * the job caused, or SIGKILL. */
 bool run_ending_failed(const struct run_ending *x);
 /* By SIGKILL, also where a shell or launcher reports it as its exit status. */

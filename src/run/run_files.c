@@ -93,7 +93,7 @@ static int run_files_add_windows(struct run_file_list *s, size_t node, struct er
     TRY(run_node_path(folder, s->info->path, s->info->nodes[node].id, e));
     if (storage_of(folder)->list(folder, 0, run_files_note_window, &w, &ignored))
         return 0;
-    qsort(w.names, w.n, sizeof *w.names, run_files_by_text); /* a list has any order */
+    SORT(w.names, w.n, run_files_by_text); /* a list has any order */
     for (size_t i = 0; i < w.n; i++) {
         TRY(run_path(path, folder, w.names[i], e));
         run_files_add_path(s, node, path, true);

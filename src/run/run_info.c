@@ -298,8 +298,7 @@ static int run_info_read_nodes(struct run_info *out, struct arena *a, struct err
 {
     struct run_info_nodes x = {.out = out, .arena = a};
     TRY(storage_of(out->path)->list(out->path, STORAGE_FOLLOW, run_info_add_node, &x, e));
-    if (out->n_nodes)
-        qsort(out->nodes, out->n_nodes, sizeof *out->nodes, run_info_by_node);
+    SORT(out->nodes, out->n_nodes, run_info_by_node);
     return 0;
 }
 
@@ -388,8 +387,7 @@ static int run_info_fill_nodes(struct run_info *out, const json_t *list, struct 
         if (json_object_get(o, "gpus_alike"))
             run_info_fill_alike_gpus(json_object_get(o, "gpus_alike"), a, n);
     }
-    if (out->n_nodes)
-        qsort(out->nodes, out->n_nodes, sizeof *out->nodes, run_info_by_node);
+    SORT(out->nodes, out->n_nodes, run_info_by_node);
     return 0;
 }
 
@@ -628,9 +626,7 @@ static void run_find_describe(struct run_candidate *c, struct arena *a)
 static int run_find_newest_first(const void *a, const void *b)
 {
     const struct run_candidate *x = a, *y = b;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? 1 : -1;
-    return strcmp(y->folder, x->folder);
+    return COMPARE(y->start_ns, x->start_ns) ?: strcmp(y->folder, x->folder);
 }
 
 struct run_each {
@@ -735,8 +731,7 @@ static int run_find_all_runs(const char *dir, struct arena *a, struct run_candid
 {
     struct run_candidates x = {.arena = a};
     const int rc = run_each_listed(dir, run_find_add_candidate, &x, e);
-    if (x.n)
-        qsort(x.v, x.n, sizeof *x.v, run_find_newest_first);
+    SORT(x.v, x.n, run_find_newest_first);
     *out = x.v;
     *n = x.n;
     return err_no_file(rc, e) ? 0 : rc;

@@ -43,7 +43,7 @@ struct node_info {
     int64_t memory_bytes;
     struct node_gpu *gpus;
     size_t n_gpus;
-    bool gpus_known;        /* false: nobody has looked, as at those of another profiler's trace */
+    bool gpus_known;        /* false: not determined, as for another profiler's trace */
     const char *gpu_absent; /* why there is no GPU, when there is none */
     const char *launcher;   /* "torchrun", "slurm", ... or "" */
     int64_t rank, world_size, local_rank; /* -1: not known */

@@ -218,7 +218,7 @@ bool name_is_sane(const char *name, size_t size)
 /* ---- whether two descriptions are of one run ---- */
 
 /* How far apart the nodes of a run begin. */
-#define APART_OF_JOB_NS (3600 * NS_PER_S) /* with a launcher, which does not tell its start */
+#define APART_OF_JOB_NS (3600 * NS_PER_S) /* with a launcher, which does not report its start */
 #define APART_NS        (600 * NS_PER_S)
 
 static bool same_text(const json_t *a, const json_t *b, const char *key)

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/json_write.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "run/run_catalog.h"
 #include "run/run_files.h"
 #include "run/run_names.h"
@@ -133,9 +134,7 @@ json_t *run_notes_tree(const struct run_notes *n)
 
 size_t run_notes_find_tag(const struct run_notes *n, const char *tag)
 {
-    size_t i = 0;
-    while (i < n->n_tags && strcmp(n->tags[i], tag) != 0)
-        i++;
+    const size_t i = FIND_FIRST(k, n->n_tags, strcmp(n->tags[k], tag) == 0);
     return i;
 }
 
@@ -161,10 +160,7 @@ void run_notes_json(struct jw *j, const char *key, const struct run_notes *n)
 {
     jw_object(j, key);
     jw_str(j, "name", n->name);
-    jw_array(j, "tags");
-    for (size_t i = 0; i < n->n_tags; i++)
-        jw_str(j, NULL, n->tags[i]);
-    jw_end(j);
+    jw_texts(j, "tags", n->tags, n->n_tags);
     jw_str(j, "text", n->text);
     jw_end(j);
 }

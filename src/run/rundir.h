@@ -36,7 +36,8 @@ struct run_job {
     const char *cluster, *id, *step; /* "": none */
     int64_t start_ns;                /* since the epoch; 0: not known */
     bool restarted;  /* it was requeued: the run may be there, of an earlier start */
-    bool id_repeats; /* soon another job may have the same id, and no start tells them apart */
+    bool id_repeats; /* soon another job may have the same id, and no start time distinguishes them
+                      */
     size_t common;   /* length of the part of the shared ID that all starts of the job have */
 };
 
@@ -76,7 +77,7 @@ MUST_CHECK int run_place_of(struct run_place *p, const char *wanted, const char 
 
 /* Makes the run's folder and run.json. `shared_id` NULL: a fresh folder of this run alone. With
  * about->job the run may get another ID: that of an earlier start of a requeued job, or one with a
- * suffix when the run with this ID is another job's. On failure nothing is left behind. */
+ * suffix when the run with this ID is another job's. On failure nothing is left. */
 MUST_CHECK int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
                            const struct run_about *about, struct err *e);
 /* Makes the node's folder in it. */

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "net/hub_client.h"
-#include "run/s3_view.h"
+#include "run/storage_s3.h"
 
 enum { JSON_MOST = 16 << 20 }; /* bytes */
 

@@ -3,9 +3,9 @@
  *
  * Crash safety. put writes beside the file, syncs and then renames (replace) or links (absent):
  * both are atomic, so a crash leaves the old file or the new one, and at most a file
- * "NAME.tmp-XXXXXXXX" that nobody reads. link refuses when the name exists, also over NFS, so that
- * of several recorders exactly one writes run.json. publish syncs all bytes before the rename: a
- * run that is listed after a loss of power is complete.
+ * "NAME.tmp-XXXXXXXX" that no reader opens. link refuses when the name exists, also over NFS, so
+ * that of several recorders exactly one writes run.json. publish syncs all bytes before the rename:
+ * a run that is listed after a loss of power is complete.
  *
  * Locks. flock ends with the process, however it ends, so that a killed recorder is seen as dead at
  * once. A file system without locks answers STORAGE_ALIVE_UNKNOWN, and the age of the data decides.

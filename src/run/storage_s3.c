@@ -7,6 +7,8 @@
  *
  * Runs are recorded in a local folder and shipped from there (src/ship), so nothing is made here.
  */
+#include "run/storage_s3.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,18 +17,109 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "run/run_names.h"
-#include "run/s3_view.h"
 #include "run/storage.h"
+#include "store/format.h"
 
 enum {
     FETCH_BYTES = 8 << 20,
-    FETCH_THREADS = 6,     /* for the ranges of one object: each waits for a round trip */
+    FETCH_THREADS = 8,     /* of a batch, beside the one that asks: each waits for round trips */
+    RANGE_THREADS = 6,     /* for the ranges of one object */
     FETCH_STACK = 1 << 20, /* bytes */
     S3_VIEW_MS = 5000,
     S3_ALIVE_S = 3 * 60, /* three intervals of shipping */
 };
+
+/* ---- places and clients ---- */
+
+int s3_place_of(struct s3_place *out, const char *location, struct err *e)
+{
+    const char *p = location + strlen(S3_SCHEME);
+    const size_t n = strcspn(p, "/");
+    if (!text_starts(location, S3_SCHEME) || n >= sizeof out->bucket)
+        return err_set(e, ERR_USAGE, "'%.200s' is not s3://BUCKET/PREFIX", location);
+    snprintf(out->bucket, sizeof out->bucket, "%.*s", (int)n, p);
+    if (!s3_is_bucket(out->bucket))
+        return err_set(e, ERR_USAGE, "'%.200s' does not name a bucket: write s3://BUCKET/PREFIX",
+                       location);
+    size_t len = 0;
+    for (p += n; *p && len < S3_KEY_MOST; p++)
+        if (*p != '/' || (len && p[1] && p[1] != '/'))
+            out->key[len++] = *p;
+    out->key[len] = 0;
+    return *p ? err_set(e, ERR_LIMIT, "the key of '%.200s' is too long", location) : 0;
+}
+
+static const char *s3_client_key(char out[96], const char *bucket)
+{
+    snprintf(out, 96, S3_SCHEME "%s", bucket);
+    return out;
+}
+
+int s3_client_take(struct s3 **out, const char *bucket, struct err *e)
+{
+    char key[96];
+    *out = object_client_take(s3_client_key(key, bucket));
+    return *out ? 0 : s3_open(out, &(struct s3_config){.bucket = bucket}, e);
+}
+
+void s3_client_give(struct s3 *s, const char *bucket)
+{
+    char key[96];
+    if (!object_client_give(s3_client_key(key, bucket), s))
+        s3_close(s);
+}
+
+/* ---- batches ---- */
+
+struct s3_work {
+    const struct s3_batch *batch;
+    _Atomic size_t next;
+    pthread_mutex_t lock; /* of the rest */
+    int rc;
+    struct err err;
+};
+
+static void *s3_batch_thread(void *arg)
+{
+    struct s3_work *w = arg;
+    const struct s3_batch *b = w->batch;
+    struct s3 *s3;
+    struct err e;
+    int rc = s3_client_take(&s3, b->bucket, &e);
+    if (rc == 0) {
+        for (size_t i; rc == 0 && (i = atomic_fetch_add(&w->next, 1)) < b->n;)
+            rc = b->fetch(b->ctx, s3, i, &e);
+        s3_client_give(s3, b->bucket);
+    }
+    if (rc) {
+        pthread_mutex_lock(&w->lock);
+        w->rc = rc;
+        w->err = e;
+        pthread_mutex_unlock(&w->lock);
+        atomic_store(&w->next, b->n); /* the others end, too */
+    }
+    return NULL;
+}
+
+int s3_batch_run(const struct s3_batch *b, size_t others, struct err *e)
+{
+    struct s3_work w = {.batch = b, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t threads[FETCH_THREADS];
+    struct err ignored; /* this thread does the work of one that cannot be started */
+    size_t n = 0;
+    while (n < MIN_OF(others, (size_t)FETCH_THREADS) &&
+           thread_start(&threads[n], FETCH_STACK, s3_batch_thread, &w, "fetch", &ignored) == 0)
+        n++;
+    s3_batch_thread(&w);
+    while (n)
+        pthread_join(threads[--n], NULL);
+    if (w.rc)
+        *e = w.err;
+    return w.rc;
+}
 
 /* ---- which run a location is in ---- */
 
@@ -62,6 +155,62 @@ static bool s3_is_deep(const char *root, const char *folder)
     return strcmp(root, folder) != 0 || object_is_known_run(root);
 }
 
+/* ---- views ---- */
+
+struct s3_view_making {
+    struct object_view *view;
+    size_t prefix_len;
+};
+
+enum { VIEW_END = 1 }; /* no error: the list is not needed any further */
+
+/* A run has files, and folders of nodes. A folder of another name in the root shows that the root
+ * is no run; then it may have millions of keys. */
+static bool s3_view_is_foreign(const char *name)
+{
+    return strchr(name, '/') && !run_node_id(name) && !text_starts(name, "derived/");
+}
+
+static int s3_view_add(void *ctx, const struct s3_object *x, struct err *e)
+{
+    struct s3_view_making *m = ctx;
+    struct object_view *v = m->view;
+    const char *name = x->key + m->prefix_len;
+    if (v->deep && s3_view_is_foreign(name)) {
+        v->foreign = true;
+        return VIEW_END;
+    }
+    const size_t len = strlen(name) - x->is_prefix; /* it ends with a slash */
+    if (len == 0 || (!x->is_prefix && name[len - 1] == '/'))
+        return 0; /* an empty object that some tools make for a folder */
+    const struct object_entry entry = {
+        .name = arena_strndup(&v->arena, name, len),
+        .folder = x->is_prefix,
+        .bytes = x->bytes,
+        .version = format_sum(x->etag, strlen(x->etag)),
+        .changed_ns = x->changed_s * NS_PER_S,
+        .etag = arena_strdup(&v->arena, x->etag),
+        .alive = STORAGE_ALIVE_UNKNOWN,
+    };
+    return object_view_add(v, &entry, e);
+}
+
+static int s3_view_fill(struct object_view *v, struct err *e)
+{
+    struct s3_place p;
+    struct s3 *s3;
+    TRY(s3_place_of(&p, v->root, e));
+    char *prefix = arena_printf(&v->arena, "%s%s", p.key, *p.key ? "/" : "");
+    struct s3_view_making m = {v, strlen(prefix)};
+    const struct s3_list q = {.prefix = prefix, .delimiter = v->deep ? NULL : "/"};
+    TRY(s3_client_take(&s3, p.bucket, e));
+    const int rc = s3_list(s3, &q, s3_view_add, &m, e);
+    v->server_s = s3_server_time(s3);
+    v->endpoint = arena_strdup(&v->arena, s3_endpoint(s3));
+    s3_client_give(s3, p.bucket);
+    return rc < 0 ? rc : 0;
+}
+
 /* ---- reading ---- */
 
 static int s3_write_at(int fd, const uint8_t *p, size_t n, uint64_t at, struct err *e)
@@ -75,74 +224,40 @@ static int s3_write_at(int fd, const uint8_t *p, size_t n, uint64_t at, struct e
     return 0;
 }
 
-static int s3_fetch_range(struct s3 *s3, const char *key, const struct object_entry *x, uint64_t at,
-                          int fd, struct err *e)
+/* The ranges of an object. */
+struct s3_ranges {
+    struct s3_place place;
+    const struct object_entry *entry;
+    int fd;
+};
+
+static int s3_fetch_range(void *ctx, struct s3 *s3, size_t i, struct err *e)
 {
+    const struct s3_ranges *r = ctx;
+    const struct object_entry *x = r->entry;
     struct s3_got got;
-    const uint64_t n = MIN_OF(x->bytes - at, (uint64_t)FETCH_BYTES);
+    const uint64_t at = (uint64_t)i * FETCH_BYTES, n = MIN_OF(x->bytes - at, (uint64_t)FETCH_BYTES);
     const struct s3_get q = {
-        .key = key,
+        .key = r->place.key,
         .from = (int64_t)at,
         .len = at || n < x->bytes ? n : 0,
         .if_match = *x->etag ? x->etag : NULL,
         .most = FETCH_BYTES,
     };
     TRY(s3_get(s3, &q, &got, e));
-    int rc = got.body.len == n ? s3_write_at(fd, got.body.p, n, at, e)
-                               : err_set(e, ERR_BUSY, "'%s' has changed", key);
+    int rc = got.body.len == n ? s3_write_at(r->fd, got.body.p, n, at, e)
+                               : err_set(e, ERR_BUSY, "'%s' has changed", r->place.key);
     buf_free(&got.body);
     return rc;
 }
 
-/* The ranges of an object, by several threads. */
-struct s3_ranges {
-    struct s3_place place;
-    const struct object_entry *entry;
-    int fd;
-    _Atomic uint64_t next;
-    pthread_mutex_t lock; /* of the rest */
-    int rc;
-    struct err err;
-};
-
-static void *s3_fetch_ranges(void *arg)
-{
-    struct s3_ranges *r = arg;
-    struct s3 *s3;
-    struct err e;
-    int rc = s3_client_take(&s3, r->place.bucket, &e);
-    if (rc == 0) {
-        for (uint64_t at;
-             rc == 0 && (at = atomic_fetch_add(&r->next, FETCH_BYTES)) < r->entry->bytes;)
-            rc = s3_fetch_range(s3, r->place.key, r->entry, at, r->fd, &e);
-        s3_client_give(s3, r->place.bucket);
-    }
-    if (rc) {
-        pthread_mutex_lock(&r->lock);
-        r->rc = rc;
-        r->err = e;
-        pthread_mutex_unlock(&r->lock);
-        atomic_store(&r->next, r->entry->bytes); /* the others end, too */
-    }
-    return NULL;
-}
-
 static int s3_fetch(const char *location, const struct object_entry *x, int fd, struct err *e)
 {
-    struct s3_ranges r = {.entry = x, .fd = fd, .lock = PTHREAD_MUTEX_INITIALIZER};
-    pthread_t threads[FETCH_THREADS];
-    struct err ignored; /* this thread does the work of one that cannot be started */
-    size_t n = 0;
+    struct s3_ranges r = {.entry = x, .fd = fd};
     TRY(s3_place_of(&r.place, location, e));
-    while (n < FETCH_THREADS && (n + 1) * (uint64_t)FETCH_BYTES < x->bytes &&
-           thread_start(&threads[n], FETCH_STACK, s3_fetch_ranges, &r, "fetch", &ignored) == 0)
-        n++;
-    s3_fetch_ranges(&r);
-    while (n)
-        pthread_join(threads[--n], NULL);
-    if (r.rc)
-        *e = r.err;
-    return r.rc;
+    const size_t n = (size_t)((x->bytes + FETCH_BYTES - 1) / FETCH_BYTES);
+    const struct s3_batch b = {r.place.bucket, n, s3_fetch_range, &r};
+    return s3_batch_run(&b, n ? MIN_OF(n - 1, (size_t)RANGE_THREADS) : 0, e);
 }
 
 static const struct object_store s3_objects = {

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "run/receive.h"
 #include "run/run_files.h"
 #include "run/run_info.h"
@@ -104,19 +105,14 @@ static void prune_look(void *ctx, const char *path)
     arena_free(&a);
 }
 
-static int prune_order(const void *a, const void *b)
-{
-    const struct prune_run *x = a, *y = b;
-    return (x->last.ns > y->last.ns) - (x->last.ns < y->last.ns);
-}
+COMPARE_BY(prune_order, struct prune_run, last.ns)
 
 int prune_find(const char *runs, wall_ns before, struct arena *a, struct prune_run **out, size_t *n,
                struct err *e)
 {
     struct prune_search s = {.before = before, .arena = a};
     TRY(run_each(runs, prune_look, &s, e));
-    if (s.n)
-        qsort(s.v, s.n, sizeof *s.v, prune_order);
+    SORT(s.v, s.n, prune_order);
     *out = s.v;
     *n = s.n;
     return 0;

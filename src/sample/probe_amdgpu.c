@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "sample/amdgpu.h"
 #include "sample/nvml_internal.h"
 #include "sample/probe.h"
@@ -353,11 +354,7 @@ static void find_hwmon(struct amdgpu_card *c)
         closedir(d);
 }
 
-static int amdgpu_by_number(const void *a, const void *b)
-{
-    const struct amdgpu_card *x = a, *y = b;
-    return COMPARE(x->number, y->number);
-}
+COMPARE_BY(amdgpu_by_number, struct amdgpu_card, number)
 
 unsigned amdgpu_find(struct amdgpu_card out[AMDGPU_MOST], const char *sys)
 {
@@ -379,6 +376,6 @@ unsigned amdgpu_find(struct amdgpu_card out[AMDGPU_MOST], const char *sys)
     }
     if (d)
         closedir(d);
-    qsort(out, n, sizeof *out, amdgpu_by_number);
+    SORT(out, n, amdgpu_by_number);
     return n;
 }

@@ -224,10 +224,7 @@ static bool disk_in_sys(const char *sys, const char *name, const char *sub)
 static bool disk_is_pretended(const char *name)
 {
     const char *const prefix[] = {"loop", "ram", "zram"};
-    for (size_t i = 0; i < COUNT_OF(prefix); i++)
-        if (text_starts(name, prefix[i]))
-            return true;
-    return false;
+    return FIND_ANY(i, COUNT_OF(prefix), text_starts(name, prefix[i]));
 }
 
 static enum device_kind disk_classify(const char *sys, const char *name)

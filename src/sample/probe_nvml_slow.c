@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "record/group.h"
 #include "sample/nvml_internal.h"
 #include "sample/probe.h"
@@ -291,10 +292,7 @@ static int nvml_jobs_list(struct nvml_jobs *j, const struct nvml_ask *a, unsigne
 /* A process is listed once for every part of the GPU that it uses. */
 static bool seen_before(const struct nvml_process *v, unsigned i)
 {
-    for (unsigned k = 0; k < i; k++)
-        if (v[k].pid == v[i].pid)
-            return true;
-    return false;
+    return FIND_ANY(k, i, v[k].pid == v[i].pid);
 }
 
 struct nvml_jobs_share {

@@ -127,12 +127,7 @@ static void others_add(void *ctx, const char *name, int pid)
     snprintf(p->comm, sizeof p->comm, "%.*s", PROGRAM_LEN - 1, s.comm);
 }
 
-static int others_by_pid(const void *a, const void *b)
-{
-    const int x = ((const struct other_process *)a)->pid,
-              y = ((const struct other_process *)b)->pid;
-    return (x > y) - (x < y);
-}
+COMPARE_BY(others_by_pid, struct other_process, pid)
 
 static bool others_list(struct others_state *st)
 {
@@ -145,8 +140,7 @@ static bool others_list(struct others_state *st)
     st->now.n = 0;
     const bool whole = folder_each_number(dir, others_add, st);
     close(dir);
-    if (st->now.n)
-        qsort(st->now.v, st->now.n, sizeof *st->now.v, others_by_pid);
+    SORT(st->now.v, st->now.n, others_by_pid);
     return whole;
 }
 
@@ -202,10 +196,7 @@ static bool others_is_ours(const struct others_state *st, const struct other_pro
 static struct other_program *program_find(struct other_program *v, size_t n, uid_t uid,
                                           const char *comm)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].uid == uid && strcmp(v[i].comm, comm) == 0)
-            return &v[i];
-    return NULL;
+    return FIND_ITEM(x, v, n, x->uid == uid && strcmp(x->comm, comm) == 0);
 }
 
 static bool others_owner(const struct others_state *st, int pid, uid_t *uid)
@@ -255,9 +246,8 @@ static void program_add(const struct others_state *st, const struct other_proces
 
 static int program_by_ticks(const void *a, const void *b)
 {
-    const uint64_t x = ((const struct other_program *)a)->ticks,
-                   y = ((const struct other_program *)b)->ticks;
-    return (x < y) - (x > y);
+    const struct other_program *x = a, *y = b;
+    return COMPARE(y->ticks, x->ticks);
 }
 
 static struct other_program *others_series(struct others_state *st, const struct other_program *p,
@@ -287,8 +277,7 @@ static void others_put_programs(struct others_state *st, struct other_program *v
                                 int64_t dt_ns)
 {
     const uint64_t worth = (uint64_t)(WORTH * (double)dt_ns / st->tick_ns);
-    if (n)
-        qsort(v, n, sizeof *v, program_by_ticks);
+    SORT(v, n, program_by_ticks);
     for (size_t i = 0; i < n; i++) {
         const struct other_program *x = others_series(st, &v[i], v[i].ticks >= worth);
         if (x)
@@ -299,10 +288,7 @@ static void others_put_programs(struct others_state *st, struct other_program *v
 /* An idle process counts too when its program may have a series: that one used nothing. */
 static bool others_has_series(const struct others_state *st, const char *comm)
 {
-    for (size_t i = 0; i < st->n_series; i++)
-        if (strcmp(st->series[i].comm, comm) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, st->n_series, strcmp(st->series[i].comm, comm) == 0);
 }
 
 static void others_count(struct others_state *st, const struct uptime *u)

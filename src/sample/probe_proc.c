@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/vec.h"
 #include "record/group.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
@@ -310,16 +311,6 @@ static void proc_begin_member(struct proc_state *st, struct follow *f,
     }
 }
 
-static void proc_make_room(struct proc_state *st, size_t places)
-{
-    if (places <= st->follow_cap)
-        return;
-    const size_t cap = MAX_OF(places, MAX_OF(st->follow_cap * 2, 16));
-    st->follow = xrealloc(st->follow, cap, sizeof *st->follow);
-    memset(st->follow + st->follow_cap, 0, (cap - st->follow_cap) * sizeof *st->follow);
-    st->follow_cap = cap;
-}
-
 static bool is_current(const struct follow *f, const struct proctree_member *m)
 {
     return m->used && f->pid == m->stat.pid && f->start_ticks == m->stat.start_ticks;
@@ -372,7 +363,7 @@ static void proc_take_members(struct proc_state *st, struct sink *s)
     bool changed = false;
     size_t members = 0;
     st->crowded = false;
-    proc_make_room(st, proctree_places(st->tree));
+    VEC_ZEROED(st->follow, st->follow_cap, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
         const struct proctree_member *m = proctree_at(st->tree, i);
         struct follow *f = &st->follow[i];
@@ -401,10 +392,8 @@ static void proc_take_members(struct proc_state *st, struct sink *s)
 
 static long find_any(const struct proc_state *st, int pid)
 {
-    for (size_t i = 0; i < proctree_places(st->tree); i++)
-        if (st->follow[i].pid == pid)
-            return (long)i;
-    return -1;
+    const size_t at = FIND_FIRST(i, proctree_places(st->tree), st->follow[i].pid == pid);
+    return at < proctree_places(st->tree) ? (long)at : -1;
 }
 
 static bool self_children_ns(const struct proc_state *st, double *ns)
@@ -454,7 +443,7 @@ static void settle_member(struct proc_state *st, size_t i)
 static void settle_gone(struct proc_state *st)
 {
     bool some = false;
-    proc_make_room(st, proctree_places(st->tree));
+    VEC_ZEROED(st->follow, st->follow_cap, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
         const bool gone = proctree_at(st->tree, i)->gone;
         if (gone && st->follow[i].pid)
@@ -721,10 +710,8 @@ static void read_threads(struct proc_state *st, struct sink *s)
 
 static bool nobody_left(const struct proc_state *st)
 {
-    for (size_t i = 0; i < proctree_places(st->tree); i++)
-        if (proctree_at(st->tree, i)->used && !proctree_at(st->tree, i)->gone)
-            return false;
-    return true;
+    return !FIND_ANY(i, proctree_places(st->tree),
+                     proctree_at(st->tree, i)->used && !proctree_at(st->tree, i)->gone);
 }
 
 /* ---- the record ---- */

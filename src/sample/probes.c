@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "sample/probe.h"
 
 #define PROBE(id) &probe_##id,
@@ -24,11 +25,7 @@ void probe_set_period(const struct probe *p, void *state, int64_t period_ns)
 
 /* ---- the process ids of the job ---- */
 
-static int pidset_by_value(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(pidset_by_value, int)
 
 void pidset_init(struct pidset *p)
 {
@@ -42,7 +39,7 @@ void pidset_set(struct pidset *p, const int *pid, size_t n)
     p->n = MIN_OF(n, (size_t)PIDSET_MOST);
     if (p->n)
         memcpy(p->pid, pid, p->n * sizeof *pid);
-    qsort(p->pid, p->n, sizeof *p->pid, pidset_by_value);
+    SORT(p->pid, p->n, pidset_by_value);
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -213,7 +213,7 @@ bool procfs_nic_next(struct lines *l, struct nic_line *out)
  * Files of one process */
 
 /* The fields after the name, which is the only place where blanks and brackets can be. */
-static bool parse_behind_comm(const char *p, const char *end, struct pid_stat *out)
+static bool parse_after_comm(const char *p, const char *end, struct pid_stat *out)
 {
     const char *state;
     size_t len;
@@ -248,7 +248,7 @@ bool procfs_pid_stat(const char *text, size_t n, struct pid_stat *out)
     if (!close)
         return false;
     scan_copy(out->comm, sizeof out->comm, open + 1, (size_t)(close - open - 1));
-    return parse_behind_comm(close + 1, end, out);
+    return parse_after_comm(close + 1, end, out);
 }
 
 bool pid_stat_ended(const struct pid_stat *s)

@@ -217,11 +217,7 @@ static void add_member(struct proctree *t, const struct pid_stat *stat)
 
 /* ---- the list of /proc ---- */
 
-static int proctree_by_value(const void *a, const void *b)
-{
-    const int x = *(const int *)a, y = *(const int *)b;
-    return COMPARE(x, y);
-}
+COMPARE_NUMBERS(proctree_by_value, int)
 
 static void list_add(struct proctree *t, int pid)
 {
@@ -250,7 +246,7 @@ static bool make_list(struct proctree *t)
     for (size_t i = 1; i < t->n_list && ascending; i++)
         ascending = t->list[i - 1] < t->list[i];
     if (!ascending) /* the kernel's is */
-        qsort(t->list, t->n_list, sizeof *t->list, proctree_by_value);
+        SORT(t->list, t->n_list, proctree_by_value);
     if (t->n_list)
         memset(t->mark, PID_FOREIGN, t->n_list * sizeof *t->mark);
     return whole;

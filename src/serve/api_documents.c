@@ -3,6 +3,7 @@
  * requested seldom. They open the runs for themselves, so that other requests do not wait. */
 #include <string.h>
 
+#include "base/vec.h"
 #include "compare/compare.h"
 #include "cost/machines.h"
 #include "export/export.h"
@@ -12,7 +13,6 @@
 #include "serve/limits.h"
 #include "serve/memo.h"
 #include "serve/runs.h"
-#include "serve/sigbus_guard.h"
 
 /* ---- reports ---- */
 
@@ -117,10 +117,8 @@ struct api_documents_side {
 
 static const char *compare_path_of(const struct runs_list *list, const char *name, struct arena *a)
 {
-    for (size_t i = 0; i < list->n; i++)
-        if (strcmp(list->v[i].name, name) == 0)
-            return arena_strdup(a, list->v[i].path);
-    return NULL;
+    const size_t at = FIND_FIRST(i, list->n, strcmp(list->v[i].name, name) == 0);
+    return at < list->n ? arena_strdup(a, list->v[at].path) : NULL;
 }
 
 static int compare_add_path(struct api_documents_side *out, const char *path, const char *name,

@@ -112,10 +112,7 @@ static void timeline_json(struct jw *j, const struct timeline *t, const struct t
     for (size_t i = 0; i < t->n_lanes; i++)
         row_json(j, NULL, &row_Lane, &(struct api_lane){&t->lanes[i], i}, NULL);
     jw_end(j);
-    jw_array(j, "names");
-    for (size_t i = 0; i < t->n_names; i++)
-        jw_str(j, NULL, t->names[i]);
-    jw_end(j);
+    jw_texts(j, "names", t->names, t->n_names);
     jw_array(j, "categories");
     for (size_t i = 0; i < CAT_N; i++)
         jw_str(j, NULL, category_words[i].name);

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "run/parts.h"
 #include "run/run_names.h"
 #include "run/rundir.h"
@@ -160,24 +161,14 @@ static void files_add(void *ctx, const struct storage_entry *x)
     l->bytes += 200 + (f->text ? (size_t)f->bytes : 0);
 }
 
-static int files_by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct api_file *)a)->name, ((const struct api_file *)b)->name);
-}
-
-static int files_by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+COMPARE_NAMES(files_by_name, struct api_file, name)
 
 static int files_list(struct files_list *l, struct err *e)
 {
     TRY(storage_of(l->folder)->list(
         l->folder, STORAGE_WITH_STAT | (l->in_node ? 0 : STORAGE_FOLLOW), files_add, l, e));
-    if (l->n)
-        qsort(l->v, l->n, sizeof *l->v, files_by_name);
-    if (l->n_nodes)
-        qsort(l->nodes, l->n_nodes, sizeof *l->nodes, files_by_text);
+    SORT(l->v, l->n, files_by_name);
+    SORT(l->nodes, l->n_nodes, text_compare);
     return 0;
 }
 
@@ -275,8 +266,7 @@ int api_files(const struct route_request *q, struct route_answer *out, struct er
     const struct runs_entry **v = arena_array(q->arena, const struct runs_entry *, list.n + 1);
     for (size_t i = 0; i < list.n; i++)
         v[i] = &list.v[i];
-    if (list.n)
-        qsort(v, list.n, sizeof *v, files_by_run);
+    SORT(v, list.n, files_by_run);
     files_fill_page(q, v, list.n, &page);
     runs_list_free(&list);
     row_json(&j, NULL, &row_FilesPage, &page, q->arena);

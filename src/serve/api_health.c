@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_health.c - training health: what there is, scalars as curves, statistics of tensors as
- * pictures. */
+ * heat maps. */
 #include <string.h>
 
 #include "base/mem.h"

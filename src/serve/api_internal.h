@@ -164,7 +164,12 @@ int range_parse(const char *header, uint64_t size, uint64_t *from, uint64_t *n);
  * W/"..." counts as well. Pure. */
 bool etag_is_listed(const char *header, const char *etag, bool weak);
 
-#define ROWS_FILE "serve/api_rows.def"
-#include "base/row_declare.h"
+extern const struct row_table row_BrokenRun, row_Control, row_ControlAnswer, row_ControlAsk,
+    row_ControlRequest, row_ControlSaid, row_ControlState, row_CounterSeries, row_Counters,
+    row_DeviceHistogram, row_Error, row_Event, row_FilesPage, row_Grid, row_GridSeries, row_HeatRow,
+    row_Heatmap, row_Histograms, row_HubStorage, row_HubUse, row_Issues, row_Lane, row_Match,
+    row_Metric, row_NodeFiles, row_Notes, row_OneSeries, row_OpenApi, row_OutlierStep, row_Pending,
+    row_RemoveAsk, row_Removed, row_Rights, row_Run, row_RunEntry, row_RunFile, row_RunFiles,
+    row_Search, row_Slices, row_Status, row_StepHistogram, row_Thread, row_Timeline, row_Trace;
 
 #endif

@@ -33,7 +33,7 @@ int api_runs(const struct route_request *q, struct route_answer *out, struct err
         row_json(&j, NULL, list.v[i].info ? &row_RunEntry : &row_BrokenRun, &list.v[i], q->arena);
     jw_end(&j);
     runs_list_free(&list);
-    runs_list_asked(q->runs);
+    runs_list_requested(q->runs);
     return 0;
 }
 

@@ -349,14 +349,11 @@ static void httpd_check_conns(struct httpd *h, mono_ns now)
 static void *httpd_watch(void *cls)
 {
     struct httpd *h = cls;
-    pthread_mutex_lock(&h->lock);
-    while (!h->end) {
-        const mono_ns now = clock_mono();
+    mono_ns now = clock_mono(), next = now;
+    for (; !thread_sleep(&h->end, &h->lock, &h->ended, next); now = clock_mono()) {
+        next = mono_add(now, WATCH_MS * NS_PER_MS);
         httpd_check_conns(h, now);
-        while (!h->end && thread_wait(&h->ended, &h->lock, mono_add(now, WATCH_MS * NS_PER_MS)))
-            ;
     }
-    pthread_mutex_unlock(&h->lock);
     return NULL;
 }
 
@@ -606,10 +603,7 @@ void httpd_stop(struct httpd *h)
 {
     if (!h)
         return;
-    pthread_mutex_lock(&h->lock);
-    h->end = true;
-    pthread_cond_signal(&h->ended);
-    pthread_mutex_unlock(&h->lock);
+    thread_set_flag(&h->end, &h->lock, &h->ended);
     pthread_join(h->watcher, NULL);
     if (h->daemon)
         MHD_stop_daemon(h->daemon);

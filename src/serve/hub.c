@@ -148,11 +148,7 @@ void hub_audit(const struct hub *h, const struct audit_line *line)
                 line->run, line->by, e.msg);
 }
 
-static int hub_use_order(const void *a, const void *b)
-{
-    const struct hub_use *x = a, *y = b;
-    return strcmp(x->name, y->name);
-}
+COMPARE_NAMES(hub_use_order, struct hub_use, name)
 
 size_t hub_uses(struct hub *h, struct arena *a, struct hub_use **out)
 {
@@ -165,7 +161,7 @@ size_t hub_uses(struct hub *h, struct arena *a, struct hub_use **out)
     pthread_mutex_unlock(&h->lock);
     for (size_t i = 0; i < n; i++)
         (*out)[i].quota_bytes = rights_quota(h->rights, (*out)[i].name);
-    qsort(*out, n, sizeof **out, hub_use_order);
+    SORT(*out, n, hub_use_order);
     return n;
 }
 
@@ -267,10 +263,9 @@ static void hub_sync(struct hub *h)
 static void *hub_watch(void *arg)
 {
     struct hub *h = arg;
-    pthread_mutex_lock(&h->lock);
-    for (unsigned round = 0; !h->end; round++) {
-        const mono_ns next = mono_add(clock_mono(), ROUND_S * NS_PER_S);
-        pthread_mutex_unlock(&h->lock);
+    mono_ns next = clock_mono();
+    for (unsigned round = 0; !thread_sleep(&h->end, &h->lock, &h->ended, next); round++) {
+        next = mono_add(clock_mono(), ROUND_S * NS_PER_S);
         if (round % PRUNE_S == 0)
             hub_prune(h);
         if (round % COUNT_S == 0)
@@ -278,11 +273,7 @@ static void *hub_watch(void *arg)
         if (round % SYNC_S == 0)
             hub_sync(h);
         hub_read_tokens(h);
-        pthread_mutex_lock(&h->lock);
-        while (!h->end && thread_wait(&h->ended, &h->lock, next))
-            ;
     }
-    pthread_mutex_unlock(&h->lock);
     return NULL;
 }
 
@@ -318,10 +309,7 @@ void hub_close(struct hub *h)
 {
     if (!h)
         return;
-    pthread_mutex_lock(&h->lock);
-    h->end = true;
-    pthread_cond_signal(&h->ended);
-    pthread_mutex_unlock(&h->lock);
+    thread_set_flag(&h->end, &h->lock, &h->ended);
     if (h->started)
         pthread_join(h->thread, NULL);
     if (h->started)

@@ -13,7 +13,7 @@
 #include "serve/hash.h"
 
 enum {
-    KEPT_MOST = 16,   /* requests of a node, for those who want to know what became of them */
+    KEPT_MOST = 16,   /* requests of a node that are stored, so that their results can be listed */
     WAITING_MOST = 8, /* of these may wait */
     WITHIN_MOST_S = 3600,
     EXPIRES_S = 60,  /* or after three of the times within which the sender looks */
@@ -200,7 +200,7 @@ static struct hub_control_request *hub_node_room(struct hub_node *x)
         return VEC_ADD(x->v, x->n, x->cap);
     while (x->v[i].state == HUB_WAITING)
         i++;
-    assert(i < x->n); /* fewer wait than are kept */
+    assert(i < x->n); /* fewer wait than are stored */
     memmove(&x->v[i], &x->v[i + 1], (x->n - i - 1) * sizeof *x->v);
     return &x->v[x->n - 1];
 }
@@ -254,11 +254,7 @@ int hub_control_ask(struct hub_control *c, const char *run, const char *node, co
                         "(--to-control off)");
 }
 
-static int hub_request_order(const void *a, const void *b)
-{
-    const struct hub_control_request *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
-}
+COMPARE_BY(hub_request_order, struct hub_control_request, id)
 
 void hub_control_list(struct hub_control *c, const char *run, struct arena *a,
                       struct hub_control_request **out, size_t *n)
@@ -277,6 +273,5 @@ void hub_control_list(struct hub_control *c, const char *run, struct arena *a,
             *ARENA_ADD(a, *out, *n, cap) = x->v[k];
     }
     pthread_mutex_unlock(&c->lock);
-    if (*n)
-        qsort(*out, *n, sizeof **out, hub_request_order);
+    SORT(*out, *n, hub_request_order);
 }

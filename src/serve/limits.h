@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* limits.h - how much of the machine the server takes: its memory, whose turn it is to take much of
- * it, and how often work is repeated. */
+ * it, how often work is repeated; and how it survives files that are truncated. */
 #ifndef SERVE_LIMITS_H
 #define SERVE_LIMITS_H
 
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 
 /* ---- memory, taken from the kernel and given back to it ---- */
 
@@ -15,6 +16,19 @@
 void heap_set_up(void);
 /* What is free goes back to the kernel; takes some ms when there is much of it. */
 void heap_give_back(void);
+
+/* ---- files that are truncated while they are mapped ----
+ *
+ * Run files only grow, but a user may truncate one, or a network folder may vanish. Reading a page
+ * that is gone raises SIGBUS, which would end the server for all other runs too. So the page is
+ * replaced by zeros, which no checksum accepts, and counted: a reader that sees another count after
+ * its work discards the result. */
+
+/* For the whole process, once. */
+MUST_CHECK int sigbus_guard_install(struct err *e);
+/* For a thread that was started with signals blocked. */
+void sigbus_guard_thread(void);
+uint64_t sigbus_guard_count(void);
 
 /* ---- turns of work that takes much memory ----
  *

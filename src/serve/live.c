@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live.c - see live.h. Clients that follow the same of the same run share a topic: new data is read
- * once, as events in the text of server-sent events, and sent to all of them. */
-#include "serve/live.h"
-
+/* live.c - clients that follow the same of the same run share a topic: new data is read
+ * once, as events in the text of server-sent events, and sent to all of them. See
+ * server_internal.h. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,7 +18,7 @@
 #include "serve/limits.h"
 #include "serve/runs.h"
 #include "serve/runs_internal.h"
-#include "serve/sigbus_guard.h"
+#include "serve/server_internal.h"
 
 enum {
     TOPICS = 256,
@@ -178,9 +177,7 @@ static void feed_put_series(struct live_feed *f, struct jw *j, const struct seri
     struct feed_seen *seen = s->n ? feed_seen_of(f, &s->key) : NULL;
     if (!seen)
         return;
-    size_t from = 0;
-    while (from < s->n && s->t[from].ns <= seen->t_ns)
-        from++;
+    const size_t from = FIND_FIRST(k, s->n, s->t[k].ns > seen->t_ns);
     seen->t_ns = MAX_OF(seen->t_ns, s->t[s->n - 1].ns);
     f->newest_ns = MAX_OF(f->newest_ns, seen->t_ns);
     if (!f->begun || from == s->n)

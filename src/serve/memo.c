@@ -12,7 +12,6 @@
 #include "run/run_files.h"
 #include "serve/hash.h"
 #include "serve/limits.h"
-#include "serve/sigbus_guard.h"
 #include "serve/work.h"
 
 enum {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "serve/route.h"
 
 /* ---- bytes ---- */
@@ -231,10 +232,7 @@ int http_status_of(const struct err *e)
 
 static const struct route_value *route_find_value(const struct route_request *q, const char *name)
 {
-    for (size_t i = 0; i < q->n_values; i++)
-        if (strcmp(q->values[i].param->name, name) == 0)
-            return &q->values[i];
-    return NULL;
+    return FIND_ITEM(x, q->values, q->n_values, strcmp(x->param->name, name) == 0);
 }
 
 const char *route_text(const struct route_request *q, const char *name)

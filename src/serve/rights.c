@@ -14,6 +14,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "run/run_names.h"
 #include "serve/sockets.h"
 
@@ -456,10 +457,8 @@ bool host_allowed(const char *header, const char *const *hosts, size_t n, bool a
     char name[HOST_MOST + 1];
     if (!header || !host_name(header, name))
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (strcasecmp(hosts[i], name) == 0)
-            return true;
-    return any_address && host_is_address(name);
+    return FIND_ANY(i, n, strcasecmp(hosts[i], name) == 0) ||
+           (any_address && host_is_address(name));
 }
 
 bool origin_allowed(const char *origin, const char *host)

@@ -34,7 +34,7 @@ enum {
 struct token {
     enum right right;
     char text[TOKEN_MOST + 1];
-    char name[TOKEN_NAME_LEN]; /* who has it; "": not said */
+    char name[TOKEN_NAME_LEN]; /* of its owner; "": not given */
     /* of a write token */
     char runs[TOKEN_RUNS_LEN]; /* a pattern for names of runs, with *; "": any */
     uint64_t quota_bytes;      /* of all its runs; 0: no limit */

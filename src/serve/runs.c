@@ -12,7 +12,6 @@
 #include "serve/limits.h"
 #include "serve/memo.h"
 #include "serve/runs_internal.h"
-#include "serve/sigbus_guard.h"
 
 enum { JUDGES = 1 };
 

@@ -52,7 +52,7 @@ void runs_list_read(struct runs *r, struct runs_list *out);
 void runs_list_free(struct runs_list *l);
 /* Somebody looks at the list: the findings of its newest runs are evaluated, one at a time and
  * behind all other work, until nobody has looked for a while. */
-void runs_list_asked(struct runs *r);
+void runs_list_requested(struct runs *r);
 /* What is cached, each with a limit of its own: a run with very many steps must not push out all
  * answers, nor they its steps. */
 enum runs_cache { CACHE_ANSWERS, CACHE_STEPS, CACHE_N };

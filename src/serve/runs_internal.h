@@ -98,9 +98,9 @@ struct runs {
         struct work_job job;
         struct runs *runs;
     } fill_list;
-    bool filling;       /* under the lock */
-    mono_ns list_asked; /* the same; 0: never */
-    mono_ns quiet_next; /* when runs that go on may be evaluated for the list; its thread's */
+    bool filling;           /* under the lock */
+    mono_ns list_requested; /* the same; 0: never */
+    mono_ns quiet_next;     /* when runs that go on may be evaluated for the list; its thread's */
     struct memo *memo[CACHE_N];
     struct heavy *heavy;
     mono_ns began;
@@ -122,7 +122,7 @@ void picture_unref(struct runs *r, struct runs_picture *p);
 struct runs_about *about_read(const struct run_listed *x, uint64_t stamp);
 /* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
 const unsigned *judge_issues(const struct runs_item *x);
-/* The job that fills the list, see runs_list_asked. */
+/* The job that fills the list, see runs_list_requested. */
 void fill_list(struct work_job *j, bool ends);
 
 #endif

@@ -19,7 +19,6 @@
 #include "run/run_files.h"
 #include "serve/limits.h"
 #include "serve/runs_internal.h"
-#include "serve/sigbus_guard.h"
 
 /* ==== what findings.json says ==== */
 
@@ -501,10 +500,10 @@ static void judge_quietly(struct runs *r, struct runs_item *x)
         r->quiet_next = pace_share(r->quiet_next, begin, clock_mono(), CREDIT_NS);
 }
 
-static bool still_asked(struct runs *r)
+static bool runs_still_requested(struct runs *r)
 {
     pthread_mutex_lock(&r->lock);
-    const bool asked = mono_diff(clock_mono(), r->list_asked) < PATIENCE_S * NS_PER_S;
+    const bool asked = mono_diff(clock_mono(), r->list_requested) < PATIENCE_S * NS_PER_S;
     r->filling = asked;
     pthread_mutex_unlock(&r->lock);
     return asked;
@@ -521,7 +520,7 @@ static void stop_filling(struct runs *r)
 void fill_list(struct work_job *j, bool ends)
 {
     struct runs *r = ((struct fill *)j)->runs;
-    if (ends || !still_asked(r))
+    if (ends || !runs_still_requested(r))
         return;
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LEAST_NICE);
     struct runs_item *x = next_of_list(r);
@@ -534,12 +533,12 @@ void fill_list(struct work_job *j, bool ends)
     work_add(r->quiet, j);
 }
 
-void runs_list_asked(struct runs *r)
+void runs_list_requested(struct runs *r)
 {
     pthread_mutex_lock(&r->lock);
     const bool begin = !r->filling;
     r->filling = true;
-    r->list_asked = clock_mono();
+    r->list_requested = clock_mono();
     pthread_mutex_unlock(&r->lock);
     if (begin)
         work_add(r->quiet, &r->fill_list.job);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "json/json.h"
 #include "query/run.h"
 #include "rules/feed_run.h"
@@ -337,9 +338,7 @@ static void scan_forget_unseen(struct runs *r)
 static int picture_newest_first(const void *a, const void *b)
 {
     const struct runs_item *x = *(struct runs_item *const *)a, *y = *(struct runs_item *const *)b;
-    if (x->about->start_ns != y->about->start_ns)
-        return x->about->start_ns < y->about->start_ns ? 1 : -1;
-    return strcmp(y->name, x->name);
+    return COMPARE(y->about->start_ns, x->about->start_ns) ?: strcmp(y->name, x->name);
 }
 
 /* `counts` is where the picture stores them. */
@@ -372,7 +371,7 @@ static struct runs_picture *picture_make(struct runs *r)
             p->items[p->n++] = x;
             x->seen = false; /* for the next time */
         }
-    qsort(p->items, p->n, sizeof *p->items, picture_newest_first);
+    SORT(p->items, p->n, picture_newest_first);
     p->v = xcalloc(p->n + 1, sizeof *p->v);
     p->about = xcalloc(p->n + 1, sizeof(struct runs_about *));
     p->issues = xcalloc(p->n + 1, sizeof *p->issues);

@@ -17,12 +17,12 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/trust.h"
+#include "base/vec.h"
 #include "serve/assets.h"
 #include "serve/hub.h"
 #include "serve/ingest.h"
 #include "serve/limits.h"
 #include "serve/server_internal.h"
-#include "serve/sigbus_guard.h"
 #include "serve/sockets.h"
 #include "serve/tls_late.h"
 
@@ -299,10 +299,8 @@ static const char *login_token_of(struct visit *v)
     struct request form = {0};
     if (request_parse_values(&form, v->x->body, &v->arena, &e) != 0)
         return NULL;
-    for (size_t i = 0; i < form.n_values; i++)
-        if (strcmp(form.value[i].name, "token") == 0)
-            return form.value[i].text;
-    return NULL;
+    const size_t at = FIND_FIRST(i, form.n_values, strcmp(form.value[i].name, "token") == 0);
+    return at < form.n_values ? form.value[at].text : NULL;
 }
 
 static struct reply *login_reply(struct visit *v, const char *session)

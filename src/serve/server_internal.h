@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_internal.h - shared by server.c and server_api.c. */
+/* server_internal.h - shared by server.c, server_api.c, ingest.c and live.c. */
 #ifndef SERVE_SERVER_INTERNAL_H
 #define SERVE_SERVER_INTERNAL_H
 
 #include "serve/httpd.h"
-#include "serve/live.h"
 #include "serve/rights.h"
 #include "serve/route.h"
 #include "serve/runs.h"
@@ -21,6 +20,25 @@ enum {
 };
 
 struct hub;
+
+/* ---- live.c: streams of server-sent events with the new data of runs; the route is api_live ----
+ *
+ * One thread reads the runs that have clients, twice a second at most, and sends each client what
+ * is new to it. A client that receives too slowly loses events and gets a fresh status instead; its
+ * queue is bounded. */
+
+enum { LIVE_CLIENTS = 2000, LIVE_METRICS = 32 };
+
+struct live;
+
+MUST_CHECK int live_open(struct live **out, struct runs *runs, struct err *e);
+size_t live_clients(struct live *l); /* NULL is fine for these three */
+/* Ends all streams; none begins any more. */
+void live_end(struct live *l);
+/* After the last stream is done. */
+void live_close(struct live *l);
+
+/* ---- the server ---- */
 
 struct server {
     struct arena arena; /* of the options */

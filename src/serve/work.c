@@ -8,7 +8,8 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
-#include "serve/sigbus_guard.h"
+#include "base/vec.h"
+#include "serve/limits.h"
 
 enum { STACK = 8 << 20, THREADS_MOST = 16, KEY_LEN = 300 };
 
@@ -30,10 +31,7 @@ struct work {
 
 static bool work_is_busy(const struct work *w, const char *key)
 {
-    for (unsigned i = 0; key && i < w->n; i++)
-        if (strncmp(w->worker[i].key, key, KEY_LEN - 1) == 0)
-            return true;
-    return false;
+    return key && FIND_ANY(i, w->n, strncmp(w->worker[i].key, key, KEY_LEN - 1) == 0);
 }
 
 static struct work_job *work_take(struct work *w)

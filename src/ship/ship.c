@@ -322,10 +322,7 @@ static int ship_prune(struct ship *s, const char *node, const struct ship_list *
 
 static bool ship_is_new(const struct ship *s, const char *node)
 {
-    for (size_t i = 0; i < s->n_sent; i++)
-        if (strcmp(s->sent[i].node, node) == 0 && s->sent[i].version)
-            return false;
-    return true;
+    return !FIND_ANY(i, s->n_sent, strcmp(s->sent[i].node, node) == 0 && s->sent[i].version);
 }
 
 /* node.json comes before the data the first time, so that the node is known, and after it

@@ -151,10 +151,8 @@ static bool hub_offset(const struct http_response *r, uint64_t *out)
 
 static struct hub_file *hub_find(struct ship_hub *h, const char *node, const char *name)
 {
-    for (size_t i = 0; i < h->n_files; i++)
-        if (strcmp(h->files[i].node, node) == 0 && strcmp(h->files[i].name, name) == 0)
-            return &h->files[i];
-    return NULL;
+    return FIND_ITEM(x, h->files, h->n_files,
+                     strcmp(x->node, node) == 0 && strcmp(x->name, name) == 0);
 }
 
 static struct hub_file *hub_add(struct ship_hub *h, const char *node, const char *name)
@@ -390,10 +388,7 @@ static int hub_remove(struct ship_hub *h, struct hub_file *x, struct err *e)
 
 static bool hub_has_name(const char *const *names, size_t n, const char *name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, n, strcmp(names[i], name) == 0);
 }
 
 static int hub_prune(struct ship_target *t, const char *node, const char *const *names, size_t n,

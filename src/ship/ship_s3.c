@@ -24,7 +24,7 @@
 #include "run/parts.h"
 #include "run/run_catalog.h"
 #include "run/run_names.h"
-#include "run/s3_view.h"
+#include "run/storage_s3.h"
 #include "ship/ship_targets.h"
 #include "store/format.h"
 
@@ -215,10 +215,8 @@ static int s3_join_parts(struct s3_target *t, struct s3_file *there, const char 
 
 static bool s3_has_part(const struct s3_file *there, const struct part *p)
 {
-    for (size_t i = 0; i < there->n_parts; i++)
-        if (there->parts[i].offset == p->offset && there->parts[i].bytes == p->bytes)
-            return true;
-    return false;
+    return FIND_ANY(i, there->n_parts,
+                    there->parts[i].offset == p->offset && there->parts[i].bytes == p->bytes);
 }
 
 /* Keeps the parts that count. The others were left by a shipper that was killed while it joined
@@ -309,10 +307,7 @@ static int s3_send_sealed(struct s3_target *t, const struct ship_file *f, struct
 static bool s3_is_named(const char *name, const char *const *names, size_t n)
 {
     const size_t stem = strcspn(name, ".");
-    for (size_t i = 0; i < n; i++)
-        if (strcspn(names[i], ".") == stem && strncmp(names[i], name, stem) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, n, strcspn(names[i], ".") == stem && strncmp(names[i], name, stem) == 0);
 }
 
 /* A recorder removes a file that has stayed empty: of that a part with the header is there, and

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "store/event_columns.h"
 #include "store/reader_internal.h"
 #include "store/segment.h"
@@ -169,10 +170,8 @@ static bool use_index(struct store_own *o, const uint8_t *p, size_t n)
 /* Whether the file has all blocks of a segment: its last one is there. */
 static bool segment_complete(const struct store_own *o, uint64_t number)
 {
-    for (uint32_t i = 0; i < o->n_found; i++)
-        if (o->found[i].h.segment == number && o->found[i].h.flags & BLOCK_LAST)
-            return true;
-    return false;
+    return FIND_ANY(i, o->n_found,
+                    o->found[i].h.segment == number && o->found[i].h.flags & BLOCK_LAST);
 }
 
 /* The number of the segment that the tail has when its header does not say: one more than the
@@ -346,11 +345,7 @@ static void parse_blocks(struct store *s)
 }
 
 /* Blocks of different groups interleave; those of one group do not overlap. */
-static int reader_by_time(const void *a, const void *b)
-{
-    const struct rows_block *x = a, *y = b;
-    return COMPARE(x->t_first_us, y->t_first_us);
-}
+COMPARE_BY(reader_by_time, struct rows_block, t_first_us)
 
 static int events_by_time(const void *a, const void *b)
 {
@@ -459,10 +454,8 @@ static bool list_contents(struct store *s)
         return false;
     catalog_find_steps(s, &o->scratch);
     drop_far_blocks(s);
-    if (s->n_blocks > first)
-        qsort(s->blocks + first, s->n_blocks - first, sizeof *s->blocks, reader_by_time);
-    if (s->n_events)
-        qsort(s->events, s->n_events, sizeof *s->events, events_by_time);
+    SORT(s->blocks + first, s->n_blocks - first, reader_by_time);
+    SORT(s->events, s->n_events, events_by_time);
     reader_sum_up(s);
     catalog_finish(&o->catalog, first);
     return first == 0 || first >= s->n_blocks ||

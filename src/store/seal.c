@@ -50,11 +50,7 @@ struct open_events {
 
 /* ---- when a process was last seen ---- */
 
-static int process_by_pid(const void *a, const void *b)
-{
-    const struct process_last *x = a, *y = b;
-    return COMPARE(x->pid, y->pid);
-}
+COMPARE_BY(process_by_pid, struct process_last, pid)
 
 /* When each process was last seen, over all of its tracks: an open event lasts until then at
  * least. */
@@ -65,7 +61,7 @@ static void open_events_begin(struct open_events *o, const struct segment *s)
     o->processes = xcalloc(s->n_tracks + 1u, sizeof *o->processes);
     for (uint32_t i = 0; i < s->n_tracks; i++)
         o->processes[i] = (struct process_last){s->tracks[i].pid, s->tracks[i].last};
-    qsort(o->processes, s->n_tracks, sizeof *o->processes, process_by_pid);
+    SORT(o->processes, s->n_tracks, process_by_pid);
     for (uint32_t i = 0; i < s->n_tracks; i++) {
         const struct process_last one = o->processes[i];
         if (n && o->processes[n - 1].pid == one.pid)
@@ -112,7 +108,7 @@ static void list_open(struct open_events *o, const struct segment *s, const stru
         if (is_open(&v))
             o->v[n++] = (struct open_event){.at = v.at, .name = v.name, .what = v.what};
     assert(n == t->open); /* segment_count_events counted the same events */
-    qsort(o->v, n, sizeof *o->v, open_event_cmp);
+    SORT(o->v, n, open_event_cmp);
     for (uint32_t i = 0; i < n; i++)
         if (o->n == 0 || open_event_cmp(&o->v[o->n - 1], &o->v[i]) != 0)
             o->v[o->n++] = o->v[i];

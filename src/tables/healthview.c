@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "record/event.h"
 
-/* ---- arrays of curves and pictures ---- */
+/* ---- arrays of curves and heat maps ---- */
 
 #define POINT_AT(name, cell)                                                                       \
     static struct row_cell health_point_##name##_at(const void *x, size_t i, const char **key)     \
@@ -86,12 +86,7 @@ struct layer_listing {
 
 static struct health_layer *layer_of(struct layer_listing *l, const struct health_value *v)
 {
-    if (v->name_index >= l->n_of) {
-        const size_t n = MAX_OF(2 * l->n_of, (size_t)v->name_index + 64);
-        l->of = xrealloc(l->of, n, sizeof *l->of);
-        memset(l->of + l->n_of, 0, (n - l->n_of) * sizeof *l->of);
-        l->n_of = n;
-    }
+    VEC_ZEROED(l->of, l->n_of, (size_t)v->name_index + 1);
     if (l->rank != v->rank)
         memset(l->of, 0, l->n_of * sizeof *l->of);
     l->rank = v->rank;
@@ -102,8 +97,7 @@ static struct health_layer *layer_of(struct layer_listing *l, const struct healt
         l->out->more++;
         return NULL;
     }
-    l->out->v = arena_grow(l->arena, l->out->v, l->out->n, &l->cap, sizeof *l->out->v);
-    struct health_layer *x = &l->out->v[l->out->n++];
+    struct health_layer *x = ARENA_ADD(l->arena, l->out->v, l->out->n, l->cap);
     *place = (uint32_t)l->out->n;
     *x = (struct health_layer){.name = v->name, .rank = v->rank, .step = HEALTH_NO_STEP};
     for (size_t i = 0; i < HEALTH_N; i++) {
@@ -173,18 +167,13 @@ static void loss_take(void *ctx, const struct health_value *v)
 static int loss_compare(const void *a, const void *b)
 {
     const struct health_loss *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    if (x->mode != y->mode)
-        return x->mode < y->mode ? -1 : 1;
-    return (x->step > y->step) - (x->step < y->step);
+    return COMPARE(x->rank, y->rank) ?: COMPARE(x->mode, y->mode) ?: COMPARE(x->step, y->step);
 }
 
 static int loss_compare_times(const void *a, const void *b)
 {
     const struct health_loss *x = a, *y = b;
-    const int c = loss_compare(a, b);
-    return c ? c : (x->at.ns > y->at.ns) - (x->at.ns < y->at.ns);
+    return loss_compare(a, b) ?: COMPARE(x->at.ns, y->at.ns);
 }
 
 /* The newest of each step. */
@@ -204,12 +193,9 @@ int health_losses_read(struct run *r, wall_ns from, struct arena *a, struct heal
     const struct health_ask ask = {.rank = -1, .stats = HEALTH_STAT(HEALTH_SCALAR), .from = from};
     struct loss_gathering g = {0};
     const int rc = health_read(r, &ask, a, loss_take, &g, e);
-    if (g.n)
-        qsort(g.v, g.n, sizeof *g.v, loss_compare_times);
-    *out =
-        (struct health_losses){arena_array(a, struct health_loss, g.n + 1), loss_unique(g.v, g.n)};
-    if (out->n)
-        memcpy(out->v, g.v, out->n * sizeof *g.v);
+    SORT(g.v, g.n, loss_compare_times);
+    out->n = loss_unique(g.v, g.n);
+    out->v = ARENA_COPY(a, g.v, out->n);
     free(g.v);
     return rc;
 }

@@ -6,7 +6,7 @@
 #include "base/row_table.h"
 #include "query/health.h"
 
-/* A curve with what was asked for. */
+/* A curve with its request. */
 struct health_curve_row {
     const char *name;
     int mode; /* -1: all */

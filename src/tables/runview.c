@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cost/machines.h"
 #include "record/record.h"
 #include "run/run_ending.h"
@@ -38,10 +39,8 @@ size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_v
 
 size_t runview_count_nodes(const struct run_info *info)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < info->n_nodes; i++)
-        n += i == 0 || strcmp(info->nodes[i - 1].id, info->nodes[i].id) != 0;
-    return n;
+    return SUM_OF(i, info->n_nodes,
+                  i == 0 || strcmp(info->nodes[i - 1].id, info->nodes[i].id) != 0);
 }
 
 size_t runview_gpus(const struct run_info *info)
@@ -49,9 +48,7 @@ size_t runview_gpus(const struct run_info *info)
     struct arena a = {0};
     struct node_view *v;
     const size_t n = runview_nodes(info, &a, &v);
-    size_t gpus = 0;
-    for (size_t i = 0; i < n; i++)
-        gpus += v[i].last->n_gpus;
+    const size_t gpus = SUM_OF(i, n, v[i].last->n_gpus);
     arena_free(&a);
     return gpus;
 }
@@ -86,10 +83,7 @@ const char *runview_ending(const struct run_info *info, struct arena *a)
 
 bool runview_attached(const struct run_info *info)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (!info->nodes[i].attached)
-            return false;
-    return info->n_nodes > 0;
+    return info->n_nodes > 0 && !FIND_ANY(i, info->n_nodes, !info->nodes[i].attached);
 }
 
 double runview_self_cpu_s(const struct run_info *info)
@@ -301,8 +295,6 @@ bool loss_is_no_news(const struct loss *l)
 {
     static const enum metric_id may_lack[] = {M_SWAP_USED, M_CGROUP_CPU_LIMIT, M_CGROUP_MEM_LIMIT,
                                               M_CGROUP_THROTTLED};
-    for (size_t i = 0; l->id == LOSS_ABSENT && i < COUNT_OF(may_lack); i++)
-        if (l->metric == may_lack[i] && !*l->entity)
-            return true;
-    return false;
+    return l->id == LOSS_ABSENT &&
+           FIND_ANY(i, COUNT_OF(may_lack), l->metric == may_lack[i] && !*l->entity);
 }

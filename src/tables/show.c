@@ -10,6 +10,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/stat.h"
+#include "base/vec.h"
 #include "cost/machines.h"
 #include "record/record.h"
 
@@ -224,10 +225,8 @@ static const char *each(const struct gpu_view *v)
 
 const char *gpuview_peak_format(const struct gpu_view *v)
 {
-    for (size_t i = 0; i < v->x.n_gpus; i++)
-        if (v->x.gpus[i].used && v->x.gpus[i].peak)
-            return gpu_peak_format(v->x.gpus[i].peak, v->x.allocator.tf32);
-    return "";
+    const size_t at = FIND_FIRST(i, v->x.n_gpus, v->x.gpus[i].used && v->x.gpus[i].peak);
+    return at < v->x.n_gpus ? gpu_peak_format(v->x.gpus[at].peak, v->x.allocator.tf32) : "";
 }
 
 /* Another clock than that of the data sheet is worth a word from here on, in points. */

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "query/series.h"
 #include "record/record.h"
 #include "tables/runview.h"
@@ -36,10 +37,8 @@ enum { ROWS_OF_GPUS = 4 };
 /* The same rows for all nodes of a run. */
 static size_t summary_rows_of(const struct run_info *info)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (info->nodes[i].n_gpus > 0)
-            return COUNT_OF(rows);
-    return COUNT_OF(rows) - ROWS_OF_GPUS;
+    return FIND_ANY(i, info->n_nodes, info->nodes[i].n_gpus > 0) ? COUNT_OF(rows)
+                                                                 : COUNT_OF(rows) - ROWS_OF_GPUS;
 }
 
 static const struct series_stats no_stats = {
@@ -58,10 +57,7 @@ static const struct series_stats no_stats = {
 static const struct series_stats *summary_of_node(const struct series_stats *v, size_t n,
                                                   const char *node)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].count > 0 && strcmp(v[i].key.node, node) == 0)
-            return &v[i];
-    return NULL;
+    return FIND_ITEM(x, v, n, x->count > 0 && strcmp(x->key.node, node) == 0);
 }
 
 static void summary_fill_line(struct summary_line *out, const struct series_stats *found,
@@ -293,9 +289,7 @@ static int query_no_part(const char *kind, const char *asked, const struct serie
     struct buf list = {0};
     for (size_t i = 0; i < all->n && n < MOST; i++) {
         const char *has = node ? all->v[i].node : all->v[i].entity;
-        size_t k = 0;
-        while (k < n && strcmp(seen[k], has) != 0)
-            k++;
+        const size_t k = FIND_FIRST(at, n, strcmp(seen[at], has) == 0);
         if (k < n || !series_metric_matches(ask->metric, all->v[i].metric))
             continue;
         seen[n++] = has;
@@ -309,10 +303,7 @@ static int query_no_part(const char *kind, const char *asked, const struct serie
 
 static size_t query_count(const struct series_ask *ask, const struct keys *all)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < all->n; i++)
-        n += series_matches(ask, &all->v[i]);
-    return n;
+    return SUM_OF(i, all->n, series_matches(ask, &all->v[i]));
 }
 
 int series_ask_check(struct run *r, const struct series_ask *ask, const struct keys *all,

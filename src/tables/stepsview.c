@@ -9,6 +9,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/eventsum.h"
 #include "tables/healthview.h"
 #include "tables/stepdigest.h"
@@ -70,10 +71,7 @@ static bool steps_is_hooks_loss(const struct loss *l)
 
 static bool steps_hooks_lost(const struct loss_list *lost)
 {
-    for (size_t i = 0; i < lost->n; i++)
-        if (steps_is_hooks_loss(&lost->v[i].loss))
-            return true;
-    return false;
+    return FIND_ANY(i, lost->n, steps_is_hooks_loss(&lost->v[i].loss));
 }
 
 static const struct steps_unseen *steps_find_unseen(const struct event_sum *sums, size_t n)
@@ -162,9 +160,7 @@ static void stepsview_add_rows(struct steps_view *v, const struct steps_ask *ask
                                const struct rank_steps *rank)
 {
     for (enum event_mode m = 0; m < MODE_N; m++) {
-        size_t n = 0;
-        for (size_t i = 0; i < rank->n; i++)
-            n += rank->steps[i].mode == m;
+        const size_t n = SUM_OF(i, rank->n, rank->steps[i].mode == m);
         if (n == 0 || !(ask->modes >> m & 1))
             continue;
         struct steps_row *row = &v->rows[v->n_rows++];
@@ -499,10 +495,7 @@ static void keep_row(struct step_digest *d, const struct steps_row *row,
     *out = *row;
     out->rank = rank;
     out->sync = copy_places(row, rank, a);
-    out->stats.outliers = arena_array(a, int64_t, row->stats.n_outliers + 1);
-    if (row->stats.n_outliers)
-        memcpy(out->stats.outliers, row->stats.outliers,
-               row->stats.n_outliers * sizeof *out->stats.outliers);
+    out->stats.outliers = ARENA_COPY(a, row->stats.outliers, row->stats.n_outliers);
 }
 
 /* Of each mode the last ones, in order of time. */
@@ -546,9 +539,7 @@ static void keep_rank(struct step_digest *d, const struct steps_view *all,
 static void keep_all(struct step_digest *d, const struct steps_view *all,
                      const struct rank_steps *ranks, size_t n, struct arena *a)
 {
-    size_t items = 0;
-    for (size_t i = 0; i < n; i++)
-        items += MIN_OF(ranks[i].n, (size_t)MODE_N * DIGEST_LAST);
+    size_t items = SUM_OF(i, n, MIN_OF(ranks[i].n, (size_t)MODE_N * DIGEST_LAST));
     d->view = (struct steps_view){.info = copy_info(all->info, a), .arena = a};
     d->view.why = all->why ? arena_strdup(a, all->why) : NULL;
     d->view.lost = all->lost ? copy_losses(all->lost, a) : NULL;

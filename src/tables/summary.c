@@ -11,6 +11,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/table.h"
+#include "base/vec.h"
 
 /* Parts of an iteration that are listed: what is left of the lines by the others. */
 enum { PARTS_MOST = SUMMARY_LINES - 8, LINES_AFTER = 3, TIME_WIDTH = 10, USES_MOST = 4 };
@@ -71,10 +72,7 @@ static size_t summary_of_state(const struct summary_text *x, enum rule_state sta
 
 static size_t summary_count_why(const struct verdict *const *v, size_t n, const char *why)
 {
-    size_t same = 0;
-    for (size_t i = 0; i < n; i++)
-        same += strcmp(v[i]->why, why) == 0;
-    return same;
+    return SUM_OF(i, n, strcmp(v[i]->why, why) == 0);
 }
 
 /* The reason that most of them have, leaving one out; NULL: there is no other. */
@@ -389,5 +387,5 @@ void findings_costliest_first(const struct verdict *v, const struct finding **ou
 {
     for (size_t i = 0; i < v->n_findings; i++)
         out[i] = &v->findings[i];
-    qsort(out, v->n_findings, sizeof *out, by_lost);
+    SORT(out, v->n_findings, by_lost);
 }

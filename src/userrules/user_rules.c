@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "config/python_env.h"
 #include "config/settings.h"
 
@@ -39,10 +40,7 @@ void user_rules_files(struct user_rule_set *u, const struct settings *s, struct 
 
 bool user_rules_has(const struct user_rule_set *u, const char *name)
 {
-    for (size_t i = 0; i < u->n_custom; i++)
-        if (strcmp(u->custom[i].name, name) == 0)
-            return true;
-    return false;
+    return FIND_ANY(i, u->n_custom, strcmp(u->custom[i].name, name) == 0);
 }
 
 int user_rules_add(struct user_rule_set *u, const struct action_setting *from, struct err *e)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "net/curl.h"
 #include "net/http_client.h"
 #include "watch/action.h"
@@ -60,9 +61,7 @@ static int action_exec_make(struct action *a, const struct action_setting *s, st
 {
     size_t n;
     const char **words = action_list(s, "command", arena, &n);
-    bool listed = false;
-    for (size_t i = 0; i < s->n; i++)
-        listed |= s->v[i].listed && strcmp(s->v[i].key, "command") == 0;
+    const bool listed = FIND_ANY(i, s->n, s->v[i].listed && strcmp(s->v[i].key, "command") == 0);
     if (n == 0 || !*words[0])
         return err_set(e, ERR_USAGE, "exec needs 'command'");
     a->command = words;
@@ -80,7 +79,8 @@ static int action_exec_make(struct action *a, const struct action_setting *s, st
 }
 
 /* The last lines that the command said. */
-static void tell_output(const struct action *a, const char *output, const struct action_means *m)
+static void action_report_output(const struct action *a, const char *output,
+                                 const struct action_means *m)
 {
     struct arena arena = {0};
     const char *end = output + strlen(output), *from = end;
@@ -101,7 +101,7 @@ static int action_exec_perform(const struct action *a, const struct action_news 
 {
     struct runner_result r;
     TRY(runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e));
-    tell_output(a, r.output, m);
+    action_report_output(a, r.output, m);
     if (r.timed_out)
         return err_set(e, ERR_LIMIT, "it took longer than %g s and was killed",
                        (double)a->timeout_ns / 1e9);

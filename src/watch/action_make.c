@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "rules/rule.h"
 #include "watch/action.h"
 
@@ -156,10 +157,8 @@ static int action_make_take_rules(struct action *out, const struct settings *all
                                   const struct action_setting *s, struct arena *a, struct err *e)
 {
     out->rules = action_list(s, "rules", a, &out->n_rules);
-    for (size_t i = 0; i < out->n_rules; i++)
-        if (!is_rule(all, out->rules[i]))
-            return rule_unknown(out->rules[i], e);
-    return 0;
+    const size_t at = FIND_FIRST(i, out->n_rules, !is_rule(all, out->rules[i]));
+    return at < out->n_rules ? rule_unknown(out->rules[at], e) : 0;
 }
 
 static int take_severity(struct action *out, const struct action_setting *s, struct err *e)

@@ -167,8 +167,8 @@ static void warn(struct actions *a, const char *line)
     pthread_mutex_unlock(&a->lock);
 }
 
-static void tell_failure(struct actions *a, const struct item *i, struct memory *m,
-                         const struct err *e)
+static void action_report_failure(struct actions *a, const struct item *i, struct memory *m,
+                                  const struct err *e)
 {
     char line[768];
     report(a, i, e);
@@ -191,7 +191,7 @@ static void guarded_stop(void *ctx, const char *rule, int64_t grace_ns)
     pthread_mutex_unlock(&a->lock);
 }
 
-static void guarded_tell(void *ctx, const char *line)
+static void guarded_report(void *ctx, const char *line)
 {
     struct actions *a = ctx;
     pthread_mutex_lock(&a->lock);
@@ -229,7 +229,7 @@ static void actions_perform(struct actions *a, const struct item *i)
         rc = i->action->kind->perform(i->action, &i->news->text, &a->means, &e);
     m->failed = rc != 0;
     if (rc != 0)
-        tell_failure(a, i, m, &e);
+        action_report_failure(a, i, m, &e);
     else
         report(a, i, NULL);
 }
@@ -257,7 +257,7 @@ static void *actions_main(void *arg)
         actions_perform(a, &i);
         news_free(i.news);
     }
-    thread_end_tell(&a->end);
+    thread_end_set(&a->end);
     return NULL;
 }
 
@@ -340,7 +340,7 @@ int actions_start(struct actions **out, const struct actions_ask *ask, struct er
 {
     struct actions *a = xcalloc(1, sizeof *a);
     a->ask = *ask;
-    a->means = (struct action_means){guarded_stop, guarded_tell, a, ask->means.runner};
+    a->means = (struct action_means){guarded_stop, guarded_report, a, ask->means.runner};
     a->memory = xcalloc(MAX_OF(ask->n, (size_t)1), sizeof *a->memory);
     pthread_mutex_init(&a->lock, NULL);
     thread_cond_init(&a->changed);

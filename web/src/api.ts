@@ -80,7 +80,7 @@ async function sentence(answer: Response): Promise<string> {
     const body: unknown = await answer.json();
     if (typeof body === "object" && body !== null && "error" in body) return String(body.error);
   } catch {
-    // Not JSON: what stands in front of the server answered.
+    // Not JSON: a proxy in front of the server answered.
   }
   return `the server answered ${answer.status} ${answer.statusText}`.trim();
 }

@@ -14,7 +14,7 @@ export const findingsVersion = signal(0);
 export const wantFindings = signal(false);
 /** The newest step of each rank. */
 export const newestSteps = signal<LiveStep[]>([]);
-/** Whether the stream stands. */
+/** Whether the stream is connected. */
 export const connected = signal(true);
 /** When the newest data was written, in ms of this machine's clock; null: not known. */
 export const dataTime = signal<number | null>(null);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// state.ts - what is being looked at, as signals, kept in the address behind the '#' both ways, so
+// state.ts - what is being looked at, as signals, synchronized with the address after the '#', so
 // that a link restores tab, node, window and selection:
 //   #/   #/run/RUN/TAB?node=N&from=NS&to=NS&sel=a,b   #/compare/A/B
-// Everything else behind the '?' is in `params`, free for the views.
+// Everything else after the '?' is in `params`, free for the views.
 import { batch, computed, effect, signal } from "@preact/signals";
 
 export type Route =
@@ -11,7 +11,7 @@ export type Route =
   | { page: "run"; run: string; tab: string }
   | { page: "compare"; a: string; b: string };
 
-/** A stretch of time in ns since the epoch. */
+/** A time range in ns since the epoch. */
 export interface Window {
   from: number;
   to: number;
@@ -61,7 +61,7 @@ export function showTab(tab: string): void {
   if (route.value.page === "run") route.value = { ...route.value, tab };
 }
 
-/** A stretch of time in the Nodes tab, as the insights ask for. */
+/** A time range in the Nodes tab, as the insights request it. */
 export function showInNodes(w: Window, nodeId: string): void {
   batch(() => {
     showTab("nodes");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// theme.ts - light or dark: as the system says, unless the switch said otherwise. Canvas code reads
+// theme.ts - light or dark: as in the system settings, unless the switch overrides them. Canvas code reads
 // the colours of the style sheet through `color` and draws again when `theme` changes.
 import { computed, effect, signal } from "@preact/signals";
 

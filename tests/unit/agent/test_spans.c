@@ -116,7 +116,7 @@ TEST(retelling_says_every_open_span_again)
     feed(p, k, said(RING_STEP_BEGIN, 10, "", 3));
     feed(p, k, said(RING_SPAN_BEGIN, 12, "forward", 0));
     k->n = 0;
-    spans_retell(p, &k->sink);
+    spans_emit_again(p, &k->sink);
     CHECK_INT(k->n, 2);
     CHECK_INT(k->v[0].kind, EVENT_STEP);
     CHECK_INT(k->v[0].end, END_OPEN);

@@ -110,3 +110,13 @@ TEST(an_array_in_an_arena_grows_and_keeps_what_it_has)
         CHECK_INT(v[i], i);
     arena_free(&a);
 }
+
+TEST(a_copy_in_an_arena_may_be_empty)
+{
+    struct arena a = {0};
+    const int v[] = {1, 2, 3};
+    const int *copy = ARENA_COPY(&a, v, 3), *none = NULL;
+    CHECK(copy != v && copy[0] == 1 && copy[2] == 3);
+    CHECK(ARENA_COPY(&a, none, 0) != NULL);
+    arena_free(&a);
+}

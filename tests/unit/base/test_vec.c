@@ -81,3 +81,51 @@ TEST(an_index_finds_items_whose_hashes_are_all_the_same)
 {
     test_vec_index(0);
 }
+
+struct vec_item {
+    int number;
+    const char *name;
+};
+
+TEST(the_first_item_that_fits_is_found_in_an_array_of_any_order)
+{
+    const struct vec_item v[] = {{5, "a"}, {3, "b"}, {3, "c"}}, *none = NULL;
+    CHECK(FIND_FIRST(i, 3, v[i].number == 3) == 1);
+    CHECK(FIND_FIRST(i, 3, v[i].number == 9) == 3);
+    CHECK(FIND_ITEM(x, v, 3, x->number == 3) == &v[1]);
+    CHECK(!FIND_ITEM(x, v, 3, x->number == 9));
+    CHECK(!FIND_ITEM(x, none, 0, x->number == 3));
+    CHECK(FIND_ANY(i, 3, v[i].number == 5));
+    CHECK(!FIND_ANY(i, 0, none[i].number == 5));
+    CHECK(SUM_OF(i, 3, v[i].number == 3) == 2);
+}
+
+COMPARE_BY(vec_by_number, struct vec_item, number)
+COMPARE_NAMES(vec_by_name, struct vec_item, name)
+COMPARE_NUMBERS(vec_by_value, int)
+
+TEST(arrays_are_sorted_by_a_number_or_a_text_and_may_be_empty)
+{
+    struct vec_item v[] = {{5, "b"}, {-3, "c"}, {4, "a"}}, *none = NULL;
+    int numbers[] = {7, -1, 3};
+    SORT(v, 3, vec_by_number);
+    CHECK(v[0].number == -3 && v[1].number == 4 && v[2].number == 5);
+    SORT(v, 3, vec_by_name);
+    CHECK(v[0].number == 4 && v[1].number == 5 && v[2].number == -3);
+    SORT(numbers, 3, vec_by_value);
+    CHECK(numbers[0] == -1 && numbers[1] == 3 && numbers[2] == 7);
+    SORT(none, 0, vec_by_number);
+}
+
+TEST(new_items_of_a_zeroed_array_are_zeros)
+{
+    uint32_t *v = NULL;
+    size_t n = 0;
+    VEC_ZEROED(v, n, 3);
+    CHECK(n >= 3 && v[2] == 0);
+    memset(v, 1, n * sizeof *v);
+    const size_t before = n;
+    VEC_ZEROED(v, n, 1000);
+    CHECK(n >= 1000 && v[before - 1] != 0 && v[before] == 0 && v[n - 1] == 0);
+    free(v);
+}

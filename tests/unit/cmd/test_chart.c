@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_chart.c - a series as a line of blocks: no spike lost, no gap filled. */
-#include "cmd/chart.h"
+#include "cmd/output.h"
 #include "test.h"
 
 enum { MOST = 64 };

@@ -29,7 +29,7 @@ static void tell(struct bench *b, uint32_t track, int64_t at, const char *name)
         .at = {at},
         .dur_ns = 1,
         .kind = EVENT_SPAN,
-        .name = texts_keep(&b->out.texts, name, strlen(name))->p,
+        .name = texts_intern(&b->out.texts, name, strlen(name))->p,
     };
     out_event(&b->out, track, &v);
 }
@@ -60,7 +60,7 @@ static void begin(struct bench *b, uint32_t track, int64_t at, const char *name)
     const struct event v = {
         .at = {at},
         .kind = EVENT_SPAN,
-        .name = texts_keep(&b->out.texts, name, strlen(name))->p,
+        .name = texts_intern(&b->out.texts, name, strlen(name))->p,
     };
     out_begin(&b->out, track, &v);
 }
@@ -172,7 +172,7 @@ TEST(an_open_span_keeps_its_name_when_the_texts_are_let_go)
     const uint32_t track = out_track(&b->out, TRACK_THREAD, 1, 1);
     char name[64];
     const struct event v = {
-        .at = {5}, .kind = EVENT_SPAN, .name = texts_keep(&b->out.texts, "outer", 5)->p};
+        .at = {5}, .kind = EVENT_SPAN, .name = texts_intern(&b->out.texts, "outer", 5)->p};
     out_begin(&b->out, track, &v);
     for (int i = 0; i < 210000; i++) {
         snprintf(name, sizeof name, "name %d", i);

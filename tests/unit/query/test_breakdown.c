@@ -161,7 +161,7 @@ TEST(work_from_before_the_first_step_delays_its_begin)
     arena_free(&r.arena);
 }
 
-static size_t steps_kept(const int ops[], int n)
+static size_t steps_cached(const int ops[], int n)
 {
     struct kit k;
     uint64_t link = 1;
@@ -183,14 +183,14 @@ static size_t steps_kept(const int ops[], int n)
 
 TEST(last_steps_whose_device_operations_were_not_all_seen_are_left_out)
 {
-    CHECK_INT(steps_kept((int[]){10, 10, 10}, 3), 3);
-    CHECK_INT(steps_kept((int[]){10, 10, 8}, 3), 3);
-    CHECK_INT(steps_kept((int[]){10, 10, 7}, 3), 2);
-    CHECK_INT(steps_kept((int[]){10, 10, 0}, 3), 2);
-    CHECK_INT(steps_kept((int[]){10, 5, 0}, 3), 1);
-    CHECK_INT(steps_kept((int[]){10, 1, 10}, 3), 3);
-    CHECK_INT(steps_kept((int[]){10}, 1), 1);
-    CHECK_INT(steps_kept((int[]){0, 0, 0}, 3), 3); /* no device at all: nothing was cut */
+    CHECK_INT(steps_cached((int[]){10, 10, 10}, 3), 3);
+    CHECK_INT(steps_cached((int[]){10, 10, 8}, 3), 3);
+    CHECK_INT(steps_cached((int[]){10, 10, 7}, 3), 2);
+    CHECK_INT(steps_cached((int[]){10, 10, 0}, 3), 2);
+    CHECK_INT(steps_cached((int[]){10, 5, 0}, 3), 1);
+    CHECK_INT(steps_cached((int[]){10, 1, 10}, 3), 3);
+    CHECK_INT(steps_cached((int[]){10}, 1), 1);
+    CHECK_INT(steps_cached((int[]){0, 0, 0}, 3), 3); /* no device at all: nothing was cut */
 }
 
 TEST(steps_without_a_device_are_as_the_host_says)

@@ -63,8 +63,8 @@ static void check_order(const struct step *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         CHECK(v[i].dur_ns >= 0);
         CHECK(i == 0 || end_of(&v[i - 1]) <= v[i].start.ns);
-        CHECK(v[i].said || v[i].number == numbers[v[i].mode]++);
-        CHECK(!v[i].cut || i + 1 == n || v[i].said);
+        CHECK(v[i].marked || v[i].number == numbers[v[i].mode]++);
+        CHECK(!v[i].cut || i + 1 == n || v[i].marked);
     }
 }
 
@@ -160,7 +160,7 @@ static void check_stream(struct kit_random *r, bool said)
     check_sums(v, n);
     for (size_t i = 0; i < n; i++)
         check_parts(&k, &v[i]);
-    if (n == 0 || !v[0].said)
+    if (n == 0 || !v[0].marked)
         check_optimizers(&k, v, n);
     arena_free(&a);
     stepkit_free(&k);

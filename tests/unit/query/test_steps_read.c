@@ -185,10 +185,11 @@ TEST(steps_that_lie_in_several_blocks_are_whole)
 
 static bool same_step(const struct step *a, const struct step *b)
 {
-    return a->number == b->number && a->mode == b->mode && a->cut == b->cut && a->said == b->said &&
-           a->start.ns == b->start.ns && a->dur_ns == b->dur_ns && a->batch == b->batch &&
-           a->between_ns == b->between_ns && a->between_sync_ns == b->between_sync_ns &&
-           a->warmup == b->warmup && a->disturbed == b->disturbed && a->save_ns == b->save_ns &&
+    return a->number == b->number && a->mode == b->mode && a->cut == b->cut &&
+           a->marked == b->marked && a->start.ns == b->start.ns && a->dur_ns == b->dur_ns &&
+           a->batch == b->batch && a->between_ns == b->between_ns &&
+           a->between_sync_ns == b->between_sync_ns && a->warmup == b->warmup &&
+           a->disturbed == b->disturbed && a->save_ns == b->save_ns &&
            memcmp(a->part_ns, b->part_ns, sizeof a->part_ns) == 0;
 }
 

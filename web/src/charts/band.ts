@@ -4,7 +4,7 @@
 
 import type { Cell } from "./columns";
 
-/** A stretch without a gap: places from left to right with the extremes there. */
+/** A segment without a gap: places from left to right with the extremes there. */
 export interface BandPiece {
   readonly x: number[];
   readonly low: number[];

@@ -140,7 +140,7 @@ export class CanvasChart {
   }
 }
 
-/** An axis below a plot, which has `right` pixels of canvas behind it. */
+/** An axis below a plot, which has `right` pixels of canvas after it. */
 export function paintTimeAxis(g: CanvasRenderingContext2D, area: Area, shown: Span, top: number, right: number, across: Across = TIME): void {
   g.font = "12px system-ui, sans-serif";
   g.textBaseline = "top";

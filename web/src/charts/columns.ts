@@ -23,7 +23,7 @@ const usualDistance = (at: readonly number[]): number => {
   return apart[Math.floor(apart.length / 2)] ?? 1;
 };
 
-/** Tells columns that lie between two readings of a slow series from real gaps. `least`: columns
+/** Distinguishes columns between two readings of a slow series from real gaps. `least`: columns
  * that readings lie apart at the run's own interval. */
 export function bridged(values: readonly (number | null)[], least: number): Cell[] {
   const at = values.flatMap((v, i) => (v === null ? [] : [i]));

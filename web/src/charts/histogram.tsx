@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram.tsx - counts in bins, as bars; bins behind `outlierFrom` are marked.
+// histogram.tsx - counts in bins, as bars; bins after `outlierFrom` are marked.
 import { useWidth } from "../components/width";
 import { count } from "../format";
 import { valueTicks } from "./bars";
@@ -8,7 +8,7 @@ const LEFT = 52;
 const BOTTOM = 34;
 const HEIGHT = 170;
 const TOP = 8;
-const EDGE = 16; // nearer to an edge of the plot, a word stands inside
+const EDGE = 16; // nearer to an edge of the plot, a word is inside
 
 export interface Bins {
   readonly edges: readonly number[]; // one more than counts

@@ -43,7 +43,7 @@ export const PARTS: readonly Part[] = [
 /** Where the server drew many events as one without saying which. */
 const DENSE: Part = { id: "dense", title: "Dense (zoom in)", names: [] };
 
-/** An event is called as its part, or so with more behind: "forward.eval", "eval 12". */
+/** An event is called as its part, or its part with a suffix: "forward.eval", "eval 12". */
 export function partOf(name: string, category: string): Part | null {
   const fits = (p: Part): boolean =>
     category === p.category || p.names.some((n) => name === n || name.startsWith(`${n}.`) || name.startsWith(`${n} `));

@@ -66,7 +66,7 @@ export class TimeSync {
   setWhole(whole: Span): void {
     if (whole.from === this.#whole.from && whole.to === this.#whole.to) return;
     this.#whole = whole;
-    this.#tell("window");
+    this.#notify("window");
   }
 
   /** null shows the whole run again. A window as wide as the run is the whole run. */
@@ -76,7 +76,7 @@ export class TimeSync {
     if (chosen === this.#shown) return;
     if (chosen && this.#shown && chosen.from === this.#shown.from && chosen.to === this.#shown.to) return;
     this.#shown = chosen;
-    this.#tell("window");
+    this.#notify("window");
   }
 
   zoom(factor: number, around: number = this.#cursor ?? (this.window.from + this.window.to) / 2): void {
@@ -90,7 +90,7 @@ export class TimeSync {
   setCursor(at: number | null): void {
     if (at === this.#cursor) return;
     this.#cursor = at;
-    this.#tell("cursor");
+    this.#notify("cursor");
   }
 
   /** Moves the cursor by a share of the window; the window moves along when it would leave. */
@@ -106,10 +106,10 @@ export class TimeSync {
     const s = this.#selection;
     if (span === s || (span && s && span.from === s.from && span.to === s.to)) return;
     this.#selection = span;
-    this.#tell("selection");
+    this.#notify("selection");
   }
 
-  #tell(what: Change): void {
+  #notify(what: Change): void {
     if (this.#changed.size === 0) this.#schedule(() => this.#flush());
     this.#changed.add(what);
     if (what !== "cursor") for (const done of this.#settled) done();

@@ -16,7 +16,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 const APART_PX = 72; // room for 19:22:05
-const APART_FINE_PX = 104; // and digits behind it
+const APART_FINE_PX = 104; // and digits after it
 
 const STEPS_MS = [
   ...[0.001, 0.01, 0.1, 1, 10, 100].flatMap((u) => [u, 2 * u, 5 * u]),
@@ -57,7 +57,7 @@ function textThatFits(text: string, pixelsToEdge: number): string {
   return (text.length * CHARACTER_PX) / 2 <= pixelsToEdge ? text : "";
 }
 
-/** Marks on round local times; `right` is the room that words have behind the last pixel. */
+/** Marks on round local times; `right` is the room for words after the last pixel. */
 export function timeTicks(s: Span, pixels: number, right = Infinity): Tick[] {
   const rough = tickStep(s, pixels, APART_PX);
   const step = rough < SECOND ? tickStep(s, pixels, APART_FINE_PX) : rough;

@@ -8,7 +8,7 @@ export const ROW = 18;
 export const THIN = 10;
 export const GROUP_HEAD = 26;
 export const LANE_GAP = 6;
-/** Height of a lane's title where it stands above the lane instead of beside it. */
+/** Height of a lane's title where it is above the lane instead of beside it. */
 export const INLINE_TITLE = 18;
 
 export interface RowBox {

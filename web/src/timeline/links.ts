@@ -4,7 +4,7 @@ import { batch } from "@preact/signals";
 
 import { setWindow, showTab } from "../state";
 
-/** Shows a stretch of time with a little air around it. */
+/** Shows a time range with a margin. */
 export function showInTimeline(start_ns: number, duration_s: number): void {
   const length = duration_s * 1e9;
   batch(() => {

@@ -17,7 +17,7 @@ export interface LoaderEvents {
   failed(error: unknown): void;
 }
 
-const MOST_CHUNKS = 12; /* pieces kept besides the whole run */
+const MOST_CHUNKS = 12; /* chunks cached besides the whole run */
 const MOST_HALVINGS = 3;
 
 export class Loader {

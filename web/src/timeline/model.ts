@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// model.ts - what the server said about a window, sorted so that drawing and hit tests are quick:
+// model.ts - the answer of the server for a window, sorted so that drawing and hit tests are quick:
 // one Track per row of a lane, its slices in order of their start, in typed columns.
 
 import type { Timeline, TimelineLane } from "../types";
@@ -174,7 +174,7 @@ export function buildChunk(answer: Answer, range: Range, px: number): Chunk {
   };
 }
 
-/** Index of the first slice that ends behind `t`; the length when there is none. */
+/** Index of the first slice that ends after `t`; the length when there is none. */
 export function firstEndingAfter(track: Track, t: number): number {
   let low = 0;
   let high = track.end.length;

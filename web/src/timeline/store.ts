@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // store.ts - what the Timeline tab shows, as signals: the window (tied to the page's own, which is in
 // the address), what is selected, folded and searched for, and the slices that are there.
-// Times are ns behind the start of the run; only the edge to the page and the server is absolute.
+// Times are ns after the start of the run; only the edge to the page and the server is absolute.
 
 import { batch, computed, effect, signal } from "@preact/signals";
 
@@ -100,7 +100,7 @@ export class Store {
 
   close(): void {
     for (const leave of this.#leave.splice(0)) leave();
-    if (this.#settle !== 0) this.#tell();
+    if (this.#settle !== 0) this.#notify();
     clearTimeout(this.#reload);
     this.#loader.close();
   }
@@ -143,7 +143,7 @@ export class Store {
     this.range.value = next;
     this.hover.value = null;
     clearTimeout(this.#settle);
-    this.#settle = setTimeout(() => this.#tell(), SETTLE_MS) as unknown as number;
+    this.#settle = setTimeout(() => this.#notify(), SETTLE_MS) as unknown as number;
   }
 
   reset(): void {
@@ -232,7 +232,7 @@ export class Store {
     const end = start + hit.duration_s * 1e9;
     const lane = this.#lanesOf(hit)[0];
     const { from, to } = this.bounds.value;
-    if (end > to) this.#reach({ from, to: end }); // newer than what was last told of the run
+    if (end > to) this.#reach({ from, to: end }); // newer than the last status of the run
     const r = this.range.value;
     const px = ((end - start) / (r.to - r.from)) * Math.max(1, this.width.value);
     const seen = px >= 12 && end - start <= r.to - r.from;
@@ -284,7 +284,7 @@ export class Store {
   }
 
   /** Hands the window to the page. */
-  #tell(): void {
+  #notify(): void {
     clearTimeout(this.#settle);
     this.#settle = 0;
     const r = this.range.value;

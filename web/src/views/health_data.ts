@@ -88,7 +88,7 @@ function askSpan(a: HealthAsk): Span | null {
   return a.asked.key === "whole" ? null : a.asked.span;
 }
 
-/** The window in steps, for what is only kept by step. */
+/** The window in steps, for what is only stored by step. */
 function askSteps(a: HealthAsk): { from_step?: number; to_step?: number } {
   const span = askSpan(a);
   if (span === null) return {};

@@ -138,7 +138,7 @@ function metricsOf(run: RunInfo, node: string, kind: ChartKind): ChartMetric[] {
 
 const isDevice = (entity: string): boolean => entity !== TOTAL && entity !== "node" && entity !== "job";
 
-/** The entity that stands for all devices of a metric. */
+/** The entity that represents all devices of a metric. */
 export function meanEntity(info: MetricInfo): string {
   if (info.entities.includes(TOTAL)) return TOTAL;
   return info.entities.length === 1 ? (info.entities[0] as string) : MEAN;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // arcs.ts - the geometry and the arithmetic of pies. Pure.
 
-/** Percentages with `digits` behind the point that sum to exactly 100 (largest remainder). Null
+/** Percentages with `digits` after the point that sum to exactly 100 (largest remainder). Null
  * when there is nothing to share. */
 export function percentages(values: readonly number[], digits = 1): number[] | null {
   const total = values.reduce((sum, v) => sum + Math.max(v, 0), 0);
@@ -35,7 +35,7 @@ export function ringPart(cx: number, cy: number, inner: number, outer: number, f
   );
 }
 
-/** Where a part's label stands. */
+/** The position of a part's label. */
 export function ringLabel(cx: number, cy: number, r: number, from: number, to: number): { x: number; y: number } {
   const a = ((from + to) / 2 - 0.25) * 2 * Math.PI;
   return { x: cx + r * Math.cos(a), y: cy + r * Math.sin(a) };

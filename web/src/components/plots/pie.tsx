@@ -75,7 +75,7 @@ export function Pie(p: {
   title: string;
   unit: string;
   parts: readonly Part[];
-  /** What stands in the middle; the sum by default. */
+  /** The text in the middle; the sum by default. */
   total?: string;
   level?: 3 | 4;
 }) {

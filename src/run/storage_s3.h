@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* s3_view.h - places in S3, clients for them, and the LIST that a view of object_storage.h is made
- * from. */
-#ifndef RUN_S3_VIEW_H
-#define RUN_S3_VIEW_H
+/* storage_s3.h - places in S3, and clients for them. */
+#ifndef RUN_STORAGE_S3_H
+#define RUN_STORAGE_S3_H
 
 #include "base/err.h"
 #include "net/s3.h"
@@ -22,7 +21,16 @@ MUST_CHECK int s3_place_of(struct s3_place *out, const char *location, struct er
 MUST_CHECK int s3_client_take(struct s3 **out, const char *bucket, struct err *e);
 void s3_client_give(struct s3 *s, const char *bucket);
 
-/* See struct object_store. */
-MUST_CHECK int s3_view_fill(struct object_view *v, struct err *e);
+/* Something to do for each of n items of a bucket. */
+struct s3_batch {
+    const char *bucket;
+    size_t n;
+    int (*fetch)(void *ctx, struct s3 *s3, size_t i, struct err *e);
+    void *ctx;
+};
+
+/* All of it, by this thread and up to so many others, each with a client of its own: most of the
+ * time they wait for the network. An error ends it. */
+MUST_CHECK int s3_batch_run(const struct s3_batch *b, size_t others, struct err *e);
 
 #endif
