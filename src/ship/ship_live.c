@@ -161,6 +161,8 @@ void ship_live(const struct ship_live_ask *ask, const struct ship_live_begin *be
     if (rc == 0)
         rc = ship_open(&s, begin->run, begin->node, t, &e);
     if (rc == 0)
+        ship_set_spool(s, ask->spool);
+    if (rc == 0)
         ship_rounds(ask, s, t, &l, fd);
     else
         ship_note(&l, rc == ERR_NOT_FOUND ? ERR_USAGE : rc, 0, &e);
