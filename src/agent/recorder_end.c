@@ -198,11 +198,10 @@ static void say_goodbye(struct recorder *r, const struct record_result *out,
         snprintf(events, sizeof events, "%s event%s, ",
                  human_count(out->events, samples, sizeof samples), out->events == 1 ? "" : "s");
     own_cost_text(r, out, job_end, cost, sizeof cost);
-    const bool stays = !r->ask->settings || !r->ask->settings->to || !r->ask->settings->spool;
     recorder_say(r, "recorded %s: %s readings, %s%s, %s%s", took,
                  human_count(out->samples, samples, sizeof samples), events,
                  human_bytes((double)out->file_bytes, bytes, sizeof bytes), cost,
-                 stays ? "; see 'footplate show last'" : "");
+                 r->ask->spool ? "" : "; see 'footplate show last'");
 }
 
 bool recorder_end(struct recorder *r, struct record_result *out)

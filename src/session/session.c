@@ -414,6 +414,7 @@ static int session_ship(struct shipper *out, struct record_ask *ask, struct aren
         ask->placed = shipper_place;
         ask->leaving = shipper_hurry;
         ask->placed_ctx = out;
+        ask->spool = (uint64_t)s->spool;
         return 0;
     }
     const bool refuse = ask->argv && s->require_recording;
@@ -475,7 +476,7 @@ static void session_end_run(struct shipper *s, const struct record_ask *ask,
                             const struct session_rules *wishes, const struct record_result *result,
                             struct arena *a)
 {
-    if (ask->settings->spool && s->fd >= 0) {
+    if (ask->spool && s->fd >= 0) {
         session_end_spool(s, ask, wishes, result, a);
         return;
     }
