@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spool_job.py BURSTS: counters with values that do not compress, about 27 kB a burst when sealed."""
+"""spool_job.py BURSTS: counters with values that do not compress, 27 kB a burst when sealed."""
 
 from __future__ import annotations
 
