@@ -136,6 +136,8 @@ static void ship_rounds(const struct ship_live_ask *ask, struct ship *s, struct 
                   MIN_OF(wait, l->ended  ? (int64_t)END_RETRY_MS
                                : l->soon ? (int64_t)SOON_MS
                                          : wait));
+        if (ship_gives_up(l)) /* and from now on `push` may send */
+            return;
     }
 }
 

@@ -444,6 +444,20 @@ static int s3_compare(struct s3_target *t, const char *key, const void *p, size_
     return same ? 0 : ship_another_run(&t->base, path_base(t->place.key), e);
 }
 
+/* Some servers take a conditional write for a plain one. So it is looked before, and, where the
+ * server is not that of AWS, also after. */
+static int s3_put_first(struct s3_target *t, const char *key, const void *p, size_t n,
+                        struct err *e)
+{
+    int rc = s3_compare(t, key, p, n, e);
+    if (!err_no_file(rc, e))
+        return rc;
+    rc = s3_put(t->s3, key, p, n, true, e);
+    t->base.bytes += rc ? 0 : n;
+    const bool look = rc == ERR_BUSY || (rc == 0 && *s3_endpoint(t->s3));
+    return look ? s3_compare(t, key, p, n, e) : rc;
+}
+
 static int s3_put_once(struct s3_target *t, const char *name, const void *p, size_t n,
                        struct err *e)
 {
@@ -451,11 +465,7 @@ static int s3_put_once(struct s3_target *t, const char *name, const void *p, siz
     if (s3_file_of(t, "", name)->checked)
         return 0;
     TRY(s3_key(t, "", name, key, e));
-    int rc = s3_put(t->s3, key, p, n, true, e);
-    if (rc == 0)
-        t->base.bytes += n;
-    if (rc == ERR_BUSY)
-        rc = s3_compare(t, key, p, n, e);
+    const int rc = s3_put_first(t, key, p, n, e);
     s3_file_of(t, "", name)->checked = rc == 0;
     return rc;
 }
