@@ -117,8 +117,11 @@ def shipping(context: Context, result: Result) -> None:
     runs = context.scratch / "ship"
     with served() as stub:
         command = [context.footplate, "run", "--dir", str(runs), "--quiet", "-i", "10ms"]
-        command += ["--to", DEST, "--to-interval", "1s", "--", "sleep", str(seconds + 15)]
-        job = subprocess.Popen(command, env=environment(stub, context.scratch / "c", secret))
+        sleep, send = ["--", "sleep", str(seconds + 15)], ["--to", DEST, "--to-interval", "1s"]
+        env = environment(stub, context.scratch / "c")
+        alone = subprocess.Popen([*command, *sleep], env=env)
+        job = subprocess.Popen([*command, *send, *sleep],
+                               env=environment(stub, context.scratch / "c", secret))  # fmt: skip
         time.sleep(8)
         pid = shipper_of(secret)
         if pid is None:
@@ -132,8 +135,10 @@ def shipping(context: Context, result: Result) -> None:
         counts = stub.counts()
         tails = [len(v.body) for k, v in stub.objects.items() if "metrics.tail" in k]
         anonymous, all_mb = memory_mb(pid, "RssAnon"), memory_mb(pid, "VmHWM")
+        more = memory_mb(job.pid, "RssAnon") - memory_mb(alone.pid, "RssAnon")
         lag.end.set()
         job.wait(120)
+        alone.wait(120)
     rounds = took  # one a second
     minutes = DAY_S / 60
     share = 100 * used / rounds * minutes / DAY_S
@@ -147,6 +152,7 @@ def shipping(context: Context, result: Result) -> None:
                   f"tail of {sum(tails) / 1000:.0f} kB at the end"),
         Line("shipper, its own memory", anonymous, "MB", "20", anonymous <= 20,
              note=f"{all_mb:.0f} MB with libraries and shared pages"),
+        Line("recorder, memory more than without", more, "MB", "0", more <= 0.1),
         Line("lag at 1 s, worst", lag.worst_s, "s", "interval + 5", lag.worst_s <= 6),
         Line("requests a node-day at 60 s", tail_day + sealed_day + other_day, "PUT",
              note=f"{tail_day:.0f} tails, {sealed_day:.0f} sealed, {other_day:.0f} other"),

@@ -3,6 +3,7 @@
 #include "agent/flusher.h"
 
 #include "base/thread.h"
+#include "run/rundir.h"
 
 enum { STACK = 128 * 1024 };
 
@@ -12,6 +13,12 @@ enum { STACK = 128 * 1024 };
  * more often would cost more than the sampling, and could hold up the job's own writes. */
 #define SYNC_NS (5 * NS_PER_S)
 
+/* The process that sends the run makes room by removing what has arrived. */
+static bool flusher_is_full(const struct flusher *f)
+{
+    return f->spool && rundir_disk_bytes(f->spool) > f->spool_most;
+}
+
 /* All are tried: room for the small file may come back first. */
 static int write_all(struct flusher *f, struct err *e)
 {
@@ -19,9 +26,12 @@ static int write_all(struct flusher *f, struct err *e)
     const mono_ns now = clock_mono();
     const bool durable = mono_diff(now, f->synced) >= SYNC_NS;
     const int node = nodefile_write(f->node, e);
-    int rows = writer_flush(f->writer, durable, node ? &other : e);
     pthread_mutex_lock(&f->writing);
+    const bool full = flusher_is_full(f);
+    writer_hold(f->writer, full);
+    int rows = writer_flush(f->writer, durable, node ? &other : e);
     if (f->more) {
+        writer_hold(f->more, full);
         const int more = writer_flush(f->more, durable, node || rows ? &other : e);
         rows = rows ? rows : more;
     }
@@ -83,6 +93,14 @@ void flusher_add(struct flusher *f, struct writer *more)
 {
     pthread_mutex_lock(&f->writing);
     f->more = more;
+    pthread_mutex_unlock(&f->writing);
+}
+
+void flusher_limit(struct flusher *f, const char *node_path, uint64_t most)
+{
+    pthread_mutex_lock(&f->writing);
+    f->spool = node_path;
+    f->spool_most = most;
     pthread_mutex_unlock(&f->writing);
 }
 

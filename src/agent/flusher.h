@@ -19,8 +19,10 @@ struct flusher {
     /* Told when writing begins to fail (why), and when it works again (NULL). From the thread. */
     void (*on_trouble)(void *ctx, const char *why);
     void *ctx;
-    pthread_mutex_t writing; /* held while the next is used or changed */
+    pthread_mutex_t writing; /* held while the next three are used or changed */
     struct writer *more;     /* a second writer; NULL: none */
+    const char *spool;       /* the folder of the node, and how much may be in it; NULL: no limit */
+    uint64_t spool_most;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -35,6 +37,8 @@ MUST_CHECK int flusher_start(struct flusher *f, struct writer *w, struct nodefil
                              void *ctx, struct err *e);
 /* Writes for another writer too, from now on; NULL: no longer. Waits while it is being used. */
 void flusher_add(struct flusher *f, struct writer *more);
+/* While there is more in the folder of the node, nothing is written (writer_hold). */
+void flusher_limit(struct flusher *f, const char *node_path, uint64_t most);
 /* Rows have come: writes them when the last time was 0.85 s ago or the next rows come later. */
 void flusher_poke(struct flusher *f, mono_ns now);
 /* Something that should be on the disk soon: writes now. */

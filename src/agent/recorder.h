@@ -41,6 +41,7 @@ struct record_ask {
     /* The cloud will take the machine away soon; from another thread. NULL: nobody. */
     void (*leaving)(void *placed_ctx);
     void *placed_ctx;
+    uint64_t spool; /* bytes that may be in the folder, which others empty; 0: no limit */
     /* Gets each line for the user, without prefix and newline. From any thread. */
     void (*tell)(void *ctx, const char *line);
     void *report_ctx;

@@ -143,6 +143,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     flusher_stop(&r->flusher);
     close_events(r, &events);
     recorder_end_helper(r);
+    writer_hold(r->writer, false); /* the end is written in any case */
     if (writer_flush(r->writer, false, &e))
         recorder_warn(r, "could not write the end of the recording: %s", e.msg);
     writer_get_stats(r->writer, &st);
@@ -197,9 +198,10 @@ static void say_goodbye(struct recorder *r, const struct record_result *out,
         snprintf(events, sizeof events, "%s event%s, ",
                  human_count(out->events, samples, sizeof samples), out->events == 1 ? "" : "s");
     own_cost_text(r, out, job_end, cost, sizeof cost);
-    recorder_say(r, "recorded %s: %s readings, %s%s, %s; see 'footplate show last'", took,
+    recorder_say(r, "recorded %s: %s readings, %s%s, %s%s", took,
                  human_count(out->samples, samples, sizeof samples), events,
-                 human_bytes((double)out->file_bytes, bytes, sizeof bytes), cost);
+                 human_bytes((double)out->file_bytes, bytes, sizeof bytes), cost,
+                 r->ask->spool ? "" : "; see 'footplate show last'");
 }
 
 bool recorder_end(struct recorder *r, struct record_result *out)

@@ -376,6 +376,8 @@ static void start_events(struct recorder *r)
 static int recorder_start_let_go(struct recorder *r, struct err *e)
 {
     TRY(flusher_start(&r->flusher, r->writer, &r->node, r->interval_ns, on_trouble, r, e));
+    if (r->ask->spool)
+        flusher_limit(&r->flusher, r->dir.node_path, r->ask->spool);
     sink_mark(r->sink, MARK_RECORDER_START, getpid(), "%s", FP_VERSION);
     open_probes(r);
     prepare_hooks(r);

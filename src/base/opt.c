@@ -208,7 +208,9 @@ static int long_option(struct parser *p, const char *word, struct err *e)
             return err_set(e, ERR_USAGE, "--%s takes no value", o->name);
         return set_flag(p, i);
     }
-    return equals ? opt_set_value(p, i, equals + 1, e) : value_in_next(p, i, e);
+    if (equals || o->bare)
+        return opt_set_value(p, i, equals ? equals + 1 : o->bare, e);
+    return value_in_next(p, i, e);
 }
 
 /* word: after the dash, at least one letter */

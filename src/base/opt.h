@@ -11,6 +11,7 @@
  *
  * opt_parse fills one opt_value per row, found by the same index. It takes `--name=value`, `--name
  * value`, `-n value`, `-nvalue`, flags joined as `-ab`, and `--` before words that are not options.
+ * An option with a `bare` value takes another one as `--name=value` only.
  * Nothing is printed and nothing is kept between calls. */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
@@ -42,6 +43,7 @@ struct opt {
     int64_t lo, hi;
     const char *const *choices; /* ends with NULL */
     const char *otherwise;      /* the value when it is not given, as a user would type it */
+    const char *bare;           /* the value of `--name` alone; NULL: it needs one */
     const char *help;           /* one sentence */
 };
 

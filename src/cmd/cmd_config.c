@@ -74,8 +74,12 @@ static void cmd_config_print_markdown(void)
         const struct setting *row = &settings_table[i];
         const struct opt *o = &row->option;
         printf(row->key ? "| `%s` " : "| - ", row->key);
-        printf("| `--%s%s%s` | `%s` | %s | %s |\n", o->name, o->arg ? " " : "",
-               o->arg ? o->arg : "", row->env, o->otherwise ? o->otherwise : "-", o->help);
+        printf("| `--%s%s%s%s` | `%s` | %s | %s |\n", o->name,
+               o->bare  ? "[="
+               : o->arg ? " "
+                        : "",
+               o->arg ? o->arg : "", o->bare ? "]" : "", row->env,
+               o->otherwise ? o->otherwise : "-", o->help);
     }
 }
 

@@ -107,7 +107,10 @@ static void usage_options(const struct opt *o, usage_item *put, void *ctx, struc
         const char *letter = o->letter ? arena_printf(a, "-%c, ", o->letter) : "";
         if (!o->hidden)
             put(ctx,
-                arena_printf(a, "%s--%s%s%s", letter, o->name, o->arg ? " " : "",
+                arena_printf(a, o->bare ? "%s--%s[%s%s]" : "%s--%s%s%s", letter, o->name,
+                             o->bare  ? "="
+                             : o->arg ? " "
+                                      : "",
                              o->arg ? o->arg : ""),
                 option_help(o, a));
     }

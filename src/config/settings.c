@@ -210,16 +210,48 @@ static const struct {
     {"off", false}, {"false", false}, {"no", false}, {"0", false},
 };
 
+static bool settings_is_switch(const char *text, bool *on)
+{
+    for (size_t i = 0; i < COUNT_OF(switches); i++)
+        if (strcasecmp(switches[i].word, text) == 0) {
+            *on = switches[i].means;
+            return true;
+        }
+    return false;
+}
+
+static void print_spool(const struct settings *s, enum setting_id id, struct buf *out)
+{
+    const int64_t bytes = *(const int64_t *)settings_value(s, id);
+    if (bytes > 0 && bytes % (1 << 20) == 0)
+        buf_printf(out, "%" PRId64 "MiB", bytes >> 20);
+    else if (bytes > 0)
+        buf_printf(out, "%" PRId64, bytes);
+}
+
+static int parse_spool(struct settings *s, enum setting_id id, const char *text,
+                       const struct origin *o, struct err *e)
+{
+    uint64_t bytes = 0;
+    bool on = true;
+    (void)o;
+    if (settings_is_switch(text, &on) && on)
+        text = SPOOL_DEFAULT;
+    if (on && (!bytes_parse(text, "", &bytes) || bytes < SPOOL_LEAST || bytes > INT64_MAX))
+        return err_set(e, ERR_USAGE, "'%s' is not a size of at least 4MiB", text);
+    *(int64_t *)settings_field(s, id) = (int64_t)bytes;
+    return 0;
+}
+
 /* "on", "true", "yes", "1" and their opposites. */
 static int settings_set_switch(struct settings *s, enum setting_id id, const char *text,
                                bool opposite, struct err *e)
 {
-    for (size_t i = 0; i < COUNT_OF(switches); i++)
-        if (strcasecmp(switches[i].word, text) == 0) {
-            *(bool *)settings_field(s, id) = switches[i].means != opposite;
-            return 0;
-        }
-    return err_set(e, ERR_USAGE, "'%.60s' is neither on nor off", text);
+    bool on;
+    if (!settings_is_switch(text, &on))
+        return err_set(e, ERR_USAGE, "'%.60s' is neither on nor off", text);
+    *(bool *)settings_field(s, id) = on != opposite;
+    return 0;
 }
 
 static int parse_switch(struct settings *s, enum setting_id id, const char *text,

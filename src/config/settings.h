@@ -34,6 +34,8 @@
 #define TO_MIN_NS       NS_PER_S
 #define TO_MAX_NS       (3600 * NS_PER_S)
 #define TO_SEAL_NS      (-1) /* no time: what is sealed */
+#define SPOOL_LEAST     (INT64_C(4) << 20)
+#define SPOOL_DEFAULT   "1GiB"
 
 /* ---- remarks: messages for the user, collected while a configuration is read. Bounded: more are
  * only counted. Texts live in the arena. ---- */
@@ -163,7 +165,8 @@ struct settings {
     const char *to_token_file, *to_ca, *to_key; /* NULL: not set */
     int64_t to_interval_ns;                     /* 0: that of the destination; TO_SEAL_NS */
     bool to_control;                            /* users of the hub may change the recording */
-    int64_t scan_ns;                            /* between two judgements */
+    int64_t spool;   /* bytes that stay here of a run that is sent; 0: all */
+    int64_t scan_ns; /* between two judgements */
     size_t n_rule_settings;
     struct rule_setting rule_settings[RULE_SETTINGS_MOST]; /* the last one of a parameter counts */
     size_t n_actions;

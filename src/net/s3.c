@@ -223,6 +223,14 @@ struct s3_upload {
     struct buf parts; /* of the request that completes it */
 };
 
+/* What an object is to have: bytes that are there, or that a function copies. */
+struct s3_content {
+    const uint8_t *p; /* NULL: from `bytes` */
+    s3_bytes *bytes;
+    void *ctx;
+    size_t n;
+};
+
 static int s3_put_part(struct s3 *s, struct s3_upload *u, unsigned number, const void *p, size_t n,
                        struct err *e)
 {
@@ -257,7 +265,23 @@ static void s3_abort(struct s3 *s, const struct s3_upload *u)
     (void)!s3_send(s, &c, &ignored);
 }
 
-static int s3_put_parts(struct s3 *s, const char *key, const uint8_t *p, size_t n, size_t part,
+static int s3_put_all(struct s3 *s, struct s3_upload *u, const struct s3_content *c, size_t part,
+                      struct err *e)
+{
+    uint8_t *p = c->p ? NULL : xmalloc(MIN_OF(part, c->n));
+    unsigned number = 1;
+    int rc = 0;
+    for (size_t at = 0; at < c->n && rc == 0; at += part) {
+        const size_t n = MIN_OF(part, c->n - at);
+        rc = p ? c->bytes(c->ctx, at, n, p, e) : 0;
+        if (rc == 0)
+            rc = s3_put_part(s, u, number++, p ? p : c->p + at, n, e);
+    }
+    free(p);
+    return rc ? rc : s3_complete(s, u, false, e);
+}
+
+static int s3_put_parts(struct s3 *s, const char *key, const struct s3_content *c, size_t part,
                         struct err *e)
 {
     struct s3_call begin = {.method = "POST", .key = key, .body = "", .body_len = 0};
@@ -269,12 +293,7 @@ static int s3_put_parts(struct s3 *s, const char *key, const uint8_t *p, size_t 
         return err_set(e, ERR_FORMAT, "s3://%s/%.200s: no id for an upload", s->bucket, key);
     u.id = id;
     buf_printf(&u.parts, "<CompleteMultipartUpload>");
-    int rc = 0;
-    unsigned number = 1;
-    for (size_t at = 0; at < n && rc == 0; at += part)
-        rc = s3_put_part(s, &u, number++, p + at, MIN_OF(part, n - at), e);
-    if (rc == 0)
-        rc = s3_complete(s, &u, false, e);
+    const int rc = s3_put_all(s, &u, c, part, e);
     if (rc) {
         struct err first = *e;
         s3_abort(s, &u);
@@ -285,9 +304,32 @@ static int s3_put_parts(struct s3 *s, const char *key, const uint8_t *p, size_t 
     return rc;
 }
 
+/* A file that is put in one request. */
+static int s3_put_copy(struct s3 *s, const char *key, const struct s3_content *c, struct err *e)
+{
+    uint8_t *p = xmalloc(c->n + 1);
+    int rc = c->bytes(c->ctx, 0, c->n, p, e);
+    if (rc == 0)
+        rc = s3_put_plain(s, key, p, c->n, false, e);
+    free(p);
+    return rc;
+}
+
+static int s3_put_content(struct s3 *s, const char *key, const struct s3_content *c, struct err *e)
+{
+    if (c->n <= (s->part_bytes ? s->part_bytes : S3_SINGLE_MOST))
+        return c->p ? s3_put_plain(s, key, c->p, c->n, false, e) : s3_put_copy(s, key, c, e);
+    const size_t part = s->part_bytes ? s->part_bytes : S3_PART;
+    return s3_put_parts(s, key, c, MAX_OF(part, c->n / (S3_PARTS_MOST - 1) + 1), e);
+}
+
+int s3_put_from(struct s3 *s, const char *key, s3_bytes *bytes, void *ctx, size_t n, struct err *e)
+{
+    return s3_put_content(s, key, &(struct s3_content){NULL, bytes, ctx, n}, e);
+}
+
 int s3_put(struct s3 *s, const char *key, const void *p, size_t n, bool absent, struct err *e)
 {
-    const size_t most = s->part_bytes ? s->part_bytes : S3_SINGLE_MOST;
     if (absent) { /* small files only: run.json and node.json */
         const int rc = s->no_conditions ? 0 : s3_put_plain(s, key, p, n, true, e);
         if (s->no_conditions || (rc && s->r.status == 501)) {
@@ -296,10 +338,7 @@ int s3_put(struct s3 *s, const char *key, const void *p, size_t n, bool absent, 
         }
         return rc;
     }
-    if (n <= most)
-        return s3_put_plain(s, key, p, n, false, e);
-    const size_t part = s->part_bytes ? s->part_bytes : S3_PART;
-    return s3_put_parts(s, key, p, n, MAX_OF(part, n / (S3_PARTS_MOST - 1) + 1), e);
+    return s3_put_content(s, key, &(struct s3_content){.p = p, .n = n}, e);
 }
 
 /* ==== listing ==== */

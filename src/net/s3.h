@@ -60,6 +60,11 @@ void s3_close(struct s3 *s); /* NULL is fine */
 MUST_CHECK int s3_put(struct s3 *s, const char *key, const void *p, size_t n, bool absent,
                       struct err *e);
 
+/* The same of n bytes that `bytes` copies, a few MiB at a time, in order. It may use the client. */
+typedef int s3_bytes(void *ctx, uint64_t at, size_t n, uint8_t *out, struct err *e);
+MUST_CHECK int s3_put_from(struct s3 *s, const char *key, s3_bytes *bytes, void *ctx, size_t n,
+                           struct err *e);
+
 struct s3_get {
     const char *key;
     int64_t from;              /* negative: so many bytes from the end */

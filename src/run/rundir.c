@@ -355,6 +355,21 @@ uint64_t rundir_session_bytes(const struct rundir *r, unsigned session)
     return x.bytes;
 }
 
+static void rundir_add_disk(void *ctx, const struct storage_entry *found)
+{
+    uint64_t *bytes = ctx;
+    *bytes += found->stat.disk_bytes;
+}
+
+uint64_t rundir_disk_bytes(const char *node_path)
+{
+    uint64_t bytes = 0;
+    struct err e;
+    if (storage_of(node_path)->list(node_path, STORAGE_WITH_STAT, rundir_add_disk, &bytes, &e))
+        return 0;
+    return bytes;
+}
+
 bool rundir_is_only_node(const struct rundir *r)
 {
     return rundir_count_nodes(r->path) == 1;
@@ -424,6 +439,14 @@ void rundir_remove(struct rundir *r, unsigned session)
         rundir_remove_unless_used(r->path, RUNS_GITIGNORE, true);
     }
     *r = (struct rundir){0};
+}
+
+void rundir_remove_node(const struct rundir *r)
+{
+    const struct storage *s = storage_of(r->path);
+    s->remove(r->node_path, STORAGE_REMOVE_TREE);
+    if (rundir_count_nodes(r->path) == 0)
+        s->remove(r->path, STORAGE_REMOVE_TREE);
 }
 
 /* ---- a run that is made out of something else ---- */

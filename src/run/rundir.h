@@ -91,6 +91,11 @@ bool rundir_is_only_node(const struct rundir *r);
 /* Takes back what was made, for a run whose job never started. `session` is the writer's number, 0
  * when it was never opened. Files of other nodes and sessions stay. */
 void rundir_remove(struct rundir *r, unsigned session);
+/* All that the node recorded is elsewhere: removes its folder, and the run when no other node is in
+ * it. */
+void rundir_remove_node(const struct rundir *r);
+/* What the files in the folder of a node take on the disk. */
+uint64_t rundir_disk_bytes(const char *node_path);
 /* Size of all files that this session wrote for its node. */
 uint64_t rundir_session_bytes(const struct rundir *r, unsigned session);
 

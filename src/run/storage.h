@@ -32,6 +32,8 @@
  *              as read
  *   append     write at the end, if the file has the expected size; cut back when that fails
  *              none: only a hub appends what others recorded, and its runs are local
+ *   punch      fallocate (PUNCH_HOLE), and lseek (SEEK_HOLE, SEEK_DATA) to find the hole again
+ *              none
  *   sync       syncfs
  *              nothing: what is put is durable
  *   alive      flock on the file that the writer has locked
@@ -74,8 +76,9 @@ enum storage_kind { STORAGE_FILE, STORAGE_FOLDER, STORAGE_LINK, STORAGE_OTHER };
 struct storage_stat {
     enum storage_kind kind;
     uint64_t bytes;
-    int64_t changed_ns; /* since the epoch */
-    uint64_t version;   /* another one when the content may be another; of a folder: its entries */
+    int64_t changed_ns;  /* since the epoch */
+    uint64_t version;    /* another one when the content may be another; of a folder: its entries */
+    uint64_t disk_bytes; /* of a local file: what it takes, without holes */
 };
 
 enum storage_flags {
@@ -128,6 +131,10 @@ struct storage {
      * cannot append. */
     int (*append)(const char *path, uint64_t at, bool cut, const void *p, size_t n, uint64_t *size,
                   struct err *e);
+    /* Gives back the space of a file that grows, from its first pages on up to about `to`: they
+     * become a hole. *hole: where it ends, 0 if there is none. NULL: there are no holes. */
+    int (*punch)(const char *path, uint64_t to, struct err *e);
+    int (*hole)(const char *path, uint64_t *hole, struct err *e);
     /* What was appended below the folder is durable on return. */
     int (*sync)(const char *folder, struct err *e);
     /* Whether the recorder that writes in this node's folder is running. */

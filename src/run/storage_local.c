@@ -27,6 +27,8 @@
 #include "run/storage.h"
 #include "store/format.h"
 
+enum { HOLE_BLOCK = 4096 };
+
 /* ---- looking ---- */
 
 static enum storage_kind local_kind(mode_t mode)
@@ -52,6 +54,7 @@ static bool local_stat_at(int dir, const char *name, int flags, struct storage_s
         .bytes = (uint64_t)st.st_size,
         .changed_ns = changed_ns,
         .version = format_sum(facts, sizeof facts),
+        .disk_bytes = (uint64_t)st.st_blocks * 512,
     };
     return true;
 }
@@ -251,6 +254,48 @@ static int local_append(const char *path, uint64_t at, bool cut, const void *p, 
     return rc;
 }
 
+/* ---- holes ---- */
+
+/* Whole blocks only: of others the bytes would be zeroed without leaving a hole that can be found
+ * again. The first block stays, with the header of the file. */
+static int local_punch_fd(int fd, const char *path, uint64_t to, struct err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, "look at '%s'", path);
+    const off_t block = MAX_OF((off_t)st.st_blksize, (off_t)HOLE_BLOCK);
+    const off_t end = (off_t)to / block * block;
+    assert((off_t)to <= st.st_size);
+    if (end > block &&
+        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, block, end - block) < 0)
+        return err_sys(e, "free the beginning of '%s'", path);
+    return 0;
+}
+
+static int local_punch(const char *path, uint64_t to, struct err *e)
+{
+    uint64_t size;
+    int fd;
+    TRY(local_open_to_append(&fd, path, &size, e));
+    const int rc = local_punch_fd(fd, path, MIN_OF(to, size), e);
+    close(fd);
+    return rc;
+}
+
+static int local_hole(const char *path, uint64_t *hole, struct err *e)
+{
+    int fd = -1;
+    *hole = 0;
+    TRY(file_open_regular(&fd, path, e));
+    const off_t size = lseek(fd, 0, SEEK_END), from = lseek(fd, 0, SEEK_HOLE);
+    if (from >= 0 && from < size) {
+        const off_t to = lseek(fd, from, SEEK_DATA);
+        *hole = (uint64_t)(to < 0 ? size : to);
+    }
+    close(fd);
+    return 0;
+}
+
 static int local_sync(const char *folder, struct err *e)
 {
     const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -289,6 +334,8 @@ const struct storage storage_local = {
     .publish = local_publish,
     .range = local_range,
     .append = local_append,
+    .punch = local_punch,
+    .hole = local_hole,
     .sync = local_sync,
     .alive = local_alive,
 };

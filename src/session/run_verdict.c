@@ -55,7 +55,9 @@ static int run_verdict_print_all(const struct run_verdict_printing *t, struct ru
     TRY(show_read_named(&show, r, &own->steps, t->arena, e));
     const size_t n = summary_lines(
         &(struct summary_ask){&show, t->checked, own->v, own->n,
-                              "footplate show last, footplate check last, footplate serve"},
+                              t->ask->address
+                                  ? arena_printf(t->arena, "footplate show %s", t->ask->address)
+                                  : "footplate show last, footplate check last, footplate serve"},
         lines);
     for (size_t i = 0; i < n; i++)
         run_verdict_line(t, lines[i]);
@@ -105,7 +107,7 @@ static void run_verdict_write_report(const struct run_verdict_ask *ask, struct r
         rc = report_write(report, ask->path, &e);
     if (rc != 0)
         ask->tell(NULL, arena_printf(a, "could not write the report: %s", e.msg));
-    else if (!ask->quiet)
+    else if (!ask->quiet && !ask->address)
         ask->tell(NULL, arena_printf(a, "report: %s/report.html", ask->path));
 }
 

@@ -169,9 +169,10 @@ static void session_take_settings(struct record_ask *ask, const struct settings 
 }
 
 static void session_verdict(const struct record_ask *ask, const struct session_rules *wishes,
-                            const struct record_result *result)
+                            const char *path, const char *address)
 {
-    const struct run_verdict_ask v = {.path = result->path,
+    const struct run_verdict_ask v = {.path = path,
+                                      .address = address,
                                       .params = wishes->params,
                                       .own = &wishes->user,
                                       .quiet = ask->quiet,
@@ -353,6 +354,7 @@ static int shipper_start(struct shipper *out, const struct settings *s, struct a
     struct aside aside;
     ask->target = (struct ship_target_ask){.to = s->to, .ca = s->to_ca, .pinned_key = s->to_key};
     ask->seal = s->to_interval_ns == TO_SEAL_NS;
+    ask->spool = (uint64_t)s->spool;
     ask->interval_ns = ask->seal ? 0 : s->to_interval_ns;
     ask->control = s->to_control ? shipper_control : NULL;
     out->fd = -1;
@@ -418,6 +420,7 @@ static int session_ship(struct shipper *out, struct record_ask *ask, struct aren
         ask->placed = shipper_place;
         ask->leaving = shipper_hurry;
         ask->placed_ctx = out;
+        ask->spool = (uint64_t)s->spool;
         return 0;
     }
     const bool refuse = ask->argv && s->require_recording;
@@ -427,12 +430,13 @@ static int session_ship(struct shipper *out, struct record_ask *ask, struct aren
     return refuse ? EXIT_NOT_STARTED : 0;
 }
 
-static void session_ship_rest(struct shipper *s, const struct record_ask *ask,
+/* True: all of it is there. */
+static bool session_ship_rest(struct shipper *s, const struct record_ask *ask,
                               const struct record_result *result, struct arena *a)
 {
     struct shipping how;
     if (!shipper_end(s, &how))
-        return;
+        return false;
     if (how.state != SHIPPING_DONE)
         session_print(NULL, arena_printf(a,
                                          "not all of the run was sent to %s%s%s; 'footplate push "
@@ -442,6 +446,48 @@ static void session_ship_rest(struct shipper *s, const struct record_ask *ask,
     else if (!ask->quiet)
         session_print(NULL, arena_printf(a, "the run is at %s (%s)", ask->settings->to,
                                          bytes_text(a, (double)how.bytes)));
+    return how.state == SHIPPING_DONE;
+}
+
+/* With --to-only. If the beginning of the recording is only at the destination by now, the rules
+ * are evaluated there: on S3 with the rights that a writer has anyway. A hub shows nothing to a
+ * write token. The folder goes when all of it is at the destination. */
+static void session_end_spool(struct shipper *s, const struct record_ask *ask,
+                              const struct session_rules *wishes,
+                              const struct record_result *result, struct arena *a)
+{
+    const char *to = ask->settings->to;
+    const bool slash = *to && to[strlen(to) - 1] == '/';
+    const char *address = arena_printf(a, "%s%s%s", to, slash ? "" : "/", s->dir.id);
+    const bool partial = ship_is_partial(s->dir.path, s->dir.node_id);
+    if (!partial)
+        session_verdict(ask, wishes, result->path, address);
+    if (!session_ship_rest(s, ask, result, a)) {
+        if (partial)
+            session_print(NULL, "what was sent before was removed here, so the rules are not "
+                                "evaluated now");
+        return;
+    }
+    rundir_remove_node(&s->dir);
+    if (partial && ship_target_is_open(to))
+        session_verdict(ask, wishes, address, address);
+    else if (partial && ask->settings->rules)
+        session_print(NULL, arena_printf(a,
+                                         "the rules are not evaluated now, as a write token does "
+                                         "not show the run: 'footplate check %s' does it",
+                                         address));
+}
+
+static void session_end_run(struct shipper *s, const struct record_ask *ask,
+                            const struct session_rules *wishes, const struct record_result *result,
+                            struct arena *a)
+{
+    if (ask->spool && s->fd >= 0) {
+        session_end_spool(s, ask, wishes, result, a);
+        return;
+    }
+    session_verdict(ask, wishes, result->path, NULL);
+    (void)session_ship_rest(s, ask, result, a);
 }
 
 static int session_record(const struct session_options *o, struct record_ask *ask, struct arena *a,
@@ -467,8 +513,7 @@ static int session_record(const struct session_options *o, struct record_ask *as
     if (o->serve)
         session_serve(&dashboard, runs_folder(s->dir), ask->quiet, a);
     if (recorder_run(ask, &result, e) == 0) {
-        session_verdict(ask, wishes, &result);
-        session_ship_rest(&shipper, ask, &result, a);
+        session_end_run(&shipper, ask, wishes, &result, a);
         if (result.interrupted)
             session_end_by_sigint();
         if (result.exit_status < EXIT_BY_SIGNAL) /* else Ctrl-C has been pressed already */

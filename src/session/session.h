@@ -41,6 +41,7 @@ struct run_verdict_ask {
     const struct user_rule_set *own; /* rules of the user */
     bool quiet;                      /* only files, no lines */
     bool report;                     /* write report.html and report.json too */
+    const char *address;             /* where users find the run afterwards; NULL: in its folder */
     /* Called with each line, in the other process. */
     void (*tell)(void *ctx, const char *line);
 };

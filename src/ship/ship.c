@@ -26,7 +26,11 @@ enum {
 struct ship_sent {
     char node[NODE_ID_LEN]; /* "": of the run */
     char name[FILE_NAME_LEN];
-    size_t final;     /* bytes of a sealed file that will not change */
+    size_t final;   /* bytes of a sealed file that will not change */
+    size_t arrived; /* of them, at `arrived_at` */
+    size_t durable; /* of them, for sure */
+    mono_ns arrived_at;
+    bool closed;
     uint64_t version; /* of the file that is there whole; 0: none */
 };
 
@@ -34,6 +38,7 @@ struct ship {
     char path[PATH_LEN];
     char node[NODE_ID_LEN];
     struct ship_target *target;
+    uint64_t spool; /* bytes that stay here; 0: all */
     bool only_sealed;
     bool announced;
     struct ship_sent *sent;
@@ -59,9 +64,10 @@ static const struct ship_scheme {
     int (*check)(const struct ship_target_ask *ask, struct err *e);
     int (*open)(struct ship_target **out, const struct ship_target_ask *ask, const char *run,
                 struct err *e);
+    bool writers_read;
 } ship_schemes[] = {
-    {"s3://", ship_s3_check, ship_s3_open},
-    {"", ship_hub_check, ship_hub_open}, /* which refuses other addresses */
+    {"s3://", ship_s3_check, ship_s3_open, true},
+    {"", ship_hub_check, ship_hub_open, false}, /* which refuses other addresses */
 };
 
 static const struct ship_scheme *ship_scheme_of(const char *to)
@@ -70,6 +76,11 @@ static const struct ship_scheme *ship_scheme_of(const char *to)
     while (!text_starts(to, s->scheme))
         s++;
     return s;
+}
+
+bool ship_target_is_open(const char *to)
+{
+    return ship_scheme_of(to)->writers_read;
 }
 
 int ship_target_check(const struct ship_target_ask *ask, struct err *e)
@@ -91,6 +102,14 @@ int ship_another_run(struct ship_target *t, const char *run, struct err *e)
         "%s has another run called '%s': nothing was sent; rename the folder of this one "
         "and push it",
         t->to, run);
+}
+
+int ship_gone(struct ship_target *t, const struct ship_file *f, struct err *e)
+{
+    t->retry_s = SETUP_RETRY_S;
+    return err_set(e, ERR_BUSY,
+                   "%s does not have the beginning of '%s', and it is no longer on this machine",
+                   t->to, f->name);
 }
 
 /* ---- a run ---- */
@@ -125,6 +144,11 @@ int ship_open(struct ship **out, const char *run, const char *node, struct ship_
 void ship_set_seal(struct ship *s, bool only_sealed)
 {
     s->only_sealed = only_sealed;
+}
+
+void ship_set_spool(struct ship *s, uint64_t most)
+{
+    s->spool = most;
 }
 
 void ship_close(struct ship *s)
@@ -237,18 +261,41 @@ static void ship_read_tail(const char *path, struct arena *a, struct ship_file *
     memcpy(f->id, h.id, sizeof f->id);
 }
 
+/* For a shipper that has just begun, where what is final may continue after a hole: at the first
+ * block, which begins a segment, or is of one whose beginning has gone. */
+static size_t ship_after_hole(const struct fmap *m, size_t hole, size_t final)
+{
+    unsigned tries = 0;
+    if (hole <= final)
+        return final;
+    const size_t from = (hole + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN;
+    const size_t at = format_next_block(m->p, from, m->len, &tries);
+    return at < m->len ? at : hole;
+}
+
 static int ship_sealed_bytes(struct ship *s, struct ship_sent *sent, struct ship_file *f,
                              const struct fmap *m, bool all, struct err *e)
 {
     struct file_header h;
     TRY(file_header_get(&h, m->p, m->len, f->name, e));
+    sent->final = ship_after_hole(m, f->gone, sent->final);
     memcpy(f->id, h.id, sizeof f->id);
     f->p = m->p;
     f->closed = m->len >= FILE_HEADER_LEN + FILE_END_LEN &&
                 format_is_closed(m->p + m->len - FILE_END_LEN, m->len);
+    sent->closed = f->closed;
     sent->final = format_final_len(m->p, m->len, sent->final);
     f->len = all ? m->len : sent->final;
     return s->target->ops->sealed(s->target, f, e);
+}
+
+static int ship_hole(const char *path, size_t *hole, struct err *e)
+{
+    const struct storage *s = storage_of(path);
+    uint64_t end = 0;
+    TRY(s->hole ? s->hole(path, &end, e) : 0);
+    *hole = (size_t)end;
+    return 0;
 }
 
 static int ship_sealed(struct ship *s, struct ship_file *f, const char *path,
@@ -258,6 +305,7 @@ static int ship_sealed(struct ship *s, struct ship_file *f, const char *path,
     struct fmap m;
     if (st->version == sent->version || st->bytes < FILE_HEADER_LEN)
         return 0;
+    TRY(ship_hole(path, &f->gone, e));
     TRY(storage_of(path)->source->map(path, true, &m, e));
     const int rc = m.len < FILE_HEADER_LEN ? 0 : ship_sealed_bytes(s, sent, f, &m, all, e);
     if (rc == 0 && f->len == st->bytes)
@@ -371,6 +419,64 @@ static int ship_all(struct ship *s, const struct ship_list *l, bool all, struct 
     return ship_wholes(s, s->path, "", l, RUN_FILE_WHOLE, false, e);
 }
 
+/* ---- a spool ---- */
+
+/* After a round: all that was final then has arrived. */
+static int ship_free_file(const struct ship *s, struct ship_sent *f, bool wanted, struct err *e)
+{
+    char folder[PATH_LEN], path[PATH_LEN];
+    const int64_t wait_ns = s->target->durable_ns;
+    if (mono_diff(clock_mono(), f->arrived_at) >= wait_ns) {
+        f->durable = wait_ns ? f->arrived : f->final;
+        f->arrived = f->final;
+        f->arrived_at = clock_mono();
+    }
+    if (!wanted || !f->durable)
+        return 0;
+    TRY(run_node_path(folder, s->path, f->node, e));
+    TRY(run_path(path, folder, f->name, e));
+    const struct storage *of = storage_of(path);
+    return of->punch ? of->punch(path, f->durable - (f->closed ? FILE_END_LEN : 0), e) : 0;
+}
+
+/* A failure is not reported: then the spool fills, and that is. */
+static void ship_make_room(struct ship *s)
+{
+    char folder[PATH_LEN];
+    struct err e;
+    if (!s->spool || run_node_path(folder, s->path, s->node, &e))
+        return;
+    const bool wanted = rundir_disk_bytes(folder) > s->spool / 2;
+    for (size_t i = 0; i < s->n_sent; i++)
+        if (run_file_kind(s->sent[i].name, true) == RUN_FILE_SEALED)
+            (void)!ship_free_file(s, &s->sent[i], wanted, &e);
+}
+
+struct ship_partial {
+    const char *folder;
+    bool found;
+};
+
+static void ship_look_for_hole(void *ctx, const struct storage_entry *x)
+{
+    struct ship_partial *p = ctx;
+    char path[PATH_LEN];
+    struct err e;
+    size_t hole = 0;
+    if (run_file_kind(x->name, true) == RUN_FILE_SEALED &&
+        run_path(path, p->folder, x->name, &e) == 0 && ship_hole(path, &hole, &e) == 0)
+        p->found |= hole > 0;
+}
+
+bool ship_is_partial(const char *run, const char *node)
+{
+    char folder[PATH_LEN];
+    struct err e;
+    struct ship_partial p = {folder, false};
+    return run_node_path(folder, run, node, &e) == 0 &&
+           storage_of(folder)->list(folder, 0, ship_look_for_hole, &p, &e) == 0 && p.found;
+}
+
 /* After a failure nothing is taken for granted: the target may have lost what it had. */
 static void ship_forget(struct ship *s)
 {
@@ -394,6 +500,8 @@ int ship_round(struct ship *s, bool all, struct err *e)
     else if (s->target->ops->announce && (all || !s->announced))
         s->target->ops->announce(s->target, !s->announced && (!all || !*s->node));
     s->announced |= rc == 0;
+    if (rc == 0)
+        ship_make_room(s);
     arena_free(&a);
     return rc;
 }

@@ -27,6 +27,7 @@ struct ship_file {
     uint8_t id[FILE_ID_LEN];
     uint64_t segment; /* of a tail: a larger one takes the place of the one before */
     bool closed;      /* sealed: nothing follows, and its tail goes */
+    size_t gone;      /* the first bytes, up to here, are only at the target any more */
 };
 
 struct ship_target;
@@ -80,6 +81,7 @@ struct ship_target {
     uint64_t bytes;      /* sent so far, before compression */
     int retry_s;         /* of the last failure: what the target asks for; 0: nothing */
     int64_t interval_ns; /* between two rounds: its own, unless the user has set another */
+    int64_t durable_ns;  /* after which what has arrived survives a loss of power there */
     unsigned control_s;  /* announced: requests are looked for so often; 0: none are taken */
     bool has_requests;   /* the target said so in this round */
 };
@@ -98,6 +100,8 @@ MUST_CHECK int ship_target_check(const struct ship_target_ask *ask, struct err *
 /* For the run of this name. Loads libcurl into this process. */
 MUST_CHECK int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask,
                                 const char *run, struct err *e);
+/* Whether who may write there may read, too: object storage, but no hub. */
+bool ship_target_is_open(const char *to);
 /* The token of the environment (FOOTPLATE_TOKEN), or of a file; NULL: none. */
 MUST_CHECK int ship_read_token(const char *file, struct arena *a, const char **out, struct err *e);
 
@@ -113,6 +117,11 @@ MUST_CHECK int ship_open(struct ship **out, const char *run, const char *node,
 /* From now on only what is sealed is sent, and all of it in the last round. node.json is sent again
  * now and then: it is the sign of life. */
 void ship_set_seal(struct ship *s, bool only_sealed);
+/* From now on what has arrived is removed from this machine when the files of the node take half of
+ * `most` bytes. `node` was given. */
+void ship_set_spool(struct ship *s, uint64_t most);
+/* Whether a part of what the node recorded was removed so. */
+bool ship_is_partial(const char *run, const char *node);
 /* Sends what is new, or, to a target that wants it, that the recorder is alive. `all`: no recorder
  * will add to it any more, so also what it left half. */
 MUST_CHECK int ship_round(struct ship *s, bool all, struct err *e);

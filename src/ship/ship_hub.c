@@ -35,6 +35,7 @@ enum {
     ANSWER_LEN = 256,
 };
 #define INTERVAL_NS (2 * NS_PER_S)
+#define DURABLE_NS  (10 * NS_PER_S) /* a hub syncs every 5 s */
 
 /* A file, and how far it is on the hub. */
 struct hub_file {
@@ -299,6 +300,8 @@ static int hub_send_parts(struct ship_hub *h, const struct ship_file *f, struct 
                           struct err *e)
 {
     for (int wrong = 0; x->size < f->len;) {
+        if (x->size < f->gone)
+            return ship_gone(&h->target, f, e);
         const size_t n = MIN_OF(h->append_most, (size_t)(f->len - x->size));
         uint64_t size = 0;
         const int rc = hub_append(h, f, x->size, n, &size, e);
@@ -564,7 +567,8 @@ int ship_hub_open(struct ship_target **out, const struct ship_target_ask *ask, c
     memcpy(h->to, h->base, sizeof h->to);
     snprintf(h->run, sizeof h->run, "%s", run);
     h->append_most = APPEND_FIRST;
-    h->target = (struct ship_target){.ops = &hub_ops, .to = h->to, .interval_ns = INTERVAL_NS};
+    h->target = (struct ship_target){
+        .ops = &hub_ops, .to = h->to, .interval_ns = INTERVAL_NS, .durable_ns = DURABLE_NS};
     *out = &h->target;
     return 0;
 }

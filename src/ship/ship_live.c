@@ -136,6 +136,8 @@ static void ship_rounds(const struct ship_live_ask *ask, struct ship *s, struct 
                   MIN_OF(wait, l->ended  ? (int64_t)END_RETRY_MS
                                : l->soon ? (int64_t)SOON_MS
                                          : wait));
+        if (ship_gives_up(l)) /* and from now on `push` may send */
+            return;
     }
 }
 
@@ -160,6 +162,8 @@ void ship_live(const struct ship_live_ask *ask, const struct ship_live_begin *be
         rc = ship_target_open(&t, &ask->target, name, &e);
     if (rc == 0)
         rc = ship_open(&s, begin->run, begin->node, t, &e);
+    if (rc == 0)
+        ship_set_spool(s, ask->spool);
     if (rc == 0)
         ship_rounds(ask, s, t, &l, fd);
     else

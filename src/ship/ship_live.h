@@ -11,6 +11,7 @@ struct ship_live_ask {
     struct ship_target_ask target;
     int64_t interval_ns; /* between rounds; 0: the target's own */
     bool seal;           /* only what is sealed, until the end */
+    uint64_t spool;      /* bytes that stay on this machine; 0: all */
     /* As in ship_requests; `ctx` is the struct ship_live_begin. NULL: requests are not taken. */
     bool (*control)(void *ctx, const char *request, char *answer, size_t size);
 };

@@ -197,6 +197,8 @@ static int s3_join_parts(struct s3_target *t, struct s3_file *there, const char 
     if (there->n_parts < JOIN_PARTS)
         return 0;
     const size_t first = there->n_parts - JOIN_PARTS;
+    if (there->parts[first].offset < f->gone)
+        return 0;
     struct part sum = {there->parts[first].offset, 0};
     uint64_t largest = 0;
     for (size_t i = first; i < there->n_parts; i++) {
@@ -248,8 +250,12 @@ static int s3_send_growing(struct s3_target *t, struct s3_file *there, const cha
     TRY(s3_choose_parts(t, there, key, e));
     for (size_t i = 0; i < there->n_parts; i++)
         have += there->parts[i].bytes;
+    if (have > f->len && f->len <= f->gone)
+        return 0; /* nothing has followed yet */
     if (have > f->len)
         return err_set(e, ERR_BUSY, "'%.200s' is longer there than here", key);
+    if (have < f->len && have < f->gone)
+        return ship_gone(&t->base, f, e);
     while (have < f->len) {
         const struct part p = {have, MIN_OF(f->len - have, (uint64_t)PART_BYTES_MOST)};
         TRY(s3_send_part(t, there, key, f, p, e));
@@ -273,13 +279,75 @@ static int s3_remove_tail(struct s3_target *t, const struct ship_file *f, struct
     return 0;
 }
 
+/* ---- the whole file, of which the beginning may be in parts there only ---- */
+
+struct s3_whole {
+    struct s3_target *t;
+    const struct s3_file *there;
+    const char *key;
+    const struct ship_file *f;
+};
+
+/* What of at..at + n is in the part. */
+static int s3_copy_part(const struct s3_whole *w, const struct part *p, uint64_t at, size_t n,
+                        uint8_t *out, struct err *e)
+{
+    char name[PATH_LEN];
+    struct s3_got got;
+    const uint64_t from = MAX_OF(at, p->offset), to = MIN_OF(at + n, p->offset + p->bytes);
+    if (from >= to)
+        return 0;
+    TRY(part_path(name, w->key, p, e));
+    const struct s3_get q = {.key = name,
+                             .from = (int64_t)(from - p->offset),
+                             .len = to - from,
+                             .most = (size_t)(to - from)};
+    TRY(s3_get(w->t->s3, &q, &got, e));
+    const int rc = got.body.len == to - from
+                       ? 0
+                       : err_set(e, ERR_NOT_FOUND, "'%.200s' did not come whole", name);
+    if (rc == 0)
+        memcpy(out + (from - at), got.body.p, got.body.len);
+    buf_free(&got.body);
+    return rc;
+}
+
+/* For s3_put_from: what is gone comes from the parts, in as many requests as there are parts. */
+static int s3_whole_bytes(void *ctx, uint64_t at, size_t n, uint8_t *out, struct err *e)
+{
+    const struct s3_whole *w = ctx;
+    const size_t gone = at < w->f->gone ? (size_t)MIN_OF((uint64_t)n, w->f->gone - at) : 0;
+    for (size_t i = 0; gone && i < w->there->n_parts; i++)
+        TRY(s3_copy_part(w, &w->there->parts[i], at, gone, out, e));
+    memcpy(out + gone, w->f->p + at + gone, n - gone);
+    return 0;
+}
+
+static int s3_send_whole(struct s3_target *t, struct s3_file *there, const char *key,
+                         const struct ship_file *f, struct err *e)
+{
+    struct s3_whole w = {t, there, key, f};
+    uint64_t have = 0;
+    if (!f->gone)
+        return s3_send_bytes(t, key, f->p, f->len, e);
+    TRY(s3_choose_parts(t, there, key, e));
+    for (size_t i = 0; i < there->n_parts; i++)
+        have += there->parts[i].bytes;
+    if (have < f->gone)
+        return ship_gone(&t->base, f, e);
+    TRY(s3_put_from(t->s3, key, s3_whole_bytes, &w, f->len, e));
+    t->base.bytes += f->len;
+    t->sent = clock_mono();
+    return 0;
+}
+
 /* The whole file first, and when it is surely there, what it replaces goes. */
 static int s3_send_closed(struct s3_target *t, struct s3_file *there, const char *key,
                           const struct ship_file *f, struct err *e)
 {
     struct s3_object object;
     if (there->whole != f->len) {
-        TRY(s3_send_bytes(t, key, f->p, f->len, e));
+        TRY(s3_send_whole(t, there, key, f, e));
         TRY(s3_head(t->s3, key, &object, e));
         if (object.bytes != f->len)
             return err_set(e, ERR_NOT_FOUND, "'%.200s' did not arrive whole", key);
@@ -371,6 +439,20 @@ static int s3_compare(struct s3_target *t, const char *key, const void *p, size_
     return same ? 0 : ship_another_run(&t->base, path_base(t->place.key), e);
 }
 
+/* Some servers take a conditional write for a plain one. So it is looked before, and, where the
+ * server is not that of AWS, also after. */
+static int s3_put_first(struct s3_target *t, const char *key, const void *p, size_t n,
+                        struct err *e)
+{
+    int rc = s3_compare(t, key, p, n, e);
+    if (!err_no_file(rc, e))
+        return rc;
+    rc = s3_put(t->s3, key, p, n, true, e);
+    t->base.bytes += rc ? 0 : n;
+    const bool look = rc == ERR_BUSY || (rc == 0 && *s3_endpoint(t->s3));
+    return look ? s3_compare(t, key, p, n, e) : rc;
+}
+
 static int s3_put_once(struct s3_target *t, const char *name, const void *p, size_t n,
                        struct err *e)
 {
@@ -378,11 +460,7 @@ static int s3_put_once(struct s3_target *t, const char *name, const void *p, siz
     if (s3_file_of(t, "", name)->checked)
         return 0;
     TRY(s3_key(t, "", name, key, e));
-    int rc = s3_put(t->s3, key, p, n, true, e);
-    if (rc == 0)
-        t->base.bytes += n;
-    if (rc == ERR_BUSY)
-        rc = s3_compare(t, key, p, n, e);
+    const int rc = s3_put_first(t, key, p, n, e);
     s3_file_of(t, "", name)->checked = rc == 0;
     return rc;
 }

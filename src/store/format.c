@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 #include <xxhash.h>
 
 static const uint8_t magic[][8] = {
@@ -137,6 +138,22 @@ bool format_is_closed(const uint8_t *end, uint64_t file_len)
     const uint64_t index = cur_u64(&c);
     return memcmp(c.p, FILE_END_MAGIC, FILE_END_LEN - sizeof index) == 0 &&
            index >= FILE_HEADER_LEN && index + FILE_END_LEN < file_len;
+}
+
+size_t format_next_block(const uint8_t *p, size_t at, size_t n, unsigned *tries)
+{
+    struct block_header h;
+    const uint32_t begin = BLOCK_MAGIC;
+    assert(at % BLOCK_ALIGN == 0);
+    for (; at + BLOCK_HEADER_LEN <= n; at += BLOCK_ALIGN) {
+        if (memcmp(p + at, &begin, sizeof begin) != 0)
+            continue;
+        if (block_get(&h, p + at, n - at))
+            return at;
+        if (++*tries > BAD_BLOCKS_MOST)
+            break;
+    }
+    return n;
 }
 
 size_t format_final_len(const uint8_t *p, size_t n, size_t from)

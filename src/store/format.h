@@ -24,6 +24,7 @@ enum {
     FILE_ID_LEN = 16,
     BLOCK_HEADER_LEN = 48,
     BLOCK_ALIGN = 8,
+    BAD_BLOCKS_MOST = 1000, /* after which the rest of a damaged file is given up */
     FILE_END_LEN = 16,
     FRAME_HEADER_LEN = 8,
     LEVEL1 = 40, /* values in a summary bucket */
@@ -122,6 +123,9 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
 /* False when there is no whole block with a right checksum at p. */
 bool block_get(struct block_header *out, const uint8_t *p, size_t n);
 
+/* The next whole block from `at` on; n: none. It gives up after BAD_BLOCKS_MOST wrong checksums,
+ * which `tries` counts. */
+size_t format_next_block(const uint8_t *p, size_t at, size_t n, unsigned *tries);
 /* Of the bytes of a sealed file, how many are final: header, whole segments, and all of a closed
  * file. What follows may still be cut by its writer. `from`: what an earlier call returned, or 0.
  */

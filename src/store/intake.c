@@ -533,9 +533,14 @@ static void put_dropped(struct intake *in, const char *what, uint64_t dropped, u
     if (dropped == *counted)
         return;
     const bool full = why_errno == ENOSPC || why_errno == EDQUOT;
-    struct loss l =
-        loss_of(full ? LOSS_DISK_FULL : LOSS_WRITE, LOST_PART(what), "%s",
-                why_errno ? strerror(why_errno) : "they arrived faster than they could be written");
+    const bool held = why_errno == INTAKE_HELD;
+    struct loss l = loss_of(held   ? LOSS_SPOOL
+                            : full ? LOSS_DISK_FULL
+                                   : LOSS_WRITE,
+                            LOST_PART(what), "%s",
+                            held        ? "what was not sent yet filled the spool"
+                            : why_errno ? strerror(why_errno)
+                                        : "they arrived faster than they could be written");
     l.at = clock_mono();
     l.count = dropped - *counted;
     *counted = dropped;

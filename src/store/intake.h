@@ -42,6 +42,9 @@ struct intake_events {
     uint64_t dropped_counted; /* of them, counted as a loss already */
 };
 
+/* Instead of an errno, why rows had to be dropped: writer_hold. */
+enum { INTAKE_HELD = -1 };
+
 struct intake {
     pthread_mutex_t lock;
     struct buf records;  /* not taken yet */

@@ -36,8 +36,7 @@
 
 enum {
     TAIL_MOST = 256 << 20,
-    TAIL_PART = 64 << 10,   /* bytes; a day's evaluation seals two or three a minute */
-    BAD_BLOCKS_MOST = 1000, /* wrong checksums after which the rest is given up */
+    TAIL_PART = 64 << 10, /* bytes; a day's evaluation seals two or three a minute */
 };
 
 struct found_block {
@@ -86,22 +85,6 @@ static void add_found(struct store_own *o, const struct block_header *h, const u
 
 /* ---- finding the blocks ---- */
 
-/* The next whole block from `at` on; n: none. Blocks are aligned, so only multiples are tried. */
-static size_t next_block(const uint8_t *p, size_t at, size_t n, unsigned *tries)
-{
-    struct block_header h;
-    const uint32_t magic = BLOCK_MAGIC;
-    for (; at + BLOCK_HEADER_LEN <= n; at += BLOCK_ALIGN) {
-        if (memcmp(p + at, &magic, sizeof magic) != 0)
-            continue;
-        if (block_get(&h, p + at, n - at))
-            return at;
-        if (++*tries > BAD_BLOCKS_MOST)
-            break;
-    }
-    return n;
-}
-
 /* An index that was being written when the recorder died takes nothing with it. */
 static bool is_index(const uint8_t *p, size_t n)
 {
@@ -125,7 +108,7 @@ static void walk_blocks(struct store_own *o, const uint8_t *p, size_t at, size_t
             at += block_size(&h); /* may pass n by padding that was not written */
             continue;
         }
-        const size_t next = next_block(p, at + BLOCK_ALIGN, n, &tries);
+        const size_t next = format_next_block(p, at + BLOCK_ALIGN, n, &tries);
         if (next < n)
             o->damaged++;
         else

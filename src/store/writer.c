@@ -80,6 +80,7 @@ struct writer {
     /* Sizes and errors, read by others without the lock. */
     _Atomic uint64_t bytes_written, file_bytes;
     atomic_int write_errno;
+    atomic_bool held;
 
     pthread_mutex_t lock; /* held by whoever flushes or closes, across system calls */
     int fd, tail_fd, lock_fd;
@@ -357,8 +358,27 @@ static int flush_locked(struct writer *w, bool durable, bool last, struct err *e
     return seal_if_wanted(w, e);
 }
 
+static size_t writer_pending_most(const struct writer *w, bool held)
+{
+    return (w->beside || w->bulk) && !held ? EVENTS_PENDING_MOST : PENDING_MOST;
+}
+
+void writer_hold(struct writer *w, bool held)
+{
+    if (atomic_exchange(&w->held, held) == held)
+        return;
+    pthread_mutex_lock(&w->in.lock);
+    w->in.pending_most = writer_pending_most(w, held);
+    pthread_mutex_unlock(&w->in.lock);
+}
+
 int writer_flush(struct writer *w, bool durable, struct err *e)
 {
+    if (atomic_load(&w->held)) {
+        atomic_store(&w->write_errno, INTAKE_HELD);
+        return err_set(e, ERR_LIMIT,
+                       "the spool is full: the destination has not taken what is in '%s'", w->dir);
+    }
     pthread_mutex_lock(&w->lock);
     int rc = flush_locked(w, durable, false, e);
     if (rc == 0)

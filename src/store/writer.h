@@ -9,6 +9,7 @@
 #ifndef STORE_WRITER_H
 #define STORE_WRITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -53,6 +54,10 @@ uint64_t writer_tail(struct writer *w);
 size_t writer_pending(struct writer *w);
 /* The number of this recorder among those of its node: 1, 2, ... */
 unsigned writer_session(const struct writer *w);
+/* From now on flushes write nothing and fail: there is no room for more in the folder. What comes
+ * waits in a buffer of 1 MiB, then it is dropped and counted as LOSS_SPOOL. writer_close writes
+ * what waits all the same. */
+void writer_hold(struct writer *w, bool held);
 /* Writes what has come since the last flush; with `durable` it is on the medium on return. A
  * failure is not final: the same rows are tried again by the next flush. */
 MUST_CHECK int writer_flush(struct writer *w, bool durable, struct err *e);

@@ -45,7 +45,8 @@ class Stub:
     log: list[Asked] = field(default_factory=list)
     faults: Callable[[Asked], object] = lambda asked: None
     delay_s: float = 0.0
-    conditions: bool = True  # conditional writes
+    conditions: bool = True  # conditional writes; else they are refused, or plain writes with
+    ignores: bool = False
     page: int = 1000
     lock: threading.Lock = field(default_factory=threading.Lock)
     url: str = ""
@@ -164,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
         if "uploadId" in query:
             stub.uploads[query["uploadId"]][int(query["partNumber"])] = body
             return self.answer(200, ETag=f'"part-{query["partNumber"]}"')
-        if self.headers.get("If-None-Match"):
+        if self.headers.get("If-None-Match") and not stub.ignores:
             if not stub.conditions:
                 return self.error(501, "NotImplemented")
             if key in stub.objects:

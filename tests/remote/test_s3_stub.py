@@ -289,12 +289,12 @@ def described(run: Path, folder: Path, **members: object) -> Path:
 JOB = {"cluster": "west", "id": "6", "step": "0", "start_ns": 1_790_000_000_000_000_000}
 
 
-@pytest.mark.parametrize("conditions", [True, False], ids=["conditional", "plain"])
+@pytest.mark.parametrize("conditions", ["conditional", "refused", "ignored"])
 @pytest.mark.parametrize("member", ["start_ns", "job", "cluster", "step", "job start"])
 def test_two_jobs_with_one_run_id_do_not_mix(
     run_fp, fp, stub, stub_env, recorded, tmp_path, member, conditions
 ):
-    stub.conditions = conditions
+    stub.conditions, stub.ignores = conditions != "refused", conditions == "ignored"
     first = described(recorded, tmp_path / "a", job=JOB)
     other = {
         "start_ns": {"job": None, "start_ns": 1},

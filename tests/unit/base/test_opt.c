@@ -3,7 +3,7 @@
 #include "base/opt.h"
 #include "test.h"
 
-enum { O_JSON, O_POINTS, O_EVERY, O_FORMAT, O_LABEL, O_NAME, O_SECRET, O_COUNT };
+enum { O_JSON, O_POINTS, O_EVERY, O_FORMAT, O_LABEL, O_NAME, O_SECRET, O_COUNT, O_ONLY };
 
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
@@ -18,6 +18,7 @@ static const struct opt table[] = {
     [O_NAME] = {"name", 0, "NAME", OPT_STRING, .help = "Name."},
     [O_SECRET] = {"secret", 0, NULL, OPT_FLAG, .hidden = true, .help = "Not shown."},
     [O_COUNT] = {"count", 0, "N", OPT_INT, .help = "Any number."},
+    [O_ONLY] = {"only", 0, "SIZE", OPT_STRING, .bare = "1GiB", .help = "A size."},
     {0},
 };
 
@@ -65,6 +66,18 @@ TEST(a_value_may_follow_an_equals_sign_or_stand_in_the_next_word)
         CHECK_INT(all[i]->r.n_rest, 0);
         arena_free(&all[i]->arena);
     }
+}
+
+TEST(an_option_with_a_bare_value_takes_another_one_behind_an_equals_sign_only)
+{
+    struct parsed a = PARSE("--only", "run"), b = PARSE("--only=4MiB", "run"), c = PARSE("run");
+    CHECK_STR(a.r.v[O_ONLY].text, "1GiB");
+    CHECK_STR(b.r.v[O_ONLY].text, "4MiB");
+    CHECK(a.r.n_rest == 1 && b.r.n_rest == 1 && !c.r.v[O_ONLY].given);
+    REFUSED(PARSE("--only="), "--only: the value is empty");
+    arena_free(&a.arena);
+    arena_free(&b.arena);
+    arena_free(&c.arena);
 }
 
 TEST(what_is_not_given_has_its_default_and_says_so)

@@ -507,6 +507,7 @@ TEST(every_setting_with_a_key_can_be_given_in_the_file)
         {SETTING_TO_CA, "to-ca: /ca.pem\n", "/ca.pem"},
         {SETTING_TO_KEY, "to-pinned-key: sha256//AAAA\n", "sha256//AAAA"},
         {SETTING_TO_INTERVAL, "to-interval: 10s\n", "10s"},
+        {SETTING_TO_ONLY, "to-only: 200MiB\n", "200MiB"},
         {SETTING_TO_CONTROL, "to-control: off\n", "off"},
         {SETTING_HEALTH, "health: off\n", "off"},
         {SETTING_HEALTH_BUDGET, "health: {budget: 1.5%}\n", "1.5%"},
@@ -585,6 +586,7 @@ TEST(every_setting_can_be_given_in_the_environment)
         [SETTING_TO_CA] = "/ca.pem",
         [SETTING_TO_KEY] = "sha256//AAAA",
         [SETTING_TO_INTERVAL] = "10s",
+        [SETTING_TO_ONLY] = "on",
         [SETTING_TO_CONTROL] = "off",
     };
     for (size_t i = 0; i < SETTING_N; i++) {

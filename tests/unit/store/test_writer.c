@@ -435,6 +435,42 @@ TEST(rows_faster_than_the_flushes_are_dropped_and_counted_not_hoarded)
     group_close(&g);
 }
 
+TEST(while_a_writer_is_held_nothing_is_written_and_what_does_not_fit_is_counted_as_such)
+{
+    struct model m;
+    struct group g;
+    struct store *s;
+    struct err e;
+    struct writer_stats before, st;
+    model_open(&m);
+    group_open(&g, "g", NS_PER_MS);
+    group_add(&g, M_NET_RX, "eth0");
+    g.cells[0] = 1;
+    group_commit(&g, writer_sink(m.w), (mono_ns){0});
+    model_flush(&m);
+    writer_get_stats(m.w, &before);
+    writer_hold(m.w, true);
+    for (int i = 1; i < 400000; i++) {
+        g.cells[0] = i % 2 ? 1 << 20 : 0;
+        group_commit(&g, writer_sink(m.w), (mono_ns){i * NS_PER_MS});
+    }
+    CHECK_INT(writer_flush(m.w, false, &e), ERR_LIMIT);
+    writer_get_stats(m.w, &st);
+    CHECK_INT(st.bytes_written, before.bytes_written);
+    CHECK(st.rows_dropped > 0);
+    writer_hold(m.w, false);
+    model_flush(&m);
+    g.cells[0] = 1;
+    group_commit(&g, writer_sink(m.w), (mono_ns){400000 * NS_PER_MS});
+    OK(writer_close(m.w, &e));
+    OK(store_open(&s, kit_path("node-a/metrics.fp"), &e));
+    CHECK_INT(s->rows, st.rows + 1);
+    CHECK_INT(kit_count_loss(s, LOSS_SPOOL), st.rows_dropped);
+    CHECK_INT(kit_count_loss(s, LOSS_WRITE), 0);
+    store_close(s);
+    group_close(&g);
+}
+
 /* ---- one thread writes, another reads ---- */
 
 enum { LIVE_ROWS = 3000, LIVE_SLOTS = 40 };
