@@ -184,7 +184,8 @@ TEST(a_loss_that_is_not_finite_names_the_step_and_the_module_of_its_origin)
     const struct finding *f = finding_of(t, "NonFinite");
     CHECK_INT(f->step, 150);
     CHECK_STR(f->module, "2");
-    check_says(f->message, "the loss was not finite at step 150; it began in the output of module 2");
+    check_says(f->message,
+               "the loss was not finite at step 150; it began in the output of module 2");
     CHECK(verdict_of(t, "NonFinite")->severity == SEVERITY_CRITICAL);
 }
 
