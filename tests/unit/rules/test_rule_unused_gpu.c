@@ -44,7 +44,7 @@ TEST(a_gpu_at_zero_without_a_process_is_found_with_its_cost)
     CHECK_STR(v->findings[0].entity, "gpu1");
     CHECK_STR(v->findings[0].message,
               "gpu1 stayed at or below 0.0 % for 8 min 20 s with no process of the job on it; 1 of "
-              "the node's 2 GPUs were unused");
+              "the node's 2 GPUs was unused");
     CHECK_STR(v->findings[0].advice,
               "Start a process for it (2 per node instead of 1), or use a machine with 1 GPU.");
     NEAR(v->findings[0].lost_gpu_s, 500, 1e-9);
