@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -256,10 +257,8 @@ class Runs:
 
 
 @pytest.fixture(scope="session")
-def runs(footplate: Path, package: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+def runs(footplate: Path, api: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """Runs of all kinds; footplate.analysis can be imported from now on."""
-    if str(package) not in sys.path:
-        sys.path.insert(0, str(package))
     return Runs(footplate, tmp_path_factory.mktemp("analysis"))
 
 

@@ -7,11 +7,13 @@ prints what a ring folder holds.
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -31,6 +33,14 @@ def _built(variable: str, default: str) -> Path:
 def package() -> Path:
     """The folder that holds the built package `footplate`."""
     return _built("FOOTPLATE_PYTHON", "build/release/python")
+
+
+@pytest.fixture(scope="session")
+def api(package: Path) -> ModuleType:
+    """The built package itself, imported late: to collect tests needs no build."""
+    if str(package) not in sys.path:
+        sys.path.insert(0, str(package))
+    return importlib.import_module("footplate")
 
 
 @pytest.fixture(scope="session")

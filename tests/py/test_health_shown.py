@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import footplate
 import pytest
 from pykit import SCRIPTS, ask
 
@@ -81,8 +80,8 @@ def test_runs_without_losses_have_no_health_to_compare(runs):
     assert "Training health" not in ask("compare", runs["none"], runs["first"])
 
 
-def test_a_histogram_has_a_row_for_each_power_of_two_of_one_tensor(runs):
-    with footplate.open(runs["first"], frames="table") as run:
+def test_a_histogram_has_a_row_for_each_power_of_two_of_one_tensor(runs, api):
+    with api.open(runs["first"], frames="table") as run:
         found = run.tensors("gradient.exponents", r"^layer\.2\.weight$")
         rows = list(zip(found["name"], found["step"], found["value"], strict=True))
         assert len(run.tensors("gradient.exponents", "bias")["name"]) == 0

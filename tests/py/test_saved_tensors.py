@@ -10,9 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import footplate
 import pytest
-from footplate.analysis import saved
 from pykit import SCRIPTS, ask
 from talk import need_torch
 
@@ -37,6 +35,8 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.tensors: dict[tuple[int, int], dict[str, Any]] = {}  # by rank and step
         for path in sorted(folder.glob("tensors-*.npz")):
+            from footplate.analysis import saved
+
             about = saved.parse(path.name)
             assert about is not None
             found = self.tensors.setdefault((about.rank, about.step), {})
@@ -48,7 +48,7 @@ class Files:
 
 
 @pytest.fixture
-def case(torch_hooked, ring, tmp_path) -> Callable[..., Files]:
+def case(api, torch_hooked, ring, tmp_path) -> Callable[..., Files]:
     need_torch(2, 4, "training health")
 
     def run(name: str, *tensors: str, losses: list[str] | None = None, **more: Any) -> Files:
@@ -127,11 +127,13 @@ def test_no_hook_is_left_in_a_model(case):
     case("copied", "")
 
 
-def test_a_training_whose_tensors_are_saved_has_the_same_bits(torch_hooked, torch_plain, ring):
+def test_a_training_whose_tensors_are_saved_has_the_same_bits(
+    torch_hooked, torch_plain, ring, package
+):
     need_torch(2, 4, "training health")
     save = {"tensors": [""], "steps": [{"start": 0, "count": 99}], "limit": 1 << 24}
     ring.ask(health={"mode": "auto", "save": save})
-    env = {"PYTHONPATH": f"{Path(footplate.__file__).parents[1]}:{SCRIPTS}"}
+    env = {"PYTHONPATH": f"{package}:{SCRIPTS}"}
     done = [
         run(SCRIPTS / "health_cases.py", "digest", "amp", env=env)
         for run in (torch_hooked, torch_plain)
@@ -181,7 +183,7 @@ runpy.run_path({str(SCRIPT)!r}, run_name="__main__")
     assert losses == ["saved tensors: OSError: [Errno 28] No space left on device"]
 
 
-def test_ranks_that_are_asked_for_save_their_own(hooked, ring, tmp_path):
+def test_ranks_that_are_asked_for_save_their_own(api, hooked, ring, tmp_path):
     need_torch(2, 4, "training health")
     save = {"tensors": ["2_out", "gradient/0.w"], "steps": [{"start": 1, "count": 1}]}
     ring.ask(health={"mode": "auto", "save": save | {"limit": 1 << 20, "ranks": [0, 1]}})
@@ -211,9 +213,9 @@ def run(tmp_path_factory) -> Path:
 NAMES = ["2.weight", "2_output_0", "gradient/2.weight"]
 
 
-def test_a_run_returns_its_saved_tensors(run):
+def test_a_run_returns_its_saved_tensors(run, api):
     kept = of_torch(run.parent / "kept.pt")
-    with footplate.open(run) as opened:
+    with api.open(run) as opened:
         for name in NAMES:
             for step in (1, 2, 5):
                 assert np.array_equal(opened.tensor(name, step), kept[name][step])
@@ -221,18 +223,18 @@ def test_a_run_returns_its_saved_tensors(run):
         rows = opened.saved_tensors()
         assert sorted(set(rows["name"])) == NAMES
         assert sorted(set(rows["step"])) == [1, 2, 5]
-        with pytest.raises(footplate.RunError, match="not saved in step 3, but in 1, 2, 5"):
+        with pytest.raises(api.RunError, match="not saved in step 3, but in 1, 2, 5"):
             opened.tensor("2.weight", 3)
-        with pytest.raises(footplate.RunError, match="of rank 1 was not saved in step 1"):
+        with pytest.raises(api.RunError, match="of rank 1 was not saved in step 1"):
             opened.tensor("2.weight", 1, rank=1)
-        with pytest.raises(footplate.RunError, match="'7.weight' was not saved"):
+        with pytest.raises(api.RunError, match="'7.weight' was not saved"):
             opened.tensor("7.weight", 1)
 
 
-def test_without_numpy_a_tensor_is_a_memoryview_of_its_shape(run, monkeypatch):
+def test_without_numpy_a_tensor_is_a_memoryview_of_its_shape(run, api, monkeypatch):
     kept = of_torch(run.parent / "kept.pt")
-    monkeypatch.setattr(saved, "numpy", lambda: None)
-    with footplate.open(run) as opened:
+    monkeypatch.setattr("footplate.analysis.saved.numpy", lambda: None)
+    with api.open(run) as opened:
         found = opened.tensor("2.weight", 2)
     assert (found.shape, found.format) == ((4, 16), "f")
     assert found.tolist() == kept["2.weight"][2].tolist()
@@ -249,29 +251,29 @@ def test_saved_tensors_are_listed(run):
 
 
 def test_saved_tensors_stay_with_a_run_that_is_merged_and_chosen_steps_with_their_steps(
-    run, tmp_path
+    run, api, tmp_path
 ):
     ask("merge", run, run, "-o", tmp_path / "both")
     ask("merge", run, "--steps", "1:2", "-o", tmp_path / "part")
     kept = of_torch(run.parent / "kept.pt")
-    with footplate.open(tmp_path / "both") as opened:
+    with api.open(tmp_path / "both") as opened:
         assert np.array_equal(opened.tensor("2.weight", 5), kept["2.weight"][5])
     assert len(list((tmp_path / "both").glob("node-*/tensors-*.npz"))) == 6
     for name in ("both", "part"):
         assert json.loads(ask("health", tmp_path / name, "--json"))["scalars"], "and its health"
-    with footplate.open(tmp_path / "part") as opened:
+    with api.open(tmp_path / "part") as opened:
         assert np.array_equal(opened.tensor("2.weight", 2), kept["2.weight"][2])
-        with pytest.raises(footplate.RunError):
+        with pytest.raises(api.RunError):
             opened.tensor("2.weight", 5)
 
 
-def test_a_tensor_whose_file_is_gone_is_told_apart_from_one_that_was_not_saved(run, tmp_path):
+def test_a_tensor_whose_file_is_gone_is_told_apart_from_one_that_was_not_saved(run, api, tmp_path):
     ask("merge", run, "-o", tmp_path / "copy")
     for path in (tmp_path / "copy").glob("node-*/tensors-*.npz"):
         path.unlink()
     with (
-        footplate.open(tmp_path / "copy") as opened,
-        pytest.raises(footplate.RunError, match="but its file is not in this run"),
+        api.open(tmp_path / "copy") as opened,
+        pytest.raises(api.RunError, match="but its file is not in this run"),
     ):
         opened.tensor("2.weight", 5)
 

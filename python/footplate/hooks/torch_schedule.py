@@ -6,6 +6,7 @@ from . import _scalars
 
 ALWAYS, EARLY, EARLY_EVERY = 3, 100, 10  # steps that are always sampled; the early ones
 ALARM_STEPS, MOST_ALARMS, ALARM_DISTANCE = 20, 10, 200
+FREE_ALARMS = 2  # later ones wait until the budget has paid for those before
 SCALAR_SHARE, MOST_STRIDE = 0.01, 64  # of the loop, for the numbers of every step
 MOST_SUM_STEPS = 4096  # in the sums of the schedule; then they are halved
 
@@ -77,6 +78,10 @@ class Schedule:
             return False
         self.alarms += 1
         self.quiet_until = step + ALARM_DISTANCE
+        if self.alarms >= FREE_ALARMS and not self.settings.forced and self.samples:
+            pays = self.settings.share * self.wall_ns / self.steps  # by each step
+            cost = ALARM_STEPS * self.cost_ns / self.samples
+            self.quiet_until = step + max(ALARM_DISTANCE, int(cost / max(pays, 1.0)))
         self.armed = ALARM_STEPS
         return True
 
@@ -85,9 +90,10 @@ class Jumps:
     """Whether a loss stands out from those before it: a cheap test that only raises an alarm."""
 
     FIRST = 32
+    LEAST = 0.02  # of the first loss: smaller jumps of a loss near 0 are noise
 
     def __init__(self) -> None:
-        self.mean = self.spread = 0.0
+        self.mean = self.spread = self.first = 0.0
         self.seen = 0
 
     def is_jump(self, value: float) -> bool:
@@ -96,6 +102,9 @@ class Jumps:
             jump = away > 10 * self.spread + 0.2 * abs(self.mean)
         else:
             jump = self.seen > 0 and away > 20 * abs(self.mean)
+        if self.seen == 0:
+            self.first = abs(value)
+        jump = jump and away > self.LEAST * self.first
         self.seen += 1
         rate = max(0.05, 1 / self.seen)
         if not jump:
