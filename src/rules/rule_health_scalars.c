@@ -140,6 +140,11 @@ static double loss_steps(const struct book_rank *r)
 
 enum { LOSSES_LEAST = 20 };
 
+/* A model may learn all there is within a few steps: its loss has fallen when the first one is
+ * above the last ones by so much of it, and by so many of their standard deviations. */
+#define FAST_SHARE      0.2
+#define FAST_DEVIATIONS 5
+
 struct flat {
     struct curve_part first, last;
     double least; /* what the loss must have fallen by */
@@ -151,7 +156,11 @@ static bool loss_is_flat(const struct judge *j, const struct book_rank *r, struc
     x->last = book_curve_part(&r->loss.curve, 0.9, 1);
     x->least = fmax(3 * hypot(x->first.error, x->last.error),
                     j->p[FLAT_PERCENT].v / 100 * fabs(x->first.mean));
-    return x->first.mean - x->last.mean < x->least;
+    const double fell = r->loss.first[0] - x->last.mean;
+    const double deviation = x->last.error * sqrt((double)x->last.n - 1);
+    const bool fast = fell > FAST_SHARE * fabs(r->loss.first[0]) &&
+                      fell > FAST_DEVIATIONS * deviation; /* false without a deviation */
+    return !fast && x->first.mean - x->last.mean < x->least;
 }
 
 static void flat_find(const struct judge *j, struct verdict *v, const struct health_hit *h)
@@ -196,7 +205,8 @@ const struct rule rule_loss_not_decreasing = {
     .name = "LossNotDecreasing",
     .title = "Loss does not decrease",
     .description = "Checks whether the mean training loss of the last tenth of the steps is below "
-                   "that of the first tenth by more than chance (three standard errors) and 1 %.",
+                   "that of the first tenth by more than chance (three standard errors) and 1 %, "
+                   "or a fifth below the first loss.",
     .recommendation = "Check that labels belong to inputs, that the optimizer has the model's "
                       "parameters, and the learning rate; then try to overfit one batch.",
     RULE_PARAMS([FLAT_STEPS] =

@@ -279,6 +279,18 @@ TEST(a_loss_that_is_small_already_may_stand_still)
     CHECK(verdict_of(t, "UpdateTooSmall")->state == RULE_CLEAR);
 }
 
+TEST(a_loss_that_falls_within_a_few_steps_has_fallen)
+{
+    struct trial *t = trial_open();
+    for (int64_t i = 0; i < 200; i++)
+        put_loss(t, i, 1.1 + 8 * exp(-(double)i) + 0.02 * jitter(i));
+    CHECK(verdict_of(t, "LossNotDecreasing")->state == RULE_CLEAR);
+    struct trial *noise = trial_open();
+    for (int64_t i = 0; i < 200; i++)
+        put_loss(noise, i, 1.1 + (i == 0 ? 0.5 : 0.2 * jitter(i)));
+    CHECK(verdict_of(noise, "LossNotDecreasing")->state == RULE_ISSUE);
+}
+
 TEST(updates_of_more_than_a_tenth_are_too_large)
 {
     struct trial *t = trial_open();
