@@ -414,6 +414,8 @@ static int session_ship(struct shipper *out, struct record_ask *ask, struct aren
 {
     const struct settings *s = ask->settings;
     struct err e;
+    if (!s->to && s->spool)
+        session_print(NULL, "--to-only has no effect without --to: the whole run stays here");
     if (!s->to)
         return 0;
     if (shipper_start(out, s, a, &e) == 0) {

@@ -69,6 +69,12 @@ def test_it_stays_when_something_is_missing_there_and_push_sends_the_rest(sent, 
     assert sent.is_same()
 
 
+def test_without_a_destination_the_whole_run_stays_and_a_line_says_so(run_fp, tmp_path):
+    done = run_fp("run", "--dir", tmp_path / "runs", "--to-only", "--", "true")
+    assert done.returncode == 0 and "--to-only has no effect without --to" in done.stderr
+    assert len(list((tmp_path / "runs").glob("*/run.json"))) == 1
+
+
 def test_nodes_of_a_shared_folder_remove_only_what_is_their_own(
     footplate, stub, stub_env, tmp_path
 ):
