@@ -316,8 +316,9 @@ function loopLines(d) {
   const [steady, overall] = ["steady", "overall"].map((key) => F.together(all, key));
   const { warmup_steps: warmup, disturbed_steps: detail, iteration_s: took } = best;
   const left = warmup + detail > 0 ? `, excluding ${warmup} warm-up${detail > 0 ? ` and ${detail} in or right after a detail window` : ""}` : "";
+  const counted = `${f.count(best.iterations)} iteration${best.iterations === 1 ? "" : "s"}${all.length > 1 ? ` of rank ${best.rank}` : ""}`;
   return {
-    iteration: best.iterations === 0 ? [] : [`p50 ${f.value(took.p50, "s")}, p95 ${f.value(took.p95, "s")}, of ${f.count(best.iterations)}${left}`, ...clockLine(best, "gpu"), ...clockLine(best, "host")],
+    iteration: best.iterations === 0 ? [] : [`p50 ${f.value(took.p50, "s")}, p95 ${f.value(took.p95, "s")}, ${counted}${left}`, ...clockLine(best, "gpu"), ...clockLine(best, "host")],
     throughput: steady === null ? [] : [`${rate(steady)} samples/s steady${overall > 0 ? `, ${rate(overall)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`],
   };
 }

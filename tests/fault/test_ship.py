@@ -248,7 +248,7 @@ def test_a_killed_shipper_goes_on(footplate: Path, hub: Hub, tmp_path: Path) -> 
                 os.kill(pid, 9)
                 killed += 1
     _, said = job.communicate(timeout=60 + 3 * ROUNDS)
-    assert killed >= 0.6 * ROUNDS and job.returncode == 0 and "the run is at" in said, said
+    assert killed >= 0.4 * ROUNDS and job.returncode == 0 and "the run is at" in said, said
     watcher.check()
     assert_same(tmp_path)
 
