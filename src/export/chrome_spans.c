@@ -2,7 +2,7 @@
 /* chrome_spans.c - the events of tracks as events of a Chrome trace.
  *
  * Spans and steps are X, marks i, numbers C; launches and what they launched are tied by s and f.
- * What the trace format has no word for is among the arguments, or, where arguments would be
+ * What has no field in the trace format is among the arguments, or, where arguments would be
  * drawn as curves, under "fp". import_footplate.c reads all of it back. */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 /* ------------------------------------------------------------------------------------------------
  * Arrows: which launches get one to what they launched. Those of which both ends are there. */
 
-/* Beyond so many links of a process there are no arrows: nobody could see them. */
+/* Beyond so many links of a process there are no arrows: they could not be seen. */
 enum { LINKS_MOST = 4 << 20 };
 
 struct links {

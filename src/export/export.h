@@ -91,7 +91,8 @@ MUST_CHECK int export_tracks(const struct export_job *job, struct arena *a, stru
 MUST_CHECK int export_all_tracks(const struct export_job *job, struct arena *a, struct tracks *out,
                                  struct err *e);
 
-/* Events of a track in order of their begin, the longer one first; they are gone after the call. */
+/* Events of a track in order of their begin, the longer one first; they are not valid after the
+ * call. */
 typedef int events_fn(void *to, const struct run_track *t, const struct run_event *v, size_t n,
                       struct err *e);
 

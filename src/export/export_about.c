@@ -159,7 +159,7 @@ static bool export_about_same_group(const struct row_group *a, const struct row_
            strcmp(a->name, b->name) == 0 && strcmp(a->node, b->node) == 0;
 }
 
-static void remember(struct series_teller *t, const struct row_group *g)
+static void remember(struct series_emitter *t, const struct row_group *g)
 {
     struct row_column *c = arena_array(&t->arena, struct row_column, g->n);
     t->before = *g;
@@ -174,19 +174,19 @@ static void remember(struct series_teller *t, const struct row_group *g)
     }
 }
 
-void series_emit(struct series_teller *t, const struct row_group *g)
+void series_emit(struct series_emitter *t, const struct row_group *g)
 {
     const bool goes_on = export_about_same_group(&t->before, g);
     for (size_t i = 0; i < g->n; i++)
         if (!goes_on || !column_is_declared(&t->before, &g->columns[i], i))
-            t->tell(t->to, g, &g->columns[i]);
+            t->emit(t->to, g, &g->columns[i]);
     struct arena old = t->arena;
     t->arena = (struct arena){0};
     remember(t, g);
     arena_free(&old);
 }
 
-void series_emit_end(struct series_teller *t)
+void series_emit_end(struct series_emitter *t)
 {
     arena_free(&t->arena);
     t->before = (struct row_group){0};

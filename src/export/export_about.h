@@ -24,9 +24,9 @@ struct node_clocks {
     size_t n;
 };
 
-/* The run, as its run.json says. */
+/* The run, from its run.json. */
 void about_run(struct jw *j, const struct run_info *info);
-/* Where objects go: into arrays of `j`, or each on a line of its own that says its type. */
+/* Where objects go: into arrays of `j`, or each on a separate line with its type. */
 struct about_writer {
     struct jw j;
     bool lines;
@@ -39,7 +39,7 @@ void about_end(struct about_writer *w);
 unsigned track_window(const struct tracks *all, size_t i);
 void about_track(struct about_writer *w, const struct tracks *all, size_t i);
 void about_series(struct jw *j, const struct row_group *g, const struct row_column *c);
-/* The recorders, as their node.json say. Of a part of a run what they counted is left out, as less
+/* The recorders, from their node.json. Of a part of a run what they counted is left out, as less
  * is there. */
 void about_nodes(struct about_writer *w, const struct export_job *job,
                  const struct node_clocks *clocks);
@@ -48,19 +48,19 @@ MUST_CHECK int about_losses(struct about_writer *w, const struct export_job *job
 MUST_CHECK int about_marks(struct about_writer *w, const struct export_job *job, struct arena *a,
                            struct err *e);
 
-/* Losses that files of this run show, not those that every reader finds out again. */
+/* Losses that files of this run show, not those that every reader detects again. */
 bool loss_is_exported(const struct run_info *info, const struct run_loss *l);
 
-/* Tells series when they first come and whenever how they are kept changes. */
-struct series_teller {
+/* Records series when they first occur and whenever the way they are stored changes. */
+struct series_emitter {
     struct arena arena; /* of the columns before */
     struct row_group before;
-    void (*tell)(void *to, const struct row_group *g, const struct row_column *c);
+    void (*emit)(void *to, const struct row_group *g, const struct row_column *c);
     void *to;
 };
 
-void series_emit(struct series_teller *t, const struct row_group *g);
-void series_emit_end(struct series_teller *t);
+void series_emit(struct series_emitter *t, const struct row_group *g);
+void series_emit_end(struct series_emitter *t);
 
 /* Samples as text: of each column what is the same in all of its rows, made once per group. */
 struct row_prefixes {

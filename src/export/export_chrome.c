@@ -67,7 +67,7 @@ static void chrome_counter_name(char out[COUNTER_LEN], const struct row_column *
 
 /* ---- metadata ---- */
 
-/* What a process or thread is called; `text` NULL: its place among the others. */
+/* The name of a process or thread; `text` NULL: its place among the others. */
 static void put_meta(struct chrome *c, const char *what, int64_t pid, int64_t tid, const char *text,
                      size_t order)
 {
@@ -173,11 +173,11 @@ static int put_all_series(struct chrome *c, struct about_writer *w, struct err *
 {
     static const struct row_sink sink = {.group = chrome_emit_group};
     struct chrome_series_out h = {c, w};
-    struct series_teller teller = {.tell = chrome_put_series, .to = &h};
+    struct series_emitter emitter = {.emit = chrome_put_series, .to = &h};
     jw_array(&w->j, "series");
-    const int rc = rows_read(c->job->run, &c->job->ask, &sink, &teller, e);
+    const int rc = rows_read(c->job->run, &c->job->ask, &sink, &emitter, e);
     jw_end(&w->j);
-    series_emit_end(&teller);
+    series_emit_end(&emitter);
     return rc;
 }
 

@@ -18,7 +18,7 @@ struct copying {
     struct tracks tracks;
     /* The group of samples that is being copied. */
     struct group group;
-    struct series_teller columns; /* tells whether they are the ones before */
+    struct series_emitter columns; /* shows whether they are the ones before */
     bool changed;
     slot_id *slots;
     size_t n_slots;
@@ -150,7 +150,7 @@ static void new_group(struct copying *c, const struct row_group *g)
     }
 }
 
-/* A group that goes on with the same columns stays the same one to the sink. */
+/* A group that continues with the same columns stays the same one to the sink. */
 static int copy_emit_group(void *to, const struct row_group *g, struct err *e)
 {
     struct copying *c = to;
@@ -177,7 +177,7 @@ static int copy_emit_row(void *to, wall_ns t, const int64_t *cells, struct err *
 static int copy_emit_samples(struct copying *c, struct err *e)
 {
     static const struct row_sink sink = {copy_emit_group, copy_emit_row};
-    c->columns = (struct series_teller){.tell = note_change, .to = c};
+    c->columns = (struct series_emitter){.emit = note_change, .to = c};
     const int rc = rows_read(c->ask->job->run, &c->ask->job->ask, &sink, c, e);
     series_emit_end(&c->columns);
     group_close(&c->group);
@@ -186,7 +186,7 @@ static int copy_emit_samples(struct copying *c, struct err *e)
 
 /* ---- events ---- */
 
-struct copy_telling {
+struct copy_events_to {
     struct copying *c;
     struct sink *sink;
     int64_t ahead_ns;
@@ -198,7 +198,7 @@ enum { BATCH = 1024 };
 static int copy_emit_events(void *to, const struct run_track *t, const struct run_event *v,
                             size_t n, struct err *e)
 {
-    struct copy_telling *x = to;
+    struct copy_events_to *x = to;
     struct event batch[BATCH];
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n;) {
@@ -227,8 +227,9 @@ static int copy_emit_track(struct copying *c, size_t i, struct err *e)
         .pid = t->track.pid,
         .window = track_window(&c->tracks, i),
     };
-    struct copy_telling x = {c, copy_sink_of(c, place),
-                             clock_of(&c->clocks, copy_find_node(c, place.node, place.session)), 0};
+    struct copy_events_to x = {c, copy_sink_of(c, place),
+                               clock_of(&c->clocks, copy_find_node(c, place.node, place.session)),
+                               0};
     TRY(export_events(c->ask->job, t, copy_emit_events, &x, e));
     return c->ask->pass(c->ask->ctx, e);
 }

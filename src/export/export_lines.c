@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export_lines.c - the formats that are one record a line: CSV, one kind of record in a file, and
- * JSON lines, whose every line says what it is, so that a whole run goes into one stream. */
+ * JSON lines, whose every line has its type, so that a whole run goes into one stream. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ struct line_writer {
     struct arena arena;
     struct tracks tracks;
     struct row_prefixes prefixes;
-    struct series_teller teller;
+    struct series_emitter emitter;
     struct row_columns columns;
 };
 
@@ -98,7 +98,7 @@ static int lines_begin_group(void *to, const struct row_group *g, struct err *e)
     struct line_writer *l = to;
     (void)e;
     if (l->json && l->job->what == EXPORT_ALL)
-        series_emit(&l->teller, g);
+        series_emit(&l->emitter, g);
     row_prefixes_make(&l->prefixes, g, &l->arena, lines_put_prefix, l);
     return 0;
 }
@@ -118,11 +118,11 @@ static int lines_put_row(void *to, wall_ns t, const int64_t *cells, struct err *
 static int lines_put_samples(struct line_writer *l, struct err *e)
 {
     static const struct row_sink sink = {lines_begin_group, lines_put_row};
-    l->teller = (struct series_teller){.tell = series_line, .to = l};
+    l->emitter = (struct series_emitter){.emit = series_line, .to = l};
     if (!l->json)
         buf_printf(&l->out->buf, "node,metric,entity,unit,time_ns,value\n");
     const int rc = rows_read(l->job->run, &l->job->ask, &sink, l, e);
-    series_emit_end(&l->teller);
+    series_emit_end(&l->emitter);
     return rc;
 }
 

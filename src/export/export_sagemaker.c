@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_sagemaker.c - a run as the profiler-output folder of SageMaker's profiler, so that what
- * reads that reads our runs. */
+/* export_sagemaker.c - a run as the profiler-output folder of SageMaker's profiler, so that its
+ * readers can read our runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static bool is_total(const char *entity)
     return strcmp(entity, ENTITY_TOTAL) == 0;
 }
 
-/* What the container's network did is the best word for what the node's did. */
+/* The traffic of the container's network is the best value for the node's. */
 static struct target target_of(const struct minute_reading *r, const char *entity)
 {
     switch (r->entity) {
@@ -369,7 +369,7 @@ struct span {
     wall_ns at;
     int64_t dur_ns, step;  /* step -1: in none */
     uint64_t thread;       /* 0: not of one */
-    const struct step *of; /* the step that it is; NULL: it is none */
+    const struct step *of; /* the step that it is; NULL: it is not a step */
 };
 
 /* What SageMaker's steps do not have; its readers pass over arguments that they do not know. */

@@ -107,9 +107,10 @@ static bool tb_begins_with_mode(const char *name)
 static void tb_set_tag(struct tb_writer *t, const struct health_value *v, const char *name)
 {
     const bool scalar = v->stat == HEALTH_SCALAR;
-    const bool told = v->mode != MODE_TRAIN || (scalar && tb_begins_with_mode(name));
-    snprintf(t->tag, sizeof t->tag, "%s%s%s%s%s", told ? event_mode_names[v->mode] : "",
-             told ? "/" : "", scalar ? "" : health_words[v->stat].name, scalar ? "" : "/", name);
+    const bool has_mode = v->mode != MODE_TRAIN || (scalar && tb_begins_with_mode(name));
+    snprintf(t->tag, sizeof t->tag, "%s%s%s%s%s", has_mode ? event_mode_names[v->mode] : "",
+             has_mode ? "/" : "", scalar ? "" : health_words[v->stat].name, scalar ? "" : "/",
+             name);
     t->value.len = 0;
     proto_put_bytes(&t->value, 1, t->tag, strlen(t->tag));
 }

@@ -55,7 +55,7 @@ struct fp_track {
     bool given;
 };
 
-/* A series as it is kept from some time on. */
+/* A series as it is stored from some time on. */
 struct fp_stored_as {
     int64_t from;
     double step;
@@ -115,25 +115,25 @@ int64_t fp_int(const struct footplate *f, enum footplate_key k, int64_t otherwis
 /* Decoded, cut where it is too long; "" when it is not there. */
 void fp_text(struct footplate *f, enum footplate_key k, char *to, size_t room);
 bool fp_is(const struct footplate *f, enum footplate_key k, const char *text);
-/* The index of the text in a list of names; `otherwise` when it is none of them. */
+/* The index of the text in a list of names; `otherwise` when it is not one of them. */
 unsigned fp_word(const struct footplate *f, enum footplate_key k, const char *const *names,
                  unsigned n, unsigned otherwise);
 
-/* ---- footplate_records.c: what a record says ---- */
+/* ---- footplate_records.c: the fields of a record ---- */
 
 void fp_put_run(struct footplate *f, const struct json_text *about);
 void fp_put_node(void *f);
 void fp_put_track(void *f);
 void fp_put_loss(void *f);
 void fp_put_mark(void *f);
-void fp_emit_event(void *f);      /* a line of its own */
+void fp_emit_event(void *f);      /* a line */
 void fp_put_trace_event(void *f); /* an element of traceEvents */
 void fp_flush_events(struct footplate *f);
 
 /* ---- footplate_rows.c: samples ---- */
 
 void fp_put_series(void *f);
-void fp_put_sample(void *f); /* a line of its own */
+void fp_put_sample(void *f); /* a line */
 void fp_flush_row(struct footplate *f);
 void fp_rows_free(struct footplate *f);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* footplate_records.c - what a record of our own exports says, passed to the sinks of its place. */
+/* footplate_records.c - the records of our own exports, passed to the sinks of their places. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +94,7 @@ static struct sink *fp_metrics(struct footplate *f, struct fp_node *n)
 
 /* ---- losses and marks ---- */
 
-/* False: the record says of no recorder, or no time. */
+/* False: the record names no recorder, or no time. */
 static bool where_and_when(struct footplate *f, struct fp_node **n, mono_ns *at)
 {
     char id[IMPORT_NAME_LEN];
@@ -118,7 +118,7 @@ void fp_put_loss(void *ctx)
         id++;
     fp_text(f, F_WHAT, what, sizeof what);
     fp_text(f, F_WHY, why, sizeof why);
-    /* A cause of a newer version: its words still say what it was. */
+    /* A cause of a newer version: its text still describes it. */
     struct loss l = loss_from_text(id < LOSS_N ? id : LOSS_MALFORMED, what, why);
     l.count = (uint64_t)fp_int(f, F_COUNT, 1);
     l.at = at;
@@ -259,7 +259,7 @@ static int64_t fp_bits_of(double v)
     return bits;
 }
 
-/* A number, or the text that represents what is none. */
+/* A number, or the text of a value that is not a number. */
 static int64_t real_bits(const struct footplate *f, enum footplate_key k)
 {
     double v = 0;
@@ -313,7 +313,7 @@ void fp_emit_event(void *ctx)
 /* What a double holds exactly. */
 #define CELL_MOST 9007199254740992.0
 
-/* 1 + index under that key in the names; 0 and `new_number` for a new one, kept when it is not 0.
+/* 1 + index under that key in the names; 0 and `new_number` for a new one, stored when it is not 0.
  */
 static uint32_t fp_number_of(struct footplate *f, const char *key, size_t len, uint32_t new_number)
 {
@@ -406,7 +406,7 @@ void fp_put_series(void *ctx)
         return;
     }
     k.group = in - 1;
-    /* At once where that needs no look at the time, so that columns keep their order. */
+    /* At once where the time is not needed, so that columns keep their order. */
     struct group *g = &f->groups[k.group]->group;
     const bool fresh = s->n == 0 || s->v[s->n - 1].group != k.group;
     if (fresh && g->n < FP_SLOTS_MOST)
@@ -572,7 +572,7 @@ static void put_track_event(struct footplate *f, char ph, int64_t track)
     fp_put_event(f, track, at, &v);
 }
 
-/* Names and arrows say what is elsewhere too; tracks after those of the run are derived. */
+/* Names and arrows repeat what is elsewhere; tracks after those of the run are derived. */
 void fp_put_trace_event(void *ctx)
 {
     struct footplate *f = ctx;

@@ -24,7 +24,7 @@ enum { AHEAD_LEAST = 4 << 20 };
 /* A file open for reading, decompressed where it has to be. First its head, then the rest. */
 struct import_file_source {
     struct bytes_in in;
-    const struct import_file_ask *ask; /* NULL: nobody wants to know how far it is */
+    const struct import_file_ask *ask; /* NULL: progress is not reported */
     struct bytes_file file;
     struct inflate *inflate;
     struct bytes_ahead *ahead; /* inflates, from after the head on */
@@ -92,7 +92,7 @@ static int open_plain(struct import_file_source *s, struct err *e)
     return 0;
 }
 
-/* Nobody else reads from here on. */
+/* No other thread reads from here on. */
 static void end_ahead(struct import_file_source *s)
 {
     bytes_ahead_close(s->ahead);
@@ -135,7 +135,7 @@ static int import_file_source_open(struct import_file_source **out, const char *
 /* ---- numbers at the end ---- */
 
 /* The last TAIL bytes of what the source gives. Of a plain file only those are read; gzip has to be
- * gone through. */
+ * inflated whole. */
 static size_t import_file_read_tail(struct import_file_source *s, char tail[2 * TAIL])
 {
     struct err e;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* import_file.h - a file of somebody else's format, plain or gzip, passed to a sink. */
+/* import_file.h - a file in the format of another tool, plain or gzip, passed to a sink. */
 #ifndef IMPORT_IMPORT_FILE_H
 #define IMPORT_IMPORT_FILE_H
 

@@ -17,7 +17,7 @@
 #include "import/import_file.h"
 
 /* ------------------------------------------------------------------------------------------------
- * What the name and the folder of a file tell about it. Pure but for TensorFlow traces, whose base
+ * What the name and the folder of a file show about it. Pure but for TensorFlow traces, whose base
  * time is in the name of a file three folders above. */
 
 /* ---- parts of names ---- */
@@ -58,7 +58,7 @@ static bool micros(const char *p, size_t digits, wall_ns *out)
     return fits;
 }
 
-/* "host" of a worker called "27-host" or, with '_', "host_27"; false when it is no such name. */
+/* "host" of a worker called "27-host" or, with '_', "host_27"; false when it is not such a name. */
 static bool import_worker_host(const char *worker, char mark, char host[IMPORT_NAME_LEN])
 {
     if (mark == '-') {
@@ -232,7 +232,7 @@ static bool is_tensorboard_file(const char *path, struct import_hint *h)
     return true;
 }
 
-/* index/<...>/<step>_<worker>.json of smdebug: all that it says is in the event file, unless that
+/* index/<...>/<step>_<worker>.json of smdebug: all its data is in the event file, unless that
  * is missing. */
 static enum place_kind place_of_index(const char *path)
 {
@@ -276,8 +276,8 @@ enum place_kind import_place(const char *path, struct import_hint *hint)
 /* ------------------------------------------------------------------------------------------------
  * The folder */
 
-/* From here on an importer is taken at its word. Below, a file that it then finds no trace in was
- * none. */
+/* From this score on an importer's answer is relied on. Below it, a file in which the importer then
+ * finds no trace was not a trace. */
 enum { SURE_FROM = 50 };
 
 /* ---- the walk ---- */
@@ -340,7 +340,7 @@ COMPARE_NAMES(folder_by_name, struct folder_file, name)
 
 /* ---- the first bytes ---- */
 
-/* PyTorch says which rank a trace is of, mostly before the events. */
+/* PyTorch writes which rank a trace is of, mostly before the events. */
 static void rank_of_head(const char *head, size_t n, struct import_hint *h)
 {
     const char *at = memmem(head, n, "\"distributedInfo\"", 17);
@@ -436,7 +436,7 @@ static void folder_look_at_all(struct folder *f, const struct importer *format)
     free(head);
 }
 
-/* Files that do not say of which machine they are belong to the only one that is named. */
+/* Files that do not name their machine belong to the only one that is named. */
 static void share_node(struct folder *f)
 {
     const char *only = NULL;

@@ -18,7 +18,7 @@ struct folder_file {
     const struct importer *format; /* NULL: it is not read, or (a single file) its bytes decide */
     const char *skipped;           /* why it is not read; NULL: it is */
     bool sure;                     /* it is a trace by its name or its bytes */
-    bool lost;                     /* it is skipped, and somebody will miss it */
+    bool lost;                     /* it is skipped, and its data is missed */
     struct import_hint hint;
     char process[FOLDER_NAME_LEN]; /* files of one process have the same; others differ */
 };
@@ -39,7 +39,7 @@ void folder_close(struct folder *f);
 
 enum place_kind {
     PLACE_ANY,     /* its bytes decide */
-    PLACE_TRACE,   /* it is one by its name: when it cannot be read, that is worth a word */
+    PLACE_TRACE,   /* it is one by its name: when it cannot be read, that is reported */
     PLACE_BEING,   /* it is still being written */
     PLACE_MARSHAL, /* a profile in the form that only Python itself reads */
     PLACE_INDEX,   /* it describes another file */

@@ -88,7 +88,7 @@ static enum json_kind fp_read_more(struct footplate *f)
 }
 
 /* Reads the members of the object that the scanner has just entered: JS_END, or a kind from JS_LOST
- * on. fp_read_more goes on with an object of which some are read already. */
+ * on. fp_read_more continues with an object of which some are read already. */
 static enum json_kind fp_read(void *ctx)
 {
     struct footplate *f = ctx;
@@ -141,9 +141,9 @@ static const char *const key_names[] = {
 
 /* ---- lists of records ---- */
 
-static enum json_kind fp_read_list(struct footplate *f, void (*tell)(void *f))
+static enum json_kind fp_read_list(struct footplate *f, void (*emit)(void *f))
 {
-    struct json_elements x = {.scan = &f->scan, .read = fp_read, .tell = tell, .ctx = f};
+    struct json_elements x = {.scan = &f->scan, .read = fp_read, .emit = emit, .ctx = f};
     const enum json_kind kind = json_elements(&x);
     f->result->count[IMPORTED_PHASES] += x.others;
     return kind;
@@ -153,7 +153,7 @@ static enum json_kind fp_read_list(struct footplate *f, void (*tell)(void *f))
 
 static const struct {
     enum footplate_key key;
-    void (*tell)(void *f);
+    void (*emit)(void *f);
 } lists[] = {
     {F_NODES, fp_put_node},  {F_TRACKS, fp_put_track}, {F_SERIES, fp_put_series},
     {F_LOSSES, fp_put_loss}, {F_MARKS, fp_put_mark},
@@ -172,7 +172,7 @@ static enum json_kind read_head_member(struct footplate *f, const struct json_it
 {
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         if (it->kind == JS_ARRAY && it->id == lists[i].key)
-            return fp_read_list(f, lists[i].tell);
+            return fp_read_list(f, lists[i].emit);
     if (it->kind == JS_OBJECT && it->id == F_ABOUT)
         return read_about(f);
     if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
@@ -247,7 +247,7 @@ static void fp_put_first(void *ctx)
 
 static const struct {
     const char *type;
-    void (*tell)(void *f);
+    void (*emit)(void *f);
 } types[] = {
     {"sample", fp_put_sample}, {"event", fp_emit_event},    {"series", fp_put_series},
     {"track", fp_put_track},   {"node", fp_put_node},       {"loss", fp_put_loss},
@@ -260,7 +260,7 @@ static void put_line(void *ctx)
     struct footplate *f = ctx;
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (fp_is(f, F_TYPE, types[i].type)) {
-            types[i].tell(f);
+            types[i].emit(f);
             return;
         }
     f->result->count[IMPORTED_PHASES] += !fp_is(f, F_TYPE, "step") && !fp_is(f, F_TYPE, "op");
@@ -268,7 +268,7 @@ static void put_line(void *ctx)
 
 /* ---- the whole ---- */
 
-/* The first member tells traces from lines. */
+/* The first member distinguishes traces from lines. */
 static enum json_kind fp_read_all(struct footplate *f)
 {
     struct json_item it;

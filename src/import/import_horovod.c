@@ -111,7 +111,7 @@ static void hvd_put_span(struct hvd *h, bool begins)
         out_event(&h->t.json.out, hvd_track_of(h), &v);
 }
 
-/* Complete events are ticks of ranks; some writers gave them a duration that is none. */
+/* Complete events are ticks of ranks; some writers gave them a duration that means nothing. */
 static void hvd_put_complete(struct hvd *h)
 {
     const struct json_text *name = &h->t.event.name;
@@ -128,7 +128,7 @@ static void hvd_put_metadata(struct hvd *h)
 {
     if (!json_is(&h->t.event.name, "process_name"))
         return;
-    if (h->t.event.base_us != INT64_MIN && !h->put_base) { /* it knows better than the hint */
+    if (h->t.event.base_us != INT64_MIN && !h->put_base) { /* more reliable than the hint */
         h->put_base = true;
         timeline_set_base(&h->t);
     }

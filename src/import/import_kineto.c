@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* import_kineto.c - Chrome traces, above all those of PyTorch's profiler, of all ages.
  *
- * The top level is an object with traceEvents, or the bare array. What says which rank it is may
- * come before the events or after them. */
+ * The top level is an object with traceEvents, or the bare array. The rank may come before the
+ * events or after them. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum {
 #define KEY(id, key, kept) [K_##id] = {kept, sizeof(kept) - 1},
 static const struct {
     char text[SHORT];
-    size_t len; /* 0: it is not kept */
+    size_t len; /* 0: it is not stored */
 } stored_as[K_N] = {
     [K_NONE] = {"", 0},
 #include "import/kineto_keys.def"
@@ -383,7 +383,7 @@ static const char *const key_names[] = {
 };
 #undef KEY
 
-/* Arguments that are common, not kept, and no counter's: the scanner skips them. */
+/* Arguments that are common, not stored, and not of a counter: the scanner skips them. */
 static const uint8_t not_reported[] = {
     K_TRACE_NAME,      K_TRACE_ITERATION, K_PROFILER_INDEX, K_EV_IDX,
     K_RECORD_FUNCTION, K_SEQUENCE,        K_FORWARD_THREAD, K_CALL_STACK,
@@ -407,7 +407,7 @@ static enum json_kind read_events(struct kineto *k)
     struct json_elements all = {
         .scan = &k->scan,
         .read = kineto_read,
-        .tell = kineto_put,
+        .emit = kineto_put,
         .ctx = k,
     };
     k->has_events = true;

@@ -6,7 +6,7 @@
  *
  * The header defines the columns, so it must be there; units are optional. Times are local times of
  * an unknown zone: they are read as UTC, or as of the zone of the environment's TZ. Each GPU is a
- * group of its own, because its lines have times of their own. */
+ * separate group, because its lines have other times. */
 #include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
@@ -57,12 +57,12 @@ struct smi_column {
     enum metric_id metric; /* of SMI_METRIC */
     double counts;         /* of the metric for one of what is there without a unit */
     uint64_t bit;          /* of SMI_REASON */
-    int rank;              /* the lowest of a role or metric counts: it says it best */
+    int rank;              /* the lowest of a role or metric counts: it is the most precise */
 };
 
 enum smi_value {
     SMI_GOOD,
-    SMI_ABSENT, /* "[N/A]", "[Not Supported]" and the like: the GPU does not say */
+    SMI_ABSENT, /* "[N/A]", "[Not Supported]" and the like: not reported */
     SMI_BAD,    /* neither */
 };
 
@@ -262,7 +262,7 @@ static const struct {
     {"W", 1}, {"mW", 1e-3}, {"MHz", 1}, {"C", 1},
 };
 
-/* What represents a value that there is none of. Brackets say so too. */
+/* The words for a missing value. Brackets mean the same. */
 static const char *const absents[] = {"", "N/A", "Not Supported", "Unknown Error", "Unknown"};
 
 static bool smi_is_absent(struct smi_field f)
@@ -438,7 +438,7 @@ static void smi_put_absent(struct smi *s, const struct smi_gpu *g)
     }
 }
 
-/* Tells what waits and what was missing, and frees. */
+/* Emits what waits and what was missing, and frees. */
 static void smi_gpu_end(struct smi *s, struct smi_gpu *g)
 {
     if (g->waiting) {
@@ -566,7 +566,7 @@ static void smi_read_values(struct smi *s, struct smi_gpu *g, const struct smi_f
     }
 }
 
-/* Without a column that tells GPUs apart there must be one only. */
+/* Without a column that identifies the GPU there must be one only. */
 static int check_one(struct smi *s, mono_ns at, struct err *e)
 {
     const bool alone = s->index != SIZE_MAX || s->identity != SIZE_MAX;
@@ -671,7 +671,7 @@ static int smi_sniff(const char *head, size_t n)
     const size_t fields =
         MIN_OF(smi_split(head + bom, len, f, SMI_COLUMNS_MOST), (size_t)SMI_COLUMNS_MOST);
     const size_t known = SUM_OF(i, fields, smi_is_title(f[i]));
-    /* Values where the header should be: it is ours to say so. */
+    /* Values where the header should be: this importer reports that. */
     return known > 0 && known * 2 >= fields ? 95 : smi_time(f[0], false, &t) ? 50 : 0;
 }
 

@@ -2,7 +2,7 @@
 /* import_profile.c - function profiles: of a training process as the hooks write it, and of
  * pyinstrument.
  *
- * A profile is no timeline. It becomes a track of its own, one for the whole and one for each
+ * A profile is not a timeline. It becomes separate tracks, one for the whole and one for each
  * phase, with one span per function: all begin where the window begins, the duration is the
  * function's own time, the value its calls; the rest is in the arguments. Around them is one span
  * "python profile" for the window itself. Sampled stacks have a track with spans inside of each
@@ -193,7 +193,7 @@ struct python_profile {
     int64_t deepest; /* that the next frame can be */
 };
 
-/* Whole numbers, by the struct that they are in, and what they are when they are none. */
+/* Whole numbers, by the struct that they are in, and their values when they are not given. */
 struct profile_number {
     enum python_profile_key key;
     size_t at;
@@ -301,7 +301,7 @@ static void profile_put_frame(void *ctx)
 static enum json_kind read_stacks(struct python_profile *p)
 {
     struct json_elements all = {
-        .scan = &p->io.json.scan, .read = read_function, .tell = profile_put_frame, .ctx = p};
+        .scan = &p->io.json.scan, .read = read_function, .emit = profile_put_frame, .ctx = p};
     p->io.pid = (uint32_t)(p->pid > 0 ? p->pid : p->io.json.ask->pid);
     profile_begin_named(&p->io, "python profile stacks");
     p->deepest = 0;
@@ -313,7 +313,7 @@ static enum json_kind read_stacks(struct python_profile *p)
 static enum json_kind read_functions(struct python_profile *p, const char *phase)
 {
     struct json_elements all = {
-        .scan = &p->io.json.scan, .read = read_function, .tell = profile_put_function, .ctx = p};
+        .scan = &p->io.json.scan, .read = read_function, .emit = profile_put_function, .ctx = p};
     if (!*phase || p->io.n_tracks < PHASES_MOST) {
         p->io.pid = (uint32_t)(p->pid > 0 ? p->pid : p->io.json.ask->pid);
         profile_begin(&p->io, phase);

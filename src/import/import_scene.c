@@ -20,7 +20,7 @@ enum {
     FIRST_WORKER = 100000
 };
 
-/* What kept percentages are rounded to: finer than a recorder, so that thresholds can be met. */
+/* What stored percentages are rounded to: finer than a recorder, so that thresholds can be met. */
 static const double PERCENT_STEP = 0.1;
 
 struct scene_out {
@@ -139,7 +139,7 @@ static int64_t event_end(const struct scene_event *x)
     return x->kind == EVENT_SPAN ? x->to_ns : x->at_ns;
 }
 
-/* Those of their own that end up to `until`. */
+/* The separate events that end up to `until`. */
 static void scene_out_put_extras(struct track_out *o, int64_t until)
 {
     for (; o->at < o->n_extras && event_end(o->extras[o->at]) <= until; o->at++) {

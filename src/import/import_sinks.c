@@ -145,7 +145,7 @@ static void map_slots(struct rows_group *x, struct group *g)
     x->generation = g->generation;
 }
 
-/* Rows of a group go forward in time. What goes back is put as a group of its own. */
+/* Rows of a group go forward in time. What goes back is put as a separate group. */
 static void rows_begin_anew(struct rows_group *x)
 {
     x->own.sink_data = NULL;

@@ -30,7 +30,7 @@ struct import_pids {
 
 void pids_open(struct import_pids *p, struct sink *to);
 void pids_enter(struct import_pids *p, const char *process);
-/* Says of which rank the trace is, when a thread of it was heard of. `at`: when it began. */
+/* Emits the rank of the trace, if a thread of it has occurred. `at`: when it began. */
 void pids_put_rank(struct import_pids *p, int64_t rank, mono_ns at);
 void pids_close(struct import_pids *p);
 

@@ -2,7 +2,7 @@
 /* import_sm_events.c - timelines as SageMaker's profiler cuts them: pythontimeline, model_timeline,
  * horovod_timeline, smdataparallel_timeline.
  *
- * The name of a lane says what its events are (kinds). Lanes are numbered from 0 or from 1,
+ * The name of a lane defines what its events are (kinds). Lanes are numbered from 0 or from 1,
  * where 0 is then the header, and may be named again before every event. A file that was never
  * closed ends with a comma. */
 #include <stdio.h>
@@ -71,7 +71,7 @@ struct sm_timeline {
     uint32_t n_lanes;
     const struct lane_kind *otherwise; /* lanes that are not known */
     bool has_steps;
-    uint32_t trainer; /* the process that trains; 0: not heard of yet */
+    uint32_t trainer; /* the process that trains; 0: not known yet */
     mono_ns trainer_first;
 };
 
@@ -261,7 +261,7 @@ static void sm_put_loader(struct sm_timeline *t, const struct lane_kind *kind, u
         sm_emit_count(t, track, at, EV_LOADER_WORKERS, v->workers);
         sm_emit_count(t, track, at, EV_LOADER_PIN, v->pinned);
     }
-    /* A worker that has a process of its own does not train. */
+    /* A worker in a separate process does not train. */
     if (kind->where == WHERE_OWN && v->worker >= 0 && t->trainer && pid_of(t) != t->trainer)
         sm_emit_count(t, track, at, EV_WORKER_ID, v->worker);
 }
@@ -286,7 +286,7 @@ static void timeline_put_span(struct sm_timeline *t)
     }
     if (kind->where == WHERE_STEP || kind->where == WHERE_MAIN)
         sm_note_trainer(t, &v);
-    /* What ends a span says only the lane. */
+    /* The end of a span names only the lane. */
     const uint32_t track = begins ? lane : timeline_track_of(t, kind, lane);
     if (begins)
         out_begin(&t->t.json.out, track, &v);

@@ -76,7 +76,7 @@ struct sm_sweeps {
     uint32_t n_totals;
     uint8_t member[SM_SERIES_MOST + SM_TOTALS]; /* per slot: 1 + its total; 0: none */
 
-    struct sm_sweep open[SWEEPS_OPEN]; /* in order of time; all have cells of their own */
+    struct sm_sweep open[SWEEPS_OPEN]; /* in order of time; all have separate cells */
     uint32_t n_open, now;              /* the one that the last reading went to */
 };
 
@@ -207,8 +207,8 @@ static int64_t sm_sweeps_period_of(const struct sm_sweeps *s)
     return best * NS_PER_MS;
 }
 
-/* A mean over some of the devices would be none of all; one that is alone in its file may be one of
- * several, and needs no mean. */
+/* A mean over some of the devices would not be that of all; one that is alone in its file may be
+ * one of several, and needs no mean. */
 static void set_totals(struct sm_sweeps *s, const struct sm_sweep *w)
 {
     for (uint32_t i = 0; i < w->n; i++)
@@ -336,7 +336,7 @@ static void sm_sweeps_open(struct sm_sweeps *s, const struct import_ask *ask, st
     group_open(&s->group, "sagemaker", NS_PER_S);
 }
 
-/* Tells what is open, and frees. */
+/* Emits what is open, and frees. */
 static void sm_sweeps_close(struct sm_sweeps *s)
 {
     while (s->n_open)
@@ -473,7 +473,7 @@ static int sm_system_run(const struct import_ask *ask, struct import_result *out
     json_open(&r->scan, ask->in,
               &(struct json_options){.keys = &r->keys, .many = true, .window_most = LINE_MOST});
     struct json_elements all = {
-        .scan = &r->scan, .read = sm_read_line, .tell = sm_system_take_line, .ctx = r};
+        .scan = &r->scan, .read = sm_read_line, .emit = sm_system_take_line, .ctx = r};
     const enum json_kind kind = json_elements(&all);
     int rc = json_failed(&r->scan, kind, e);
     out->faults = r->scan.faults;

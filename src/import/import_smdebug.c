@@ -207,7 +207,7 @@ static enum summary_subject subject_of(const struct smdebug *s, struct tag_text 
     return SUMMARY_WEIGHT;
 }
 
-/* The place of a loss among the losses; SIZE_MAX: it is none. Without collections, as smdebug
+/* The place of a loss among the losses; SIZE_MAX: it is not a loss. Without collections, as smdebug
  * itself decides: a tensor whose name matches [Ll]oss_(?!input).*output. */
 static size_t loss_place(const struct smdebug *s, struct tag_text name)
 {

@@ -101,7 +101,7 @@ static const char *scalar_name(struct tensorboard *t, enum event_mode mode)
     return t->path;
 }
 
-/* "rank0" of an export of ours is no part of a name. */
+/* "rank0" of an export of ours is not part of a name. */
 static const char *folder_of_names(const char *below)
 {
     if (!below || strncmp(below, "rank", 4) != 0)

@@ -4,7 +4,7 @@
  * They are Chrome traces, and the reader of those reads them (import_kineto.c). A sink between that
  * reader and the caller's sink translates what differs. Processes are planes ("/host:CPU",
  * "/device:GPU:0"), threads of a device's plane are streams or views of the same time. Events have
- * no category: their names and arguments define it. Steps are arguments, or a line of their own.
+ * no category: their names and arguments define it. Steps are arguments, or a separate line.
  * Times count from the start of the profiler, which the trace does not contain: the name of a file
  * beside it does (the hint). */
 #include <ctype.h>
@@ -39,9 +39,9 @@ struct tf_interval {
     enum tf_phase phase;
 };
 
-/* Marked operators of all threads; zeroed: none. Bounded: beyond TF_STRETCHES_MOST they are
+/* Marked operators of all threads; zeroed: none. Bounded: beyond TF_MARKED_MOST they are
  * counted and not followed. */
-enum { TF_STRETCHES_MOST = 1 << 18 };
+enum { TF_MARKED_MOST = 1 << 18 };
 
 struct tf_phases {
     struct tf_interval *v;
@@ -185,7 +185,7 @@ static bool step_in_name(const char *name, int64_t *number)
     return space && mode_of(name) != MODE_N && tf_number_at(space + 1, number);
 }
 
-/* A step's number and what it is for, from a span of a thread. False: it is no step. */
+/* A step's number and what it is for, from a span of a thread. False: it is not a step. */
 static bool tf_step_of(const struct event *v, int64_t *number, enum event_mode *mode)
 {
     const char *name = arg_of(v->args, "step_name");
@@ -317,7 +317,7 @@ static void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct
         last->end = MAX_OF(last->end, end);
         return;
     }
-    if (p->n == TF_STRETCHES_MOST) {
+    if (p->n == TF_MARKED_MOST) {
         p->dropped++;
         return;
     }
@@ -365,7 +365,7 @@ struct tf {
     uint32_t pid;
     bool host_steps; /* a thread has steps */
     bool ranked;     /* the rank was put */
-    /* The last step of a thread: one within it is no step of its own. */
+    /* The last step of a thread: one within it is not a separate step. */
     uint64_t step_track;
     int64_t step_end;
     /* Of the first device that has such a line, for traces whose threads have none. */

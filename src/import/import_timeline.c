@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "json/json.h"
 
-/* X(id, key, the number that it is among the arguments, whether it is kept among them); `ph` is no
- * number, so it represents none. */
+/* X(id, key, the number that it is among the arguments, whether it is stored among them); `ph` is
+ * not a number, so it has none. */
 #define KEYS(X)                                                                                    \
     X(NAME, "name", ph, false)                                                                     \
     X(PH, "ph", ph, false)                                                                         \
@@ -171,7 +171,7 @@ static enum json_kind timeline_read_all(struct import_timeline *t,
                                         const struct import_timeline_format *f, bool *array)
 {
     struct json_elements all = {
-        .scan = &t->json.scan, .read = timeline_read, .tell = f->put, .ctx = t};
+        .scan = &t->json.scan, .read = timeline_read, .emit = f->put, .ctx = t};
     struct json_item it;
     enum json_kind kind = json_next(&t->json.scan, &it);
     *array = kind == JS_ARRAY;

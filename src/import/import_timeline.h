@@ -21,7 +21,7 @@ struct import_timeline_event {
 
     /* Among the arguments. */
     int64_t pid, thread, step, worker, workers, pinned, bytes, base_us;
-    struct json_text arg_name; /* what metadata calls a lane or thread */
+    struct json_text arg_name; /* the name of a lane or thread in metadata */
     uint32_t args_len, long_texts;
     char args[TIMELINE_ARGS_MOST]; /* all but ids, as lines for people */
 };
@@ -29,7 +29,7 @@ struct import_timeline_event {
 struct import_timeline {
     struct import_json json;
     struct import_timeline_event event;
-    uint32_t pid; /* of the worker, as its name says */
+    uint32_t pid; /* of the worker, from its name */
     bool has_base, warned;
     int64_t base_ns; /* wall time */
 };
@@ -49,7 +49,7 @@ MUST_CHECK int timeline_run(struct import_timeline *t, const struct import_timel
 bool timeline_time(struct import_timeline *t, mono_ns *out);
 /* The number in base_us becomes the base. */
 void timeline_set_base(struct import_timeline *t);
-/* The name of the event, kept. */
+/* The name of the event, stored in `out`. */
 const char *timeline_name(struct import_timeline *t);
 
 #endif

@@ -29,7 +29,7 @@ extern const struct word import_count_words[IMPORTED_N];
 
 enum { IMPORT_NAME_LEN = 64 };
 
-/* What the name and the place of the input say about it; zeroed: nothing. */
+/* What is known from the name and the place of the input; zeroed: nothing. */
 struct import_hint {
     const char *path;  /* for people; NULL: it has none */
     const char *below; /* its folder below the one that is imported; NULL or "": none */
@@ -41,7 +41,7 @@ struct import_hint {
     char worker[IMPORT_NAME_LEN]; /* process on it; "": not given */
 };
 
-/* What the input says of a machine; zero: not given. */
+/* What the input has about a machine; zero: not given. */
 struct import_machine {
     const char *node;
     unsigned cores, gpus;
@@ -57,19 +57,19 @@ struct import_ask {
     struct sink *sink; /* takes rows of metrics as well as events */
     /* The sink of another machine that the input describes. NULL: all goes to `sink`. */
     struct sink *(*sink_of_node)(void *ctx, const char *node);
-    /* NULL: nobody wants to know. */
+    /* NULL: progress is not reported. */
     void (*machine)(void *ctx, const struct import_machine *m);
     /* Times of the input are wall time; events carry the monotonic clock: what to take off. */
     int64_t wall_minus_mono_ns;
     uint32_t pid; /* of the process that was traced, where the caller knows it; else 0 */
     /* A number at the top level after everything else in the input, wanted before the reader gets
-     * there. NULL, or false: it cannot be had. */
+     * there. NULL, or false: it is not available. */
     bool (*late_number)(void *late_ctx, const char *key, int64_t *out);
     void *late_ctx;
     bool late_is_slow; /* because all of the input has to be read a second time */
     void *ctx;         /* of the functions but late_number */
     /* The run is to be made as the input describes: then nothing goes to the sinks above. NULL: the
-     * input becomes a run of its own. Only exports of ours look at it. */
+     * input becomes a separate run. Only our own exports use it. */
     struct remake *remake;
 };
 

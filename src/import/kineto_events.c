@@ -451,7 +451,7 @@ static bool counters_of_device(const struct kineto_who *pid, int64_t *device)
     return true;
 }
 
-/* Each number is a series of its own. */
+/* Each number is a separate series. */
 static void kineto_put_counter(struct kineto *k)
 {
     struct event v = {.kind = EVENT_REAL, .category = cats[k->cat].category};
@@ -521,7 +521,7 @@ static void kineto_put_metadata(struct kineto *k)
 static const struct {
     void (*put)(struct kineto *k);
     enum kineto_how how;
-} tellers[128] = {
+} emitters[128] = {
     ['X'] = {kineto_put_span, KINETO_WHOLE},
     ['B'] = {kineto_put_span, KINETO_BEGIN},
     ['E'] = {kineto_put_end, KINETO_END},
@@ -549,7 +549,7 @@ void kineto_put(void *kineto)
     if (__builtin_expect(out_held_enough(&k->out), 0))
         ask_base(k);
     k->cat = json_key_number(&k->cats, &v->cat);
-    if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events
+    if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are not events
                      */
         k->result->count[IMPORTED_PHASES] += v->others;
         return;
@@ -562,9 +562,9 @@ void kineto_put(void *kineto)
         k->result->count[IMPORTED_MARKERS]++;
         return;
     }
-    k->how = tellers[v->ph & 127].how;
-    if (tellers[v->ph & 127].put)
-        tellers[v->ph & 127].put(k);
+    k->how = emitters[v->ph & 127].how;
+    if (emitters[v->ph & 127].put)
+        emitters[v->ph & 127].put(k);
     else
         k->result->count[IMPORTED_PHASES]++;
 }

@@ -38,7 +38,7 @@ struct kineto_event {
     uint32_t seen; /* which of the keys K_PH.. it has */
     char ph;
     bool has_ts;
-    bool others; /* it has keys that say nothing here */
+    bool others; /* it has keys that are not used here */
     int64_t ts_ns, dur_ns;
     struct json_text cat, name;
     struct kineto_who pid, tid;
@@ -48,7 +48,7 @@ struct kineto_event {
     uint64_t mem_address;
     /* Counted when it is put: it may be read twice. */
     uint32_t long_texts, duplicates, bad_escapes, bad_utf8;
-    struct json_text arg_name; /* what metadata calls a process or thread */
+    struct json_text arg_name; /* the name of a process or thread in metadata */
     uint32_t n_series;         /* numbers among the arguments; only for counters */
     uint32_t args_len;
     struct kineto_series series[KINETO_SERIES_MOST];
@@ -69,7 +69,7 @@ struct kineto_async {
     uint32_t lane, depth, track;
 };
 
-/* What the phase of an event says of its span. */
+/* What the phase of an event means for its span. */
 enum kineto_how { KINETO_WHOLE, KINETO_BEGIN, KINETO_END, KINETO_MARK };
 
 struct kineto {
@@ -81,7 +81,7 @@ struct kineto {
     bool has_events; /* the list of them was there */
     bool base_known; /* what times count from: read, looked for, or not needed */
     uint32_t host_pid;
-    mono_ns first_host; /* when the process was first heard of */
+    mono_ns first_host; /* time of the first event of the process */
     uint32_t host_track;
     struct kineto_event event;
     unsigned cat; /* of the event: its number in kineto_cats.def, from 1; 0: another */

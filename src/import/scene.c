@@ -15,7 +15,7 @@
 #include "record/record.h"
 
 #define FIRST_LINE "scene 1"
-/* A week; longer runs say nothing that a week does not. */
+/* A week; longer runs show nothing that a week does not. */
 #define TIME_MOST_NS (7 * 24 * 3600 * NS_PER_S)
 
 /* ---- words ---- */
@@ -548,7 +548,7 @@ int scene_sniff(const char *text, size_t n)
     return is ? 100 : 0;
 }
 
-/* Steps that a rank does, and how long they take at most: before anybody walks them. */
+/* Steps that a rank does, and how long they take at most: before they are walked. */
 static void weigh_steps(const struct scene_rank *r, double *steps, double *ns)
 {
     for (size_t i = 0; i < r->n_steps; i++) {

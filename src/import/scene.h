@@ -2,9 +2,9 @@
 /* scene.h - a made-up run, written down as text: machines with their series, ranks with their
  * steps. docs/scenes.md describes the language.
  *
- * scene_parse is pure: text in, struct out; everything lives in the arena. What a scene says is
- * worked out moment by moment (scene_value, scene_walk), so a day costs no more memory than a
- * minute. All times are nanoseconds since the scene's begin. */
+ * scene_parse is pure: text in, struct out; everything lives in the arena. A scene is evaluated
+ * moment by moment (scene_value, scene_walk), so a day costs no more memory than a minute. All
+ * times are nanoseconds since the scene's begin. */
 #ifndef IMPORT_SCENE_H
 #define IMPORT_SCENE_H
 
@@ -70,7 +70,7 @@ struct scene_series {
 /* A part of a step, as a share of it or as a time. */
 struct scene_part {
     enum event_id id;
-    double share; /* NAN: dur_ns says it */
+    double share; /* NAN: dur_ns has it */
     int64_t dur_ns;
 };
 
@@ -106,7 +106,7 @@ struct scene_steps {
     size_t n_after;
 };
 
-/* A span, mark or number of its own. */
+/* A separate span, mark or number. */
 struct scene_event {
     enum event_kind kind;
     const char *name;
@@ -153,7 +153,7 @@ struct scene {
     uint64_t seed;
     int64_t job_from_ns, job_to_ns; /* to 0: not given */
     int job_exit;
-    bool no_job; /* nobody says when it began and ended */
+    bool no_job; /* its begin and end are not given */
     struct scene_node *nodes;
     size_t n_nodes, cap_nodes;
     struct scene_series *series;
@@ -193,7 +193,7 @@ struct scene_doing {
 struct scene_walk {
     const struct scene *scene;
     const struct scene_rank *rank;
-    size_t stretch;
+    size_t block;
     int64_t done; /* steps of the block */
     size_t after; /* what comes after the step; its count that is done */
     int64_t after_done;

@@ -7,7 +7,7 @@
 
 enum { SCENE_WORDS_MOST = 512 };
 
-/* The words of a line. ":" and ";" after a word are words of their own, a comma is none. */
+/* The words of a line. ":" and ";" after a word are separate words, a comma is not a word. */
 struct words {
     const char *v[SCENE_WORDS_MOST + 1]; /* "" after the last */
     size_t n, at;

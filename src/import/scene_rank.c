@@ -534,8 +534,8 @@ static bool scene_take_after(struct scene_walk *w, const struct scene_steps *x,
 
 bool scene_walk_next(struct scene_walk *w, struct scene_doing *out)
 {
-    while (w->stretch < w->rank->n_steps) {
-        const struct scene_steps *x = &w->rank->steps[w->stretch];
+    while (w->block < w->rank->n_steps) {
+        const struct scene_steps *x = &w->rank->steps[w->block];
         if (w->done > 0 && scene_take_after(w, x, out))
             return true;
         if (w->done < x->count) {
@@ -543,10 +543,10 @@ bool scene_walk_next(struct scene_walk *w, struct scene_doing *out)
             scene_walk_take_step(w, x, out);
             return true;
         }
-        w->stretch++;
+        w->block++;
         w->done = 0;
-        if (w->stretch < w->rank->n_steps)
-            w->at_ns = MAX_OF(w->at_ns, w->rank->steps[w->stretch].from_ns);
+        if (w->block < w->rank->n_steps)
+            w->at_ns = MAX_OF(w->at_ns, w->rank->steps[w->block].from_ns);
     }
     return false;
 }

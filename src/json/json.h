@@ -54,7 +54,7 @@ enum json_kind {
     JS_TRUE,
     JS_FALSE,
     JS_NULL,
-    JS_WORD,   /* bare text that is no JSON: NaN, N/A */
+    JS_WORD,   /* bare text that is not JSON: NaN, N/A */
     JS_LOST,   /* an item longer than the largest window, or nested too deep, was passed over */
     JS_AGAIN,  /* the window moved: begin again what began at the hold */
     JS_DONE,   /* the input is complete */
@@ -198,8 +198,8 @@ enum json_kind json_skip(struct json_scan *s, struct json_text *raw);
 void json_hold(struct json_scan *s);
 void json_release(struct json_scan *s);
 /* The members of the object, or elements of the array, that was just entered. `take` is given each;
- * JS_NULL from it: an object or array is still to be passed over; else what reading it ended with.
- * JS_END when all were taken, else a kind from JS_LOST on. */
+ * JS_NULL from it: an object or array is still to be passed over; else the kind that ended its
+ * reading. JS_END when all were taken, else a kind from JS_LOST on. */
 enum json_kind json_each(struct json_scan *s,
                          enum json_kind (*take)(void *ctx, const struct json_item *it), void *ctx);
 /* After JS_BAD: from the hold on (else from here), goes to the next object of the array that held
@@ -214,7 +214,7 @@ struct json_elements {
      * called: JS_END, or a kind from JS_LOST on. */
     enum json_kind (*read)(void *ctx);
     /* What was read is whole: once for each object. */
-    void (*tell)(void *ctx);
+    void (*emit)(void *ctx);
     void *ctx;
     uint64_t others; /* out: elements that are no objects */
     bool unclosed;   /* out: all were whole, but the array has no end */

@@ -12,7 +12,7 @@
 
 /* ---- many bytes at once ---- */
 
-/* The few questions that the scanner asks about many bytes at once.
+/* The few operations of the scanner on many bytes at once.
  *
  *     json_space      where does white space end?
  *     json_string_end where does the string end?
@@ -20,8 +20,8 @@
  *     json_bits_64    which of 64 bytes are quotes, backslashes, brackets, newlines?
  *     json_digits_8   how many digits are there, and what number are they?
  *
- * Each is answered with SSE2 on x86-64 and in plain C elsewhere. Nothing else in the library knows
- * about vector registers.
+ * Each is implemented with SSE2 on x86-64 and in plain C elsewhere. Nothing else in the library
+ * knows about vector registers.
  *
  * JSON_PAD quotes follow the window. A quote ends each of these loops, so none compares with the
  * end of the window: the caller compares the result. A load reaches 63 bytes beyond the end at
@@ -130,7 +130,7 @@ static inline void json_bits_64(const uint8_t *p, struct json_bits *out)
 
 #endif
 
-/* ---- the questions ---- */
+/* ---- the operations ---- */
 
 /* The first byte from p on that is no white space. Other control characters count as white space.
  */

@@ -58,7 +58,7 @@ void json_keys_ignore(struct json_keys *k, uint32_t number)
 /* ---- strings ---- */
 
 /* A quote that ought to have had a backslash, or a backslash too many before the closing one: the
- * text goes on to the first quote that something sensible follows, on the same line; a key also
+ * text continues to the first quote that something sensible follows, on the same line; a key also
  * within the same object. NULL: there is none. The window's end: perhaps beyond it. */
 static COLD const uint8_t *scan_mend_string(const struct json_scan *s, const uint8_t *from,
                                             bool key)

@@ -11,7 +11,7 @@
  *
  * Brackets outside strings are then counted, not visited. Only a block with a backslash is read
  * byte by byte. What is skipped is not checked, but a string with a newline in it is no string:
- * a quote was lost before, and going on would lose everything after it. */
+ * a quote was lost before, and continuing would lose everything after it. */
 #include "json/json_internal.h"
 
 struct json_pass {
@@ -245,7 +245,7 @@ static enum json_kind elements_settle(struct json_elements *x, enum json_kind ki
     if (json_is_over(kind))
         return kind;
     if (object)
-        x->tell(x->ctx);
+        x->emit(x->ctx);
     else
         x->others++;
     return JS_END;

@@ -195,7 +195,7 @@ TEST(a_broken_line_costs_only_itself)
     struct line_counts c = {0};
     bytes_memory_init(&in, json, sizeof json - 1, 3);
     json_open(&c.s, &in.in, &(struct json_options){.many = true});
-    struct json_elements x = {.scan = &c.s, .read = read_line, .tell = count_line, .ctx = &c};
+    struct json_elements x = {.scan = &c.s, .read = read_line, .emit = count_line, .ctx = &c};
     CHECK(json_elements(&x) == JS_DONE);
     CHECK_INT(c.lines, 4);
     CHECK_INT(c.s.faults.unread, 2);
