@@ -55,14 +55,15 @@ static PyObject *tick(PyObject *self, PyObject *arg)
     return none();
 }
 
-/* Nobody records: nothing is looked at. */
+/* Nothing is being recorded: the arguments are not checked. */
 #define RETURN_WHEN_OFF()                                                                          \
     do {                                                                                           \
         if (!fp_enabled())                                                                         \
             return none();                                                                         \
     } while (0)
 
-/* An event that is a name and nothing else. emit_here, since it is known that somebody records. */
+/* An event that is a name and nothing else. emit_here, since it is known that the process is
+ * recorded. */
 static inline PyObject *say(PyObject *arg, enum fp_kind_ kind)
 {
     RETURN_WHEN_OFF();
@@ -216,7 +217,7 @@ static PyObject *step_end(PyObject *self, PyObject *const *args, Py_ssize_t n)
 }
 
 /* A whole number that is not negative; what is negative counts as 0, for two clocks may disagree by
- * a little. -1 with an exception when it is no number. */
+ * a little. -1 with an exception when it is not a number. */
 static long long take_size(PyObject *arg)
 {
     const long long v = PyLong_AsLongLong(arg);
@@ -277,10 +278,10 @@ static PyObject *close_ring(PyObject *self, PyObject *unused)
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef methods[] = {
-    {"enabled", enabled, METH_NOARGS, "Whether somebody records."},
+    {"enabled", enabled, METH_NOARGS, "Whether the process is recorded."},
     {"asked", asked, METH_NOARGS, "The generation of the recorder's settings."},
     {"now_ns", now_ns, METH_NOARGS, "CLOCK_MONOTONIC in nanoseconds."},
-    {"intern", intern, METH_O, "The number of a name; 0 when nobody records."},
+    {"intern", intern, METH_O, "The number of a name; 0 when nothing is recorded."},
     {"begin", begin, METH_O, "A span begins."},
     {"begin_value", FAST(begin_value), METH_FASTCALL, "A span begins that carries a number."},
     {"end", end, METH_O, "The span ends that began last with this name."},
@@ -292,12 +293,12 @@ static PyMethodDef methods[] = {
     {"step_begin", FAST(step_begin), METH_FASTCALL, "A step begins: number, mode."},
     {"step_end", FAST(step_end), METH_FASTCALL, "A step ends: number, mode."},
     {"past", FAST(past), METH_FASTCALL,
-     "A whole span told afterwards: name, lane, ns since it began, ns since it ended."},
+     "A whole span, emitted afterwards: name, lane, ns since it began, ns since it ended."},
     {"pulse", pulse, METH_NOARGS,
      "CPU times and the places of waits, which come once a second, now."},
     {"each_second", each_second, METH_O, "Is called about once a second at the end of a step."},
     {"open_ring", open_ring, METH_O, "Events go into this folder from now on: whether they do."},
-    {"close_ring", close_ring, METH_NOARGS, "Nobody records any more."},
+    {"close_ring", close_ring, METH_NOARGS, "The recording is over."},
     {"nothing", nothing, METH_O, "Does nothing: what a call costs."},
     {"tick", tick, METH_O, "Reads the CPU's counter: no event can be cheaper."},
     {NULL, NULL, 0, NULL},

@@ -2,8 +2,8 @@
 /* core.h - the parts of the Python extension `footplate._core`.
  *
  * Limited API of Python 3.10, so that one file serves all later versions. It lives inside the job:
- * an event allocates nothing and never fails, whether somebody records or not. Included first, as
- * Python.h has to be. */
+ * an event allocates nothing and never fails, whether the process is recorded or not. Included
+ * first, as Python.h has to be. */
 #ifndef PYTHON_CORE_H
 #define PYTHON_CORE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_around.c - Around: a function of somebody else with ours before and after it.
+/* core_around.c - Around: a function of the program or a framework, with ours before and after it.
  *
  * Written in C because a Python wrapper has a frame: tracebacks would show it, a warning would name
  * its line, and what looks at its caller would find us. It calls the original exactly once, with
@@ -14,7 +14,7 @@ struct around {
     PyObject *original;
     PyObject *before; /* a Span, or called with (args, kwargs or None); NULL: nothing */
     PyObject *after;  /* called with (token, args, result or None, whether it returned); NULL */
-    PyObject *failed; /* called with what before or after raised; NULL: nobody wants to know */
+    PyObject *failed; /* called with what before or after raised; NULL: it is dropped */
     PyObject *dict;
     PyObject *weak;
     int is_span;
@@ -33,10 +33,10 @@ static int call_before(struct around *a, PyObject *args, PyObject *kwargs, PyObj
 static PyObject *call_after(struct around *a, PyObject *token, PyObject *args, PyObject *result)
 {
     struct core_outcome outcome = core_outcome_take(result);
-    PyObject *told = PyObject_CallFunctionObjArgs(a->after, token, args, result ? result : Py_None,
+    PyObject *done = PyObject_CallFunctionObjArgs(a->after, token, args, result ? result : Py_None,
                                                   result ? Py_True : Py_False, NULL);
-    Py_XDECREF(told);
-    return core_outcome_give(&outcome, told ? 0 : core_swallow(a->failed));
+    Py_XDECREF(done);
+    return core_outcome_give(&outcome, done ? 0 : core_swallow(a->failed));
 }
 
 static PyObject *call_in_span(struct around *a, PyObject *args, PyObject *kwargs)
@@ -146,7 +146,7 @@ static PyObject *around_bind(PyObject *self, PyObject *object, PyObject *type)
 }
 
 /* What it lacks it has from the original: __code__, __defaults__, whatever was put there; and its
- * class, by which inspect and isinstance tell functions. */
+ * class, by which inspect and isinstance recognize functions. */
 static PyObject *around_getattr(PyObject *self, PyObject *name)
 {
     struct around *a = (struct around *)self;

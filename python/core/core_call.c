@@ -25,13 +25,13 @@ PyObject *core_outcome_give(struct core_outcome *o, int rc)
 }
 
 /* The pending Exception goes to `failed`. */
-static void tell(PyObject *failed)
+static void report_failure(PyObject *failed)
 {
     PyObject *kind, *value, *where;
     PyErr_Fetch(&kind, &value, &where);
     PyErr_NormalizeException(&kind, &value, &where);
-    PyObject *told = failed && value ? PyObject_CallFunctionObjArgs(failed, value, NULL) : NULL;
-    Py_XDECREF(told);
+    PyObject *result = failed && value ? PyObject_CallFunctionObjArgs(failed, value, NULL) : NULL;
+    Py_XDECREF(result);
     Py_XDECREF(kind);
     Py_XDECREF(value);
     Py_XDECREF(where);
@@ -41,7 +41,7 @@ int core_swallow(PyObject *failed)
 {
     if (!PyErr_ExceptionMatches(PyExc_Exception))
         return -1;
-    tell(failed);
+    report_failure(failed);
     if (!PyErr_Occurred())
         return 0;
     if (!PyErr_ExceptionMatches(PyExc_Exception))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_call.h - what Around, Gate and SyncGate share: each replaces a function of somebody else,
- * calls it once, and calls ours before and after it. */
+/* core_call.h - what Around, Gate and SyncGate share: each replaces a function of the program or a
+ * framework, calls it once, and calls ours before and after it. */
 #ifndef PYTHON_CORE_CALL_H
 #define PYTHON_CORE_CALL_H
 
@@ -17,8 +17,8 @@ struct core_outcome core_outcome_take(PyObject *result);
 /* The same again; when `rc` is not 0 another exception is pending, which goes in its place. */
 PyObject *core_outcome_give(struct core_outcome *o, int rc);
 
-/* Our own code raised. An Exception is told to `failed` (NULL: nobody wants to know) and gone, and
- * so is what that raises: 0. Anything else, KeyboardInterrupt above all, is the user's: it stays
+/* Our own code raised. An Exception is passed to `failed` (NULL: it is dropped) and cleared, and so
+ * is what that raises: 0. Anything else, KeyboardInterrupt above all, is the user's: it stays
  * pending, and -1 is returned. */
 int core_swallow(PyObject *failed);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_gate.c - stands in for a function of the framework and marks its outermost calls.
+/* core_gate.c - replaces a function of the framework and marks its outermost calls.
  *
  * nn.Module.__call__ runs for every module of a model, hundreds of times a step, and only the
  * outermost call is the forward pass. So the question "are we inside already?" is a thread-local
  * mask, and the answer costs a few nanoseconds where a Python wrapper costs a hundred.
  *
- *     gate(...) -> closed for this thread (mask & closed_by), or nobody records: the original
+ *     gate(...) -> closed for this thread (mask & closed_by), or not recorded: the original
  *               -> else: mask = (mask | own) & ~opens; before(args, kwargs); span begin, the
  * original, span end; after(args, result); mask as it was
  *
@@ -16,12 +16,12 @@
  * few of the steps: Gate.rest(n) keeps a thread's listeners silent for n steps, so that a step that
  * is not timed costs no Python. A step is over with a `pulse`, or is a call that the chooser
  * declined: a forward pass without gradients. The call that ends the rest, and one call a second,
- * is heard.
+ * is reported.
  *
  * A gate is not to be noticed. It has no Python frame, so tracebacks, the lines that warnings name
  * and what torch.compile sees are what they are without it; every attribute, its class too, is the
  * original's, so that inspect, pickle and the compiler's tracer take it for the function that it
- * stands for. What the original raises goes on untouched; what before and after raise goes to
+ * replaces. What the original raises goes on untouched; what before and after raise goes to
  * `failed`, once, and the two are not called again.
  *
  * `pulse`: the call ends a step (core_pulse). `_footplate_range` is set while a detail window runs:
@@ -45,7 +45,7 @@ struct gate {
     PyObject *before, *after, *failed; /* NULL: none */
     PyObject *begin, *end;             /* listeners; NULL: none */
     PyObject *chooser;                 /* NULL: `span` always */
-    PyObject *range;                   /* NULL but in a detail window; see call_original */
+    PyObject *range;                   /* NULL outside of a detail window; see call_original */
     fp_name span, other;               /* other: when the chooser says no */
     uint32_t own, closed_by, opens;    /* bits of core_inside */
     bool hidden, always, pulse;
@@ -76,20 +76,20 @@ static int give_up(struct gate *g)
 static PyObject *ask_before(struct gate *g, PyObject *args, PyObject *kwargs)
 {
     PyObject *before = Py_NewRef(g->before); /* it may take itself off the gate */
-    PyObject *said = PyObject_CallFunctionObjArgs(before, args, kwargs ? kwargs : Py_None, NULL);
+    PyObject *answer = PyObject_CallFunctionObjArgs(before, args, kwargs ? kwargs : Py_None, NULL);
     Py_DECREF(before);
-    return said || give_up(g) != 0 ? said : Py_NewRef(Py_None);
+    return answer || give_up(g) != 0 ? answer : Py_NewRef(Py_None);
 }
 
 /* The original has returned `result` or, when that is NULL, raised. Gives back the same. */
-static PyObject *tell(struct gate *g, PyObject *after, PyObject *args, PyObject *result)
+static PyObject *call_after(struct gate *g, PyObject *after, PyObject *args, PyObject *result)
 {
     struct core_outcome outcome = core_outcome_take(result);
     Py_INCREF(after); /* it may take itself off the gate */
-    PyObject *said = PyObject_CallFunctionObjArgs(after, args, result ? result : Py_None, NULL);
+    PyObject *answer = PyObject_CallFunctionObjArgs(after, args, result ? result : Py_None, NULL);
     Py_DECREF(after);
-    Py_XDECREF(said);
-    return core_outcome_give(&outcome, said ? 0 : give_up(g));
+    Py_XDECREF(answer);
+    return core_outcome_give(&outcome, answer ? 0 : give_up(g));
 }
 
 /* Whether the chooser says no; without one, never. */
@@ -97,21 +97,21 @@ static bool gate_is_declined(struct gate *g)
 {
     if (!g->chooser)
         return false;
-    PyObject *said = PyObject_CallObject(g->chooser, NULL);
-    if (!said)
+    PyObject *answer = PyObject_CallObject(g->chooser, NULL);
+    if (!answer)
         PyErr_Clear();
-    Py_XDECREF(said);
-    return said && said != Py_True;
+    Py_XDECREF(answer);
+    return answer && answer != Py_True;
 }
 
 /* Calls begin(declined) or, with NULL, end(). -1 with an exception of the user's. */
 static int gate_listen(struct gate *g, PyObject *listener, PyObject *declined)
 {
     Py_INCREF(listener); /* it may be taken off the gate */
-    PyObject *said = PyObject_CallFunctionObjArgs(listener, declined, NULL);
+    PyObject *answer = PyObject_CallFunctionObjArgs(listener, declined, NULL);
     Py_DECREF(listener);
-    Py_XDECREF(said);
-    return said ? 0 : give_up(g);
+    Py_XDECREF(answer);
+    return answer ? 0 : give_up(g);
 }
 
 static int gate_begin(struct gate *g, bool declined)
@@ -185,26 +185,27 @@ static PyObject *call_in_span(struct gate *g, fp_name name, int64_t value, PyObj
     return result;
 }
 
-/* With other arguments and no span, as `said`: (args, kwargs or None, done). */
-static PyObject *call_with(struct gate *g, PyObject *said, PyObject *given)
+/* With other arguments and no span, as `answer`: (args, kwargs or None, done). */
+static PyObject *call_with(struct gate *g, PyObject *answer, PyObject *given)
 {
-    PyObject *kwargs = PyTuple_GetItem(said, 1);
+    PyObject *kwargs = PyTuple_GetItem(answer, 1);
     PyObject *result =
-        PyObject_Call(g->original, PyTuple_GetItem(said, 0), kwargs == Py_None ? NULL : kwargs);
-    return tell(g, PyTuple_GetItem(said, 2), given, result);
+        PyObject_Call(g->original, PyTuple_GetItem(answer, 0), kwargs == Py_None ? NULL : kwargs);
+    return call_after(g, PyTuple_GetItem(answer, 2), given, result);
 }
 
-/* A call that is marked: `said` is what before answered. */
-static PyObject *call_as_said(struct gate *g, PyObject *said, PyObject *args, PyObject *kwargs)
+/* A call that is marked: `answer` is what before answered. */
+static PyObject *call_as_answered(struct gate *g, PyObject *answer, PyObject *args,
+                                  PyObject *kwargs)
 {
     const bool declined = gate_is_declined(g);
     if (gate_begin(g, declined) != 0)
         return NULL;
     PyObject *result;
-    if (PyTuple_CheckExact(said) && PyTuple_Size(said) == 3) {
-        result = call_with(g, said, args);
+    if (PyTuple_CheckExact(answer) && PyTuple_Size(answer) == 3) {
+        result = call_with(g, answer, args);
     } else {
-        int64_t value = PyLong_CheckExact(said) ? PyLong_AsLongLong(said) : 0;
+        int64_t value = PyLong_CheckExact(answer) ? PyLong_AsLongLong(answer) : 0;
         if (value == -1 && PyErr_Occurred()) { /* too large */
             PyErr_Clear();
             value = 0;
@@ -212,17 +213,17 @@ static PyObject *call_as_said(struct gate *g, PyObject *said, PyObject *args, Py
         result = call_in_span(g, declined ? g->other : g->span, value, args, kwargs);
     }
     result = gate_end(g, result);
-    return g->after ? tell(g, g->after, args, result) : result;
+    return g->after ? call_after(g, g->after, args, result) : result;
 }
 
 static PyObject *call_marked(struct gate *g, PyObject *args, PyObject *kwargs)
 {
-    PyObject *said = g->before ? ask_before(g, args, kwargs) : Py_NewRef(Py_None);
-    if (!said)
+    PyObject *answer = g->before ? ask_before(g, args, kwargs) : Py_NewRef(Py_None);
+    if (!answer)
         return NULL;
-    PyObject *result = said == Py_False ? PyObject_Call(g->original, args, kwargs)
-                                        : call_as_said(g, said, args, kwargs);
-    Py_DECREF(said);
+    PyObject *result = answer == Py_False ? PyObject_Call(g->original, args, kwargs)
+                                          : call_as_answered(g, answer, args, kwargs);
+    Py_DECREF(answer);
     return result;
 }
 
@@ -260,7 +261,7 @@ static PyObject *gate_call(PyObject *self, PyObject *const *args, size_t nargsf,
     return result;
 }
 
-/* ---- looks ---- */
+/* ---- attributes ---- */
 
 /* Whether the object's class has this gate's method as its own, and not one that overrides it and
  * now reaches for it through super(). */
@@ -308,7 +309,7 @@ static int set_callback(PyObject *self, PyObject *value, void *which)
     return 0;
 }
 
-/* ---- life ---- */
+/* ---- creation and destruction ---- */
 
 static const char *const gate_names[] = {"original",  "span",   "other",  "chooser", "own",
                                          "closed_by", "opens",  "before", "after",   "failed",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_gate.h - what Gate and SyncGate share: where a thread is, and how a gate looks.
  *
- * A gate's struct begins with PyObject base and PyObject *original. Every attribute but the few of
- * its own, its class too, is the original's. */
+ * A gate's struct begins with PyObject base and PyObject *original. Every attribute but a few, its
+ * class too, is the original's. */
 #ifndef PYTHON_CORE_GATE_H
 #define PYTHON_CORE_GATE_H
 

@@ -37,7 +37,7 @@ static int health_args(Py_ssize_t n, Py_ssize_t least, Py_ssize_t most)
     return n >= least && n <= most;
 }
 
-/* Whole numbers; false with an exception when one is none. */
+/* Whole numbers; false with an exception when one is not. */
 static bool health_longs(PyObject *const *args, Py_ssize_t n, long long *v)
 {
     for (Py_ssize_t i = 0; i < n; i++) {

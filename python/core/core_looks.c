@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_looks.c - how a gate looks: like the function that it stands in for. See core_gate.h. */
+/* core_looks.c - the attributes of a gate: those of the original. See core_gate.h. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -58,7 +58,7 @@ PyObject *core_looks_class(PyObject *self, void *none)
     return Py_NewRef((PyObject *)Py_TYPE(((struct core_looks *)self)->original));
 }
 
-/* For those who look without __getattribute__ (inspect.getattr_static). */
+/* For code that reads attributes without __getattribute__ (inspect.getattr_static). */
 PyObject *core_looks_dict(PyObject *self, void *none)
 {
     (void)none;

@@ -65,7 +65,7 @@ static PyObject *span_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)s;
 }
 
-/* As a decorator. Nobody records: the function stays what it is. */
+/* As a decorator. If nothing is recorded, the function is returned unchanged. */
 static PyObject *span_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     PyObject *function;
@@ -94,7 +94,7 @@ static int span_traverse(PyObject *self, visitproc visit, void *arg)
 static void let_go(PyObject **method)
 {
     PyObject *old = *method;
-    *method = Py_NewRef(Py_None); /* never NULL: the descriptors below do not look */
+    *method = Py_NewRef(Py_None); /* never NULL: the descriptors below do not check */
     Py_XDECREF(old);
 }
 
@@ -136,7 +136,7 @@ PyType_Spec core_span_spec = {
     .slots = slots,
 };
 
-/* What stands for __enter__ and __exit__ in the class. Taken from a span it is the bound method;
+/* __enter__ and __exit__ of the class. Taken from a span it is the bound method;
  * taken from the class, as contextlib.ExitStack does, it is called with the span. */
 struct span_method {
     PyObject base;

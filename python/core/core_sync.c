@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_sync.c - SyncGate: stands in for a call in which the program waits for the GPU, and measures
- * the wait.
+/* core_sync.c - SyncGate: replaces a call in which the program waits for the GPU, and measures the
+ * wait.
  *
  *     x.item()   the original between two readings of the CPU's counter. If that took long enough
  *                for a wait and the tensor is on a GPU, the time is added to the place in the
@@ -9,7 +9,7 @@
  * Most calls are on CPU tensors and must cost next to nothing: AdamW calls item() twice for each
  * parameter. So the gate is called without a tuple (vectorcall), and only a call of SHORTEST ticks
  * or more is looked at: a wait for a GPU takes several microseconds even if the GPU is idle. The
- * gate asks the tensor through the descriptor of `is_cuda`, and looks for the place only after a
+ * gate reads `is_cuda` of the tensor through its descriptor, and looks for the place only after a
  * wait (core_sync_places.c).
  *
  * Like Gate it has no Python frame. A hidden one gives the original when it is read from its class,
@@ -89,7 +89,7 @@ static bool sync_is_plain(PyObject *tensor)
     return mode != Py_True;
 }
 
-/* Tensors that torch.compile traces with are no tensors on a device. */
+/* Tensors that torch.compile traces with are not tensors on a device. */
 static bool sync_is_fake(PyObject *tensor)
 {
     PyObject *module = PyObject_GetAttrString((PyObject *)Py_TYPE(tensor), "__module__");
@@ -102,7 +102,7 @@ static bool sync_is_fake(PyObject *tensor)
 }
 
 /* A property of a tensor, a new reference; NULL, without an exception, when it does not answer.
- * The program's own __torch_function__ is not to see that it was asked. */
+ * The program's own __torch_function__ is not to see that it was read. */
 static PyObject *sync_ask(const struct core_property *p, PyObject *tensor)
 {
     PyObject *guard = NULL, *answer = NULL;
@@ -131,7 +131,7 @@ out:
     return answer;
 }
 
-/* False for what is no tensor, and for what does not answer. */
+/* False for what is not a tensor, and for what does not answer. */
 static bool sync_on_cuda(PyObject *o)
 {
     PyObject *answer = sync_is_tensor(o) ? sync_ask(&torch.is_cuda, o) : NULL;
@@ -231,7 +231,7 @@ static enum sync_target sync_target_of_text(PyObject *text)
     return TO_NONE;
 }
 
-/* The same of a torch.device, which takes long to say its type: the latest ones are kept. */
+/* The same of a torch.device, whose type takes long to read: the latest ones are cached. */
 static enum sync_target sync_target_of_device(PyObject *device)
 {
     for (int i = 0; i < MOST_DEVICES; i++)
@@ -275,16 +275,16 @@ static int64_t sync_bytes(PyObject *tensor)
     return bytes > 0 ? bytes : 0;
 }
 
-/* Whether the caller asked for a copy that does not block: by keyword, or the argument behind the
+/* Whether the caller requested a copy that does not block: by keyword, or the argument after the
  * device and, in to(), the dtype. */
 static bool sync_non_blocking(const struct sync_gate *g, PyObject *const *args, Py_ssize_t n,
                               PyObject *kwnames)
 {
-    PyObject *said = sync_keyword(kwnames, args + n, torch.word_non_blocking);
-    for (Py_ssize_t i = 2; !said && i < n && i < 4; i++)
+    PyObject *given = sync_keyword(kwnames, args + n, torch.word_non_blocking);
+    for (Py_ssize_t i = 2; !given && i < n && i < 4; i++)
         if (PyBool_Check(args[i]) || g->kind == SYNC_CUDA)
-            said = args[i];
-    return said == Py_True;
+            given = args[i];
+    return given == Py_True;
 }
 
 /* A copy from the CPU to the GPU: a span `h2d` with its bytes, unless it is a part of a phase, and
@@ -303,7 +303,7 @@ static PyObject *sync_upload(const struct sync_gate *g, PyObject *const *args, s
     if (blocks) {
         result = sync_measured(g, torch.h2d_op, args, nargsf, kwnames);
     } else {
-        waiting = true; /* what it does inside is no copy of its own */
+        waiting = true; /* what it does inside is not another copy */
         result = sync_forward(g, args, nargsf, kwnames);
         waiting = false;
     }
@@ -341,7 +341,7 @@ static bool sync_waits(const struct sync_gate *g, PyObject *const *args, Py_ssiz
     return sync_on_cuda(args[0]);
 }
 
-/* A call that waits if its tensor is on a GPU, which is asked only of a call that took long. */
+/* A call that waits if its tensor is on a GPU, which is checked only for a call that took long. */
 static PyObject *sync_perhaps(const struct sync_gate *g, PyObject *const *args, size_t nargsf,
                               PyObject *kwnames)
 {
@@ -519,7 +519,7 @@ static PyObject *sync_reset(PyObject *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-/* Functions in C say themselves how they are found again; others are found by name. */
+/* Functions in C define how they are pickled; others are pickled by name. */
 static PyObject *sync_reduce(PyObject *self, PyObject *none)
 {
     PyObject *original = ((struct sync_gate *)self)->original;

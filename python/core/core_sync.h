@@ -45,8 +45,8 @@ int core_sync_op(const char *name);
 /* The calling thread waited from begin to end (CLOCK_MONOTONIC), and returns into Python. */
 void core_sync_note(int op, uint64_t begin, uint64_t end);
 
-/* `describe` is called with a file's path, once for each code object, and gives its name for
- * people, or "" for a file that is no place in the program. -1 with an exception. */
+/* `describe` is called with a file's path, once for each code object, and returns its name in
+ * messages, or "" for a file that is not the program's. -1 with an exception. */
 int core_sync_places_setup(PyObject *describe);
 
 /* In the child of a fork: what was counted is the parent's. */

@@ -24,7 +24,7 @@ enum {
     MOST_OPS = 32,      /* names of operations */
     SITES = 512,        /* call sites and code objects in the hash table; a power of 2 */
     SITES_FILLED = 384, /* no more are added */
-    MOST_FRAMES = 24,   /* that are searched for one of the program's own */
+    MOST_FRAMES = 24,   /* that are searched for a frame of the program */
     MOST_NAME = 62,     /* of an event, in bytes */
     PULSE_NS = 1000000000,
 };
@@ -41,7 +41,7 @@ struct sync_place {
 };
 
 /* Where a code object waits: (code, instruction, operation) -> place. With the instruction -1 the
- * entry says what file the code is of; NULL: a library's. */
+ * entry has the file that the code is of; NULL: a library's. */
 struct sync_site {
     PyObject *code; /* a reference, so that its address stays its own; NULL: free */
     long lasti;
@@ -58,7 +58,7 @@ static struct {
     char ops[MOST_OPS][24];
     int n_ops;
     uint64_t flushed_ns, pulse_ns;
-    PyObject *describe; /* called with a file's path: its name for people; "" for a library */
+    PyObject *describe; /* called with a file's path: its name in messages; "" for a library */
     PyObject *word_lasti, *word_back, *word_filename;
     PyObject *second; /* called about once a second, at the end of a step */
     fp_name sync, cpu_process, cpu_thread, cpu_switches, cpu_delay;

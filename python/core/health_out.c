@@ -117,7 +117,7 @@ static uint32_t health_add_name(struct health_out *o, const char *text, size_t l
     return *slot = o->n_names++;
 }
 
-/* A long name keeps its begin and its end: what tells parameters apart is mostly there. */
+/* A long name keeps its begin and its end: what distinguishes parameters is mostly there. */
 uint32_t health_out_name(struct health_out *o, const char *text, size_t len)
 {
     char cut[RING_HEALTH_NAME_LEN];
@@ -238,7 +238,7 @@ static size_t health_send(struct health_out *o, const struct health_group *g,
     return slots + 1;
 }
 
-static void health_tell_lost(struct health_out *o)
+static void health_emit_lost(struct health_out *o)
 {
     for (uint32_t i = 0; i < RING_HEALTH_LOST_N; i++) {
         if (!o->lost[i])
@@ -360,7 +360,7 @@ size_t health_out_flush(struct health_out *o)
     for (size_t sent = 0; o->n && sent < HEALTH_OUT_FLUSH && health_free(o) >= SLOTS_OF_VALUE;)
         sent += health_send_first(o);
     if (health_free(o) >= RING_HEALTH_LOST_N)
-        health_tell_lost(o);
+        health_emit_lost(o);
     return o->n;
 }
 
@@ -375,6 +375,6 @@ size_t health_out_drop(struct health_out *o)
         values += kind == RING_HEALTH_REAL || kind == RING_HEALTH_COUNT;
     }
     health_out_lost(o, RING_HEALTH_FULL, values);
-    health_tell_lost(o);
+    health_emit_lost(o);
     return values;
 }

@@ -7,7 +7,7 @@
  * their first value in each ring and file, and again with every 256th value, so that a recorder
  * that missed one gets it.
  *
- * Needs memory of the heap, unlike emit.h, so it is no part of libfootplate: it never fails for
+ * Needs memory of the heap, unlike emit.h, so it is not part of libfootplate: it never fails for
  * want of it, it drops. One thread at a time: the caller holds the GIL. Nothing here knows Python.
  */
 #ifndef PYTHON_HEALTH_OUT_H
@@ -57,7 +57,7 @@ struct health_out {
     uint32_t n_index;
     char *texts;
     size_t n_texts, cap_texts;
-    uint64_t lost[RING_HEALTH_LOST_N]; /* not told yet */
+    uint64_t lost[RING_HEALTH_LOST_N]; /* not emitted yet */
 };
 
 /* 0: there are too many; counted. */

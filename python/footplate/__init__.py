@@ -149,7 +149,7 @@ def _id(name: str) -> int:
 
 def span(name: str) -> "_core.Span":
     """`with span("augment"):` or `@span("augment")`: a named span of time. The same name returns
-    the same object, which can be kept, nested and shared by threads. Not for generators and
+    the same object, which can be stored, nested and shared by threads. Not for generators and
     coroutines."""
     found = _spans.get(name) if type(name) is str else None
     if found is not None:

@@ -18,7 +18,7 @@ DTYPES: dict[str, int]
 """The element types that health_stats and its family read."""
 
 def enabled() -> bool:
-    """Whether somebody records."""
+    """Whether the process is recorded."""
 
 def asked() -> int:
     """The generation of config.json in the ring folder; grows when the recorder replaces it."""
@@ -27,8 +27,8 @@ def now_ns() -> int:
     """CLOCK_MONOTONIC."""
 
 def intern(text: str, /) -> int:
-    """The number of a name; 0 when nobody records, except after close_ring. At most 1023 names, 62
-    bytes of each."""
+    """The number of a name; 0 when nothing is recorded, except after close_ring. At most 1023
+    names, 62 bytes of each."""
 
 def begin(name: int, /) -> None: ...
 def begin_value(name: int, value: int, /) -> None: ...
@@ -38,12 +38,12 @@ def loss(what: int, why: int, /) -> None: ...
 def count(name: int, value: int, /) -> None: ...
 def real(name: int, value: float, /) -> None: ...
 def fact(name: int, value: int, /) -> None:
-    """A count that says what this process is, such as its rank: children of fork say it again."""
+    """A count that describes this process, such as its rank: children of fork emit it again."""
 
 def step_begin(step: int, mode: int, /) -> None: ...
 def step_end(step: int, mode: int, /) -> None: ...
 def past(name: int, lane: int, begin_ago_ns: int, end_ago_ns: int, /) -> None:
-    """A whole span told afterwards; lane 0 is the thread's own track, 1 + d is device d."""
+    """A whole span, emitted afterwards; lane 0 is the thread's own track, 1 + d is device d."""
 
 def each_second(call: Callable[[], None]) -> None:
     """Is called about once a second at the end of a step."""
@@ -53,11 +53,11 @@ def pulse() -> None:
     now."""
 
 def open_ring(folder: str, /) -> bool:
-    """Events go into this folder of a recorder from now on. False: they do not, or somebody records
-    already. One thread at a time, as close_ring."""
+    """Events go into this folder of a recorder from now on. False: they do not, or the process is
+    recorded already. One thread at a time, as close_ring."""
 
 def close_ring() -> None:
-    """Nobody records any more. Numbers of names stay valid."""
+    """The recording is over. Numbers of names stay valid."""
 
 def health_name(text: str, /) -> int:
     """The number of a scalar's, parameter's or module's name; 0: there are too many, which is
@@ -115,7 +115,7 @@ def tick(name: object, /) -> None:
     """Reads the CPU's counter and nothing else: what an event cannot cost less than."""
 @final
 class Span:
-    """A span as a context manager, to be kept and used again, by many threads at once."""
+    """A span as a context manager, which can be stored and reused, by many threads at once."""
 
     def __init__(self, name: int, value: int | None = None, /) -> None: ...
     def __enter__(self) -> Span: ...
@@ -143,7 +143,7 @@ class Around:
 
 @final
 class Gate:
-    """Stands in for a function of a framework and marks its outermost calls; see core_gate.c.
+    """Replaces a function of a framework and marks its outermost calls; see core_gate.c.
 
     `own`, `closed_by` and `opens` are masks of what a thread is inside of. before(args, kwargs) may
     answer False (do not mark this call), a number (the span's value) or (args, kwargs, done) to
@@ -185,12 +185,12 @@ class Gate:
     @staticmethod
     def rest(steps: int, /) -> int:
         """Listeners of this thread are silent until so many steps are over; once a second an end is
-        heard all the same. A step is over with a call of a gate made with `pulse`, or is a declined
-        call. Returns how many were declined since the last call."""
+        reported all the same. A step is over with a call of a gate made with `pulse`, or is a
+        declined call. Returns how many were declined since the last call."""
 
 @final
 class SyncGate:
-    """Stands in for a call in which the program waits for the GPU, and measures the wait.
+    """Replaces a call in which the program waits for the GPU, and measures the wait.
 
     `op` names the operation in the counters of its places. `kind` says when a call waits: 0 the
     first argument is a CUDA tensor, 1 and it is indexed by a mask, 2 Tensor.to, 3 Tensor.cuda,
@@ -205,7 +205,7 @@ class SyncGate:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def setup(describe: Callable[[str], str], /) -> None:
-        """`describe` gives a file's name for people, or "" for a file that is a library's."""
+        """`describe` returns a file's name in messages, or "" for a file of a library."""
     @staticmethod
     def setup_tensors(
         types: tuple[type, type | None, type, type],

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SCALAR = 0
 _EXIT_MS = 200  # that the end of a program may take for values that still wait
 
-# What hooks of a framework set: the step that the program is in, as (number, mode), or None; and
-# who takes a tensor whose value must not be waited for: (name, value, step, mode) -> taken.
+# What hooks of a framework set: the step that the program is in, as (number, mode), or None; and a
+# function for tensors whose values must not be waited for: (name, value, step, mode) -> taken.
 current: "list[Callable[[], tuple[int, int] | None]]" = []
 defer: "list[Callable[[int, Any, int, int], bool]]" = []
 

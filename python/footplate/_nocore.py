@@ -58,7 +58,7 @@ step_begin = step_end = past = pulse = each_second = nothing = tick = close_ring
 
 
 class Loop:
-    """A loop that nobody counts."""
+    """A loop whose steps are not counted."""
 
 
 class Span:

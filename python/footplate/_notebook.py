@@ -46,8 +46,8 @@ def load(shell: Any) -> None:
     footplate._expect_recordings()
 
     def magic(line: str, cell: str) -> Any:
-        asked = {"name": "cell"} | _parse(line)
-        recording = footplate.start(**asked)  # type: ignore[arg-type]
+        options = {"name": "cell"} | _parse(line)
+        recording = footplate.start(**options)  # type: ignore[arg-type]
         try:
             result = shell.run_cell(cell, store_history=False)
         finally:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recorder that a running process starts for itself: footplate.start() and footplate.stop().
 
-The program `footplate attach` records in the background. It is no child of this process: a program
-that waits for its children does not meet it. A socket joins the two: the recorder sends the folder
-of the run and that of its events, stop() sends a byte, and the recorder's end closes it. When the
-process ends first, the recorder notices and ends by itself.
+The program `footplate attach` records in the background. It is not a child of this process: a
+program that waits for its children does not see it. A socket joins the two: the recorder sends the
+folder of the run and that of its events, stop() sends a byte, and the recorder's end closes it.
+When the process ends first, the recorder notices and ends by itself.
 
-Nothing here raises. What keeps the recorder from starting is one warning.
+Nothing here raises. If the recorder cannot be started, there is one warning.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Recording:
     def __init__(self, path: str = "", error: str = "") -> None:
         self.path = path
         self.error = error
-        self.messages: list[str] = []  # what the recorder had to say, after stop()
+        self.messages: list[str] = []  # what the recorder printed, after stop()
         self._link: socket.socket | None = None
         self._stderr: IO[bytes] | None = None
         self._environment: dict[str, str | None] = {}
@@ -172,7 +172,7 @@ def _start_recorder(options: Sequence[str]) -> Recording:
     program = find_program()
     if program is None:
         raise _NotStartedError(NO_PROGRAM)
-    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - kept until stop()
+    stderr = tempfile.TemporaryFile()  # noqa: SIM115 - open until stop()
     link, theirs = socket.socketpair()
     try:
         with theirs:
@@ -261,7 +261,7 @@ def _set(recording: Recording, name: str, value: str) -> None:
 
 
 def _warn(text: str) -> None:
-    """A program that makes errors out of warnings goes on all the same."""
+    """A program that makes errors out of warnings continues all the same."""
     try:
         warnings.warn(f"footplate: {text}", RuntimeWarning, stacklevel=4)
     except RuntimeWarning:

@@ -63,14 +63,14 @@ def begin_again() -> None:
 
 
 def need_any(module: "Any", names: "Iterable[str]") -> None:
-    """Raises when the module has none of these: the guard around a hook then tells that it sees
-    nothing of a version that it does not know."""
+    """Raises when the module has none of these: the guard around a hook then reports that it does
+    not support this version."""
     if not any(name in vars(module) for name in names):
         raise LookupError(f"this version of {module.__name__} is not supported")
 
 
 class guard:  # noqa: N801 - used as a decorator and in `with`
-    """Around our own code: swallows every Exception of it and tells the loss.
+    """Around our own code: swallows every Exception of it and reports the loss.
 
     As a decorator the function then returns None. KeyboardInterrupt and SystemExit are the user's
     and pass.
@@ -131,10 +131,10 @@ def around(
     """The original, with ours before and after it: token = before(args, kwargs), then the original,
     once, with what it was given, then after(token, args, result, ok).
 
-    `ok` is False, and the result None, when the original raised; its exception goes on untouched.
-    What before and after raise is swallowed and told as a loss; when before failed, after is not
-    called. The wrapper is in C: it has no frame, so tracebacks, the line that a warning names and
-    inspect.stack() are what they are without it. It binds as a method does, and has the looks,
+    `ok` is False, and the result None, when the original raised; its exception passes unchanged.
+    What before and after raise is swallowed and reported as a loss; when before failed, after is
+    not called. The wrapper is in C: it has no frame, so tracebacks, the line that a warning names
+    and inspect.stack() are what they are without it. It binds as a method does, and has the looks,
     signature and pickle of the original.
     """
     return _core.Around(original, before, after, lambda error: report_loss(what, error))
@@ -153,11 +153,11 @@ def patch(
     owner: "Any", attr: str, make: "Callable[[Callable[..., Any]], Callable[..., Any]]"
 ) -> bool:
     """Replaces owner.attr, a function of a module or class, by make(original), with the looks of
-    the original. Never raises: what does not work is told as a loss. True when it is patched now;
-    what is patched already stays as it is.
+    the original. Never raises: what does not work is reported as a loss. True when it is patched
+    now; what is patched already stays as it is.
 
     A Python function that make returns has to call the original exactly once and let its exceptions
-    through; `around` does that by itself.
+    through; `around` does so automatically.
     """
     what = f"patch {getattr(owner, '__name__', owner)}.{attr}"
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the hooks of a process: says that they are there and which rank this is, and watches for
-the frameworks. Called by _bootstrap/sitecustomize.py, by init() where that was kept out, and by
+"""Starts the hooks of a process: emits that they are loaded and which rank this is, and watches for
+the frameworks. Called by _bootstrap/sitecustomize.py, by init() where that did not run, and by
 footplate.start(), which may come again after footplate.stop()."""
 
 import os
@@ -45,7 +45,7 @@ def _hosts() -> "tuple[int | None, int | None, None]":
 
 
 def ranks() -> "tuple[int | None, int | None, int | None]":
-    """Rank, number of ranks and rank on the node, as far as the environment says."""
+    """Rank, number of ranks and rank on the node, as far as the environment has them."""
     for rank, size, local in LAUNCHERS.values():
         number = _number(rank)
         if number is not None:
@@ -55,7 +55,8 @@ def ranks() -> "tuple[int | None, int | None, int | None]":
 
 @_safe.guard("exception")
 def _at_exit() -> None:
-    """Python keeps the exception that ended the program here; Ctrl-C and sys.exit() are none."""
+    """Python keeps the exception that ended the program here; Ctrl-C and sys.exit() do not
+    count."""
     error = getattr(sys, "last_value", None)
     if isinstance(error, Exception):
         from .hooks import _exception
@@ -99,7 +100,7 @@ def start() -> None:
 
 
 def finish() -> None:
-    """The recording ends and the process goes on: what is under way is emitted."""
+    """The recording ends and the process continues: what is under way is emitted."""
     _finished.append(True)
     for call in _safe.on_finish:
         with _safe.guard("finish"):

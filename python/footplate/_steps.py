@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit steps: told to the recorder and to those in this process who want to know.
+"""Explicit steps: emitted to the recorder and passed to listeners in this process.
 
-Whoever sees steps (the explicit API, callbacks of a framework) tells them here; detail windows
+All sources of steps (the explicit API, callbacks of a framework) report them here; detail windows
 listen.
 """
 
@@ -28,8 +28,8 @@ _safe.on_begin_again.append(_begin_again)
 
 
 def _look_at_settings() -> None:
-    """Hooks of frameworks bring windows along; a program without one gets them when some are asked
-    for."""
+    """Hooks of frameworks load windows; a program without a framework loads them when some are
+    requested."""
     _Settings.seen = _core.asked()
     with _safe.guard("config"):
         text = _safe.read_settings() or ""
@@ -37,7 +37,7 @@ def _look_at_settings() -> None:
             from .detail import windows  # noqa: F401 - listens to steps
 
 
-def _tell(begins: bool, number: int, mode: int) -> None:
+def _emit(begins: bool, number: int, mode: int) -> None:
     for listener in listeners:
         with _safe.guard("step listener"):
             listener(begins, number, mode)
@@ -51,11 +51,11 @@ def begin(step: int, kind: int) -> None:
         _look_at_settings()
     _core.step_begin(number, mode)
     if listeners:
-        _tell(True, number, mode)
+        _emit(True, number, mode)
 
 
 def end(number: int, mode: int) -> None:
     """The step ends that began with this number and mode."""
     if listeners:
-        _tell(False, number, mode)
+        _emit(False, number, mode)
     _core.step_end(number, mode)

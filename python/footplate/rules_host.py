@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluates the rules of files: `python3 -m footplate.rules_host RUN FILE...`.
 
-Prints one JSON document: {"verdicts": [...]}, or {"error": ...} when what was asked for is wrong.
+Prints one JSON document: {"verdicts": [...]}, or {"error": ...} when the request is wrong.
 The rules run in a child process, one after the other, so that one that hangs, crashes or exits
 takes only its own answer with it: the next ones are evaluated by another child. What rules print
 goes to stderr.
@@ -25,7 +25,7 @@ from typing import Any
 
 from footplate.rules import SEVERITIES, Finding, NotEvaluated, Rule, Run
 
-MODULE = "footplate_rules"  # what the user's file is called
+MODULE = "footplate_rules"  # name of the module of the user's file
 ANSWER_MOST = 16 << 20  # bytes of one child
 
 
@@ -135,32 +135,32 @@ def head(rule: type[Rule]) -> dict[str, Any]:
 
 def verdict(kind: type[Rule], run: Run, values: dict[str, float]) -> dict[str, Any]:
     """Never raises but for what ends the process."""
-    said: dict[str, Any] = {"state": "not_evaluated", "why": "", "findings": []}
+    result: dict[str, Any] = {"state": "not_evaluated", "why": "", "findings": []}
     try:
         if kind.severity not in SEVERITIES:
             raise ValueError(
                 f"severity '{kind.severity}' is not valid; use {', '.join(SEVERITIES)}"
             )
         rule = kind(values)
-        said["params"] = {k: number(v, k) for k, v in rule.p.items()}
+        result["params"] = {k: number(v, k) for k, v in rule.p.items()}
         why = missing(rule, run)
         if why is not None:
-            said["why"] = why
-            return said
-        said["findings"] = [finding_json(f) for f in rule.check(run) or []]
-        said["why"] = text(rule.why, "why")
-        said["state"] = "issue" if said["findings"] else "clear"
+            result["why"] = why
+            return result
+        result["findings"] = [finding_json(f) for f in rule.check(run) or []]
+        result["why"] = text(rule.why, "why")
+        result["state"] = "issue" if result["findings"] else "clear"
     except NotEvaluated as e:
-        said.update(why=str(e), findings=[])
+        result.update(why=str(e), findings=[])
     except (Exception, SystemExit) as e:
-        said.update(why=f"raised {type(e).__name__}: {e}", findings=[])
-    return said
+        result.update(why=f"raised {type(e).__name__}: {e}", findings=[])
+    return result
 
 
 def work(args: argparse.Namespace, file: str, first: int, out: int) -> None:
     """One line for the list of rules, then one for each from `first` on."""
 
-    def tell(line: dict[str, Any]) -> None:
+    def write(line: dict[str, Any]) -> None:
         data = json.dumps(line).encode() + b"\n"
         while data:
             data = data[os.write(out, data) :]
@@ -169,25 +169,25 @@ def work(args: argparse.Namespace, file: str, first: int, out: int) -> None:
         rules = load(file)
         values = [values_of(r, args.set) for r in rules]
     except Wrong as e:
-        tell({"error": str(e)})
+        write({"error": str(e)})
         return
     except (Exception, SystemExit) as e:
-        tell({"failed": f"raised {type(e).__name__}: {e}"})
+        write({"failed": f"raised {type(e).__name__}: {e}"})
         return
     chosen = [
         (r, v) for r, v in zip(rules, values, strict=True) if not args.only or r.name in args.only
     ]
-    tell({"rules": [head(r) for r, _ in chosen], "there": [r.name for r in rules]})
+    write({"rules": [head(r) for r, _ in chosen], "there": [r.name for r in rules]})
     run = Run(args.run)
     for rule, v in chosen[first:]:
-        tell({"verdict": verdict(rule, run, v)})
+        write({"verdict": verdict(rule, run, v)})
 
 
 # ---- in the host ----
 
 
 class Child:
-    """A process that evaluates rules from a given one on, and tells them line by line."""
+    """A process that evaluates rules from a given one on, and prints them line by line."""
 
     def __init__(self, args: argparse.Namespace, file: str, first: int) -> None:
         self._from, out = os.pipe()
@@ -221,10 +221,10 @@ class Child:
                 return None, f"printed more than {ANSWER_MOST >> 20} MiB"
         one, _, self._rest = self._rest.partition(b"\n")
         try:
-            told = json.loads(one)
+            answer = json.loads(one)
         except ValueError:
             return None, "printed something that is not JSON"
-        return (told, "") if isinstance(told, dict) else (None, "printed something unexpected")
+        return (answer, "") if isinstance(answer, dict) else (None, "printed something unexpected")
 
     def _ended(self) -> str:
         _, status = os.waitpid(self.pid, 0)
@@ -252,14 +252,14 @@ def evaluate(args: argparse.Namespace, file: str) -> dict[str, Any]:
     while True:
         child = Child(args, file, len(verdicts))
         try:
-            told, why = child.line(args.limit)
-            if told is None or "failed" in told:
-                why = told["failed"] if told else why
+            answer, why = child.line(args.limit)
+            if answer is None or "failed" in answer:
+                why = answer["failed"] if answer else why
                 return {"verdicts": [*verdicts, not_evaluated(whole, why)], "there": None}
-            if "error" in told:
-                return told
-            rules = told["rules"]
-            if not told["there"]:
+            if "error" in answer:
+                return answer
+            rules = answer["rules"]
+            if not answer["there"]:
                 why = "there is no rule in this file"
                 return {"verdicts": [not_evaluated(whole, why)], "there": []}
             while len(verdicts) < len(rules):
@@ -270,7 +270,7 @@ def evaluate(args: argparse.Namespace, file: str) -> dict[str, Any]:
                     break
                 verdicts.append(of | one["verdict"])
             if len(verdicts) == len(rules):
-                return {"verdicts": verdicts, "there": told["there"]}
+                return {"verdicts": verdicts, "there": answer["there"]}
         finally:
             child.close()
 
@@ -279,11 +279,11 @@ def evaluate_all(args: argparse.Namespace) -> dict[str, Any]:
     verdicts: list[dict[str, Any]] = []
     there: list[str] | None = []
     for file in args.files:
-        told = evaluate(args, file)
-        if "error" in told:
-            return told
-        verdicts += told["verdicts"]
-        there = None if there is None or told["there"] is None else there + told["there"]
+        answer = evaluate(args, file)
+        if "error" in answer:
+            return answer
+        verdicts += answer["verdicts"]
+        there = None if there is None or answer["there"] is None else there + answer["there"]
     for owner in [s.partition(".")[0] for s in args.set]:
         if there is not None and owner not in there:
             return {"error": f"no rule '{owner}'; the rule files have {', '.join(there)}"}

@@ -35,7 +35,7 @@ PyObject *query_text(struct query_run *self, PyTypeObject *type, query_work *wor
     return text;
 }
 
-/* ---- a life ---- */
+/* ---- opening and closing ---- */
 
 static PyObject *run_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {

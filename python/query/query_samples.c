@@ -195,7 +195,7 @@ static int few_work(struct run *r, void *with, struct err *e)
     return series_read(r, &x->which.ask, &x->arena, &x->series, &x->n, e);
 }
 
-/* One column of all series, from where it stands in each. */
+/* One column of all series, from its place in each. */
 static PyObject *few_column(const struct few *x, size_t offset, uint64_t total)
 {
     struct query_array a;
@@ -318,10 +318,10 @@ PyObject *query_sweeps(QUERY_ARGS)
     if (query_count(n, names, 2) != 0)
         return NULL;
     w.node = query_word(args[0], &bad);
-    const Py_ssize_t asked = bad ? -1 : PyList_Size(args[1]);
-    if (asked < 0)
+    const Py_ssize_t n_asks = bad ? -1 : PyList_Size(args[1]);
+    if (n_asks < 0)
         return NULL;
-    w.n = (size_t)asked;
+    w.n = (size_t)n_asks;
     w.asks = xcalloc(w.n + 1, sizeof *w.asks);
     w.columns = xcalloc(w.n + 1, sizeof *w.columns);
     if (wide_asks(&w, args[1]) == 0 && query_do((struct query_run *)self, type, wide_work, &w) == 0)

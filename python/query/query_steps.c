@@ -129,7 +129,7 @@ static PyObject *steps_columns_of(const struct query_step_table *s)
     return out;
 }
 
-/* What `footplate steps` says of each rank and mode, and why something is not there; the steps
+/* The output of `footplate steps` for each rank and mode, and why something is missing; the steps
  * themselves go as arrays. */
 static int steps_summary_work(struct run *r, void *with, struct err *e)
 {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python runs this when it starts below `footplate run`, which puts this folder on PYTHONPATH.
 
-Starts the hooks, takes its folder off sys.path, and hands over to the sitecustomize that it stands
-in front of, if there is one. Nothing here may be seen by the program: no output, no exception, also
-not in a Python that is too old for the rest, for which it keeps to what Python 2 understands.
+Starts the hooks, takes its folder off sys.path, and calls the sitecustomize that it precedes, if
+there is one. Nothing here may be seen by the program: no output, no exception, also not in a Python
+that is too old for the rest, for which it keeps to what Python 2 understands.
 """
 
 import sys
@@ -66,7 +66,7 @@ def _what_happened(error):
     return ("not loaded: %s" % (str(error) or type(error).__name__))[:_MOST]
 
 
-def _tell(folder, why):
+def _report(folder, why):
     core = _load_from(folder, "footplate._core", "_core.abi3.so")
     core.loss(core.intern("hooks"), core.intern(why))
     _forget()
@@ -79,10 +79,10 @@ def _start():
     version = found and _version_of(found)
     if found and not version:
         ours = _os.path.exists(found + "/_version.py.in")
-        _tell(folder, _NOT_BUILT if ours else "the program has another 'footplate'")
+        _report(folder, _NOT_BUILT if ours else "the program has another 'footplate'")
         return
     if not _version_of(folder):
-        _tell(folder, _NOT_BUILT)
+        _report(folder, _NOT_BUILT)
         return
     if found and version == _version_of(folder):
         folder = found
@@ -106,7 +106,8 @@ def _too_old():
 
 
 def _leave_note():
-    """A file for the recorder, whose library cannot be loaded here: which Python this is."""
+    """A file that reports to the recorder which Python this is: its library cannot be loaded
+    here."""
     name = getattr(getattr(sys, "implementation", None), "name", "cpython")
     name = "python" if name == "cpython" else name[:16]
     version = ".".join(map(str, sys.version_info[:2]))
@@ -132,7 +133,7 @@ try:
             _start()
         except Exception as _error:
             _forget()
-            _tell(_HERE.rpartition("/")[0], _what_happened(_error))
+            _report(_HERE.rpartition("/")[0], _what_happened(_error))
 except Exception:
     pass
 if __name__ == "sitecustomize":

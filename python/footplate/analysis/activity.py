@@ -37,7 +37,7 @@ def _accepted(words: Sequence[str], wanted: Any) -> list[bool]:
 
 
 def choose(table: Table, ask: EventAsk) -> Table:
-    """The events asked for."""
+    """The selected events."""
     tests: list[tuple[Any, Any]] = []  # column's raw numbers, test of one
     names, categories = _set(ask.name), _set(ask.category)
     pattern = re.compile(ask.regex) if ask.regex else None

@@ -69,8 +69,8 @@ def compare(
 class Comparison:
     """The output of `footplate compare --json`: `c.verdict`, `c["steps"]`, `c.json`."""
 
-    def __init__(self, said: dict[str, Any], frames: str | None = None) -> None:
-        self.json = said
+    def __init__(self, data: dict[str, Any], frames: str | None = None) -> None:
+        self.json = data
         self._frame = Frames(frames)
 
     def __getitem__(self, key: str) -> Any:

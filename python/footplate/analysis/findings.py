@@ -62,8 +62,7 @@ def evaluate(
     price: float | None,
     files: Sequence[str | os.PathLike[str]],
 ) -> list[dict[str, Any]]:
-    """Verdicts of the built-in rules, then of those in files, which run in processes of their
-    own."""
+    """Verdicts of the built-in rules, then of those in files, which run in separate processes."""
     own = _names_in(files)
     builtin = [s for s in sets if s.partition(".")[0] not in own]
     verdicts = source.check(builtin, machine, price or 0.0)
@@ -77,17 +76,17 @@ def evaluate(
 def _names_in(files: Sequence[str | os.PathLike[str]]) -> set[str]:
     if not files:
         return set()
-    said = _ask_host([os.fspath(f) for f in files], "/nowhere", [])
-    return {v["rule"] for v in said["verdicts"]}
+    answer = _ask_host([os.fspath(f) for f in files], "/nowhere", [])
+    return {v["rule"] for v in answer["verdicts"]}
 
 
 def _hosted(run: str, files: list[str], sets: list[str]) -> list[dict[str, Any]]:
     if run.startswith("http"):
         raise RunError("rule files need the folder of the run, not a server")
-    said = _ask_host(files, run, sets)
-    if "error" in said:
-        raise RunError(said["error"])
-    return list(said["verdicts"])
+    answer = _ask_host(files, run, sets)
+    if "error" in answer:
+        raise RunError(answer["error"])
+    return list(answer["verdicts"])
 
 
 # As `-m footplate.rules_host`, but nothing is imported from the current folder.

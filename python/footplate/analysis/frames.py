@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of columns, and data frames made of them where pandas is installed.
 
-`Table` is what every question to a run is answered with inside this package. It needs neither numpy
+`Table` is the result of every query of a run inside this package. It needs neither numpy
 nor pandas; with pandas `to_frame` makes a data frame of it that uses the same memory.
 """
 
@@ -117,7 +117,7 @@ class Column:
         return list(self)
 
     def raw(self) -> Sequence[Any]:
-        """The numbers as they are kept: ns for times, NaN and `none` for what is not there."""
+        """The numbers as they are stored: ns for times, NaN and `none` for what is not there."""
         if isinstance(self.data, (memoryview, array)):
             return self.data.tolist()
         if hasattr(self.data, "tolist"):
@@ -150,7 +150,7 @@ class Column:
         return Column(self.kind, data, self.words, self.none)
 
     def frame_array(self) -> Any:
-        """What pandas keeps; the same memory where it can."""
+        """As a pandas array; the same memory where it can."""
         pd, np = pandas(), numpy()
         if self.kind == "time":
             values = np.asarray(self.data, dtype=np.int64)
@@ -322,7 +322,7 @@ class Table:
         return Table({k: c.take(rows) for k, c in self._columns.items()}, self.attrs)
 
     def where(self, keep: Callable[[Any], bool]) -> Table:
-        """The rows, as named tuples, that `keep` says yes to."""
+        """The rows, as named tuples, for which `keep` is true."""
         return self.take([i for i, row in enumerate(self.itertuples()) if keep(row)])
 
     def head(self, n: int = 5) -> Table:

@@ -56,12 +56,12 @@ class Loader:
 
     def workers(self, *, outliers: bool = False, factor: float = 2.0) -> Any:
         """Lifetime of workers, from the first event to the last, or as a timeline."""
-        told = self._rows(
+        rows = self._rows(
             lambda e: e.category == "loader" and "DataLoaderWorker" in (e.name, e.thread),
             lambda e: {},
             lambda e: {"worker": _whole(arguments(e.args).get("worker_id"))},
         )
-        return self._answer(told or self._lives(), {}, {"worker": "int?"}, outliers, factor)
+        return self._answer(rows or self._lives(), {}, {"worker": "int?"}, outliers, factor)
 
     def getnext(self, *, outliers: bool = False, factor: float = 2.0) -> Any:
         """Waiting for the next batch in the training loop."""
@@ -118,17 +118,17 @@ class Loader:
         return list(zip(rows, self._events.take(rows).itertuples(), strict=True))
 
     def _settings(self, start: Any) -> dict[str, Any]:
-        """What the loader said right after it was made, or in the event itself."""
+        """The facts that the loader emitted right after it was made, or in the event itself."""
         own = arguments(start.args)
-        said: dict[str, Any] = dict.fromkeys(_FACTS.values())
-        for name in said:
-            said[name] = _whole(own.get(name))
+        facts: dict[str, Any] = dict.fromkeys(_FACTS.values())
+        for name in facts:
+            facts[name] = _whole(own.get(name))
         for _, e in self._loader_events():
             of_start = e.pid == start.pid and e.node == start.node and e.start >= start.start
             key = _FACTS.get(e.name or "")
-            if of_start and key and said[key] is None and e.value is not None:
-                said[key] = int(e.value)
-        return said
+            if of_start and key and facts[key] is None and e.value is not None:
+                facts[key] = int(e.value)
+        return facts
 
     def _lives(self) -> list[_Row]:
         lives: dict[tuple[Any, ...], tuple[int, int]] = {}
@@ -161,9 +161,11 @@ class Loader:
             kinds = who | more_kinds
             kinds |= {"start": "time", "duration_s": "float", "times_median": "float"}
             return self._frame(Table.of_rows(found, kinds))
-        said = [_summary(v, factor) for v in groups.values()]
+        summaries = [_summary(v, factor) for v in groups.values()]
         kinds = who | {"count": "int", "median_s": "float", "max_s": "float"}
-        return self._frame(Table.of_rows(said, kinds | {"total_s": "float", "outliers": "int"}))
+        return self._frame(
+            Table.of_rows(summaries, kinds | {"total_s": "float", "outliers": "int"})
+        )
 
 
 def _whole(text: str | None) -> int | None:

@@ -56,7 +56,7 @@ def _function(name: str, calls: Any, seconds: float, args: Mapping[str, str]) ->
 
 
 def windows_of(events: Table) -> list[Window]:
-    """All profiles; the functions of each stand on its track, in its time."""
+    """All profiles; the functions of each are on its track, in its time."""
     threads = [w.startswith(TRACK) for w in events["thread"].words]
     rows = [i for i, c in enumerate(events["thread"].data) if c >= 0 and threads[c]]
     starts, ends = events["start"].data, events["end"].data
@@ -88,7 +88,7 @@ class Profiles:
 
     @classmethod
     def of_windows(cls, windows: Iterable[Window], frame: Frames) -> Profiles:
-        """Of windows that say themselves what the job was doing."""
+        """Of windows that recorded what the job was doing."""
         self = cls.__new__(cls)
         self._info, self._frame = {}, frame
         self._windows = sorted(windows, key=lambda w: (w.start_ns, w.node, w.pid))
@@ -172,8 +172,8 @@ class Profiles:
 
     def _job_phase(self, w: Window) -> str:
         if not self._info:
-            said = w.start_mode or ""
-            return said if said in JOB_PHASES else "training_loop"
+            mode = w.start_mode or ""
+            return mode if mode in JOB_PHASES else "training_loop"
         start, end = self._info.get("loop_start_ns"), self._info.get("loop_end_ns")
         if start is None or w.end_ns <= start:
             return "initialization"
@@ -223,8 +223,7 @@ _MODES: Final = {"prestepzero": "initialization", "posthookclose": "finalization
 
 def read_cprofile(folder: str | os.PathLike[str], *, frames: str | None = None) -> Profiles:
     """The cProfile files (`python_stats`) below a folder, as SageMaker's profiler left them. They
-    are in Python's own marshal format, which is not safe against files that somebody tampered
-    with."""
+    are in Python's own marshal format, which is not safe against manipulated files."""
     windows = []
     for root, folders, files in os.walk(folder):
         folders.sort()

@@ -78,11 +78,11 @@ def runs(dir: str | os.PathLike[str] | None = None, *, frames: str | None = None
         row: dict[str, Any] = {"name": os.path.basename(path), "path": path}
         try:
             source = Folder(path)
-            said = source.show()
+            shown = source.show()
             source.close()
-            row |= {k: said[k] for k in ("name", "status", "duration_s")}
-            row |= {"start": said["start_ns"], "end": said["end_ns"]}
-            row["nodes"] = len(said["nodes"])
+            row |= {k: shown[k] for k in ("name", "status", "duration_s")}
+            row |= {"start": shown["start_ns"], "end": shown["end_ns"]}
+            row["nodes"] = len(shown["nodes"])
         except RunError as e:
             row["error"] = str(e)
         rows.append(row)
@@ -206,7 +206,7 @@ class Run:
         """Readings: time, node, metric, entity, unit, value, series by series.
 
         metric: a name, or "cpu." for all that begin so. points: at most so many for each series,
-        with `min` and `max` of what each stands for. steps=(a, b): only the time of these steps,
+        with `min` and `max` of the readings in each. steps=(a, b): only the time of these steps,
         both included. form="wide": a row for each sweep of one node and a column for each series,
         "metric entity", as float32."""
         if form not in ("long", "wide"):
@@ -340,7 +340,7 @@ class Run:
 
     def steps(self, rank: int | None = None, mode: str | None = None) -> Any:
         """Every step of every rank: node, rank, pid, session, mode, step, start, end, duration_s,
-        between_s (to the begin of the next step; missing at the last), iteration_s (both together),
+        between_s (to the start of the next step; missing at the last), iteration_s (both together),
         samples, cut, warmup, disturbed (a detail window slowed it), and the seconds of each part by
         the host's clock (`data_s`, `forward_s`, ...; missing: not recorded)."""
         return self._frame(stats.choose_steps(self._steps(), rank, mode))
@@ -429,9 +429,9 @@ class Run:
         cost)."""
         if table not in BREAKDOWNS:
             raise ValueError(f"table must be one of {', '.join(BREAKDOWNS)}")
-        said = self._source.breakdown(rank)
-        attrs = {"dropped_steps": said.get("dropped_steps", 0)}
-        return self._frame(stats.of_json(said[table], attrs))
+        breakdown = self._source.breakdown(rank)
+        attrs = {"dropped_steps": breakdown.get("dropped_steps", 0)}
+        return self._frame(stats.of_json(breakdown[table], attrs))
 
     # ---- what follows from it ----
 

@@ -39,7 +39,7 @@ class File(NamedTuple):
 
 
 def parse(name: str) -> File | None:
-    """None: it is no file of saved tensors."""
+    """None: it is not a file of saved tensors."""
     found = _NAME.fullmatch(name)
     return File(int(found[1]), int(found[2])) if found else None
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run at a server (`footplate serve`), asked over HTTP. Answers of the server are bounded, so
-long ones are fetched stretch by stretch.
+"""A run at a server (`footplate serve`), queried over HTTP. Answers of the server are bounded, so
+long ones are fetched interval by interval.
 
-What a server does not tell: samples sweep by sweep, marks and counters among the events, and their
-arguments. Rules are evaluated there, with their default parameters.
+What a server does not return: samples sweep by sweep, marks and counters among the events, and
+their arguments. Rules are evaluated there, with their default parameters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TOKEN: Final = "FOOTPLATE_TOKEN"
 _API: Final = "/api/v1"
 _HERE: Final = ("127.0.0.1", "localhost", "::1")
 _PATIENCE_S: Final = 120.0
-_REQUESTS_MOST: Final = 4000  # for one question
+_REQUESTS_MOST: Final = 4000  # for one request
 _PIXELS: Final = 10000  # the most that the server draws on
 _STEPS_MOST: Final = 2000  # of each rank in one answer
 _POINTS_MOST: Final = 10000  # of a scalar in one answer
@@ -115,14 +115,14 @@ class Client:
 
 def _failure(e: HTTPError) -> Exception:
     try:
-        said = str(json.load(e)["error"])
+        answer = str(json.load(e)["error"])
     except (ValueError, KeyError, TypeError):
-        said = f"status {e.code}"
-    if e.code == 413 or (e.code == 400 and "fewer" in said):
-        return _TooMuch(said)
+        answer = f"status {e.code}"
+    if e.code == 413 or (e.code == 400 and "fewer" in answer):
+        return _TooMuch(answer)
     if e.code == 401:
-        said += f"; set {TOKEN} or pass token="
-    return RunError(said)
+        answer += f"; set {TOKEN} or pass token="
+    return RunError(answer)
 
 
 def place_of(address: str) -> tuple[str, str]:
@@ -214,10 +214,10 @@ class Server:
             of = {"node": k.node, "metric": k.metric, "entity": k.entity, "points": points}
 
             def fetch(a: int, b: int, of: dict[str, Any] = of) -> list[Any]:
-                said = self._get("/series", **of, **{"from": a, "to": b})
-                return [said[0][c] for c in ("t_ns", "v", "min", "max")] if said else [[]] * 4
+                answer = self._get("/series", **of, **{"from": a, "to": b})
+                return [answer[0][c] for c in ("t_ns", "v", "min", "max")] if answer else [[]] * 4
 
-            columns.append(_stretches(fetch, start, end))
+            columns.append(_intervals(fetch, start, end))
         return keys, columns
 
     def _table(self, ask: Ask, points: int | None, names: Sequence[str]) -> Table:
@@ -248,23 +248,23 @@ class Server:
         first: dict[str, Any] = {}
 
         def fetch(a: int, b: int) -> list[Any]:
-            said = self._get("/steps", last=_STEPS_MOST, **{"from": a, "to": b})
-            first.setdefault("said", said)
-            counts = Counter(map(_rank, said["steps"]))
+            answer = self._get("/steps", last=_STEPS_MOST, **{"from": a, "to": b})
+            first.setdefault("answer", answer)
+            counts = Counter(map(_rank, answer["steps"]))
             if max(counts.values(), default=0) >= _STEPS_MOST:
                 raise _TooMuch("too many steps for one request")
-            return [said["steps"]]
+            return [answer["steps"]]
 
-        rows = _stretches(fetch, start, end)[0]
-        said = first["said"]
-        order = {r: i for i, r in enumerate(dict.fromkeys(_rank(r) for r in said["ranks"]))}
+        rows = _intervals(fetch, start, end)[0]
+        answer = first["answer"]
+        order = {r: i for i, r in enumerate(dict.fromkeys(_rank(r) for r in answer["ranks"]))}
         rows.sort(key=lambda s: order.get(_rank(s), len(order)))  # within a rank by time
-        pids = {_rank(r): (r["pid"], r["session"]) for r in said["ranks"]}
+        pids = {_rank(r): (r["pid"], r["session"]) for r in answer["ranks"]}
         for r in rows:  # an older server has them in the list of ranks only
             pid, session = pids.get(_rank(r), (0, 0))
             r.setdefault("pid", pid)
             r.setdefault("session", session)
-        return steps_table(self._columns("Step", rows), said)
+        return steps_table(self._columns("Step", rows), answer)
 
     def _columns(self, schema: str, rows: list[dict[str, Any]]) -> dict[str, Column]:
         """Rows of JSON as columns, with the types that the server describes."""
@@ -279,7 +279,7 @@ class Server:
         return columns
 
     def events(self, start: int, end: int, detail: bool) -> Table:
-        """Spans alone. Stretches in which some were drawn as one are asked for again in halves."""
+        """Spans alone. Intervals in which some were merged are requested again in halves."""
         lo = start or self.show()["start_ns"]
         hi = end or self.show()["end_ns"] + 1
         found: dict[tuple[Any, ...], tuple[Any, ...]] = {}
@@ -288,12 +288,12 @@ class Server:
             if not left:
                 break
             a, b = left.pop()
-            said = self._get("/timeline", px=_PIXELS, detail=int(detail), **{"from": a, "to": b})
-            slices = said["slices"]
-            if (said["cut"] or any(slices["merged"])) and b - a > _PIXELS:
+            answer = self._get("/timeline", px=_PIXELS, detail=int(detail), **{"from": a, "to": b})
+            slices = answer["slices"]
+            if (answer["cut"] or any(slices["merged"])) and b - a > _PIXELS:
                 left += [(a, (a + b) // 2), ((a + b) // 2, b)]
             else:
-                _keep_slices(found, said)
+                _keep_slices(found, answer)
         if left:
             raise RunError("too many events for one request; choose a shorter time range")
         return _events_of(list(found.values()))
@@ -348,8 +348,8 @@ def _rank(row: dict[str, Any]) -> tuple[Any, Any]:
     return row["node"], row["rank"]
 
 
-def _stretches(fetch: Callable[[int, int], list[Any]], start: int, end: int) -> list[Any]:
-    """Lists of fetch(start, end) one behind the other; a stretch that is too much is halved."""
+def _intervals(fetch: Callable[[int, int], list[Any]], start: int, end: int) -> list[Any]:
+    """Lists of fetch(start, end) one after the other; an interval that is too much is halved."""
     left, out = [(start, end)], None
     for _ in range(_REQUESTS_MOST):
         if not left:
@@ -368,16 +368,16 @@ def _stretches(fetch: Callable[[int, int], list[Any]], start: int, end: int) -> 
     return out
 
 
-def _keep_slices(found: dict[tuple[Any, ...], tuple[Any, ...]], said: dict[str, Any]) -> None:
+def _keep_slices(found: dict[tuple[Any, ...], tuple[Any, ...]], answer: dict[str, Any]) -> None:
     """Those that lie across a border come twice."""
     names = ("lane", "row", "start", "dur", "name", "category")
-    for lane, row, start, dur, name, cat in zip(*(said["slices"][n] for n in names), strict=True):
-        of = said["lanes"][lane]
+    for lane, row, start, dur, name, cat in zip(*(answer["slices"][n] for n in names), strict=True):
+        of = answer["lanes"][lane]
         if of["kind"] == "phases":  # of the job, not of a process
             continue
-        at = said["from_ns"] + start
+        at = answer["from_ns"] + start
         who = (of["node"], of["rank"], of["pid"], of["thread"] or of["title"], of["kind"])
-        words = (said["names"][name], said["categories"][cat])
+        words = (answer["names"][name], answer["categories"][cat])
         key = (*who, row, at, *words)
         found[key] = (at, dur, *words, *who)
 

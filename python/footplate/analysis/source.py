@@ -49,7 +49,7 @@ class Ask(NamedTuple):
 
 
 class Source(Protocol):
-    """What a Run asks. Times are ns; tables have the columns that run.py documents."""
+    """The queries of a Run. Times are ns; tables have the columns that run.py documents."""
 
     name: str
 
@@ -78,7 +78,7 @@ class Source(Protocol):
 
 
 def key_columns(keys: Sequence[Key], counts: Sequence[int]) -> dict[str, Column]:
-    """node, metric, entity and unit of rows that stand series by series."""
+    """node, metric, entity and unit of rows that are stored series by series."""
     rows: Any = array("i")
     np = numpy()
     if np is not None:

@@ -109,7 +109,7 @@ _ITERATION: Final = ("mean", "p50", "p95", "p99", "max")
 
 
 def rank_table(ranks: Sequence[Mapping[str, Any]]) -> Table:
-    """What `footplate steps` says of each rank and mode, a row for each."""
+    """The output of `footplate steps` for each rank and mode, a row for each."""
     durations = ("mean_s", "min_s", "p50_s", "p95_s", "p99_s", "max_s", "stddev_s")
     kinds = _RANK | {"count": "int"} | dict.fromkeys(durations, "float")
     kinds |= dict.fromkeys((f"iteration_{k}_s" for k in _ITERATION), "float")
@@ -154,7 +154,7 @@ def part_table(ranks: Sequence[Mapping[str, Any]], has_gpus: bool) -> Table:
 
 def sync_table(ranks: Sequence[Mapping[str, Any]]) -> Table:
     """Places in the code that waited for the GPU, most time first. They are of the rank, whatever
-    its mode, and stand once."""
+    its mode, and are listed once."""
     rows, seen = [], set()
     for r in ranks:
         who = (r["node"], r["rank"], r["pid"])
@@ -167,7 +167,7 @@ def sync_table(ranks: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def step_window(steps: Table, first: int, last: int) -> tuple[int, int]:
-    """From the begin of the first of these steps to the end of the last, over all ranks."""
+    """From the start of the first of these steps to the end of the last, over all ranks."""
     rows = [i for i, n in enumerate(steps["step"]) if first <= n <= last]
     if not rows:
         raise RunError(f"no steps from {first} to {last}")
@@ -272,8 +272,8 @@ def _event_steps(events: Table, by: str) -> Iterable[tuple[str, Any, int, int]]:
 
 def metrics_of(run: Run, resource: str | Iterable[str] | None) -> list[tuple[str, str, str]]:
     """(resource, node, metric) of everything that the run has of these resources."""
-    asked = [resource] if isinstance(resource, str) else list(resource or RESOURCES)
-    names = ["io" if name == "i/o" else name for name in asked]  # as SageMaker Debugger calls it
+    wanted = [resource] if isinstance(resource, str) else list(resource or RESOURCES)
+    names = ["io" if name == "i/o" else name for name in wanted]  # as SageMaker Debugger calls it
     for name in names:
         if name not in RESOURCES:
             raise ValueError(f"no resource '{name}'; available: {', '.join(RESOURCES)}")

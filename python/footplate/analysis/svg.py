@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Chart:
-    """Shown in a notebook as it is; save(path) writes a page of its own."""
+    """Shown in a notebook as it is; save(path) writes a separate page."""
 
     def __init__(self, svg: str, title: str = "") -> None:
         self.svg = svg
@@ -39,7 +39,7 @@ class Chart:
 
 
 def chart(title: str, panels: list[Panel], columns: int = 1) -> Chart:
-    """_query.pyi says what a panel is."""
+    """_query.pyi describes a panel."""
     from .. import _query
 
     return Chart(_query.chart(title, columns, panels), title)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where training steps begin and end, seen while they run.
 
-The same rule as in docs/steps.md, as far as it can be told without knowing what comes: in a loop
+The same rule as in docs/steps.md, as far as it can be decided without knowing what comes: in a loop
 with a loader a step begins with the first fetch after an optimizer step. In a loop without one it
 begins with the first forward pass or zero_grad after every optimizer has stepped that stepped in
 the step before. Steps that the program or its framework marks itself win. A CUDA graph that is
 replayed counts as an optimizer that steps: the step's work is in it.
 
-Hooks call `fetch`, `optimizer` and `replay`, always; `work` only while somebody watches. Only the
-main thread counts. While nobody watches, the common cases of `fetch` and `optimizer` are done in C
+Hooks call `fetch`, `optimizer` and `replay`, always; `work` only while there is a watcher. Only the
+main thread counts. Without a watcher, the common cases of `fetch` and `optimizer` are done in C
 (python/core/core_loop.c).
 """
 
@@ -30,7 +30,7 @@ class _Tracker(_core.Loop):
     def __init__(self) -> None:
         self.main = threading.main_thread().ident or 0
         self.ended = 0  # training steps that are over; the number of the next one
-        self.begun = False  # the next one has begun and was told
+        self.begun = False  # the next one has begun and was reported
         self.explicit = False  # the program marks its steps
         self.loader = False  # there was a fetch
         self.fetches = 0
@@ -44,7 +44,7 @@ class _Tracker(_core.Loop):
         self.eval_sources: set[Hashable] = set()
         self.asked = -1
         self.watched = False
-        self.phase = ""  # that begins together with the step that is being told
+        self.phase = ""  # that begins together with the step that is being reported
         self.windows = 0  # detail windows that are under way, from their warm-up on
 
 
@@ -89,12 +89,12 @@ def _end_derived() -> None:
 
 
 def watch(on: bool) -> None:
-    """While nobody watches, steps are only counted, which costs next to nothing."""
+    """Without a watcher, steps are only counted, which costs next to nothing."""
     loop.watched = on
 
 
 def fetch(source: "Hashable") -> None:
-    """The loop asks a loader for a batch. The source tells loaders apart."""
+    """The loop requests a batch from a loader. The source identifies the loader."""
     now = loop
     if _core.asked() != now.asked:
         _look_at_settings()
@@ -162,8 +162,8 @@ def optimizer(index: int) -> None:
 
 
 def replay(graph: int) -> None:
-    """A CUDA graph is replayed; graphs are numbered from 1. Apart from other work in front of it a
-    step begins here, which no forward pass has told."""
+    """A CUDA graph is replayed; graphs are numbered from 1. If no other work precedes it, a step
+    begins here, which no forward pass has reported."""
     now = loop
     if _get_ident() != now.main:
         return
@@ -187,8 +187,8 @@ def all_stepped() -> bool:
 
 
 def under_way() -> int:
-    """The training step that a forward pass belongs to. While nobody watches, a loop without a
-    loader counts a step when the optimizer steps again."""
+    """The training step that a forward pass belongs to. Without a watcher, a loop without a loader
+    counts a step when the optimizer steps again."""
     now = loop
     over = now.stepped and not now.loader and not now.explicit and all_stepped()
     return now.ended + 1 if over else now.ended

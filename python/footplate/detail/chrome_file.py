@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes operators of a window as a Chrome trace of the shape that PyTorch's have, for which there
-is an importer. Times in it are microseconds since `base_ns`, of the wall clock."""
+"""Writes operators of a window as a Chrome trace in the form of PyTorch's, for which there is an
+importer. Times in it are microseconds since `base_ns`, of the wall clock."""
 
 import json
 import os

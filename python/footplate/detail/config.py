@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recorder asks of the processes of its job: config.json in the ring folder.
+"""What the recorder requests from the processes of its job: config.json in the ring folder.
 
 {"version": 1, "job_start_ns": ..., "generation": ..., "detail_ranks": [0, 1],
  "detail": [{"start_step": 5, "steps": 2}, {"start_s": 60.0, "seconds": 10.0},
             {"now": true, "steps": 3}],
  "python": [{"start_step": 9, "steps": 3, "profiler": "cprofile", "timer": "total_time"}]}
 
-What is not understood is left out and told as a loss; the rest holds.
+What is not valid is left out and reported as a loss; the rest is used.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ class Config:
 
 
 def folder() -> str:
-    """Of the recorder; raises OSError when it is gone, or not the user's."""
+    """Of the recorder; raises OSError when it does not exist, or is not the user's."""
     path = _safe.ring_folder()
     if not path:
         raise OSError("the recorder's folder is gone")

@@ -24,7 +24,7 @@ class JaxWindow(TraceWindow):
         self.profiler: Any = sys.modules["jax"].profiler
 
     def _options(self) -> "dict[str, Any]":
-        """Without a call of every Python function, where that can be said."""
+        """Without a call of every Python function, where that can be set."""
         if not hasattr(self.profiler, "ProfileOptions"):
             return {}
         options = self.profiler.ProfileOptions()

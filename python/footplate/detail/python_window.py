@@ -3,7 +3,7 @@
 whole window and for each phase of its steps. Main thread only.
 
 cprofile counts every call. Its timers: total_time and default (the clock), cpu_time (the thread's
-CPU), off_cpu_time (the difference of the two: waiting). `sampling` looks at the stack about every
+CPU), off_cpu_time (the difference of the two: waiting). `sampling` reads the stack about every
 millisecond instead, costs less, and knows no numbers of calls.
 
 What is in the file is in docs/hooks.md.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PHASES = ("data", "forward", "backward", "optimizer", "zero_grad", "checkpoint")
 MOST_FUNCTIONS = 5000
-MOST_TAKEN = 256  # phases whose statistics are kept whole
+MOST_TAKEN = 256  # phases whose statistics are stored whole
 MOST_FRAMES = 5000  # of the tree of stacks
 MOST_DEPTH = 60  # the innermost frames of a deeper stack
 PERIOD_S = 0.001
@@ -90,7 +90,7 @@ def add_difference(table: "Table", later: "Table", earlier: "Table") -> None:
 
 
 def rows(table: "Table") -> "list[dict[str, Any]]":
-    """As in the file: the ones with the most time of their own first."""
+    """As in the file: the ones with the most self time first."""
     theirs = sorted(table.items(), key=lambda item: -item[1][2])
     return [
         {
@@ -162,7 +162,7 @@ class _PhaseWindow:
             self.listeners.append((phase, begin, end))
 
     def _enter_first(self) -> None:
-        """The window begins where a phase does, and nobody tells us of that one."""
+        """The window begins where a phase does, and that begin is not reported."""
         if boundary.phase():
             self.inner = 1
             self.entered(boundary.phase())
@@ -288,7 +288,7 @@ class SampleWindow(_PhaseWindow):
             now = time.perf_counter()
             if self.over.is_set():  # the main thread waits for us: that is not the program
                 return
-            phase = self.phase  # right before the look: no other thread runs in between
+            phase = self.phase  # right before the sample: no other thread runs in between
             frame = sys._current_frames().get(self.main)
             if frame is not None:
                 self._take(phase, frame, now - last)

@@ -50,7 +50,8 @@ def _profiler_runs(torch: "Any") -> bool:
 
 @contextlib.contextmanager
 def _silence() -> "Iterator[None]":
-    """Kineto tells stderr that it starts and stops, unless this is set when it is first used."""
+    """Kineto prints to stderr that it starts and stops, unless this is set when it is first
+    used."""
     name = "KINETO_LOG_LEVEL"
     if name in os.environ:
         yield
@@ -63,8 +64,8 @@ def _silence() -> "Iterator[None]":
 
 
 def _release_cupti(torch: "Any") -> None:
-    """Kineto leaves CUPTI on after its first trace, which goes on costing 20 to 36 % of a step that
-    launches many kernels. TEARDOWN_CUPTI=1 makes it let go (8 to 12 % are left). It was off by
+    """Kineto leaves CUPTI on after its first trace, which continues to cost 20 to 36 % of a step
+    that launches many kernels. TEARDOWN_CUPTI=1 makes it let go (8 to 12 % are left). It was off by
     default because of CUDA graphs on older versions of CUDA, so it is set where it was tried."""
     if TEARDOWN not in os.environ and _cuda_in_use(torch):
         cuda = getattr(getattr(torch, "version", None), "cuda", "")
@@ -85,7 +86,7 @@ class _Modules:
         fast = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", None)
         self.range: Any = fast or torch.autograd.profiler.record_function
         self.names: dict[int, str] = {}
-        self.roots: list[Any] = []  # kept, so that their ids stay theirs
+        self.roots: list[Any] = []  # referenced, so that their ids stay theirs
 
     def _learn(self, root: "Any") -> None:
         self.roots.append(root)
@@ -113,7 +114,7 @@ def _set_ranges(ranges: "_Modules | None") -> None:
 
 def _options(torch: "Any") -> "dict[str, Any]":
     options: dict[str, Any] = {"use_kineto": True, "use_cpu": True}
-    if _cuda_in_use(torch):  # told in another way before 2.1
+    if _cuda_in_use(torch):  # set in another way before 2.1
         known = torch.autograd.profiler.profile.__init__.__code__.co_varnames
         options |= {"use_device": "cuda"} if "use_device" in known else {"use_cuda": True}
     try:  # only the trace is wanted, not the tables
@@ -125,7 +126,7 @@ def _options(torch: "Any") -> "dict[str, Any]":
 
 
 def _make_way(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> bool:
-    """The program starts a profiler of its own."""
+    """The program starts a separate profiler."""
     ours = _State.running
     if ours is not None and args[0] is not ours.profile:
         _safe.report_loss("detail window", "the program started its own profiler")

@@ -29,7 +29,7 @@ class _State:
 
 
 def make_way() -> None:
-    """Somebody starts a profiler."""
+    """A profiler is being started."""
     ours = _State.running
     if ours is not None and not _State.starting:
         _safe.report_loss("detail window", "the program started its own profiler")
@@ -47,7 +47,8 @@ class TraceWindow:
         self.folder = ""
 
     def own_runs(self) -> bool:
-        """Whether the program profiles by itself; when that cannot be told, starting fails."""
+        """Whether the program profiles by itself; when that cannot be determined, starting
+        fails."""
         return False
 
     def begin_trace(self) -> None:

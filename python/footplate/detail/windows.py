@@ -6,14 +6,14 @@ A recorder does the work of one window:
     prepare()            a step early, so that what is slow the first time is over when it counts
     start(step)           at a step's beginning
     step(step)            when a further step begins; None: when one has ended; may be missing
-    stop(about) -> finish at a step's end; finish(path) writes the file, in a thread of its own
+    stop(about) -> finish at a step's end; finish(path) writes the file, in a separate thread
     drop()                stops without a result
 
 `about` says which process and rank, which steps (start_step to end_step), and when (start_ns to
 end_ns, monotonic).
 
-Everything here runs in the main thread, at the places that boundary.py tells. What goes wrong is
-told as a loss and ends that window, never the program.
+Everything here runs in the main thread, at the places that boundary.py reports. What goes wrong is
+reported as a loss and ends that window, never the program.
 """
 
 import atexit
@@ -46,7 +46,7 @@ def _resident() -> int:
 
 
 class _Window:
-    """One window that was asked for, until it is over."""
+    """One window that was requested, until it is over."""
 
     def __init__(self, ask: config.Ask, job_start_ns: int) -> None:
         self.ask = ask
@@ -66,7 +66,7 @@ class _Window:
         self.prepared_at = step
 
     def over(self) -> None:
-        """The program goes on without it: a span from the warm-up to here, afterwards, since it
+        """The program continues without it: a span from the warm-up to here, afterwards, since it
         begins in one step and ends in another."""
         if self.began_ns:
             _core.past(_DETAIL, 0, _core.now_ns() - self.began_ns, 0)
@@ -124,7 +124,7 @@ class _Window:
 
 class _State:
     waiting: "list[_Window]" = []  # or running
-    seen: "set[config.Ask]" = set()  # asked for before: not again
+    seen: "set[config.Ask]" = set()  # requested before: not again
     files = 0
     listening = False
     writers: "list[threading.Thread]" = []
@@ -145,7 +145,7 @@ def _recorder_for(ask: config.Ask) -> "Any":
 
 
 def rank() -> int:
-    """0 when nobody says."""
+    """0 when it is not known."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank())
@@ -171,10 +171,10 @@ def _each(do: "Callable[[_Window], Any]") -> None:
             _give_up(window, error)
 
 
-def _tell_step(window: _Window, step: "int | None") -> None:
-    tell = getattr(window.recorder, "step", None)
-    if tell is not None:
-        tell(step)
+def _notify_step(window: _Window, step: "int | None") -> None:
+    notify = getattr(window.recorder, "step", None)
+    if notify is not None:
+        notify(step)
 
 
 def _begin(step: int) -> None:
@@ -182,7 +182,7 @@ def _begin(step: int) -> None:
         if window.is_late(step):
             raise _safe.Refusal(f"step {window.ask.start_step} had already ended")
         if window.first >= 0:
-            _tell_step(window, step)
+            _notify_step(window, step)
         window.begin(step)
 
     if _State.waiting:
@@ -194,7 +194,7 @@ def _end(ended: int) -> None:
         if window.is_over(ended):
             _finish(window, ended)
         elif window.first >= 0:
-            _tell_step(window, None)
+            _notify_step(window, None)
 
     if _State.waiting:
         _each(one)
@@ -205,7 +205,7 @@ def _undo(step: int) -> None:
         if window.first == step:
             window.undo()
         elif window.first >= 0:
-            _tell_step(window, None)
+            _notify_step(window, None)
 
     if _State.waiting:
         _each(one)
@@ -256,7 +256,7 @@ def _why_not(window: _Window) -> str:
 
 
 def _at_exit() -> None:
-    """What is under way is kept as far as it came; what is being written is waited for."""
+    """What is under way is stored as far as it came; what is being written is waited for."""
 
     def one(window: _Window) -> None:
         if window.first >= 0:
@@ -298,14 +298,14 @@ def _zero_grad() -> None:
 
 @_safe.guard("config")
 def reload() -> None:
-    """Reads what is asked for; a window that was asked for before is the same one."""
-    asked = config.read()
-    if asked.ranks is not None and rank() not in asked.ranks:
+    """Reads the requests; a window that was requested before is the same one."""
+    request = config.read()
+    if request.ranks is not None and rank() not in request.ranks:
         return
-    for ask in asked.asks:
+    for ask in request.asks:
         if ask not in _State.seen:
             _State.seen.add(ask)
-            _State.waiting.append(_Window(ask, asked.job_start_ns))
+            _State.waiting.append(_Window(ask, request.job_start_ns))
     if _State.waiting and not _State.exits:
         _State.exits = True
         atexit.register(_at_exit)

@@ -4,7 +4,7 @@
 A wait is block_until_ready, or a value that is fetched. Nothing is put in place for them before the
 first compilation has shown that arrays do not live on the CPU.
 
-JAX has no loop of its own: steps come from the explicit API, from Keras when JAX is its backend, or
+JAX has no training loop: steps come from the explicit API, from Keras when JAX is its backend, or
 are derived (jax_steps.py).
 """
 

@@ -2,7 +2,7 @@
 """DataLoader: waiting for a batch, how many were ready, how large it is; and its workers.
 
 The wait is a "data" span around the iterator's __next__, which every loop goes through (Lightning,
-Accelerate and HF Trainer too). A worker is a process of its own: there each batch that it makes is
+Accelerate and HF Trainer too). A worker is a separate process: there each batch that it makes is
 a "worker.fetch" span, and nothing else is marked.
 """
 

@@ -148,7 +148,7 @@ def _gate_earlier(base: type) -> None:
 
 
 def _gate_one(optimizer: "Any") -> None:
-    """A scheduler has given this optimizer a `step` of its own, which calls the function that its
+    """A scheduler has given this optimizer its own `step`, which calls the function that its
     class had then."""
     step, reference = vars(optimizer).get("step"), weakref.ref(optimizer)
     if step is None or marks.is_gate(step):

@@ -49,7 +49,7 @@ def _put_importances(token: "Any", args: "Args", result: "Any", ok: bool) -> Non
 
 
 def _no_round(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
-    """A callback said that there is to be no round, or raised."""
+    """A callback requested that there be no round, or raised."""
     if result or not ok:
         _loop.settle(args[0])
 
