@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A folder that is ours alone: nobody else can put a socket there in our name, or reach ours. */
+/* A folder that is ours alone: no other user can put a socket there in our name, or reach ours. */
 static int private_folder(const char *path, struct err *e)
 {
     struct stat st;
@@ -35,7 +35,7 @@ static int make_folders(const char *socket_path, struct err *e)
     return rc ? rc : private_folder(dir, e);
 }
 
-/* Whether somebody answers there; a socket left by a killed recorder does not. */
+/* Whether a recorder answers there; a socket left by a killed one does not. */
 static bool is_alive(const struct sockaddr_un *a)
 {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -152,7 +152,7 @@ static void control_answer(struct control *c, struct control_client *k, size_t l
     else
         snprintf(text, sizeof text, "%.200s", e.msg);
     const int n = snprintf(line, sizeof line, "%s %s\n", ok ? "ok" : "error", text);
-    /* Into an empty socket buffer this always fits; a client that is gone is no concern of ours. */
+    /* Into an empty socket buffer this always fits; a client that has gone away does not matter. */
     (void)!send(k->fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
     control_drop(k);
 }

@@ -32,7 +32,7 @@ struct control {
     void *ctx;
 };
 
-/* Failure leaves a control that serves nobody; the recording can go on without. */
+/* Failure leaves a control that serves no client; the recording can continue without. */
 MUST_CHECK int control_open(struct control *c, const char *run_id, const char *node_id,
                             struct err *e);
 /* What to poll for; returns how many entries were filled, at most CONTROL_CLIENTS + 1. */

@@ -10,7 +10,7 @@ enum { STACK = 128 * 1024 };
 #define FLUSH_NS (850 * NS_PER_MS) /* with the writing itself, rows are safe within a second */
 #define RETRY_NS NS_PER_S
 /* Written rows survive the recorder at once, and the machine after this. Waiting for the medium
- * more often would cost more than the sampling, and could hold up the job's own writes. */
+ * more often would cost more than the sampling, and could delay the job's own writes. */
 #define SYNC_NS (5 * NS_PER_S)
 
 /* The process that sends the run makes room by removing what has arrived. */

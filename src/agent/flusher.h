@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flusher.h - the thread that touches the disk, so that a disk that blocks never delays sampling.
- * It writes the store and node.json when it is poked; those who put rows in poke it, at most about
+ * It writes the store and node.json when it is poked; threads that add rows poke it, at most about
  * once a second, so an idle machine is not woken for nothing. */
 #ifndef AGENT_FLUSHER_H
 #define AGENT_FLUSHER_H
@@ -16,7 +16,7 @@
 struct flusher {
     struct writer *writer;
     struct nodefile *node;
-    /* Told when writing begins to fail (why), and when it works again (NULL). From the thread. */
+    /* Called when writing begins to fail (why), and when it works again (NULL). From the thread. */
     void (*on_trouble)(void *ctx, const char *why);
     void *ctx;
     pthread_mutex_t writing; /* held while the next three are used or changed */

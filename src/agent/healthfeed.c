@@ -63,7 +63,7 @@ static void health_feed_lose(struct sink *sink, uint64_t count, const char *why)
 /* ---- names ---- */
 
 /* The name is whole. The same text again changes nothing; another one takes its place, and events
- * that have the old one keep it. */
+ * with the old one are unchanged. */
 static void health_feed_name(struct health_feed *f, const struct health_lane *lane,
                              struct sink *sink)
 {

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "run/run_names.h"
 
-/* ==== a process that is no child ==== */
+/* ==== a process that is not a child ==== */
 
 bool aside_read(int fd, void *p, size_t n)
 {
@@ -90,9 +90,9 @@ struct helper {
     void *ctx;
 };
 
-/* ---- the supervisor, a process of its own ---- */
+/* ---- the supervisor, a separate process ---- */
 
-/* True: it ended by itself. */
+/* True: it ended without a crash. */
 static bool helper_run_once(const struct helper_program *p, const struct helper_task *t)
 {
     int status = 0;
@@ -164,7 +164,7 @@ pid_t helper_session(const struct helper *h)
     return h ? h->session : 0;
 }
 
-/* 1: a message has come; 0: none; -1: the helper is gone. */
+/* 1: a message has come; 0: none; -1: the helper has ended. */
 static int helper_receive(struct helper *h, struct helper_message *m)
 {
     const ssize_t n = recv(h->fd, m, sizeof *m, MSG_DONTWAIT);

@@ -93,13 +93,13 @@ MUST_CHECK int helper_start(struct helper **out, const struct helper_program *p,
 void helper_begin(struct helper *h, const struct helper_begin *b);
 /* Sends a request without waiting. From any thread. NULL is fine. */
 void helper_request(struct helper *h, enum helper_kind kind);
-/* For poll; -1: it is gone. */
+/* For poll; -1: it has ended. */
 int helper_fd(const struct helper *h);
 /* Its processes have it, and no others; 0: there is no helper. */
 pid_t helper_session(const struct helper *h);
-/* Handles what has come. False: the helper is gone; said once. */
+/* Handles what has come. False: the helper has ended; reported once. */
 bool helper_take(struct helper *h);
-/* Sends the request and handles messages until `answer` has come. False: the helper is gone, or
+/* Sends the request and handles messages until `answer` has come. False: the helper has ended, or
  * `wait_ns` are over (below 0: no limit). NULL is fine: false. */
 bool helper_wait(struct helper *h, enum helper_kind request, enum helper_kind answer,
                  int64_t wait_ns);
@@ -107,7 +107,7 @@ void helper_stop(struct helper *h); /* NULL is fine */
 
 /* ---- for the program of the helper ---- */
 
-/* False: the recorder is gone. */
+/* False: the recorder has ended. */
 bool helper_report(const struct helper_task *t, const struct helper_message *m);
 bool helper_next(const struct helper_task *t, struct helper_message *out);
 /* The recorder has ended. */
@@ -123,20 +123,20 @@ struct window_file {
 /* "detail-42-0.json" or "python-42-0.json", with or without ".gz", or a name of run_saved_name. */
 bool window_file_parse(struct window_file *out, const char *name);
 
-/* ---- a process that is no child ---- */
+/* ---- a process that is not a child ---- */
 
-/* A process of ours that works beside the recorder and is no child of it.
+/* A process of ours that runs beside the recorder and is not a child of it.
  *
  * A child of the recorder would look like a part of the job, and would be reaped like one. So this
- * one is made before the recorder adopts orphans, by a parent that ends at once: it belongs to
- * nobody here. Where the recorder is the first process of a pid namespace, it becomes its child all
- * the same, and is known by its session. It holds none of the recorder's files and locks, since
- * there are none yet, nothing of the terminal, and ends when the recorder does, however that ends:
- * its socket closes. */
+ * one is made before the recorder adopts orphans, by a parent that ends at once: it has no parent
+ * here. Where the recorder is the first process of a pid namespace, it becomes its child all the
+ * same, and is known by its session. It holds none of the recorder's files and locks, since there
+ * are none yet, nothing of the terminal, and ends when the recorder does, however that ends: its
+ * socket closes. */
 
 struct aside {
     int fd;        /* of a socket */
-    pid_t session; /* of the process and all that it starts, and of nobody else */
+    pid_t session; /* of the process and all that it starts, and of no other */
 };
 
 /* Single-threaded, before the job. `body` has the other end of the socket, of `type` SOCK_STREAM or
@@ -145,7 +145,7 @@ struct aside {
 MUST_CHECK int aside_start(struct aside *out, int type, void (*body)(int fd, void *ctx), void *ctx,
                            struct err *e);
 
-/* For the bodies: so many bytes; false: the other side is gone. */
+/* For the bodies: so many bytes; false: the other side has closed. */
 bool aside_read(int fd, void *p, size_t n);
 
 #endif

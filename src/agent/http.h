@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http.h - just enough HTTP/1.1 to ask a cloud's metadata service: one short answer per connection,
- * no TLS, no proxy. Every wait is bounded.
+/* http.h - just enough HTTP/1.1 to query a cloud's metadata service: one short answer per
+ * connection, no TLS, no proxy. Every wait is bounded.
  *
- * The recorder asks every few seconds, so this is no work for libcurl (net/curl.h): loaded, that
- * takes 9 MB, more than the recorder itself. */
+ * The recorder queries it every few seconds, so this is not done by libcurl (net/curl.h): loaded,
+ * that takes 9 MB, more than the recorder itself. */
 #ifndef AGENT_HTTP_H
 #define AGENT_HTTP_H
 
@@ -47,7 +47,7 @@ struct http_answer {
 
 /* "169.254.169.254", "127.0.0.1:8080", with or without "http://". */
 MUST_CHECK int http_host_parse(struct http_host *out, const char *text, struct err *e);
-/* A whole answer as it was read up to the peer's end of file. Pure. ERR_FORMAT when it is no
+/* A whole answer as it was read up to the peer's end of file. Pure. ERR_FORMAT when it is not an
  * answer, is cut short, or uses a transfer coding. */
 MUST_CHECK int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct err *e);
 /* Where a URL points at: "http://host[:port]/path?query", with https too. */

@@ -321,7 +321,7 @@ void job_signal(struct job *j, int sig, const struct jobtree *left)
         signal_attached(j, sig);
         return;
     }
-    /* Once the first process is reaped, its number stands for the group only while somebody of the
+    /* Once the first process is reaped, its number identifies the group only while a process of the
      * job is in it; after that it may be given to strangers. */
     bool group = !j->exited;
     for (size_t i = 0; left && i < left->n; i++)
@@ -367,14 +367,14 @@ bool job_stop_together(struct job *j, int sig)
     sigaction(sig, &standard, &old); /* fails for SIGSTOP, which needs it not */
     sigprocmask(SIG_UNBLOCK, &set, &before);
     /* Our whole group, as Ctrl-Z would have done; where the job shares it, that has been done. A
-     * group that no process could continue (its shell is gone) is not stopped by the kernel. */
+     * group that no process could continue (its shell has ended) is not stopped by the kernel. */
     kill(j->shares_group ? getpid() : 0, sig);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (sig != SIGSTOP)
         sigaction(sig, &old, NULL);
     /* Answered here, not passed on a second time. */
     const bool stopped = sigtimedwait(&cont, NULL, &at_once) == SIGCONT;
-    /* If we were not stopped, the job continues too, unless it would ask for the terminal and be
+    /* If we were not stopped, the job continues too, unless it would access the terminal and be
      * stopped again at once. */
     if (!stopped && (sig == SIGTTIN || sig == SIGTTOU) && !is_in_front(j))
         return false;

@@ -8,7 +8,7 @@
  *
  * job_fork makes the process and holds it before exec, so that probes can take their first reading
  * of it; job_release lets it go, job_cancel ends it. Nothing ties the job to the recorder: it has
- * the recorder's own stdin, stdout and stderr, no pipe to it and no death signal, so it goes on
+ * the recorder's own stdin, stdout and stderr, no pipe to it and no death signal, so it continues
  * when the recorder is killed. */
 #ifndef AGENT_JOB_H
 #define AGENT_JOB_H
@@ -25,13 +25,13 @@
 
 /* Which processes of the job are still there.
  * The recorder is the reaper of the job's orphans, so the job is everything below the recorder. A
- * process that moved to a session of its own said that it wants to outlive the job: a daemon. */
+ * process that moved to another session wants to outlive the job: a daemon. */
 
 enum { JOBTREE_MOST = 64 };
 
 struct job_process {
     pid_t pid, group;
-    bool daemon; /* has a session of its own */
+    bool daemon; /* has another session */
     char name[COMM_LEN];
 };
 
@@ -72,7 +72,7 @@ struct job_news {
 MUST_CHECK int job_fork(struct job *j, const char *const argv[], char *const envp[],
                         const struct signals *s, struct err *e);
 /* When the program cannot be run: "cannot run 'x': No such file or directory", and j->status is 127
- * (not found) or 126. The child is gone then. */
+ * (not found) or 126. The child has ended then. */
 MUST_CHECK int job_release(struct job *j, const char *program, struct err *e);
 void job_cancel(struct job *j);
 /* A child of ours that runs already. */

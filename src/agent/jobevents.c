@@ -25,7 +25,7 @@ enum { STACK = 256 * 1024 };
 
 /* How long the thread sleeps. A ring holds 16 thousand events: a quarter of a million a second from
  * one thread fill it in 65 ms. */
-#define BUSY_NS  (10 * NS_PER_MS) /* many come, or a process has just begun to speak */
+#define BUSY_NS  (10 * NS_PER_MS) /* many come, or a process has just begun to emit */
 #define CALM_NS  (50 * NS_PER_MS)
 #define IDLE_NS  (100 * NS_PER_MS) /* nothing came for a second */
 #define FRESH_NS NS_PER_S
@@ -50,7 +50,7 @@ struct job_events {
     int inotify, wake; /* descriptors */
     atomic_bool stop;
     _Atomic uint64_t generation;
-    uint64_t asked; /* of it, what the processes know */
+    uint64_t sent_generation; /* of it, what the processes know */
 };
 
 /* ---- from spans to the store ---- */
@@ -65,7 +65,7 @@ static bool have_writer(struct job_events *j)
         return false;
     struct writer *w;
     if (writer_open_beside(&w, j->ask.node, STORE_EVENTS, &e)) {
-        sink_loss(j->pass.behind, LOSS_WRITE, LOST_PART("events"), "%s", e.msg);
+        sink_loss(j->pass.next, LOSS_WRITE, LOST_PART("events"), "%s", e.msg);
         j->retry = mono_add(now, RETRY_NS);
         return false;
     }
@@ -92,7 +92,7 @@ static const struct sink_ops ops = {
     .events = keep_events,
 };
 
-/* ---- what the rings say ---- */
+/* ---- events of the rings ---- */
 
 static void jobevents_on_events(void *arg, struct ring_reader *r, const struct ring_event *v,
                                 size_t n)
@@ -149,12 +149,12 @@ static void on_ended(void *arg, struct ring_reader *r)
 static void on_broken(void *arg, struct ring_reader *r, const struct err *why)
 {
     struct job_events *j = arg;
-    sink_loss(j->pass.behind, LOSS_EVENTS, LOST_PART("ring"), "%s", why->msg);
+    sink_loss(j->pass.next, LOSS_EVENTS, LOST_PART("ring"), "%s", why->msg);
     if (r)
         on_ended(arg, r);
 }
 
-static void retell(void *arg, struct ring_reader *r)
+static void emit_open_again(void *arg, struct ring_reader *r)
 {
     struct job_events *j = arg;
     spans_emit_again(*ring_reader_user(r), &j->pass.sink);
@@ -164,7 +164,7 @@ static void jobevents_ask(void *arg, struct ring_reader *r)
 {
     struct job_events *j = arg;
     struct err ignored;
-    (void)!ring_reader_ask(r, j->asked, &ignored);
+    (void)!ring_reader_ask(r, j->sent_generation, &ignored);
 }
 
 /* ---- the thread ---- */
@@ -175,14 +175,14 @@ static void jobevents_drain(struct job_events *j, size_t *events)
     const uint64_t generation = atomic_load(&j->generation);
     *events = 0;
     if (ring_folder_drain(j->folder, events, &e))
-        sink_loss(j->pass.behind, LOSS_EVENTS, LOST_PART("rings"), "%s", e.msg);
-    if (generation != j->asked) {
-        j->asked = generation;
+        sink_loss(j->pass.next, LOSS_EVENTS, LOST_PART("rings"), "%s", e.msg);
+    if (generation != j->sent_generation) {
+        j->sent_generation = generation;
         ring_folder_each(j->folder, jobevents_ask, j);
     }
     if (j->writer && writer_tail(j->writer) != j->tail) {
         j->tail = writer_tail(j->writer);
-        ring_folder_each(j->folder, retell, j);
+        ring_folder_each(j->folder, emit_open_again, j);
     }
 }
 
@@ -194,7 +194,7 @@ static void poke(struct job_events *j, mono_ns now)
         flusher_poke(j->ask.flusher, now);
 }
 
-/* Until a file appears when nobody speaks, else for as long as rings have room. -1: for good. */
+/* Until a file appears when no process emits, else for as long as rings have room. -1: for good. */
 static int64_t sleep_for(const struct job_events *j, size_t events, mono_ns now)
 {
     if (ring_folder_waits(j->folder))
@@ -311,7 +311,7 @@ int job_events_configure(struct job_events *j, const struct buf *json, uint64_t 
 int job_events_start(struct job_events *j, const struct job_events_ask *ask, struct err *e)
 {
     j->ask = *ask;
-    j->pass.behind = writer_sink(ask->node);
+    j->pass.next = writer_sink(ask->node);
     have_writer(j);
     int rc = thread_start(&j->thread, STACK, events_main, j, "fp-events", e);
     j->running = rc == 0;
@@ -351,7 +351,7 @@ static void close_writer(struct job_events *j, struct job_events_result *out)
     out->bytes_written = st.bytes_written;
     out->file_bytes = st.file_bytes;
     if (writer_close(j->writer, &e))
-        sink_loss(j->pass.behind, LOSS_WRITE, LOST_PART("events"), "%s", e.msg);
+        sink_loss(j->pass.next, LOSS_WRITE, LOST_PART("events"), "%s", e.msg);
 }
 
 /* The note of a Python that cannot load our library; see the bootstrap's sitecustomize.py. */
@@ -379,7 +379,7 @@ static void jobevents_lose_windows(struct job_events *j)
     struct window_file f;
     for (const struct dirent *x; d && (x = readdir(d));)
         if (window_file_parse(&f, x->d_name))
-            sink_loss(j->pass.behind, LOSS_DETAIL, LOST_PART(x->d_name),
+            sink_loss(j->pass.next, LOSS_DETAIL, LOST_PART(x->d_name),
                       "there was no helper process");
     if (d)
         closedir(d);
@@ -395,7 +395,7 @@ void job_events_stop(struct job_events *j, struct job_events_result *out)
     stop_thread(j);
     find_too_old(j, out);
     if (j->running && ring_folder_finish(j->folder, &n, &e))
-        sink_loss(j->pass.behind, LOSS_EVENTS, LOST_PART("rings"), "%s", e.msg);
+        sink_loss(j->pass.next, LOSS_EVENTS, LOST_PART("rings"), "%s", e.msg);
     /* Windows lie in the folder that is removed below. */
     if (j->running && !helper_wait(j->ask.helper, HELPER_CONVERT, HELPER_CONVERTED, -1))
         jobevents_lose_windows(j);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobevents.h - what the processes of the job say, from their rings into the run folder.
+/* jobevents.h - the events of the job's processes, from their rings into the run folder.
  *
  * job_events_make before the job is forked, its folder's name into the job's environment;
  * job_events_start once the run folder is there, a thread then drains the rings; job_events_stop
- * when the job has ended. The thread sleeps as long as nobody speaks. `events.fp` is made before
+ * when the job has ended. The thread sleeps while no process emits. `events.fp` is made before
  * the job runs, since a busy disk may take seconds for that, in which rings would run over; it is
- * removed at the end when nothing was said. */
+ * removed at the end if there were no events. */
 #ifndef AGENT_JOBEVENTS_H
 #define AGENT_JOBEVENTS_H
 
@@ -38,9 +38,9 @@ MUST_CHECK int job_events_start(struct job_events *j, const struct job_events_as
 uint64_t job_events_bytes(const struct job_events *j);
 
 struct job_events_result {
-    uint64_t events;                    /* kept */
+    uint64_t events;                    /* stored */
     uint64_t dropped;                   /* lost between the job and the run folder */
-    uint64_t processes;                 /* that said something */
+    uint64_t processes;                 /* that emitted something */
     uint64_t bytes_written, file_bytes; /* before its file was closed */
     char too_old[40];                   /* a Python that cannot load the hooks; "": none */
 };
@@ -50,24 +50,24 @@ struct job_events_result {
  * while it is being stopped. */
 void job_events_stop(struct job_events *j, struct job_events_result *out);
 
-/* ---- spans.c: what the threads of one process say becomes events: begin and end are paired ----
+/* ---- spans.c: what the threads of one process emit becomes events: begin and end are paired ----
  *
  * Ends that match nothing are counted and left out; a span whose end was skipped (an exception went
  * through it) ends with the one around it and says so. What is still open is reported as open after
- * each batch, so that it survives the recorder, and cut off when the process is gone. One thread.
+ * each batch, so that it survives the recorder, and cut off when the process has ended. One thread.
  */
 
 struct process_spans;
 
 /* `process` is what to call it: "python train.py". */
 struct process_spans *spans_open(uint32_t pid, const char *process);
-/* Events of one thread after the other, as a ring_handler gets them. `names` of threads are asked
- * of /proc below `proc`; NULL: not asked. Names of events must live until spans_close. */
+/* Events of one thread after the other, as a ring_handler gets them. `names` of threads are read
+ * from /proc below `proc`; NULL: not read. Names of events must live until spans_close. */
 void spans_feed(struct process_spans *p, const struct ring_event *v, size_t n, const char *proc,
                 struct sink *sink);
-/* Tells all that is open once more: after writer_tail has changed. */
+/* Emits all that is open once more: after writer_tail has changed. */
 void spans_emit_again(struct process_spans *p, struct sink *sink);
-/* The process is gone: open spans end where it was last heard. Then frees it. NULL is fine. */
+/* The process has ended: open spans end at its last event. Then frees it. NULL is fine. */
 void spans_close(struct process_spans *p, struct sink *sink);
 
 /* ---- healthfeed.c: training health that a process emits becomes events on its health tracks ----
@@ -91,7 +91,7 @@ struct health_feed;
 
 /* `like` has the pid and the name of the process. */
 struct health_feed *health_feed_open(const struct track *like);
-/* An event of a kind RING_HEALTH_*. Values are kept until health_feed_flush, or until there are
+/* An event of a kind RING_HEALTH_*. Values are buffered until health_feed_flush, or until there are
  * many or one of another statistic comes. */
 void health_feed_take(struct health_feed *f, struct health_lane *lane, const struct ring_event *v,
                       struct sink *sink);

@@ -43,13 +43,13 @@ struct launcher_row {
     const char *marker; /* must be set for the row to match; NULL: the rank is enough */
     const char *rank, *world_size, *local_rank, *local_size, *node_rank, *nodes;
     const char *job_id, *step;
-    /* What keeps jobs of the same id apart. */
+    /* What distinguishes jobs of the same id. */
     const char *cluster, *job_start_s, *launch, *restarts;
     bool job_id_repeats;
     const char *node; /* also of a row that does not match: a pod's name counts below torchrun */
     /* It holds whole nodes and says so in a batch script too. */
     bool scheduler;
-    /* For what a plain variable does not say. */
+    /* For what a plain variable does not have. */
     void (*derive)(struct launcher *l, const struct launcher_request *a);
 };
 
@@ -104,7 +104,7 @@ static const struct launcher_row rows[] = {
         .local_size = "MPI_LOCALNRANKS",
     },
     {
-        /* Without a step this is the batch script: one process, whatever SLURM_NTASKS says. */
+        /* Without a step this is the batch script: one process, whatever SLURM_NTASKS is. */
         .name = "slurm",
         .marker = "SLURM_STEP_ID|SLURM_STEPID",
         .rank = "SLURM_PROCID",
@@ -267,8 +267,8 @@ static void launcher_take_row(struct launcher *l, const struct launcher_row *r,
         r->derive(l, a);
 }
 
-/* The scheduler's word on job and node counts more than the launcher's; the launcher's own id then
- * tells its start apart from others within the job. */
+/* The scheduler's job and node take precedence over the launcher's; the launcher's own id then
+ * distinguishes its start from others within the job. */
 static void take_scheduler(struct launcher *l, const struct launcher_row *r,
                            const struct launcher_request *a)
 {
@@ -280,7 +280,7 @@ static void take_scheduler(struct launcher *l, const struct launcher_row *r,
         snprintf(l->step, sizeof l->step, "%s", l->job_id);
     else if (!*l->step) {
         snprintf(l->step, sizeof l->step, "%s", s.step);
-        /* Not for mpirun's start: on its own node the ranks are no children of an srun. */
+        /* Not for mpirun's start: on its own node the ranks are not children of an srun. */
         snprintf(l->launch, sizeof l->launch, "%s", s.launch);
     }
     snprintf(l->job_id, sizeof l->job_id, "%s", s.job_id);
@@ -359,8 +359,8 @@ static void run_id_start(char out[ID_START_LEN], const struct launcher *l)
 }
 
 /* Writes the ID and returns the length of its part that all starts of the job have in common. Where
- * the text is too long it is cut, the name first. Jobs whose IDs are then alike are kept apart by
- * what run.json has of them. */
+ * the text is too long it is cut, the name first. Jobs whose IDs are then alike are distinguished
+ * by what run.json has of them. */
 static size_t run_id_put(char out[RUN_ID_LEN], const struct launcher *l, const char *name)
 {
     enum { ROOM = RUN_ID_LEN - RUN_ID_SUFFIX };
@@ -376,10 +376,10 @@ static size_t run_id_put(char out[RUN_ID_LEN], const struct launcher *l, const c
     return strlen(out) - strlen(start);
 }
 
-/* Every node of a job has to arrive at the same ID, and no node asks another. So the ID is made of
- * nothing but variables that the launcher gives to all nodes alike. A clock is none of them: around
- * midnight the nodes would disagree about the day. What happens when another job's run has this ID
- * is in rundir.c. */
+/* Every node of a job has to arrive at the same ID, and no node queries another. So the ID is made
+ * of nothing but variables that the launcher gives to all nodes alike. A clock is not one of them:
+ * around midnight the nodes would disagree about the day. What happens when another job's run has
+ * this ID is in rundir.c. */
 bool run_id_of_launcher(char out[RUN_ID_LEN], const struct launcher *l, const char *name,
                         struct run_job *job)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jobinfo.h - what a job is called: who started it, the names of runs, nodes and processes, and the
+/* jobinfo.h - the identity of a job: its launcher, the names of runs, nodes and processes, and the
  * commit of its code. */
 #ifndef AGENT_JOBINFO_H
 #define AGENT_JOBINFO_H
@@ -13,14 +13,14 @@
 
 /* ---- launchers ---- */
 
-/* Who started the job and which part of it this is, from the environment.
+/* The launcher of the job and which part of it this is, from the environment.
  * Pure: the environment comes in as a function. */
 
 /* As getenv, with a context. */
 typedef const char *(*launcher_env)(void *ctx, const char *name);
 
 /* The first launcher of the table whose variables are there gives rank and sizes; the
- * scheduler around it (torchrun under srun) has the last word on job and node. */
+ * scheduler around it (torchrun under srun) decides about job and node. */
 void launcher_find(struct launcher *out, launcher_env env, void *ctx);
 
 /* ---- names of runs and nodes ---- */
@@ -55,7 +55,7 @@ void git_commit_of(const char *folder, char out[GIT_COMMIT_LEN]);
 
 /* From the arguments of a command line, `len` bytes with a NUL after each. Pure. */
 void command_label(char *out, size_t size, const char *args, size_t len);
-/* Of a living process; "process 123" when it cannot be asked (`proc` NULL, or it is gone). */
+/* Of a living process; "process 123" when that cannot be read (`proc` NULL, or it has ended). */
 void process_label(char *out, size_t size, const char *proc, uint32_t pid);
 
 #endif

@@ -22,7 +22,7 @@ enum keeper_phase { NOTHING, BEFORE, DURING, AFTER };
 
 static struct {
     volatile sig_atomic_t phase;
-    pid_t self; /* processes that were forked from this one keep nothing */
+    pid_t self; /* processes that were forked from this one do nothing */
     const char *const *argv;
     bool refuse;
     const struct signals *volatile signals;

@@ -16,14 +16,14 @@
 #include "agent/job.h"
 #include "agent/signals.h"
 
-/* The first word of the command line after a crash; what follows is the keeper's own matter. */
+/* The first word of the command line after a crash; only the keeper uses what follows. */
 #define KEEPER_WORD "--keep-job"
 
 /* refuse: a job that cannot be recorded is not to be started. argv stays the caller's. */
 void keeper_start(const char *const *argv, bool refuse);
 /* What has to be undone before the job can be started without recording; NULL: nothing. */
 void keeper_signals(const struct signals *s);
-/* The child that will be the job; 0: it is gone again. */
+/* The child that will be the job; 0: it has ended again. */
 void keeper_child(pid_t pid);
 void keeper_running(const struct job *j);
 /* The job's first process has ended. */

@@ -118,7 +118,7 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
         void *state =
             probeset_open_one(p, probe, schedule_period(interval_ns, probe->min_period_ns), &e);
         if (!state) {
-            /* Several probes may miss the same thing (a driver): said once. */
+            /* Several probes may miss the same thing (a driver): reported once. */
             if (strcmp(e.msg, before.msg) != 0)
                 probeset_report_absent(p, probe, &e);
             before = e;
@@ -244,7 +244,7 @@ static void gate_row(struct sink *s, struct group *g, mono_ns t)
     struct gate_sink *gate = gate_of(s);
     pthread_mutex_lock(&gate->lock);
     if (!gate->closed)
-        gate->behind->ops->row(gate->behind, g, t);
+        gate->next->ops->row(gate->next, g, t);
     pthread_mutex_unlock(&gate->lock);
 }
 
@@ -253,7 +253,7 @@ static void gate_loss(struct sink *s, const struct loss *l)
     struct gate_sink *gate = gate_of(s);
     pthread_mutex_lock(&gate->lock);
     if (!gate->closed)
-        gate->behind->ops->loss(gate->behind, l);
+        gate->next->ops->loss(gate->next, l);
     pthread_mutex_unlock(&gate->lock);
 }
 
@@ -262,7 +262,7 @@ static void gate_mark(struct sink *s, const struct mark *m)
     struct gate_sink *gate = gate_of(s);
     pthread_mutex_lock(&gate->lock);
     if (!gate->closed)
-        gate->behind->ops->mark(gate->behind, m);
+        gate->next->ops->mark(gate->next, m);
     pthread_mutex_unlock(&gate->lock);
 }
 
@@ -344,7 +344,7 @@ int lane_start(struct lane_thread *l, enum lane lane, const struct lane_begin *b
 {
     *l = (struct lane_thread){
         .lane = lane,
-        .sink = {.sink = {&gate_ops}, .behind = b->sink},
+        .sink = {.sink = {&gate_ops}, .next = b->sink},
         .flusher = b->flusher,
         .paused = b->paused,
         .interval_ns = b->interval_ns,

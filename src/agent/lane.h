@@ -52,7 +52,7 @@ int64_t schedule_period(int64_t interval_ns, int64_t min_ns);
 mono_ns schedule_next(const struct schedule *s);
 /* The items due at `now`; their next deadlines are after it. */
 struct schedule_due schedule_take(struct schedule *s, mono_ns now);
-/* A new grid that begins now; everything is due one period of its own later. */
+/* A new grid that begins now; everything is due one period later. */
 void schedule_set_interval(struct schedule *s, mono_ns now, int64_t interval_ns);
 /* Everything is due at `now` and the grid begins there: after a pause, which counts nothing missed.
  */
@@ -91,7 +91,7 @@ void probe_set_close(struct probe_set *p);
 
 /* ---- finding the GPUs ---- */
 
-/* Finds the GPUs in a thread of its own: a driver that starts up takes seconds, and the
+/* Finds the GPUs in a separate thread: a driver that starts up takes seconds, and the
  * job must not wait for it. */
 
 struct gpus {
@@ -100,7 +100,7 @@ struct gpus {
     pthread_t thread;
     struct thread_end end;
     bool started;
-    /* Valid after gpus_join said true. */
+    /* Valid after gpus_join returned true. */
     struct nvml_lib *nvml;
     char absent[512]; /* why there is no NVIDIA GPU; "" when there is one */
     unsigned n;
@@ -113,10 +113,10 @@ bool gpus_join(struct gpus *g, int64_t ns);
 
 /* ---- lanes ---- */
 
-/* Stands before the real sink, which can so be closed while a thread still hangs in a driver. */
+/* Forwards to the real sink, which can so be closed while a thread still hangs in a driver. */
 struct gate_sink {
     struct sink sink;
-    struct sink *behind;
+    struct sink *next;
     pthread_mutex_t lock;
     bool closed;
 };
@@ -151,7 +151,7 @@ struct lane_begin {
     struct thread_end *first_round;
 };
 
-/* The lane must stay where it is until lane_stop said true. A lane without probes ends by itself.
+/* The lane must stay where it is until lane_stop returned true. A lane without probes ends at once.
  */
 MUST_CHECK int lane_start(struct lane_thread *l, enum lane lane, const struct lane_begin *b,
                           struct err *e);

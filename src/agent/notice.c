@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* notice.c - the table of providers, and the thread that asks the metadata service. See notice.h.
+/* notice.c - the table of providers, and the thread that queries the metadata service. See
+ * notice.h.
  */
 #include "agent/notice.h"
 
@@ -144,11 +145,11 @@ const struct notice_provider *notice_provider_here(const char *sys)
 
 /* ==== the thread ==== */
 
-/* the thread that asks the metadata service. See notice.h. */
+/* the thread that queries the metadata service. See notice.h. */
 
 enum {
     PERIOD_MS = 5000,  /* what AWS recommends; the notice comes two minutes ahead */
-    SILENT_MS = 60000, /* between tries while nobody answers */
+    SILENT_MS = 60000, /* between attempts without an answer */
     TIMEOUT_MS = 1000,
     SILENT_AFTER = 3, /* failures in a row */
     TOKEN_LEN = 256,
@@ -160,7 +161,7 @@ struct watch_state {
     char token[TOKEN_LEN];
     unsigned failures;
     bool complained;
-    char said[NOTICE_QUESTIONS][TEXT_LEN]; /* so that each notice is reported once */
+    char reported[NOTICE_QUESTIONS][TEXT_LEN]; /* so that each notice is reported once */
     char buf[HTTP_MOST];
 };
 
@@ -179,9 +180,9 @@ static int get_token(struct notice_watch *w, struct watch_state *st, struct err 
 static void notice_report(struct notice_watch *w, struct watch_state *st, size_t q,
                           const struct notice *n)
 {
-    if (!n->found || strcmp(st->said[q], n->text) == 0)
+    if (!n->found || strcmp(st->reported[q], n->text) == 0)
         return;
-    snprintf(st->said[q], TEXT_LEN, "%s", n->text);
+    snprintf(st->reported[q], TEXT_LEN, "%s", n->text);
     sink_mark(w->sink, MARK_INTERRUPTION, n->ends, "%s", n->text);
     w->on_notice(w->ctx, n);
 }
@@ -201,7 +202,7 @@ static int notice_ask(struct notice_watch *w, struct watch_state *st, size_t q, 
         p->question[q].judge(a.body, a.len, &n);
         notice_report(w, st, q, &n);
     }
-    return 0; /* 404 is how AWS says that there is nothing */
+    return 0; /* AWS answers 404 if there is no notice */
 }
 
 static int ask_all(struct notice_watch *w, struct watch_state *st, struct err *e)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* notice.h - word from the cloud that it will take the machine away.
+/* notice.h - notices from the cloud that it will take the machine away.
  *
- * A table says for each provider how its machines are known (DMI), what to ask its metadata service
- * and what in the answer means an interruption. On any other machine nothing is ever asked. */
+ * A table says for each provider how its machines are recognized (DMI), what to request from its
+ * metadata service and what in the answer means an interruption. On any other machine nothing is
+ * requested. */
 #ifndef AGENT_NOTICE_H
 #define AGENT_NOTICE_H
 
@@ -32,8 +33,8 @@ struct notice_provider {
     const char *dmi_file; /* under /sys/class/dmi/id */
     const char *dmi_text; /* what it begins with on this provider's machines */
     const char *address;
-    const char *header;       /* sent with each question; each line ended by \r\n */
-    const char *token_path;   /* asked for first by PUT, when there is one */
+    const char *header;       /* sent with each request; each line ended by \r\n */
+    const char *token_path;   /* requested first by PUT, when there is one */
     const char *token_header; /* sent with that */
     const char *token_name;   /* header that carries the token */
     struct notice_question question[NOTICE_QUESTIONS]; /* path NULL: none */
@@ -41,10 +42,10 @@ struct notice_provider {
 
 extern const struct notice_provider notice_providers[]; /* ends with a NULL name */
 
-/* The provider of this machine by its DMI files below `sys`; NULL: none that we know. */
+/* The provider of this machine by its DMI files below `sys`; NULL: none that is known. */
 const struct notice_provider *notice_provider_here(const char *sys);
 
-/* The thread that asks. */
+/* The thread that sends the requests. */
 struct notice_watch {
     const struct notice_provider *provider;
     struct http_host host;
@@ -59,7 +60,7 @@ struct notice_watch {
 };
 
 /* Starts nothing and returns false when the machine is no known cloud's. `address` overrides the
- * provider's (NULL: not), `period_ms` the time between questions (0: not). The watch must stay
+ * provider's (NULL: not), `period_ms` the time between requests (0: not). The watch must stay
  * where it is until notice_stop. */
 bool notice_start(struct notice_watch *w, const char *sys, const char *address, int period_ms,
                   struct sink *sink, void (*on_notice)(void *ctx, const struct notice *n),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recorder.c - the loop. It waits in one place and for everything at once, since a wake-up costs
- * more than what is read in it; the disk and slow drivers have threads of their own. */
+ * more than what is read in it; the disk and slow drivers have separate threads. */
 #include "agent/recorder.h"
 
 #include <errno.h>
@@ -109,7 +109,7 @@ void recorder_begin_helper(struct recorder *r)
     helper_begin(r->helper, &b);
 }
 
-/* It has sent something, or is gone. */
+/* It has sent something, or has ended. */
 static void recorder_take_helper(struct recorder *r)
 {
     if (helper_take(r->helper))
@@ -123,7 +123,7 @@ static void recorder_take_helper(struct recorder *r)
 void recorder_end_helper(struct recorder *r)
 {
     struct err e;
-    (void)!writer_flush(r->writer, false, &e); /* a failure is said when the file is closed */
+    (void)!writer_flush(r->writer, false, &e); /* a failure is reported when the file is closed */
     (void)helper_wait(r->helper, HELPER_END, HELPER_DONE, END_NS);
     helper_stop(r->helper);
     r->helper = NULL;
@@ -141,15 +141,15 @@ PRINTF_LIKE(2, 0) static void recorder_report(struct recorder *r, const char *fm
     vsnprintf(line, sizeof line, fmt, ap);
     if (!r->started && r->n_held < HELD_MOST && pthread_equal(r->starter, pthread_self()))
         r->held[r->n_held++] = arena_strdup(&r->arena, line);
-    else if (r->ask->tell)
-        r->ask->tell(r->ask->report_ctx, line);
+    else if (r->ask->print)
+        r->ask->print(r->ask->report_ctx, line);
 }
 
 void recorder_started(struct recorder *r)
 {
     r->started = true;
-    for (size_t i = 0; r->ask->tell && i < r->n_held; i++)
-        r->ask->tell(r->ask->report_ctx, r->held[i]);
+    for (size_t i = 0; r->ask->print && i < r->n_held; i++)
+        r->ask->print(r->ask->report_ctx, r->held[i]);
 }
 
 void recorder_say(struct recorder *r, const char *fmt, ...)
@@ -186,7 +186,7 @@ static void wait_blindly(struct recorder *r)
     recorder_take_signals(r);
 }
 
-/* Until something is due, or somebody wants something. */
+/* Until something is due, or a request comes. */
 static void wait_for_anything(struct recorder *r)
 {
     struct pollfd p[POLL_MOST] = {

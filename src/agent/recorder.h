@@ -23,27 +23,27 @@ struct record_ask {
     int link_fd;         /* of attach: a socket to footplate.start() in that process; 0: none */
     const char *dir;     /* the folder of the runs */
     const char *name;    /* NULL: from the command */
-    const char *run_id;  /* NULL: a run of its own, or the launcher's job where nodes share one */
+    const char *run_id;  /* NULL: a separate run, or the launcher's job where nodes share one */
     const char *node_id; /* NULL: from the host's name */
     int64_t interval_ns; /* INTERVAL_MIN_NS .. INTERVAL_MAX_NS */
     const struct run_label *labels;
     size_t n_labels;
     const struct settings *settings; /* for the hooks; NULL: no detail windows */
-    bool no_hooks;  /* the job's Python is left as it is; what it says by itself is still taken */
+    bool no_hooks;  /* the job's Python is left as it is; what it emits itself is still recorded */
     bool no_others; /* names of other programs that use the CPU are not recorded */
     bool quiet;     /* only errors are printed */
     const char *machine;          /* what kind it is; NULL: not set */
     double price_per_hour;        /* of this machine; 0: not known */
     const char *currency;         /* of the price; NULL: not set */
     struct helper_program helper; /* evaluates rules, performs actions, converts detail windows */
-    /* Gets the place of the run once it is there, before the job starts; NULL: nobody. */
+    /* Gets the place of the run once it is there, before the job starts; NULL: not called. */
     void (*placed)(void *ctx, const struct rundir *dir);
-    /* The cloud will take the machine away soon; from another thread. NULL: nobody. */
+    /* The cloud will take the machine away soon; from another thread. NULL: not called. */
     void (*leaving)(void *placed_ctx);
     void *placed_ctx;
     uint64_t spool; /* bytes that may be in the folder, which others empty; 0: no limit */
     /* Gets each line for the user, without prefix and newline. From any thread. */
-    void (*tell)(void *ctx, const char *line);
+    void (*print)(void *ctx, const char *line);
     void *report_ctx;
 };
 

@@ -16,7 +16,7 @@
 #include "store/writer.h"
 
 #define GPUS_WITHIN_NS  (2 * NS_PER_S)
-#define SETTLED_LEAST_S 5.0 /* shorter, a share of a core says little */
+#define SETTLED_LEAST_S 5.0 /* shorter, a share of a core means little */
 
 struct own_cost recorder_cost_now(void)
 {
@@ -119,7 +119,7 @@ static const char *why_no_hooks(struct recorder *r, const struct job_events_resu
            "or PYTHONPATH overwritten)";
 }
 
-/* Hooks that were to be loaded say so themselves; nothing at all means they were not. */
+/* Hooks that are loaded emit an event; nothing at all means that they were not. */
 static void close_events(struct recorder *r, struct job_events_result *res)
 {
     const bool taken = r->events != NULL;
@@ -156,7 +156,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     (void)!write_node(r, &st, &e);
     if (writer_close(r->writer, &e))
         recorder_warn(r, "could not close the recording: %s", e.msg);
-    /* Closing seals what the tail held, and nobody is left to ask how much that was. */
+    /* Closing seals what the tail held, and how much that was cannot be read afterwards. */
     out->file_bytes = rundir_session_bytes(&r->dir, session);
     st.bytes_written += out->file_bytes > st.file_bytes ? out->file_bytes - st.file_bytes : 0;
     if (write_node(r, &st, &e))

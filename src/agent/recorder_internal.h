@@ -17,13 +17,13 @@
 #include "run/nodefile.h"
 #include "sample/probe.h"
 
-/* Why the run will count as something other than its exit status says. */
+/* Why the run has a status other than that of its exit status. */
 struct ending {
     int signal;          /* first that asked the job to end, 0: none */
     bool stop_requested; /* by the user, through the control socket, or by a rule */
     char stop_why[TEXT_LEN];
     bool detached; /* an attached job that we leave */
-    bool released; /* the attached job has asked for it: footplate.stop() */
+    bool released; /* the attached job has requested it: footplate.stop() */
     pthread_mutex_t lock;
     char notice[TEXT_LEN]; /* under the lock: that the machine goes away; "": none */
 };
@@ -54,21 +54,21 @@ struct recorder {
     struct sink *sink;
     struct flusher flusher;
     struct helper *helper; /* NULL: there is none */
-    bool helper_lost;      /* that it is gone was said */
+    bool helper_lost;      /* that it has ended was reported */
     struct helper_cost helper_cost;
     /* What is read. */
     const char *proc, *sys;
     struct probe_env env;
     struct pidset pids;
     struct probe_set fast;
-    struct gpus *gpus; /* on its own, so that it can be left to a thread that hangs */
+    struct gpus *gpus; /* allocated separately, so that it can be left to a thread that hangs */
     struct lane_thread *lane[LANE_N]; /* the same; NULL: not started */
     struct thread_end first_round;    /* of the GPU lane */
     struct notice_watch notice;
     /* Who is served. */
     struct signals signals;
     struct job job;
-    struct job_events *events; /* NULL: what the job says is not taken */
+    struct job_events *events; /* NULL: events of the job are not recorded */
     bool hooked;               /* its Python processes load the hooks */
     const char *hooks_lack;    /* a file without which they cannot; NULL: none */
     struct settings *settings; /* of the hooks, ours to change; NULL: they have none */
@@ -91,7 +91,7 @@ struct recorder {
     bool children_changed;   /* reap before the next wait */
     struct ending ending;
     mono_ns kill_at;   /* after a stop; SCHEDULE_NEVER: none */
-    mono_ns look_at;   /* next look for what the job left behind */
+    mono_ns look_at;   /* next check for what the job has left */
     mono_ns exited_at; /* of the first process */
     bool waiting_reported;
     struct jobtree left; /* as last seen */
@@ -103,7 +103,7 @@ struct own_cost recorder_cost_now(void);
 void recorder_say(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void recorder_warn(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* The run is recorded: print the messages that were held back. */
+/* The run is recorded: prints the messages that were deferred. */
 void recorder_started(struct recorder *r);
 
 /* recorder_start.c: everything up to the moment at which the job runs. */
@@ -119,7 +119,7 @@ void recorder_begin_helper(struct recorder *r);
 /* Everything that was read has reached the files: lets it evaluate once more and end. */
 void recorder_end_helper(struct recorder *r);
 
-/* Tells the hooks their settings, again when those have changed. */
+/* Passes the settings to the hooks, again when they have changed. */
 int recorder_send_settings(struct recorder *r, struct err *e);
 
 /* recorder_watch.c: the job, its signals, its user. */
@@ -130,7 +130,7 @@ void recorder_greet_link(struct recorder *r);
 void recorder_take_link(struct recorder *r);
 void recorder_check_job(struct recorder *r, mono_ns now);
 bool recorder_obey(void *ctx, const struct control_request *q, char *answer, size_t size);
-/* SIGTERM now, SIGKILL after the grace time; `why` says who wants it. */
+/* SIGTERM now, SIGKILL after the grace time; `why`: who requested it. */
 void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns);
 
 /* Whether the job's first process is a Python. */

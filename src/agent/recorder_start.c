@@ -88,8 +88,7 @@ static int make_folder(struct recorder *r, struct err *e)
 {
     char shared[RUN_ID_LEN];
     struct run_job job;
-    const char *id =
-        r->ask->run_id; /* the user's: who gives it means that run, whatever is in it */
+    const char *id = r->ask->run_id; /* set by the user, it means that run as it is */
     const bool of_job = !id && run_id_of_launcher(shared, &r->launcher, r->name, &job);
     if (of_job)
         id = shared;
@@ -114,7 +113,7 @@ static int open_node(struct recorder *r, const char *node_id, struct err *e)
     return writer_open(&r->writer, r->dir.node_path, e);
 }
 
-/* A host name that several nodes of a job have in common: the launcher's number tells them apart.
+/* A host name that several nodes of a job have in common: the launcher's number distinguishes them.
  */
 static int open_store(struct recorder *r, const struct hostinfo *host, struct err *e)
 {
@@ -132,7 +131,7 @@ static int open_store(struct recorder *r, const struct hostinfo *host, struct er
     return rc;
 }
 
-/* What readers elsewhere need to know, to tell a node that is silent from a dead one. */
+/* What readers elsewhere need to know, to distinguish a silent node from a dead one. */
 static int64_t recorder_ship_interval(const struct settings *s)
 {
     if (!s || !s->to)
@@ -172,7 +171,7 @@ static void forget_events(struct recorder *r)
     r->events = NULL;
 }
 
-/* The run that never was: closed and removed. */
+/* A run that failed to start: closed and removed. */
 static void forget_run(struct recorder *r)
 {
     struct err ignored;
@@ -335,7 +334,7 @@ static int start_job(struct recorder *r, struct err *e)
 {
     if (r->ask->argv)
         return job_fork(&r->job, r->ask->argv, make_environment(r), &r->signals, e);
-    if (r->ask->link_fd) /* what asks for the recorder has the hooks */
+    if (r->ask->link_fd) /* a process that requests the recorder has the hooks */
         r->hooked = make_events(r);
     return job_attach(&r->job, r->ask->attach_pid, e);
 }
@@ -440,7 +439,7 @@ bool recorder_runs_python(const struct recorder *r)
     return strncmp(label, "python", 6) == 0;
 }
 
-/* Of a process that runs already only the outside is seen. */
+/* Nothing inside of a process that runs already is recorded. */
 static void recorder_say_what_is_seen(struct recorder *r)
 {
     if (!r->job.attached || r->ask->link_fd)

@@ -13,8 +13,8 @@
 #include "record/record.h"
 #include "store/writer.h"
 
-#define LOOK_NS       NS_PER_S       /* between looks for what the job left behind */
-#define TELL_NS       (2 * NS_PER_S) /* before a line says that we wait for it */
+#define LOOK_NS       NS_PER_S       /* between checks for what the job has left */
+#define TELL_NS       (2 * NS_PER_S) /* before a line reports that we wait for it */
 #define STOP_GRACE_NS (10 * NS_PER_S)
 
 static void pass_on(struct recorder *r, struct signal_news news)
@@ -149,7 +149,7 @@ void recorder_greet_link(struct recorder *r)
     (void)!send(r->link, text, (size_t)n, MSG_NOSIGNAL);
 }
 
-/* Any byte is footplate.stop(). A closed socket says nothing: the process may have closed what it
+/* Any byte is footplate.stop(). A closed socket means nothing: the process may have closed what it
  * does not know, and its end is seen anyway. */
 void recorder_take_link(struct recorder *r)
 {

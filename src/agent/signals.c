@@ -107,7 +107,7 @@ int signals_open(struct signals *s, struct err *e)
     sigset_t watched, blocked;
     signals_choose(&watched);
     blocked = watched;
-    /* A terminal that was given to the job must not stop us for writing a line to it. */
+    /* Writing a line to a terminal that was given to the job must not stop us. */
     sigaddset(&blocked, SIGTTOU);
     /* SIGCHLD ignored would let the kernel throw exit statuses away. */
     sigaction(SIGCHLD, &standard, &s->old_chld);

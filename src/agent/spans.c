@@ -18,7 +18,7 @@ enum {
 
 struct open_span {
     struct event event; /* with END_OPEN */
-    bool told;
+    bool reported;
 };
 
 struct thread {
@@ -36,7 +36,7 @@ struct process_spans {
     char name[TRACK_NAME_LEN];
     struct thread **threads;
     size_t n;
-    struct track *lanes[LANES_MOST]; /* of devices; NULL: not heard of */
+    struct track *lanes[LANES_MOST]; /* of devices; NULL: no event yet */
     struct health_feed *health;      /* NULL: the process has not emitted any */
     struct event out[BATCH];
     size_t n_out;
@@ -129,7 +129,7 @@ static void spans_begin(struct thread *t, const struct ring_event *v)
         return;
     }
     struct open_span *s = &t->open[t->depth++];
-    s->told = false;
+    s->reported = false;
     s->event = (struct event){
         .at = v->at,
         .value = v->number,
@@ -273,12 +273,12 @@ static void spans_emit_open(struct process_spans *p, struct thread *t, bool agai
                             struct sink *sink)
 {
     for (uint32_t i = 0; i < t->depth; i++) {
-        if (t->open[i].told && !again)
+        if (t->open[i].reported && !again)
             continue;
         struct event v = t->open[i].event;
         v.dur_ns = mono_diff(t->last, v.at); /* so far */
         spans_put(p, t, &v, sink);
-        t->open[i].told = true;
+        t->open[i].reported = true;
     }
     spans_flush(p, t, sink);
 }

@@ -87,13 +87,13 @@ static int import_node_open(struct import_node **out, struct run_maker *run, con
         return rc;
     }
     rows_open(&d->rows, writer_sink(d->made->metrics));
-    d->pass.behind = writer_sink(d->made->events);
+    d->pass.next = writer_sink(d->made->events);
     pids_open(&d->pids, &d->pass.sink);
     *out = d;
     return 0;
 }
 
-/* The times of events come from the result of their file: there are too many to look at each. */
+/* The times of events come from the result of their file: there are too many to check each. */
 static void import_node_note(struct import_node *d, const struct import_result *r)
 {
     if (r->count[IMPORTED_KEPT] && !r->elsewhere)

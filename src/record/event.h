@@ -24,10 +24,10 @@ enum event_mode { MODE_TRAIN, MODE_EVAL, MODE_PREDICT, MODE_N };
 /* How sure the end is. */
 enum event_end {
     END_KNOWN,
-    END_CUT,  /* it never came: the process ended first; dur_ns reaches to what was last seen of it
+    END_CUT,  /* it never came: the process ended first; dur_ns reaches to its last event
                */
-    END_OPEN, /* it has not come yet. Kept only until the end is known or the run is read: an event
-               * of the same track, kind, name and time with another end takes its place */
+    END_OPEN, /* it has not come yet. Stored only until the end is known or the run is read: an
+               * event of the same track, kind, name and time with another end takes its place */
 };
 
 /* Where a span comes from; what a breakdown sorts by. */
@@ -41,7 +41,7 @@ enum event_category {
 enum track_kind {
     TRACK_THREAD,
     TRACK_DEVICE,
-    TRACK_HEALTH, /* a statistic of training health; see below. No line of a timeline */
+    TRACK_HEALTH, /* a statistic of training health; see below. Not a line of a timeline */
 };
 
 extern const char *const track_kind_names[]; /* "thread", "device", "health", NULL */
@@ -50,7 +50,7 @@ enum { TRACK_NAME_LEN = 64, EVENT_NAME_MOST = 4096 };
 
 struct track {
     enum track_kind kind;
-    uint32_t pid;                 /* as the machine sees it; of the process that spoke */
+    uint32_t pid;                 /* as the machine sees it; of the process that emitted it */
     uint64_t id;                  /* thread id, device and stream, or enum health_id */
     char process[TRACK_NAME_LEN]; /* "python train.py" */
     char name[TRACK_NAME_LEN];    /* "gpu0", "stream 7", the thread's name; may be "" */
@@ -65,7 +65,7 @@ bool track_rename(struct track *t, const char *process, const char *name);
 struct event {
     mono_ns at;
     int64_t dur_ns;
-    int64_t value; /* by kind; of a span: what its category says (bytes of a copy), else 0 */
+    int64_t value; /* by kind; of a span: the number of its category (bytes of a copy), else 0 */
     const char *name;
     const char *args; /* "key=value" lines for people; NULL: none */
     uint64_t link;    /* ties a launch to what it launched (correlation id); 0: none */
@@ -83,7 +83,7 @@ extern const char *const event_kind_names[EVENT_KIND_N + 1]; /* "span", "step", 
 extern const char *const event_mode_names[MODE_N + 1];       /* "train", ... */
 extern const char *const event_end_names[END_OPEN + 2];      /* "known", ... */
 
-/* Names that mean something to what follows; others are the user's own. */
+/* Names that mean something to what follows; others are the program's. */
 #define EVENT(id, ...) EV_##id,
 enum event_id {
 #include "record/events.def"
@@ -94,7 +94,7 @@ enum event_id {
 struct event_word {
     const char *name;
     enum event_category category;
-    const char *part; /* of a step that its time counts for; "": none of its own */
+    const char *part; /* of a step that its time counts for; "": none */
     const char *help;
 };
 
@@ -106,7 +106,7 @@ enum event_id event_find(const char *name);
 
 /* ---- training health ----
  *
- * Statistics are events on tracks of their own, one track per process and statistic: `name` is that
+ * Statistics are events on separate tracks, one track per process and statistic: `name` is that
  * of the scalar, parameter or module, the kind is EVENT_REAL or EVENT_COUNT, `mode` that of the
  * step, `link` the step's number + 1 (0: of no step), `at` when it was measured. All values of one
  * sample have the same time. */
@@ -151,7 +151,7 @@ enum name_sense {                       /* bits */
 };
 
 unsigned name_sense(const char *name);
-/* After what makes a name that of a module; the name itself when it is none. */
+/* After what makes a name that of a module; the name itself when it is not one. */
 const char *name_of_module(const char *name);
 /* After what makes a name that of a step: its number, as text. */
 const char *name_of_step(const char *name);

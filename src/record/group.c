@@ -113,7 +113,7 @@ void group_set_period(struct group *g, int64_t period_ns)
         set_scale(g, s);
 }
 
-/* The cell of a slot that is there; what is no number stays missing. */
+/* The cell of a slot that is there; what is not a number stays missing. */
 static void group_set_cell(struct group *g, slot_id s, double cell)
 {
     if (isnan(cell))

@@ -49,7 +49,7 @@ void group_close(struct group *g); /* frees what it holds; a zeroed one is fine 
 slot_id group_add(struct group *g, enum metric_id m, const char *entity);
 /* A series that is the mean of `parts` sources (all cores): its step is that much finer. */
 slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, unsigned parts);
-/* A series whose readings come as finer numbers than its metric's own step. */
+/* A series whose readings are finer than its metric's own step. */
 slot_id group_add_step(struct group *g, enum metric_id m, const char *entity, double step);
 void group_drop(struct group *g, slot_id s);
 /* A new nominal period: the steps of rates change with it. */

@@ -141,29 +141,29 @@ bool loss_same(const struct loss *a, const struct loss *b)
 
 /* ---- sinks ---- */
 
-static struct sink *behind(struct sink *s)
+static struct sink *pass_next(struct sink *s)
 {
-    return ((struct sink_pass *)s)->behind;
+    return ((struct sink_pass *)s)->next;
 }
 
 void sink_pass_row(struct sink *s, struct group *g, mono_ns t)
 {
-    behind(s)->ops->row(behind(s), g, t);
+    pass_next(s)->ops->row(pass_next(s), g, t);
 }
 
 void sink_pass_loss(struct sink *s, const struct loss *l)
 {
-    behind(s)->ops->loss(behind(s), l);
+    pass_next(s)->ops->loss(pass_next(s), l);
 }
 
 void sink_pass_mark(struct sink *s, const struct mark *m)
 {
-    behind(s)->ops->mark(behind(s), m);
+    pass_next(s)->ops->mark(pass_next(s), m);
 }
 
 void sink_pass_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
 {
-    behind(s)->ops->events(behind(s), t, v, n);
+    pass_next(s)->ops->events(pass_next(s), t, v, n);
 }
 
 void sink_loss(struct sink *s, enum loss_id id, struct loss_subject of, const char *fmt, ...)

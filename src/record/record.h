@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record.h - the vocabulary: what a producer may say, and nothing else.
+/* record.h - the vocabulary: what a producer may record, and nothing else.
  *
  * A producer (probe, ring, importer) fills the cells of a `struct group` and commits them as one
- * row with the time of the reading. What it could not read stays CELL_MISSING, and a loss says why.
- * Everything goes through a `struct sink`; the producer cannot see what receives it (store, test).
+ * row with the time of the reading. What it could not read stays CELL_MISSING, and a loss has the
+ * reason. Everything goes through a `struct sink`; the producer cannot see what receives it (store,
+ * test).
  */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
@@ -83,7 +84,7 @@ struct word {
 extern const struct metric metrics[METRIC_N];
 struct mark_word {
     const char *name;
-    const char *number; /* what to call it beside the text: "pid"; "": it need not be shown */
+    const char *number; /* its label beside the text: "pid"; "": it need not be shown */
     const char *help;
 };
 
@@ -102,7 +103,7 @@ enum metric_id metric_find(const char *name);
 
 enum { ENTITY_LEN = 64, TEXT_LEN = 160 };
 
-/* What a loss is about: a metric, of one entity or of all, or a part with a name of its own. A part
+/* What a loss is about: a metric, of one entity or of all, or a named part. A part
  * is a probe ("nvml_gpm"), a phase that a hook records ("data", of the entity "keras"), a file, an
  * action, or what else a run has ("events"). */
 struct loss_subject {
@@ -159,7 +160,7 @@ struct sink_ops {
     void (*loss)(struct sink *s, const struct loss *l);
     void (*mark)(struct sink *s, const struct mark *m);
     /* Events of one track (event.h), in the order in which they ended; their texts are the
-     * caller's. None of them: what the track is called has changed. */
+     * caller's. None of them: the name of the track has changed. */
     void (*events)(struct sink *s, const struct track *t, const struct event *v, size_t n);
 };
 
@@ -168,11 +169,11 @@ struct sink {
     const struct sink_ops *ops;
 };
 
-/* A sink in front of another. A sink that handles some of the calls begins with it and uses these
+/* A sink before another one. A sink that handles some of the calls begins with it and uses these
  * functions for the rest. */
 struct sink_pass {
     struct sink sink;
-    struct sink *behind;
+    struct sink *next;
 };
 
 void sink_pass_row(struct sink *s, struct group *g, mono_ns t);

@@ -41,7 +41,7 @@ struct remake_ops {
     void (*run)(struct remake *m, const char *about, size_t len);
     /* Before its first sink is requested. */
     void (*node)(struct remake *m, const struct remake_node *n);
-    /* Never NULL: what cannot be kept is an error when all is done. */
+    /* Never NULL: what cannot be stored is an error when all is done. */
     struct sink *(*sink)(struct remake *m, const struct remake_place *p);
 };
 

@@ -55,7 +55,7 @@ static void dashboard_process(int fd, void *ctx)
     char never;
     (void)!server_open(&s, &ask, &w.place, &w.err);
     if (send(fd, &w, sizeof w, MSG_NOSIGNAL) == (ssize_t)sizeof w && s)
-        (void)!aside_read(fd, &never, 1); /* until the recording's process is gone */
+        (void)!aside_read(fd, &never, 1); /* until the recording's process has ended */
     server_close(s);
 }
 

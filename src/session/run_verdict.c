@@ -44,7 +44,7 @@ struct run_verdict_printing {
 
 static void run_verdict_line(const struct run_verdict_printing *t, const char *line)
 {
-    t->ask->tell(NULL, line);
+    t->ask->print(NULL, line);
 }
 
 static int run_verdict_print_all(const struct run_verdict_printing *t, struct run *r, struct err *e)
@@ -106,9 +106,9 @@ static void run_verdict_write_report(const struct run_verdict_ask *ask, struct r
     if (rc == 0)
         rc = report_write(report, ask->path, &e);
     if (rc != 0)
-        ask->tell(NULL, arena_printf(a, "could not write the report: %s", e.msg));
+        ask->print(NULL, arena_printf(a, "could not write the report: %s", e.msg));
     else if (!ask->quiet && !ask->address)
-        ask->tell(NULL, arena_printf(a, "report: %s/report.html", ask->path));
+        ask->print(NULL, arena_printf(a, "report: %s/report.html", ask->path));
 }
 
 static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a, struct err *e)
@@ -135,7 +135,7 @@ static _Noreturn void run_verdict_child(const struct run_verdict_ask *ask)
     struct arena a = {0};
     struct err e;
     if (run_verdict_judge(ask, &a, &e) != 0)
-        ask->tell(NULL, arena_printf(&a, "could not evaluate the rules: %s", e.msg));
+        ask->print(NULL, arena_printf(&a, "could not evaluate the rules: %s", e.msg));
     _exit(0);
 }
 
@@ -157,9 +157,9 @@ static void run_verdict_wait_for(pid_t pid, int fd, const struct run_verdict_ask
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (n == 0)
-        ask->tell(NULL, "evaluating the rules took too long; run 'footplate check last'");
+        ask->print(NULL, "evaluating the rules took too long; run 'footplate check last'");
     else if (WIFSIGNALED(status) && !signal_among(WTERMSIG(status), withstood, COUNT_OF(withstood)))
-        ask->tell(NULL, "could not evaluate the rules: their process was killed");
+        ask->print(NULL, "could not evaluate the rules: their process was killed");
 }
 
 static void run_verdict_fork(const struct run_verdict_ask *ask, int fd[2],

@@ -177,7 +177,7 @@ static void session_verdict(const struct record_ask *ask, const struct session_r
                                       .own = &wishes->user,
                                       .quiet = ask->quiet,
                                       .report = ask->settings->report,
-                                      .tell = session_print};
+                                      .print = session_print};
     if (ask->settings->rules)
         run_verdict(&v);
 }
@@ -284,7 +284,7 @@ static void session_set_helper(struct record_ask *ask, const struct settings *s,
     ask->helper = (struct helper_program){watch_main, watch};
 }
 
-/* ---- sends the run elsewhere while it is recorded (--to), in a process of its own ----
+/* ---- sends the run elsewhere while it is recorded (--to), in a separate process ----
  *
  * shipper_start before the job, shipper_place once the run folder is there, shipper_end when
  * nothing is added to it any more. */
@@ -314,18 +314,18 @@ static bool shipper_control(void *ctx, const char *request, char *answer, size_t
 {
     const struct ship_live_begin *begin = ctx;
     struct control_request parsed;
-    char said[CONTROL_ANSWER];
+    char text[CONTROL_ANSWER];
     struct err e;
     int rc = control_parse(request, strlen(request), &parsed, &e);
     if (rc == 0 && parsed.kind == CONTROL_STATUS)
         rc = err_set(&e, ERR_USAGE, "'status' is not answered to a hub");
     if (rc == 0)
-        rc = control_send(begin->id, begin->node, geteuid(), request, said, &e);
-    snprintf(answer, size, "%.250s", rc ? e.msg : said);
+        rc = control_send(begin->id, begin->node, geteuid(), request, text, &e);
+    snprintf(answer, size, "%.250s", rc ? e.msg : text);
     return rc == 0;
 }
 
-/* One that is killed is started again, and goes on where the destination says. */
+/* One that is killed is started again, and continues from the size that the destination reports. */
 static void shipper_process(int fd, void *ctx)
 {
     struct ship_live_begin begin;
@@ -389,7 +389,7 @@ static void shipper_hurry(void *ctx)
 }
 
 /* Waits for the rest, a bounded time. False: nothing is sent, and *out is empty. The state is also
- * in the node's folder, for who gave up waiting. */
+ * in the node's folder, for callers that gave up waiting. */
 static bool shipper_end(struct shipper *s, struct shipping *out)
 {
     struct err e;
@@ -453,7 +453,7 @@ static bool session_ship_rest(struct shipper *s, const struct record_ask *ask,
 
 /* With --to-only. If the beginning of the recording is only at the destination by now, the rules
  * are evaluated there: on S3 with the rights that a writer has anyway. A hub shows nothing to a
- * write token. The folder goes when all of it is at the destination. */
+ * write token. The folder is removed when all of it is at the destination. */
 static void session_end_spool(struct shipper *s, const struct record_ask *ask,
                               const struct session_rules *wishes,
                               const struct record_result *result, struct arena *a)
@@ -506,7 +506,7 @@ static int session_record(const struct session_options *o, struct record_ask *as
     session_take_settings(ask, s, a);
     session_set_helper(ask, s, wishes, a);
     ask->quiet = o->quiet;
-    ask->tell = session_print;
+    ask->print = session_print;
     struct record_result result;
     struct dashboard dashboard = {.fd = -1};
     struct shipper shipper = {.fd = -1};

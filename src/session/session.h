@@ -43,7 +43,7 @@ struct run_verdict_ask {
     bool report;                     /* write report.html and report.json too */
     const char *address;             /* where users find the run afterwards; NULL: in its folder */
     /* Called with each line, in the other process. */
-    void (*tell)(void *ctx, const char *line);
+    void (*print)(void *ctx, const char *line);
 };
 
 void run_verdict(const struct run_verdict_ask *ask);

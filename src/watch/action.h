@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* action.h - what is done when a rule's answer changes: one const record per kind of action, and
- * what the user asked of it.
+ * its settings by the user.
  *
  * An action that fails is reported and nothing else happens. A thread performs them (actions.c),
  * and what it must not do itself is done by a small process (runner.c). */
@@ -38,8 +38,8 @@ struct action_news {
 struct action_means {
     /* Ends the job: SIGTERM, SIGKILL after the grace time. Returns at once. */
     void (*stop)(void *ctx, const char *rule, int64_t grace_ns);
-    /* A line for the user, of what a command said. */
-    void (*tell)(void *ctx, const char *line);
+    /* A line for the user, from the output of a command. */
+    void (*print)(void *ctx, const char *line);
     void *ctx;
     struct runner *runner; /* runs commands and outbound requests; NULL: no action needs it */
 };
@@ -83,7 +83,7 @@ struct action {
     const struct action_kind *kind;
     const char *label; /* for sentences, without secrets: "webhook 127.0.0.1:8080" */
     bool on_issue, on_clear;
-    enum severity least; /* an issue below that is none */
+    enum severity least; /* issues below that are ignored */
     const char **rules;  /* names; NULL: all */
     size_t n_rules;
     int64_t most, per_ns; /* so many in so long */
@@ -99,11 +99,11 @@ struct action {
     int64_t grace_ns;
 };
 
-/* `all`: the settings that it is part of, which may define rules. ERR_USAGE says what is
- * wrong, and never a value that may be secret. */
+/* `all`: the settings that it is part of, which may define rules. ERR_USAGE has what is wrong, and
+ * never a value that may be secret. */
 MUST_CHECK int action_make(struct action *out, const struct settings *all,
                            const struct action_setting *s, struct arena *a, struct err *e);
-/* All that the settings ask for, in the arena; a wrong one is left out and added to the
+/* All actions of the settings, in the arena; a wrong one is left out and added to the
  * problems, unless it came from an option: that is ERR_USAGE. */
 MUST_CHECK int action_make_all(struct settings *s, struct arena *a, struct action **out, size_t *n,
                                struct err *e);
@@ -133,24 +133,24 @@ bool mail_is_address(const char *text);
 struct buf mail_message(const struct mail_route *m, const char *subject, const char *text,
                         const char *json, wall_ns now);
 
-/* ---- actions.c: performs the actions of a run, in a thread of their own ----
+/* ---- actions.c: performs the actions of a run, in a separate thread ----
  *
  *     actions_start, actions_news for every change of a rule's answer, actions_stop.
  *
- * Nobody waits for an action: news are queued, and when the queue is full, or an action's limit is
- * reached, the news is dropped and counted as a loss. A try is bounded in time, tries are bounded
- * in number. An action that fails is reported once as a line and counted as a loss each time; one
- * that works is a mark. */
+ * No thread waits for an action: news are queued, and when the queue is full, or an action's limit
+ * is reached, the news is dropped and counted as a loss. A try is bounded in time, tries are
+ * bounded in number. An action that fails is reported once as a line and counted as a loss each
+ * time; one that works is a mark. */
 
 struct actions;
 
 struct actions_ask {
-    const struct action *v; /* stays where it is, with all it points to, until the end */
+    const struct action *v; /* must not move, with all it points to, until the end */
     size_t n;
     const char *run, *run_id, *node;
     struct sink *sink;
     struct action_means means; /* called by the thread */
-    /* A line that the user must hear: that an action failed. From the thread. */
+    /* A line that the user must see: that an action failed. From the thread. */
     void (*warn)(void *ctx, const char *line);
 };
 
@@ -164,7 +164,7 @@ void actions_news(struct actions *a, const struct verdict *v, enum rule_state st
 bool actions_stop(struct actions *a, int64_t wait_ns);
 
 /* ---- runner.c: a small process that runs the commands and the outbound requests of actions, each
- * in a child of its own ----
+ * in a separate child ----
  *
  * The helper itself never loads libcurl. agent/helper.h describes the process.
  *
@@ -183,14 +183,14 @@ enum { RUNNER_OUTPUT = 2048 };
 struct runner_result {
     int status;                 /* exit status, 128+n for signal n, 127: it could not be started */
     bool timed_out;             /* then its process group was killed */
-    char output[RUNNER_OUTPUT]; /* the end of what it said on stdout and stderr; ends with a NUL */
+    char output[RUNNER_OUTPUT]; /* the end of its stdout and stderr; ends with a NUL */
 };
 
 /* The tasks, and what they point to, may not change afterwards. */
 MUST_CHECK int runner_start(struct runner **out, const struct runner_task *tasks, size_t n,
                             struct err *e);
-/* Runs a task with the text, a command's on its stdin, in a process group of its own. One at a
- * time. ERR_NOT_FOUND when there is no runner (NULL) or it has ended. */
+/* Runs a task with the text, a command's on its stdin, in a separate process group. One at a time.
+ * ERR_NOT_FOUND when there is no runner (NULL) or it has ended. */
 MUST_CHECK int runner_run(struct runner *r, size_t task, const void *text, size_t n,
                           int64_t timeout_ns, struct runner_result *out, struct err *e);
 void runner_stop(struct runner *r); /* NULL is fine */

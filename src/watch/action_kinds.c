@@ -78,7 +78,7 @@ static int action_exec_make(struct action *a, const struct action_setting *s, st
     return 0;
 }
 
-/* The last lines that the command said. */
+/* The last lines that the command printed. */
 static void action_report_output(const struct action *a, const char *output,
                                  const struct action_means *m)
 {
@@ -90,7 +90,7 @@ static void action_report_output(const struct action *a, const char *output,
     while (from < end) {
         const size_t n = strcspn(from, "\n");
         if (n > 0)
-            m->tell(m->ctx, arena_printf(&arena, "%s: %.*s", a->label, (int)n, from));
+            m->print(m->ctx, arena_printf(&arena, "%s: %.*s", a->label, (int)n, from));
         from += n + (from[n] == '\n');
     }
     arena_free(&arena);
@@ -119,7 +119,7 @@ const struct action_kind action_exec = {
 
 /* ==== webhook ==== */
 
-/* posts the verdict as JSON, with a "text" as chat programs want it. */
+/* posts the verdict as JSON, with a "text" for chat programs. */
 
 static int action_webhook_make(struct action *a, const struct action_setting *s,
                                struct arena *arena, struct err *e)
@@ -214,7 +214,7 @@ static void mail_put_date(struct buf *b, wall_ns now)
     char text[64];
     const time_t s = (time_t)(now.ns / NS_PER_S);
     struct tm tm;
-    /* The names of days and months as C has them: the program never asks for a locale. */
+    /* The names of days and months as C has them: the program never sets a locale. */
     if (gmtime_r(&s, &tm) && strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S +0000", &tm))
         buf_printf(b, "Date: %s\r\n", text);
 }

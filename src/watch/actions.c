@@ -16,7 +16,7 @@
 /* ==== what an action reports ==== */
 
 /* A change of a rule's result, put into words once for all actions that report it. Several may
- * hold it; the last one to let go frees it. */
+ * hold it; the last one to release it frees it. */
 struct news_text {
     struct action_news text;
     struct arena arena;
@@ -181,7 +181,7 @@ static void action_report_failure(struct actions *a, const struct item *i, struc
     warn(a, line);
 }
 
-/* What an action is given to work with. */
+/* The means of an action. */
 static void guarded_stop(void *ctx, const char *rule, int64_t grace_ns)
 {
     struct actions *a = ctx;
@@ -196,7 +196,7 @@ static void guarded_report(void *ctx, const char *line)
     struct actions *a = ctx;
     pthread_mutex_lock(&a->lock);
     if (!a->abandoned)
-        a->ask.means.tell(a->ask.means.ctx, line);
+        a->ask.means.print(a->ask.means.ctx, line);
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -222,7 +222,7 @@ static void actions_perform(struct actions *a, const struct item *i)
 {
     struct err e;
     struct memory *m = &a->memory[i->action - a->ask.v];
-    /* One that failed before gets no second try, so that a dead one does not hold up the others. */
+    /* One that failed before gets no second try, so that a dead one does not delay the others. */
     const int tries = i->action->kind->retry && !m->failed ? TRIES : 1;
     int rc = i->action->kind->perform(i->action, &i->news->text, &a->means, &e);
     for (int k = 1; rc != 0 && k < tries && pause_for(a, pauses[k - 1]); k++)
@@ -263,7 +263,7 @@ static void *actions_main(void *arg)
 
 /* ---- queueing ---- */
 
-/* Whether the action may act once more; said once when it may not. Under the lock. */
+/* Whether the action may act once more; reported once when it may not. Under the lock. */
 static bool within_limit(struct actions *a, const struct action *act)
 {
     struct memory *m = &a->memory[act - a->ask.v];
@@ -294,13 +294,13 @@ static void actions_enqueue(struct actions *a, const struct action *act, struct 
     struct memory *m = &a->memory[act - a->ask.v];
     pthread_mutex_lock(&a->lock);
     const char *why = actions_put(a, act, news);
-    const bool tell = why && !m->limit_reported;
-    m->limit_reported |= tell;
+    const bool report = why && !m->limit_reported;
+    m->limit_reported |= report;
     pthread_mutex_unlock(&a->lock);
     pthread_cond_signal(&a->changed);
     if (why)
         sink_loss(a->ask.sink, LOSS_ACTION, LOST_PART(act->label), "%s", why);
-    if (tell) {
+    if (report) {
         char line[256];
         snprintf(line, sizeof line, "action '%s' is disabled: %s", act->label, why);
         warn(a, line);

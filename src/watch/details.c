@@ -32,16 +32,16 @@ struct details {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool started; /* the caller's own */
+    bool started; /* the caller's */
     bool news, stop;
 };
 
 /* ---- one file ---- */
 
 /* Numbers that tie a kernel to its launch, or an operator to what runs backward for it, may begin
- * anew with every window; in the run they are those of the process. So each window has numbers of
- * its own; addresses of memory are no such numbers. What the profiler itself took is told of a
- * process -1, and is the job's. */
+ * anew with every window; in the run they are those of the process. So each window has separate
+ * numbers; addresses of memory are not such numbers. The cost of the profiler itself is recorded
+ * with a process -1, and belongs to the job. */
 enum { LINK_BITS = 40, PIECE = 64 };
 #define NO_PROCESS UINT32_MAX
 

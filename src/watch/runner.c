@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runner.c - see action.h. Over a pair of sockets: a question (which task, how long, how many
- * bytes, the bytes), then an answer (struct runner_result). */
+/* runner.c - see action.h. Over a pair of sockets: a request (which task, how long, how many bytes,
+ * the bytes), then an answer (struct runner_result). */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -113,7 +113,7 @@ static void feed(struct running *c)
         close_end(&c->in);
 }
 
-/* Keeps the end of what it says. */
+/* Stores the end of its output. */
 static bool runner_take(struct running *c, char output[RUNNER_OUTPUT])
 {
     char some[RUNNER_OUTPUT / 2];
@@ -131,7 +131,7 @@ static bool runner_take(struct running *c, char output[RUNNER_OUTPUT])
     return true;
 }
 
-/* Its end is looked for, not waited for: one that it left behind may hold the pipe open. */
+/* Its end is polled, not waited for: a process that it has left may hold the pipe open. */
 static int runner_follow(struct running *c, struct runner_result *r)
 {
     int status;
@@ -167,7 +167,7 @@ static void run_one(const struct runner_task *t, const char *text, const struct 
     r->status = runner_follow(&c, r);
 }
 
-/* What may be asked for. */
+/* Whether the request is valid. */
 struct offer {
     const struct runner_task *tasks;
     size_t n;

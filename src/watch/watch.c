@@ -54,7 +54,7 @@ struct watch {
     struct details *details;       /* NULL: there are none */
     struct actions *actions;       /* the same */
     struct runner *runner;         /* the same */
-    bool last;        /* the job has ended: the final result is printed by somebody else */
+    bool last;        /* the job has ended: the final result is printed by the recorder's process */
     bool failed;      /* that an evaluation failed was reported */
     bool user_failed; /* the same of the user rules */
     pthread_t thread; /* evaluates */

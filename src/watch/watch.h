@@ -4,7 +4,7 @@
  * Now and then it evaluates all rules over the files of the run, as `check` and the server do. A
  * rule whose result changes becomes a line, a mark and, where the user wants it, an action. It also
  * converts detail windows. It never writes into a file of the recorder: what the recorder should
- * write, say or do is a message to it. */
+ * write, print or do is a message to it. */
 #ifndef WATCH_WATCH_H
 #define WATCH_WATCH_H
 
@@ -44,7 +44,7 @@ int64_t watch_interval(int64_t scan_ns, double cpu_s);
  * A detail window ends as detail-PID-K.json (a trace of the framework's profiler) or
  * python-PID-K.json (a profile of functions) in the folder of the rings. A thread of the lowest
  * priority turns each into trace-PID-K.fp or trace-PID-python-K.fp and removes it. One that cannot
- * be read is a loss, and goes too: nothing is left lying about. */
+ * be read is a loss, and is removed too: no file is left. */
 
 struct details;
 

@@ -30,7 +30,7 @@ static struct record_ask ask_for(const char *const *argv)
     setenv("XDG_RUNTIME_DIR", test_tmpdir(), 1);
     setenv("FOOTPLATE_NVML", "/nonexistent/libnvidia-ml.so.1", 1);
     return (struct record_ask){
-        .argv = argv, .dir = dir, .node_id = "n0", .interval_ns = 20 * NS_PER_MS, .tell = tell};
+        .argv = argv, .dir = dir, .node_id = "n0", .interval_ns = 20 * NS_PER_MS, .print = tell};
 }
 
 static struct record_result record_program(const char *const *argv)

@@ -46,7 +46,7 @@ static const char *verdict_of(const char *path, bool quiet, struct arena *a)
     size_t n;
     struct user_rule_set *user = arena_new(a, struct user_rule_set);
     struct run_verdict_ask ask = {
-        .path = path, .own = user, .quiet = quiet, .report = true, .tell = print_line};
+        .path = path, .own = user, .quiet = quiet, .report = true, .print = print_line};
     snprintf(file, sizeof file, "%s/lines", test_tmpdir());
     lines_fd = open(file, O_CREAT | O_TRUNC | O_RDWR, 0600);
     rule_params_init(&ask.params, a);

@@ -252,7 +252,7 @@ static struct actions *start(struct heard *h, const struct action *a)
                                     .run_id = "r",
                                     .node = "n",
                                     .sink = &h->sink,
-                                    .means = {.tell = hear_line, .ctx = h},
+                                    .means = {.print = hear_line, .ctx = h},
                                     .warn = hear_line};
     OK(actions_start(&out, &ask, &e));
     return out;
