@@ -77,7 +77,7 @@ struct compare_ask {
     struct compare_group side[COMPARE_SIDES];
     double confidence;            /* 0: 0.95 */
     bool has_range;               /* only train steps from..to, both included; no warm-up is left */
-    int64_t from, to;             /* out then, since the user said which steps count */
+    int64_t from, to;             /* out then, since the user chose the steps */
     const struct machines *table; /* prices of kinds of machines; NULL: none */
 };
 

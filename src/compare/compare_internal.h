@@ -90,7 +90,7 @@ struct comparing {
     size_t cap_losses, cap_hardware;
 };
 
-/* Mean over the runs of a side of what `of` says; NAN when one of them is. */
+/* Mean of `of` over the runs of a side; NAN when one of them is. */
 double side_mean(const struct side_reading *s, double (*of)(const struct compare_reading *, size_t),
                  size_t arg);
 
@@ -102,8 +102,8 @@ void compare_detail(struct comparing *c); /* operators, breakdown */
 MUST_CHECK int compare_read_health(struct run *r, struct arena *a, struct compare_reading *out,
                                    struct err *e);
 void compare_health(struct comparing *c);   /* where the training of both parts */
-void compare_findings(struct comparing *c); /* what rules say */
-/* What an interval of a difference says. */
+void compare_findings(struct comparing *c); /* findings of rules */
+/* The change that an interval of a difference shows. */
 enum compare_verdict compare_call(const struct diff_interval *v);
 void compare_conclude(struct comparing *c); /* verdict and sentence: last */
 

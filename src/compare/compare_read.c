@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_read.c - everything of the runs of both sides, each side by a thread of its own; first
+/* compare_read.c - everything of the runs of both sides, each side by a separate thread; first
  * the steps of a job from those of its ranks. */
 #include <math.h>
 #include <pthread.h>

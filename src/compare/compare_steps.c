@@ -24,7 +24,8 @@ struct common {
 /* ---- which steps ---- */
 
 /* The requested steps of a run are adjacent. */
-static size_t asked_steps(const struct compare_ask *ask, const struct jobsteps *s, size_t *first)
+static size_t requested_steps(const struct compare_ask *ask, const struct jobsteps *s,
+                              size_t *first)
 {
     size_t from = 0, to = s->n;
     if (ask->has_range) {
@@ -58,7 +59,7 @@ static struct common common_steps(struct comparing *c)
     for (int s = 0; s < COMPARE_SIDES; s++) {
         first[s] = arena_array(c->scratch, size_t, c->side[s].n);
         for (size_t i = 0; i < c->side[s].n; i++)
-            n = MIN_OF(n, asked_steps(c->ask, &c->side[s].v[i].steps, &first[s][i]));
+            n = MIN_OF(n, requested_steps(c->ask, &c->side[s].v[i].steps, &first[s][i]));
     }
     for (int s = 0; s < COMPARE_SIDES; s++) {
         out.at[s] = (size_t **)arena_array(c->scratch, size_t *, c->side[s].n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_words.c - the verdict, and the sentences that say it. */
+/* compare_words.c - the verdict and its sentences. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ const char *const compare_called[COMPARE_VERDICTS] = {
 
 /* ---- numbers ---- */
 
-enum { SHARE_MOST = 10000 }; /* percent: what is more says only that it is not known */
+enum { SHARE_MOST = 10000 }; /* percent: a larger one only shows that it is not known */
 
 double compared_share(const double v[COMPARE_SIDES])
 {

@@ -91,7 +91,7 @@ static double cells_se(const struct cells *c, double *df)
 /* ---- one run against one run, step by step ---- */
 
 /* The wider of two intervals: the one from the lowest frequencies knows about dependence over long
- * stretches, the one from drawing blocks again about heavy tails. */
+ * spans, the one from drawing blocks again about heavy tails. */
 static struct diff_interval around(double at, const double *z, size_t n,
                                    const struct stepdiff_ask *ask, size_t *block)
 {
@@ -289,7 +289,7 @@ static struct diff_interval apart(const struct diff_interval *a, const struct di
                                   at + hypot(b->high - b->at, a->at - a->low)};
 }
 
-/* What an interval says, as an estimate with a variance. */
+/* An interval as an estimate with a variance. */
 static void says_of(const struct diff_interval *v, size_t n, double confidence,
                     struct run_says *out)
 {
@@ -405,8 +405,8 @@ static double product(const double *z, size_t n, size_t lag)
 }
 
 /* The estimate from few values is too low (Kendall), and uncertain, by one standard error, which is
- * added: assuming too much costs little, assuming too little makes false verdicts. Values that take
- * turns (rho < 0) would make the error smaller, which is not relied upon. */
+ * added: assuming too much costs little, assuming too little makes false verdicts. Values that
+ * alternate (rho < 0) would make the error smaller, which is not relied upon. */
 static double neighbours(const double *z, size_t n)
 {
     const double all = product(z, n, 0), rho = all > 0 ? product(z, n, 1) / all : 0;

@@ -44,7 +44,7 @@ struct stepdiff {
 };
 
 /* How many steps at the beginning do not count, of a run with so many: one in ten, at least 1, at
- * most 100. It looks at nothing but their number, so it cannot be moved towards a verdict. */
+ * most 100. It depends on nothing but their number, so it cannot be moved towards a verdict. */
 size_t stepdiff_warmup(size_t steps);
 
 /* Means. All NAN when there are fewer than STEPDIFF_LEAST steps. */
@@ -88,7 +88,7 @@ double student_quantile(double p, double df);
 
 /* Estimates of runs against each other, for the files of compare/ alone. */
 
-/* What one run says: an estimate, and its variance by its steps alone. */
+/* The result of one run: an estimate, and its variance by its steps alone. */
 struct run_says {
     double at, variance;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* block_cursor.h - the stored readings of a series, block by block, for all readers of query/.
  *
- *     series_select          which series a question is about
+ *     series_select          which series a request is about
  *     block_cursor_next      which blocks of a series meet a window, in order of time
  *     block_groups           or which blocks belong to the same group, for readers of whole rows
  *     slices_of              which values of those blocks are in the window
@@ -24,7 +24,7 @@
 
 /* Copied into the arena. */
 struct series_key series_key_of(const struct run_series *m, struct arena *a);
-/* The series that any of the questions asks for, as pointers; returns their number. */
+/* The series that any of the requests selects, as pointers; returns their number. */
 size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,
                      struct arena *a, const struct run_series ***out);
 

@@ -93,7 +93,7 @@ struct device_row {
     int64_t computation_ns, exposed_comm_ns, exposed_memcpy_ns;
 };
 
-/* One stream: why it stood still between two operations, and how it was fed. */
+/* One stream: why it was idle between two operations, and how it was fed. */
 struct stream_row {
     struct breakdown_of of;
     uint32_t device, stream;

@@ -25,7 +25,7 @@ struct host_steps {
 
 /* After the last one was added, before the first match. */
 void host_steps_sort(struct host_steps *s);
-/* The time between two windows, which nobody recorded: steps are missing there. Once sorted. */
+/* The time between two windows, which was not recorded: steps are missing there. Once sorted. */
 void host_steps_unseen(const struct host_steps *s, struct intervals *out);
 /* A device operation; launch NULL: not known. */
 void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begin, int64_t end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* breakdown_run.c - what the hooks know beside a breakdown: memory of the whole run, the steps in
+/* breakdown_run.c - what the hooks record beside a breakdown: memory of the whole run, the steps in
  * which it was highest, and what recording a window cost. */
 #include <math.h>
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static size_t keep_count(const struct host_steps *s)
 
 /* ---- what their time went to ---- */
 
-/* Each role gets what those before it left, in `slots`; what nobody took stays there. */
+/* Each role gets what those before it left, in `slots`; what no role took stays there. */
 static void breakdown_steps_share_out(const struct host_steps *s, size_t n,
                                       const struct intervals role[], struct step_row *out)
 {
@@ -190,7 +190,7 @@ size_t host_steps_rows(struct host_steps *s, const struct intervals role[ROLE_OT
 
 static const char device_key[] = "device=";
 
-/* "device=gpu3" or "device=cpu", a line of its own among the args. */
+/* "device=gpu3" or "device=cpu", a separate line of the args. */
 static bool device_of_args(const char *args, int64_t *out)
 {
     const char *at = args ? strstr(args, device_key) : NULL;
@@ -206,7 +206,7 @@ static bool device_of_args(const char *args, int64_t *out)
     return end > at + 3 && *out >= 0;
 }
 
-/* The device that a thread speaks of when it does not say which: its own. */
+/* The device of a thread's events without one: the thread's own. */
 static int64_t device_of_track(const struct run_track *t)
 {
     if (t->track.kind == TRACK_DEVICE)
@@ -304,11 +304,12 @@ static void fill_peaks(struct memcurve *c, const struct mem_event *v, size_t n)
 /* False when there is nothing to draw. */
 static bool curve_of(const struct mem_event *v, size_t n, struct arena *a, struct memcurve *out)
 {
-    const size_t told = memcurve_count(v, n, MEM_TOTAL), changes = memcurve_count(v, n, MEM_CHANGE);
-    if (told + changes == 0)
+    const size_t n_totals = memcurve_count(v, n, MEM_TOTAL),
+                 changes = memcurve_count(v, n, MEM_CHANGE);
+    if (n_totals + changes == 0)
         return false;
-    *out = (struct memcurve){.device = v[0].device, .exact = told > 0};
-    out->points = arena_array(a, struct mem_point, told ? told : changes);
+    *out = (struct memcurve){.device = v[0].device, .exact = n_totals > 0};
+    out->points = arena_array(a, struct mem_point, n_totals ? n_totals : changes);
     fill_points(out, v, n);
     fill_peaks(out, v, n);
     return true;
@@ -356,7 +357,7 @@ static bool has_memory(const struct memory_row *v, size_t n, const struct memory
                         v[i].curve.device == like->curve.device);
 }
 
-/* What hooks saw of the whole run goes before what was recorded in a window. */
+/* What hooks recorded of the whole run takes precedence over what was recorded in a window. */
 static int memory_of_hooks(struct run *r, const struct trace_ask *ask, struct arena *a,
                            struct breakdown *b, struct err *e)
 {
@@ -381,7 +382,7 @@ static const struct rank_steps *breakdown_run_steps_of(const struct rank_steps *
     return FIND_ITEM(x, v, n, x->process->pid == of->pid && strcmp(x->node, of->node) == 0);
 }
 
-/* Training steps alone have numbers that others would say, too. */
+/* Only training steps: numbers of other modes could be the same. */
 static int64_t breakdown_run_step_at(const struct rank_steps *r, int64_t at)
 {
     int64_t number = -1;

@@ -32,7 +32,7 @@
 
 enum { BATCH = 4096 };
 
-/* The series of a store that an ask is made of, in the order in which they were first recorded. */
+/* The series of a store that an ask consists of, in the order in which they were first recorded. */
 struct column_source {
     const struct store_series **v;
     size_t n;

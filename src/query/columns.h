@@ -3,7 +3,7 @@
  *
  * For callers that need all samples of several series together, as rules do. Blocks are decoded
  * once and as columns; at most one block of every group is in memory. The end of this file defines
- * a sweep. Several may be open on one run, each used by a thread of its own. */
+ * a sweep. Several may be open on one run, each used by one thread. */
 #ifndef QUERY_COLUMNS_H
 #define QUERY_COLUMNS_H
 
@@ -28,7 +28,7 @@ struct column_ask {
 };
 
 /* Sweeps one after the other, of one recorder and one period. Good until the one after the next is
- * asked for. */
+ * requested. */
 struct column_batch {
     size_t n;
     const wall_ns *at;     /* first row of each */
@@ -52,7 +52,7 @@ void columns_close(struct columns *c); /* NULL is fine */
 /* ---- a node that is still being recorded ----
  *
  * Sweeps whose rows are all sealed are final: they are the same whatever is recorded after them.
- * A caller that keeps what it made of those goes on after them when the run has grown.
+ * A caller that stores what it made of those continues after them when the run has grown.
  *
  *     struct columns_place *p = NULL;
  *     columns_open(&c, ...); columns_follow(c, p, loop_end); columns_next(c, &batch) ...
@@ -62,7 +62,7 @@ void columns_close(struct columns *c); /* NULL is fine */
 
 struct columns_place; /* free() frees it */
 
-/* Before anything is read. From the place on; NULL: from the begin. Sweeps from the moment `until`
+/* Before anything is read. From the place on; NULL: from the start. Sweeps from the moment `until`
  * on are not final (0: open). False: what was read before that place is not what is there now, and
  * all is read. */
 bool columns_follow(struct columns *c, const struct columns_place *from, wall_ns until);

@@ -145,7 +145,7 @@ static void counter_take(struct counters_making *m, const struct run_track *t,
                 (size_t)((x->at.ns - axis->from.ns) / axis->step_ns), number);
 }
 
-/* From the begin of the track: marks are counted from there. */
+/* From the start of the track: marks are counted from there. */
 static int counters_read_track(struct counters_making *m, struct run *r, struct event_flow *flow,
                                const struct run_track *t, struct err *e)
 {

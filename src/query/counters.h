@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* counters.h - numbers and marks that the program reported, as curves over the columns of a grid.
  *
- * A mark is the number of marks of its name so far. Values that are no numbers are left out. */
+ * A mark is the number of marks of its name so far. Values that are not numbers are left out. */
 #ifndef QUERY_COUNTERS_H
 #define QUERY_COUNTERS_H
 
@@ -12,7 +12,7 @@ struct counter_row {
      * thread where it is not the first; unit: "", "B" of the allocator's bytes, "marks" */
     struct grid_row row;
     double last; /* the newest value before the end of the window; NAN: there is none */
-    /* Every value with its time, `row.count` of them; NULL: not asked for, or more than columns. */
+    /* Every value with its time, `row.count` of them; NULL: not requested, or more than columns. */
     int64_t *at_ns;
     double *exact;
     bool own; /* of the program; false: of the hooks */

@@ -162,7 +162,7 @@ int detail_ranges(struct run *r, struct arena *a, struct detail_range **out, siz
 enum { STEPS_AFTER = 2 };
 static const int64_t AFTER_NS = NS_PER_S;
 
-/* An iteration that took so many times as long as it should have was held up. */
+/* An iteration that took so many times as long as it should have was delayed. */
 static const double STALLED = 1.5;
 
 /* Steps of one rank, and the windows of its process. */
@@ -207,7 +207,7 @@ static bool is_usual(const struct cost_rank *c, size_t i)
 }
 
 struct usual {
-    bool known; /* it was worked out */
+    bool known; /* it was computed */
     double median_s, mean_s;
 };
 

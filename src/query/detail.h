@@ -42,8 +42,8 @@ struct detail_cost {
     size_t n_steps;
     double step_s;       /* mean iteration of these steps; NAN: not known */
     double usual_step_s; /* median iteration of steady steps outside of windows; NAN */
-    double usual_mean_s; /* their mean: of a host that runs ahead of the device, the median is no
-                          * iteration but the time to launch one; NAN */
+    double usual_mean_s; /* their mean: of a host that runs ahead of the device, the median is not
+                            an iteration but the time to launch one; NAN */
     double stall_s;      /* what starting and stopping the profiler added; NAN */
 };
 

@@ -21,7 +21,7 @@
 /* What GPUs can do at most, from the vendors' data sheets: dense, without sparsity. Words of the
  * name, format, FP16/BF16, TF32, FP32 in TFLOP/s, memory in TB/s, MHz, W.
  *
- * The words are looked for in the name that the driver gives, in upper case; the longest that match
+ * The words are searched in the name that the driver gives, in upper case; the longest that match
  * count. A GPU that is not here has no peak: a guess would make every share of it wrong.
  * MHz: the SM clock at which the data sheet's FP16/BF16 number holds (SMs x FLOP a clock x clock),
  * which is below the highest clock of some cards (H100 and H200: 1980). 0 in a column: not offered,
@@ -63,7 +63,7 @@ static bool starts_with_words(const char *text, const char *words)
     return !*words && !isalnum((unsigned char)*text); /* "A10" is not in "A100" */
 }
 
-/* Whether the words are in the name, from the begin of one of its words to the end of one. */
+/* Whether the words are in the name, from the start of one of its words to the end of one. */
 static bool has_words(const char *name, const char *words)
 {
     for (const char *p = name; *p; p++)
@@ -140,7 +140,7 @@ static void count_rank(const struct rank_steps *r, struct loop_window *w)
         w->samples += known ? samples : NAN;
 }
 
-/* A rank that began later than the others, as one that joined, does not move the begin: what counts
+/* A rank that began later than the others, as one that joined, does not move the start: what counts
  * is where most of the loop lies, so the earliest steady step is taken. */
 void loop_window_of(const struct rank_steps *ranks, size_t n, struct loop_window *out)
 {
@@ -476,9 +476,9 @@ static void read_holds(struct efficiency_reader *rd, const struct span_of *w)
 /* The driver's energy counter is exact, and read rarely. Power is what the driver gives at a
  * moment, on most GPUs the mean of the second before, so it lags. A window with several readings of
  * the counter is taken from it, and power only covers the edges that it does not reach. A shorter
- * window is the integral of power, corrected by what both say about the whole job. */
+ * window is the integral of power, corrected by both values for the whole job. */
 enum { COUNTER_LEAST = 4 };
-static const double CORRECTION_MOST = 0.1; /* beyond that the two do not speak of the same thing */
+static const double CORRECTION_MOST = 0.1; /* beyond that the two do not measure the same thing */
 
 struct energy_series {
     const struct series *counter, *power; /* NULL: there is none */
@@ -513,9 +513,9 @@ static void add_power(struct time_integral *sum, const struct energy_series *x, 
     sum->covered_s += p.covered_s;
 }
 
-/* Where the counter's word begins, or ends, at an edge of from..to: at the edge itself when most of
- * the interval around it lies in the window, else at the next reading inside. What a reading says
- * of an interval that is mostly outside is not what happened inside. */
+/* Where the counter's readings begin, or end, at an edge of from..to: at the edge itself when most
+ * of the interval around it lies in the window, else at the next reading inside. A reading of an
+ * interval that is mostly outside does not show what happened inside. */
 static int64_t counter_edge(const struct series *c, wall_ns from, wall_ns to, wall_ns edge)
 {
     const int64_t usual = (int64_t)(usual_distance(c) * (double)NS_PER_S);
@@ -680,7 +680,7 @@ static void efficiency_sum_up(struct efficiency *x)
     x->job = job;
 }
 
-/* The loop's energy is stretched over what was not measured of it. */
+/* The loop's energy is extrapolated to the part that was not measured. */
 static void per_step(struct efficiency *x)
 {
     const double j = x->loop.energy_j / x->loop.measured_share;

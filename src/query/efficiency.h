@@ -3,7 +3,7 @@
  * of the peak, power, energy, clocks and why they were held down.
  *
  * Everything is given twice: over the training loop after its warm-up, and over the whole job.
- * NAN: not measured, or not known. docs/efficiency.md says how each number is made. */
+ * NAN: not measured, or not known. docs/efficiency.md has the definition of each number. */
 #ifndef QUERY_EFFICIENCY_H
 #define QUERY_EFFICIENCY_H
 
@@ -12,9 +12,9 @@
 #include "query/series.h"
 #include "query/steps.h"
 
-/* The training loop without its warm-up: from the begin of the first steady training step to the
- * begin of the last one, so that it is made of whole iterations. Of a loop too short for that, from
- * the begin of the first step to the end of the last. */
+/* The training loop without its warm-up: from the start of the first steady training step to the
+ * start of the last one, so that it is made of whole iterations. Of a loop too short for that, from
+ * the start of the first step to the end of the last. */
 struct loop_window {
     bool known;       /* false: no training steps */
     bool steady;      /* warm-up is left out */
@@ -83,7 +83,7 @@ struct gpu_use {
 struct gpu_efficiency {
     const char *node, *entity, *name; /* name "": not known */
     const struct gpu_peak *peak;      /* NULL: not known */
-    bool used;                        /* by the job, or nobody knows by whom */
+    bool used;                        /* by the job, or it is not known by whom */
     double mem_total_bytes;
     struct gpu_use loop, job;
 };
@@ -112,7 +112,7 @@ MUST_CHECK int efficiency_read(struct run *r, const struct efficiency_ask *ask, 
                                struct efficiency *out, struct err *e);
 
 /* Why there is no tflops where there are tensor activity, clock and peak: matrix products do not
- * run on the tensor cores, so their activity says nothing about the work done. */
+ * run on the tensor cores, so their activity does not measure the work done. */
 bool efficiency_tensor_unused(const struct gpu_use *u);
 
 /* ---- pure parts ---- */

@@ -8,7 +8,7 @@
 #include "record/event.h"
 
 /* A process that emitted events: what it is, from its facts (process.rank and so on), else from
- * the node's launcher when it is the only one that speaks on its node. */
+ * the node's launcher when it is the only one that emits on its node. */
 struct run_process {
     const char *node;
     unsigned session;
@@ -38,8 +38,8 @@ struct run_event {
 /* Sorted by node, rank, pid. */
 MUST_CHECK int events_processes(struct run *r, struct arena *a, struct run_process **out, size_t *n,
                                 struct err *e);
-/* Sorted by process, threads before devices, in the order in which they were first heard. Without
- * training health, which is no line of a timeline. */
+/* Sorted by process, threads before devices, in the order of their first events. Without
+ * training health, which is not a line of a timeline. */
 MUST_CHECK int events_tracks(struct run *r, struct arena *a, struct run_track **out, size_t *n,
                              struct err *e);
 /* The tracks of training health alone (TRACK_HEALTH), by process and statistic. */

@@ -46,7 +46,7 @@ static void sum_durations(double *v, struct event_sum *s)
     s->max_s = v[n - 1];
 }
 
-/* fmin and fmax pass over what is no number, so the first needs no other treatment. */
+/* fmin and fmax ignore what is not a number, so the first needs no other treatment. */
 static void see_number(const struct event *v, struct event_sum *s)
 {
     s->last = v->kind == EVENT_REAL ? event_real(v) : (double)v->value;
@@ -204,7 +204,7 @@ struct eventsum_wanted {
     uint64_t events, looked;
 };
 
-/* Tracks that the window asks for. */
+/* Tracks that the window selects. */
 static int list_wanted(struct run *r, const struct event_window *w, struct arena *a,
                        struct eventsum_wanted **out, size_t *n, struct err *e)
 {
@@ -274,8 +274,8 @@ int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a
     return rc;
 }
 
-/* Events of one block. Its edges are rounded outward to the us, so that asked for whole it would
- * touch its neighbours, and those would be decoded as well. */
+/* Events of one block. Its edges are rounded outward to the us, so that a request for all of it
+ * would touch its neighbours, and those would be decoded as well. */
 static int read_block(struct run *r, const struct eventsum_wanted *x, const struct track_block *s,
                       struct arena *a, struct run_event **out, size_t *n, struct err *e)
 {
@@ -434,7 +434,7 @@ static int has_name(struct searching *s, const struct run_track *t, const struct
     return rc;
 }
 
-/* Neighbouring blocks may overlap, so each is asked for what begins in it. */
+/* Neighbouring blocks may overlap, so of each only what begins in it is requested. */
 static int search_block(struct searching *s, const struct run_track *t, wall_ns from, wall_ns to,
                         struct err *e)
 {

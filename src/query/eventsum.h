@@ -35,7 +35,7 @@ struct event_window {
     int64_t rank;     /* -1: all */
     bool detail;
     /* Events to decode, of all tracks together; of a track with more than its share every n-th
-     * stretch is looked at, and at least one. */
+     * block is read, and at least one. */
     uint64_t budget;
 };
 

@@ -12,7 +12,7 @@
  *
  *     frontier_see for each step of a rank; frontier_of over all ranks; frontier_free.
  *
- * Of long runs every 2nd, 4th, ... step is kept, by its number, so ranks keep the same ones. */
+ * Of long runs every 2nd, 4th, ... step is stored, by its number, so ranks store the same ones. */
 #ifndef QUERY_FRONTIER_H
 #define QUERY_FRONTIER_H
 

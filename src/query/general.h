@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* general.h - what threads did that is neither a pass of a step nor an operator: waiting for data,
- * copies, compilation, checkpoints, collectives, and spans of the program's own, by kind. */
+ * copies, compilation, checkpoints, collectives, and the program's other spans, by kind. */
 #ifndef QUERY_GENERAL_H
 #define QUERY_GENERAL_H
 
 #include "query/events.h"
 
 struct general_row {
-    const char *what; /* "checkpoints", or the name of a span of the program's own */
+    const char *what; /* "checkpoints", or the name of a span of the program */
     uint64_t count;   /* spans */
     /* Of all threads together. A span inside another of the same kind and thread counts once;
      * kinds may lie inside each other. */
@@ -15,7 +15,7 @@ struct general_row {
     double longest_s; /* of one span */
     size_t threads;   /* that have it */
     double share;     /* 0..1: total_s of lived_s */
-    double lived_s;   /* from the first to the last word of the process of each of these threads */
+    double lived_s;   /* from the first to the last event of the process of each of these threads */
 };
 
 struct general {

@@ -37,7 +37,7 @@ static uint64_t grid_samples_in(const struct rows_block *b, int64_t span, size_t
     return b->period_ns > 0 ? (uint64_t)(span / b->period_ns) * series : 0;
 }
 
-/* As many columns as are asked for, or by a third fewer at most, when summaries can then be read
+/* As many columns as are requested, or by a third fewer at most, when summaries can then be read
  * instead of values, or coarser ones, of n series that are like `m`, which is one of them. */
 static size_t grid_columns_for(const struct grid_ask *ask, const struct run_series *m, size_t n)
 {
@@ -289,8 +289,8 @@ static void grid_flush_ends(const struct gridding *g, struct scale s, struct gri
     }
 }
 
-/* What was added becomes values. A step that changes within a column, as when another version went
- * on with the run, leaves the column what was seen last. */
+/* What was added becomes values. A step that changes within a column, as when another version
+ * continued the run, leaves the column what was seen last. */
 static void grid_flush(struct gridding *g, struct grid_row *row)
 {
     const struct scale s = scale_of(g->step);

@@ -30,7 +30,7 @@ struct health_names {
     const char **v;
     uint32_t n, cap;
     struct hash_index index;
-    /* Of the block that is being read: its texts, which have addresses of their own. */
+    /* Of the block that is being read: its texts, which have separate addresses. */
     struct {
         const char *text;
         uint32_t name;

@@ -60,7 +60,7 @@ int64_t intervals_length(const struct intervals *l);
 /* Of what lies in both. */
 int64_t intervals_length_both(const struct intervals *a, const struct intervals *b);
 /* Of what lies within begin..end. `from` is the index to look from, 0 at first; it moves on, so
- * that windows asked for in order of time cost one walk together. */
+ * that windows requested in order of time cost one walk together. */
 int64_t intervals_length_within(const struct intervals *l, int64_t begin, int64_t end,
                                 size_t *from);
 

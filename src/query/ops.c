@@ -244,7 +244,7 @@ static void note_for_modules(struct ops *o, const struct run_event *x, bool modu
 static void note_launch(struct ops *o, const struct run_event *x)
 {
     const bool backward = o->op_arrow && x->at.ns < o->op_end;
-    /* Spans around the whole operator, as of a training loop, say less than the arrow. */
+    /* Spans around the whole operator, as of a training loop, are less precise than the arrow. */
     const bool within = o->depth && o->stack[o->depth - 1].begin >= o->op_begin;
     uint32_t owner;
     if (backward && !within)

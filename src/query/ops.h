@@ -6,9 +6,9 @@
  * still counts every moment once. The total of a name counts its outermost spans only, so that
  * recursion does not count twice. What ran on a device counts for the operator around the call that
  * launched it (by link), and in the totals of all that are around that one. By module, what a
- * backward operator launched on a thread of its own counts for the module that called the forward
+ * backward operator launched on a separate thread counts for the module that called the forward
  * one, where the profiler tied the two (Kineto's fwdbwd arrows). Spans of the hooks (forward, data)
- * are no operators and do not count.
+ * are not operators and do not count.
  *
  * ops_open, then for each process ops_process, its tracks (threads before devices) and
  * ops_process_end, then ops_rows; or ops_read, which does all that for a run. A track is
@@ -74,7 +74,7 @@ MUST_CHECK int ops_read(struct run *r, const struct ops_ask *ask, struct arena *
  * are added up, except those that were timed by different clocks: a second of CPU time and a second
  * of waiting cannot be added. */
 
-/* Rows with `phase` and `timer`: by phase, then by timer, then the longest own time first. `share`
+/* Rows with `phase` and `timer`: by phase, then by timer, then the longest self time first. `share`
  * is of their phase and timer. */
 MUST_CHECK int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a,
                               struct op_row **out, size_t *n, struct err *e);

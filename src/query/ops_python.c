@@ -36,8 +36,8 @@ struct functions {
     uint32_t cap_sums;
     char phase[TRACK_NAME_LEN], timer[TIMER_LEN];
     int64_t at;  /* of the window */
-    bool stacks; /* the track has those, which are no functions */
-    struct functions_pending *told;
+    bool stacks; /* the track has those, which are not functions */
+    struct functions_pending *pending;
     size_t n_pending, cap_pending;
 };
 
@@ -65,13 +65,13 @@ static void functions_end_window(void *to)
     struct functions *f = to;
     for (size_t i = 0; i < f->n_pending; i++) {
         char key[TRACK_NAME_LEN + TIMER_LEN + EVENT_NAME_MOST + 2];
-        snprintf(key, sizeof key, "%s" PART "%s" PART "%s", f->phase, f->timer, f->told[i].name);
+        snprintf(key, sizeof key, "%s" PART "%s" PART "%s", f->phase, f->timer, f->pending[i].name);
         const uint32_t name = op_names_look(&f->names, key);
         OP_NAMES_ROOM(f->sums, f->cap_sums, name);
         struct sum *s = &f->sums[name];
-        s->calls += f->told[i].sum.calls;
-        s->self_ns += f->told[i].sum.self_ns;
-        s->total_ns += f->told[i].sum.total_ns;
+        s->calls += f->pending[i].sum.calls;
+        s->self_ns += f->pending[i].sum.self_ns;
+        s->total_ns += f->pending[i].sum.total_ns;
     }
     f->n_pending = 0;
     f->timer[0] = '\0';
@@ -81,9 +81,9 @@ static void functions_add(struct functions *f, const struct event *v)
 {
     const char *args = v->args ? v->args : "";
     const double total_s = strtod(arg_find(args, "total_s"), NULL);
-    VEC_ROOM(f->told, f->cap_pending, f->n_pending + 1);
+    VEC_ROOM(f->pending, f->cap_pending, f->n_pending + 1);
     const bool fits = total_s > 0 && total_s < 1e9;
-    f->told[f->n_pending++] = (struct functions_pending){
+    f->pending[f->n_pending++] = (struct functions_pending){
         v->name,
         {(uint64_t)MAX_OF(v->value, 0), v->dur_ns,
          fits ? MAX_OF((int64_t)(total_s * 1e9), v->dur_ns) : v->dur_ns},
@@ -125,7 +125,7 @@ static const struct trace_sink sink = {
 
 /* ---- rows ---- */
 
-/* Key is "phase PART timer PART function"; it is the row's own. */
+/* Key is "phase PART timer PART function"; the row owns it. */
 static struct op_row functions_row_of(char *key, const struct sum *s)
 {
     char *timer = strstr(key, PART), *name = strstr(timer + 1, PART);
@@ -196,7 +196,7 @@ int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a, 
     functions_fill_shares(*out, *n);
     op_names_close(&f->names);
     free(f->sums);
-    free(f->told);
+    free(f->pending);
     free(f);
     return rc;
 }

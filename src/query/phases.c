@@ -2,7 +2,7 @@
 /* phases.c - the job from its start to its end as a row of phases.
  *
  * All ranks together: a moment is train when any rank is in a train step, else eval when any is in
- * another step, else it goes on being what it was. Before the first train step it is
+ * another step, else it stays what it was. Before the first train step it is
  * initialization, after the last step finalization, except in a running job: another step may
  * follow. Where a node got a notice to stop, or was away, it is interruption. */
 #include <signal.h>
@@ -59,8 +59,8 @@ static bool phases_in_order(const void *a, const void *b)
 
 /* ---- where the loop begins and ends ---- */
 
-/* The loop begins with the first train step; a look before that belongs to getting ready. When
- * nothing is trained it begins with the first step there is. */
+/* The loop begins with the first train step; an evaluation before that belongs to initialization.
+ * When nothing is trained it begins with the first step there is. */
 static void phases_add_steps(struct changes *c, const struct phases_from *f, struct run_phases *out)
 {
     int64_t first[2] = {INT64_MAX, INT64_MAX}, last = INT64_MIN; /* of any step, of train steps */
@@ -94,7 +94,7 @@ static void job_times(const struct phases_from *f, struct run_phases *out)
         if (m->mark.id == MARK_JOB_EXIT || m->mark.id == MARK_JOB_END)
             end = MAX_OF(end, m->at.ns);
     }
-    for (size_t i = 0; i < info->n_nodes; i++) /* nobody saw the end of those */
+    for (size_t i = 0; i < info->n_nodes; i++) /* their end was not recorded */
         if (info->nodes[i].status == RUN_RUNNING || info->nodes[i].status == RUN_DIED)
             end = MAX_OF(end, info->nodes[i].end.ns);
     out->job_start.ns = start == INT64_MAX ? info->start.ns : start;
@@ -217,7 +217,7 @@ static enum phase_kind kind_now(const struct run_phases *p, int64_t at, const in
         return PHASE_FINAL;
     if (in[IN_TRAIN] || in[IN_EVAL])
         return in[IN_TRAIN] ? PHASE_TRAIN : PHASE_EVAL;
-    return was == PHASE_INTERRUPTION ? PHASE_INIT : was; /* getting ready once more */
+    return was == PHASE_INTERRUPTION ? PHASE_INIT : was; /* initialization once more */
 }
 
 static void phases_tile(struct changes *c, struct run_phases *out, struct arena *a)

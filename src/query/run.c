@@ -75,7 +75,7 @@ static void merge_series(struct run *r)
 
 /* ---- opening ---- */
 
-/* Sessions from which on only what is in use is held of each. */
+/* From so many sessions on only what is in use is held of each. */
 enum { LARGE = 5 };
 
 struct opening {
@@ -96,7 +96,7 @@ static void open_some(struct parallel *c, struct arena *results)
     }
 }
 
-/* One node whose file is damaged must not hide the others; a newer format is everybody's. */
+/* One node whose file is damaged must not hide the others; a newer format concerns all of them. */
 static int settle_opening(struct run *r, const struct opening *x, struct err *e)
 {
     for (size_t i = 0; i < r->info.n_nodes; i++) {
@@ -165,7 +165,7 @@ static void settle_ends(struct run *r)
     for (size_t i = 0, known = r->info.start.ns != 0; !known && i < r->info.n_nodes; i++)
         if (r->info.nodes[i].start.ns &&
             (!r->info.start.ns || r->info.nodes[i].start.ns < r->info.start.ns))
-            r->info.start = r->info.nodes[i].start; /* run.json does not say: the first node's */
+            r->info.start = r->info.nodes[i].start; /* not in run.json: the first node's */
     r->info.end.ns = r->info.start.ns;
     for (size_t i = 0; i < r->info.n_nodes; i++)
         r->info.end.ns = MAX_OF(r->info.end.ns, r->info.nodes[i].end.ns);
@@ -307,7 +307,7 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
         run_add_loss(list, n, node->id, &died, node->end);
 }
 
-/* What the event files say and what is wrong with them. */
+/* Losses in the event files, and damage of the files themselves. */
 static void event_losses(struct run *r, const struct event_index *x, struct run_loss *list,
                          size_t *n)
 {

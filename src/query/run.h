@@ -23,13 +23,14 @@ MUST_CHECK int run_open(struct run **out, const char *path, struct err *e);
 /* The same with one node of it only, as if the run had no others, and with less memory; NULL: all.
  */
 MUST_CHECK int run_open_node(struct run **out, const char *path, const char *node, struct err *e);
-/* The same for who opens a run again and again while it grows: *r is NULL, or what this function
- * opened before. Only what is new in its files is read (store_follow). On failure it is NULL. */
+/* The same for callers that open a run again and again while it grows: *r is NULL, or what this
+ * function opened before. Only what is new in its files is read (store_follow). On failure it is
+ * NULL. */
 MUST_CHECK int run_open_next(struct run **r, const char *path, const char *node, struct err *e);
 const struct run_info *run_get_info(const struct run *r); /* lives as long as the run */
 void run_close(struct run *r);                            /* NULL is fine */
 /* After the samples of a node were read: in a run of many nodes their memory is
- * given back. Not while anybody reads them; they can be read again. */
+ * given back. Not while they are being read; they can be read again. */
 void run_forget(struct run *r, const char *node);
 
 /* What could not be measured, stored or read, merged over all nodes. */

@@ -8,7 +8,7 @@
 #include "run/run_files.h"
 #include "store/reader.h"
 
-/* A series of a node, which may go on in the files of several recorders. */
+/* A series of a node, which may continue in the files of several recorders. */
 struct series_part {
     struct store *store;
     const struct store_series *series;

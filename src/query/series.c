@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series.c - see series.h.
  *
- * A layout says which values of which blocks make which point. Series that were read together, and
- * all of them every time, have the same layout, so one is made for all of them. It does not change
- * once it is made: threads share it. Reducing makes the points of a series by a layout.
+ * A layout defines which values of which blocks make which point. Series that were read together,
+ * and all of them every time, have the same layout, so one is made for all of them. It does not
+ * change once it is made: threads share it. Reducing makes the points of a series by a layout.
  *
  * A point is made of `per` units. A unit is one value, or a summary of the block when so many
  * values are in a point that the summaries are fine enough. Only the slices at the edges of the
@@ -135,7 +135,7 @@ static uint64_t layout_count_units(const struct slice *slices, size_t n, enum le
                   bucket_count(slices[i].to - slices[i].from, level_unit(slices[i].block, level)));
 }
 
-/* `like` says of which series, at which level and how many units make a point. */
+/* `like` has the series, the level and how many units make a point. */
 static struct layout *layout_lay_out(struct scan *s, const struct layout *like,
                                      const struct slice *slices, size_t n, struct arena *a,
                                      struct arena *times)
@@ -164,7 +164,7 @@ static enum level layout_choose_level(const struct slice *slices, size_t n, uint
     return per_point >= b->l2 ? LEVEL_TWO : per_point >= b->l1 ? LEVEL_ONE : LEVEL_VALUES;
 }
 
-/* What `ask` cuts out of a series, as at most ask->points points (0: every value is one). It is in
+/* What `ask` selects from a series, as at most ask->points points (0: every value is one). It is in
  * `a`, its times in `times`. */
 static struct layout *layout_make(struct scan *s, const struct run_series *m,
                                   const struct series_ask *ask, struct arena *a,
@@ -321,7 +321,7 @@ enum { SERIES_EACH = 16 };
 struct series_batch {
     const struct series_ask *ask;
     const struct run_series **list;
-    const struct layout **layout; /* by series; NULL: it needs one of its own */
+    const struct layout **layout; /* by series; NULL: it needs a separate one */
     struct series *out;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series.h - readings over time, at the resolution asked for.
+/* series.h - readings over time, at the requested resolution.
  *
- * The cost follows the points asked for: whole blocks are answered from their summaries, only
+ * The cost follows the points requested: whole blocks are answered from their summaries, only
  * blocks at the edges of the window, or finer than the summaries, are decoded. Arrays live in the
  * caller's arena and survive run_close. */
 #ifndef QUERY_SERIES_H

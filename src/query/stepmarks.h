@@ -8,7 +8,7 @@
 
 struct step_mark {
     int64_t start, dur_ns; /* wall ns */
-    int64_t iteration_ns;  /* to the begin of the next step; of the last one its duration */
+    int64_t iteration_ns;  /* to the start of the next step; of the last one its duration */
     int64_t number;
     enum event_mode mode;
     bool cut;

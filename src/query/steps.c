@@ -120,11 +120,11 @@ enum { PART_ROWS = 1 << 16 };
  * another one than it was; then all that is remembered is dropped, and the run is read anew. So
  * what is taken never depends on how often the run was read.
  *
- * Of every process the state of each pass after the events before `from`, and what it has not used
- * up: points of its main thread, spans of its devices. Steps are final when nothing that follows
- * can change them: the walker is past them by two steps, and their table part is full (the first
- * part decides about warm-up). What steps depend on besides events, detail windows and the clock,
- * is compared. Nodes of several sessions are not remembered. */
+ * Of every process the state of each pass after the events before `from`, and what it has not
+ * consumed: points of its main thread, spans of its devices. Steps are final when nothing that
+ * follows can change them: the walker is past them by two steps, and their table part is full (the
+ * first part decides about warm-up). What steps depend on besides events, detail windows and the
+ * clock, is compared. Nodes of several sessions are not remembered. */
 
 #define HORIZON_LAG_NS (120 * NS_PER_S)
 
@@ -359,7 +359,7 @@ static void hook_pass_work(struct parallel *c, struct arena *results)
     hook_reader_close(rd);
 }
 
-/* Reads the parts from `begin` to before `end`; points of those before are gone. */
+/* Reads the parts from `begin` to before `end`; points of those before are dropped. */
 static void hook_pass_read(struct hook_pass *p, size_t begin, size_t end)
 {
     struct arena none = {0};
@@ -471,7 +471,7 @@ static size_t end_of_process(const struct hook_pass *p, size_t i)
     return i;
 }
 
-/* Steps of as many processes as are read at once, from part `begin`; returns where to go on. */
+/* Steps of as many processes as are read at once, from part `begin`; returns where to continue. */
 static size_t read_some(struct hook_pass *p, size_t begin, struct steps_batch *b, struct arena *a)
 {
     struct parallel job = {.each = 1, .work = steps_work, .ctx = b};
@@ -557,7 +557,7 @@ static size_t end_of_node(const struct hook_pass *p, size_t i)
 }
 
 /* Events of the nodes from part `begin` on of which all parts before `end` are; returns where to
- * go on. Processes, and so the parts, are sorted by node. */
+ * continue. Processes, and so the parts, are sorted by node. */
 static size_t steps_take_named(struct hook_pass *p, size_t begin, size_t end, struct arena *a,
                                struct run_steps *out)
 {
@@ -653,7 +653,7 @@ static struct steps_node *steps_node_of(struct steps_memory *m, const char *id)
     return n;
 }
 
-/* Which moment each node is remembered up to after this read. */
+/* Up to which moment each node is remembered after this read. */
 static void steps_memory_begin(struct steps_memory *m, const struct run_info *info,
                                const struct event_index *x)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.h - the steps of every rank, the parts they are made of, and the phases of the job.
  *
- * steps_derive is pure: the events of one thread in, its steps out. docs/steps.md says what a step
- * is and where it ends. */
+ * steps_derive is pure: the events of one thread in, its steps out. docs/steps.md defines what a
+ * step is and where it ends. */
 #ifndef QUERY_STEPS_H
 #define QUERY_STEPS_H
 
@@ -31,7 +31,7 @@ struct step {
     bool disturbed; /* a detail window recorded it, or had just ended: slower than usual */
     wall_ns start;
     int64_t dur_ns;
-    int64_t between_ns;      /* from its end to the begin of the next step of the rank, of any mode;
+    int64_t between_ns;      /* from its end to the start of the next step of the rank, of any mode;
                               * -1: there is none, or it is cut */
     int64_t between_sync_ns; /* of that, time in which the program waited for the GPU */
     int64_t save_ns;         /* time of its iteration in which a checkpoint was saved */
@@ -40,7 +40,7 @@ struct step {
     int64_t batch; /* samples, summed over the batches that it fetched; -1: not known */
 };
 
-/* An iteration lasts from the begin of a step to the begin of the next. -1: it has no end. */
+/* An iteration lasts from the start of a step to the start of the next. -1: it has no end. */
 static inline int64_t step_iteration_ns(const struct step *s)
 {
     return s->between_ns < 0 ? -1 : s->dur_ns + s->between_ns;
@@ -103,7 +103,7 @@ int64_t packed_cell(const struct packed *k, size_t column, size_t i);
 struct rank_steps {
     const struct run_process *process;
     const char *node;
-    int64_t rank;       /* its own number when the program did not say: 0, 1, ... in order of pid */
+    int64_t rank;       /* its own number when none was reported: 0, 1, ... in order of pid */
     struct step *steps; /* NULL: they are in `packed` */
     size_t n;
     size_t final; /* of them, with steps_want.memory: as they are in all reads to come */
@@ -170,7 +170,7 @@ MUST_CHECK int steps_read_named(struct run *r, const struct steps_want *want, st
 /* How many training steps the program plans in all, as it reported last; -1: it did not, or its
  * EV_STEPS_TOTAL was not wanted. */
 int64_t steps_planned(const struct run_steps *s);
-/* Until they are done, if the loop goes on as it did so far, pauses included. */
+/* Until they are done, if the loop continues as it did so far, pauses included. */
 double steps_left_s(wall_ns loop_start, wall_ns now, uint64_t done, int64_t planned);
 
 /* Packed ones from `i`, a multiple of PACKED_ROWS, into out[PACKED_ROWS]; returns how many. */
@@ -201,9 +201,9 @@ struct step_stats {
 
     /* Samples over wall time of the loop; NAN: batch sizes are not known. */
     double throughput_steady;  /* warm-up, evaluation, checkpoints, detail windows left out */
-    double throughput_overall; /* from the begin of training to the end of the last step */
+    double throughput_overall; /* from the start of training to the end of the last step */
 
-    /* What an iteration is spent on, on the mean. Host parts add up to the iteration: what the
+    /* What an iteration is spent on, on average. Host parts add up to the iteration: what the
      * program waited for the GPU between steps counts for "sync", the rest for `between_s`. */
     double host_part_s[STEP_PARTS_MOST], between_s;
     double gpu_part_s[STEP_PARTS_MOST]; /* NAN: not timed */
@@ -266,10 +266,10 @@ void phases_of(const struct phases_from *from, struct arena *a, struct run_phase
  *     host  |s|s|s|----- long -----|s|s|s|----- long -----|
  *     GPU   |-----|-----|-----|-----|-----|-----|-----|----- */
 
-/* Of n iterations in order of time, each as long as the group it belongs to takes on the mean. A
+/* Of n iterations in order of time, each as long as the group it belongs to takes on average. A
  * group is an iteration above the mean of all with those next to it that are below half of that
- * mean: those that follow it, and before the first such one those that precede it. All others
- * are groups of one. Below 0: left out, and no group reaches across it. `out` may be `ns`. */
+ * mean: those that follow it, and before the first such one those that precede it. All others are
+ * groups of one. Below 0: left out, and no group reaches across it. `out` may be `ns`. */
 void iteration_groups(const int64_t *ns, size_t n, int64_t *out);
 
 /* Iterations are compared with those around them: the steps of a rank are cut into windows of

@@ -102,7 +102,7 @@ static void marked_walk_take(struct marked_walk *w, const struct point *x, struc
  * docs/steps.md is the definition, with pictures. One walk over the thread's points, in order:
  *
  *   a fetch       ends the step before it when that one has had its optimizer, or has only looked
- *                 (no gradients); else goes on with it: gradients are being accumulated
+ *                 (no gradients); else continues it: gradients are being accumulated
  *   an optimizer  is where the step ends, should no other follow. Where no loader is used, one that
  *                 steps a second time ends the step before it. The replay of a CUDA graph, which
  *                 may hold a whole step, is taken for an optimizer, each graph for another one
@@ -242,7 +242,7 @@ static void steps_walk_begin_anew(struct steps_walk *w)
 static void end_train(struct steps_walk *w)
 {
     steps_walk_add_step(w, MODE_TRAIN, w->start, w->solved, false);
-    add_all(w, &w->looks); /* after the optimizer: the program evaluates what it has learnt */
+    add_all(w, &w->looks); /* after the optimizer: the program evaluates the model */
     steps_walk_begin_anew(w);
 }
 
@@ -284,7 +284,7 @@ static bool is_idle(const struct steps_walk *w)
 static void steps_walk_on_fetch(struct steps_walk *w, const struct point *p)
 {
     steps_walk_settle(w);
-    if (!w->by_fetch) /* what came before was not fetched: it is no part of this loop */
+    if (!w->by_fetch) /* what came before was not fetched: it is not part of this loop */
         steps_walk_begin_anew(w);
     if (w->start == NEVER)
         w->start = p->at;
@@ -339,7 +339,7 @@ static void on_work(struct steps_walk *w, const struct point *p)
     if (w->looks.n && !w->busy && !w->fetched)
         decide_looks(w, p);
     else if (w->looks.n && w->solved == NEVER)
-        w->looks.n = 0; /* a teacher's, in a fetch that goes on to train */
+        w->looks.n = 0; /* a teacher's, in a fetch that then trains */
     note_begin(w, p->at);
     w->busy = true;
 }
@@ -567,7 +567,7 @@ static void add_bare_fetches(const struct points *points, struct step_list *out,
  * Passes follow each other, because one needs what another found in all points: which fetches were
  * from an empty loader, whether there is a teacher, whether the program marks steps. Each pass
  * takes points one by one, so its state after the points before the mark is all that it needs to
- * go on. What a pass found in all points may become another one later: then steps_walker_end
+ * continue. What a pass found in all points may become another one later: then steps_walker_end
  * refuses, and the caller begins anew. */
 
 /* Finds fetches from an empty loader: hooks emit the size of every batch where it is known, so it
@@ -578,7 +578,7 @@ struct look_walk {
 
 struct steps_walker {
     size_t taken, dropped;
-    bool goes_on; /* points were taken by a pass before: `said` and `taught` are decided */
+    bool goes_on; /* points were taken by a pass before: `marked` and `taught` are decided */
     bool marked, taught, cuda;
     bool marks_some, looks; /* there are marked steps; passes without gradients */
     struct look_walk look;

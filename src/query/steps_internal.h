@@ -49,7 +49,7 @@ struct names_seen {
 void names_seen_forget(struct names_seen *s);
 struct point_name names_seen_find(struct names_seen *s, const char *name);
 
-/* Keeps the event if steps are made of such. */
+/* Stores the event if steps are made of such. */
 void points_add(struct points *p, const struct event *e, struct point_name name);
 void points_push(struct points *p, const struct point *x);
 /* A phase of a step: spans that decide where steps begin and end. */
@@ -79,8 +79,8 @@ struct step_list {
     int64_t numbers[MODE_N]; /* of the next step */
 };
 
-/* One pass over the points of a thread, which may go on when more points have come. Marked steps,
- * or else those that the loop shows. */
+/* One pass over the points of a thread, which may continue when more points have come. Marked
+ * steps, or else those that the loop shows. */
 struct steps_walker;
 
 struct steps_walker *steps_walker_open(void);
@@ -89,10 +89,10 @@ void steps_walker_close(struct steps_walker *w); /* NULL is fine */
 /* Points of the list that it has taken, and its steps from number `dropped` on. */
 size_t steps_walker_taken(const struct steps_walker *w);
 const struct step_list *steps_walker_list(const struct steps_walker *w);
-/* Takes all points that follow, up to the end of what is known: it cannot go on after that.
- * *before: as it was when all points before `mark` were taken, from where it can go on; NULL: what
- * follows may still change those. `before` may be NULL. False: with these points, points that it
- * had taken mean something else. */
+/* Takes all points that follow, up to the end of what is known: it cannot continue after that.
+ * *before: as it was when all points before `mark` were taken, from where it can continue; NULL:
+ * what follows may still change those. `before` may be NULL. False: with these points, points that
+ * it had taken mean something else. */
 MUST_CHECK bool steps_walker_end(struct steps_walker *w, struct points *p, size_t mark,
                                  struct steps_walker **before);
 /* So many points, and the steps before number `steps` of all, are not needed any more. */

@@ -220,7 +220,7 @@ static void steps_parts_fill_batches(struct steps_fill *w)
     }
 }
 
-/* A step that spends more of its time on compiling is none of the loop's usual ones. */
+/* A step that spends more of its time on compiling is not one of the loop's usual ones. */
 static const double COMPILES_FROM = 0.05;
 
 /* Which iterations a detail window slowed, and how long checkpoints were saved in them. */
@@ -469,7 +469,7 @@ static struct packed_column packed_measure(const int64_t *v, size_t n)
     return (struct packed_column){.base = lo, .width = (uint8_t)width};
 }
 
-/* In order: what a word has too much is overwritten by the next one. */
+/* In order: the excess bytes of a word are overwritten by the next one. */
 static void packed_put_column(const struct packed_column *c, const int64_t *v, size_t n,
                               uint8_t *to)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_process.c - see steps_process.h. From top to bottom: the thread that trains, GPU times, the
- * steps, their points. steps.c says why what is remembered is right. */
+ * steps, their points. steps.c has the argument why what is remembered is right. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +139,7 @@ static int steps_by_begin(const void *a, const void *b)
 }
 
 /* The first n spans of a line, which are in order. The time of a span that lies in another is taken
- * from the outer one, which goes on in *outer. */
+ * from the outer one, which continues in *outer. */
 static void gpu_line_count(const struct gpu_line *l, size_t from, size_t to,
                            const struct store *store, const struct quiet_times *q,
                            struct gpu_span *outer, struct gpu_phases *out)
@@ -193,7 +193,7 @@ static struct gpu_line *gpu_line_read(struct steps_cached *k, const struct hook_
     return l;
 }
 
-/* Spans that are counted for good, and those that are read again, are dropped. */
+/* Spans that are counted finally, and those that are read again, are dropped. */
 static void gpu_line_keep(struct gpu_line *l, size_t counted, int64_t to)
 {
     size_t n = 0;
@@ -202,7 +202,7 @@ static void gpu_line_keep(struct gpu_line *l, size_t counted, int64_t to)
     l->spans.n = n;
 }
 
-/* What begins before `limit` is counted for good. */
+/* What begins before `limit` is counted finally. */
 static struct gpu_phases gpu_phases_of(const struct process_parts *p,
                                        const struct process_parts *main, const struct points *host,
                                        const struct quiet_times *q, struct steps_cached *k,
@@ -281,7 +281,7 @@ struct steps_filling {
     int windows_left;
 };
 
-/* Steps that are final: whole parts, and two steps that the walker had when it could go on. */
+/* Steps that are final: whole parts, and two steps that the walker had when it could continue. */
 static size_t steps_final(const struct steps_walker *before, size_t base)
 {
     const size_t n = before ? steps_walker_list(before)->n : 0;
@@ -326,7 +326,7 @@ static void steps_make(struct rank_steps *out, const struct process_parts *m,
         out->steps = some;
 }
 
-/* Points before `mark` that somebody still needs stay. */
+/* Points before `mark` that are still needed stay. */
 static void steps_keep_points(struct steps_cached *k, const struct points *p, size_t mark,
                               struct steps_walker *before, size_t final)
 {

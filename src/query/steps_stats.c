@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_stats.c - how long steps and iterations take, on which clock, and how many samples the loop
- * works off. docs/steps.md has the definitions. */
+ * processes. docs/steps.md has the definitions. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -280,7 +280,7 @@ static size_t steady_steps(const struct rank_steps *s, enum event_mode mode, boo
 }
 
 /* Only some steps are timed, each with all its phases. So a phase takes in a step what a span of it
- * takes on the mean, times the spans of it that a step has on the host. */
+ * takes on average, times the spans of it that a step has on the host. */
 static void time_phases(const struct rank_steps *s, struct step_stats *out)
 {
     bool evaluates = false;
@@ -332,7 +332,7 @@ static double rate_of(const struct rate *r)
     return r->known && r->time_s > 0 ? r->samples / r->time_s : NAN;
 }
 
-/* Time of an iteration that is no training: a checkpoint in the step; and the time after a step in
+/* Time of an iteration that is not training: a checkpoint in the step; and the time after a step in
  * which one was saved, but for the waits for the GPU. Those are for work of the steps: the ones
  * that follow seem short, since they are only launched while the GPU has nothing to catch up with.
  */
@@ -342,7 +342,7 @@ static int64_t saving_ns(const struct step *s, uint8_t checkpoint)
     return in_step + (s->save_ns > in_step ? s->between_ns - s->between_sync_ns : 0);
 }
 
-/* Evaluation is no iteration of training. */
+/* Evaluation is not an iteration of training. */
 static double steady_rate(const struct rank_steps *s, const struct chosen *c, enum event_mode mode)
 {
     const bool fetches = sees_fetches(s, mode);
@@ -375,7 +375,7 @@ static double overall_rate(const struct rank_steps *s, enum event_mode mode)
 
 /* ---- steps ---- */
 
-/* Near a GPU a long iteration among short ones is no outlier: see steps_set_pace. */
+/* Near a GPU a long iteration among short ones is not an outlier: see steps_set_pace. */
 static void find_outliers(const struct rank_steps *s, const struct chosen *c, struct arena *a,
                           struct step_stats *out)
 {

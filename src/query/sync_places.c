@@ -40,7 +40,7 @@ static const char *after_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, n) == 0 ? name + n : NULL;
 }
 
-/* "item train.py:31" of the name of a total; NULL: it is none. */
+/* "item train.py:31" of the name of a total; NULL: it is not one. */
 static const char *place_of_name(enum code_place_kind kind, const char *name, bool *is_ns)
 {
     const char *place = after_prefix(name, prefixes[kind].ns);
@@ -139,8 +139,8 @@ static int places_read_track(struct run *r, const struct run_track *t, struct pl
         bool wanted;
         rc = block_is_wanted(r, t, &blocks[i], &seen, &wanted, e);
         if (rc == 0 && wanted) {
-            const wall_ns behind = {blocks[i].last.ns + 1};
-            rc = events_read(r, t, blocks[i].first, behind, &events, &v, &n_events, e);
+            const wall_ns end = {blocks[i].last.ns + 1};
+            rc = events_read(r, t, blocks[i].first, end, &events, &v, &n_events, e);
             for (size_t k = 0; rc == 0 && k < n_events; k++)
                 take_total(p, t->process, &v[k]);
         }

@@ -24,7 +24,7 @@ struct sync_place {
     double seconds;                    /* in all of them; NAN: not measured */
 };
 
-/* Of all processes, those with the most time first. None is no error. */
+/* Of all processes, those with the most time first. Having none is not an error. */
 MUST_CHECK int sync_places_read(struct run *r, enum code_place_kind kind, struct arena *a,
                                 struct sync_place **out, size_t *n, struct err *e);
 

@@ -23,15 +23,15 @@
  *
  * Spans of a lane come in order of their begin. A stack of ends gives each its row. In a row a
  * narrow span waits for its neighbours: those that lie in the same pixel become one with it. While
- * there is room each name waits for itself, so that alternating names can be told apart however
- * many there are to a pixel. */
+ * there is room each name waits for itself, so that alternating names stay distinct however many
+ * there are to a pixel. */
 
 enum {
     LANE_ROWS_MOST = 64,
     NAMES_EACH = 8, /* that wait in a row */
 };
 
-/* The span that a row shows next, and how many it stands for. */
+/* The span that a row shows next, and how many it represents. */
 struct waiting {
     struct timeline_slice slice;
     int64_t end;     /* of the last that was joined */
@@ -58,7 +58,7 @@ struct drawing {
 
 enum {
     SLICES_EACH = 1024,
-    NAMES_FACTOR = 4,      /* so many limits of slices are gathered before names are given up, */
+    NAMES_FACTOR = 4,      /* so many limits of slices are collected before names are given up, */
     GATHER_MOST = 1 << 21, /* or so many slices */
 };
 
@@ -84,7 +84,7 @@ static void put_waiting(struct drawing *d, struct waiting *w)
     w->n = 0;
 }
 
-/* Where a span of this row and name waits: with its own kind, else where nobody does, else in the
+/* Where a span of this row and name waits: with its own kind, else where no span waits, else in the
  * place of the one that has waited longest. */
 static struct waiting *rows_place_for(struct drawing *d, const struct timeline_slice *s)
 {
@@ -301,7 +301,7 @@ struct events {
 };
 
 /* A trace that was imported has its operators among the other events. Operators have too many names
- * for each to wait for its own. */
+ * for each name to wait separately. */
 static void timeline_events_settle(struct events *v)
 {
     struct timeline_lane *lane = &v->d->out->lanes[v->d->out->n_lanes - 1];
@@ -608,7 +608,7 @@ static size_t first_after(const struct rank_marks *r, int64_t t)
 }
 
 /* From step i on those that lie in one pixel and are of one mode: they will be drawn as one, so
- * they come as one. Single steps are called by their number, many at once by their mode. */
+ * they come as one. The name of a single step is its number, that of many at once their mode. */
 static size_t draw_some_steps(struct drawing *d, const struct rank_marks *r, size_t i)
 {
     const struct step_mark *m = &r->v[i];

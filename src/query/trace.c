@@ -228,7 +228,7 @@ static bool trace_is_first(const struct trace_tracks *t, size_t i)
     return i == 0 || t->v[i].process != t->v[i - 1].process;
 }
 
-/* Processes that did not say their rank get the one that their steps have. One that is alone is
+/* Processes that did not report their rank get the one that their steps have. One that is alone is
  * rank 0, with steps or without. */
 static int trace_number_ranks(struct run *r, struct arena *a, struct trace_tracks *t, struct err *e)
 {

@@ -39,8 +39,8 @@ bool track_is_stacks(const struct run_track *t);
 struct trace_sink {
     void (*begin)(void *to, const struct run_process *p);
     void (*track)(void *to, const struct run_track *t);
-    /* Of that track, sorted by begin, the longer one first, in any number of calls; they are gone
-     * after the call, their texts with the track. */
+    /* Of that track, sorted by begin, the longer one first, in any number of calls; they are not
+     * valid after the call, their texts with the track. */
     void (*events)(void *to, const struct run_event *v, size_t n);
     void (*track_end)(void *to);
     void (*end)(void *to);
@@ -137,7 +137,7 @@ static inline unsigned op_names_sense(struct op_names *t, const char *text)
 struct launch {
     uint64_t link;
     int64_t begin, end; /* of the call; wall ns */
-    uint32_t owner;     /* whatever the caller keeps there */
+    uint32_t owner;     /* whatever the caller stores there */
 };
 
 struct launches {

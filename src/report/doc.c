@@ -340,7 +340,7 @@ static const char *doc_class(const struct table_column *c)
 
 static void doc_begin_table(struct doc *d, const char *caption)
 {
-    size_t prose = 0; /* several columns of it want smaller letters */
+    size_t prose = 0; /* several columns of it need smaller letters */
     d->caption = caption;
     d->column = 0;
     if (d->kind != DOC_HTML)
@@ -427,7 +427,7 @@ void doc_count(struct doc *d, uint64_t n)
 
 void doc_bar(struct doc *d, double share, const char *text)
 {
-    const double shown = share >= 0 ? fmin(share, 1) : 0; /* NAN is none */
+    const double shown = share >= 0 ? fmin(share, 1) : 0; /* NAN is left out */
     doc_put_cell(
         d, share,
         arena_printf(

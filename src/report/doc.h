@@ -3,8 +3,8 @@
  * has charts: elsewhere charts with few numbers become tables, and the others are left out.
  *
  * An HTML document is one file: its style sheet and its script are in it, and its content security
- * policy allows nothing else, by their hashes. All texts are escaped here; only svg.h writes markup
- * by itself. What is opened is closed by its own function, innermost first.
+ * policy allows nothing else, by their hashes. All texts are escaped here; only svg.h writes its
+ * own markup. What is opened is closed by its own function, innermost first.
  *
  *     struct doc d;
  *     doc_open(&d, DOC_HTML, &buf, &arena, &(struct page_head){.title = "...", .lead = "..."});
@@ -65,7 +65,7 @@ bool figure_of_plot(const struct plot *p, struct arena *a, struct figure *out);
 
 enum doc_kind { DOC_HTML, DOC_TEXT, DOC_MARKDOWN };
 
-/* What a text says beside its words; each tone has a sign of its own, so colour is not needed. */
+/* The tone of a text; each tone has a separate sign, so colour is not needed. */
 enum tone { TONE_NONE, TONE_GOOD, TONE_INFO, TONE_WARNING, TONE_BAD, TONE_N };
 
 struct doc {

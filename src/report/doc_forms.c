@@ -126,7 +126,7 @@ static char *doc_plain_printed(const struct table *t)
     return bytes;
 }
 
-/* The columns before `from` as a table; below each row the others, each on lines of its own. */
+/* The columns before `from` as a table; below each row the others, each on separate lines. */
 static void doc_plain_put_rows(struct doc *d, size_t from)
 {
     const struct table *t = &d->table;
@@ -238,7 +238,7 @@ static const char *html_entity_of(unsigned char c)
     return at ? entities[at - letters] : NULL;
 }
 
-/* Also the C1 controls, and the two characters that are none. */
+/* Also the C1 controls, and the two code points that are not characters. */
 static bool html_is_control(const unsigned char *s, size_t n)
 {
     if (n == 1)

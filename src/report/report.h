@@ -18,7 +18,7 @@ struct report;
 struct report_ask {
     const struct checked *checked;    /* rules_check_run or rules_check_priced over the same run */
     const struct rule_params *params; /* that they were evaluated with */
-    const struct hosted *own;         /* rules of the user's own */
+    const struct hosted *own;         /* user rules */
     size_t n_own;
     struct rank_steps *ranks; /* steps_read of the run, where they were read; NULL: read here */
     size_t n_ranks;
@@ -32,8 +32,8 @@ struct report_ask {
 MUST_CHECK int report_read(struct report **out, struct run *r, const struct report_ask *ask,
                            struct arena *a, struct err *e);
 
-/* report_read in two: what needs no verdicts, which another thread may do with a run of its own
- * while the rules are evaluated; then what they said, to be called before anything is written. */
+/* report_read in two: what needs no verdicts, which another thread may do with a separately opened
+ * run while the rules are evaluated; then their verdicts, called before anything is written. */
 MUST_CHECK int report_gather(struct report **out, struct run *r, const struct report_ask *ask,
                              struct arena *a, struct err *e);
 void report_conclude(struct report *r, const struct report_ask *ask);

@@ -29,7 +29,7 @@ const struct steps_row *report_best_row(const struct report *r)
 static double loop_part_of(const struct steps_row *row, enum steps_clock clock, size_t part)
 {
     if (clock == CLOCK_GPU && part == step_parts() - 1)
-        return NAN; /* what no timed phase had is no phase */
+        return NAN; /* what no timed phase had is not a phase */
     return steps_iteration_part_s(row, clock, part);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_health.c - the section about training health: the verdict, losses and norms by step, what
- * rules found, the tensors that stand out, and what was not evaluated. */
+ * rules found, the most conspicuous tensors, and what was not evaluated. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static bool health_has_shown(const struct health_layer *x)
     return x->nonfinite > 0 || FIND_ANY(i, COUNT_OF(health_shown), !isnan(x->v[health_shown[i]]));
 }
 
-/* How much a tensor stands out: values that are not finite, dead or saturated units, no gradient,
+/* How conspicuous a tensor is: values that are not finite, dead or saturated units, no gradient,
  * then the size of its updates. */
 static double health_badness(const struct health_layer *x)
 {

@@ -14,7 +14,7 @@
 
 enum {
     REPORT_POINTS = 240,    /* of a line in a chart */
-    REPORT_NODES = 8,       /* that have charts of their own */
+    REPORT_NODES = 8,       /* that have separate charts */
     REPORT_RANKS = 8,       /* that have a line of step durations */
     REPORT_LAST_STEPS = 30, /* one by one */
     REPORT_OPS = 20,        /* of each device */

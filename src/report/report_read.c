@@ -53,8 +53,8 @@ static void charts_add_series(const struct report *r, const struct series *s, do
     }
 }
 
-/* A run with fewer samples than columns leaves columns empty between them; those are no gaps. A gap
- * is where nothing was read for three times the usual distance. */
+/* A run with fewer samples than columns leaves columns empty between them; those are not gaps. A
+ * gap is where nothing was read for three times the usual distance. */
 static void charts_fill_line(const struct report *r, const struct charts_column *columns,
                              double width, struct report_line *line)
 {
@@ -186,7 +186,7 @@ static int report_steps_read(struct report *r, struct run *run, struct err *e)
 
 /* ---- operators ---- */
 
-/* Without a detail window there are only the spans of hooks; of a long run those are many and say
+/* Without a detail window there are only the spans of hooks; of a long run those are many and show
  * nothing that the steps do not. */
 static const uint64_t SPANS_MOST = 300000;
 

@@ -14,7 +14,7 @@ enum { FINDINGS_MOST = 12, TABLE_ROWS_MOST = 40 };
 /* Section of a rule in the page. */
 static const char *report_rule_id(const struct report *r, const struct verdict *v)
 {
-    size_t k = 0; /* names of the user's own rules may be anything */
+    size_t k = 0; /* names of user rules may be anything */
     while (k < r->n_rules && r->rules[k].v != v)
         k++;
     return arena_printf(r->arena, "rule-%zu", k + 1);
@@ -46,7 +46,7 @@ static void put_state(struct doc *d, const struct verdict *v)
         doc_badge(d, TONE_NONE, "skipped");
 }
 
-/* A rule of the user's own has no title. */
+/* A user rule has no title. */
 static const char *report_rules_title_of(const struct rule *rule)
 {
     return rule->custom ? rule->name : rule->title;
@@ -62,7 +62,7 @@ static const char *report_rules_about(const struct report *r, const struct repor
                         described ? " " : "", rule->name, *params ? ": " : "", params);
 }
 
-/* A rule that passed or was skipped says why, an issue has a section of its own. */
+/* A rule that passed or was skipped has the reason, an issue has a separate section. */
 static void put_rule(const struct report *r, struct doc *d, const struct report_rule *x)
 {
     const struct verdict *v = x->v;
@@ -163,7 +163,7 @@ static const char *report_rules_place_of(const struct report *r, const struct fi
                         f->entity);
 }
 
-/* A number of a custom rule has only the name that its author gave it. */
+/* A number of a custom rule has only the name that its author chose. */
 static const char *report_rules_label_of(const struct report *r, const struct finding_number *n)
 {
     if (strcmp(n->label, n->name) != 0)

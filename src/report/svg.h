@@ -93,7 +93,7 @@ enum svg_axis { SVG_TIME, SVG_COUNT }; /* across: seconds since the start; numbe
 struct svg_lines {
     const struct svg_line *v;
     size_t n;
-    const struct svg_span *spans; /* behind the lines */
+    const struct svg_span *spans; /* drawn below the lines */
     size_t n_spans;
     enum svg_axis axis;
     double from, to; /* across; equal: as the values have it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svg_lines.c - lines over time and the bar of phases of svg.h. The lines lie in a drawing of their
- * own, 1000 across and 100 high, which the page's script zooms into by its viewBox. */
+/* svg_lines.c - lines over time and the bar of phases of svg.h. The lines lie in a separate
+ * drawing, 1000 across and 100 high, which the page's script zooms into by its viewBox. */
 #include <math.h>
 #include <stdio.h>
 
@@ -86,7 +86,7 @@ static void put_band(struct buf *b, const struct scale_of *s, const struct svg_l
     buf_text(b, "\"/>");
 }
 
-/* The values as they are read under the pointer: no script writes numbers of its own. */
+/* The values as they are read under the pointer: no script makes numbers. */
 static void svg_lines_put_line(struct buf *b, const struct scale_of *s, const struct svg_line *l,
                                const char *unit, int color)
 {

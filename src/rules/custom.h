@@ -36,7 +36,7 @@ MUST_CHECK int custom_rule_set(struct custom_rule *c, const char *key, const cha
                                struct err *e);
 /* Once all are set: whether the rule is complete. */
 MUST_CHECK int custom_rule_done(const struct custom_rule *c, struct err *e);
-/* Everything in the verdict, with a rule of its own, lives in the arena. */
+/* Everything in the verdict, with its rule, lives in the arena. */
 MUST_CHECK int custom_rule_check(const struct custom_rule *c, struct run *r, struct arena *a,
                                  struct verdict *out, struct err *e);
 

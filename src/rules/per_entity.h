@@ -30,7 +30,7 @@
 #include "rules/state.h"
 
 /* The head of a rule's struct for one GPU. It says whether the job used the GPU at all: one that it
- * did not use is a finding of its own (UnusedGPU) and no evidence for others. */
+ * did not use is a separate finding (UnusedGPU) and not evidence for others. */
 struct gpu_head {
     char entity[ENTITY_LEN];
     float most_util;      /* percent; until it was used */

@@ -58,7 +58,7 @@ static void episodes_mix(struct episodes *e, struct episodes *other)
     episodes_memory(other, STATE_FREE);
 }
 
-/* The row's own episodes are gone afterwards. */
+/* The row's own episodes are freed afterwards. */
 static void row_add(struct bottleneck_row *to, struct bottleneck_row *row)
 {
     to->cool += row->cool;
@@ -190,7 +190,7 @@ static void bottleneck_count_others(const struct bottleneck_piece *p, uint64_t u
     n[GPUS_NOT_READ] = all - fine;
 }
 
-/* Where no GPU was low none can turn out to have been, so how hot it was is not asked. */
+/* Where no GPU was low none can turn out to have been, so how hot it was is not checked. */
 static void take_piece(struct bottleneck *b, const struct bottleneck_spec *spec,
                        const struct sweeps *s, const struct bottleneck_piece *p, uint64_t used)
 {

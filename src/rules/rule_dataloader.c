@@ -244,7 +244,7 @@ static struct loader_seen loader_look(const struct judge *j, const struct judged
     return x;
 }
 
-/* Workers for each rank, so that a batch is ready when it is asked for: what one batch costs to
+/* Workers for each rank, so that a batch is ready when it is needed: what one batch costs to
  * make over what a step takes without waiting, and twice that, because fetches are not all alike.
  * At most as many as there are cores for each rank, or several times that if they do not compute.
  */

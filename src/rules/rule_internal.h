@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rule_internal.h - the inside of rules whose parts have tests of their own. */
+/* rule_internal.h - the inside of rules whose parts have separate tests. */
 #ifndef RULES_RULE_INTERNAL_H
 #define RULES_RULE_INTERNAL_H
 

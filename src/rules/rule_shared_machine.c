@@ -22,7 +22,7 @@ static const double NAMED_CORES = 0.05;
 
 enum { LEAST = 20, FREE_LEAST = 20, DELAYS_LEAST = 3, NAMED_MOST = 3 };
 
-/* Who has the CPU that the job asks for. */
+/* What takes the CPU time that the job needs. */
 enum taker { BY_OTHERS, BY_LIMIT, BY_HOST, TAKER_N };
 
 struct taken {

@@ -176,7 +176,7 @@ static int loss_compare_times(const void *a, const void *b)
     return loss_compare(a, b) ?: COMPARE(x->at.ns, y->at.ns);
 }
 
-/* The newest of each step. */
+/* The newest value of each step. */
 static size_t loss_unique(struct health_loss *v, size_t n)
 {
     size_t kept = 0;

@@ -200,8 +200,8 @@ static const char *loss_no_gpu(const struct loss_list *l, const char *node)
     return why;
 }
 
-/* The probe that reads a metric, where its name is not the begin of the metric's: when it cannot
- * run at all, the loss is about the probe. "": the probe is named as the metrics it reads. */
+/* The probe that reads a metric, where its name is not the beginning of the metric's: when it
+ * cannot run at all, the loss is about the probe. "": the probe has the name of its metrics. */
 static const char *loss_probe_of(enum metric_id m)
 {
     return m == M_GPU_SM_ACTIVE || m == M_GPU_SM_OCCUPANCY || m == M_GPU_TENSOR_ACTIVE ||

@@ -98,8 +98,8 @@ struct show {
 /* Everything lives in the arena and as long as the run. */
 MUST_CHECK int show_read(struct show *out, struct run *r, struct arena *a, struct err *e);
 
-/* The same with steps that were read already, and with the events that allocator_event_wanted asks
- * for where they were read with the steps. */
+/* The same with steps that were read already, and with the events that allocator_event_wanted
+ * selects where they were read with the steps. */
 MUST_CHECK int show_read_named(struct show *out, struct run *r, const struct run_steps *steps,
                                struct arena *a, struct err *e);
 

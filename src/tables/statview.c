@@ -245,7 +245,7 @@ const char *const metric_names[] = {
 };
 #undef METRIC
 
-/* Known, but this run has none: say why, as the summary does. */
+/* Known, but this run has none: gives the reason, as the summary does. */
 static int query_no_values(struct run *r, const struct series_ask *ask, struct arena *a,
                            struct err *e)
 {
@@ -279,7 +279,7 @@ static int query_no_metric(struct run *r, const struct series_ask *ask, const st
 }
 
 /* The message lists the values that the run has: "cpu0, cpu1, ...". */
-static int query_no_part(const char *kind, const char *asked, const struct series_ask *ask,
+static int query_no_part(const char *kind, const char *name, const struct series_ask *ask,
                          const struct keys *all, struct err *e)
 {
     enum { MOST = 8 };
@@ -295,7 +295,7 @@ static int query_no_part(const char *kind, const char *asked, const struct serie
         seen[n++] = has;
         buf_printf(&list, "%s%s", n > 1 ? ", " : "", has);
     }
-    err_set(e, ERR_NOT_FOUND, "%s has no %s '%.100s'; available: %.*s%s", ask->metric, kind, asked,
+    err_set(e, ERR_NOT_FOUND, "%s has no %s '%.100s'; available: %.*s%s", ask->metric, kind, name,
             (int)list.len, (const char *)list.p, n == MOST ? ", ..." : "");
     buf_free(&list);
     return e->code;

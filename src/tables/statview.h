@@ -52,7 +52,7 @@ struct statview {
     size_t n;
     bool all;           /* every series there is, not only the summary of each node */
     const char *window; /* what it is of: "job", "loop" (the training loop after its warm-up), or
-                         * "given": a window that the caller asked for */
+                         * "given": a window that the caller requested */
 };
 
 /* ask: only node, from and to are looked at. ERR_NOT_FOUND when there is no such node. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stepdigest.h - the steps of a run, small enough for a cache: the rows of `steps`,
  * the last steps in full, all others as marks, the phases of the job, and an overview of what ran
- * when for runs too long to look at each event. */
+ * when for runs too long to read each event. */
 #ifndef TABLES_STEPDIGEST_H
 #define TABLES_STEPDIGEST_H
 
@@ -28,7 +28,7 @@ struct step_digest {
 /* Everything lives in the arena and survives run_close. */
 MUST_CHECK int stepdigest_read(struct step_digest *out, struct run *r, struct arena *a,
                                struct err *e);
-/* How many events have to be looked at for it. */
+/* How many events have to be read for it. */
 MUST_CHECK int stepdigest_cost(struct run *r, struct arena *a, uint64_t *events, struct err *e);
 
 #endif

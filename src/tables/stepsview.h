@@ -76,7 +76,7 @@ MUST_CHECK int stepsview_set_losses(struct steps_view *v, struct run *r, struct 
 /* One object. */
 void stepsview_json(struct jw *j, const struct steps_view *v);
 
-/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
+/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps represents
  * all. */
 struct mode_steps {
     struct step_stats best;
@@ -98,7 +98,7 @@ enum steps_clock { CLOCK_GPU, CLOCK_HOST, CLOCKS };
 const char *steps_clock_text(const struct step_stats *s, const struct rank_steps *rank,
                              enum steps_clock clock, struct arena *a);
 bool steps_has_clock(const struct step_stats *s, enum steps_clock clock);
-/* What an iteration is spent on, seconds on the mean, by that clock: a part, or what lies between
+/* What an iteration is spent on, seconds on average, by that clock: a part, or what lies between
  * steps for part step_parts(). Of a GPU "other" is what no timed phase had, "between" included;
  * NAN: not known. */
 double steps_iteration_part_s(const struct steps_row *row, enum steps_clock clock, size_t part);
@@ -117,7 +117,7 @@ MUST_CHECK int steps_why_none(struct run *r, const struct loss_list *lost, struc
                               const char **why, struct err *e);
 /* That there are none, why, and what to do about it, as sentences. */
 const char *steps_none_text(const struct run_info *info, const char *why, struct arena *a);
-/* The same as one line, which knows what the program did instead. */
+/* The same as one line, with what the program did instead. */
 MUST_CHECK int steps_none_line(struct run *r, struct arena *a, const char **out, struct err *e);
 /* The same in a few words, for the message that no rules ran. */
 const char *steps_none_words(const struct run_info *info);

@@ -35,7 +35,7 @@ const char *verdict_size_words(const struct verdict *v, bool has_steps, struct a
 /* "No issues found"; of a job that did not end well "No performance issues found in the recorded
  * part". */
 const char *verdict_none_words(const struct run_info *info);
-/* How the job ended, in a sentence: as FailedEarly says it where that is an issue. NULL: it ended
+/* How the job ended, in a sentence: as FailedEarly has it where that is an issue. NULL: it ended
  * well, or has not ended. */
 const char *verdicts_ending(const struct run_info *info, const struct verdicts *v, struct arena *a);
 
