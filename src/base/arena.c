@@ -43,7 +43,7 @@ static size_t arena_round_up(size_t n, size_t size)
     return (n * size + align - 1) / align * align;
 }
 
-/* A chunk of its own, so that nothing zeroed is ever taken from it. */
+/* A separate chunk, so that nothing zeroed is ever taken from it. */
 void *arena_alloc_raw(struct arena *a, size_t n, size_t size)
 {
     const size_t bytes = arena_round_up(n, size);

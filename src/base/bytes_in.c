@@ -76,7 +76,7 @@ struct bytes_ahead {
     struct ahead *ahead;
     const struct bytes_buffer *now; /* NULL: the next one is needed */
     size_t at;                      /* in it */
-    int64_t last;                   /* what `from` returned at its end; 1: it goes on */
+    int64_t last;                   /* what `from` returned at its end; 1: it continues */
     struct err failed;              /* when that is negative */
     struct bytes_buffer ring[BUFFERS];
 };

@@ -23,13 +23,13 @@ int64_t bytes_read_full(struct bytes_in *in, void *to, size_t most, struct err *
 struct bytes_file {
     struct bytes_in in;
     int fd;
-    _Atomic uint64_t taken; /* bytes read so far; others may look while it is read */
+    _Atomic uint64_t taken; /* bytes read so far; other threads may read it meanwhile */
     const char *path;
 };
 
 void bytes_file_init(struct bytes_file *f, int fd, const char *path);
 
-/* Memory that the caller keeps. `piece` limits what one read gives; 0: no limit. */
+/* Memory of the caller. `piece` limits what one read returns; 0: no limit. */
 struct bytes_memory {
     struct bytes_in in;
     const uint8_t *p;

@@ -51,7 +51,7 @@ const char *wall_text(wall_ns t, char *buf, size_t size)
 {
     /* Milliseconds, by the arithmetic of code that has the time as a double from JSON
      * (web/src/format.ts): what is less than 250 ns before a whole one counts as that one, so that
-     * both say the same. */
+     * both print the same. */
     const int64_t all = (int64_t)floor((double)t.ns / (double)NS_PER_MS + 0.00025);
     const int64_t a_second = NS_PER_S / NS_PER_MS;
     int64_t s = all / a_second, ms = all % a_second;

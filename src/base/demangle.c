@@ -333,8 +333,8 @@ static struct name_part functor_of(struct name_part p)
     return enclosing(p);
 }
 
-/* Whether it tells kernels apart for a person: no number, no plain type, no plumbing. */
-static bool is_telling(struct name_part p)
+/* Whether it distinguishes kernels for a reader: no number, no plain type, no plumbing. */
+static bool is_distinctive(struct name_part p)
 {
     const struct name_part name = bare_name(p);
     size_t words = 0;
@@ -354,7 +354,7 @@ static size_t carried_parts(const struct name_part *kernel, struct name_part sho
         return 0;
     while (n < SHOWN_MOST && next_arg(&list, &arg)) {
         const struct name_part f = functor_of(arg);
-        if (is_telling(f))
+        if (is_distinctive(f))
             shown[n++] = f;
     }
     return n;
@@ -362,7 +362,7 @@ static size_t carried_parts(const struct name_part *kernel, struct name_part sho
 
 /* ---- compiled graphs ---- */
 
-/* Of "## Call CompiledFxGraph fbby3g... ##" what names the graph; other names are left alone. */
+/* The name of the graph in "## Call CompiledFxGraph fbby3g... ##"; other names are unchanged. */
 static struct name_part compiled_graph(const struct name_part *name)
 {
     static const char before[] = "## Call CompiledFxGraph ";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* err.h - why something failed, in a sentence that names the thing and the cause.
  * A function that can fail returns 0 or the negative code that err_set/err_sys hand back, and takes
- * a `struct err *` last. The caller owns it; nobody below agent/, serve/ and cmd/ prints it. */
+ * a `struct err *` last. The caller owns it; code below agent/, serve/ and cmd/ never prints it. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -16,7 +16,7 @@ enum err_code {
     ERR_LIMIT = -3,     /* larger than we are willing to handle */
     ERR_USAGE = -4,     /* the user requested something that does not exist */
     ERR_NOT_FOUND = -5, /* no such run, node, metric... */
-    ERR_BUSY = -6,      /* somebody else holds it */
+    ERR_BUSY = -6,      /* another process holds it */
     ERR_VERSION = -7,   /* written by a newer version */
 };
 

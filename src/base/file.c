@@ -160,7 +160,7 @@ int fmap_open(const char *path, bool growing, struct fmap *out, struct err *e)
     return rc;
 }
 
-/* Addresses behind the end of the file cost nothing, and become usable as it grows. */
+/* Addresses after the end of the file cost nothing, and become usable as it grows. */
 static int map_with_room(struct fmap *out, int fd, const struct stat *st, const char *path,
                          struct err *e)
 {
@@ -282,8 +282,8 @@ int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *
     return 0;
 }
 
-/* A new file with a unique name and the permissions of the umask: mkstemp would take them
- * from everybody, and the umask cannot be read without changing it. */
+/* A new file with a unique name and the permissions of the umask: mkstemp would remove those of
+ * group and others, and the umask cannot be read without changing it. */
 static int create_beside(int *fd, char *tmp, const char *path, struct err *e)
 {
     uint64_t number;
@@ -346,7 +346,7 @@ int file_create(const char *path, const void *p, size_t n, struct err *e)
     char tmp[PATH_LEN];
     int rc = 0;
     TRY(write_beside(tmp, path, p, n, e));
-    /* link, not rename: it refuses when somebody else was first, also over NFS. */
+    /* link, not rename: it refuses when another process was first, also over NFS. */
     if (link(tmp, path) < 0) {
         rc = err_sys(e, "create '%s'", path);
         if (e->sys == EEXIST)

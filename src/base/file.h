@@ -37,12 +37,12 @@ struct fmap {
  */
 MUST_CHECK int fmap_open(const char *path, bool growing, struct fmap *out, struct err *e);
 /* A file that grows, read again and again: `more` gets a copy of what is in it from out->len on.
- * The caller adds to out->len what its writer will not cut any more, which may then be looked at in
- * the mapping: it has room to grow, and what was seen keeps its address. With an empty `out` it is
+ * The caller adds to out->len what its writer will not cut any more, which may then be read in the
+ * mapping: it has room to grow, and what was seen keeps its address. With an empty `out` it is
  * mapped first. ERR_FORMAT: it is another file than before, or shorter, or there is no more room.
  */
 MUST_CHECK int fmap_follow(const char *path, struct fmap *out, struct buf *more, struct err *e);
-/* Pages that were read leave this process's memory; they come back when they are looked at. */
+/* Pages that were read leave this process's memory; they come back when they are read again. */
 void fmap_forget(const struct fmap *m);
 void fmap_close(struct fmap *m); /* an empty one is fine */
 
@@ -65,7 +65,7 @@ bool file_is_special(const char *path);
 MUST_CHECK int file_write_output(const char *path, const void *p, size_t n, struct err *e);
 /* As file_replace, but ERR_BUSY when the file exists already. */
 MUST_CHECK int file_create(const char *path, const void *p, size_t n, struct err *e);
-/* A new file in a folder into which nobody looks yet. Not synced. */
+/* A new file in a folder that no reader opens yet. Not synced. */
 MUST_CHECK int file_put(const char *path, const void *p, size_t n, struct err *e);
 /* All of it, however many writes that takes. */
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *e);

@@ -42,7 +42,7 @@ struct inflate_io {
 };
 
 struct inflate_ops {
-    void *(*open)(void);   /* NULL, also as the answer: not here */
+    void *(*open)(void);   /* NULL, also as the result: not available */
     void (*reset)(void *); /* for the next member */
     enum inflate_step (*step)(void *, struct inflate_io *io);
     void (*close)(void *);
@@ -54,9 +54,9 @@ struct inflate_ops {
 #ifdef FP_HAVE_ISAL
 /* ---- whether the processor has AVX ----
  *
- * Asked of the C library, which found it out when it started. The compiler's own way,
+ * Read from the C library, which detected it when it started. The compiler's own way,
  * __builtin_cpu_supports, needs a library that is not there in every build for older systems. A
- * program for a glibc before 2.33 asks the processor once, at the first question. */
+ * program for a glibc before 2.33 queries the processor once, at the first call. */
 
 #if defined(__x86_64__) && !__GLIBC_PREREQ(2, 33)
 enum cpu_answer { CPU_NOT_ASKED, CPU_NO, CPU_YES };
@@ -88,7 +88,7 @@ static bool cpu_has_avx(void)
 #define CPU_AVX CPU_FEATURE_ACTIVE(AVX)
 #endif
 
-/* NULL: it is not here. For dlsym and dlclose; it stays loaded, so that to open it again costs
+/* NULL: it is not installed. For dlsym and dlclose; it stays loaded, so that to open it again costs
  * little. */
 static void *isal_open(void)
 {
@@ -331,7 +331,7 @@ static int refill(struct inflate *z, struct err *e)
     return 0;
 }
 
-/* Zeros may pad a member (tapes, block devices); anything else that is no member ends the data. */
+/* Zeros may pad a member (tapes, block devices); other bytes that are not a member end the data. */
 static void inflate_begin_member(struct inflate *z)
 {
     while (z->left && z->any && *z->next == 0)

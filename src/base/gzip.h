@@ -28,7 +28,7 @@ bool inflate_has_garbage(const struct inflate *z);
 void inflate_close(struct inflate *z); /* NULL is fine */
 
 /* Bytes in memory as gzip, by ISA-L, which is several times as fast as zlib. `out` is empty before.
- * False, and it is empty again: the library is not here, or the result is not smaller. */
+ * False, and it is empty again: the library is not installed, or the result is not smaller. */
 bool gzip_isal(const void *p, size_t n, struct buf *out);
 
 /* ---- answers of a server: fast rather than small, because the client waits ---- */

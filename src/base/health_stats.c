@@ -211,7 +211,7 @@ static enum fold_answer fold_ask(void)
 }
 #endif
 
-/* Asking the CPU takes long below a hypervisor, so it is done once; every thread finds the same. */
+/* Querying the CPU takes long below a hypervisor, so it is done once; all threads find the same. */
 static fold_fn *choose_fold(void)
 {
 #if defined(__x86_64__)

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* Whether a text says nothing but zero. */
+/* Whether a text is a zero. */
 static bool is_zero(const char *text)
 {
     return text[strcspn(text, "123456789")] == '\0';

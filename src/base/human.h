@@ -16,7 +16,7 @@ enum { HUMAN_LEN = 48 }; /* enough for all of them */
 /* "512 B", "1.50 GiB". */
 const char *human_bytes(double bytes, char *buf, size_t size);
 /* The reverse, of what a user wrote: "50GiB", "10MB", "512"; `per` follows it ("/s"), if it is not
- * empty. False: it is no number of bytes. */
+ * empty. False: it is not a number of bytes. */
 bool bytes_parse(const char *text, const char *per, uint64_t *out);
 /* "9999", "1 234 567": a count, its digits in groups of three from five digits on. */
 const char *human_count(uint64_t n, char *buf, size_t size);
@@ -31,7 +31,7 @@ const char *currency_name(const char *currency);
 const char *human_price(double v, const char *currency, char *buf, size_t size);
 /* "+0.9 points": what one percentage is more than another. */
 const char *human_points(double v, char *buf, size_t size);
-/* The text of |v| with the sign of a difference: "+12.4 ms"; none where it says zero or nothing. */
+/* The text of |v| with the sign of a difference: "+12.4 ms"; none where it is zero or "-". */
 const char *human_signed(double v, const char *text, char *buf, size_t size);
 /* human_value, human_count and human_bytes, in an arena. */
 struct arena;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mem.h - allocation that does not fail: out of memory ends the program with one line.
- * Never for code that runs inside somebody's training job. */
+ * Never for code that runs inside a training job. */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 

@@ -181,7 +181,7 @@ static int set_flag(struct parser *p, int i)
 }
 
 /* The value is in the next word. One that begins with two dashes is taken for a forgotten value;
- * --name=value says that it is meant. */
+ * --name=value is always a value. */
 static int value_in_next(struct parser *p, int i, struct err *e)
 {
     const struct opt *o = &p->table[i];

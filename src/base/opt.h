@@ -12,7 +12,7 @@
  * opt_parse fills one opt_value per row, found by the same index. It takes `--name=value`, `--name
  * value`, `-n value`, `-nvalue`, flags joined as `-ab`, and `--` before words that are not options.
  * An option with a `bare` value takes another one as `--name=value` only.
- * Nothing is printed and nothing is kept between calls. */
+ * Nothing is printed and nothing is stored between calls. */
 #ifndef BASE_OPT_H
 #define BASE_OPT_H
 
@@ -58,7 +58,7 @@ struct opt_value {
 struct opt_result {
     struct opt_value *v; /* by the table's index */
     bool help;           /* --help or -h: parsing stopped there */
-    const char **rest;   /* the words that are no options; ends with NULL */
+    const char **rest;   /* the words that are not options; ends with NULL */
     size_t n_rest;
 };
 
@@ -68,7 +68,7 @@ enum opt_order {
 };
 
 /* argv without the program's and the command's name. Texts point into argv; arrays live in the
- * arena. ERR_USAGE names the option and says what is allowed. */
+ * arena. ERR_USAGE names the option and what is allowed. */
 MUST_CHECK int opt_parse(const struct opt *table, enum opt_order order, int argc,
                          char *const argv[], struct arena *a, struct opt_result *out,
                          struct err *e);

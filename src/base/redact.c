@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* redact.c - see redact.h. One pass over each word: names are found, and what follows a name that
  * promises a secret is replaced, and so is what has the form of a token. When in doubt a value is
- * hidden: a hidden number of layers costs a look into the script, a shown password cannot be taken
- * back. */
+ * hidden: a hidden number of layers can be looked up in the script, a shown password cannot be
+ * taken back. */
 #include "base/redact.h"
 
 #include <stdbool.h>
@@ -77,7 +77,7 @@ static enum hide name_hides(const char *p, size_t n)
     for (size_t i = 0; i < COUNT_OF(harmless_parts); i++)
         for (char *at; (at = strstr(name, harmless_parts[i]));)
             memset(at, ' ', strlen(harmless_parts[i]));
-    if (strcmp(name, "sig") == 0) /* of a URL that Azure signed; "sigma" is none */
+    if (strcmp(name, "sig") == 0) /* of a URL that Azure signed; "sigma" is not one */
         return HIDE_ALL;
     for (size_t i = 0; i < COUNT_OF(secret_names); i++)
         if (strstr(name, secret_names[i].part))

@@ -125,7 +125,7 @@ void row_csv(const struct row_columns *c, const void *x, struct buf *out, struct
 void row_line(const struct row_columns *c, const char *type, const void *x, struct buf *out,
               struct arena *a);
 
-/* A field of CSV, quoted where RFC 4180 asks for it. */
+/* A field of CSV, quoted where RFC 4180 requires it. */
 void csv_put(struct buf *out, const char *text);
 
 /* ---- values ---- */

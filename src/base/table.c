@@ -66,7 +66,7 @@ static size_t *table_measure(const struct table *t)
     return w;
 }
 
-/* Takes what does not fit from the column that gives. */
+/* Takes what does not fit from the column that may shrink. */
 static void table_shrink(const struct table *t, size_t *w, size_t width)
 {
     size_t total = GAP * (t->n_columns - 1), gives = t->n_columns;
@@ -160,8 +160,8 @@ size_t text_columns(const char *s)
     return n;
 }
 
-/* Bytes of the well-formed, printable character at s; 0 when it is none. C1 controls (U+0080 to
- * U+009F) count as none: some terminals obey them. */
+/* Bytes of the well-formed, printable character at s; 0 when it is not. C1 controls (U+0080 to
+ * U+009F) do not count: some terminals obey them. */
 static size_t printable(const unsigned char *s)
 {
     const bool control = s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.h - text in columns.
  *
- * table_init, then cells from left to right, top to bottom (a full row begins the next by itself),
+ * table_init, then cells from left to right, top to bottom (a full row begins the next one),
  * then table_print. Cells live in the arena. What comes from outside (names, commands) is made safe
  * for a terminal: control characters come out as '?'. */
 #ifndef BASE_TABLE_H
@@ -22,7 +22,7 @@ struct table {
     struct arena *arena;
     struct table_column *columns;
     size_t n_columns;
-    const char **cells; /* NULL: the cell before it reaches over this one */
+    const char **cells; /* NULL: the cell before it spans this one */
     size_t n_cells, cap;
 };
 

@@ -87,7 +87,7 @@ struct nearest nearest_to(const char *word)
 void nearest_offer(struct nearest *n, const char *candidate)
 {
     size_t d = distance(n->word, candidate);
-    /* Somebody who stopped typing early meant what the letters begin. */
+    /* A word that was not typed to its end means the one that it begins. */
     const size_t len = strlen(n->word);
     if (len > 1 && strncmp(n->word, candidate, len) == 0)
         d = MIN_OF(d, 1);

@@ -30,7 +30,7 @@ enum tfrecord_kind {
     TFRECORD_DAMAGED, /* its checksum is wrong; the next one can be read */
     TFRECORD_LARGE,   /* it was passed over */
     TFRECORD_CUT,     /* the input ends within it */
-    TFRECORD_BAD,     /* this is no record; nothing more can be read */
+    TFRECORD_BAD,     /* this is not a record; nothing more can be read */
 };
 
 struct tfrecord_in {
@@ -45,7 +45,7 @@ struct tfrecord_in {
 int tfrecord_next(struct tfrecord_in *r, struct err *e);
 void tfrecord_close(struct tfrecord_in *r);
 
-/* The payload at the beginning of a file, or as much of it as is there; false: it is no record. */
+/* The payload at the beginning of a file, or as much of it as is there; false: not a record. */
 bool tfrecord_peek(const void *head, size_t n, struct cur *out);
 
 /* ---- protobuf ---- */

@@ -27,7 +27,7 @@ bool thread_wait(pthread_cond_t *c, pthread_mutex_t *lock, mono_ns until);
 void thread_set_flag(bool *flag, pthread_mutex_t *lock, pthread_cond_t *c);
 /* Sleeps until a moment, or until the flag is set; returns whether it is. */
 bool thread_sleep(const bool *flag, pthread_mutex_t *lock, pthread_cond_t *c, mono_ns until);
-/* A thread that may hang in a driver says when it is done, so that its end is waited for only so
+/* A thread that may hang in a driver reports when it is done, so that its end is waited for only so
  * long. One that hangs is left alone: what it uses must then stay where it is. */
 struct thread_end {
     pthread_mutex_t lock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trust.h - whose files and folders this program believes.
+/* trust.h - whose files and folders this program trusts.
  *
  * The rule: what is found rather than named by the user is used only when it belongs to this user
  * or to root and no other user can change it. SECURITY.md describes the consequences. */
@@ -21,12 +21,11 @@ bool trust_others_write(const struct stat *st);
 /* The whole of a file that was found rather than named. It and its folder must belong to this user
  * or root, and others must not be able to write them; else ERR_USAGE with the reason ("it belongs
  * to
- * ..."). Links are followed: who may make them is decided by the folder, and what counts is the
- * file they lead to. The other outcomes are those of file_read. */
+ * ..."). Links are followed: the folder decides who may make them, and the file that they lead to
+ * is checked. The other outcomes are those of file_read. */
 MUST_CHECK int trust_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
                           struct err *e);
-/* As trust_read, whatever folder it is in: for a file that the user named and that decides who may
- * do what. */
+/* As trust_read, whatever folder it is in: for a named file that grants rights. */
 MUST_CHECK int trust_read_named(const char *path, size_t most, struct arena *a, char **out,
                                 size_t *len, struct err *e);
 /* An existing folder to write a run into: ERR_SYS with EPERM when it is a link, or others could

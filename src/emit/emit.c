@@ -24,17 +24,17 @@ uint8_t fp_on_;
 struct ring_writer fp_writer_;
 EMIT_OF_THREAD struct ring_thread fp_thread_ = RING_THREAD_INIT;
 
-void fp_emit_(uint64_t said, uint64_t value)
+void fp_emit_(uint64_t event, uint64_t value)
 {
-    emit_here(said, value);
+    emit_here(event, value);
 }
 
-RING_NO_CANARY static void emit_mono(uint64_t said, uint64_t value)
+RING_NO_CANARY static void emit_mono(uint64_t event, uint64_t value)
 {
-    ring_put_mono(&fp_writer_, &fp_thread_, (struct ring_payload){said, value});
+    ring_put_mono(&fp_writer_, &fp_thread_, (struct ring_payload){event, value});
 }
 
-void (*fp_write_)(uint64_t said, uint64_t value) = fp_emit_;
+void (*fp_write_)(uint64_t event, uint64_t value) = fp_emit_;
 
 static void in_child(void)
 {
@@ -47,7 +47,8 @@ static int is_set(const char *name)
     return v && v[0] && strcmp(v, "0") != 0;
 }
 
-/* secure_getenv: a program with more rights than its user must not write where the user says. */
+/* secure_getenv: a program with more rights than its user must not write to a place that the user
+ * names. */
 static void emit_start_in(const char *dir)
 {
     const char *clock = secure_getenv("FOOTPLATE_CLOCK");

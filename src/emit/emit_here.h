@@ -15,13 +15,13 @@ extern struct ring_writer fp_writer_;
 extern EMIT_OF_THREAD struct ring_thread fp_thread_;
 
 /* For a recorder that a running process starts: events go into its folder until emit_end. Both are
- * called by one thread at a time. 0: it cannot be, or somebody records already. */
+ * called by one thread at a time. 0: it cannot be, or the process is recorded already. */
 int emit_begin(const char *dir);
 void emit_end(void);
 
-static inline void emit_here(uint64_t said, uint64_t value)
+static inline void emit_here(uint64_t event, uint64_t value)
 {
-    ring_put(&fp_writer_, &fp_thread_, (struct ring_payload){said, value});
+    ring_put(&fp_writer_, &fp_thread_, (struct ring_payload){event, value});
 }
 
 #endif

@@ -213,7 +213,7 @@ static int sts_of_machine(struct aws_search *s, const char *name, struct aws_cre
 static int sts_of_role(struct aws_search *s, unsigned depth, struct aws_credentials *out,
                        struct err *e);
 
-/* The credentials of another profile. One that names itself has keys of its own. */
+/* The credentials of another profile. One that names itself has its own keys. */
 static int sts_of_profile(const char *name, bool itself, unsigned depth,
                           struct aws_credentials *out, struct err *e)
 {

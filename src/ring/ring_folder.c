@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ring_folder.c - see ring_folder.h.
  *
- * A file is removed only when its process is gone and a drain after that brought nothing
+ * A file is removed only when its process has ended and a drain after that brought nothing
  * (ring_reader_check), so no event of a dead process is missed. A folder is removed by its
- * recorder, or by a later one when nobody holds its lock: flock ends with the process, however it
- * ends.
+ * recorder, or by a later one when no process holds its lock: flock ends with the process, however
+ * it ends.
  *
- * Files come and go while the folder is read. A name that is listed may be gone when it is opened:
- * threads that begin together make a file each and keep one. */
+ * Files come and go while the folder is read. A name that is listed may have been removed when it
+ * is opened: threads that begin together make a file each, and one of these stays. */
 #include "ring/ring_folder.h"
 
 #include <assert.h>
@@ -43,7 +43,7 @@ struct ring_folder_file {
 struct ring_folder {
     char path[PATH_LEN];
     int fd;
-    int lock; /* held for as long as somebody reads here; -1: none */
+    int lock; /* held for as long as a recorder reads here; -1: none */
     struct ring_folder_handler h;
     struct ring_clock clock;
     struct ring_folder_file *files;
@@ -54,8 +54,8 @@ struct ring_folder {
 };
 
 /* A folder without a holder of this lock was left by a recorder that was killed
- * (ring_folder_sweep). A file system without locks never loses a folder: nobody can take the
- * lock. */
+ * (ring_folder_sweep). On a file system without locks folders are never swept: no process can take
+ * the lock. */
 static void take_lock(struct ring_folder *f)
 {
     f->lock = openat(f->fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -160,7 +160,7 @@ static void ring_folder_open_file(struct ring_folder *f, struct ring_folder_file
     else if (rc == ERR_BUSY || (rc == ERR_SYS && e.sys == EMFILE))
         f->waiting = true;
     else if (err_no_file(rc, &e))
-        ring_folder_forget(f, file); /* threads that begin together make one each, and keep one */
+        ring_folder_forget(f, file); /* threads that begin together make one each, and one stays */
     else
         set_broken(f, file, &e);
 }
@@ -262,7 +262,7 @@ int ring_folder_drain(struct ring_folder *f, size_t *events, struct err *e)
 static bool round_of_all(struct ring_folder *f, size_t *events, struct err *e, int *rc)
 {
     size_t n = 0;
-    f->checked = (mono_ns){INT64_MIN / 2}; /* look now whether they live */
+    f->checked = (mono_ns){INT64_MIN / 2}; /* check now whether they live */
     *rc = ring_folder_drain(f, &n, e);
     *events += n;
     return *rc == 0 && n > 0;
@@ -299,7 +299,7 @@ static void remove_folder(int fd, const char *path)
     rmdir(path);
 }
 
-/* One whose recorder is gone: ours, of some age, and nobody holds its lock. */
+/* One whose recorder has ended: ours, of some age, and no process holds its lock. */
 static void remove_if_left(const char *memory, const char *name, int64_t older_ns)
 {
     char path[PATH_LEN];

@@ -12,7 +12,7 @@
 struct ring_folder;
 
 /* `begun` and `ended` are called when a process is first and last seen; ring_reader_user is the
- * place to keep what belongs to it. `broken`: a file that cannot be read, once for each; r is NULL
+ * place to store what belongs to it. `broken`: a file that cannot be read, once for each; r is NULL
  * when it could not even be opened. None may be NULL. */
 struct ring_folder_handler {
     struct ring_handler ring;
@@ -27,9 +27,8 @@ struct ring_folder_handler {
  * `otherwise` or /tmp. Its path is absolute. */
 MUST_CHECK int ring_folder_make(struct ring_folder **out, const char *otherwise,
                                 const struct ring_folder_handler *h, struct err *e);
-/* Removes folders in `memory`, RING_MEMORY, that recorders of this user left behind when they were
- * killed: nobody holds their lock. Only those of some age, since a new one has no lock for an
- * instant. */
+/* Removes folders in `memory`, RING_MEMORY, that recorders of this user left when they were killed:
+ * no process holds their lock. Only those of some age, as a new one has no lock for an instant. */
 void ring_folder_sweep(const char *memory, int64_t older_ns);
 /* One that is there already. */
 MUST_CHECK int ring_folder_open(struct ring_folder **out, const char *path,

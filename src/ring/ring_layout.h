@@ -24,7 +24,7 @@
  * 3. A place is used again one lap later, after h - tail < RING_ROOM was seen: the recorder has
  *    read it by then. So what lies between tail and head never changes once it is whole.
  * 4. Before it is whole, the seq of a place is 0 or of an earlier lap, which is smaller: indexes
- *    grow for ever. The recorder compares it with h + 1, and then reads the slot again.
+ *    grow forever. The recorder compares it with h + 1, and then reads the slot again.
  * 5. A process that is killed at any instruction leaves at most places that were taken and are not
  *    whole: their seq shows it, and the recorder counts them as torn. The file survives it.
  * 6. A recorder that is killed leaves its tails in the file. Threads that find their ring full drop
@@ -68,10 +68,10 @@ enum ring_kind {
     RING_MARK = 5,
     RING_COUNT_INT = 6,  /* value: int64_t */
     RING_COUNT_REAL = 7, /* value: the bits of a double */
-    RING_THREAD = 8,     /* value: the thread id that writes from here on */
+    RING_THREAD = 8,     /* value: the id of the thread that writes from here on */
     RING_PAST_BEGIN = 9, /* a span that is emitted when it is over; value: ns ago; mode: lane */
     RING_PAST_END = 10,  /* its end, the next event; value: ns ago; mode: lane */
-    RING_LOSS = 11,      /* a hook could not record what the name says; value: id of the reason */
+    RING_LOSS = 11, /* a hook could not record what the name identifies; value: id of the reason */
     /* Training health; the word of the name has other content, see below. */
     RING_HEALTH_STEP = 12,  /* opens a group of values; value: its step, UINT64_MAX: none */
     RING_HEALTH_AT = 13,    /* of the group; value: CLOCK_MONOTONIC when they were taken, ns */
@@ -137,13 +137,13 @@ struct ring_file {
     uint32_t pid;
     uint32_t clock;         /* enum ring_clock_kind */
     uint64_t pid_ns;        /* inode of the process's pid namespace, 0 when not known */
-    uint64_t start_ticks;   /* field 22 of /proc/PID/stat: tells a reused pid */
+    uint64_t start_ticks;   /* field 22 of /proc/PID/stat: identifies a reused pid */
     uint64_t nonce;         /* in the file's name */
     uint64_t tie_time;      /* one moment in the file's clock... */
     uint64_t tie_ns;        /* ...and in CLOCK_MONOTONIC; for people, the reader ties anew */
     uint64_t dropped;       /* events of threads that got no ring */
     uint64_t names_lost;    /* names that found the table full */
-    uint64_t asked;         /* by the recorder: grows when hooks should look at their settings */
+    uint64_t asked;         /* by the recorder: grows when hooks should read their settings */
     uint64_t reserved[500]; /* up to 4096 */
 };
 

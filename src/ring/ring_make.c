@@ -37,7 +37,7 @@ static uint64_t draw_nonce(void)
     return ring_mono_ns() * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)&v;
 }
 
-/* For file systems that cannot reserve. Only over bytes that nobody has written yet. */
+/* For file systems that cannot reserve. Only over bytes that have not been written yet. */
 static bool write_zeros(int fd, size_t from, size_t len)
 {
     static const char zeros[4096];

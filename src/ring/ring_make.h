@@ -11,7 +11,7 @@
 uint8_t *ring_make(const struct ring_writer *w, bool *gone);
 /* Lets the recorder read it. */
 void ring_announce(uint8_t *map);
-/* Another thread was faster: nobody has seen this one. */
+/* Another thread was faster: no reader has seen this one. */
 void ring_unmake(const struct ring_writer *w, uint8_t *map);
 /* Gives the pages of one ring storage, so that writing to them cannot raise SIGBUS on a full disk.
  */

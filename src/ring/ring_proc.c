@@ -26,7 +26,7 @@ char *ring_put_number(char *at, uint64_t v, unsigned base, int digits)
 }
 
 /* The number at *at, which is moved past it and the blank that follows; minus signs are skipped,
- * for the fields that have one are of no use here. */
+ * for the fields that have one are not used here. */
 static uint64_t ring_proc_take_number(const char **at, const char *end)
 {
     uint64_t v = 0;
@@ -85,7 +85,7 @@ bool ring_process_lives(uint32_t pid, uint64_t start_ticks)
     if (pid == 0 || pid > INT32_MAX || (kill((pid_t)pid, 0) != 0 && errno == ESRCH))
         return false;
     if (!ring_stat_read(pid, &s))
-        return kill((pid_t)pid, 0) == 0 || errno != ESRCH; /* hidden from us, or just gone */
+        return kill((pid_t)pid, 0) == 0 || errno != ESRCH; /* hidden from us, or just ended */
     if (start_ticks && s.start_ticks != start_ticks)
         return false;
     /* A zombie with more threads than its leader is a process whose first thread has ended. */

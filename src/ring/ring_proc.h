@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_proc.h - what both sides of a ring ask the system: the two clocks of an event, which process
- * a file belongs to, and whether it still lives. Runs inside the job too: libc only, nothing
- * allocated. */
+/* ring_proc.h - what both sides of a ring read from the system: the two clocks of an event, which
+ * process a file belongs to, and whether it still lives. Runs inside the job too: libc only,
+ * nothing allocated. */
 #ifndef RING_PROC_H
 #define RING_PROC_H
 

@@ -134,7 +134,7 @@ void ring_clock_tick(struct ring_clock *c)
 
 static mono_ns on_line(struct ring_tie a, struct ring_tie b, struct ring_tie from, uint64_t ticks)
 {
-    assert(b.ticks > a.ticks && b.ns > a.ns); /* ring_clock_add takes no other */
+    assert(b.ticks > a.ticks && b.ns > a.ns); /* ring_clock_add accepts no other */
     const double rate = (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks);
     const double ns = (double)(int64_t)(ticks - from.ticks) * rate;
     const double most = 4e18; /* about 130 years: beyond is nonsense, and must not overflow */
@@ -149,7 +149,7 @@ mono_ns ring_clock_at(const struct ring_clock *c, uint64_t ticks)
     if (c->n < 2)
         return (mono_ns){c->n ? c->tie[0].ns : 0};
     const struct ring_tie *last = &c->tie[c->n - 1], *t = last;
-    if (ticks >= last->ticks) { /* newer than the last tie: go on at the rate of late */
+    if (ticks >= last->ticks) { /* newer than the last tie: continues at the latest rate */
         const unsigned back = c->n - 1 < RATE_OVER ? c->n - 1 : RATE_OVER;
         return on_line(last[-(int)back], *last, *last, ticks);
     }
@@ -164,7 +164,7 @@ mono_ns ring_clock_at(const struct ring_clock *c, uint64_t ticks)
 enum { BATCH = 512 };
 
 /* A place that was taken and is still not written after this long: its thread was stopped, or
- * jumped out of a signal handler in the middle of an emit. The ring must not wait for it for ever.
+ * jumped out of a signal handler in the middle of an emit. The ring must not wait for it forever.
  */
 static const int64_t torn_after_ns = NS_PER_S;
 
@@ -232,7 +232,7 @@ static int check_header(const struct ring_file *f, struct err *e)
     return 0;
 }
 
-/* Goes on where the last reader stopped, as far as that can be true. */
+/* Continues where the last reader stopped, as far as that is plausible. */
 static void ring_read_resume(struct ring_reader *r, struct ring_read_source *s,
                              const struct ring_head *h)
 {
@@ -453,7 +453,7 @@ static void ring_read_grow(struct ring_reader *r, uint64_t *seen, uint64_t now, 
     *seen = now;
 }
 
-/* Up to the head that was read at the begin of the drain. What comes later waits for the next
+/* Up to the head that was read at the start of the drain. What comes later waits for the next
  * one, so that a fast thread cannot keep the recorder in one ring. */
 static int drain_ring(struct drain *d, unsigned ring, struct err *e)
 {

@@ -24,7 +24,7 @@
  *
  * The counter is the machine's, so the recorder ties the two itself and trusts no file.
  * ring_clock_start once, ring_clock_tick before each round of reading; the rest is arithmetic. The
- * system slews its clock, so each interval between two ties has a rate of its own. */
+ * system slews its clock, so each interval between two ties has a separate rate. */
 
 enum { RING_TIES = 128 };
 
@@ -99,7 +99,7 @@ struct ring_process {
 
 enum ring_check {
     RING_ALIVE,    /* or not known */
-    RING_FINISHED, /* its process is gone and everything has been read: the file can be removed */
+    RING_FINISHED, /* its process has ended and everything has been read: the file can be removed */
 };
 
 /* ERR_BUSY: its process is just making it, try again soon; ERR_VERSION; ERR_FORMAT; ERR_SYS.
@@ -112,15 +112,15 @@ void ring_reader_close(struct ring_reader *r); /* NULL is fine */
  * an error (the file was cut, the disk failed) the reader can only be closed. */
 MUST_CHECK int ring_reader_drain(struct ring_reader *r, const struct ring_clock *c,
                                  const struct ring_handler *h, size_t *events, struct err *e);
-/* Costs two system calls. Order: check, drain, and if the check found it gone and the drain brought
- * nothing, it is finished; ring_reader_check remembers the first half. */
+/* Costs two system calls. Order: check, drain, and if the check found it ended and the drain
+ * brought nothing, it is finished; ring_reader_check remembers the first half. */
 enum ring_check ring_reader_check(struct ring_reader *r);
 
-/* Tells the process that there are new settings (emit.h: fp_asked). */
+/* Signals to the process that there are new settings (emit.h: fp_asked). */
 MUST_CHECK int ring_reader_ask(struct ring_reader *r, uint64_t generation, struct err *e);
 
 const struct ring_process *ring_reader_process(const struct ring_reader *r);
-/* A place for what the caller keeps per process. */
+/* A place for what the caller stores per process. */
 void **ring_reader_user(struct ring_reader *r);
 
 #endif

@@ -2,7 +2,7 @@
 /* ring_write.c - all but the fast path of ring_write.h: names get their ids, a process gets its
  * file, a thread its ring. ring_layout.h has the argument why readers see whole events.
  *
- * This code runs inside somebody's training job. It never blocks, allocates, prints, exits or
+ * This code runs inside a training job. It never blocks, allocates, prints, exits or
  * raises a signal, and it leaves errno, the signal mask and cancellation as they were. So it has no
  * assert: what cannot be done is counted as dropped.
  *
@@ -77,7 +77,7 @@ static void copy_one(const struct ring_writer *w, uint8_t *map, uint32_t id)
     if (!__atomic_load_n(&from->ready, __ATOMIC_ACQUIRE) ||
         !__atomic_compare_exchange_n(&to->ready, &empty, 2, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
-        return; /* not whole yet: its thread copies it; or somebody has, or has begun to */
+        return; /* not whole yet: its thread copies it; or another one has, or has begun to */
     ring_name_fill(to, from->text, from->len);
 }
 
@@ -220,7 +220,7 @@ static void put_attached(struct ring_thread *t, enum ring_clock_kind clock, stru
 /* What a thread looks for in a ring, best first. The first that will do is taken, so threads that
  * come and go use the same few again. */
 struct ring_write_wish {
-    bool orphan; /* owned by a thread that ended without giving it back */
+    bool orphan; /* owned by a thread that ended without releasing it */
     uint64_t room;
 };
 
@@ -231,7 +231,7 @@ static const struct ring_write_wish wishes[] = {
 };
 
 /* Takes a ring by compare-and-swap of its owner. A ring whose counters make no sense is left
- * alone. The owner of an orphan is gone, which the kernel confirms. */
+ * alone. The owner of an orphan has ended, which the kernel confirms. */
 static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wish, uint32_t me)
 {
     struct ring_head *r = ring_head_of(map, i);
@@ -243,7 +243,7 @@ static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wi
     return owner == 0 && take_owner(r, 0, me);
 }
 
-/* A ring of this thread's own, or -1. */
+/* A ring for this thread, or -1. */
 static int ring_claim(uint8_t *map, uint32_t me)
 {
     for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++)
@@ -294,7 +294,7 @@ static bool attach_ring(struct ring_writer *w, struct ring_thread *t, uint8_t *m
 }
 
 /* Threads that come here together each make a file; one wins, the others remove theirs. That is
- * cheaper than an event lost, and nobody waits. */
+ * cheaper than an event lost, and no thread waits. */
 static uint8_t *make_file(struct ring_writer *w, uint64_t now)
 {
     struct ring_live *live = w->live;
@@ -462,9 +462,9 @@ void ring_writer_start(struct ring_writer *w, uint8_t *on, const char *dir,
     errno = err;
 }
 
-/* A thread may be inside of ring_put, so the addresses stay valid: memory that nobody reads takes
- * the place of the file's. The recorder has a mapping of its own and still reads what was written.
- * No other thread is in ring_put when ring_writer_start follows: a recorder starts in between. */
+/* A thread may be inside of ring_put, so the addresses stay valid: memory that is never read takes
+ * the place of the file's. The recorder has a separate mapping and still reads what was written. No
+ * other thread is in ring_put when ring_writer_start follows: a recorder starts in between. */
 void ring_writer_end(struct ring_writer *w)
 {
     const int err = errno;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_write.h - the writing side of the ring: it lives inside somebody's training job.
+/* ring_write.h - the writing side of the ring: it runs inside a training job.
  *
  * ring_writer_start once, then ring_put from any thread, also from signal handlers. No call blocks,
  * allocates, prints, exits, changes errno, or raises a signal; what finds no room is counted and
- * gone. The file is made by the first event of a process, so a forked child gets one of its own,
+ * dropped. The file is made by the first event of a process, so a forked child gets a separate one,
  * and a program that emits nothing leaves nothing.
  *
- * How a fork is seen without asking the system at each event: `live` lies in a page that the kernel
+ * How a fork is detected without a system call at each event: `live` lies in a page that the kernel
  * empties in the child (MADV_WIPEONFORK; ring_writer_forked does the same where the kernel is
  * older). An empty page means "no file", and no thread's `map` is equal to that. The child keeps
  * its parent's mapping, which it no longer uses: the fork may have happened in a signal handler
@@ -66,7 +66,7 @@ struct ring_fact {
 /* One per process, zeroed, at an address that never changes. */
 struct ring_writer {
     struct ring_live *live;
-    uint8_t *on; /* becomes 1 when there is a recorder, 0 when its folder is gone */
+    uint8_t *on; /* becomes 1 when there is a recorder, 0 when its folder was removed */
     enum ring_clock_kind clock;
     bool has_key;
     pthread_key_t key; /* gives a thread's ring back when the thread ends */
@@ -84,7 +84,7 @@ struct ring_thread {
     struct ring_head *ring;
     struct ring_slot *slots;
     uint64_t tail;     /* as last seen; the true one is not less */
-    uint64_t retry_ns; /* there was no ring: do not look again before */
+    uint64_t retry_ns; /* there was no ring: do not search again before */
     struct ring_writer *writer;
     uint8_t *map; /* the file in which this thread has a ring */
 };
@@ -108,7 +108,7 @@ static inline struct ring_payload ring_payload_of(uint32_t what, uint32_t name, 
  * ring_writer_end, for another recorder: names, facts and the clock are those of before. */
 void ring_writer_start(struct ring_writer *w, uint8_t *on, const char *dir,
                        enum ring_clock_kind clock);
-/* The recorder ends, the process goes on: off, and the memory of the file is given back. */
+/* The recorder ends, the process continues: off, and the memory of the file is given back. */
 void ring_writer_end(struct ring_writer *w);
 /* In the child of a fork, from pthread_atfork. */
 void ring_writer_forked(struct ring_writer *w);
@@ -159,9 +159,9 @@ static inline void ring_fill(struct ring_thread *t, uint64_t h, uint64_t time,
     __atomic_store_n(&slot->seq, h + 1, __ATOMIC_RELEASE);
 }
 
-/* Whatever is not the common case is a tail call, so that this needs no stack frame. Between the
- * look at the head and the taking of a place a signal handler may emit, which is what RING_SPARE is
- * for; its events then come first, and this one is stamped a little early. */
+/* Whatever is not the common case is a tail call, so that this needs no stack frame. Between
+ * reading the head and taking a place a signal handler may emit, which is what RING_SPARE is for;
+ * its events then come first, and this one is stamped a little early. */
 static inline void ring_put(struct ring_writer *w, struct ring_thread *t, struct ring_payload s)
 {
     if (RING_UNLIKELY(t->fast != __atomic_load_n(&w->live->map, __ATOMIC_RELAXED) ||

@@ -19,7 +19,7 @@
 
 #define CACHE_BYTES_MOST ((uint64_t)4 << 30)
 
-enum { ABANDONED_S = 3600 }; /* age of a temporary file whose process is gone */
+enum { ABANDONED_S = 3600 }; /* age of a temporary file whose process has ended */
 
 static int object_cache_folder(char out[PATH_LEN], struct err *e)
 {

@@ -96,7 +96,7 @@ void name_sanitize(char *out, size_t size, const char *text);
 
 /* ---- whether two descriptions are of one run ----
  *
- * Nodes that record into folders of their own describe their run each for itself; where these
+ * Nodes that record into separate folders describe their run independently; where these
  * folders meet, the run of another job may have the same name, and the two must not mix. */
 
 /* The texts of two run.json. Of one job: the same id, cluster, step and start of the job. Where the

@@ -167,7 +167,7 @@ static int rundir_write_about(const struct rundir *r, const struct run_about *ab
  * A requeued job continues in the run of its earlier start, whose date is another. That run is
  * looked for among those that share the first part of the ID: the newest of this job into which at
  * least two nodes have written. Two, because only a folder that the nodes share has the same runs
- * for all of them. In folders of their own every node finds one node at most, so all of them take
+ * for all of them. In separate folders every node finds one node at most, so all of them take
  * the ID of the new start. */
 
 /* A launcher starts all ranks at once; a run older than this is another job's. */

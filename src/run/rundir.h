@@ -101,7 +101,7 @@ uint64_t rundir_session_bytes(const struct rundir *r, unsigned session);
 
 /* ---- a run that is made out of something else ---- */
 
-/* The events of a detail window have a file of their own. */
+/* The events of a detail window have a separate file. */
 struct run_maker_window {
     unsigned pid, window;
     struct writer *writer;
@@ -129,7 +129,7 @@ struct run_maker_node *run_maker_find(const struct run_maker *m, const char *id,
 /* A new one; the times of its files are on the clock of `tie`. It lives as long as the maker. */
 MUST_CHECK int run_maker_node(struct run_maker *m, const char *id, unsigned session,
                               struct clock_tie tie, struct run_maker_node **out, struct err *e);
-/* The file of a detail window, made when it is asked for first. */
+/* The file of a detail window, made when it is first requested. */
 MUST_CHECK int run_maker_window(struct run_maker_node *n, unsigned pid, unsigned window,
                                 struct writer **out, struct err *e);
 /* Writes what waits, where there is much of it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe_nvml_slow.c - the readings of NVIDIA GPUs that take milliseconds inside the driver: energy,
- * PCIe and NVLink traffic, the job's processes, error events. In a lane of its own, so that the
+ * PCIe and NVLink traffic, the job's processes, error events. In a separate lane, so that the
  * cheap readings keep their time.
  *
  * The energy counter costs 4 ms of CPU a call (H200), which once a second was half of all that

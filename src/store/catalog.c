@@ -182,7 +182,7 @@ bool rows_block_get(const struct block_header *h, const uint8_t *payload, struct
 
 /* ---- catalog ---- */
 
-enum { LOSSES_MOST = 4096 }; /* kinds; a writer keeps 256 apart */
+enum { LOSSES_MOST = 4096 }; /* kinds; a writer distinguishes 256 */
 
 void catalog_loss(struct catalog *c, const struct loss *l)
 {
@@ -270,7 +270,7 @@ static void get_track(struct catalog *c, struct cur *in)
         track_names_add(&c->names, &t);
 }
 
-/* The content of one record; kinds of a later version say nothing to us. */
+/* The content of one record; kinds of a later version are ignored. */
 static bool get_record(struct catalog *c, uint8_t tag, struct cur content)
 {
     switch (tag) {

@@ -163,7 +163,7 @@ static struct range range_of(const int64_t *v, size_t n)
     }
     struct range r = {lo, (uint64_t)hi - (uint64_t)lo, 0};
     const size_t step = n < SAMPLE_FROM ? 1 : SAMPLE;
-    if (r.span >= 256) /* only wide columns ask whether differences are smaller */
+    if (r.span >= 256) /* only for wide columns it is checked whether differences are smaller */
         for (size_t i = 0; i < n; i += step)
             r.weight += codec_bits_of((uint64_t)v[i] - (uint64_t)lo);
     return r;
@@ -399,7 +399,7 @@ static void compress_with(ZSTD_CCtx *z, const struct buf *in, struct buf *out)
     out->len = got;
 }
 
-/* Huffman codes end at one bit a byte; what comes near that is worth a look for long repeats. */
+/* Huffman codes end at one bit a byte; what comes near that is searched for long repeats. */
 static const struct buf *codec_compress(struct codec *c)
 {
     compress_with(huffman_of(c), &c->packed, &c->attempt[0]);
@@ -457,7 +457,7 @@ static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *firs
     const unsigned w = codec_bits_of(r->span);
     const bool narrow = w <= 8;
     const unsigned b = w <= 1 ? 1 : w <= 2 ? 2 : w <= 4 ? 4 : 8, k = (w + 7) / 8;
-    assert(w >= 1); /* a constant has a mode of its own */
+    assert(w >= 1); /* a constant has a separate mode */
     if (narrow)
         pack_bytes(&c->packed, v, n, r->lo, b);
     else

@@ -41,7 +41,7 @@ bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, 
 
 /* Text: appended to out as it is, or compressed when that is shorter. */
 void codec_put_bytes(struct codec *c, const struct buf *in, struct buf *out);
-/* What codec_put_bytes was given, into an empty `out`; false when it is none of that, or more than
+/* What codec_put_bytes was given, into an empty `out`; false when it is not that, or more than
  * `most` bytes. */
 bool codec_get_bytes(struct codec *c, const uint8_t *p, size_t len, size_t most, struct buf *out);
 

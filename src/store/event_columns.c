@@ -11,7 +11,7 @@
 
 /* ---- texts ---- */
 
-/* Room for those of the block, and one more so that none is no special case. */
+/* Room for those of the block, and one more so that zero texts are not a special case. */
 static void make_text_room(struct event_columns *c, uint32_t n)
 {
     if (n < c->cap_texts)

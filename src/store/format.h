@@ -24,7 +24,7 @@ enum {
     FILE_ID_LEN = 16,
     BLOCK_HEADER_LEN = 48,
     BLOCK_ALIGN = 8,
-    BAD_BLOCKS_MOST = 1000, /* after which the rest of a damaged file is given up */
+    BAD_BLOCKS_MOST = 1000, /* after which the rest of a damaged file is not read */
     FILE_END_LEN = 16,
     FRAME_HEADER_LEN = 8,
     LEVEL1 = 40, /* values in a summary bucket */
@@ -211,13 +211,13 @@ static inline unsigned what_without_end(unsigned what)
     return what & ~(((1u << WHAT_END_BITS) - 1) << WHAT_END_SHIFT);
 }
 
-/* What is unknown is at least no thread of a program, so nobody looks for steps in it. */
+/* What is unknown is at least no thread of a program, so no steps are searched in it. */
 static inline enum track_kind track_kind_of(uint8_t kind)
 {
     return kind == TRACK_THREAD || kind == TRACK_HEALTH ? (enum track_kind)kind : TRACK_DEVICE;
 }
 
-/* Begin and end are times that a clock shows. */
+/* Begin and end are times in the valid range. */
 static inline bool event_fits(int64_t at, uint64_t dur)
 {
     return at >= -TIME_MOST_NS && at <= TIME_MOST_NS && dur <= (uint64_t)(TIME_MOST_NS - at);

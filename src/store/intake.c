@@ -44,7 +44,7 @@ enum {
 };
 static_assert(RECORD_FULL + 2 * EVENT_MOST < UINT16_MAX, "a record's length has 16 bits");
 
-/* What the tail knows of a group. */
+/* What the tail has of a group. */
 struct wgroup {
     uint64_t tail;       /* number of the tail in which it is declared; 0: in none */
     uint32_t number;     /* in that tail */
@@ -253,7 +253,7 @@ static void event_texts_add(struct intake *in, const struct event *v)
         text_add(in, v->args, 0);
 }
 
-/* False: its times are no times, so it is dropped and counted as a loss. */
+/* False: its times are not valid, so it is dropped and counted as a loss. */
 static bool intake_event_fits(struct intake *in, const struct event *v)
 {
     if (event_fits(v->at.ns, v->dur_ns > 0 ? (uint64_t)v->dur_ns : 0))
@@ -482,7 +482,7 @@ void intake_loss(struct intake *in, const struct loss *l)
 void intake_mark(struct intake *in, const struct mark *m)
 {
     pthread_mutex_lock(&in->lock);
-    if (in->records.len > in->pending_most / 4 * 5) { /* they come rarely and say more than rows */
+    if (in->records.len > in->pending_most / 4 * 5) { /* they are rare and matter more than rows */
         struct loss l = loss_of(LOSS_WRITE, LOST_PART("marks"),
                                 "no memory left to buffer them until the run folder is writable");
         l.at = m->at;

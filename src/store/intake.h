@@ -2,7 +2,7 @@
 /* intake.h - where rows, events, losses and marks arrive: turned at once into the bytes of the
  * tail, in memory, under a lock that is never held across a system call. For writer.c.
  *
- * When nobody takes the bytes away (a full disk), rows and events beyond a limit are dropped and
+ * When the bytes are not taken away (a full disk), rows and events beyond a limit are dropped and
  * counted. */
 #ifndef STORE_INTAKE_H
 #define STORE_INTAKE_H

@@ -72,7 +72,7 @@ struct store_own {
     bool bad_tail;  /* it is there and cannot be read */
 
     /* For store_follow. */
-    bool follows;             /* it can go on */
+    bool follows;             /* it can continue */
     uint64_t complete;        /* the last segment of the file; map.len is its end */
     struct catalog_mark mark; /* the catalog of the file */
 };
@@ -157,7 +157,7 @@ static bool segment_complete(const struct store_own *o, uint64_t number)
                     o->found[i].h.segment == number && o->found[i].h.flags & BLOCK_LAST);
 }
 
-/* The number of the segment that the tail has when its header does not say: one more than the
+/* The number of the segment that the tail has when its header does not have it: one more than the
  * last complete one. */
 static uint64_t next_segment(const struct store_own *o)
 {
@@ -187,7 +187,7 @@ static int keep_in_memory(void *ctx, const struct block_header *h, const struct 
     return 0;
 }
 
-/* One more part. To show, not to keep: it is the last, and has the open events. */
+/* One more part. For reading, not for storing: it is the last, and has the open events. */
 static void tail_seal(struct store_tail *t, struct codec *codec, enum seal_use use)
 {
     struct err e;
@@ -395,8 +395,8 @@ static void add_damage(struct store *s)
 
 const struct store_source store_files = {file_read_range, fmap_open, fmap_follow};
 
-/* Whether the file has the end that writer_close gives it; after that nobody changes it. While it
- * grows this may read more bytes than it asked for, which is an error and the right answer. */
+/* Whether the file has the end that writer_close gives it; after that it does not change. While it
+ * grows this may read more bytes than were requested, which is an error and the right answer. */
 static bool has_end(const struct store_source *from, const char *path)
 {
     const size_t n = sizeof FILE_END_MAGIC - 1;
@@ -452,7 +452,7 @@ static void forget_found(struct store_own *o)
     o->n_found = o->cap_found = o->n_of_file = 0;
 }
 
-/* A file whose header is damaged is read all the same: each segment has a tie of its own. */
+/* A file whose header is damaged is read all the same: each segment has a tie. */
 static int read_parts(struct store *s, const char *tail, size_t tail_len, struct err *e)
 {
     struct file_header h;
@@ -505,11 +505,11 @@ static int reader_open_parts(struct store *s, const struct store_source *from, s
  *
  * - As above, the tail is read before the file. Its frames from tail.read on belong to the same
  *   segment as those before, or else their checksums, which are seeded with its number, are wrong.
- *   When the file has that segment now, the tail was emptied: it is read again, from its begin, and
- *   must be that of the next segment.
- * - A block is looked at in the mapping when the tail that follows it is there: the writer empties
+ * When the file has that segment now, the tail was emptied: it is read again, from its start, and
+ * must be that of the next segment.
+ * - A block is read from the mapping when the tail that follows it is there: the writer empties
  *   a tail after the blocks before it are on the medium, and never cuts those. Blocks of a segment
- *   that is incomplete are looked at in a copy, and ignored.
+ *   that is incomplete are read from a copy, and ignored.
  * - Blocks are numbered in order of time, and series refer to them by number. So blocks that follow
  *   must not begin before those that are listed (list_contents). Events may: nothing refers to
  *   them. */
@@ -624,7 +624,7 @@ static bool follow_parts(struct store *s, const struct store_source *from, struc
 }
 
 /* False: it must be opened anew. A tail that ends in the middle of a frame may have more in its
- * segment than was counted, so it is not gone on with. */
+ * segment than was counted, so it is not continued. */
 static bool store_grow(struct store *s, const struct store_source *from)
 {
     struct arena scratch = {0};
@@ -729,7 +729,7 @@ bool store_times(struct codec *c, const struct rows_block *b, int64_t *out)
         return false;
     const uint64_t period_us = (uint64_t)b->period_ns / NS_PER_US;
     bool good = true;
-    assert(b->rows > 0 && b->rows <= ROWS_MOST && b->period_ns > 0); /* rows_block_get saw to it */
+    assert(b->rows > 0 && b->rows <= ROWS_MOST && b->period_ns > 0); /* rows_block_get checked it */
     for (uint32_t i = 0; i < b->rows; i++) {
         out[i] = (int64_t)((uint64_t)out[i] + (uint64_t)b->t_first_us + i * period_us);
         good = good && out[i] >= -TIME_MOST_US && out[i] <= TIME_MOST_US;

@@ -4,7 +4,7 @@
  * Opening maps the file, checks and parses the heads of its blocks, and seals a living or torn tail
  * in memory, so that everything after sees blocks only. Data is decoded on demand. What is damaged
  * is left out and counted. Once open it does not change, except by store_follow: several threads
- * may read it, each with a codec of its own. */
+ * may read it, each with a separate codec. */
 #ifndef STORE_READER_H
 #define STORE_READER_H
 
@@ -99,17 +99,17 @@ struct store_source {
 
 extern const struct store_source store_files; /* of the local file system */
 
-/* `path` is a <name>.fp; its tail is looked for beside it. */
+/* `path` is a <name>.fp; its tail is searched beside it. */
 MUST_CHECK int store_open_from(struct store **out, const struct store_source *from,
                                const char *path, struct err *e);
 /* The same from the local file system. */
 MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
-/* The same for who opens a file again and again while it grows: *s is NULL, or a store that this
- * function made and nobody else uses. Afterwards it has what store_open_from would find now, a long
- * tail in more blocks, but of a healthy file that has grown only what is new is read. On failure it
- * is closed, and NULL. */
+/* The same for callers that open a file again and again while it grows: *s is NULL, or a store that
+ * this function made and no other code uses. Afterwards it has what store_open_from would find now,
+ * a long tail in more blocks, but of a healthy file that has grown only what is new is read. On
+ * failure it is closed, and NULL. */
 MUST_CHECK int store_follow(struct store **s, const struct store_source *from, const char *path,
                             struct err *e);
 
@@ -127,7 +127,7 @@ static inline const struct column *block_columns(const struct rows_block *b)
  * memory. */
 const struct column *block_columns_once(const struct rows_block *b, struct column *room);
 /* Frees what can be read again: columns, and pages of the file. No other thread may use the store
- * meanwhile, and what block_columns returned is gone. */
+ * meanwhile, and what block_columns returned is not valid any more. */
 void store_forget(struct store *s);
 
 /* All rows' times of a block, us. `out` needs rows entries. False: damaged. */

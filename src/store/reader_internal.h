@@ -42,8 +42,8 @@ struct catalog_mark {
 };
 
 void catalog_set_mark(const struct catalog *c, struct catalog_mark *m);
-/* Forgets what was added after the mark. Names of tracks stay: what a tail says of them, the blocks
- * that it becomes say, too. */
+/* Forgets what was added after the mark. Names of tracks stay: the blocks that a tail becomes have
+ * the same names. */
 void catalog_return(struct catalog *c, const struct catalog_mark *m);
 void catalog_free(struct catalog *c);
 
@@ -52,7 +52,7 @@ void catalog_free(struct catalog *c);
 bool catalog_log(struct catalog *c, const uint8_t *p, size_t n);
 /* Adds to the count of the same loss, or a new one. */
 void catalog_loss(struct catalog *c, const struct loss *l);
-/* A tie that no clock shows (clock_fits) is left out. */
+/* A tie out of range (clock_fits) is left out. */
 void catalog_tie(struct catalog *c, struct clock_tie tie);
 /* Of the ties, those from which on time is mapped anew. After it store_wall may be used. */
 void catalog_find_steps(struct store *s, struct arena *a);

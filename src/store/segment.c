@@ -28,10 +28,10 @@
  * has changed. */
 
 /* More than a writer's tail can hold before it is sealed (eight and eleven bytes each, ten MiB), so
- * that made-up bytes cannot ask for gigabytes. */
+ * that made-up bytes cannot request gigabytes. */
 enum { TEXTS_MOST = 1 << 22, TRACKS_MOST = 1 << 20 };
 
-/* Texts are copied: the frame they come from is gone after segment_feed. */
+/* Texts are copied: the frame they come from is not valid after segment_feed. */
 static const char *segment_get_text(struct segment *s, struct cur *c, size_t size, uint32_t *len)
 {
     char text[EVENT_NAME_MOST];
@@ -135,7 +135,7 @@ bool segment_event(const struct segment *s, struct event_cur *c, struct bare_eve
     return cur_left(&c->in) && next_event(s, c, out);
 }
 
-/* Looks at all events of a record. */
+/* Checks all events of a record. */
 static bool segment_count_events(const struct segment *s, struct seg_track *t, struct cur c)
 {
     struct event_cur at = {.in = c, .end = t->end};
@@ -173,7 +173,7 @@ static bool segment_feed_events(struct segment *s, struct cur *in)
 /* ---- groups and rows ---- */
 
 /* More groups than two MiB of tail can declare, so a writer that never stops changing its period
- * still seals. Slots are also bounded over all groups, so that a few made-up bytes cannot ask for
+ * still seals. Slots are also bounded over all groups, so that a few made-up bytes cannot request
  * gigabytes. */
 enum {
     GROUPS_MOST = 1 << 16,
@@ -377,7 +377,7 @@ static bool feed_one(struct segment *s, struct cur *c)
 }
 
 /* A row that broke off in the middle left cells in the series before it. With a checksum
- * over the frame that happens only to bytes made up by somebody; settle takes them off again. */
+ * over the frame that happens only to made-up bytes; segment_settle removes them again. */
 static void segment_settle(struct segment *s)
 {
     for (uint32_t g = 0; g < s->n_groups; g++)

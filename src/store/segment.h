@@ -43,7 +43,7 @@ struct seg_group {
 struct seg_text {
     const char *text;
     uint32_t len;
-    uint16_t what; /* of the events that it names, when they do not say otherwise */
+    uint16_t what; /* of the events that it names, unless they have another */
 };
 
 struct seg_track {
@@ -115,7 +115,7 @@ bool segment_event(const struct segment *s, struct event_cur *c, struct bare_eve
 size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, size_t most,
                            uint64_t number, bool *torn);
 
-/* ---- sealing: a segment becomes the blocks that store it for good ---- */
+/* ---- sealing: a segment becomes the blocks that store it permanently ---- */
 
 struct seal_out {
     /* One whole block; a failure ends the sealing with it. */
@@ -130,8 +130,8 @@ enum seal_use { SEAL_TO_KEEP, SEAL_TO_SHOW };
  * log block that is flagged as the last. */
 MUST_CHECK int seal_segment(struct codec *c, const struct segment *s, uint32_t number,
                             enum seal_use use, const struct seal_out *out, struct err *e);
-/* After it was sealed to be kept, and more of the same tail will be fed: only events whose end was
- * not recorded yet stay. */
+/* After it was sealed to be stored, and more of the same tail will be fed: only events whose end
+ * was not recorded yet stay. */
 void seal_cut(struct segment *s);
 
 #endif

@@ -31,7 +31,7 @@
  * round. So a slow disk never makes the sampling thread wait.
  *
  * In bulk (imports) there is no tail: the frame is the segment, and the caller makes the run
- * durable when it is complete. 1 to 4 are not needed then, as nobody knows the folder yet. */
+ * durable when it is complete. 1 to 4 are not needed then, as no reader knows the folder yet. */
 #include "store/writer.h"
 
 #include <assert.h>
@@ -82,7 +82,7 @@ struct writer {
     atomic_int write_errno;
     atomic_bool held;
 
-    pthread_mutex_t lock; /* held by whoever flushes or closes, across system calls */
+    pthread_mutex_t lock; /* held by the thread that flushes or closes, across system calls */
     int fd, tail_fd, lock_fd;
     uint8_t id[FILE_ID_LEN];
     off_t fp_len, tail_len;
@@ -393,7 +393,7 @@ int writer_flush(struct writer *w, bool durable, struct err *e)
 
 /* The lock is held as long as the writer lives and ends with the process, however that ends.
  * Readers use it to see whether a recorder is alive. Links and devices are refused: the folder
- * may belong to somebody else. */
+ * may belong to another user. */
 static int lock_folder(struct writer *w, struct err *e)
 {
     char path[PATH_LEN];

@@ -4,7 +4,7 @@
  * writer_open, then rows, events, losses and marks from any thread through writer_sink,
  * writer_flush about once a second from one thread, writer_close. Adding a row costs a memory copy
  * and takes a short lock; only writer_flush and writer_close touch the disk. When the disk is full
- * or gone, rows wait in a bounded buffer, then are dropped and counted, and writing resumes when
+ * or fails, rows wait in a bounded buffer, then are dropped and counted, and writing resumes when
  * there is room. */
 #ifndef STORE_WRITER_H
 #define STORE_WRITER_H
@@ -30,10 +30,10 @@ struct writer_stats {
 /* Creates `<dir>/metrics.fp` and `<dir>/metrics.tail`, or metrics-2.fp ... when an earlier recorder
  * of the same node left files there. ERR_BUSY when a living recorder is writing in the folder. */
 MUST_CHECK int writer_open(struct writer **out, const char *dir, struct err *e);
-/* As writer_open, for what was recorded elsewhere and can be had again, as the import of a file, in
- * a folder of which nobody else knows yet. Its monotonic times are tied to wall time by `tie`,
- * once and for all, whatever the clocks of this machine show. There is no tail and no lock: rows
- * and events stay in memory until there are enough for blocks. What it writes is on the medium only
+/* As writer_open, for what was recorded elsewhere and can be read again, as the import of a file,
+ * in a folder that no reader knows yet. Its monotonic times are tied to wall time by `tie`, for all
+ * of the file, whatever the clocks of this machine show. There is no tail and no lock: rows and
+ * events stay in memory until there are enough for blocks. What it writes is on the medium only
  * when the caller has seen to that (dir_sync). `session` 0: the first that is free. */
 MUST_CHECK int writer_open_bulk(struct writer **out, const char *dir, unsigned session,
                                 struct clock_tie tie, struct err *e);
@@ -54,7 +54,7 @@ uint64_t writer_tail(struct writer *w);
 size_t writer_pending(struct writer *w);
 /* The number of this recorder among those of its node: 1, 2, ... */
 unsigned writer_session(const struct writer *w);
-/* From now on flushes write nothing and fail: there is no room for more in the folder. What comes
+/* From now on flushes write nothing and fail: there is no room for more in the folder. New data
  * waits in a buffer of 1 MiB, then it is dropped and counted as LOSS_SPOOL. writer_close writes
  * what waits all the same. */
 void writer_hold(struct writer *w, bool held);
@@ -63,7 +63,7 @@ void writer_hold(struct writer *w, bool held);
 MUST_CHECK int writer_flush(struct writer *w, bool durable, struct err *e);
 void writer_get_stats(struct writer *w, struct writer_stats *out);
 /* Flushes, seals, writes the index, closes and frees. On failure everything that reached the disk
- * still reads; `w` is gone either way. */
+ * still reads; `w` is freed either way. */
 MUST_CHECK int writer_close(struct writer *w, struct err *e);
 /* Frees it and removes its files: for one that was never given anything. */
 void writer_discard(struct writer *w);
