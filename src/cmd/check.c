@@ -22,7 +22,7 @@ static void check_note_unsupported(struct check *c, const char *name, size_t len
         c->unsupported[i] = true;
 }
 
-/* A parameter of no built-in rule is for the rules in Python, if there are some. */
+/* A parameter that no built-in rule has is for the rules in Python, if there are some. */
 static int check_take_params(struct check *c, const struct settings *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_rule_settings; i++) {
@@ -69,22 +69,22 @@ static bool check_is_builtin(const char *name)
     return rule_find(name) || rule_unsupported(name, strlen(name)) < RULES_UNSUPPORTED;
 }
 
-int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e)
+int check_choose_rules(struct check *c, const struct opt_value *requested, struct err *e)
 {
-    c->asked = asked;
-    c->user.only = asked->all;
-    c->user.n_only = asked->n_all;
-    for (size_t i = 0; i < asked->n_all; i++)
-        check_note_unsupported(c, asked->all[i], strlen(asked->all[i]));
-    for (size_t i = 0; i < asked->n_all; i++)
-        if (!check_is_builtin(asked->all[i]) && !user_rules_has(&c->user, asked->all[i]) &&
+    c->requested = requested;
+    c->user.only = requested->all;
+    c->user.n_only = requested->n_all;
+    for (size_t i = 0; i < requested->n_all; i++)
+        check_note_unsupported(c, requested->all[i], strlen(requested->all[i]));
+    for (size_t i = 0; i < requested->n_all; i++)
+        if (!check_is_builtin(requested->all[i]) && !user_rules_has(&c->user, requested->all[i]) &&
             c->user.n_files == 0)
-            return rule_unknown(asked->all[i], e);
+            return rule_unknown(requested->all[i], e);
     for (size_t k = 0; k < RULE_N; k++)
-        c->shown[k] = asked->n_all == 0;
-    for (size_t i = 0; i < asked->n_all; i++)
+        c->shown[k] = requested->n_all == 0;
+    for (size_t i = 0; i < requested->n_all; i++)
         for (size_t k = 0; k < RULE_N; k++)
-            c->shown[k] |= rules[k] == rule_find(asked->all[i]);
+            c->shown[k] |= rules[k] == rule_find(requested->all[i]);
     return 0;
 }
 
@@ -100,15 +100,15 @@ static void check_add(struct check *c, const struct verdict *v, const struct par
 static int check_names(const struct check *c, struct err *e)
 {
     const size_t builtin = SUM_OF(k, RULE_N, c->shown[k]);
-    if (c->n_v >= c->asked->n_all || builtin == c->asked->n_all)
+    if (c->n_v >= c->requested->n_all || builtin == c->requested->n_all)
         return 0;
-    for (size_t i = 0; i < c->asked->n_all; i++) {
-        const char *name = c->asked->all[i];
+    for (size_t i = 0; i < c->requested->n_all; i++) {
+        const char *name = c->requested->all[i];
         const struct rule *rule = rule_find(name);
         const size_t k =
             FIND_FIRST(at, c->n_v, strcmp(c->v[at].rule->name, name) == 0 || c->v[at].rule == rule);
         if (k == c->n_v)
-            return rule_unknown(c->asked->all[i], e);
+            return rule_unknown(c->requested->all[i], e);
     }
     return 0;
 }
@@ -116,10 +116,10 @@ static int check_names(const struct check *c, struct err *e)
 /* One that --set names is not shown beside those of --rule. */
 static bool check_shows_unsupported(const struct check *c, size_t i)
 {
-    bool asked = c->asked->n_all == 0;
-    for (size_t k = 0; k < c->asked->n_all; k++)
-        asked |= rule_unsupported(c->asked->all[k], strlen(c->asked->all[k])) == i;
-    return asked;
+    bool requested = c->requested->n_all == 0;
+    for (size_t k = 0; k < c->requested->n_all; k++)
+        requested |= rule_unsupported(c->requested->all[k], strlen(c->requested->all[k])) == i;
+    return requested;
 }
 
 static bool check_has_right_size(const struct check *c)

@@ -35,7 +35,7 @@ struct check {
     const struct right_size *right_size; /* NULL: none is proposed */
     bool shown[RULE_N];                  /* by --rule */
     bool unsupported[RULES_UNSUPPORTED]; /* named by the user */
-    const struct opt_value *asked;       /* --rule: the names of rules to show; none: all */
+    const struct opt_value *requested;   /* --rule: the names of rules to show; none: all */
     struct user_rule_set user;
     struct verdict *v; /* all that are shown: those of rules.def, then the user's */
     const struct param_value **p;
@@ -48,7 +48,8 @@ MUST_CHECK int check_open(struct check **out, const struct cmd_args *args, struc
 /* Loads the table of machines and applies --machine and --price; both may be NULL. */
 MUST_CHECK int check_choose_pricing(struct check *c, const char *machine, const char *price,
                                     struct err *e);
-MUST_CHECK int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e);
+MUST_CHECK int check_choose_rules(struct check *c, const struct opt_value *requested,
+                                  struct err *e);
 /* Fills c->v after the built-in rules were evaluated; evaluates the user's rules. */
 MUST_CHECK int check_collect(struct check *c, struct run *r, struct err *e);
 

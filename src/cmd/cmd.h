@@ -117,7 +117,7 @@ int cmd_unknown(const char *name, struct err *e);
         .help = "The run: its folder, the start of its name or ID, 'last', or its address: "       \
                 "https://HUB/RUN, s3://BUCKET/PREFIX/RUN."
 
-/* ---- what the command tables say, as text on a terminal ---- */
+/* ---- the command tables as text on a terminal ---- */
 
 /* All commands, one line each. */
 void usage_overview(FILE *to);

@@ -15,7 +15,7 @@
 
 enum { O_RANK, O_LAST, O_TABLE };
 
-/* Steps that people see when they do not say how many. */
+/* Steps that are shown if the user does not set a number. */
 enum { LAST_TEXT = 20 };
 
 static const struct opt options[] = {

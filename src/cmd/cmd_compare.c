@@ -215,10 +215,11 @@ static int cmd_compare_open_all(struct cmd_compare_request *out, const struct cm
 /* Two runs of the same code differ: fewer than three a side do not show by how much. */
 enum { GATE_RUNS_LEAST = 3 };
 
-static int check_gate_runs(const struct cmd_compare_request *asked, bool single_run, struct err *e)
+static int check_gate_runs(const struct cmd_compare_request *request, bool single_run,
+                           struct err *e)
 {
-    const size_t fewest = MIN_OF(asked->n_runs[COMPARE_A], asked->n_runs[COMPARE_B]);
-    if (asked->n_fail == 0 || single_run || fewest >= GATE_RUNS_LEAST)
+    const size_t fewest = MIN_OF(request->n_runs[COMPARE_A], request->n_runs[COMPARE_B]);
+    if (request->n_fail == 0 || single_run || fewest >= GATE_RUNS_LEAST)
         return 0;
     return err_set(e, ERR_USAGE,
                    "--fail-on needs at least %d runs per group to measure the variation between "
@@ -311,19 +312,19 @@ static void cmd_compare_print_gate(const struct compared *c, const struct failin
 }
 
 /* A gate that cannot be judged does not pass. */
-static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_request *asked,
+static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_request *request,
                              struct arena *a, struct err *e)
 {
     int rc = EXIT_FINE;
-    for (size_t i = 0; i < asked->n_fail; i++) {
-        const int answer = cmd_compare_fails(c, &asked->fail[i]);
+    for (size_t i = 0; i < request->n_fail; i++) {
+        const int answer = cmd_compare_fails(c, &request->fail[i]);
         if (answer < 0)
             return err_set(e, ERR_NOT_FOUND, "--fail-on %s could not be evaluated: %s",
-                           gates[asked->fail[i].gate],
-                           asked->fail[i].gate == GATE_COST
+                           gates[request->fail[i].gate],
+                           request->fail[i].gate == GATE_COST
                                ? "the machine price is not known; set it with --price"
                                : c->sentence);
-        cmd_compare_print_gate(c, &asked->fail[i], answer > 0, a);
+        cmd_compare_print_gate(c, &request->fail[i], answer > 0, a);
         if (answer > 0)
             rc = EXIT_FINDINGS;
     }
@@ -332,16 +333,16 @@ static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_
 
 static int cmd_compare_run(const struct cmd_args *args, struct err *e)
 {
-    struct cmd_compare_request *asked = arena_new(args->arena, struct cmd_compare_request);
+    struct cmd_compare_request *request = arena_new(args->arena, struct cmd_compare_request);
     const char *html = args->opt[O_HTML].text;
     struct compared c;
-    TRY(cmd_compare_take_options(args, asked, e));
-    TRY(cmd_compare_open_all(asked, args, e));
-    TRY(check_gate_runs(asked, args->opt[O_SINGLE_RUN].given, e));
-    TRY(compare_runs(&asked->ask, args->arena, &c, e));
+    TRY(cmd_compare_take_options(args, request, e));
+    TRY(cmd_compare_open_all(request, args, e));
+    TRY(check_gate_runs(request, args->opt[O_SINGLE_RUN].given, e));
+    TRY(compare_runs(&request->ask, args->arena, &c, e));
     if (html)
         TRY(write_html(&c, html, args->arena, e));
-    if (asked->format == FORMAT_JSON) {
+    if (request->format == FORMAT_JSON) {
         struct output_json o;
         struct jw *j = output_begin(&o);
         jw_object(j, NULL);
@@ -349,10 +350,10 @@ static int cmd_compare_run(const struct cmd_args *args, struct err *e)
         jw_end(j);
         output_end(&o);
     } else {
-        cmd_compare_print_text(&c, asked->format == FORMAT_MARKDOWN ? DOC_MARKDOWN : DOC_TEXT,
+        cmd_compare_print_text(&c, request->format == FORMAT_MARKDOWN ? DOC_MARKDOWN : DOC_TEXT,
                                args->arena);
     }
-    return cmd_compare_judge(&c, asked, args->arena, e);
+    return cmd_compare_judge(&c, request, args->arena, e);
 }
 
 const struct cmd cmd_compare = {

@@ -179,7 +179,7 @@ static const struct shell zsh = {
              [ARG_WORD] = ""},
 };
 
-/* Text inside '...' where brackets and colons have a meaning of their own. */
+/* Text inside '...' where brackets and colons have a special meaning. */
 static void zsh_put_quoted(struct buf *out, const char *s)
 {
     for (; *s; s++) {

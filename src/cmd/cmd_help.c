@@ -59,7 +59,7 @@ int cmd_open_run(const struct cmd_args *args, const char *ref, struct run **out,
 
 enum { INDENT = 2, HELP_COLUMN = 26, WIDTH_LEAST = 50, WIDTH_MOST = 100 };
 
-/* What the usual exit statuses mean; commands whose own differ say so in their record. */
+/* What the usual exit statuses mean; commands with other ones have them in their record. */
 static const char usage_exit_codes[] =
     "0 on success, 1 on failure, 2 if the command line is invalid.";
 

@@ -13,7 +13,7 @@
 #include "query/run.h"
 #include "run/run_names.h"
 
-enum { LINES_MOST = 20 }; /* of files that are named one by one to people */
+enum { LINES_MOST = 20 }; /* of files that are listed one by one */
 
 static uint64_t fault_count(const struct json_faults *f, const struct json_fault_word *w)
 {

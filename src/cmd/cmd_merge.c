@@ -161,7 +161,7 @@ static int cmd_merge_copy_saved_file(struct run_restore *m, const struct cmd_mer
     return rc;
 }
 
-/* Saved tensors are files of their own, which an export has not. */
+/* Saved tensors are separate files, which an export does not contain. */
 static int cmd_merge_copy_saved(struct run_restore *m, const struct cmd_merge_source *s,
                                 struct err *e)
 {

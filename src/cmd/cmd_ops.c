@@ -18,7 +18,7 @@
 
 enum { O_DEVICE, O_BY, O_LIMIT, O_RANK };
 
-/* Rows of each device that people see when they do not say how many. */
+/* Rows of each device that are shown if the user does not set a number. */
 enum { LIMIT_TEXT = 20 };
 
 static const struct opt options[] = {
@@ -133,7 +133,7 @@ static void cmd_ops_print_text(const struct opsview *l, struct arena *a)
         cmd_ops_print_table(l, gpu, a);
 }
 
-/* ---- what else there is to say ---- */
+/* ---- notes ---- */
 
 static const char no_operators[] = "no operator details were recorded; record some with 'footplate "
                                    "run --detail-steps 5:2', or import a trace";

@@ -44,7 +44,7 @@ static bool push_is_running(const char *path, struct arena *a)
     return run_info_read(&info, path, a, &e) == 0 && info.status == RUN_RUNNING;
 }
 
-/* Failures that pass are tried again as long as something arrives now and then. */
+/* Transient failures are retried as long as something arrives now and then. */
 static int push_all(struct ship *s, const struct ship_target *t, bool all, struct err *e)
 {
     mono_ns progress = clock_mono();

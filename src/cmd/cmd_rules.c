@@ -171,7 +171,7 @@ static const struct opt metrics_options[] = {
     {0},
 };
 
-/* Counts have no unit of their own. */
+/* Counts have no unit. */
 static const char *unit_shown(enum unit u)
 {
     return u == UNIT_COUNT ? "count" : unit_name(u);

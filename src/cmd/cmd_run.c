@@ -109,8 +109,8 @@ static const struct opt attach_options[] = {
     {0},
 };
 
-/* The recorder is no child of the process that it records, which might wait for its children, and
- * does not get the signals of its terminal. The file stays open in this process alone. */
+/* The recorder is not a child of the process that it records, which might wait for its children,
+ * and does not get the signals of its terminal. The file stays open in this process alone. */
 static int attach_in_background(int link_fd, struct err *e)
 {
     if (fcntl(link_fd, F_SETFD, FD_CLOEXEC) != 0)

@@ -278,7 +278,7 @@ static const struct opt rm_options[] = {
     {0},
 };
 
-/* What fits several runs is refused: other commands take the newest. */
+/* A name that matches several runs is refused: other commands take the newest. */
 static int rm_find(const struct cmd_args *a, const char *ref, struct run_info *out, struct err *e)
 {
     char path[PATH_LEN];
@@ -356,7 +356,7 @@ const struct cmd cmd_rm = {
     .run = cmd_rm_run,
 };
 
-/* ==== set: changes a recording while it goes on ==== */
+/* ==== set: changes a recording while it runs ==== */
 
 enum { SET_DIR, SET_NODE };
 
@@ -375,7 +375,7 @@ static int cmd_set_run(const struct cmd_args *a, struct err *e)
 {
     char path[PATH_LEN];
     struct run_info info;
-    struct control_answer *said;
+    struct control_answer *answers;
     size_t n;
     for (size_t i = 1; i < a->n_args; i++)
         TRY(control_parse(a->arg[i], strlen(a->arg[i]), &(struct control_request){0}, e));
@@ -383,9 +383,9 @@ static int cmd_set_run(const struct cmd_args *a, struct err *e)
     TRY(run_info_read(&info, path, a->arena, e));
     const struct control_run_request ask = {&info, a->opt[SET_NODE].text, a->arg + 1,
                                             a->n_args - 1};
-    const int rc = control_run(&ask, a->arena, &said, &n, e);
+    const int rc = control_run(&ask, a->arena, &answers, &n, e);
     for (size_t i = 0; i < n; i++)
-        printf("%s: %s\n", said[i].node, said[i].text);
+        printf("%s: %s\n", answers[i].node, answers[i].text);
     return rc;
 }
 

@@ -350,7 +350,7 @@ static bool is_gpu(const char *metric)
     return m < METRIC_N && metrics[m].per == PER_GPU;
 }
 
-/* Whether somebody looked for GPUs on the node and found none. */
+/* Whether GPUs of the node were searched for and none was found. */
 static bool lacks_gpu(const struct run_info *info, const char *node)
 {
     bool looked = false;

@@ -24,7 +24,7 @@ static const char csv_without_loss[] = "node,rank,mode,step,start_ns,duration_s,
 
 /* ---- for people ---- */
 
-/* Parts that took any time, or that a hook says it could not see; the others would only widen the
+/* Parts that took any time, or that a hook reported as not visible; the others would only widen the
  * table. */
 static size_t cmd_steps_parts_seen(const struct steps_view *v, size_t *parts)
 {
@@ -237,7 +237,7 @@ static void steps_text(const struct steps_view *v)
 
 enum { O_LAST, O_RANK, O_MODE };
 
-/* Steps of each rank that people see when they do not say how many. */
+/* Steps of each rank that are shown if the user does not set a number. */
 enum { LAST_TEXT = 10 };
 
 static const struct opt options[] = {

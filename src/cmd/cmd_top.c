@@ -29,7 +29,7 @@ enum { STACK = 8 << 20, COLUMNS_PLAIN = 80 };
 
 /* ---- which run ---- */
 
-/* The newest run that goes on, else the newest. */
+/* The newest run that is being recorded, else the newest. */
 static int top_find_run(const char *dir, const char *ref, char path[], struct err *e)
 {
     struct arena a = {0};
@@ -182,7 +182,7 @@ struct top {
     bool color;
 };
 
-/* False: the terminal is gone. */
+/* False: the terminal has closed. */
 static bool top_draw(struct top *t)
 {
     struct arena a = {0};
@@ -344,7 +344,7 @@ static bool top_on_key(struct top *t, int key)
 
 /* ---- the loop ---- */
 
-/* Returns the signal that ended it; 0: the user quit, or the terminal is gone. */
+/* Returns the signal that ended it; 0: the user quit, or the terminal has closed. */
 static int top_loop(struct top *t)
 {
     while (top_draw(t)) {

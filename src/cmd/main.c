@@ -19,7 +19,7 @@
 static const struct opt no_options[] = {{0}};
 
 /* One line on stderr; text from outside cannot steer the terminal. A reader of stdout that has seen
- * enough (`| head`) is no failure to talk about. */
+ * enough (`| head`) is not a failure to report. */
 static int main_complain(const struct err *e)
 {
     if (e->code == ERR_SYS && e->sys == EPIPE && ferror(stdout))

@@ -36,7 +36,7 @@ static struct {
     struct sigaction actions[COUNT_OF(crash_signals)];
 } screen_crash;
 
-/* All calls are async-signal-safe. The signal comes again, for whoever handled it before. */
+/* All calls are async-signal-safe. The signal comes again, for the previous handler. */
 static void screen_on_crash(int sig)
 {
     (void)!write(screen_crash.out, screen_leave, sizeof screen_leave - 1);
@@ -82,7 +82,7 @@ static void screen_size(size_t *columns, size_t *rows)
     *rows = known && ws.ws_row ? ws.ws_row : ROWS_UNKNOWN;
 }
 
-/* False: the terminal is gone. */
+/* False: the terminal has closed. */
 static bool screen_write(const struct screen *s, const void *p, size_t n)
 {
     const char *at = p;
@@ -275,7 +275,7 @@ static bool screen_take_key(struct screen *s, struct screen_input *out)
     return false;
 }
 
-/* A terminal that is gone ends the program; other input that ends has no keys. */
+/* A terminal that has closed ends the program; other input that ends has no keys. */
 static bool screen_read_keys(struct screen *s, struct screen_input *out)
 {
     const ssize_t n = read(s->in, s->keys, sizeof s->keys);

@@ -56,7 +56,7 @@ bool screen_can_open(void);
 MUST_CHECK int screen_open(struct screen *s, struct err *e);
 void screen_close(struct screen *s);
 /* n lines, at most s->rows of them, without '\n' and none wider than the screen. False: the
- * terminal is gone. */
+ * terminal has closed. */
 bool screen_draw(struct screen *s, const char *const *lines, size_t n);
 
 enum screen_event {
@@ -64,13 +64,13 @@ enum screen_event {
     SCREEN_RESIZED, /* or the program continued: draw again */
     SCREEN_WOKEN,   /* `wake` can be read */
     SCREEN_TIME,    /* `until` has come */
-    SCREEN_ENDED,   /* a signal, or the terminal is gone */
+    SCREEN_ENDED,   /* a signal, or the terminal has closed */
 };
 
 struct screen_input {
     enum screen_event event;
     int key;    /* of SCREEN_KEY */
-    int signal; /* of SCREEN_ENDED; 0: the terminal is gone */
+    int signal; /* of SCREEN_ENDED; 0: the terminal has closed */
 };
 
 struct screen_input screen_wait(struct screen *s, int wake, mono_ns until);

@@ -85,7 +85,7 @@ static void top_not_measured(struct top_lines *l, const char *label, const char 
     top_end_line(l);
 }
 
-/* A bar from the label on, and words after it in a column of their own. */
+/* A bar from the label on, and words after it in a separate column. */
 static void top_wide_bar(struct top_lines *l, const char *label, double pct, const char *words)
 {
     enum { WORDS = 22 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* top_node.c - the readings of one node for `footplate top` (top_view.h): means of the last
- * interval while the run goes on, means of all of it afterwards. */
+ * interval while the run is recorded, means of all of it afterwards. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 #include "query/series.h"
 #include "tables/runview.h"
 
-enum { READING_OLD_S = 15 }; /* an older reading is none */
+enum { READING_OLD_S = 15 }; /* older readings do not count */
 
 /* The newest readings of a node. */
 struct top_readings {
     struct series *v;
     size_t n;
-    int64_t from_ns, old_ns; /* means are from `from` on; what is before `old` is none */
+    int64_t from_ns, old_ns; /* means are from `from` on; readings before `old` do not count */
 };
 
 static int64_t top_newest_ns(const struct series *v, size_t n)

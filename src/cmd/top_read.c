@@ -51,7 +51,7 @@ struct top_source {
     char *path; /* of the run that all below is about */
     bool ended; /* and nothing more is to come */
     mono_ns next, newest_next, whole_next;
-    int64_t aside_ns; /* CPU time of the last reading that has a pace of its own */
+    int64_t aside_ns; /* CPU time of the last reading that has a separate pace */
     struct top_track track;
     struct top_iteration *iterations; /* the newest */
     size_t n_iterations, cap_iterations;
@@ -238,7 +238,7 @@ static void top_fill_rates(const struct top_source *s, struct top_steps *out)
     top_rates(v, n, (struct top_seconds){from_s * NS_PER_S, NS_PER_S, out->n_rates}, out->rates);
 }
 
-/* Numbers go on from the last step of the whole run that was read. */
+/* Numbers continue from the last step of the whole run that was read. */
 static void top_fill_number(const struct top_source *s, wall_ns now, struct top_steps *out)
 {
     int64_t newest_ns = s->whole.last_ns;
@@ -371,7 +371,7 @@ static void top_fill_findings(struct top_whole *x, const struct checked *c, stru
     x->judged = true;
 }
 
-/* Statistics and rules share one reading of the steps, the dearest part of a long run. */
+/* Statistics and rules share one reading of the steps, the costliest part of a long run. */
 static int top_read_whole(struct top_whole *x, const struct check *check, struct run *r,
                           struct err *e)
 {

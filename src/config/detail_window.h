@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detail_window.h - which steps or times to look at closely, and how that is written. Pure.
+/* detail_window.h - which steps or times are recorded in detail, and how that is written. Pure.
  *
  *     5:2          two steps from step 5 on; "5" is one step
  *     now:3        three steps from now on
@@ -7,8 +7,8 @@
  *     +60s:10s     ten seconds, 60 seconds after the start; "+60s" is the one step that comes then
  *     @1700000000:10s      the same with seconds since the epoch
  *
- * Lists have commas between. A window of a Python profile may say by what: "9:3:cprofile:cpu_time".
- * What window_print writes, window_list_parse reads back as the same. */
+ * Lists have commas between. A window of a Python profile may name profiler and timer:
+ * "9:3:cprofile:cpu_time". What window_print writes, window_list_parse reads back as the same. */
 #ifndef CONFIG_DETAIL_WINDOW_H
 #define CONFIG_DETAIL_WINDOW_H
 
@@ -26,7 +26,7 @@ enum { WINDOWS_MOST = 32 };
 #define WINDOW_STEPS_MOST    ((int64_t)1000000)
 #define WINDOW_AFTER_MOST_NS (366 * 86400 * NS_PER_S)
 #define WINDOW_SPAN_MOST_NS  (86400 * NS_PER_S)
-#define WINDOW_WALL_LEAST_S  ((int64_t)1000000000) /* 2001: smaller numbers are no such time */
+#define WINDOW_WALL_LEAST_S  ((int64_t)1000000000) /* 2001: smaller numbers are not such a time */
 #define WINDOW_WALL_MOST_S   ((int64_t)9000000000) /* fits 64 bits as nanoseconds */
 
 enum window_start {

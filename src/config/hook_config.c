@@ -153,8 +153,8 @@ int settings_detail_parse(const char *text, struct window_list *out, struct err 
     return 0;
 }
 
-/* Whether a job that reads its windows anew would begin this one a second time. One that goes on is
- * left to go on. */
+/* Whether a job that reads its windows anew would begin this one a second time. One that is running
+ * continues. */
 static bool is_served(const struct window *w, const struct clock_tie *start, mono_ns now)
 {
     const int64_t elapsed = mono_diff(now, start->mono);

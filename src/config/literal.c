@@ -115,7 +115,7 @@ static bool escape(struct literal_scan *s, struct buf *b)
         put_utf8(b, (uint32_t)c);
         return true;
     }
-    if (letter == '\n') /* a line that goes on */
+    if (letter == '\n') /* a line that continues */
         return true;
     buf_u8(b, '\\');
     buf_u8(b, (uint8_t)letter);

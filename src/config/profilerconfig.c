@@ -31,7 +31,7 @@ static json_t *member(json_t *object, const char *name)
     return json_is_null(found) ? NULL : found;
 }
 
-/* A number, or a text that is one. true and false are none. */
+/* A number, or a text that is one. true and false are not. */
 static bool profilerconfig_number_of(const json_t *v, double *out)
 {
     if (json_is_string(v))

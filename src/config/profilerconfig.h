@@ -42,7 +42,8 @@ struct profilerconfig {
 
 extern const char *const sm_part_names[SM_PARTS];
 
-/* Fails when it is no JSON object; `problems` gets what is wrong inside. Texts live in its arena.
+/* Fails when it is not a JSON object; `problems` gets what is wrong inside. Texts live in its
+ * arena.
  */
 MUST_CHECK int profilerconfig_parse(const char *text, size_t len, struct profilerconfig *out,
                                     struct remarks *problems, struct err *e);

@@ -110,9 +110,9 @@ bool hooks_find(char out[PATH_LEN])
     };
     char exe[PATH_LEN], quoted[PATH_LEN], pattern[PATH_LEN];
     struct err ignored;
-    const char *said = getenv("FOOTPLATE_HOOKS");
-    if (said && *said)
-        return is_there(out, said);
+    const char *named = getenv("FOOTPLATE_HOOKS");
+    if (named && *named)
+        return is_there(out, named);
     program_path(exe);
     char *slash = strrchr(exe, '/');
     if (!slash)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* python_env.h - where the Python package of this program is, and the environment of processes that
- * are started with it: the job, whose Python processes load the hooks by themselves, and the one
+ * are started with it: the job, whose Python processes load the hooks at their start, and the one
  * that evaluates rules written in Python. */
 #ifndef CONFIG_PYTHON_ENV_H
 #define CONFIG_PYTHON_ENV_H
@@ -23,7 +23,7 @@ void program_path(char out[PATH_LEN]);
  * are nowhere. */
 bool hooks_find(char out[PATH_LEN]);
 /* What the build makes and the package around that folder lacks, so that its hooks cannot be loaded
- * nor say so; NULL: nothing. */
+ * or report anything; NULL: nothing. */
 const char *hooks_lack(const char *bootstrap);
 
 /* ---- the script of a command, after its interpreters and launchers ---- */

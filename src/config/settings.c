@@ -100,7 +100,7 @@ int price_parse(const char *text, double *per_hour, struct err *e)
 {
     char *end;
     const double v = strtod(text, &end);
-    /* strtod also takes hexadecimal numbers, words and leading spaces, which are no prices. */
+    /* strtod also takes hexadecimal numbers, words and leading spaces, which are not prices. */
     if (end == text || *end || text[strspn(text, "0123456789.eE+-")] || !(v > 0 && v <= PRICE_MOST))
         return err_set(e, ERR_USAGE,
                        "'%.60s' is not an hourly price; write a number above 0, for example 14.688",

@@ -137,7 +137,7 @@ struct health_filter {
 struct settings {
     const char *name;            /* NULL: from the command */
     const char *dir;             /* the folder of runs */
-    const char *run_id;          /* NULL: a run of its own, or the launcher's */
+    const char *run_id;          /* NULL: a separate run, or the launcher's */
     const char *node_id;         /* NULL: from the host's name */
     const char *machine;         /* what kind this one is; NULL: not set */
     double price_per_hour;       /* of this machine; 0: not set */
@@ -159,25 +159,25 @@ struct settings {
     struct window_list save_steps;     /* all begin at a step */
     int64_t save_bytes;                /* of each process */
     struct rank_list save_ranks;
-    bool rules;     /* follow them while the run lives, and judge at its end */
+    bool rules;     /* follow them while the run lives, and evaluate at its end */
     bool report;    /* write one at its end */
     const char *to; /* where the run is sent while it grows; NULL: nowhere */
     const char *to_token_file, *to_ca, *to_key; /* NULL: not set */
     int64_t to_interval_ns;                     /* 0: that of the destination; TO_SEAL_NS */
     bool to_control;                            /* users of the hub may change the recording */
     int64_t spool;   /* bytes that stay here of a run that is sent; 0: all */
-    int64_t scan_ns; /* between two judgements */
+    int64_t scan_ns; /* between two evaluations */
     size_t n_rule_settings;
     struct rule_setting rule_settings[RULE_SETTINGS_MOST]; /* the last one of a parameter counts */
     size_t n_actions;
     struct action_setting *actions; /* ACTIONS_MOST of them */
     size_t n_custom;
-    struct action_setting *custom; /* rules of the user's own, CUSTOM_RULES_MOST of them */
+    struct action_setting *custom; /* user rules, CUSTOM_RULES_MOST of them */
     size_t n_rule_files;
-    const char *rule_files[RULE_FILES_MOST]; /* rules of the user's own, in Python */
+    const char *rule_files[RULE_FILES_MOST]; /* user rules in Python */
     const char *file;                        /* the YAML file that was read; NULL: none */
     const char *profilerconfig;              /* the same of SageMaker's */
-    struct origin from[SETTING_N];           /* by slot: ask settings_origin */
+    struct origin from[SETTING_N];           /* by slot: see settings_origin */
     struct remarks problems;                 /* what is wrong, with what is done about it */
     struct remarks notes;                    /* what was understood, but changes nothing */
     struct arena *arena;
@@ -238,7 +238,7 @@ MUST_CHECK int settings_map_pair(struct settings *s, enum setting_id id, size_t 
                                  struct err *e);
 /* The value of the first pair with that key; NULL: none. */
 const char *action_setting_get(const struct action_setting *a, const char *key);
-/* The text of a YAML file; `name` is what sentences call it, paths in it are below `folder`. */
+/* The text of a YAML file; `name` is its name in messages, paths in it are below `folder`. */
 void settings_take_yaml(struct settings *s, const char *text, size_t len, const char *name,
                         const char *folder);
 /* The text of a profilerconfig.json. */
@@ -269,7 +269,7 @@ void health_print_filter(const struct settings *s, enum setting_id id, struct bu
 /* As "health" of the hooks' configuration. */
 void health_put_settings(struct jw *j, const struct settings *s);
 
-/* -- while the run goes on -- */
+/* -- during the run -- */
 
 /* The value of `footplate set RUN detail=...`: windows with commas between, or "off", which is an
  * empty list. */

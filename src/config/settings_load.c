@@ -408,7 +408,7 @@ static int settings_take_options(struct settings *s, const struct settings_ask *
     return 0;
 }
 
-/* ---- together ---- */
+/* ---- all sources ---- */
 
 static bool settings_is_past(const struct window *w, wall_ns now)
 {

@@ -32,7 +32,7 @@ static bool is_null(const yaml_node_t *n)
                     strcasecmp((const char *)n->data.scalar.value, words[i]) == 0);
 }
 
-/* The text of a scalar; NULL, with an error, when it is none or contains a NUL. */
+/* The text of a scalar; NULL, with an error, when it is not a scalar or contains a NUL. */
 static const char *yaml_file_text_of(struct yaml_file_walk *w, const struct yaml_place *at,
                                      const yaml_node_t *n, const char *what)
 {

@@ -37,7 +37,7 @@ struct yaml_handler {
     void (*not_section)(void *ctx, const struct yaml_place *at);
 };
 
-/* Fails when it is no YAML, or the top is no map; the sentence has line and column. */
+/* Fails when it is not YAML, or its top level is not a map; the sentence has line and column. */
 MUST_CHECK int yaml_walk(const char *text, size_t len, const struct yaml_handler *h, struct err *e);
 
 #endif

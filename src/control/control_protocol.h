@@ -3,10 +3,10 @@
  * over a UNIX socket.
  *
  *     interval=100ms        sample at this interval from now on
- *     monitoring=off | on   pause and resume sampling; the job goes on either way
+ *     monitoring=off | on   pause and resume sampling; the job continues either way
  *     detail=now:3 | +5s:2s | 100:2 | off    record operators; see config/detail_window.h
  *     stop                  end the job: SIGTERM, SIGKILL after a grace time
- *     status                report how the recording goes
+ *     status                report the state of the recording
  *
  * The answer is "ok ..." or "error ...", then the connection closes. agent/control.h is the
  * recorder's side, control_client.h the user's. */

@@ -44,7 +44,7 @@ MUST_CHECK int machines_load(struct machines *out, const char *folder, struct ar
                              struct err *e);
 /* As it is called there, with or without "ml." before it. NULL: there is none. */
 const struct machine *machines_find(const struct machines *t, const char *name);
-/* The GPU of one may be called as its driver does, that of the other by a word of that. */
+/* The GPU of one may have its driver's name, that of the other a word of it. */
 bool machine_same_gpu(const struct machine *a, const struct machine *b);
 /* ERR_USAGE: there is no such machine, which table that is, and what may have been meant. */
 int machines_unknown(const struct machines *t, const char *name, struct err *e);

@@ -210,8 +210,8 @@ static void rightsize_offer(const struct fleet *f, const struct machine *m, stru
     }
 }
 
-/* Machines of the table have prices; without one for what is used now, only fewer of the same can
- * be said to cost less. */
+/* Machines of the table have prices; without one for what is used now, only fewer of the same are
+ * known to cost less. */
 static struct sizing find_best(const struct fleet *f, bool alike)
 {
     struct sizing best = {0};

@@ -3,7 +3,7 @@
  * is what other machines read runs by (run/storage_hub.c).
  *
  * Only files whose names are those of files of a run are listed and read: no locks, nothing that
- * the server itself keeps in the folder, nothing outside. An ETag is another one whenever the file
+ * the server itself stores in the folder, nothing outside. An ETag is another one whenever the file
  * was written (time, size and inode), and bytes are answered only if it was the same before and
  * after they were read. */
 #include <stdio.h>

@@ -67,15 +67,15 @@ static int health_scalars_put(const struct route_request *q, const char *name, s
 int api_health_scalars(const struct route_request *q, struct route_answer *out, struct err *e)
 {
     struct jw j = {.out = &out->body};
-    size_t asked = 0;
+    size_t n_requested = 0;
     jw_array(&j, NULL);
     for (size_t i = 0; i < q->n_values; i++)
         if (strcmp(q->values[i].param->name, "name") == 0) {
-            asked++;
+            n_requested++;
             TRY(health_scalars_put(q, q->values[i].text, &j, e));
         }
     jw_end(&j);
-    return asked ? 0 : err_set(e, ERR_USAGE, "health/scalars: parameter name is missing");
+    return n_requested ? 0 : err_set(e, ERR_USAGE, "health/scalars: parameter name is missing");
 }
 
 /* ---- tensors ---- */

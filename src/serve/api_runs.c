@@ -112,7 +112,7 @@ int api_findings(const struct route_request *q, struct route_answer *out, struct
     return rc;
 }
 
-/* ---- control: {"set": "interval=100ms"} changes a recording while it goes on ---- */
+/* ---- control: {"set": "interval=100ms"} changes a running recording ---- */
 
 const struct route_param api_control_params[] = {
     {"node", PARAM_TEXT,
@@ -126,9 +126,9 @@ int control_body(const char *body, size_t n, struct arena *a, const char **set, 
     struct control_request ignored;
     json_t *tree = json_loadb(body, n, JSON_REJECT_DUPLICATES, &why);
     const json_t *text = json_object_get(tree, "set");
-    const char *said =
+    const char *request =
         json_is_string(text) && json_object_size(tree) == 1 ? json_string_value(text) : NULL;
-    *set = said ? arena_strdup(a, said) : NULL;
+    *set = request ? arena_strdup(a, request) : NULL;
     json_decref(tree);
     if (!*set)
         return err_set(e, ERR_USAGE, "the body must be {\"set\": \"...\"}");
@@ -147,7 +147,7 @@ static void runs_audit(const struct route_request *q, const char *action, const 
 }
 
 struct control_result {
-    struct control_answer *said;
+    struct control_answer *answers;
     size_t n;
     struct hub_control_request *requests; /* of a run whose recorder is elsewhere */
     size_t n_requests;
@@ -165,9 +165,9 @@ static int control_leave_on_hub(const struct route_request *q, const char *run, 
     TRY(hub_control_ask(c, run, route_text(q, "node"), set, q->by, q->arena, &out->requests,
                         &out->n_requests, e));
     out->n = out->n_requests;
-    out->said = arena_array(q->arena, struct control_answer, out->n + 1);
+    out->answers = arena_array(q->arena, struct control_answer, out->n + 1);
     for (size_t i = 0; i < out->n; i++)
-        out->said[i] = (struct control_answer){
+        out->answers[i] = (struct control_answer){
             out->requests[i].node, arena_printf(q->arena, "requested; takes effect within %u s",
                                                 hub_control_within(c, run))};
     return 0;
@@ -179,7 +179,7 @@ static int control_ask(const struct route_request *q, const char *set, struct co
     const struct control_run_request ask = {q->info, route_text(q, "node"), &set, 1};
     const char *on_hub = runs_name_on_hub(q, q->info);
     return on_hub ? control_leave_on_hub(q, on_hub, set, out, e)
-                  : control_run(&ask, q->arena, &out->said, &out->n, e);
+                  : control_run(&ask, q->arena, &out->answers, &out->n, e);
 }
 
 int api_control(const struct route_request *q, struct route_answer *out, struct err *e)
@@ -192,7 +192,7 @@ int api_control(const struct route_request *q, struct route_answer *out, struct 
     const int rc = control_ask(q, set, &got, e);
     if (rc == 0) {
         jw_object(&j, NULL);
-        rows_json(&j, "answer", &row_ControlSaid, got.said, got.n, NULL);
+        rows_json(&j, "answer", &row_ControlSaid, got.answers, got.n, NULL);
         rows_json(&j, "requests", &row_ControlRequest, got.requests, got.n_requests, NULL);
         jw_end(&j);
     } else if (rc == ERR_NOT_FOUND || rc == ERR_LIMIT) {
@@ -255,7 +255,7 @@ int api_remove(const struct route_request *q, struct route_answer *out, struct e
 {
     struct jw j = {.out = &out->body};
     TRY(remove_body(q->body, q->body_len, q->name, e));
-    if (q->info->status != RUN_RUNNING) /* before: nothing goes without a line */
+    if (q->info->status != RUN_RUNNING) /* before: nothing is removed without a line */
         runs_audit(q, "delete", NULL);
     const int rc = run_remove(q->info, e);
     if (rc == ERR_BUSY)

@@ -100,7 +100,7 @@ int api_series(const struct route_request *q, struct route_answer *out, struct e
 {
     struct keys all;
     struct jw j = {.out = &out->body};
-    size_t asked = 0;
+    size_t n_requested = 0;
     TRY(series_list(q->run, q->arena, &all.v, &all.n, e));
     jw_array(&j, NULL);
     for (size_t i = 0; i < q->n_values; i++) {
@@ -114,11 +114,11 @@ int api_series(const struct route_request *q, struct route_answer *out, struct e
             .to = route_time(q, "to"),
             .points = (size_t)route_number(q, "points", 0),
         };
-        asked++;
+        n_requested++;
         TRY(series_put_metric(q, &ask, &all, &j, e));
     }
     jw_end(&j);
-    return asked ? 0 : err_set(e, ERR_USAGE, "series: parameter metric is missing");
+    return n_requested ? 0 : err_set(e, ERR_USAGE, "series: parameter metric is missing");
 }
 
 /* ---- operators ---- */

@@ -331,7 +331,7 @@ static bool conn_too_slow(struct conn *x, mono_ns now)
     return now.ns - atomic_load(&x->since) > most * NS_PER_S;
 }
 
-/* Cuts off clients that are too slow, and wakes streams whose client is gone. */
+/* Cuts off clients that are too slow, and wakes streams whose client has disconnected. */
 static void httpd_check_conns(struct httpd *h, mono_ns now)
 {
     pthread_mutex_lock(&h->conns_lock);

@@ -32,7 +32,7 @@ enum {
     HTTP_PER_ADDRESS = 512, /* of one address that is not this machine's */
     HTTP_IDLE_S = 10,       /* nothing read and nothing written */
     HTTP_REQUEST_S = 20,    /* from the end of one request to the end of the next */
-    HTTP_ANSWER_S = 60,     /* for taking an answer that is no stream */
+    HTTP_ANSWER_S = 60,     /* for taking an answer that is not a stream */
     HTTP_UNSENT = 64 << 20, /* bytes of answers that wait for their takers, of all connections */
     HTTP_ETAG_LEN = 24,
 };
@@ -104,8 +104,8 @@ size_t reply_bytes(const struct reply *r);
 int reply_status(const struct reply *r);
 
 /* A stream: `read` gives the next bytes. When there are none it calls exchange_sleep and returns
- * 0; whoever has some calls exchange_wake. -1 ends the stream. `done` is called once, when nothing
- * will be read any more. */
+ * 0; the producer of bytes calls exchange_wake. -1 ends the stream. `done` is called once, when
+ * nothing will be read any more. */
 struct reply_source {
     ssize_t (*read)(void *ctx, char *out, size_t most);
     void (*done)(void *ctx);

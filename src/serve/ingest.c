@@ -143,7 +143,7 @@ int ingest_parse(struct ingest_ask *out, enum http_method m, const struct reques
 
 /* ---- bodies ---- */
 
-/* A frame that says how large it is, or one that does not: never more than `most` bytes come out of
+/* A frame with its size, or one without: never more than `most` bytes come out of
  * it, and no more than a window of memory is used. */
 static int ingest_unpack(const void *p, size_t n, size_t most, struct buf *out, struct err *e)
 {
@@ -216,7 +216,7 @@ static struct reply *ingest_wrong_offset(const struct ingest_job *q, const struc
     return ingest_reply_offset(q, 409, f, &b);
 }
 
-/* Paths of this machine are none of the client's business. */
+/* Paths of this machine are not shown to the client. */
 static struct reply *ingest_reply_of_sys(const struct err *e)
 {
     char text[160];
@@ -430,7 +430,7 @@ int ingest_admit(struct server *s, const struct exchange *x, const char *bearer,
 {
     struct token t;
     if (!bearer || !rights_find_writer(s->rights, bearer, &t))
-        return 0; /* refused when it is looked at; a small body does no harm */
+        return 0; /* refused when it is processed; a small body does no harm */
     *most = x->method == HTTP_PATCH ? HUB_APPEND_MOST : HUB_WHOLE_MOST;
     const int status = bytes <= *most ? hub_admit(s->hub, &t, bytes) : 0;
     explicit_bzero(&t, sizeof t);

@@ -15,7 +15,7 @@
 
 /* ---- memory ---- */
 
-/* The address sanitizer has a heap of its own. glibc's is then not set up, and malloc_trim in two
+/* The address sanitizer has a separate heap. glibc's is then not set up, and malloc_trim in two
  * threads at once would set it up twice. */
 #if defined(__SANITIZE_ADDRESS__)
 #define HEAP_OF_SANITIZER 1
@@ -27,7 +27,7 @@
 
 enum {
     HEAPS = 4,
-    LARGE = 256 << 10, /* bytes; a block of its own, given back when it is freed */
+    LARGE = 256 << 10, /* bytes; a separate block, given back when it is freed */
     SLACK = 1 << 20,   /* bytes that may stay free at the end of a heap */
 };
 
@@ -95,7 +95,7 @@ struct heavy {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t bytes; /* that are worked on */
-    unsigned n;     /* who do */
+    unsigned n;     /* jobs that do */
 };
 
 struct heavy *heavy_open(void)

@@ -20,7 +20,7 @@ void heap_give_back(void);
 /* ---- files that are truncated while they are mapped ----
  *
  * Run files only grow, but a user may truncate one, or a network folder may vanish. Reading a page
- * that is gone raises SIGBUS, which would end the server for all other runs too. So the page is
+ * that was cut off raises SIGBUS, which would end the server for all other runs too. So the page is
  * replaced by zeros, which no checksum accepts, and counted: a reader that sees another count after
  * its work discards the result. */
 
@@ -32,35 +32,35 @@ uint64_t sigbus_guard_count(void);
 
 /* ---- turns of work that takes much memory ----
  *
- * To look at every event of a run takes some ten times the bytes of its files while it lasts. Such
- * work goes on side by side only as long as the runs are small together; a large one waits until it
- * is alone. So the most that is taken does not grow with how many are asked about. */
+ * To read every event of a run takes some ten times the bytes of its files while it lasts. Such
+ * jobs run side by side only as long as the runs are small together; a large one waits until it is
+ * alone. So the maximum does not grow with the number of runs that are requested. */
 
 struct heavy;
 
 struct heavy *heavy_open(void);
 void heavy_close(struct heavy *h); /* NULL is fine */
 
-/* Waits for the turn of work on files of so many bytes; hands back what heavy_end wants to know. */
+/* Waits for the turn of work on files of so many bytes; returns what heavy_end needs. */
 uint64_t heavy_begin(struct heavy *h, uint64_t bytes);
 /* Gives the memory that was freed back to the kernel, too. */
 void heavy_end(struct heavy *h, uint64_t bytes);
 
-/* ---- when to repeat what is repeated while somebody watches ----
+/* ---- when to repeat what is repeated while a client watches ----
  *
  * Its cost may grow with the run, so the pause grows with the cost: a twentieth of the time at most
- * goes into it. Time by the clock counts, not that of the CPU: who is slow because the machine is
- * busy with the job, or waits for a far disk, should ask for less of both; and some of such work is
- * done by several threads, of which none knows what the others take. */
+ * goes into it. Time by the clock counts, not that of the CPU: work that is slow because the
+ * machine is busy with the job, or waits for a far disk, should be repeated less often; and some of
+ * such work is done by several threads, of which none knows what the others take. */
 
 enum { PACE_COST = 20 }; /* times as long as it takes, from one beginning to the next */
 
 /* When what began and ended then may begin again; not sooner than `least_ns` after it began. */
 mono_ns pace_next(mono_ns begin, mono_ns end, int64_t least_ns);
 
-/* The same for many things that share one twentieth. What is handed back says from when on the next
- * of them may begin, and is handed in the next time; 0 at first. Who did nothing for a while may
- * make up for `credit_ns` of it. */
+/* The same for many things that share one twentieth. The result is the time from which on the next
+ * of them may begin, and is passed in the next time; 0 at first. After a pause `credit_ns` of it
+ * may be made up for. */
 mono_ns pace_share(mono_ns before, mono_ns begin, mono_ns end, int64_t credit_ns);
 
 #endif

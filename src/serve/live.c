@@ -52,7 +52,7 @@ struct live_feed {
     const char *run, *node; /* node NULL: all */
     const char *metric[LIVE_METRICS];
     size_t n_metrics;
-    bool findings; /* they are evaluated while the run goes on */
+    bool findings; /* they are evaluated while the run is recorded */
     bool begun;
     uint64_t version;
     enum run_status status;
@@ -298,7 +298,7 @@ static struct feed_text *feed_findings_text(struct live_feed *f, struct runs *ru
     return feed_finish("findings", &b);
 }
 
-/* ---- together ---- */
+/* ---- all of it ---- */
 
 static void feed_read(struct live_feed *f, struct runs *runs, const struct runs_hold *h,
                       struct feed_news *out)

@@ -59,7 +59,7 @@ void memo_put(struct memo *m, const struct memo_key *k, struct memo_value *v);
 void memo_unref(struct memo_value *v); /* NULL is fine */
 
 /* Starts the job, unless one for this key is pending. When the last one failed, its error is
- * returned instead, once: the next request tries again, for the run may be back. */
+ * returned instead, once: the next request tries again, for the run may be readable again. */
 MUST_CHECK int memo_start(struct memo *m, const struct memo_key *k, const struct memo_job *job,
                           struct err *e);
 size_t memo_bytes(struct memo *m);

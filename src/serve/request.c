@@ -108,7 +108,7 @@ int request_parse(struct request *out, const char *uri, struct arena *a, struct 
 
 /* ---- routes ---- */
 
-/* A word in capitals stands for any. */
+/* A word in capitals matches any. */
 static bool request_same_word(const char *word, size_t n, const char *step, const char **name)
 {
     const bool any = *word >= 'A' && *word <= 'Z';

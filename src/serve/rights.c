@@ -366,7 +366,7 @@ static int rights_try_token(struct rights *r, const struct sockaddr *peer, const
     return 0;
 }
 
-/* ---- asking ---- */
+/* ---- the rights of a request ---- */
 
 static enum right rights_limited(const struct rights *r, enum right what)
 {

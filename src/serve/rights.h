@@ -55,13 +55,13 @@ MUST_CHECK int rights_add_text(struct rights *r, const char *text, const char *w
                                struct err *e);
 MUST_CHECK int rights_add(struct rights *r, enum right what, const char *token, const char *where,
                           struct err *e);
-/* The file has changed: its tokens take the place of those that rights_add_text added, and
- * everybody logs in again. After an error all stays as it was. */
+/* The file has changed: its tokens take the place of those that rights_add_text added, and all
+ * sessions end. After an error all stays as it was. */
 MUST_CHECK int rights_replace_text(struct rights *r, const char *text, const char *where,
                                    struct err *e);
 bool rights_needs_token(const struct rights *r);
 bool rights_has(struct rights *r, enum right what); /* whether any token is for this */
-/* The write token that a client has shown; false: it is none. Does not count as a guess, so
+/* The write token that a client has shown; false: it is not one. Does not count as a guess, so
  * rights_of decides. */
 bool rights_find_writer(struct rights *r, const char *bearer, struct token *out);
 

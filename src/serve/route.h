@@ -141,7 +141,7 @@ struct request {
     size_t n_values;
 };
 
-/* ERR_USAGE says what is wrong with it. */
+/* ERR_USAGE with what is wrong with it. */
 MUST_CHECK int request_parse(struct request *out, const char *uri, struct arena *a, struct err *e);
 /* The parameters of a form or a query: "a=1&b=x+y". */
 MUST_CHECK int request_parse_values(struct request *out, const char *text, struct arena *a,

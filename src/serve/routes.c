@@ -356,7 +356,7 @@ static void openapi_put_param(struct jw *j, const struct route_param *p, bool in
     jw_end(j);
 }
 
-/* What the words in capitals of paths stand for. */
+/* The meaning of the words in capitals in paths. */
 static const struct route_param path_words[] = {
     {"RUN", PARAM_TEXT, .help = "The name of the run's folder, as listed by /runs."},
     {"NODE", PARAM_TEXT, .help = "The name of the node's folder: node- and the node."},

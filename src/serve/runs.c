@@ -300,7 +300,7 @@ static int runs_open_item(struct runs *r, struct runs_item *x, uint64_t version,
 static int runs_describe(struct runs_hold *h, struct err *e)
 {
     h->about = about_read(&(struct run_listed){.path = h->item->path}, 0);
-    /* it was looked at, and deleted since */
+    /* it was opened, and deleted since */
     if (h->about->broken && !run_stamp_about(h->item->path))
         return runs_vanished(h->item->name, e);
     if (h->about->broken)

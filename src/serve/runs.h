@@ -27,7 +27,7 @@ struct runs_entry {
     const char *broken;          /* why not */
     bool live;
     uint64_t bytes;    /* of its data */
-    const char *owner; /* who sent it here; "": it was recorded here */
+    const char *owner; /* its sender; "": it was recorded here */
     /* How many issues, by enum severity, as findings.json has them or as they were evaluated here,
      * then how many rules were evaluated (ISSUE_COUNTS numbers). NULL: neither yet. */
     const unsigned *issues;
@@ -42,18 +42,18 @@ struct runs_list {
 
 enum { RUNS_OPEN_BYTES = 64 << 20 }; /* what a server lets open runs hold together */
 
-/* A folder that is not there yet is no error: it may come. Runs that are open hold no more than
- * `open_bytes_most` together; one may hold more alone. */
+/* A folder that does not exist yet is not an error: it may be made later. Runs that are open hold
+ * no more than `open_bytes_most` together; one may hold more alone. */
 MUST_CHECK int runs_open(struct runs **out, const char *const *folders, size_t n,
                          size_t open_bytes_most, struct err *e);
 void runs_close(struct runs *r); /* NULL is fine */
 
 void runs_list_read(struct runs *r, struct runs_list *out);
 void runs_list_free(struct runs_list *l);
-/* Somebody looks at the list: the findings of its newest runs are evaluated, one at a time and
- * behind all other work, until nobody has looked for a while. */
+/* The list was requested: the findings of its newest runs are evaluated, one at a time and after
+ * all other work, until it has not been requested for a while. */
 void runs_list_requested(struct runs *r);
-/* What is cached, each with a limit of its own: a run with very many steps must not push out all
+/* What is cached, each with a separate limit: a run with very many steps must not push out all
  * answers, nor they its steps. */
 enum runs_cache { CACHE_ANSWERS, CACHE_STEPS, CACHE_N };
 struct memo *runs_memo(struct runs *r, enum runs_cache which);
@@ -92,12 +92,12 @@ MUST_CHECK int runs_path(struct runs *r, const char *name, struct arena *a, cons
 void runs_changed(struct runs *r, const char *name);
 
 /* The findings of a run as JSON text (an array of verdicts), in the arena. `*out` NULL: they are
- * being evaluated, ask again. The caller holds no run. */
+ * being evaluated, request them again. The caller holds no run. */
 MUST_CHECK int runs_findings(struct runs *r, const char *name, struct arena *a, const char **out,
                              struct err *e);
 
-/* Has the findings of a run that goes on evaluated again when its data is newer and it is time.
- * Hands back a number that grows when they say something else. */
+/* Has the findings of a live run evaluated again when its data is newer and it is time. Returns a
+ * number that grows when they change. */
 uint64_t runs_findings_watch(struct runs *r, const struct runs_hold *h);
 
 /* Facts about the server. */
@@ -108,7 +108,7 @@ struct runs_facts {
 };
 
 void runs_get_facts(struct runs *r, struct runs_facts *out);
-/* Who knows of clients, connections and requests. */
+/* Callbacks that know the clients, connections and requests. */
 void runs_set_facts(struct runs *r, void (*fill)(void *ctx, struct runs_facts *out), void *ctx);
 
 #endif

@@ -22,7 +22,7 @@ enum {
     RUNS_SLOTS = 4096,   /* a power of two */
     CATALOG_FEW = 1000,  /* of so many runs with entries of a catalogue findings are read, too */
     RUNS_GONE = 64,      /* names of vanished runs that are remembered */
-    RUNS_FINDINGS = 64,  /* findings that are kept as text, some 30 kB each */
+    RUNS_FINDINGS = 64,  /* findings that are cached as text, some 30 kB each */
 };
 
 /* What is known of a run from its small files: never changed once made, counted. */
@@ -43,7 +43,7 @@ struct runs_item {
     struct runs_item *chain; /* same slot */
     unsigned refs;           /* under runs.lock; one is the table's */
     char *name, *folder, *path;
-    bool seen; /* in the scan that goes on */
+    bool seen; /* in the running scan */
     struct runs_about *about;
 
     uint64_t version; /* under runs.lock */
@@ -68,7 +68,7 @@ struct runs_item {
     bool judged;
     unsigned issues[ISSUE_COUNTS];
     uint64_t judged_stamp; /* of the description that was good then */
-    uint64_t tried_stamp;  /* the same, when it was last evaluated without being asked for */
+    uint64_t tried_stamp;  /* the same, when it was last evaluated without a request */
 };
 
 struct runs_picture {
@@ -93,14 +93,14 @@ struct runs {
     char *gone[RUNS_GONE];
     size_t next_gone;
     struct work *judges; /* evaluate findings */
-    struct work *quiet;  /* the same, of runs that nobody asked about */
+    struct work *quiet;  /* the same, of runs without a request */
     struct fill {
         struct work_job job;
         struct runs *runs;
     } fill_list;
     bool filling;           /* under the lock */
     mono_ns list_requested; /* the same; 0: never */
-    mono_ns quiet_next;     /* when runs that go on may be evaluated for the list; its thread's */
+    mono_ns quiet_next;     /* when live runs may be evaluated for the list; its thread's */
     struct memo *memo[CACHE_N];
     struct heavy *heavy;
     mono_ns began;
@@ -120,7 +120,7 @@ void picture_unref(struct runs *r, struct runs_picture *p);
 
 /* Reads the small files of a run. Never fails, but `broken` may be set. */
 struct runs_about *about_read(const struct run_listed *x, uint64_t stamp);
-/* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
+/* What is known of its issues without reading its data; NULL: nothing. Under the lock. */
 const unsigned *judge_issues(const struct runs_item *x);
 /* The job that fills the list, see runs_list_requested. */
 void fill_list(struct work_job *j, bool ends);

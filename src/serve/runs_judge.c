@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runs_judge.c - the findings of a run: those that its recorder wrote, or evaluated here, in the
- * background, for a run that has none or whose data is newer. Of a run that goes on they are
- * evaluated again as its data comes, once for all who look, and the less often the longer that
+ * background, for a run that has none or whose data is newer. Those of a live run are
+ * evaluated again as its data comes, once for all clients, and the less often the longer that
  * takes. */
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static void findings_take_params(struct rule_params *p, const char *rule, json_t
     }
 }
 
-/* Values that are the usual ones were set by nobody, which some rules ask about. */
+/* Values that are the defaults were not set by the user, which some rules check. */
 static void forget_usual(struct rule_params *p, struct arena *a)
 {
     struct rule_params usual;
@@ -123,11 +123,6 @@ static void findings_settings(struct findings_rest *t, const char *path, struct 
 
 /* ==== evaluating ==== */
 
-/* the findings of a run: those that its recorder wrote, or evaluated here, in the
- * background, for a run that has none or whose data is newer. Of a run that goes on they are
- * evaluated again as its data comes, once for all who look, and the less often the longer that
- * takes. */
-
 /* Between two evaluations of a run that lives; a little less than the second in which a recorder
  * writes, so that what it wrote is not left for the time after next. */
 #define AGAIN_NS (900 * NS_PER_MS)
@@ -143,11 +138,11 @@ struct judging_job {
     uint64_t version, stamp; /* of the data, of the description */
     mono_ns began;
     bool turns;
-    bool changed; /* the data did while it was read: what went wrong says nothing about the run */
+    bool changed; /* the data did while it was read: an error is not one of the run */
 };
 
-/* As `footplate check` does it: with the table of machines, which knows prices that the run does
- * not say, and what size would do. A table that cannot be read costs these, not the findings. */
+/* As `footplate check` does it: with the table of machines, which has prices that the run lacks,
+ * and sizes that would do. A table that cannot be read costs these, not the findings. */
 static int judge_check(struct evaluation *v, struct run *run, const struct rule_params *params,
                        struct arena *a, struct checked *out, struct err *e)
 {
@@ -162,9 +157,9 @@ static int judge_check(struct evaluation *v, struct run *run, const struct rule_
     return rc;
 }
 
-/* Those of the user's own rules stand behind the others, as in findings.json. */
+/* Those of user rules are after the others, as in findings.json. */
 static void write_text(struct judging_job *g, const struct checked *c,
-                       const struct rule_params *params, const struct findings_rest *told)
+                       const struct rule_params *params, const struct findings_rest *rest)
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
@@ -174,17 +169,17 @@ static void write_text(struct judging_job *g, const struct checked *c,
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = order[k];
         g->issues[v->severity] += v->state == RULE_ISSUE;
-        /* That a job ended well says nothing about its speed. */
+        /* How a job ended is not a finding about its speed. */
         g->issues[ISSUE_EVALUATED] += v->state != RULE_NOT_EVALUATED && !v->rule->summary &&
                                       (v->state == RULE_ISSUE || !v->rule->ending);
         verdict_json(&j, NULL, v, params->v[v - c->verdicts.v]);
     }
-    for (size_t i = 0; i < told->n_own; i++) {
+    for (size_t i = 0; i < rest->n_own; i++) {
         buf_u8(&b, ',');
-        buf_put(&b, told->own[i], strlen(told->own[i]));
+        buf_put(&b, rest->own[i], strlen(rest->own[i]));
     }
     for (size_t k = 0; k < ISSUE_COUNTS; k++)
-        g->issues[k] += told->issues[k];
+        g->issues[k] += rest->issues[k];
     jw_end(&j);
     buf_u8(&b, 0);
     g->text = (char *)b.p;
@@ -207,13 +202,13 @@ static int judge_evaluate_run(struct judging_job *g, struct run *run, struct err
 {
     struct arena a = {0};
     struct rule_params params;
-    struct findings_rest told;
+    struct findings_rest rest;
     struct checked *c = arena_new(&a, struct checked);
     rule_params_init(&params, &a);
-    findings_settings(&told, g->item->path, &params, &a);
+    findings_settings(&rest, g->item->path, &params, &a);
     const int rc = judge_check(judge_evaluation(g->item, run), run, &params, &a, c, e);
     if (rc == 0)
-        write_text(g, c, &params, &told);
+        write_text(g, c, &params, &rest);
     arena_free(&a);
     return rc;
 }
@@ -238,7 +233,7 @@ static void judge_evaluate(struct judging_job *g)
         g->error = xstrdup(e.msg);
 }
 
-/* Text of runs that were not asked for longest is given up. */
+/* The text of the runs that were not requested for longest is freed. */
 static void bound_texts(struct runs *r)
 {
     for (;;) {
@@ -270,7 +265,7 @@ static void judge_keep(struct judging_job *g)
     x->findings_next = pace_next(g->began, x->findings_at, AGAIN_NS);
     x->evaluating = false;
     if (g->changed)
-        x->looked.ns = 0; /* who asks next sees what became of it */
+        x->looked.ns = 0; /* the next request sees the result */
     if (!g->text)
         return;
     x->findings_changes += !x->findings || strcmp(x->findings, g->text) != 0;
@@ -303,7 +298,7 @@ static void judge_run_job(struct work_job *j, bool ends)
     free(g);
 }
 
-/* Evaluates the findings of a run and keeps them: work whose `run` does it. Under the lock, and
+/* Evaluates the findings of a run and caches them: work whose `run` does it. Under the lock, and
  * only when `evaluating` is not set. `turns`: it waits for its turn, see heavy.h. */
 static struct work_job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version,
                                       bool turns)
@@ -321,7 +316,7 @@ static struct work_job *judge_prepare(struct runs *r, struct runs_item *x, uint6
     return &g->job;
 }
 
-/* A run that goes on has data that was not evaluated, and the last evaluation is long enough ago.
+/* A live run has data that was not evaluated, and the last evaluation is long enough ago.
  * Under the lock. */
 static bool judge_is_due(const struct runs_item *x, uint64_t version)
 {
@@ -329,7 +324,7 @@ static bool judge_is_due(const struct runs_item *x, uint64_t version)
            clock_mono().ns >= x->findings_next.ns;
 }
 
-/* What was found is still good, or good enough for a run that goes on. */
+/* What was found is still good, or good enough for a live run. */
 static bool is_good(const struct runs_item *x, uint64_t version, bool live)
 {
     if (!x->findings && !x->findings_error)
@@ -372,7 +367,7 @@ uint64_t runs_findings_watch(struct runs *r, const struct runs_hold *h)
 }
 
 /* Those evaluated here are of newer data than findings.json, unless that was written since; of a
- * run that goes on they always are. */
+ * live run they always are. */
 const unsigned *judge_issues(const struct runs_item *x)
 {
     const struct runs_about *a = x->about;
@@ -398,21 +393,21 @@ int runs_findings(struct runs *r, const char *name, struct arena *a, const char 
 
 /* ==== the list of runs ==== */
 
-/* fills the list of runs with their findings while somebody looks at it.
+/* fills the list of runs with their findings while it is being requested.
  *
- * Runs whose recorder wrote none, imported ones and those that go on, would have none in the list
+ * Runs whose recorder wrote none, imported ones and live ones, would have none in the list
  * until each of them was opened. They are evaluated one at a time on a thread that yields to
- * everything else; only the newest, only ones that take little, and only while the list is asked
- * for. Those that go on share a twentieth of a core, however many they are. */
+ * everything else; only the newest, only ones that take little, and only while the list is
+ * requested. Live ones share a twentieth of a core, however many they are. */
 
 enum {
     NEWEST = 50,          /* of the list */
     BYTES_MOST = 8 << 20, /* of a run's files; larger ones wait until they are opened */
-    PATIENCE_S = 15,      /* after the list was last asked for */
+    PATIENCE_S = 15,      /* after the last request of the list */
     LEAST_NICE = 19,
 };
 
-/* The list is asked for about once a second; so much of the time may be made up for then. */
+/* The list is requested about once a second; so much of the time may be made up for then. */
 #define CREDIT_NS (2 * NS_PER_S)
 
 static bool runs_quiet_lives(const struct runs_item *x)
@@ -420,7 +415,7 @@ static bool runs_quiet_lives(const struct runs_item *x)
     return !x->about->broken && x->about->info.status == RUN_RUNNING;
 }
 
-/* A run that goes on wants it again and again, an ended one once. Under the lock. */
+/* A live run needs it again and again, an ended one once. Under the lock. */
 static bool wants_judging(const struct runs *r, const struct runs_item *x, uint64_t version)
 {
     const struct runs_about *a = x->about;
@@ -431,7 +426,7 @@ static bool wants_judging(const struct runs *r, const struct runs_item *x, uint6
     return !judge_issues(x) && x->tried_stamp != a->stamp;
 }
 
-/* `*turn` says when it had its last. */
+/* `*turn` is when it had its last. */
 static bool runs_quiet_is_wanted(struct runs *r, struct runs_item *x, mono_ns *turn)
 {
     pthread_mutex_lock(&r->lock);
@@ -461,7 +456,7 @@ static bool is_small(struct runs *r, struct runs_item *x)
     return small;
 }
 
-/* Of those that want it the one whose turn is longest ago, so that none waits for ever, and of
+/* Of those that want it the one whose turn is longest ago, so that none waits forever, and of
  * those that had none the newest. Counted for the caller; NULL: there is none. */
 static struct runs_item *next_of_list(struct runs *r)
 {
@@ -485,7 +480,7 @@ static struct runs_item *next_of_list(struct runs *r)
     return found;
 }
 
-/* Somebody may have asked for its findings just now; then they are on their way. */
+/* Its findings may have been requested just now; then they are being evaluated. */
 static void judge_quietly(struct runs *r, struct runs_item *x)
 {
     const uint64_t version = runs_look(r, x);
@@ -503,10 +498,10 @@ static void judge_quietly(struct runs *r, struct runs_item *x)
 static bool runs_still_requested(struct runs *r)
 {
     pthread_mutex_lock(&r->lock);
-    const bool asked = mono_diff(clock_mono(), r->list_requested) < PATIENCE_S * NS_PER_S;
-    r->filling = asked;
+    const bool requested = mono_diff(clock_mono(), r->list_requested) < PATIENCE_S * NS_PER_S;
+    r->filling = requested;
     pthread_mutex_unlock(&r->lock);
-    return asked;
+    return requested;
 }
 
 static void stop_filling(struct runs *r)

@@ -231,7 +231,7 @@ static struct runs_item *scan_add_item(struct runs *r, const char *name, const c
     return x;
 }
 
-/* Names are the folders'; of two that are the same the one that comes later is called differently.
+/* Names are the folders'; of two that are the same the later one gets another name.
  */
 static struct runs_item *scan_item_of(struct runs *r, const char *folder,
                                       const struct run_listed *found, uint64_t stamp)
@@ -333,7 +333,7 @@ static void scan_forget_unseen(struct runs *r)
     }
 }
 
-/* ---- the picture ---- */
+/* ---- the list ---- */
 
 static int picture_newest_first(const void *a, const void *b)
 {
@@ -341,7 +341,7 @@ static int picture_newest_first(const void *a, const void *b)
     return COMPARE(y->about->start_ns, x->about->start_ns) ?: strcmp(y->name, x->name);
 }
 
-/* `counts` is where the picture stores them. */
+/* `counts` is where the list stores them. */
 static struct runs_entry picture_entry_of(const struct runs_item *x, unsigned counts[ISSUE_COUNTS])
 {
     const struct runs_about *a = x->about;
@@ -386,10 +386,10 @@ static struct runs_picture *picture_make(struct runs *r)
 
 void runs_scan(struct runs *r, bool force)
 {
-    const mono_ns asked = clock_mono();
+    const mono_ns requested = clock_mono();
     pthread_mutex_lock(&r->scan);
     const int64_t most = force ? 0 : RUNS_FRESH_MS * NS_PER_MS;
-    if (r->scanned.ns && mono_diff(asked, r->scanned) <= most) {
+    if (r->scanned.ns && mono_diff(requested, r->scanned) <= most) {
         pthread_mutex_unlock(&r->scan);
         return;
     }

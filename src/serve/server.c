@@ -362,7 +362,7 @@ static void server_ingest(struct visit *v)
     if (!v->server->hub)
         exchange_answer(v->x, reply_error(404, "this server does not receive runs (--receive)"));
     else if (!bearer || !rights_find_writer(v->server->rights, bearer, &t))
-        exchange_answer(v->x, reply_error(401, "a token is required")); /* gone meanwhile */
+        exchange_answer(v->x, reply_error(401, "a token is required")); /* removed meanwhile */
     else
         serve_ingest(v, &t);
     explicit_bzero(&t, sizeof t);
@@ -557,7 +557,7 @@ int server_open(struct server **out, const struct server_options *ask, struct se
     return 0;
 }
 
-/* Nothing new comes in, what waits is answered, then the rest goes. */
+/* Nothing new comes in, what waits is answered, then the rest is freed. */
 void server_close(struct server *s)
 {
     if (!s)

@@ -72,7 +72,7 @@ struct visit {
 /* {"error": ...} with the status. */
 struct reply *reply_error(int status, const char *text);
 struct reply *reply_of_err(const struct err *e);
-/* For what is refused before it is looked at: 413, 429, 503 or 507. */
+/* For what is refused before it is parsed: 413, 429, 503 or 507. */
 struct reply *reply_refused(int status);
 bool accepts_gzip(const struct exchange *x);
 

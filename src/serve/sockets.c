@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sockets.c - see sockets.h.
  *
- * The owner of a connection within this machine: the kernel is asked for the one socket that is the
- * other end of ours, over netlink, else in /proc/net. A socket that its program has closed stays
- * known for a while, without an inode and with uid 0: it has no owner, and is not root's. */
+ * The owner of a connection within this machine: the kernel is queried for the one socket that is
+ * the other end of ours, over netlink, else in /proc/net. A socket that its program has closed
+ * stays known for a while, without an inode and with uid 0: it has no owner, and is not root's. */
 #include "serve/sockets.h"
 
 #include <arpa/inet.h>
@@ -215,7 +215,7 @@ static bool peer_ask_kernel(int link, const struct socket_name *name, struct pee
     return n > 0 && peer_owner_in(answer, (size_t)n, out);
 }
 
-/* As it is called from the other end. */
+/* The addresses as seen from the other end. */
 static struct socket_name peer_other_end(const struct socket_name *s)
 {
     struct socket_name o = *s;
@@ -289,7 +289,7 @@ enum peer peer_of(int fd)
         return PEER_OTHERS;
     if (!peer_ask_netlink(&theirs, &o) && !peer_ask_proc(&theirs, &o))
         return PEER_UNKNOWN;
-    /* Between a reset and the question another program may have got the same port. */
+    /* Between a reset and the query another program may have got the same port. */
     const bool ours = o.inode != 0 && trust_owner(o.uid) && peer_name_socket(fd, &again);
     return ours ? PEER_OURS : PEER_OTHERS;
 }

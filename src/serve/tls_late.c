@@ -9,8 +9,8 @@
 
 #include "base/mem.h"
 
-/* The library's functions. The process has one GnuTLS, and those who call it cannot hand anything
- * in, so this is one of the few things that are global. */
+/* The library's functions. The process has one GnuTLS, and its callers cannot pass anything in, so
+ * this is one of the few things that are global. */
 enum call_id {
 #define CALL(result, name, ...) AT_##name,
 #define CALL_VOID(name, ...)    AT_##name,

@@ -80,7 +80,7 @@ bool user_rules_any(const struct user_rule_set *u)
 
 /* ---- Python: starting ----
  *
- * The rules may do anything in that process. All that comes back is bytes, with a limit on their
+ * The rules may do anything in that process. It returns only bytes, with a limit on their
  * number and on the time. */
 
 /* The folder that holds the package, from the one that holds its hooks. */
