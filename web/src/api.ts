@@ -36,7 +36,7 @@ import type {
 
 const ROOT = "/api/v1";
 
-/** What the server refused, in its own words; status 0: it could not be reached. */
+/** What the server refused, with its message; status 0: it could not be reached. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -99,7 +99,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
 
 const PENDING_MS = 250;
 
-/** An answer; waits while the server still works it out (202). */
+/** An answer; waits while the server still computes it (202). */
 async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   for (;;) {
     const answer = await send(path, signal === undefined ? {} : { signal });
@@ -212,7 +212,7 @@ export interface LiveHandlers {
   samples?: (s: LiveSeries[]) => void;
   steps?: (s: LiveStep[]) => void;
   findings?: (changed: number) => void;
-  /** The line broke (false) or is back (true); the browser tries again by itself. */
+  /** The connection broke (false) or is back (true); the browser reconnects automatically. */
   connected?: (up: boolean) => void;
 }
 

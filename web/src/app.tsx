@@ -68,7 +68,7 @@ export function App() {
   );
 }
 
-/** The address after '#' is the page's: the skip link only moves the focus. */
+/** The address after '#' belongs to the page: the skip link only moves the focus. */
 function skip(e: Event): void {
   e.preventDefault();
   document.getElementById("main")?.focus();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // focus.ts - keeps the focus on the page. What has it may be taken away (a panel that is closed, the
-// button for the rest of a list, a whole view); the browser then lets it go, and whoever works with the
-// keyboard would be at the top again. It goes to the nearest thing around that is still there.
+// button for the rest of a list, a whole view); the browser then drops it, and keyboard users would be at the top
+// again. It moves to the nearest element around that still exists.
 
 const PLACES = "[tabindex], [role=tabpanel], section, figure";
 
 export function keepFocus(): void {
-  let trail: Element[] = []; // what had the focus last, and all that it stood in
+  let trail: Element[] = []; // what had the focus last, and all its ancestors
   document.addEventListener("focusin", (e) => {
     trail = [];
     for (let el = e.target instanceof Element ? e.target : null; el !== null; el = el.parentElement) trail.push(el);
   });
-  // Whoever presses beside everything lets go on purpose; on something, its focusin follows.
+  // A press beside everything drops the focus on purpose; on an element, its focusin follows.
   document.addEventListener("pointerdown", () => (trail = []), { capture: true });
   const look = (): void => {
     if (document.activeElement !== document.body || trail[0] === undefined || trail[0].isConnected) return;

@@ -3,7 +3,7 @@
 // (src/base/human.c and clock.c; tests/data/human.tsv holds both to the same texts): at most three
 // significant digits where more mean nothing, always with the unit. Not measured is "-".
 
-/** Whether a text says nothing but zero. */
+/** Whether a text is a zero. */
 const isZero = (text: string): boolean => !/[1-9]/.test(text);
 
 /** printf("%.*f"), where what rounds to zero has no sign. */
@@ -139,7 +139,7 @@ export function percent(v: number | null | undefined): string {
   return value(v, "%");
 }
 
-/** What prices are in where the run does not say. */
+/** The currency of prices where the run has none. */
 export const DEFAULT_CURRENCY = "USD";
 
 /** 6.16: to the cent, below 1 to a hundredth of it. The number of a price: shown only with its currency. */
@@ -169,7 +169,7 @@ export function samplesPerSecond(v: number | null | undefined): string {
   return value(v, "");
 }
 
-/** The text of |v| with the sign of a difference; none where it says zero. */
+/** The text of |v| with the sign of a difference; none where it is zero. */
 const signed = (v: number, text: string): string => `${isZero(text) ? "" : v < 0 ? "-" : "+"}${text}`;
 
 /** +2.40 %: what one side has more than the other, as a share of 0..1. */

@@ -5,12 +5,12 @@ import { effect, signal } from "@preact/signals";
 import { api } from "./api";
 import type { LiveStatus, LiveStep } from "./types";
 
-/** Grows when there is new data, or when the user asked for it: hand it to useLoad as the tick. */
+/** Grows when there is new data, or when the user requested it: pass it to useLoad as the tick. */
 export const version = signal(0);
 export const liveStatus = signal<LiveStatus | null>(null);
-/** Grows when the rules answer otherwise than before. */
+/** Grows when the results of the rules change. */
 export const findingsVersion = signal(0);
-/** Somebody shows what the rules say: the server evaluates them only for who looks. */
+/** A view shows the results of the rules: the server evaluates them only for clients that show them. */
 export const wantFindings = signal(false);
 /** The newest step of each rank. */
 export const newestSteps = signal<LiveStep[]>([]);
@@ -18,7 +18,7 @@ export const newestSteps = signal<LiveStep[]>([]);
 export const connected = signal(true);
 /** When the newest data was written, in ms of this machine's clock; null: not known. */
 export const dataTime = signal<number | null>(null);
-/** The server wants a token before it says anything. */
+/** The server requires a token for any answer. */
 export const needLogin = signal(false);
 
 /** Loads everything on the page again. */
@@ -41,9 +41,9 @@ export function mergeSteps(old: readonly LiveStep[], news: readonly LiveStep[]):
 }
 
 /**
- * Follows a run until the returned function is called. A page that nobody sees lets go of its stream
- * and looks what it missed when it is seen again: browsers grant a server six connections in all, so
- * a handful of forgotten tabs would keep the next one waiting for ever.
+ * Follows a run until the returned function is called. A hidden page closes its stream and loads what it missed when it
+ * is visible again: browsers grant a server six connections in all, so a handful of forgotten tabs would keep the next
+ * one waiting forever.
  */
 export function follow(run: string): () => void {
   liveStatus.value = null;
@@ -67,9 +67,9 @@ export function follow(run: string): () => void {
 function stream(run: string, findings: boolean): () => void {
   return api.live(run, { findings }, {
     status: (s) => {
-      // The first one says what the page is loading anyway.
+      // The first one has what the page is loading anyway.
       if (liveStatus.value !== null && liveStatus.value.version !== s.version) version.value++;
-      if (s.status === null) return; // it is gone: loading says so, where it belongs
+      if (s.status === null) return; // it was removed: loading reports that, where it belongs
       liveStatus.value = s;
       dataTime.value = s.age_s === null ? null : Date.now() - s.age_s * 1000;
     },

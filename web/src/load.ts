@@ -23,7 +23,7 @@ function asApiError(e: unknown): ApiError {
   return e instanceof ApiError ? e : new ApiError(0, e instanceof Error ? e.message : String(e));
 }
 
-/** Whether what was shown is no longer there, rather than the server out of reach for a while. */
+/** Whether what was shown no longer exists, rather than the server being out of reach for a while. */
 export function isFinal(e: ApiError): boolean {
   return e.status >= 400 && e.status < 500 && e.status !== 408 && e.status !== 429;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // palette.ts - which colour a thing has, everywhere on the page. The colours, and the names of
-// phases, are those of the report (src/report/colours.def); they stay apart for colour-blind eyes, and
+// phases, are those of the report (src/report/colours.def); they are distinguishable for colour-blind eyes, and
 // every use has a word beside it.
 import { LOOKS } from "../made/looks";
 import type { PhaseName } from "./types";
@@ -29,7 +29,7 @@ const NAMED: ReadonlyMap<string, string> = new Map(
   Object.entries(LOOKS).flatMap(([key, { title, color }]) => [key, title.toLowerCase()].map((name) => [name, `var(${color})`])),
 );
 
-/** Of the parts of a pie: their own colours where all are phases or parts of a step. */
+/** Of the parts of a pie: colours by key where all are phases or parts of a step. */
 export function partColors(labels: readonly string[]): string[] {
   const own = labels.map((label) => NAMED.get(label.toLowerCase()));
   return labels.map((_, i) => (own.includes(undefined) ? undefined : own[i]) ?? seriesColor(i));

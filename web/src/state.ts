@@ -17,7 +17,7 @@ export interface Window {
   to: number;
 }
 
-/** All that an address says. */
+/** All parts of an address. */
 export interface Place {
   route: Route;
   node: string;
@@ -87,7 +87,7 @@ function readWindow(query: URLSearchParams): Window | null {
   return { from: Number(from), to: Number(to) };
 }
 
-/** What an address (with or without its '#') says. A query that makes no sense is left out. */
+/** The place of an address (with or without its '#'). A query that makes no sense is left out. */
 export function readPlace(hash: string): Place {
   const [path = "", queryPart = ""] = hash.replace(/^#/, "").split("?");
   const query = new URLSearchParams(queryPart);
@@ -153,12 +153,12 @@ function currentPlace(): Place {
   };
 }
 
-/** Another run, the list or a comparison: what was chosen within the last one is let go. */
+/** Another run, the list or a comparison: what was chosen within the last one is dropped. */
 export function go(to: Route): void {
   adopt({ route: to, node: "", window: null, selection: [], params: {} });
 }
 
-/** Ties the signals to the address bar. Another page or tab can be gone back from; zooming replaces. */
+/** Ties the signals to the address bar. The browser's history has another page or tab; zooming replaces. */
 export function startRouting(): void {
   adopt(readPlace(location.hash));
   let lastPath = routePath(route.value);

@@ -67,7 +67,7 @@ export type Comparison = Compare;
 
 export interface LiveStatus {
   version: number | null;
-  /** Null: the run can no longer be read, and only `error` says more. */
+  /** Null: the run can no longer be read, and `error` has the reason. */
   status: RunStatus | null;
   live: boolean;
   start_ns: number | null;

@@ -17,7 +17,7 @@ export interface View {
   component: ComponentType<ViewProps>;
   /** Why there is nothing to show of this run, and how to get it; null: there is. */
   missing?: (run: RunInfo) => string | null;
-  /** It shows what the rules say. */
+  /** It shows the results of the rules. */
   findings?: true;
 }
 

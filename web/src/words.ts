@@ -15,7 +15,7 @@ export const STATUS: Readonly<Record<RunStatus, { kind: Kind; icon: string }>> =
   died: { kind: "critical", icon: "✕" },
 };
 
-/** Statuses that an exit status says more about. */
+/** Statuses with an exit status. */
 const BAD_ENDS: readonly RunStatus[] = ["failed", "interrupted", "died"];
 
 /** "failed, exit status 3" */
@@ -141,7 +141,7 @@ const SPELLED: Readonly<Record<string, string>> = {
   tx: "sent",
 };
 
-/** A key as words, for a number without a label of its own: "wait_share" is "wait share". */
+/** A key as words, for a number without a label: "wait_share" is "wait share". */
 export function readable(key: string): string {
   if (!/^[a-z0-9_]+(\.[a-z0-9_]+)*$/.test(key) || /\.(fp|json)$/.test(key)) return key; // a name, or a file
   return key
@@ -150,7 +150,7 @@ export function readable(key: string): string {
     .join(" ");
 }
 
-/** The first letter in upper case: what the server says may begin a sentence here. */
+/** The first letter in upper case: a text of the server may begin a sentence here. */
 export function sentenceCase(text: string): string {
   return text === "" ? text : text[0]!.toUpperCase() + text.slice(1);
 }

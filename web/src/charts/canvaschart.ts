@@ -17,7 +17,7 @@ export interface CanvasOptions {
   readonly height: () => number;
   /** Paints in CSS pixels; the canvas is empty. */
   readonly paint: (g: CanvasRenderingContext2D, area: Area, shown: Span) => void;
-  /** What the tip says at a point, a line each; null: no tip. */
+  /** The lines of the tip at a point; null: no tip. */
   readonly tip?: (at: number, y: number) => readonly string[] | null;
   /** From where to where the cursor's line goes. */
   readonly marks?: () => { top: number; bottom: number };

@@ -98,7 +98,7 @@ interface Line {
   readonly v: (number | null)[];
   total: number; // of all samples
   samples: number;
-  readonly after: number; // ms; what is not behind this is in the columns already
+  readonly after: number; // ms; what is not after this is in the columns already
 }
 
 const endOfLast = (grid: Grid, v: readonly (number | null)[]): number => {
@@ -135,7 +135,7 @@ export class GrowingGrid {
     return this.#n;
   }
 
-  /** Takes in readings of the series that `takes` accepts; says whether any was new. */
+  /** Takes in readings of the series that `takes` accepts; returns whether any was new. */
   append(samples: readonly Sample[], takes: (s: GridSeries) => boolean): boolean {
     let grown = false;
     for (const line of this.#lines) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hands.ts - what every surface that is worked with pointer and keys has in common: its listeners, and
-// two fingers that pinch. What a gesture means there is the surface's own.
+// two fingers that pinch. The surface defines what a gesture means there.
 
 import { type Span, zoom } from "./span";
 

@@ -108,7 +108,7 @@ function paint(g: CanvasRenderingContext2D, s: Scene, area: Area, shown: Span): 
   paintTimeAxis(g, area, shown, l.top + l.height + 2, BAR_ROOM, look?.across);
 }
 
-/** What a point says: the phase in the strip, else row, time and value. */
+/** The text of a point: the phase in the strip, else row, time and value. */
 export function heatTip(s: { image: { data: HeatData }; phases: readonly Phase[] }, l: HeatLayout, at: number, y: number): string[] | null {
   const { data } = s.image;
   if (y < STRIP) {

@@ -55,9 +55,9 @@ interface Building {
   slices: Slice[];
 }
 
-/** Sorts the slices of the kinds asked for into lanes; parts that never ran have none. */
+/** Sorts the slices of the requested kinds into lanes; parts that never ran have none. */
 export function partLanes(t: Timeline, kinds: readonly string[] = ["events", "steps"]): Lane[] {
-  // Only steps know the rank of a process that did not say its own.
+  // Only steps have the rank of a process that did not report it.
   const process = (l: Timeline["lanes"][number]): string => `${l.node} ${l.pid}`;
   const ranks = new Map(t.lanes.filter((l) => l.kind === "steps").map((l) => [process(l), l.rank]));
   const built = new Map<string, Building>();

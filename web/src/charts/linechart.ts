@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // linechart.ts - lines over time, drawn by uPlot, with the band from the smallest to the largest
-// reading behind each, so that no spike is averaged away. Window, cursor and selection are those of
+// reading below each, so that no spike is averaged away. Window, cursor and selection are those of
 // the page; uPlot's own handling of the pointer is off.
 
 import uPlot from "uplot";
@@ -20,8 +20,8 @@ export interface LineLook {
   readonly colour: string; // name of a CSS variable
   readonly dash?: readonly number[];
   readonly unit?: string; // of its values, where lines of several units are in one chart
-  readonly axis?: "right"; // its values have a scale of their own, at the right
-  readonly faint?: true; // behind another line that says the same, smoothed
+  readonly axis?: "right"; // its values have a separate scale, at the right
+  readonly faint?: true; // drawn below another line with the same values, smoothed
 }
 
 /** A place that is marked by a line across the chart. */
@@ -99,7 +99,7 @@ export class LineChart {
     this.#data = columns as unknown as uPlot.AlignedData;
     this.#lines = lines;
     this.#looks = present;
-    this.#host.dataset["columns"] = String(grid.n); // for tests and for whoever measures
+    this.#host.dataset["columns"] = String(grid.n); // for tests and measurements
     const shape = JSON.stringify(present);
     if (shape !== this.#shape || !this.#plot) this.#make(shape);
     else this.#draw(true);
@@ -240,7 +240,7 @@ export class LineChart {
     return this.#looks.some((l) => l.axis === "right");
   }
 
-  /** Asking the style sheet costs more than drawing a line: it is asked once for each theme. */
+  /** Reading the style sheet costs more than drawing a line: it is read once for each theme. */
   #colour(name: string): string {
     let c = this.#colours.get(name);
     if (c === undefined) {

@@ -10,7 +10,7 @@ export interface Listener {
   (changed: ReadonlySet<Change>): void;
 }
 
-/** Who calls back before the next frame; tests hand in their own. */
+/** The function that schedules a callback before the next frame; tests pass another one. */
 export interface Scheduler {
   (run: () => void): void;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// timeaxis.ts - where a time axis has its marks and what they say. One for all charts, so that the
+// timeaxis.ts - where a time axis has its marks and their labels. One for all charts, so that the
 // line charts, the heatmap and the lanes read alike. Local time of the reader, 24 hours.
 
 import { count } from "../format";
@@ -52,7 +52,7 @@ function clockText(at: number, step: number): string {
 
 const CHARACTER_PX = 6.6; // a little more than a digit of the axis' font is wide
 
-/** A word that would be cut off at the right is left out: its mark alone says where it is. */
+/** A word that would be cut off at the right is left out: its mark alone shows where it is. */
 function textThatFits(text: string, pixelsToEdge: number): string {
   return (text.length * CHARACTER_PX) / 2 <= pixelsToEdge ? text : "";
 }

@@ -24,7 +24,7 @@ export function Card(
   );
 }
 
-/** A button. `why` says what is missing for it to work; it then stays focusable, so that the reason can be read. */
+/** A button. `why` is what is missing for it to work; it then stays focusable, so that the reason can be read. */
 export function Button(
   p: Children & {
     onClick: () => void;
@@ -57,7 +57,7 @@ export function Button(
   );
 }
 
-/** A coloured word; the icon says the same without the colour. */
+/** A coloured word; the icon means the same without the colour. */
 export function Badge(p: Children & { kind: "good" | "info" | "warning" | "critical" | "neutral" | "live"; icon?: string }) {
   return (
     <span class={`badge ${p.kind}`}>
@@ -98,7 +98,7 @@ export interface LegendItem {
   readonly text: ComponentChildren;
 }
 
-/** What the colours of a chart stand for. What else there is to say are further <li>. */
+/** What the colours of a chart mean. Further notes are further <li>. */
 export function Legend(p: Children & { items: readonly LegendItem[] }) {
   return (
     <ul class="legend">

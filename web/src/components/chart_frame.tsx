@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// chart_frame.tsx - the frame every chart sits in: title, unit, a summary in words for those who do
-// not see it, and the same data as a table.
+// chart_frame.tsx - the frame every chart sits in: title, unit, a summary in words for readers who do not see it, and
+// the same data as a table.
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 
 import { Button } from "./basics";
 import { type Column, DataTable } from "./table";
 
-/** The chart's data for the table view; made only when it is asked for. */
+/** The chart's data for the table view; made only when it is requested. */
 export interface ChartTable<T> {
   columns: readonly Column<T>[];
   rows: readonly T[];

@@ -7,7 +7,7 @@ import type { Load } from "../load";
 import { sentenceCase } from "../words";
 import { Button } from "./basics";
 
-/** Nothing to show: says why, and in `children` what to do about it. `command` is shown to be copied. */
+/** Nothing to show: the reason, and in `children` what to do about it. `command` is shown to be copied. */
 export function Empty(p: { title: string; command?: string; children?: ComponentChildren }) {
   return (
     <div class="empty">

@@ -10,7 +10,7 @@ import { Button } from "./basics";
 export interface Column<T> {
   id: string;
   title: string;
-  /** Numbers stand at the right. */
+  /** Numbers are aligned to the right. */
   numeric?: boolean;
   cell: (row: T) => ComponentChildren;
   /** Without it the column cannot be sorted by. Null goes last either way. */
@@ -84,7 +84,7 @@ function Head<T>(p: { columns: readonly Column<T>[]; by: SortBy | null; onSort: 
 }
 
 export function DataTable<T>(p: {
-  /** Says what the table holds; read by screen readers. */
+  /** What the table holds; for screen readers. */
   caption: string;
   columns: readonly Column<T>[];
   rows: readonly T[];

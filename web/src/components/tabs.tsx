@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tabs.tsx - a row of tabs: arrow keys, Home and End move, as the ARIA practices ask.
+// tabs.tsx - a row of tabs: arrow keys, Home and End move, as the ARIA practices require.
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// loader.ts - keeps what the window needs in memory: the whole run once, blurred, and around the
+// loader.ts - caches what the window needs: the whole run once, blurred, and around the
 // window a sharp piece with a screen to spare on both sides. What is there stays drawn while more
-// comes. An answer that was cut short is asked for again in halves.
+// comes. An answer that was cut short is requested again in halves.
 
 import type { Answer, Chunk } from "./model";
 import { buildChunk, covers } from "./model";
 import type { Range } from "./range";
 import { withMargins } from "./range";
 
-/** Asks the server for a range (ns after the start of the run) at so many pixels. */
+/** Requests a range from the server (ns after the start of the run) at so many pixels. */
 export type Ask = (range: Range, px: number, signal: AbortSignal) => Promise<Answer>;
 
 export interface LoaderEvents {
-  /** New slices are there. */
+  /** New slices have arrived. */
   changed(): void;
   failed(error: unknown): void;
 }

@@ -17,7 +17,7 @@ import type { Store } from "./store";
 const HEIGHT = 40;
 const EDGE_PX = 8;
 
-/** What represents each rank: its steps, or the first lane it has. */
+/** What represents each rank: its steps, or its first lane. */
 export function strips(lanes: readonly Lane[], most: number): Lane[] {
   const out = new Map<string, Lane>();
   for (const lane of lanes) {

@@ -25,7 +25,7 @@ export interface Track {
 
 export interface Chunk {
   readonly range: Range;
-  /** How many pixels the range was asked for: what was narrower than one is merged. */
+  /** For how many pixels the range was requested: what was narrower than one is merged. */
   readonly px: number;
   readonly lanes: readonly Lane[];
   readonly names: readonly string[];
@@ -36,7 +36,7 @@ export interface Chunk {
   readonly cut: boolean;
 }
 
-/** A slice as people see it; start and end after the start of the run. */
+/** A slice with its texts; start and end after the start of the run. */
 export interface Slice {
   lane: Lane;
   row: number;
@@ -47,7 +47,7 @@ export interface Slice {
   merged: number;
 }
 
-/** The ranks of processes that some lane says: those of traces say it on their steps only. */
+/** The ranks of processes, from any of their lanes: those of traces have it on their steps only. */
 function ranksByProcess(lanes: readonly TimelineLane[]): Map<string, number> {
   const known = lanes.filter((l) => l.rank !== null && l.pid !== null);
   return new Map(known.map((l) => [`${l.node} ${l.pid}`, l.rank as number]));
@@ -67,7 +67,7 @@ export const isTimed = (lane: Pick<Lane, "kind" | "thread">): boolean => lane.ki
 const CLOCK_NS = 2000; /* two phases of a GPU that overlap by less follow each other */
 
 /** One phase ends where the next begins, but times of CUDA events are rounded: what overlaps by so little
- * was put into a row of its own, and comes back into the first. */
+ * was put into a separate row, and moves back into the first. */
 function inOneRow(lanes: readonly Lane[], s: SliceColumns): { lanes: Lane[]; slices: SliceColumns } {
   if (!lanes.some((l) => isTimed(l) && l.depth > 1)) return { lanes: [...lanes], slices: s };
   const [row, dur] = [s.row.slice(), s.dur.slice()];
@@ -138,7 +138,7 @@ function sortTrack(t: Track): Track {
   return out;
 }
 
-/** The answer to a question about `range` at `px` pixels, sorted. */
+/** The answer to a request for `range` at `px` pixels, sorted. */
 export function buildChunk(answer: Answer, range: Range, px: number): Chunk {
   const { slices, base } = answer;
   const tracks = rowSizes(slices, answer.lanes.length).map((rows) => rows.map(emptyTrack));
@@ -192,9 +192,9 @@ export function indexAt(track: Track, t: number, reach: number): number {
   const n = track.start.length;
   if (i < n && track.start[i]! <= t) return i;
   const before = i > 0 ? t - track.end[i - 1]! : Infinity;
-  const behind = i < n ? track.start[i]! - t : Infinity;
-  if (Math.min(before, behind) > reach) return -1;
-  return before <= behind ? i - 1 : i;
+  const after = i < n ? track.start[i]! - t : Infinity;
+  if (Math.min(before, after) > reach) return -1;
+  return before <= after ? i - 1 : i;
 }
 
 export function sliceOf(chunk: Chunk, lane: Lane, row: number, index: number): Slice | null {
@@ -211,7 +211,7 @@ export function sliceOf(chunk: Chunk, lane: Lane, row: number, index: number): S
   };
 }
 
-/** All lanes of both answers, in the order of the first, as deep as either says. */
+/** All lanes of both answers, in the order of the first, as deep as in either. */
 export function uniteLanes(a: readonly Lane[], b: readonly Lane[]): Lane[] {
   const out = new Map(a.map((lane) => [lane.id, lane]));
   for (const lane of b) {
@@ -239,7 +239,7 @@ export function slicesIn(chunks: readonly Chunk[], window: Range, most: number):
   return out.sort((a, b) => b.end - b.start - (a.end - a.start)).slice(0, most);
 }
 
-/** Whether this chunk shows the window as sharply as one asked for now would. */
+/** Whether this chunk shows the window as sharply as one requested now would. */
 export function covers(chunk: Chunk, window: Range, px: number, bounds: Range): boolean {
   const slack = (window.to - window.from) * 0.4;
   const from = Math.max(bounds.from, window.from - slack);

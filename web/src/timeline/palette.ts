@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// palette.ts - how slices look. The colours are those of the whole page (src/report/colours.def,
-// apart for colour-blind eyes); what shares one carries a pattern, so that colour is never alone.
+// palette.ts - how slices look. The colours are those of the whole page (src/report/colours.def, distinguishable for
+// colour-blind eyes); what shares one carries a pattern, so that colour is never alone.
 
 import { luminance, type Rgb } from "../charts/colour";
 import { eventColorName } from "../palette";

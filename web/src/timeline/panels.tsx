@@ -158,9 +158,9 @@ function hitText(at: number, found: SearchResult): string {
 
 /** The hit that follows (or precedes) the middle of the window, when none was shown yet. */
 function nearest(hits: readonly SearchHit[], t: number, by: 1 | -1): number {
-  const behind = hits.findIndex((h) => h.start_ns >= t);
-  if (by === 1) return behind < 0 ? 0 : behind;
-  return behind <= 0 ? hits.length - 1 : behind - 1;
+  const following = hits.findIndex((h) => h.start_ns >= t);
+  if (by === 1) return following < 0 ? 0 : following;
+  return following <= 0 ? hits.length - 1 : following - 1;
 }
 
 export function Search(p: { store: Store }) {

@@ -50,7 +50,7 @@ function panDrag(s: Surface, x0: number, y0: number, touch: boolean): Drag {
       moved = true;
       const by = ((x0 - x) / s.element.clientWidth) * width(begun);
       store.show(clampRange({ from: begun.from + by, to: begun.to + by }, store.bounds.value));
-      if (!touch) s.scroller.scrollTop = top + y0 - y; // fingers scroll by themselves
+      if (!touch) s.scroller.scrollTop = top + y0 - y; // the browser scrolls for fingers
     },
     end(x, y) {
       if (!moved) store.selected.value = sliceUnder(s, x, y);
@@ -58,7 +58,7 @@ function panDrag(s: Surface, x0: number, y0: number, touch: boolean): Drag {
   };
 }
 
-/** Draws out a range from a point; a click without a drag lets the range go. */
+/** Draws out a range from a point; a click without a drag drops the range. */
 export function rangeDrag(store: Store, wide: () => number, x0: number): Drag {
   const from = pxToTime(x0, store.range.value, wide());
   const rangeTo = (x: number): Range =>

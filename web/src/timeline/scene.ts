@@ -23,7 +23,7 @@ export interface Scene {
   readonly range: Range;
   /** How far the rows are scrolled, in CSS pixels. */
   readonly top: number;
-  /** Sharpest first: what one covers, those behind it leave alone. */
+  /** Sharpest first: what one covers, those after it leave alone. */
   readonly chunks: readonly Chunk[];
   /** null: no search. */
   readonly sought: Sought | null;

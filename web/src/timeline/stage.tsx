@@ -15,7 +15,7 @@ import { marks, markStep, offsetText, timeToPx } from "./range";
 import { Painter, type Scene } from "./scene";
 import type { Store } from "./store";
 
-const NARROW_PX = 640; /* below, titles stand above their lanes */
+const NARROW_PX = 640; /* below, titles are above their lanes */
 const MARK_PX = 110;
 
 export function Ruler(p: { store: Store }) {

@@ -68,7 +68,7 @@ export class Store {
   #leave: (() => void)[] = [];
   #settle = 0;
   #reload = 0;
-  #told: unknown = undefined;
+  #adopted: unknown = undefined;
   #folded = false;
   #sought: SearchHit | null = null;
 
@@ -85,7 +85,7 @@ export class Store {
   open(): () => void {
     this.#leave.push(
       effect(() => {
-        if (window_.value !== this.#told) this.#adopt();
+        if (window_.value !== this.#adopted) this.#adopt();
       }),
       effect(() => {
         this.#load(this.range.value, this.width.value);
@@ -121,12 +121,12 @@ export class Store {
     void this.#loader.grow(next, this.range.value, this.width.value || 1);
   }
 
-  /** Asks again after a failure. */
+  /** Requests again after a failure. */
   reload(): void {
     this.#load(this.range.value, this.width.value);
   }
 
-  /** What a lane is called beside it. */
+  /** The title of a lane. */
   titleOf(lane: Lane): string {
     if (!isTimed(lane)) return lane.title;
     const steps = this.timed.value.get(`${lane.node} ${lane.pid}`);
@@ -278,7 +278,7 @@ export class Store {
   /** Takes over the page's window. */
   #adopt(): void {
     const w = window_.value;
-    this.#told = w;
+    this.#adopted = w;
     const wanted = w ? { from: w.from - this.start, to: w.to - this.start } : this.bounds.value;
     this.range.value = clampRange(wanted, this.bounds.value);
   }
@@ -289,7 +289,7 @@ export class Store {
     this.#settle = 0;
     const r = this.range.value;
     setWindow(this.zoomed.value ? { from: this.absolute(r.from), to: this.absolute(r.to) } : null);
-    this.#told = window_.value;
+    this.#adopted = window_.value;
   }
 
   #newLoader(): Loader {

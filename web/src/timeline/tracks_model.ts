@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tracks_model.ts - which counter tracks lie below the lanes, and what to ask the server for. Pure.
+// tracks_model.ts - which counter tracks lie below the lanes, and what to request from the server. Pure.
 import { bridged, keyOf } from "../charts/columns";
 import type { Grid, GridSeries } from "../types";
 import type { MetricChart } from "../views/metrics_plan";
@@ -21,7 +21,7 @@ export interface TrackLine {
   readonly ask: string;
 }
 
-/** All marks in one track: a program may give each one a name of its own. */
+/** All marks in one track: a program may give each one a separate name. */
 export function withMarks(charts: readonly MetricChart[]): MetricChart[] {
   const marks = charts.filter((c) => c.counter && c.unit === MARKS);
   const first = marks[0];

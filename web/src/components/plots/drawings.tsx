@@ -111,7 +111,7 @@ function Bars(p: Drawing) {
 const HIGH = 120;
 const SIDE = 44;
 
-/** Counts per bin; each row is a histogram of its own, one below the other. */
+/** Counts per bin; each row is a separate histogram, one below the other. */
 function Histogram(p: Drawing) {
   const edges = p.plot.edges ?? [];
   const low = edges[0] ?? 0;
