@@ -144,7 +144,7 @@ def synchronization(capture: Capture) -> dict[str, Any]:
             added = found[name] - plain[name]
             check(added <= 0, f"{added} x {name} added in 20 {what} steps")
     saver = state.saver
-    check(saver is not None and saver.left < saver.asked.limit, "nothing was saved")
+    check(saver is not None and saver.left < saver.request.limit, "nothing was saved")
     state.saver = None
     state.settings.forced, state.settings.every = False, _scalars.EVERY
     return {"plain": dict(plain), "sampled": dict(sampled), "saved": dict(saving)}

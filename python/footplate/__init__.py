@@ -290,7 +290,7 @@ class step(_Block):  # noqa: N801 - `with footplate.step():`
     def _begin(self) -> None:
         mode = str(self._mode or getattr(_here, "mode", "train"))
         if mode not in _MODES:
-            _safe.tell_loss("step", f"unknown mode {mode!r}, recorded as train")
+            _safe.report_loss("step", f"unknown mode {mode!r}, recorded as train")
         self._code = code = _MODES.get(mode, _core.TRAIN)
         self._number = number = self._next[code] if self._n is None else int(self._n)
         self._next[code] = number + 1

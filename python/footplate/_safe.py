@@ -39,7 +39,7 @@ def _one_line(why: object) -> str:
         return type(why).__name__
 
 
-def tell_loss(what: str, why: object) -> None:
+def report_loss(what: str, why: object) -> None:
     """Reports a loss to the recorder, once per process and `what`: what is missing, and why."""
     try:
         key = (os.getpid(), what)
@@ -56,7 +56,7 @@ def begin_again() -> None:
     lasting = {what: why for (_, what), why in _told.items() if what.startswith(_LASTING)}
     _told.clear()
     for what, why in lasting.items():
-        tell_loss(what, why)
+        report_loss(what, why)
     for call in on_begin_again:
         with guard("begin again"):
             call()
@@ -92,7 +92,7 @@ class guard:  # noqa: N801 - used as a decorator and in `with`
     ) -> bool:
         if error is None or not isinstance(error, Exception):
             return False
-        tell_loss(self.what, error)
+        report_loss(self.what, error)
         return True
 
     def __call__(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
@@ -102,7 +102,7 @@ class guard:  # noqa: N801 - used as a decorator and in `with`
             try:
                 return function(*args, **kwargs)
             except Exception as error:
-                tell_loss(what, error)
+                report_loss(what, error)
 
         return keep_looks(guarded, function)
 
@@ -137,7 +137,7 @@ def around(
     inspect.stack() are what they are without it. It binds as a method does, and has the looks,
     signature and pickle of the original.
     """
-    return _core.Around(original, before, after, lambda error: tell_loss(what, error))
+    return _core.Around(original, before, after, lambda error: report_loss(what, error))
 
 
 def is_patched(function: object) -> bool:
@@ -175,7 +175,7 @@ def patch(
         setattr(owner, attr, kind(wrapper) if kind else wrapper)
         return True
     except Exception as error:
-        tell_loss(what, error)
+        report_loss(what, error)
         return False
 
 

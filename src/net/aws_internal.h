@@ -35,7 +35,7 @@ MUST_CHECK int aws_take(struct aws_credentials *out, const char *id, const char 
 void aws_profile_load(struct aws_profile *p, const char *name, struct arena *a);
 /* Of the config file; NULL: not set. */
 char *aws_profile_get(const struct aws_profile *p, const char *key, struct arena *a);
-/* One request with a client of its own; credentials are requested once in hours. A status that is
+/* One request with a separate client; credentials are requested once in hours. A status that is
  * not 2xx is ERR_FORMAT. Nothing of the answer is in the message: it may be a secret. */
 MUST_CHECK int aws_ask(const struct http_request *q, const char *ca, struct http_response *r,
                        struct err *e);

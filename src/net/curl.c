@@ -116,7 +116,7 @@ void curl_set_common(const struct curl *c, void *h, const char *url, const char 
         c->easy_setopt(h, OPT_CAINFO, ca);
 }
 
-/* What another attempt cannot cure. */
+/* Failures that another attempt cannot cure. */
 static enum err_code curl_error_code(int code)
 {
     switch (code) {

@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 /* ERR_NOT_FOUND with a sentence when there is none. FOOTPLATE_CURL names another library. It is
- * tried in a child: the process that asks does not load it. */
+ * tried in a child: the calling process does not load it. */
 MUST_CHECK int curl_is_there(struct err *e);
 
 /* Where a mail goes. */

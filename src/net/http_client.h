@@ -57,8 +57,8 @@ MUST_CHECK int http_client_open(struct http_client **out, const struct http_clie
                                 struct err *e);
 /* 0: the server answered, with whatever status. ERR_NOT_FOUND: no complete answer (not reached,
  * cut, too slow), another attempt may succeed. ERR_FORMAT: the certificate or key is not the right
- * one. ERR_USAGE: the address is none. The response is to be freed in any case, and may be reused:
- * it is emptied first. */
+ * one. ERR_USAGE: the address is not valid. The response is to be freed in any case, and may be
+ * reused: it is emptied first. */
 MUST_CHECK int http_client_send(struct http_client *c, const struct http_request *q,
                                 struct http_response *r, struct err *e);
 void http_client_close(struct http_client *c); /* NULL is fine */

@@ -19,7 +19,7 @@ enum {
     TOKEN_FILE_MOST = 4096,
     ATTEMPTS = 4,
     WAIT_MS = 100,        /* before the second attempt, then twice as long each time */
-    RETRY_AFTER_MOST = 2, /* seconds that are waited when the hub asks for it */
+    RETRY_AFTER_MOST = 2, /* seconds; the longest wait that the hub may request */
     URL_LEN = 8 << 10,
     LINE_LEN = 160,
     HEADERS_MOST = 4,
@@ -157,7 +157,7 @@ static int hub_denied(const struct hub_client *c, int status, const char *why, s
     return ERR_SYS;
 }
 
-/* What an answer means that is not the one that was hoped for. */
+/* What an unexpected answer means. */
 static int hub_failed(const struct hub_client *c, const struct http_response *r, struct err *e)
 {
     struct arena a = {0};
@@ -195,7 +195,8 @@ static int hub_not_reached(const struct hub_client *c, struct err *e)
 
 /* ---- requests ---- */
 
-/* Whether the answer may be another one in a moment. *wait_ms: what the hub asks for, if it does.
+/* Whether the answer may be another one in a moment. *wait_ms: the time that the hub requests, if
+ * it does.
  */
 static bool hub_passes(const struct http_response *r, int64_t *wait_ms)
 {

@@ -11,7 +11,7 @@
  *   FOOTPLATE_CA                               certificates to trust (PEM); else FOOTPLATE_TO_CA
  *   FOOTPLATE_PINNED_KEY                       the key of the hub; else FOOTPLATE_TO_PINNED_KEY
  *
- * What passes (a cut connection, 5xx, 429) is tried again a few times. Other failures are one
+ * Transient failures (a cut connection, 5xx, 429) are retried a few times. Other failures are one
  * sentence:
  *
  *   ERR_SYS, e->sys ENOENT   404: there is no such run or file
@@ -32,8 +32,8 @@ enum { HUB_BASE_LEN = 272 };
 
 /* Whether a location is an address of a hub at all: http:// or https://. */
 bool hub_is_address(const char *location);
-/* "https://HOST[:PORT]" of an address; *rest is what follows it: "" or "/...". ERR_USAGE: it is
- * none, or is one of another machine without https. */
+/* "https://HOST[:PORT]" of an address; *rest is what follows it: "" or "/...". ERR_USAGE: it is not
+ * an address, or is one of another machine without https. */
 MUST_CHECK int hub_address_of(char base[HUB_BASE_LEN], const char **rest, const char *address,
                               struct err *e);
 /* The token in the file, or of the environment (FOOTPLATE_TOKEN) when `file` is NULL; NULL: none.

@@ -3,11 +3,11 @@
  *
  * A client is one connection: s3_open, any number of calls one after the other, s3_close. Two
  * threads have two clients. Keys, region and endpoint are found as in aws_credentials.h; with
- * FOOTPLATE_S3_NO_SIGN=1 requests are not signed, for buckets that anybody may read. With an
- * endpoint of the user's the bucket is in the path, on AWS in the name of the host.
+ * FOOTPLATE_S3_NO_SIGN=1 requests are not signed, for buckets that anybody may read. With a user's
+ * endpoint the bucket is in the path, on AWS in the host name.
  *
- * What passes is tried again, with growing random delays: answers 5xx and 429, cut connections, a
- * wrong clock, keys that have expired, another region. Other failures are one sentence:
+ * Transient failures are retried, with growing random delays: answers 5xx and 429, cut connections,
+ * a wrong clock, keys that have expired, another region. Other failures are one sentence:
  *
  *   ERR_SYS, e->sys ENOENT   there is no such key
  *   ERR_SYS, e->sys EACCES   the keys are wrong, or may not do it

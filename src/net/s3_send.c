@@ -27,8 +27,8 @@ enum s3_cure {
     CURE_DENIED,      /* the same: keys or rights */
     CURE_MISSING,     /* no such key */
     CURE_LOST,        /* a condition does not hold */
-    CURE_RETRY,       /* passing */
-    CURE_RETRY_BUSY,  /* passing, and the server is busy */
+    CURE_RETRY,       /* transient */
+    CURE_RETRY_BUSY,  /* transient, and the server is busy */
     CURE_RETRY_FRESH, /* the body was cut: with a new connection */
     CURE_CLOCK,       /* once each: */
     CURE_KEYS,

@@ -691,7 +691,7 @@ static void health_painting_end(struct health_painting *p, struct arena *a)
     free(p->names);
 }
 
-/* Counts in braces and back-references can take for ever, and no name needs them. */
+/* Counts in braces and back-references can take forever, and no name needs them. */
 static int health_compile(regex_t *out, const char *pattern, struct err *e)
 {
     char why[128];

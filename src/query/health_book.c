@@ -24,7 +24,7 @@ double health_median(double *v, size_t n)
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* The first few values, whose median is the usual one at the begin. */
+/* The first few values, whose median is the usual value at the start. */
 static void health_first(double *first, uint64_t n, double v)
 {
     if (n < FIRST_LOSSES)

@@ -23,7 +23,7 @@
 
 /* ---- lists of shares ---- */
 
-/* Shares of a kind and rank that are kept, and what is too little to keep. */
+/* Shares of a kind and rank that are stored, and what is too little to store. */
 enum { SHARES_KEPT = 6 };
 #define SHARE_LEAST 0.01
 
@@ -84,7 +84,7 @@ struct op_windows {
 
 /* Operators in the time of findings, where detail windows show them. */
 
-/* A window of detail has some hundred thousand events; nobody waits for more than a few of them. */
+/* A detail window has some hundred thousand events: reading more than a few would take too long. */
 enum { WINDOWS_MOST = 32, PER_FINDING = 8, EVENTS_MOST = 1 << 20, PLOTTED = 10 };
 
 static int op_windows_open(struct op_windows *w, const struct correlate_ask *ask, struct arena *a,
@@ -129,7 +129,7 @@ static bool is_same_process(const struct run_process *a, const struct run_proces
     return a->pid == b->pid && a->session == b->session && strcmp(a->node, b->node) == 0;
 }
 
-/* One that has steps has a number even if it did not say so. */
+/* A process that has steps has a rank even if it did not report one. */
 static int64_t op_rank_of(const struct correlate_ask *ask, const struct run_process *p)
 {
     const size_t at = FIND_FIRST(i, ask->n_ranks, is_same_process(ask->ranks[i].process, p));

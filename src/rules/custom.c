@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* custom.c - see custom.h. what a custom rule says. See custom.h. */
+/* custom.c - see custom.h. */
 #include "rules/custom.h"
 
 #include <math.h>

@@ -23,18 +23,18 @@ struct custom_rule {
     const char *entity; /* NULL: each */
     enum aggregate aggregate;
     int64_t window_ns, for_ns;
-    double above, below; /* NAN: not said; one of them is */
+    double above, below; /* NAN: not set; one of them is */
     enum severity severity;
-    const char *message, *recommendation; /* NULL: not said */
+    const char *message, *recommendation; /* NULL: not set */
 };
 
-/* Nothing said yet. */
+/* Nothing set yet. */
 struct custom_rule custom_rule_new(void);
 /* One of its values, as it was written; the text must live as long as the rule. ERR_USAGE names
  * what is wrong, and the keys there are. */
 MUST_CHECK int custom_rule_set(struct custom_rule *c, const char *key, const char *value,
                                struct err *e);
-/* Once all are set: whether it says enough. */
+/* Once all are set: whether the rule is complete. */
 MUST_CHECK int custom_rule_done(const struct custom_rule *c, struct err *e);
 /* Everything in the verdict, with a rule of its own, lives in the arena. */
 MUST_CHECK int custom_rule_check(const struct custom_rule *c, struct run *r, struct arena *a,

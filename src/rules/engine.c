@@ -182,7 +182,7 @@ static void left_out_add(struct left_out *l, struct time_range x)
     memmove(&l->v[at + 1], &l->v[end], (l->n - end) * sizeof *l->v);
     l->n = l->n - (end - at) + 1;
     l->v[at] = x;
-    if (l->n > LEFT_OUT_MOST) { /* nobody looks at so many windows: the oldest is forgotten */
+    if (l->n > LEFT_OUT_MOST) { /* too many windows: the oldest is dropped */
         l->n--;
         memmove(l->v, l->v + 1, l->n * sizeof *l->v);
     }
@@ -356,7 +356,7 @@ void engine_align(struct engine *p, const struct engine *g)
     p->loop_start = g->loop_start;
     p->loop_end = g->loop_end;
     engine_take_facts(to, &from->facts);
-    /* For judging; they may be gone before `p`. */
+    /* For judging; they may be freed before `p`. */
     to->facts.gpu = to->facts.currency = NULL;
     to->facts.others = NULL;
     to->facts.n_others = 0;

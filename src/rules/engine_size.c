@@ -35,7 +35,7 @@ static bool is_before(const struct finding *a, const struct finding *b)
                 ?: name_compare(a->entity, b->entity) ?: COMPARE(a->start.ns, b->start.ns)) < 0;
 }
 
-/* There are few, nearly in order, and what is equal stays as the rule said it. */
+/* There are few, nearly in order, and equal ones stay in the rule's order. */
 static void sort_findings(struct verdict *v)
 {
     for (size_t i = 1; i < v->n_findings; i++) {
@@ -161,7 +161,7 @@ static void shrink(struct verdict *v, double by)
 }
 
 /* The cause that lost most of those not looked at yet; NULL: there is none. What is lost before or
- * after the loop, or on a GPU that nobody uses, is no time of the loop. */
+ * after the loop, or on an unused GPU, is not time of the loop. */
 static struct verdict *next_cause(struct verdicts *all, const struct run_facts *run, bool *done)
 {
     size_t best = RULE_N;

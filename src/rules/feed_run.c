@@ -439,7 +439,7 @@ static void feed_node_steps(struct engine *to, const struct feed *f, struct fed_
     }
 }
 
-/* One that has steps has a number even if it did not say so. */
+/* A process that has steps has a rank even if it did not report one. */
 static int64_t feed_node_rank_of(const struct feed *f, const struct run_process *p)
 {
     for (size_t i = 0; i < f->steps->n_ranks; i++) {

@@ -21,12 +21,12 @@ struct checked {
 MUST_CHECK int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
                                struct checked *out, struct err *e);
 
-/* The same with what is said about machines and prices now. */
+/* The same with the current tables of machines and prices. */
 MUST_CHECK int rules_check_priced(struct run *r, const struct rule_params *p,
                                   const struct pricing *pricing, struct arena *a,
                                   struct checked *out, struct err *e);
 
-/* The same for who reads the steps himself: the dearest part of a long run. */
+/* The same for callers that have read the steps: the costliest part of a long run. */
 struct check_ask {
     const struct rule_params *params;
     const struct pricing *pricing;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_activity.h - how busy each GPU of a node was on the mean: utilization (a kernel ran), SM
+/* gpu_activity.h - how busy each GPU of a node was on average: utilization (a kernel ran), SM
  * activity, tensor activity, DRAM activity, in percent. The last three come from the GPU's own
  * performance monitor (GPM), which Hopper and later have.
  *

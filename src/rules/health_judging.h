@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* health_judging.h - what rules about training health ask when they judge.
+/* health_judging.h - what rules about training health need when they judge.
  *
  * A health rule keeps no state: all of them judge the same book of each node (query/health_book.h).
  * Ranks of a job train the same model, so a finding of many ranks is one finding, about the first

@@ -69,7 +69,7 @@ void plot_box(struct verdict *v, struct plot *p, const char *label, const struct
 
 enum { TENTHS_MOST = 1000 };
 
-/* NAN has none; the caller asks first. Below 0 and above 100 count as those. */
+/* NAN has none; the caller checks first. Below 0 and above 100 count as those. */
 static inline int32_t tenths_of(float percent)
 {
     const float at = percent * 10.0f + 0.5f;

@@ -214,7 +214,7 @@ const void *next_rank(const struct judge *j, struct entity_at *at)
     return NULL;
 }
 
-/* ---- what several rules ask when they judge ---- */
+/* ---- what several rules need when they judge ---- */
 
 size_t judge_gpus(const struct judge *j)
 {

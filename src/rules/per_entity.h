@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* per_entity.h - what rules are written with: states, and what they ask when they judge.
+/* per_entity.h - what rules are written with: states, and what they need when they judge.
  *
- * Of a node a rule keeps a state of its own, one for each GPU and one for each rank. A rule says in
+ * A rule keeps one state for each node, one for each GPU and one for each rank. A rule says in
  * its record how large they are and what to do with readings and events:
  *
  *     struct low_gpu {
@@ -97,7 +97,7 @@ void state_keep(void *state, enum state_op op);
     .sweeps = state_sweeps, .events = state_events, .memory = state_keep
 
 /* The state of that rank, or of the one that an event is of, made when it is new. A process that
- * says its rank late keeps what it has. */
+ * reports its rank late keeps what it has. */
 void *state_rank(void *state, const struct rule_view *c, const struct rank_sight *who);
 void *state_event_rank(void *state, const struct rule_view *c, const struct rule_event *v);
 
@@ -125,7 +125,7 @@ double node_gpu_use(const void *state);
 const void *next_gpu(const struct judge *j, struct entity_at *at);
 const void *next_rank(const struct judge *j, struct entity_at *at);
 
-/* ---- what several rules ask when they judge ---- */
+/* ---- what several rules need when they judge ---- */
 
 /* GPUs of all nodes. */
 size_t judge_gpus(const struct judge *j);

@@ -5,7 +5,7 @@
  * A rule keeps one state per node. The engine feeds it that node's sweeps, steps and events,
  * each in order of time and in parts of any size. A state depends on what was seen alone, not on
  * how it was cut or on which of the three came first: counts and whole numbers, no floating sums.
- * When somebody asks, the rule judges all its states together.
+ * When verdicts are requested, the rule judges all its states together.
  *
  * Sweeps before the training loop has its usual pace, or while the rule is still patient, those
  * after the loop and those of our own detail windows do not reach a rule, unless it says
@@ -77,7 +77,7 @@ struct rule {
     struct number_label labels[RULE_LABELS_MOST + 1]; /* of every number of its findings */
     unsigned needs;                                   /* enum rule_needs */
     bool whole_job;
-    bool custom;                     /* not in rules.def: of the user's own */
+    bool custom;                     /* not in rules.def: a user rule */
     bool summary;                    /* never an issue: it fills a table */
     bool ending;                     /* says how the job ended; what it lost is not the loop's */
     bool by_phase;                   /* plots in which phases its findings were */

@@ -6,7 +6,7 @@
  *     >= 50 %           any             compute-bound
  *     <  50 %           >= 60 %         memory-bound
  *
- * Otherwise neither is said; other rules then look for what keeps the GPU from its limits. */
+ * Otherwise neither is reported; other rules then look for what keeps the GPU from its limits. */
 #include <math.h>
 
 #include "base/mem.h"

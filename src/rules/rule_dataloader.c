@@ -2,7 +2,7 @@
 /* Dataloader: the training loop waits for its data, or too many processes make it.
  *
  * How long the loop waits is known, so the number of loader processes is judged by it: few of them
- * are an issue only when somebody waits, or when it is not known whether anybody does. A GPU that
+ * are an issue only when the loop waits, or when it is not known whether it does. A GPU that
  * is busy all the time does not wait for data, whatever the host does meanwhile. */
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +58,8 @@ struct loader_rank {
 struct loader_state {
     struct node_state head;
     struct fact facts[FACT_N];
-    uint64_t starts, asked,
-        empty; /* loaders begun; looks at the queue, of them with nothing ready */
+    uint64_t starts, reads,
+        empty; /* loaders begun; readings of the queue, of them with nothing ready */
     uint64_t fetches;
     int64_t fetch_ns;
     struct at_once at_once;
@@ -129,7 +129,7 @@ static void loader_event(void *state, const struct rule_view *c, const struct ru
             f->hi = f->n++ ? MAX_OF(f->hi, v->value) : v->value;
         }
     t->starts += v->id == EV_LOADER_START;
-    t->asked += v->id == EV_LOADER_QUEUE;
+    t->reads += v->id == EV_LOADER_QUEUE;
     t->empty += v->id == EV_LOADER_QUEUE && v->value == 0;
     if (v->id != EV_FETCH)
         return;
@@ -411,7 +411,7 @@ static void loader_add_numbers(struct verdict *v, struct finding *f, const struc
                     x->cores > 0 ? x->cores : NAN,
                     t->facts[F_WORKERS].n ? (double)t->facts[F_WORKERS].lo : NAN,
                     t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9 : NAN,
-                    t->asked ? 100 * (double)t->empty / (double)t->asked : NUMBER_ABSENT,
+                    t->reads ? 100 * (double)t->empty / (double)t->reads : NUMBER_ABSENT,
                     isnan(then_s) ? NUMBER_ABSENT : then_s);
 }
 

@@ -10,11 +10,11 @@
 
 /* ==== SlowFinalization ====
  *
- * The job goes on for long after its last step: loader workers that do not leave,
+ * The job runs for long after its last step: loader workers that do not leave,
  * a last checkpoint, uploads. The machine is paid for, and its GPUs do nothing.
  *
- * While a GPU is busy the job still works, in steps that nobody saw: finalization begins when that
- * is over. */
+ * While a GPU is busy the job still works, in steps that were not recorded: finalization begins
+ * when that is over. */
 
 enum { THRESHOLD, LEAST_S }; /* parameters */
 

@@ -2,8 +2,8 @@
 /* GPUMemoryIncrease: the memory in use of a GPU goes up, in steps or as a steady climb.
  *
  * It is the job's own memory that counts, where that is known: another process that frees memory
- * would hide a leak, and one that takes some is none. The driver tells it, else the allocator of
- * each rank; only then the memory in use on the device is looked at. */
+ * would hide a leak, and one that takes some is not a leak of the job. The driver reports it, else
+ * the allocator of each rank; only then the memory in use on the device is looked at. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -47,7 +47,7 @@ struct memory_gpu {
 
 /* What tensors hold, by the allocator of a rank. The last reading may be that of a process that is
  * about to end and has freed everything: whether the loop was over by then is known only in the
- * end, so it is kept apart. */
+ * end, so it is stored separately. */
 struct memory_rank {
     struct rank_head head;
     struct trend mib;
@@ -312,7 +312,7 @@ static struct trend_fit fit_in_percent(const struct trend *mib, double total)
     return fit;
 }
 
-/* Returns whether the allocators of the node's ranks said enough to judge it by. */
+/* Returns whether the allocators of the node's ranks reported enough to judge it by. */
 static bool judge_ranks(const struct judge *j, const struct judged_node *node, struct verdict *out)
 {
     const struct node_state *t = node->state;

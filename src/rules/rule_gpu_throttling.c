@@ -30,7 +30,8 @@ static const uint32_t POWER_CAP = 0x04;
 /* What holds a sweep down: the power limit alone, or something harder. */
 enum { BY_POWER, BY_FAULT, KINDS };
 
-/* Whether the limit is the card's own is known only in the end, so both kinds are kept apart. */
+/* Whether the limit is the card's own is known only in the end, so both kinds are counted
+ * separately. */
 struct held {
     uint64_t n;
     struct episodes episodes;
@@ -108,7 +109,7 @@ static double throttle_percent(const struct throttled_gpu *g, uint64_t n)
     return 100 * (double)n / (double)g->readings;
 }
 
-/* Somebody set the power limit below what the card has by default. Limits are read to the watt. */
+/* The power limit was set below what the card has by default. Limits are read to the watt. */
 static bool is_lowered(const struct throttled_gpu *g)
 {
     return g->lowest_limit > 0 && g->default_limit > 0 && g->lowest_limit < g->default_limit - 1;
@@ -166,7 +167,7 @@ static const char *reasons_text(struct verdict *v, const struct throttled_gpu *g
     return text;
 }
 
-/* fmax leaves out a NAN, so the clock itself is asked. */
+/* fmax leaves out a NAN, so the clock itself is checked. */
 static const char *clock_text(struct verdict *v, const struct throttled_gpu *g)
 {
     return isnan(held_clock(g)) || isnan(usual_clock(g))

@@ -168,9 +168,9 @@ const struct rule rule_gil_contention = {
  * Far more threads of the job want to run than it has cores. Threads that
  * wait for each other (OpenMP) then wait for those that have no core.
  *
- * Runnable threads are the job's own demand, whoever has the cores: other processes do not raise
- * it. The first thread of each process does not count as too many, so that many loader workers,
- * which are processes, are no finding here. */
+ * Runnable threads are the job's own demand, whichever process has the cores: other processes do
+ * not raise it. The first thread of each process does not count as too many, so that many loader
+ * workers, which are processes, are no finding here. */
 
 enum { THRESHOLD, RATIO }; /* parameters */
 

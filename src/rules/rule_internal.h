@@ -28,7 +28,7 @@ extern const double shape_edges[SHAPE_BINS + 1]; /* percent */
 /* Jensen-Shannon distance: the root of the divergence in bits, so 0 is the same and 1 is nothing in
  * common. */
 double shape_distance(const struct shape *a, const struct shape *b);
-/* By how many percentage points the one's utilization would have to be moved, on the mean, to
+/* By how many percentage points the one's utilization would have to be moved, on average, to
  * become the other's (area between the distributions). At least the difference of the means. */
 double hist_apart(const struct hist *a, const struct hist *b);
 /* The mean difference of the two in a sweep if they had nothing to do with each other. */

@@ -20,8 +20,8 @@ struct save {
     int64_t at_ns, dur_ns;
 };
 
-/* Those that begin before or after the loop delay nobody, but where it begins and ends is known
- * only in the end: so some of either end are kept. */
+/* Those that begin before or after the loop delay no step, but where it begins and ends is known
+ * only at the end of the run: so some of either end are stored. */
 enum { FIRST_KEPT = 8 };
 
 struct saving_rank {
@@ -163,8 +163,8 @@ struct eval_rank {
     struct rank_head head;
     uint64_t steps;
     bool trains;
-    struct evals before; /* its first training step that is no warm-up: a look that belongs to
-                            getting ready */
+    struct evals before; /* its first training step that is no warm-up: an evaluation that
+                            belongs to initialization */
     struct evals evals;
 };
 

@@ -74,7 +74,7 @@ static void balance_fit(struct gaps *g, size_t n)
     g->n = n;
 }
 
-/* Those of a column of the batch, from `from` on; `room` is for those that nobody has. */
+/* The tenths of a column of the batch, from `from` on; `room` is for those that are not shared. */
 static const uint16_t *balance_tenths(const struct sweeps *s, const float *v, size_t from, size_t n,
                                       uint16_t *room)
 {

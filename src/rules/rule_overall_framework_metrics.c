@@ -126,7 +126,7 @@ static size_t host_parts(const struct framework_rank *sum, const char **names, d
     return n + 1;
 }
 
-/* The same of the GPU, per step on the mean; 0: nothing was timed. */
+/* The same of the GPU, per step on average; 0: nothing was timed. */
 static size_t gpu_parts(const struct framework_rank *sum, const char **names, double *s)
 {
     size_t n = 0;

@@ -95,7 +95,7 @@ static const char *over_what(const struct judge *j)
     return j->run->has_steps ? " in the training loop" : "";
 }
 
-/* LowGPUUtilization found something on the node: nobody says that it is well used then. */
+/* LowGPUUtilization found something on the node: then it is not reported as well used. */
 static bool is_low(const struct judge *j, const char *node)
 {
     const struct verdict *v = j->others ? &j->others[RULE_low_gpu_utilization] : NULL;

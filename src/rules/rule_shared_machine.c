@@ -29,7 +29,7 @@ struct taken {
     uint64_t n;
     int64_t job, part; /* sums, in tenths of a percent of a core: the job's; what was taken */
     uint64_t delays;   /* readings with the waits of its threads for a core; then the same sums */
-    int64_t had, asked;
+    int64_t had, wanted;
     struct episodes when;
 };
 
@@ -78,7 +78,7 @@ static void shared_add_delay(struct taken *x, const struct rule_view *c, float j
         return;
     x->delays++;
     x->had += llround((double)job * 10);
-    x->asked += llround(fmin((double)(job + delay), 100.0 * c->node->cores) * 10);
+    x->wanted += llround(fmin((double)(job + delay), 100.0 * c->node->cores) * 10);
 }
 
 static void shared_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
@@ -139,17 +139,17 @@ static double shared_wanted(const struct shared_state *t)
     return t->free && t->free->n >= FREE_LEAST ? fmax(loghist_quantile(t->free, 0.5), 1) : NAN;
 }
 
-/* The share of the CPU that it asked for that the job lacked: by the waits of its threads for a
+/* The share of the CPU that the job wanted and lacked: by the waits of its threads for a
  * core, or else by what it used alone. NAN: neither is known. */
 static double shared_lack(const struct shared_state *t, enum taker by)
 {
     const struct taken *x = &t->by[by];
-    const double job = (double)x->job / (double)x->n / 10, asked = shared_wanted(t);
+    const double job = (double)x->job / (double)x->n / 10, wanted = shared_wanted(t);
     if (by != BY_OTHERS)
         return (double)x->part / (double)(x->part + x->job);
     if (x->delays >= DELAYS_LEAST)
-        return fmax(1 - (double)x->had / (double)MAX_OF(x->asked, 1), 0);
-    return fmax(1 - job / asked, 0) + 0 * asked; /* fmax drops a NAN */
+        return fmax(1 - (double)x->had / (double)MAX_OF(x->wanted, 1), 0);
+    return fmax(1 - job / wanted, 0) + 0 * wanted; /* fmax drops a NAN */
 }
 
 /* A program that is named. */

@@ -13,7 +13,7 @@
 
 enum { THRESHOLD, FACTOR }; /* parameters */
 
-enum { LONG_KEPT = 16, GAPS_MOST = 64, RANKS_SAID = 8 };
+enum { LONG_KEPT = 16, GAPS_MOST = 64, RANKS_LISTED = 8 };
 
 struct stalled_rank {
     struct rank_head head;
@@ -101,7 +101,7 @@ static double limit_of(const struct judge *j, const struct stalled_job *o)
     return fmax(j->p[THRESHOLD].v, isnan(p99) ? 0 : j->p[FACTOR].v * p99);
 }
 
-/* Stretches in which no rank finished a step, from the first end to the end of the job; `longest_s`
+/* Intervals in which no rank finished a step, from the first end to the end of the job; `longest_s`
  * is the length of the longest, whether it is above the limit or not. */
 static size_t find_gaps(const struct judge *j, const struct stalled_job *o, double limit_s,
                         struct time_range *out, double *longest_s)
@@ -190,11 +190,11 @@ static const char *all_doing(const struct judge *j, const struct stalled_job *o,
                              const struct time_range *g)
 {
     const char *text = "";
-    for (size_t i = 0; i < MIN_OF(o->n, (size_t)RANKS_SAID); i++)
+    for (size_t i = 0; i < MIN_OF(o->n, (size_t)RANKS_LISTED); i++)
         text = arena_printf(j->arena, "%s%srank %lld %s", text, i ? ", " : "",
                             (long long)o->ranks[i]->head.who.rank, doing(j, o->ranks[i], g));
-    if (o->n > RANKS_SAID)
-        text = arena_printf(j->arena, "%s, and %zu more ranks", text, o->n - RANKS_SAID);
+    if (o->n > RANKS_LISTED)
+        text = arena_printf(j->arena, "%s, and %zu more ranks", text, o->n - RANKS_LISTED);
     return text;
 }
 

@@ -22,7 +22,7 @@ enum { BETWEEN = STEP_PARTS_MOST + 1 }; /* beside the parts of a step */
 static const double OWN_USUAL = 0.5, OWN_MORE = 0.85;
 enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500, DURATION_BINS = 40 };
 
-/* Above these a sweep says that storage held somebody up; percent. */
+/* Above these a sweep says that storage delayed a task; percent. */
 static const float PSI_HIGH = 20;
 #define IOWAIT_HIGH 50.0f
 /* Reasons of a held-down clock that are no wish of the user: power caps and heat. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c - the list of rules, and the events that they hear of. */
+/* rules.c - the list of rules, and the events that they receive. */
 #include <string.h>
 
 #include "base/vec.h"

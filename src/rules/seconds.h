@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seconds.h - a set of seconds of wall time: when something held, or was heard of. A day takes at
+/* seconds.h - a set of seconds of wall time: when something held, or was reported. A day takes at
  * most 11 kB. */
 #ifndef RULES_SECONDS_H
 #define RULES_SECONDS_H

@@ -4,8 +4,8 @@
  * steps were split. An iteration is evened out where the host ran ahead of the GPU (see
  * query/steps.h); a step without an end of its iteration counts with its duration.
  *
- * The first step is kept apart: it compiles, tunes and fills caches, which says nothing about the
- * others. */
+ * The first step is stored separately: it compiles, tunes and fills caches, which says nothing
+ * about the others. */
 #ifndef RULES_STEP_SPREAD_H
 #define RULES_STEP_SPREAD_H
 

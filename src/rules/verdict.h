@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict.h - what a rule says: an answer, findings with their size and evidence, words.
+/* verdict.h - the result of a rule: its state, findings with their size and evidence, words.
  *
  * Filled by a rule's judge through the functions below, completed by the engine (severity, sums,
  * links). Everything lives in the arena that the judge was given. */
@@ -80,7 +80,7 @@ struct finding {
     size_t n_ranges;
     const char *message;       /* one sentence with numbers */
     const char *advice;        /* what to do here, with numbers; NULL: the rule's recommendation */
-    const char *refute;        /* the evidence that would refute it; NULL: none said */
+    const char *refute;        /* the evidence that would refute it; NULL: none given */
     const char *part;          /* the part of a step that it is about; NULL: that of its rule */
     const char *const *causes; /* rules that may explain it; NULL: those of its rule */
     struct finding_number *numbers;

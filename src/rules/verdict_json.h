@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict_json.h - verdicts and the catalogue of rules as JSON, for all who hand them out; see
+/* verdict_json.h - verdicts and the catalogue of rules as JSON, for all that report them; see
  * verdict_rows.def. */
 #ifndef RULES_VERDICT_JSON_H
 #define RULES_VERDICT_JSON_H
@@ -36,9 +36,9 @@ MUST_CHECK int verdicts_read(const char *text, size_t len, struct arena *a, stru
 
 /* ---- the file of a run ---- */
 
-/* Findings.json of a run: what all rules said when they were last evaluated. */
+/* Findings.json of a run: the results of all rules when they were last evaluated. */
 
-/* `own`: of rules of the user's own. The file is replaced whole or not at all. */
+/* `own`: of user rules. The file is replaced whole or not at all. */
 MUST_CHECK int findings_write(const char *folder, const struct verdicts *v,
                               const struct rule_params *p, const struct hosted *own, size_t n_own,
                               struct err *e);

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "run/run_names.h"
 
-/* Empty text and negative numbers mean not known, which JSON says as null. */
+/* Empty text and negative numbers mean not known, which is null in JSON. */
 static void text_or_null(struct jw *j, const char *key, const char *v)
 {
     jw_str(j, key, v && *v ? v : NULL);

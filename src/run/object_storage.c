@@ -25,7 +25,7 @@ enum {
     ENTRIES_MOST = 1000000,
     FETCH_ATTEMPTS = 5,     /* with a new view, when the object has changed */
     FRESH_FACTOR = 5,       /* a view that took a second to make is used for five */
-    TRIM_BYTES = 256 << 20, /* fetched between two looks at the size of the cache */
+    TRIM_BYTES = 256 << 20, /* fetched between two checks of the size of the cache */
 };
 
 struct object_client {
@@ -197,7 +197,7 @@ static int object_view_get(struct object_view **out, const char *root, bool deep
     return 0;
 }
 
-/* ---- looking ---- */
+/* ---- lookup ---- */
 
 /* The first entry that begins with `start`; v->n: none. The others follow it. */
 static size_t object_view_first(const struct object_view *v, const char *start)
@@ -373,10 +373,10 @@ enum storage_alive object_alive(const char *folder)
 
 /* ==== reading ==== */
 
-/* Now and then: to look at the size of the cache means to list it. */
+/* Now and then: to know the size of the cache means to list it. */
 static void object_note_fetched(uint64_t bytes)
 {
-    static _Atomic uint64_t fetched = TRIM_BYTES; /* so that the first fetch looks */
+    static _Atomic uint64_t fetched = TRIM_BYTES; /* so that the first fetch checks */
     if (atomic_fetch_add(&fetched, bytes) >= TRIM_BYTES) {
         atomic_store(&fetched, 0);
         object_cache_trim();

@@ -276,7 +276,7 @@ static int run_catalog_fetch_entry(void *ctx, struct s3 *s3, size_t at, struct e
     if (rc == 0)
         run_catalog_take_entry(f, i, &body);
     buf_free(&body);
-    /* One that was replaced meanwhile, or is gone: its run is read itself. */
+    /* One that was replaced or removed meanwhile: its run itself is read. */
     return rc == ERR_BUSY || err_no_file(rc, e) ? 0 : rc;
 }
 
@@ -287,7 +287,7 @@ static int run_catalog_fetch_entries(struct run_catalog *c, struct err *e)
     return c->n_new ? s3_batch_run(&b, c->n_new - 1, e) : 0;
 }
 
-/* ---- together ---- */
+/* ---- joining ---- */
 
 /* By name; of one name the newest first. */
 static int run_catalog_by_name(const void *a, const void *b)
@@ -502,7 +502,7 @@ int run_catalog_put(const char *run, struct err *e)
     return rc;
 }
 
-/* Entries of it that are listed go, and one that says so hides what packs have. */
+/* Its listed entries are removed, and a new one that records the removal hides those in packs. */
 int run_catalog_remove(const char *run, struct err *e)
 {
     struct buf b = {0};

@@ -274,7 +274,7 @@ static void run_stamp_add_to_look(void *ctx, const struct storage_entry *x)
         run_stamp_add_entry(&l->stamp, x->name, &x->stat);
     else if (x->kind == STORAGE_FOLDER && run_path(folder, l->run, x->name, &e) == 0 &&
              storage_of(folder)->list(folder, STORAGE_WITH_STAT, run_stamp_add_file, &l->stamp, &e))
-        return; /* it is gone meanwhile */
+        return; /* it was removed meanwhile */
 }
 
 static bool run_stamp_add_named(struct run_look *l, const char *name)

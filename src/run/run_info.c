@@ -230,7 +230,7 @@ static void run_info_read_node(const char *dir, struct arena *a, struct node_inf
         return;
     const int64_t newest = run_info_newest_data(dir, n->session);
     const bool lives = run_info_recorder_lives(dir, n, newest);
-    if (!lives) /* it may have ended properly since we looked */
+    if (!lives) /* it may have ended properly since it was read */
         run_info_read_node_file(dir, a, n);
     if (n->status != RUN_RUNNING)
         return;
@@ -831,7 +831,7 @@ int run_find(const char *dir, const char *ref, char path[], struct err *e)
     const int rc = run_find_look_at_run(ref, e);
     if (rc == 0)
         return path_join(path, e, "%s", ref);
-    if (rc != ERR_SYS && rc != ERR_LIMIT) /* elsewhere, and it cannot be asked */
+    if (rc != ERR_SYS && rc != ERR_LIMIT) /* elsewhere, and it cannot be reached */
         return rc;
     if (e->sys == EACCES && rc == ERR_SYS && storage_of(ref) != &storage_local)
         return rc;

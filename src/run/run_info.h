@@ -118,7 +118,7 @@ MUST_CHECK int run_each_listed(const char *dir,
                                struct err *e);
 MUST_CHECK int run_info_read(struct run_info *out, const char *path, struct arena *a,
                              struct err *e);
-/* The same of a run of a list, without a look at it where its entry will do. */
+/* The same of a run of a list, without reading it where its entry is enough. */
 MUST_CHECK int run_info_of(struct run_info *out, const struct run_listed *x, struct arena *a,
                            struct err *e);
 /* The entry of a run, in one line. */

@@ -184,7 +184,7 @@ bool run_is_of_session(const char *name, unsigned session)
     unsigned v;
     if (run_saved_parse(name, &saved, &v))
         return v == session;
-    /* The number of a window is none of a session. */
+    /* The number of a window is not that of a session. */
     if (text_starts(name, WINDOW_START) && (rest = run_names_skip_window(name)))
         dash = *rest == '-' ? rest : NULL;
     snprintf(mark, sizeof mark, "-%u.", session);

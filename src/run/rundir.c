@@ -164,11 +164,11 @@ static int rundir_write_about(const struct rundir *r, const struct run_about *ab
  * another job's run.json, and then no node of its job can win there or stay. Hence all nodes end at
  * the same candidate, the first that one of them won, also when several jobs begin at once.
  *
- * A requeued job goes on in the run of its earlier start, whose day is another. That run is looked
- * for among those that share the first part of the ID: the newest of this job into which at least
- * two nodes have written. Two, because only a folder that the nodes share has the same runs for
- * all of them. In folders of their own every node finds one node at most, so all of them take the
- * ID of the new start. */
+ * A requeued job continues in the run of its earlier start, whose date is another. That run is
+ * looked for among those that share the first part of the ID: the newest of this job into which at
+ * least two nodes have written. Two, because only a folder that the nodes share has the same runs
+ * for all of them. In folders of their own every node finds one node at most, so all of them take
+ * the ID of the new start. */
 
 /* A launcher starts all ranks at once; a run older than this is another job's. */
 #define SAME_START_NS (3600 * NS_PER_S)

@@ -4,7 +4,7 @@
  * A location names a file or folder of a run: a path of the local file system, or the address of an
  * object ("s3://BUCKET/PREFIX/RUN/run.json") or of a file on a hub
  * ("https://HOST/RUN/run.json"). storage_of selects the implementation by the location. All code
- * above this header passes locations on and never asks which it is; only src/run and src/store
+ * above this header passes locations on and never checks which it is; only src/run and src/store
  * compose them (run_names.h), and tools/check_storage.py enforces that.
  *
  * Object storage has no rename, no append and no lock. The operations are those that it has, too.

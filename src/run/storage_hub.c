@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage_hub.c - storage.h on a server with runs (footplate serve): https://HOST[:PORT]/RUN/...
  *
- * Looking and reading are those of object_storage.h. A view is one request, GET /api/v1/files/RUN
+ * Lookup and reading are those of object_storage.h. A view is one request, GET /api/v1/files/RUN
  * for a run, GET /api/v1/files for all of them. Its answer has the small JSON files themselves, so
  * a list of runs needs no request for each, and opening a run one for each data file that is not in
  * the cache.

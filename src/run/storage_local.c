@@ -29,7 +29,7 @@
 
 enum { HOLE_BLOCK = 4096 };
 
-/* ---- looking ---- */
+/* ---- lookup ---- */
 
 static enum storage_kind local_kind(mode_t mode)
 {
@@ -86,7 +86,7 @@ static void local_visit(DIR *d, int flags, storage_visit *visit, void *ctx)
         else if (local_stat_at(dirfd(d), x.name, 0, &x.stat))
             x.kind = x.stat.kind;
         else
-            continue; /* it is gone meanwhile */
+            continue; /* it was removed meanwhile */
         visit(ctx, &x);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage_s3.c - storage.h on S3 and servers that speak its protocol: s3://BUCKET/PREFIX/RUN/...
  *
- * Looking and reading are those of object_storage.h: opening a run costs one LIST, and one GET for
+ * Lookup and reading are those of object_storage.h: opening a run costs one LIST, and one GET for
  * each file that is not in the cache. Files that grow are there in parts (parts.h) and a tail that
  * is replaced as a whole.
  *
@@ -25,7 +25,7 @@
 
 enum {
     FETCH_BYTES = 8 << 20,
-    FETCH_THREADS = 8,     /* of a batch, beside the one that asks: each waits for round trips */
+    FETCH_THREADS = 8,     /* of a batch, beside the caller: each waits for round trips */
     RANGE_THREADS = 6,     /* for the ranges of one object */
     FETCH_STACK = 1 << 20, /* bytes */
     S3_VIEW_MS = 5000,

@@ -29,7 +29,7 @@ struct s3_batch {
     void *ctx;
 };
 
-/* All of it, by this thread and up to so many others, each with a client of its own: most of the
+/* All of it, by this thread and up to so many others, each with a separate client: most of the
  * time they wait for the network. An error ends it. */
 MUST_CHECK int s3_batch_run(const struct s3_batch *b, size_t others, struct err *e);
 

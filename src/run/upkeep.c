@@ -128,7 +128,7 @@ int prune_remove(const char *runs, const struct prune_run *r, const char *by, st
     snprintf(detail, sizeof detail, "%llu bytes", (unsigned long long)r->bytes);
     int rc = run_info_read(&info, r->path, &a, e);
     if (rc == 0)
-        rc = audit_add(runs, &line, e); /* before: nothing goes without a line */
+        rc = audit_add(runs, &line, e); /* before: nothing is removed without a line */
     if (rc == 0)
         rc = run_remove(&info, e);
     arena_free(&a);

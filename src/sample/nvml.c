@@ -62,7 +62,7 @@ void nvml_loss(const struct nvml_ask *a, enum loss_id id, enum metric_id m, cons
     sink_loss(a->sink, id, of, "%s", why);
 }
 
-/* Tells it once, whichever thread saw it first. */
+/* Reports it once, whichever thread saw it first. */
 static void gpu_went(const struct nvml_ask *a, int rc)
 {
     struct nvml_gpu *g = a->gpu;
@@ -173,11 +173,11 @@ static int find_symbols(struct nvml_lib *n, struct err *e)
 
 static int nvml_load(struct nvml_lib *n, const char *path, struct err *e)
 {
-    const char *asked = path ? path : getenv("FOOTPLATE_NVML");
-    n->handle = dlopen(asked ? asked : DEFAULT_PATH, RTLD_NOW | RTLD_LOCAL);
+    const char *given = path ? path : getenv("FOOTPLATE_NVML");
+    n->handle = dlopen(given ? given : DEFAULT_PATH, RTLD_NOW | RTLD_LOCAL);
     if (n->handle)
         return find_symbols(n, e);
-    if (asked)
+    if (given)
         return err_set(e, ERR_NOT_FOUND, "no NVIDIA driver: %s", dlerror());
     return err_set(e, ERR_NOT_FOUND, "no NVIDIA driver (" DEFAULT_PATH " not found)");
 }

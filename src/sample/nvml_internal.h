@@ -4,8 +4,8 @@
  *
  * A reading that fails is reported once as a loss and then left alone: for good when the driver
  * does not offer it, for NVML_RETRY_NS otherwise. A GPU that is lost is reported once for all
- * probes, none of them asks it any more, and whoever comes first after NVML_RETRY_NS looks whether
- * it is back. The probes run in different threads, so what they share about a GPU is atomic. */
+ * probes, none of them reads it any more, and the first one after NVML_RETRY_NS checks whether it
+ * is back. The probes run in different threads, so what they share about a GPU is atomic. */
 #ifndef SAMPLE_NVML_INTERNAL_H
 #define SAMPLE_NVML_INTERNAL_H
 
@@ -24,7 +24,7 @@ struct nvml_gpu {
     int open_rc; /* why there is no handle */
     _Atomic(struct nvml_device *) dev;
     atomic_bool gone;
-    atomic_bool gpm_pcie;     /* GPM measures PCIe here, so nobody else has to */
+    atomic_bool gpm_pcie;     /* GPM measures PCIe here, so no other probe has to */
     _Atomic int64_t retry_at; /* mono ns; for a GPU that is gone */
 };
 

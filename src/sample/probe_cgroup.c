@@ -62,7 +62,7 @@ static void cgroup_set_slot(struct group *g, slot_id *slot, enum metric_id m, bo
         slot_end(g, slot);
 }
 
-/* Where there is no limit nobody is throttled, and there is nothing to read. */
+/* Where there is no limit no task is throttled, and there is nothing to read. */
 static void no_cpu_limit(struct cgroup_state *st, struct sink *s)
 {
     source_close(&st->throttle.file);

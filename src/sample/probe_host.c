@@ -113,7 +113,7 @@ enum { RESOURCES = 3, PRESSURE_SIZE = 512 };
 
 static const struct probe_psi_resource {
     const char *file;
-    enum metric_id some, full; /* METRIC_N: not kept */
+    enum metric_id some, full; /* METRIC_N: not recorded */
 } resources[RESOURCES] = {
     {"cpu", M_PSI_CPU_SOME, METRIC_N}, /* "full" of the whole machine is always 0 */
     {"io", M_PSI_IO_SOME, M_PSI_IO_FULL},

@@ -179,12 +179,12 @@ static bool served(const struct field_metric *m, struct nvml_gpu *gpu)
     return m->pcie != NOT_MEASURED && atomic_load(&gpu->gpm_pcie);
 }
 
-static void ask_fields(struct nvml_fields *f, struct group *g, const struct nvml_ask *asked)
+static void ask_fields(struct nvml_fields *f, struct group *g, const struct nvml_ask *ask)
 {
     struct nvml_field v[NVML_FIELDS] = {0};
     unsigned which[NVML_FIELDS];
     int n = 0;
-    struct nvml_ask a = *asked;
+    struct nvml_ask a = *ask;
     for (unsigned i = 0; i < NVML_FIELDS; i++) {
         const struct nvml_field_state *o = &f->one[i];
         if (o->measured || served(&fields[i], a.gpu) || !nvml_try_due(&o->attempt, a.now))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe_others.c - which programs outside of the job use the CPU, by user and program name only.
  *
- * It looks at processes only while the node is busy, and then rarely (paces): the first time to
+ * It scans the processes only while the node is busy, and then rarely (paces): the first time to
  * have something to compare with, soon after that, and from then on every 10 s or less often. A
- * reading is what each program used since the look before. The series of a program has the name
+ * reading is what each program used since the previous scan. The series of a program has the name
  * "user:comm"; "total" is all CPU that neither the job nor Footplate used; "not_visible" is what is
  * left of it after all processes that can be seen: those of other containers, those that hidepid
- * hides, and those that ended between two looks. A program of which no process is left has no
+ * hides, and those that ended between two scans. A program of which no process is left has no
  * reading.
  *
  * User names come from /etc/passwd alone: a directory service may be slow, and is on the network.
@@ -31,7 +31,7 @@
 #define PERIOD_NS     (10 * NS_PER_S)
 
 /* By the clock of /proc/uptime, hundredths of a second. */
-enum { SECOND_CS = 100, FIRST_CS = 2 * SECOND_CS /* from the first look to the second */ };
+enum { SECOND_CS = 100, FIRST_CS = 2 * SECOND_CS /* from the first scan to the second */ };
 
 /* Not idle, share of all cores. */
 static const double BUSY = 0.8;
@@ -41,13 +41,13 @@ static const double WORTH = 0.05;
 enum {
     PROCESSES_MOST = 2048,
     SERIES_MOST = 16, /* programs of a run that get a series */
-    NAMES_MOST = 128, /* programs of a look that are told apart */
+    NAMES_MOST = 128, /* programs that one scan distinguishes */
     USER_LEN = 24,
     PROGRAM_LEN = 32,
     STAT_SIZE = 1024,
 };
 
-/* A look costs about 8 us a process: at most 0.05 % of a core. */
+/* A scan costs about 8 us a process: at most 0.05 % of a core. */
 static const struct {
     size_t more_than;
     uint64_t period_cs;
@@ -77,7 +77,7 @@ struct other_list {
 struct other_program {
     uid_t uid;
     char comm[PROGRAM_LEN];
-    uint64_t ticks; /* in this look */
+    uint64_t ticks; /* in this scan */
     slot_id slot;   /* SLOT_NONE: it has no series */
 };
 
@@ -93,9 +93,9 @@ struct others_state {
     bool known; /* the figures of the reading before */
     struct uptime last;
     struct other_list now, before;
-    bool looked; /* `now` is the list of a look, when the uptime was `look` */
-    struct uptime look;
-    uint64_t next_cs; /* uptime of the next look */
+    bool scanned; /* `now` is the list of a scan, when the uptime was `scan` */
+    struct uptime scan;
+    uint64_t next_cs; /* uptime of the next scan */
     bool overflowed;
     uint32_t reported;
 };
@@ -157,7 +157,7 @@ static const struct other_process *others_was(const struct others_state *st,
     return was && was->start_ticks == p->start_ticks ? was : NULL;
 }
 
-/* What a process that is gone had used was counted already, and is now in its parent's account of
+/* What a process that has ended had used was counted already, and is now in its parent's account of
  * children. */
 static void others_settle(struct others_state *st)
 {
@@ -170,7 +170,7 @@ static void others_settle(struct others_state *st)
     }
 }
 
-/* What it used since the look before, with what its children used that have ended. A process that
+/* What it used since the previous scan, with what its children used that have ended. A process that
  * is new counts whole. */
 static uint64_t others_grown(const struct others_state *st, const struct other_process *p)
 {
@@ -293,7 +293,7 @@ static bool others_has_series(const struct others_state *st, const char *comm)
 
 static void others_count(struct others_state *st, const struct uptime *u)
 {
-    const int64_t dt_ns = (int64_t)(u->up_cs - st->look.up_cs) * (NS_PER_S / SECOND_CS);
+    const int64_t dt_ns = (int64_t)(u->up_cs - st->scan.up_cs) * (NS_PER_S / SECOND_CS);
     struct other_program *v = xcalloc(NAMES_MOST, sizeof *v);
     size_t n = 0;
     uint64_t ours = 0, seen = 0;
@@ -309,7 +309,7 @@ static void others_count(struct others_state *st, const struct uptime *u)
         if (ticks || others_has_series(st, p->comm))
             program_add(st, p, ticks, v, &n);
     }
-    const double busy_ns = uptime_busy(&st->look, u, st->cores) * (double)dt_ns * st->cores,
+    const double busy_ns = uptime_busy(&st->scan, u, st->cores) * (double)dt_ns * st->cores,
                  total = MAX_OF(busy_ns / st->tick_ns - (double)ours, (double)seen);
     others_put(st, st->total, (uint64_t)total, dt_ns);
     others_put(st, st->not_visible, (uint64_t)(total - (double)seen), dt_ns);
@@ -323,7 +323,7 @@ static void others_forget(struct others_state *st)
     free(st->now.v);
     free(st->before.v);
     st->now = st->before = (struct other_list){0};
-    st->looked = false;
+    st->scanned = false;
 }
 
 static uint64_t others_pace(size_t processes)
@@ -334,9 +334,9 @@ static uint64_t others_pace(size_t processes)
     return paces[i].period_cs;
 }
 
-static void others_look(struct others_state *st, const struct uptime *u, struct sink *s)
+static void others_scan(struct others_state *st, const struct uptime *u, struct sink *s)
 {
-    const bool again = st->looked;
+    const bool again = st->scanned;
     const mono_ns now = clock_mono();
     if (!others_list(st)) {
         others_forget(st);
@@ -350,8 +350,8 @@ static void others_look(struct others_state *st, const struct uptime *u, struct 
         sink_loss(s, LOSS_LIMIT, LOST_METRIC(M_OTHERS_CPU),
                   "there are more than %d processes; the others count as not visible",
                   PROCESSES_MOST);
-    st->looked = true;
-    st->look = *u;
+    st->scanned = true;
+    st->scan = *u;
     st->next_cs = u->up_cs + (again ? others_pace(st->now.n) : FIRST_CS);
 }
 
@@ -374,13 +374,13 @@ static void others_read(void *state, struct sink *s)
     const bool busy = st->known && uptime_busy(&st->last, &u, st->cores) >= BUSY;
     if (!busy)
         others_forget(st);
-    else if (!st->looked || u.up_cs + SECOND_CS / 2 >= st->next_cs)
-        others_look(st, &u, s);
+    else if (!st->scanned || u.up_cs + SECOND_CS / 2 >= st->next_cs)
+        others_scan(st, &u, s);
     st->known = true;
     st->last = u;
 }
 
-/* The looks have a pace of their own. */
+/* Scans have a separate period. */
 static void others_set_period(void *state, int64_t period_ns)
 {
     (void)state;

@@ -13,7 +13,7 @@
  * A process gets series of its own when it has lived through two scans, so that a job which starts
  * a thousand short children does not make thousands of series. At most FOLLOW_MOST are followed one
  * by one; the others count in the totals, which are then taken every CROWD_PERIOD_NS only, because
- * reading everybody costs too much. */
+ * reading all of them costs too much. */
 #include <errno.h>
 #include <math.h>
 #include <sched.h>
@@ -551,14 +551,14 @@ static void read_io_of(struct proc_state *st, size_t i, struct sink *s)
     }
 }
 
-/* In a crowd the accounts are read only when everybody is: a parent's would otherwise hold children
- * whose end is not known yet. */
+/* In a crowd the accounts are read only when all processes are: a parent's would otherwise hold
+ * children whose end is not known yet. */
 static void read_member(struct proc_state *st, size_t i, bool accounts, struct totals *sum,
                         struct sink *s)
 {
     struct follow *f = &st->follow[i];
     const struct proctree_member *m = proctree_at(st->tree, i);
-    if (m->ended && f->has_clock) /* a zombie only waits; its clock tells when it is gone */
+    if (m->ended && f->has_clock) /* a zombie only waits; its clock shows when it is gone */
         return;
     if (!proctree_refresh(st->tree, i))
         return;
@@ -708,7 +708,7 @@ static void read_threads(struct proc_state *st, struct sink *s)
     st->threads_read = t;
 }
 
-static bool nobody_left(const struct proc_state *st)
+static bool none_left(const struct proc_state *st)
 {
     return !FIND_ANY(i, proctree_places(st->tree),
                      proctree_at(st->tree, i)->used && !proctree_at(st->tree, i)->gone);
@@ -743,7 +743,7 @@ static void proc_read(void *state, struct sink *s)
     if (cadence_due(&st->threads_at, t, slack))
         read_threads(st, s);
     /* The last process has just been waited for: what it used since is in our account only. */
-    if (everybody && !mem && nobody_left(st))
+    if (everybody && !mem && none_left(st))
         read_self(st);
     if (everybody)
         put_job_cpu(st, now);

@@ -7,7 +7,7 @@
  * given out again between two lists, a part of the foreign ones is read again at each scan, so that
  * all are within RECHECK_SCANS.
  *
- * Most scans need no list. Pids are given out in turn, and /proc/loadavg tells the last one: what
+ * Most scans need no list. Pids are given out in turn, and /proc/loadavg has the last one: what
  * began since the last scan is in between. Each of those few numbers is looked up by its process
  * clock, which has an answer only for a living process (not for a thread), and only then is its
  * stat read. That costs microseconds where a list costs one per process of the machine. */
@@ -142,7 +142,7 @@ static long proctree_find(const struct proctree *t, int pid)
     return -1;
 }
 
-/* A zombie needs no file any more. One that nobody of the job will wait for is none of ours. */
+/* A zombie needs no file any more. If no process of the job will wait for it, it is not counted. */
 static bool proctree_note_end(struct proctree *t, size_t i)
 {
     struct proctree_member *m = &t->members[i];
@@ -286,7 +286,7 @@ static void add_candidate(struct proctree *t, size_t at, const struct pid_stat *
 }
 
 /* Reads those that are not known; `anew`: also those whose number was a foreign process' before.
- * One that vanished since the list was made is nobody's. */
+ * One that vanished since the list was made is not the job's. */
 static void read_unknown(struct proctree *t, bool anew)
 {
     size_t f = 0;
@@ -427,7 +427,7 @@ void proctree_peek(struct proctree *t)
     t->look_again = false;
 }
 
-/* ---- open, close, look ---- */
+/* ---- open, close, lookup ---- */
 
 int proc_check(const char *proc, struct err *e)
 {

@@ -3,8 +3,8 @@
  *
  * A process is the job's when it is the first one, when its parent is the job's, or when its parent
  * is the recorder: the recorder is a child subreaper, so what the job leaves becomes its
- * child. Once a member, always a member, whoever its parent is later. A process is known by its pid
- * and its start time, so a pid that was given out again is not mistaken.
+ * child. Once a member, always a member, whatever its parent is later. A process is known by its
+ * pid and its start time, so a pid that was given out again is not mistaken.
  *
  * proctree_open; then from time to time proctree_scan, which finds new members, and
  * proctree_refresh, which reads one; members that ended keep their place and are marked gone until
@@ -26,7 +26,7 @@ enum { PROCTREE_MOST = 4096 }; /* members; more are not looked at */
 struct proctree_member {
     bool used;
     bool gone;            /* ended and waited for; its place is free after the next sweep */
-    bool ended;           /* a zombie; gone at once when nobody of the job would wait for it */
+    bool ended;           /* a zombie; gone at once when no process of the job would wait for it */
     bool first;           /* was there when the tree was opened */
     int stat_fd;          /* kept open; -1: opened for each reading */
     unsigned scans;       /* how many scans it has lived through */
@@ -44,7 +44,7 @@ MUST_CHECK int proc_check(const char *proc, struct err *e);
  * recorder whose children could be the job's, and where proc_check does. */
 MUST_CHECK int proctree_open(struct proctree **out, const char *proc, int root_pid, int self_pid,
                              unsigned keep_open, struct err *e);
-/* Processes of this session are not the job's, whoever their parent is: the recorder's helper. */
+/* Processes of this session are not the job's, whatever their parent is: the recorder's helper. */
 void proctree_leave_out(struct proctree *t, int session);
 void proctree_close(struct proctree *t); /* NULL is fine */
 
@@ -81,7 +81,7 @@ size_t proctree_members(struct proctree *t, struct proctree_view *out, size_t mo
 
 /* How long they ran, and how long they waited for a core. The kernel counts both for each thread
  * (/proc/PID/task/TID/schedstat), so their growth gives the mean number of runnable threads
- * exactly, where a look at their states would be a sample. A reading costs about 4 us per thread;
+ * exactly, where reading their states would give a sample. A reading costs about 4 us per thread;
  * the caller bounds how often it takes one. */
 
 struct thread_seen {

@@ -40,7 +40,7 @@ struct textbuf {
     size_t size;
 };
 
-/* Most files fit into a page of stack, and that is warm when memory of one's own, last used a
+/* Most files fit into a page of stack, and that is warm when a buffer of the source, last used a
  * sampling period ago, has left the caches. */
 struct near_text {
     char p[4096];

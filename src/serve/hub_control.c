@@ -17,8 +17,8 @@ enum {
     WAITING_MOST = 8, /* of these may wait */
     WITHIN_MOST_S = 3600,
     EXPIRES_S = 60,  /* or after three of the times within which the sender looks */
-    SILENT_S = 30,   /* the same for a sender that is not heard any more */
-    FORGET_S = 3600, /* a node that is not heard */
+    SILENT_S = 30,   /* the same for a sender that does not report any more */
+    FORGET_S = 3600, /* a node that does not report */
     SWEEP_S = 60,
 };
 
@@ -213,7 +213,7 @@ static const struct hub_control_request *hub_node_ask(struct hub_control *c, str
     struct hub_control_request *q = hub_node_room(x);
     *q = (struct hub_control_request){
         .id = MAX_OF(c->last_id + 1, (uint64_t)clock_wall().ns / NS_PER_MS),
-        .asked = clock_wall(),
+        .requested = clock_wall(),
         .until = mono_add(now, expires_s * NS_PER_S)};
     c->last_id = q->id;
     snprintf(q->node, sizeof q->node, "%s", x->node);

@@ -28,7 +28,7 @@ struct hub_control_request {
     char node[NODE_ID_LEN];
     char set[CONTROL_LINE];
     char by[TOKEN_NAME_LEN]; /* the name of the user's token; "": it has none */
-    wall_ns asked;
+    wall_ns requested;
     mono_ns until; /* it expires */
     enum hub_request_state state;
     char text[CONTROL_ANSWER]; /* of the recorder; "": none yet */

@@ -41,7 +41,7 @@ struct ship_target_ops {
     int (*put)(struct ship_target *t, const char *node, const char *name, const void *p, size_t n,
                bool absent, struct err *e);
     /* What the target has of a sealed file must be of the same recorder; only node, name and id of
-     * `f` are set. Asked before anything of a node is sent. */
+     * `f` are set. Checked before anything of a node is sent. */
     int (*check)(struct ship_target *t, const struct ship_file *f, struct err *e);
     /* Brings the file at the target to f->len bytes. */
     int (*sealed)(struct ship_target *t, const struct ship_file *f, struct err *e);
@@ -50,9 +50,9 @@ struct ship_target_ops {
      * taken back by its recorder, and goes. NULL: not needed. */
     int (*prune)(struct ship_target *t, const char *node, const char *const *names, size_t n,
                  struct err *e);
-    /* The run is there, or has ended: says so to those who list runs. What fails is not reported:
-     * readers do without. `tidy`: also does what is to be done for all runs there now and then.
-     * NULL: not needed. */
+    /* The run is there, or has ended: records that for readers that list runs. What fails is not
+     * reported: readers do without. `tidy`: also does what is to be done for all runs there now and
+     * then. NULL: not needed. */
     void (*announce)(struct ship_target *t, bool tidy);
     /* The recorder of the node is alive, although nothing was sent in this round. NULL: not needed.
      */
@@ -61,7 +61,7 @@ struct ship_target_ops {
      * target has none. */
     int (*requests)(struct ship_target *t, const char *node, const struct ship_requests *ask,
                     struct err *e);
-    /* Something failed: what the target has is to be asked again. NULL: not needed. */
+    /* Something failed: what the target has is to be requested again. NULL: not needed. */
     void (*forget)(struct ship_target *t);
     void (*close)(struct ship_target *t);
 };
@@ -79,11 +79,11 @@ struct ship_target {
     const struct ship_target_ops *ops;
     const char *to;      /* as the user named it, without secrets */
     uint64_t bytes;      /* sent so far, before compression */
-    int retry_s;         /* of the last failure: what the target asks for; 0: nothing */
+    int retry_s;         /* of the last failure: what the target requests; 0: nothing */
     int64_t interval_ns; /* between two rounds: its own, unless the user has set another */
     int64_t durable_ns;  /* after which what has arrived survives a loss of power there */
     unsigned control_s;  /* announced: requests are looked for so often; 0: none are taken */
-    bool has_requests;   /* the target said so in this round */
+    bool has_requests;   /* the target reported so in this round */
 };
 
 struct ship_target_ask {
@@ -100,7 +100,7 @@ MUST_CHECK int ship_target_check(const struct ship_target_ask *ask, struct err *
 /* For the run of this name. Loads libcurl into this process. */
 MUST_CHECK int ship_target_open(struct ship_target **out, const struct ship_target_ask *ask,
                                 const char *run, struct err *e);
-/* Whether who may write there may read, too: object storage, but no hub. */
+/* Whether a client that may write there may read, too: object storage, but not a hub. */
 bool ship_target_is_open(const char *to);
 /* The token of the environment (FOOTPLATE_TOKEN), or of a file; NULL: none. */
 MUST_CHECK int ship_read_token(const char *file, struct arena *a, const char **out, struct err *e);

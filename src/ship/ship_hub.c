@@ -20,7 +20,7 @@
 #include "ship/ship_targets.h"
 
 enum {
-    APPEND_FIRST = 256 << 10, /* bytes of a part until the hub has said what it takes */
+    APPEND_FIRST = 256 << 10, /* bytes of a part until the hub has reported what it takes */
     APPEND_MOST = 1 << 20,
     REQUEST_MS = 60000,
     ZSTD_FROM = 1024, /* bytes of a part that is worth compressing */
@@ -49,7 +49,7 @@ struct hub_file {
 struct ship_hub {
     struct ship_target target; /* first */
     char run[RUN_ID_LEN];
-    struct hub_file *files; /* of a node that was asked for, one has no name */
+    struct hub_file *files; /* of a node that was requested, one has no name */
     size_t n_files, cap_files;
     size_t append_most; /* bytes of a part */
     struct http_client *client;
@@ -111,7 +111,7 @@ static const char *hub_sentence(const struct http_response *r, struct arena *a)
     return text;
 }
 
-/* What an answer means that is none of those that were hoped for. */
+/* What an unexpected answer means. */
 static int hub_refused(struct ship_hub *h, const struct http_response *r, struct err *e)
 {
     static const struct {
@@ -129,8 +129,8 @@ static int hub_refused(struct ship_hub *h, const struct http_response *r, struct
     const char *retry = http_response_header(r, "Retry-After");
     while (rows[i].status && rows[i].status != r->status)
         i++;
-    const long asked = retry ? strtol(retry, NULL, 10) : 0;
-    h->target.retry_s = asked > 0 && asked <= SETUP_RETRY_S ? (int)asked : rows[i].retry_s;
+    const long wait_s = retry ? strtol(retry, NULL, 10) : 0;
+    h->target.retry_s = wait_s > 0 && wait_s <= SETUP_RETRY_S ? (int)wait_s : rows[i].retry_s;
     if (r->status == 413)
         h->append_most = APPEND_FIRST / 4;
     h->plain |= r->status == 415;

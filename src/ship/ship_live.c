@@ -17,7 +17,7 @@ enum {
     ORPHAN_S = 60,        /* after the recorder was killed */
     STATUS_S = 10,        /* between writings of a state that stays the same */
     SOON_MS = 2000,       /* between rounds when the machine goes away */
-    SEAL_LOOK_MS = 10000, /* how often it is looked for what was sealed */
+    SEAL_LOOK_MS = 10000, /* between two checks for sealed data */
 };
 
 struct ship_loop {
@@ -26,7 +26,7 @@ struct ship_loop {
     mono_ns written; /* when the state was written last */
     unsigned failures;
     bool ended;  /* the run has */
-    bool closed; /* nobody waits for it any more */
+    bool closed; /* no process waits for it any more */
     bool soon;   /* the machine goes away */
     mono_ns orphaned;
 };
@@ -49,7 +49,7 @@ static uint32_t ship_random(void)
 
 static void ship_write_status(struct ship_loop *l, bool now)
 {
-    struct err ignored; /* a full disk: the next one says it */
+    struct err ignored; /* a full disk: the next write reports it */
     if (!now && l->written.ns && mono_diff(clock_mono(), l->written) < STATUS_S * NS_PER_S)
         return;
     l->written = clock_mono();
@@ -72,8 +72,8 @@ static void ship_note(struct ship_loop *l, int rc, uint64_t bytes, const struct 
     ship_write_status(l, st->state != before || l->ended);
 }
 
-/* Until the time is over, or something comes: the end of the run, or of who waits for it. The byte
- * stays unread, for another process that takes over when this one is killed. */
+/* Until the time is over, or something comes: the end of the run, or of the process that waits. The
+ * byte stays unread, for another process that takes over when this one is killed. */
 static void ship_wait(struct ship_loop *l, int fd, int64_t ms)
 {
     struct pollfd p = {.fd = l->closed ? -1 : fd,
@@ -87,9 +87,9 @@ static void ship_wait(struct ship_loop *l, int fd, int64_t ms)
         return;
     }
     if (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) {
-        const bool told = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+        const bool reported = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
         l->closed = true;
-        l->orphaned = mono_add(clock_mono(), told ? -ORPHAN_S * NS_PER_S : 0);
+        l->orphaned = mono_add(clock_mono(), reported ? -ORPHAN_S * NS_PER_S : 0);
     }
     l->ended = true;
 }

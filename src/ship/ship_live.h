@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ship_live.h - the process that sends a run while it is recorded. It stands beside the recorder,
+/* ship_live.h - the process that sends a run while it is recorded. It runs beside the recorder,
  * which knows nothing of it and never waits for it. */
 #ifndef SHIP_SHIP_LIVE_H
 #define SHIP_SHIP_LIVE_H
@@ -34,7 +34,7 @@ enum ship_live_byte {
 void ship_live(const struct ship_live_ask *ask, const struct ship_live_begin *begin, int fd,
                struct shipping *out);
 
-/* How long to wait after the n-th failure in a row, ms. `retry_s`: what the target asks for. */
+/* How long to wait after the n-th failure in a row, ms. `retry_s`: what the target requests. */
 int64_t ship_backoff_ms(unsigned n, int retry_s, uint32_t random);
 
 #endif

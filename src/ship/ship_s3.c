@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ship_s3.c - a run on S3, in the layout of docs/remote.md: the run folder, key for key.
  *
- *     metrics.fp.OFFSET-LENGTH   what is sealed, in immutable parts (run/parts.h), until it is
- * closed metrics.tail               replaced whole metrics.fp                 the whole file, when
- * its recorder closed it; then the parts go
+ *     metrics.fp.OFFSET-LENGTH   what is sealed, in immutable parts (run/parts.h), until the file
+ *                                is closed
+ *     metrics.tail               replaced whole
+ *     metrics.fp                 the whole file, when its recorder has closed it; then the parts go
  *
  * What is there is known from one LIST of the node's own prefix, and from what was sent since. A
  * crash leaves at worst parts beside the part or file that replaces them; readers take the longest,
@@ -135,7 +136,7 @@ static int s3_check_name(const struct ship_file *f, const char *key, const struc
     return 0;
 }
 
-/* What is there must be of the same recorder. Asked once for each file. */
+/* What is there must be of the same recorder. Checked once for each file. */
 static int s3_check_id(struct s3_target *t, struct s3_file *there, const struct ship_file *f,
                        struct err *e)
 {
@@ -312,7 +313,8 @@ static int s3_copy_part(const struct s3_whole *w, const struct part *p, uint64_t
     return rc;
 }
 
-/* For s3_put_from: what is gone comes from the parts, in as many requests as there are parts. */
+/* For s3_put_from: what was removed here comes from the parts, in as many requests as there are
+ * parts. */
 static int s3_whole_bytes(void *ctx, uint64_t at, size_t n, uint8_t *out, struct err *e)
 {
     const struct s3_whole *w = ctx;
@@ -439,8 +441,8 @@ static int s3_compare(struct s3_target *t, const char *key, const void *p, size_
     return same ? 0 : ship_another_run(&t->base, path_base(t->place.key), e);
 }
 
-/* Some servers take a conditional write for a plain one. So it is looked before, and, where the
- * server is not that of AWS, also after. */
+/* Some servers take a conditional write for a plain one. So the object is read before, and, where
+ * the server is not that of AWS, also after. */
 static int s3_put_first(struct s3_target *t, const char *key, const void *p, size_t n,
                         struct err *e)
 {

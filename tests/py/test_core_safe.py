@@ -35,22 +35,22 @@ def test_a_guard_lets_interrupts_and_exits_through(told):
 
 
 def test_a_loss_fits_into_a_name_and_is_whole_text(told):
-    events = told(HEAD + "_safe.tell_loss('é' * 40, 'x'); _safe.tell_loss('a', 'b' * 100)")
+    events = told(HEAD + "_safe.report_loss('é' * 40, 'x'); _safe.report_loss('a', 'b' * 100)")
     assert losses_of(events) == ["é" * 31 + ": x", "a: " + "b" * 62]
 
 
 def test_a_loss_that_cannot_be_put_into_words_is_told_all_the_same(told):
     events = told(
         HEAD + "class Odd(Exception):\n    def __str__(self): raise RuntimeError\n"
-        "_safe.tell_loss('x', Odd()); _safe.tell_loss('y', '\\ud800')"
+        "_safe.report_loss('x', Odd()); _safe.report_loss('y', '\\ud800')"
     )
     assert losses_of(events) == ["x: Odd", "y: ?"]
 
 
 def test_a_forked_child_tells_its_losses_too(told):
     events = told(
-        HEAD + "import os\n_safe.tell_loss('x', 'y')\npid = os.fork()\n"
-        "_safe.tell_loss('x', 'y')\nif not pid: os._exit(0)\nos.waitpid(pid, 0)"
+        HEAD + "import os\n_safe.report_loss('x', 'y')\npid = os.fork()\n"
+        "_safe.report_loss('x', 'y')\nif not pid: os._exit(0)\nos.waitpid(pid, 0)"
     )
     assert len(events) == 2 and len({e["pid"] for e in events}) == 2
 

@@ -61,7 +61,7 @@ def read() -> Config:
         text = _safe.read_settings()
         return Config() if text is None else parse(json.loads(text))
     except (OSError, ValueError) as error:
-        _safe.tell_loss("config", error)
+        _safe.report_loss("config", error)
         return Config()
 
 
@@ -101,7 +101,7 @@ def _seconds(value: "Any") -> "float | None":
 
 def _ask(kind: str, one: "Any", at: int) -> "Ask | None":
     if not isinstance(one, dict):
-        _safe.tell_loss(kind, "a window is not an object")
+        _safe.report_loss(kind, "a window is not an object")
         return None
     ask = Ask(
         kind=kind,
@@ -116,7 +116,7 @@ def _ask(kind: str, one: "Any", at: int) -> "Ask | None":
     )
     why = _what_is_wrong(ask)
     if why:
-        _safe.tell_loss(kind, why)
+        _safe.report_loss(kind, why)
         return None
     return ask
 

@@ -336,7 +336,7 @@ class SampleWindow(_PhaseWindow):
         for table in self.phases.values():
             add_difference(whole, table, {})
         if not whole:
-            _safe.tell_loss("python window", "over before the first sample")
+            _safe.report_loss("python window", "over before the first sample")
         self.phases.pop("other", None)
 
         def finish(path: str) -> None:

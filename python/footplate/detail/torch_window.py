@@ -128,7 +128,7 @@ def _make_way(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> bool:
     """The program starts a profiler of its own."""
     ours = _State.running
     if ours is not None and args[0] is not ours.profile:
-        _safe.tell_loss("detail window", "the program started its own profiler")
+        _safe.report_loss("detail window", "the program started its own profiler")
         ours.drop()
     return False
 

@@ -32,7 +32,7 @@ def make_way() -> None:
     """Somebody starts a profiler."""
     ours = _State.running
     if ours is not None and not _State.starting:
-        _safe.tell_loss("detail window", "the program started its own profiler")
+        _safe.report_loss("detail window", "the program started its own profiler")
         ours.drop()
 
 

@@ -117,7 +117,7 @@ class _Window:
         if self.ask.seconds and took >= self.ask.seconds:
             return True
         if took > MOST_S or _resident() - self.memory > MOST_GROWTH:
-            _safe.tell_loss(f"{self.ask.kind} window", "truncated: too long or too large")
+            _safe.report_loss(f"{self.ask.kind} window", "truncated: too long or too large")
             return True
         return False
 
@@ -153,7 +153,7 @@ def rank() -> int:
 
 
 def _give_up(window: _Window, error: object) -> None:
-    _safe.tell_loss(f"{window.ask.kind} window", error)
+    _safe.report_loss(f"{window.ask.kind} window", error)
     if window in _State.waiting:
         _State.waiting.remove(window)
     if window.recorder is not None:

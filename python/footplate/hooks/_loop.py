@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps and epochs as the callbacks of a training loop tell them, kept in order.
+"""Steps and epochs as the callbacks of a training loop report them, in order.
 
-Callbacks tell where a step begins and ends, but not always both: the input ran out, a callback
+Callbacks report where a step begins and ends, but not always both: the input ran out, a callback
 stopped the loop, an exception left it. Here every step that began is ended before anything else
 begins, so that what is recorded nests. A step whose end never came carries the mark "step.void":
 no work was finished in it, and it does not count.
 
-`owner` is what tells one loop from another (a list of callbacks, a trainer). A loop that runs
+`owner` identifies the loop (a list of callbacks, a trainer). A loop that runs
 inside a step of another loop (predict() in a callback) is a part of that step.
 """
 
@@ -37,16 +37,16 @@ _next_number = [0, 0, 0]
 class _Open:
     """A step, or an epoch when the mode is None, that has begun."""
 
-    __slots__ = ("owner", "mode", "number", "index", "told")
+    __slots__ = ("owner", "mode", "number", "index", "recorded")
 
     def __init__(
-        self, owner: "Any", mode: "int | None", number: int, index: "Any", told: bool
+        self, owner: "Any", mode: "int | None", number: int, index: "Any", recorded: bool
     ) -> None:
         self.owner = owner
         self.mode = mode
         self.number = number
         self.index = index  # of its first batch in the epoch, as the framework counts
-        self.told = told
+        self.recorded = recorded
 
 
 class _Thread(threading.local):
@@ -63,7 +63,7 @@ def _close(last: _Open, done: bool) -> None:
         _core.end(_EPOCH)
         return
     _here.steps -= 1
-    if last.told:
+    if last.recorded:
         if not done:
             _core.mark(_VOID)
         _steps.end(last.number, last.mode)
@@ -75,7 +75,7 @@ def depth() -> int:
 
 
 def unwind(to: int) -> None:
-    """Ends what was left open since depth() was `to`: its loop is gone."""
+    """Ends what was left open since depth() was `to`: its loop has ended."""
     left = _here.open
     while len(left) > to:
         _close(left.pop(), False)
@@ -103,11 +103,11 @@ def begin_step(owner: "Any", mode: int, index: "Any" = None) -> None:
     here = _here
     if here.steps:
         settle(owner)
-    told = here.steps == 0
+    recorded = here.steps == 0
     number = _next_number[mode]
-    here.open.append(_Open(owner, mode, number, index, told))
+    here.open.append(_Open(owner, mode, number, index, recorded))
     here.steps += 1
-    if told:
+    if recorded:
         _steps.begin(number, mode)
 
 
@@ -122,7 +122,7 @@ def batches(owner: "Any", last: "Any", most: "Any") -> "tuple[int, int] | None":
     """The index of the first batch of the step under way and how many it has, when its last one is
     `last` and an epoch has `most`. None: it is not the owner's step that is recorded."""
     left = _here.open
-    if not left or left[-1].owner is not owner or left[-1].mode is None or not left[-1].told:
+    if not left or left[-1].owner is not owner or left[-1].mode is None or not left[-1].recorded:
         return None
     first = left[-1].index
     if not isinstance(first, int) or not isinstance(last, int):
@@ -139,7 +139,7 @@ def end_step(owner: "Any", count: int = 1) -> None:
         return
     unwind(at + 1)
     last = _here.open.pop()
-    if last.told and last.mode is not None:
+    if last.recorded and last.mode is not None:
         _next_number[last.mode] += count
         if count > 1:
             _core.count(_BATCHES, count)

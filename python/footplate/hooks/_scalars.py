@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training health that all frameworks share: what is asked for, which names are followed, and
+"""Training health that all frameworks share: the settings, which names are recorded, and the
 numbers of steps.
 
-The recorder's config.json says what is asked for. Without the key "health" nothing is captured:
+The settings are in the recorder's config.json. Without the key "health" nothing is captured:
 
     "health": {"mode": "auto", "budget": 0.005, "every": 50,
                "include": ["layer4"], "exclude": ["bias$"], "collections": ["gradients"],
@@ -57,15 +57,15 @@ def regexes(value: "Any") -> "list[re.Pattern[str]]":
         try:
             found.append(re.compile(str(text)))
         except re.error as error:
-            _safe.tell_loss("health filter", f"{text!r}: {error}")
+            _safe.report_loss("health filter", f"{text!r}: {error}")
     return found
 
 
 class Settings:
-    """What the recorder asks for."""
+    """What the recorder requests."""
 
-    def __init__(self, asked: "Any" = None) -> None:
-        given = asked if isinstance(asked, dict) else {}
+    def __init__(self, value: "Any" = None) -> None:
+        given = value if isinstance(value, dict) else {}
         self.on = given.get("mode", "off") in ("auto", "on")
         self.forced = given.get("mode") == "on"  # samples are taken also when they cost more
         share, every = given.get("budget", SHARE), given.get("every", EVERY)
@@ -77,13 +77,13 @@ class Settings:
         self.kinds: set[str] = set()
         self.save = given.get("save")  # which tensors are saved whole: torch_saver.py
         if self.save and not self.on:
-            _safe.tell_loss("saved tensors", "training health is off")
+            _safe.report_loss("saved tensors", "training health is off")
         listed = given.get("collections")
         if isinstance(listed, list) and listed:
             self._take_collections([str(one) for one in listed])
 
     def _take_collections(self, names: "list[str]") -> None:
-        """A name of SageMaker's, or NAME=REGEX: one of the user's own."""
+        """A collection of SageMaker by its name, or NAME=REGEX: one that the user defines."""
         prefixes: list[str] = []
         for name in names:
             own, equals, regex = name.partition("=")
@@ -94,7 +94,7 @@ class Settings:
                 prefixes += COLLECTIONS[own]
                 self.kinds.add(own)
             else:
-                _safe.tell_loss("health filter", f"there is no collection {own!r}")
+                _safe.report_loss("health filter", f"there is no collection {own!r}")
         self.prefixes = tuple(prefixes)
 
     def takes(self, statistic: str) -> bool:
@@ -102,7 +102,7 @@ class Settings:
         return statistic.startswith(self.prefixes)
 
     def follows(self, name: str) -> bool:
-        """Whether a tensor or module with this name is."""
+        """Whether a tensor or module with this name is wanted."""
         if "biases" in self.kinds and "weights" not in self.kinds and "bias" not in name:
             return False
         if "weights" in self.kinds and "biases" not in self.kinds and "bias" in name:
@@ -113,13 +113,13 @@ class Settings:
 
 
 def read_settings() -> Settings:
-    """Those of the recorder; off where it asks for nothing, or cannot take it."""
+    """The settings of the recorder; off where it requests nothing, or cannot record it."""
     with _safe.guard("health settings"):
         if not hasattr(core, "health_value"):
             return Settings()
         text = _safe.read_settings()
-        asked = json.loads(text) if text else None
-        return Settings(asked.get("health") if isinstance(asked, dict) else None)
+        settings = json.loads(text) if text else None
+        return Settings(settings.get("health") if isinstance(settings, dict) else None)
     return Settings()
 
 
@@ -152,7 +152,7 @@ def current_step() -> int:
 
 
 class _Newest:
-    train = -1  # step that the framework told
+    train = -1  # step that the framework reported
 
 
 def _listen(begins: bool, number: int, mode: int) -> None:
@@ -187,8 +187,8 @@ def split_name(name: str, mode: int) -> "tuple[str, int]":
 
 
 def put_all(values: "Any", step: int, mode: int, skip: "tuple[str, ...]" = ()) -> None:
-    """The numbers of a framework's log: a mapping of names. What is no number on the host is left
-    out; nothing is waited for."""
+    """The numbers of a framework's log: a mapping of names. What is not a number on the host is
+    left out, so that nothing waits."""
     begun: int | None = None
     for name, value in list(values.items())[:MOST_LOGGED]:
         if not isinstance(name, str) or name in skip or isinstance(value, bool):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans that several frameworks share. Each is told by the outermost of the functions that mean it,
-whichever framework they are of: a checkpoint that ends in torch.save is one checkpoint."""
+"""Spans that several frameworks share. Each is recorded once, by the outermost function, whichever
+framework it belongs to: a checkpoint that ends in torch.save is one checkpoint."""
 
 import itertools
 
@@ -20,7 +20,7 @@ _DATA_MASKS: "dict[str, Any]" = {"own": marks.DATA, "closed_by": marks.DATA}
 
 
 def checkpoint(owner: "Any", *attrs: str) -> None:
-    """Functions that save a model; those that are not there are left out."""
+    """Marks functions that save a model; missing ones are skipped."""
     for attr in attrs:
         marks.put(owner, attr, "checkpoint", own=marks.CHECKPOINT, closed_by=marks.CHECKPOINT)
 
@@ -30,19 +30,19 @@ def compiling(owner: "Any", attr: str) -> None:
     marks.put(owner, attr, "compile", own=marks.COMPILE, closed_by=marks.COMPILE)
 
 
-class _Told:
-    """How many batches' sizes were told here."""
+class _Counted:
+    """How many batch sizes were reported here."""
 
     batches = 0
 
 
-told = _Told()
+counted = _Counted()
 
 
 def _count_samples(args: "tuple[Any, ...]", batch: "Any") -> None:
     samples = samples_in(batch)
     if samples is not None:
-        told.batches += 1
+        counted.batches += 1
         _core.count(_BATCH_SIZE, samples)
 
 
@@ -52,8 +52,8 @@ def fetch(owner: "Any", attr: str, before: "Before") -> bool:
 
 
 def timed(batches: "Iterable[Any]") -> "Iterator[Any]":
-    """The same batches; waiting for each of them is a "data" span. Made of what Python has in C, so
-    that what goes wrong in making a batch has the traceback that it has without us."""
+    """The same batches; waiting for each of them is a "data" span. Made of iterators in C, so that
+    an error in making a batch has the same traceback as without us."""
     following = marks.make(
         iter(batches).__next__, "data", after=_count_samples, span=_DATA, **_DATA_MASKS
     )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python threads that compute beside the training loop: their CPU time, and in which function.
 
-Looked at about once a second at the end of a step, from the loop's thread, which costs some
+Read about once a second at the end of a step, from the loop's thread, which costs some
 microseconds per thread. A thread's CPU clock is read by its number: one that has ended gives an
 error and is left out. The function is where the thread happens to be, in a file of the program.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _BESIDE = _core.intern("cpu.beside")
-BUSY_NS = 50_000_000  # since the last look: less is not worth a name
+BUSY_NS = 50_000_000  # since the last reading: less is not worth a name
 MOST_PLACES = 32
 MOST_FRAMES = 24
 MOST_FUNCTION, MOST_FILE = 22, 20  # characters; a name has 62 bytes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits for the GPU, for every framework: gates that measure them (_core.SyncGate) and what the
-places are called at which they happen."""
+"""Waits for the GPU, for every framework: gates that measure them (_core.SyncGate), and the names
+of the places where they happen."""
 
 import atexit
 import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Kinds of waits, as in python/core/core_sync.c.
 TENSOR, MASK, TO, CUDA, ALWAYS = range(5)
 
-# Parts of the path of files that are no place in the program: frameworks, ourselves, and what
+# Parts of the paths of files that are not the program's: frameworks, Footplate, and what
 # torch.compile has written.
 LIBRARIES = (
     "/torch/",
@@ -36,7 +36,7 @@ class _State:
 
 
 def _describe(path: str) -> str:
-    """What a file is called for people: its path below the program's own folders or site-packages.
+    """The name of a file in messages: its path below the program's own folders or site-packages.
     "": it is a library's."""
     if path.startswith("<"):  # frozen, or of exec
         return "" if path.startswith("<frozen") else path

@@ -94,8 +94,8 @@ def _make_way(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> bool:
 
 
 def _listen(module: "ModuleType") -> None:
-    """JAX of before 2025 does not say when it begins: then inner ones are told too, and a query
-    counts the time of those that lie in another one once."""
+    """JAX before 2025 does not report when it begins: then inner ones are recorded too, and a query
+    counts the time of nested ones once."""
     if getattr(module, "_footplate_listens", False):
         return
     module._footplate_listens = True  # type: ignore[attr-defined]

@@ -7,7 +7,8 @@ libraries stay as they are. A step lasts from one call of the function to the ne
 returns before its work is done. It is the function that is called twice first; one that is called
 three times within such a step is an evaluation, until the first is called again. A function with
 calls of less than 0.2 ms is a tool and no step: its calls are not counted any more. The mark
-"step.derived" says that nobody marked these steps. footplate.step() switches all of it off.
+"step.derived" says that the program did not mark these steps. footplate.step() switches all of it
+off.
 """
 
 import sys

@@ -41,9 +41,9 @@ class _Inputs:
         self.latest: Any = None  # adapter of the epoch that was begun last, until its first step
         # adapter of each callback list
         self.of: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-        self.told = 0  # batches whose size was told before the step began
+        self.counted = 0  # batches whose size was reported before the step began
         self.hidden = False  # Keras 2: they always do
-        self.unseen = False  # that was told
+        self.unseen = False  # that was reported
 
 
 _inputs = _Inputs()
@@ -58,7 +58,7 @@ def _begin_batch(mode: int) -> "Callable[[Args, Kwargs], None]":
         if _inputs.latest is not None:
             _inputs.of[owner] = _inputs.latest
             _inputs.latest = None
-        _inputs.told = _spans.told.batches
+        _inputs.counted = _spans.counted.batches
         index = args[1] if len(args) > 1 else (kwargs or {}).get("batch")
         _loop.begin_step(owner, mode, index)
 
@@ -66,8 +66,8 @@ def _begin_batch(mode: int) -> "Callable[[Args, Kwargs], None]":
 
 
 class _Means:
-    """The numbers of a batch out of running means since the begin of the epoch. Those of a batch
-    are read when the next one is over: nobody waits for them."""
+    """The numbers of a batch out of running means since the start of the epoch. Those of a batch
+    are read when the next one is over: nothing waits for them."""
 
     def __init__(self) -> None:
         self.seen = 0  # batches of the epoch
@@ -144,10 +144,10 @@ def _end_batch(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
         _loop.end_step(owner)
         return
     adapter = _inputs.of.get(owner)
-    if (adapter is not None or _inputs.hidden) and _inputs.told == _spans.told.batches:
+    if (adapter is not None or _inputs.hidden) and _inputs.counted == _spans.counted.batches:
         if not _inputs.unseen:
             _inputs.unseen = True
-            _safe.tell_loss("keras data", "fetched inside a compiled function")
+            _safe.report_loss("keras data", "fetched inside a compiled function")
         _count_samples(adapter, *batches)
     _loop.end_step(owner, batches[1])
 
@@ -217,14 +217,14 @@ def _remember(args: "Args", kwargs: "Kwargs") -> None:
     _inputs.latest = args[0].data_adapter
 
 
-def _tell_adapter(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+def _note_adapter(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
     kind = _ADAPTERS.get(type(getattr(args[0], "data_adapter", None)).__name__)
     if kind is not None:
         _core.count(_FRAMEWORK, kind)
 
 
 def _epoch_iterator(cls: "Any") -> None:
-    _patch(cls, "__init__", None, _tell_adapter, "keras input")
+    _patch(cls, "__init__", None, _note_adapter, "keras input")
 
 
 def _tf_epoch_iterator(cls: "Any") -> None:
@@ -250,7 +250,7 @@ def _jax_epoch_iterator(cls: "Any") -> None:
 
 # ---- optimizer and checkpoints ----
 
-_optimizers: "dict[int, int]" = {}  # what tells them apart, by identity
+_optimizers: "dict[int, int]" = {}  # what distinguishes them, by identity
 
 
 def _base_optimizer(cls: "Any") -> None:

@@ -83,15 +83,15 @@ _AFTER: "dict[str, Callable[[Any], None]]" = {
 
 def _before(args: "Args", kwargs: "Kwargs") -> None:
     """args: trainer, name of the callback's hook, what it is given."""
-    tell = _BEFORE.get(args[1])
-    if tell is not None:
-        tell(args[0])
+    action = _BEFORE.get(args[1])
+    if action is not None:
+        action(args[0])
 
 
 def _after(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
-    tell = _AFTER.get(args[1])
-    if tell is not None:
-        tell(args[0])
+    action = _AFTER.get(args[1])
+    if action is not None:
+        action(args[0])
 
 
 # ---- metrics ----

@@ -91,7 +91,7 @@ def cluster_place(text: str) -> "tuple[int, int] | None":
     return (rank, size) if rank < size else None
 
 
-def _tell_place(module: "ModuleType") -> None:
+def _record_place(module: "ModuleType") -> None:
     text = os.environ.get("TF_CONFIG")
     place = cluster_place(text) if text and "RANK" not in os.environ else None
     if place is not None:
@@ -108,7 +108,7 @@ _CLASSES: "dict[str, Callable[[Any], None]]" = {
     "CheckpointManager": _checkpoint,
 }
 _MODULES: "dict[str, Callable[[ModuleType], None]]" = {
-    "tensorflow": _tell_place,
+    "tensorflow": _record_place,
     "tensorflow.python.framework.func_graph": _tracing,
     "tensorflow.python.profiler.profiler_v2": _profiler,
 }

@@ -2,7 +2,8 @@
 """torch.distributed: collectives that Python calls, the rank, and DDP's own measurements.
 
 An asynchronous collective is marked for as long as the call takes. DDP reduces gradients from C++
-while backward runs; what it measures of that itself is told as ddp.* counters every few seconds.
+while backward runs; what it measures of that itself is recorded as ddp.* counters every few
+seconds.
 """
 
 import os
@@ -70,7 +71,7 @@ _models: "weakref.WeakSet[Any]" = weakref.WeakSet()
 
 class _State:
     listens = False
-    told_ns = 0
+    recorded_ns = 0
 
 
 def _after_init(args: "tuple[Any, ...]", result: "Any") -> None:
@@ -88,16 +89,16 @@ def _after_ddp(args: "tuple[Any, ...]", result: "Any") -> None:
     _models.add(args[0])
     if not _State.listens:
         _State.listens = True
-        marks.listen("optimizer", end=tell_ddp)
+        marks.listen("optimizer", end=record_ddp)
 
 
 @_safe.guard("ddp")
-def tell_ddp() -> None:
+def record_ddp() -> None:
     """Called after optimizer steps."""
     now = _core.now_ns()
-    if now - _State.told_ns < DDP_EVERY_NS:
+    if now - _State.recorded_ns < DDP_EVERY_NS:
         return
-    _State.told_ns = now
+    _State.recorded_ns = now
     for model in list(_models):
         data = model._get_ddp_logging_data()
         for name, number in DDP_TIMES.items():

@@ -2,7 +2,7 @@
 """torch.compile: when it compiles, as "compile" spans, and nothing of us for it to look at.
 
 Nothing is patched in what is compiled. The compiler looks at every frame that runs beneath a
-compiled function, so it is told to leave the frames of our own files alone.
+compiled function, so our hooks configure it to skip the frames of our own files.
 """
 
 import sys
@@ -29,7 +29,7 @@ def _end(args: "tuple[Any, ...]", result: "Any") -> None:
 
 
 def _mark_compilations(module: "ModuleType") -> None:
-    """Torch tells its own callbacks when the outermost compilation begins and ends."""
+    """Torch calls its own callbacks when the outermost compilation begins and ends."""
     handler = module.CompilationCallbackHandler
     marks.put(handler, "run_start_callbacks", before=_begin)
     marks.put(handler, "run_end_callbacks", after=_end)

@@ -3,8 +3,8 @@
 place before the program initialises CUDA.
 
 GPU times come from pairs of CUDA events around a phase on the stream that is current. They say when
-the device reached the phase's first and last kernel, idle gaps included. Nobody waits for them:
-when later steps begin those that are done are read, in order, and told as spans of the past on the
+the device reached the phase's first and last kernel, idle gaps included. Nothing waits for them:
+when later steps begin, those that are done are read, in order, and recorded as past spans on the
 device's lane.
 
 The device's clock is tied to the host's by an event of ours on a stream of ours that has no other
@@ -129,7 +129,7 @@ class Sampler:
 
     The number of steps between two that are timed is random around a mean, so that work that comes
     back every so many steps is met as often as it happens. The mean follows from sums over many
-    steps: if the step just timed decided it, those behind long steps would be preferred.
+    steps: if the step just timed decided it, those after long steps would be preferred.
     """
 
     MOST_STEPS, MOST_TIMED = 4096, 256  # in the sums; then both are halved
@@ -195,7 +195,7 @@ class PhaseTimer:
         self.zero_grad = _core.intern("zero_grad")
         self.zero_grads: list[int] = []  # the first ones, in ns
         self.left_out = -1  # a phase that is not worth its events
-        # What tells where the next step begins; see _is_new.
+        # Where the next step begins; see _is_new.
         self.fetches = self.ended = 0
         self.stepped = self.trained = self.explicit = False
 
@@ -270,7 +270,7 @@ class PhaseTimer:
         _core.Gate.rest(self.rest + 1)  # this step is not timed either
 
     def _end_rest(self) -> bool:
-        """Whether it is over: after a step's last phase, or at the begin of an evaluation pass."""
+        """Whether it is over: after a step's last phase, or at the start of an evaluation pass."""
         now = boundary.loop
         self.rest_evals += _core.Gate.rest(0)
         passed = now.ended - self.rest_from + self.rest_evals
@@ -278,7 +278,7 @@ class PhaseTimer:
             _core.Gate.rest(self.rest - passed)
             return False
         self.rest, self.passed = 0, passed + 1
-        self.open.clear()  # their ends may not have been heard
+        self.open.clear()  # their ends may not have been received
         self.stepped = self.trained = True
         self.fetches, self.ended, self.explicit = now.fetches, now.ended, now.begun
         self.disturbed = self.disturbed or now.windows > 0
@@ -350,7 +350,7 @@ class PhaseTimer:
     # ---- results ----
 
     def resolve(self) -> None:
-        """Tells the spans of the steps that the device has finished."""
+        """Records the spans of the steps that the device has finished."""
         if not self.pending:
             return
         before = _core.now_ns()
@@ -362,11 +362,11 @@ class PhaseTimer:
                 break
             self.pending.popleft()
             for name, begin, end in unit.spans:
-                self._tell(self.tie, name, begin, end)
+                self._record(self.tie, name, begin, end)
             self.pool += unit.events
         self.spent_ns += _core.now_ns() - before
 
-    def _tell(self, tie: Tie, name: int, begin: "Any", end: "Any") -> None:
+    def _record(self, tie: Tie, name: int, begin: "Any", end: "Any") -> None:
         began = tie.host_ns + int(self.events.elapsed_ms(tie.event, begin) * 1e6)
         took = int(self.events.elapsed_ms(begin, end) * 1e6)
         now = _core.now_ns()
@@ -400,7 +400,7 @@ def _begin_of(name: str, kind: int) -> "Callable[[bool], None]":
                 else:
                     timer.begin(number, kind)
         except Exception as error:
-            _safe.tell_loss("gpu time", error)
+            _safe.report_loss("gpu time", error)
 
     return begin
 
@@ -414,7 +414,7 @@ def _end_of(kind: int) -> "Callable[[], None]":
                 if kind == STEPS:
                     _look_at_memory(timer)
         except Exception as error:
-            _safe.tell_loss("gpu time", error)
+            _safe.report_loss("gpu time", error)
 
     return end
 
@@ -424,11 +424,11 @@ def _look_at_memory(timer: PhaseTimer) -> None:
     now = _core.now_ns()
     if now - _State.stats_ns >= STATS_EVERY_NS and not timer.events.capturing():
         _State.stats_ns = now
-        tell_stats(timer.cuda, timer.device)
-        tell_format(sys.modules["torch"])
+        record_stats(timer.cuda, timer.device)
+        record_format(sys.modules["torch"])
 
 
-def tell_stats(cuda: "Any", device: int) -> None:
+def record_stats(cuda: "Any", device: int) -> None:
     stats = cuda.memory_stats_as_nested_dict(device)
     for name, path in _STATS.items():
         value: Any = stats
@@ -438,7 +438,7 @@ def tell_stats(cuda: "Any", device: int) -> None:
             _core.count(_State.ids.setdefault(name, _core.intern(name)), int(value))
 
 
-def tell_format(torch: "Any") -> None:
+def record_format(torch: "Any") -> None:
     """Whether matrix products run in TF32, whose peak is half of that of 16 bits: FP32 weights,
     TF32 allowed, and no autocast in this program."""
     weight = torch_optimizer.weights()
@@ -464,11 +464,11 @@ def _watch_autocast(torch: "Any") -> None:
 
 @_safe.guard("gpu exit")
 def _at_exit() -> None:
-    """What the device has finished by now, and the allocator's last word: its peak."""
+    """What the device has finished by now, and the allocator's final statistics: its peak."""
     timer = _State.timer
     if timer is None or os.getpid() != _State.pid:
         return
-    tell_stats(timer.cuda, timer.device)
+    record_stats(timer.cuda, timer.device)
     timer.close_unit()
     timer.resolve()
 

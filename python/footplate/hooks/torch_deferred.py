@@ -3,7 +3,7 @@
 
 A number is copied into a buffer on its device, in the order of the current stream. Now and then the
 buffer is copied to pinned memory, asynchronously, followed by an event. Later steps query the
-event; when it is done, the values are told with the step and time at which they were taken.
+event; when it is done, the values are recorded with the step and time at which they were taken.
 
 Of each kind of buffer there are MOST_BUFFERS, all together at most MOST_BYTES on the device. While
 all of them are under way, values are left out and counted.
@@ -87,7 +87,7 @@ class Lane:
 
     def _room(self, device: "Any") -> "Buffer | None":
         if device.type != "cuda":
-            _safe.tell_loss("health", f"nothing is measured on a device of type {device.type}")
+            _safe.report_loss("health", f"nothing is measured on a device of type {device.type}")
             return None
         if self.device is None:
             self.device = device
@@ -184,7 +184,7 @@ class Lane:
         return Buffer(self.torch, device, room)
 
     def send(self, sample: "Sample", norm: int) -> None:
-        """The values of a sample that are on the device; it is emitted when they are here."""
+        """The values of a sample that are on the device; it is emitted when they have arrived."""
         torch = self.torch
         device = sample.deferred[0][2].device
         extra = 1 if isinstance(sample.scale, torch.Tensor) else 0
@@ -193,7 +193,7 @@ class Lane:
         if parcel is None or self.is_capturing():
             self.core.health_lost(len(sample.deferred), LEFT_OUT)
             sample.deferred, sample.vectors = [], []
-            sample.tell(0, norm)
+            sample.record(0, norm)
             return
         reals = [v for _, _, v, how, _ in sample.deferred if how not in (WORDS, WHEN_ANY)]
         words = [v for _, _, v, how, _ in sample.deferred if how in (WORDS, WHEN_ANY)]
@@ -229,7 +229,7 @@ class Lane:
     # ---- arrival ----
 
     def poll(self, capture: "Any" = None) -> None:
-        """After each step: tells what has arrived."""
+        """After each step: records what has arrived."""
         if self.device is None and not self.pending:
             return
         self.steps += 1
@@ -242,7 +242,7 @@ class Lane:
 
     def _arrived(self, buffer: Buffer, capture: "Any") -> None:
         if buffer.sample is None:
-            self._tell_scalars(buffer, capture)
+            self._record_scalars(buffer, capture)
             self.free.append(buffer)
             return
         sample, norm, reals, extra = buffer.sample
@@ -255,13 +255,13 @@ class Lane:
         scale = values.pop() if extra else 0.0
         sample.resolve(values, words, scale)
         sample.resolve_vectors(counted, scale or 1.0)
-        sample.tell(max(_core.now_ns() - sample.at_ns, 0), norm)
+        sample.record(max(_core.now_ns() - sample.at_ns, 0), norm)
         buffer.sample = None
         self.parcels.append(buffer)
         if capture is not None and sample.bad:
             capture.arrived_bad(sample)
 
-    def _tell_scalars(self, buffer: Buffer, capture: "Any") -> None:
+    def _record_scalars(self, buffer: Buffer, capture: "Any") -> None:
         values = buffer.here[: len(buffer.scalars)].tolist()
         losses: dict[tuple[int, int], list[float]] = {}
         now = _core.now_ns()
@@ -270,7 +270,7 @@ class Lane:
             if scalar.kind == PLAIN:
                 self.core.health_value(0, scalar.name, value)
             elif scalar.kind == CLIP and scalar.more is not None:
-                tell_clip(self.core, value, *scalar.more)
+                record_clip(self.core, value, *scalar.more)
             elif scalar.kind == LOSS and scalar.name:
                 losses.setdefault((scalar.step, scalar.name), []).append(value)
         for scalar in buffer.scalars:
@@ -295,10 +295,10 @@ class Lane:
             if self.pending:
                 time.sleep(0.001)
         if self.pending:
-            _safe.tell_loss("health", "the last values were not read: the device was busy")
+            _safe.report_loss("health", "the last values were not read: the device was busy")
 
 
-def tell_clip(core: "Any", norm: float, ids: "dict[str, int]", limit: "float | None") -> None:
+def record_clip(core: "Any", norm: float, ids: "dict[str, int]", limit: "float | None") -> None:
     core.health_value(0, ids["grad.norm"], norm)
     if limit is not None:
         core.health_value(0, ids["clip.max"], limit)

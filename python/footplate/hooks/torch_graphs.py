@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA graphs: each replay is a "graph.replay" span with a number that tells graphs apart, and work
-that ends a step like an optimizer. What runs inside of a graph is not seen: a replay is one launch.
+"""CUDA graphs: each replay is a "graph.replay" span with a number that identifies the graph, and
+work that ends a step like an optimizer. What runs inside of a graph is not seen: a replay is one
+launch.
 
 Not marked: replays inside of another phase. torch.compile(mode="reduce-overhead") and
 make_graphed_callables replay their graphs inside of forward and backward passes.

@@ -108,7 +108,7 @@ class Capture:
         self.spent_ns = 0  # on them
         self.forwards = False  # the forward gate calls us
         self.cost_ns = 0  # of the sample under way
-        self.step = -1  # latest that an optimizer has told
+        self.step = -1  # latest that an optimizer has reported
         # Of the step under way:
         self.loss_sum, self.losses = 0.0, 0
         self.loss_bad = self.was_bad = False  # something of this, and the last step, is alarming
@@ -119,7 +119,7 @@ class Capture:
         self.fresh: set[int] = set()  # iterators that have begun
         self.epochs = 0
         self.versions: Any = None
-        self.clips = False  # the script clips, which tells the norm
+        self.clips = False  # the script clips, which gives the norm
         self.scaling = False  # a GradScaler steps the optimizer
         self.latest_scale = 0.0
         self.closed = False  # the closure of the step under way has run
@@ -235,7 +235,8 @@ class Capture:
     # ---- forward ----
 
     def follow_forward(self, on: bool) -> None:
-        """While a step is not sampled, and batches come from a loader, the gate calls nobody."""
+        """While a step is not sampled, and batches come from a loader, the gate calls no
+        listener."""
         if on != self.forwards:
             self.forwards = on
             if on:
@@ -388,7 +389,7 @@ class Capture:
             sample.updates(table)
         sample.weights(table)
         sample.states(table, optimizer)
-        if table.sharded and not sample.told_sharded:
+        if table.sharded and not sample.reported_sharded:
             self.core.health_begin(self.step, _core.TRAIN, 0)
             self.core.health_value(0, self.ids["health.sharded"], 1.0)
 
@@ -400,7 +401,7 @@ class Capture:
             now = _core.now_ns()
             self.cost_ns += now - before
         if self.loss_bad and not self.was_bad and self.schedule.alarm(self.step):
-            self._tell_alarm()
+            self._record_alarm()
         self._plan(now)
         self.lane.poll(self)
         self.core.health_flush()
@@ -433,7 +434,7 @@ class Capture:
         if saver.files:
             saver.poll()
             self.core.health_flush()
-        if saver.asked.is_over(following) and not saver.files:
+        if saver.request.is_over(following) and not saver.files:
             self.saver = None
             return False
         return saver.is_due(following)
@@ -449,7 +450,7 @@ class Capture:
             if sample.emit(norm) and not self.scaling:
                 self.loss_bad = True
 
-    def _tell_alarm(self) -> None:
+    def _record_alarm(self) -> None:
         self.core.health_begin(self.step, _core.TRAIN, 0)
         self.core.health_value(0, self.ids["health.armed"], float(ALARM_STEPS))
 
@@ -638,7 +639,7 @@ def _here() -> "Capture | None":
 def _off(error: Exception) -> None:
     """Something of ours failed: from now on nothing is captured."""
     capture, _State.capture = _State.capture, None
-    _safe.tell_loss("health", error)
+    _safe.report_loss("health", error)
     if capture is not None:
         with _safe.guard("health"):
             capture.detach()
@@ -774,7 +775,7 @@ def _after_loss_function(args: "Args", result: "Any") -> None:
 
 
 def forget_evaluation() -> None:
-    """The framework tells the loss of the evaluation itself."""
+    """The framework reports the loss of the evaluation itself."""
     capture = _State.capture
     if capture is not None:
         capture.eval_sum = capture.eval_count = 0.0
@@ -845,7 +846,7 @@ def install(module: "ModuleType") -> None:
 
 
 def on() -> bool:
-    """Whether this process captures; asked when the hooks of phases are installed."""
+    """Whether this process captures; checked when the hooks of phases are installed."""
     if not _State.wanted and _State.capture is None and _scalars.settings().on:
         _State.wanted = True
         if _defer not in _health.defer:

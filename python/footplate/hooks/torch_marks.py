@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the hooks for PyTorch share: gates, which mark the outermost calls of a kind, and listeners.
 
-A gate (`_core.Gate`) stands in for a function or method of torch. It is made right after the module
+A gate (`_core.Gate`) replaces a function or method of torch. It is made right after the module
 that defines the function was executed, so that everything in torch that keeps a reference to the
 function, or compares by identity, keeps the gate.
 
-Listeners want to know where phases begin and end: detail windows and profiles while they are open,
+Listeners are called where phases begin and end: detail windows and profiles while they are open,
 and the timer of GPU phases, which a gate calls directly. Without any a phase costs two events and
 no Python.
 """
@@ -68,7 +68,7 @@ def make(
         function,
         before=before,
         after=after,
-        failed=lambda error: _safe.tell_loss(what, error),
+        failed=lambda error: _safe.report_loss(what, error),
         **masks,
     )
 
@@ -101,30 +101,30 @@ def keep(
     phase: str, gate: "Any", before: "Before | None" = None, after: "After | None" = None
 ) -> None:
     """Listeners of the phase hear of what goes through this gate."""
-    kept = _Gate(gate, *_own.get(phase, (before, after)))
-    _gates.setdefault(phase, []).append(kept)
-    _connect(phase, kept)
+    entry = _Gate(gate, *_own.get(phase, (before, after)))
+    _gates.setdefault(phase, []).append(entry)
+    _connect(phase, entry)
 
 
 def use(phase: str, before: "Before | None", after: "After | None") -> None:
     """What the hook itself does before and after each call of the phase, from now on; also of gates
     that are still to come."""
     _own[phase] = before, after
-    for kept in _gates.get(phase, ()):
-        kept.before, kept.after = before, after
-        _connect(phase, kept)
+    for entry in _gates.get(phase, ()):
+        entry.before, entry.after = before, after
+        _connect(phase, entry)
 
 
 def gates(phase: str) -> "list[Any]":
     """The gates of a phase."""
-    return [kept.gate for kept in _gates.get(phase, ())]
+    return [entry.gate for entry in _gates.get(phase, ())]
 
 
-def _connect(phase: str, kept: _Gate) -> None:
+def _connect(phase: str, entry: _Gate) -> None:
     begins, ends = _begins.get(phase), _ends.get(phase)
-    kept.gate._footplate_before = _before_all(begins, kept.before) if begins else kept.before
-    kept.gate._footplate_after = _after_all(ends, kept.after) if ends else kept.after
-    kept.gate._footplate_begin, kept.gate._footplate_end = _timers.get(phase, (None, None))
+    entry.gate._footplate_before = _before_all(begins, entry.before) if begins else entry.before
+    entry.gate._footplate_after = _after_all(ends, entry.after) if ends else entry.after
+    entry.gate._footplate_begin, entry.gate._footplate_end = _timers.get(phase, (None, None))
 
 
 def _before_all(listeners: "list[Listener]", own: "Before | None") -> "Before":
@@ -151,8 +151,8 @@ def _after_all(listeners: "list[Listener]", own: "After | None") -> "After":
 def time(phase: str, begin: "Callable[[bool], None]", end: "Listener") -> None:
     """The one timer of a phase: its listeners rest when _core.Gate.rest says so."""
     _timers[phase] = begin, end
-    for kept in _gates.get(phase, ()):
-        _connect(phase, kept)
+    for entry in _gates.get(phase, ()):
+        _connect(phase, entry)
 
 
 def listen(phase: str, begin: "Listener | None" = None, end: "Listener | None" = None) -> None:
@@ -160,15 +160,15 @@ def listen(phase: str, begin: "Listener | None" = None, end: "Listener | None" =
     raise (_safe.guard)."""
     _change(phase, lambda old: [*old, begin] if begin else old, _begins)
     _change(phase, lambda old: [*old, end] if end else old, _ends)
-    for kept in _gates.get(phase, ()):
-        _connect(phase, kept)
+    for entry in _gates.get(phase, ()):
+        _connect(phase, entry)
 
 
 def unlisten(phase: str, begin: "Listener | None" = None, end: "Listener | None" = None) -> None:
     _change(phase, lambda old: [one for one in old if one != begin], _begins)
     _change(phase, lambda old: [one for one in old if one != end], _ends)
-    for kept in _gates.get(phase, ()):
-        _connect(phase, kept)
+    for entry in _gates.get(phase, ()):
+        _connect(phase, entry)
 
 
 def _change(

@@ -114,7 +114,7 @@ class Watch:
         if self.replica > 0:
             return
         if inner is not root and type(root).__name__ == "OptimizedModule":
-            self._tell_compiled()
+            self._report_compiled()
             return
         leaves = self.leaves.get(inner)
         if leaves is None:
@@ -177,7 +177,7 @@ class Watch:
         for name, module in itertools.islice(self._leaves(root, ""), MOST_MODULES + 1):
             name = prefix + plain_name(name + ".")[:-1] if name else prefix + type(root).__name__
             if len(found) == MOST_MODULES:
-                _safe.tell_loss("health modules", f"only {MOST_MODULES} are followed")
+                _safe.report_loss("health modules", f"only {MOST_MODULES} are followed")
                 break
             if self.settings.follows(name):
                 leaf = Leaf(module, name, self.kinds)
@@ -188,11 +188,11 @@ class Watch:
     def _leaves(self, module: "Any", name: str) -> "Any":
         """Compiled modules are leaves: a hook on the wrapper runs, one inside does not."""
         if type(module).__name__ == "OptimizedModule":
-            self._tell_compiled()
+            self._report_compiled()
             yield name, module
             return
         if getattr(module, "_compiled_call_impl", None) is not None:
-            self._tell_compiled()
+            self._report_compiled()
             return
         if isinstance(module, self.torch.jit.ScriptModule):
             return
@@ -202,8 +202,8 @@ class Watch:
         for key, child in children:
             yield from self._leaves(child, f"{name}.{key}" if name else key)
 
-    def _tell_compiled(self) -> None:
-        _safe.tell_loss("health activations", "modules inside of torch.compile are not seen")
+    def _report_compiled(self) -> None:
+        _safe.report_loss("health activations", "modules inside of torch.compile are not seen")
 
     # ---- what they put out ----
 
@@ -219,7 +219,7 @@ class Watch:
                 self._output(sample, leaf, inputs, output)
         except Exception as error:
             leaf.broken = True
-            _safe.tell_loss("health modules", error)
+            _safe.report_loss("health modules", error)
         self.latest = leaf
         self.called.append(leaf)
 
@@ -231,7 +231,7 @@ class Watch:
                 self._input(self.sample, leaf, inputs)
         except Exception as error:
             leaf.broken = True
-            _safe.tell_loss("health modules", error)
+            _safe.report_loss("health modules", error)
 
     def _tensor(self, leaf: Leaf, value: "Any") -> "Any":
         """The first tensor of what a module got or gave, if it has statistics."""
@@ -250,7 +250,7 @@ class Watch:
         if plain and value.dtype in self.codes and value.device.type in ("cpu", "cuda"):
             return value
         if value.is_floating_point() or value.is_complex() or not plain:
-            _safe.tell_loss("health of outputs", f"not supported: {value.dtype} of {leaf.name}")
+            _safe.report_loss("health of outputs", f"not supported: {value.dtype} of {leaf.name}")
             _scalars.core.health_lost(1, UNSUPPORTED)
         return None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimizer steps, with a number that tells optimizers apart, and zero_grad.
+"""Optimizer steps, with a number that identifies the optimizer, and zero_grad.
 
 torch wraps the `step` of each optimizer class when the first optimizer of it is made; the gate goes
 around that wrapper. GradScaler.step is an optimizer step also when it skips the optimizer's own.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the first number came from that is not finite.
+"""Where the first number that is not finite came from.
 
 backward: the loss is finite, some gradients are not. Gradients of the layers between the loss and
 the culprit are finite, those of the layers before it are not: the border names it ("0..3").
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MOST_NODES = 2000
 MOST_NS = 1_000_000_000
-MOST_TOLD = 3
+MOST_RECORDED = 3
 # Nodes whose result is only not finite when their input is.
 PASSING = ("ReluBackward0", "TanhBackward0", "SigmoidBackward0", "LogSoftmaxBackward0")
 RESULTS = ("_saved_result", "_saved_output", "_saved_grid")
@@ -41,14 +41,14 @@ class Origin:
         self.names = names
         self.watch = watch
         self.codes = watch.codes
-        self.told = 0
+        self.recorded = 0
         self.waiting: str | None = None  # a place that was found before its step was known
-        self.over = False  # told, and no step was finite since
+        self.over = False  # reported, and no step was finite since
 
-    def _tell(self, kind: str, module: str, step: int) -> None:
-        if self.told >= MOST_TOLD or self.over:
+    def _record(self, kind: str, module: str, step: int) -> None:
+        if self.recorded >= MOST_RECORDED or self.over:
             return
-        self.told += 1
+        self.recorded += 1
         self.over = True
         self.core.health_begin(step, _core.TRAIN, 0)
         self.core.health_count(0, self.core.health_name(f"nonfinite.origin/{kind}/{module}"), 1)
@@ -58,7 +58,7 @@ class Origin:
         if self.waiting is not None:
             kind, _, module = self.waiting.partition("/")
             self.waiting = None
-            self._tell(kind, module, step)
+            self._record(kind, module, step)
 
     def _is_bad(self, tensor: "Any") -> bool:
         tensor = local(tensor).detach()
@@ -71,7 +71,7 @@ class Origin:
 
     def border(self, table: Table, step: int) -> None:
         """Of gradients that are finite and those that are not."""
-        if self.over or self.told >= MOST_TOLD:
+        if self.over or self.recorded >= MOST_RECORDED:
             return
         bad: dict[str, bool] = {}
         for entry in table.entries:
@@ -82,7 +82,7 @@ class Origin:
             bad[module] = bad.get(module, False) or self._is_bad(gradient)
         if any(self._is_bad(entry.tensor) for entry in table.entries if entry.host):
             return  # the weights are not finite any more
-        self._tell("backward", self._between(bad), step)
+        self._record("backward", self._between(bad), step)
 
     def resolved(self, sample: Sample, optimizers: "Any") -> None:
         """The same, of numbers that have come from a device."""
@@ -96,7 +96,7 @@ class Origin:
             for entry in known.table.entries if known.table is not None else ():
                 module = entry.name.rpartition(".")[0]
                 bad[module] = bad.get(module, False) or entry.number in numbers
-        self._tell("backward", self._between(bad), sample.step)
+        self._record("backward", self._between(bad), sample.step)
 
     def _between(self, bad: "dict[str, bool]") -> str:
         order = [leaf.name for leaf in self.watch.order if leaf.name in bad]
@@ -121,13 +121,13 @@ class Origin:
                 if self._is_bad(parameter):
                     return
         self.waiting = None
-        self._tell("forward", name, sample.step)
+        self._record("forward", name, sample.step)
 
     # ---- the graph ----
 
     def walk(self, loss: "Any") -> None:
         """The graph below a loss that is not finite."""
-        if self.over or self.told >= MOST_TOLD:
+        if self.over or self.recorded >= MOST_RECORDED:
             return
         self.waiting = "loss/"
         with _safe.guard("health origin"):

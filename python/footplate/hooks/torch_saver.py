@@ -10,7 +10,7 @@ names:
     fc_output_0           the first tensor that a module returns in its first call of the step
 
 Tensors are copied where the program is; on a GPU the copy is asynchronous, as in torch_deferred.py.
-A thread of its own writes each file into the folder of the rings, from where the recorder takes it.
+A separate thread writes each file into the folder of the rings, from where the recorder takes it.
 There is no numpy here: a file is a zip archive of .npy members, which have a short header.
 
 A process saves at most `limit` bytes. What is left out is counted, and the run says so.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .torch_tensors import Names
 
 MOST_BYTES = 64 << 20  # unless the recorder says more or less
-MOST_IN_FILE = 8 << 20  # bytes; a larger tensor has a file of its own
+MOST_IN_FILE = 8 << 20  # bytes; a larger tensor has a separate file
 MOST_TENSORS = 10_000  # of a step
 HEADER = 256  # bytes of a member beside its values, at most
 EXIT_S = 10.0  # that the end of the program may wait for a file
@@ -71,11 +71,11 @@ def _whole(value: "Any", least: int = 0) -> "int | None":
     return value if isinstance(value, int) and value >= least else None
 
 
-class Asked:
+class Request:
     """What is to be saved; `tensors` is empty when nothing is."""
 
-    def __init__(self, asked: "Any") -> None:
-        given = asked if isinstance(asked, dict) else {}
+    def __init__(self, value: "Any") -> None:
+        given = value if isinstance(value, dict) else {}
         listed = given.get("tensors")
         texts = [str(one) for one in listed] if isinstance(listed, list) else []
         self.tensors = _scalars.regexes([KINDS.get(text, text) for text in texts])
@@ -153,12 +153,12 @@ def write_npz(path: str, tensors: "list[Saved]") -> None:
 class Saver:
     """For the main thread of one process."""
 
-    def __init__(self, torch: "Any", core: "Any", names: "Names", asked: Asked) -> None:
+    def __init__(self, torch: "Any", core: "Any", names: "Names", request: Request) -> None:
         self.torch = torch
         self.core = core
         self.names = names
-        self.asked = asked
-        self.left = asked.limit
+        self.request = request
+        self.left = request.limit
         self.step = -1  # the one that `batch` is of
         self.batch: list[Saved] = []
         self.taken: set[str] = set()  # names in it
@@ -172,11 +172,11 @@ class Saver:
     # ---- which steps ----
 
     def is_due(self, step: int) -> bool:
-        if not self.asked.is_due(step):
+        if not self.request.is_due(step):
             return False
         if self.rank is None:
             self.rank = _rank()
-        return self.asked.ranks is None or self.rank in self.asked.ranks
+        return self.request.ranks is None or self.rank in self.request.ranks
 
     # ---- outputs of modules ----
 
@@ -189,18 +189,18 @@ class Saver:
         if next(inner.parameters(), None) is not None:
             prefix = self.names.learn(inner)
         if type(root).__name__ == "OptimizedModule":
-            self._tell_compiled()
+            self._report_compiled()
             return
         for name, module in self._modules(inner, ""):
             full = prefix + plain_name(name + ".")[:-1] if name else prefix[:-1] or top
-            if self.asked.takes(full + "_output_0"):
+            if self.request.takes(full + "_output_0"):
                 self._hook(module, full)
 
     def _modules(self, module: "Any", name: str) -> "Any":
         if type(module).__name__ == "OptimizedModule" or getattr(
             module, "_compiled_call_impl", None
         ):
-            self._tell_compiled()
+            self._report_compiled()
             return
         if isinstance(module, self.torch.jit.ScriptModule):
             return
@@ -209,9 +209,9 @@ class Saver:
             if child is not None:
                 yield from self._modules(child, f"{name}.{key}" if name else key)
 
-    def _tell_compiled(self) -> None:
-        if self.asked.takes("_output_0"):
-            _safe.tell_loss(
+    def _report_compiled(self) -> None:
+        if self.request.takes("_output_0"):
+            _safe.report_loss(
                 "saved tensors", "outputs of modules inside of torch.compile are not seen"
             )
 
@@ -272,7 +272,7 @@ class Saver:
             self.step, self.taken = step, set()
 
     def take(self, name: str, tensor: "Any", scale: "Any" = None) -> None:
-        if name in self.taken or not self.asked.takes(name):
+        if name in self.taken or not self.request.takes(name):
             return
         self.taken.add(name)
         try:
@@ -295,7 +295,7 @@ class Saver:
         size = tensor.element_size() if kind in DESCR else 4
         bytes_ = tensor.numel() * size + HEADER
         if bytes_ > self.left or len(self.batch) == MOST_TENSORS:
-            self._leave_out(f"the limit of {self.asked.limit} bytes of a process is reached")
+            self._leave_out(f"the limit of {self.request.limit} bytes of a process is reached")
             return
         self.left -= bytes_
         wanted = tensor if kind in DESCR else tensor.float()
@@ -315,7 +315,7 @@ class Saver:
 
     def _leave_out(self, why: str) -> None:
         self.unsaved += 1
-        _safe.tell_loss("saved tensors", why)
+        _safe.report_loss("saved tensors", why)
 
     # ---- files ----
 
@@ -332,26 +332,26 @@ class Saver:
             size += one.bytes
         if part:
             self.files.append(File(self.step, part))
-        self._tell_unsaved()
+        self._report_unsaved()
 
-    def _tell_unsaved(self) -> None:
+    def _report_unsaved(self) -> None:
         if self.unsaved:
             self.core.health_lost(self.unsaved, UNSAVED)
             self.unsaved = 0
 
     def poll(self, ends: bool = False) -> None:
-        """After a step: what has arrived is written, what is written is told. `ends`: the program
-        ends, and may start no thread any more."""
+        """After a step: what has arrived is written, what is written is reported. `ends`: the
+        program ends, and may start no thread any more."""
         busy = []
         for file in self.files:
             if not file.name and file.is_here():
                 self._start(file, ends)
             if file.written:
-                self._tell(file)
+                self._record(file)
             else:
                 busy.append(file)
         self.files = busy
-        self._tell_unsaved()
+        self._report_unsaved()
 
     def _start(self, file: File, ends: bool) -> None:
         rank = self.rank or 0
@@ -364,10 +364,10 @@ class Saver:
                 target=_write, args=(file,), name="footplate-save", daemon=True
             ).start()
 
-    def _tell(self, file: File) -> None:
+    def _record(self, file: File) -> None:
         if file.error is not None:
             self.unsaved += len(file.tensors)
-            _safe.tell_loss("saved tensors", file.error)
+            _safe.report_loss("saved tensors", file.error)
             return
         at = _scalars.STATISTICS.get("saved.bytes")
         if at is None:
@@ -387,8 +387,8 @@ class Saver:
             self.poll(ends=True)
         for file in self.files:
             self.unsaved += len(file.tensors)
-            _safe.tell_loss("saved tensors", "the program ended before they were written")
-        self._tell_unsaved()
+            _safe.report_loss("saved tensors", "the program ended before they were written")
+        self._report_unsaved()
 
 
 def _rank() -> int:
@@ -401,7 +401,7 @@ def _rank() -> int:
 
 
 def _write(file: File) -> None:
-    """In a thread of its own. Whole or not at all."""
+    """In a separate thread. The file is written whole or not at all."""
     name = file.name
     try:
         folder = _safe.ring_folder()
@@ -423,9 +423,9 @@ def _write(file: File) -> None:
     file.written = True
 
 
-def make(torch: "Any", core: "Any", names: "Names", asked: "Any") -> "Saver | None":
+def make(torch: "Any", core: "Any", names: "Names", value: "Any") -> "Saver | None":
     """None: nothing is to be saved."""
     with _safe.guard("saved tensors"):
-        wanted = Asked(asked)
+        wanted = Request(value)
         return Saver(torch, core, names, wanted) if wanted.tensors and wanted.steps else None
     return None

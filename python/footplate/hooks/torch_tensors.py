@@ -4,8 +4,8 @@
 On a CPU a fused pass in C reads each tensor once (_core.health_stats). On a GPU the statistics stay
 on the device, in the order of the current stream, until torch_deferred.py has copied them.
 
-A gradient that is None has no statistics: that is not a gradient of 0. What is no plain tensor of
-floating-point numbers is left out, and the run says so.
+A gradient that is None has no statistics: that is not a gradient of 0. What is not a plain tensor
+of floating-point numbers is left out, and the run says so.
 """
 
 import itertools
@@ -166,7 +166,7 @@ class Table:
         self.sharded = False
         self.key = self._key(optimizer, names)
         self.count = self.key[1]
-        self.dims_told = False
+        self.has_dims = False
         unnamed = 0
         parameters = itertools.chain.from_iterable(g["params"] for g in optimizer.param_groups)
         for i, parameter in enumerate(itertools.islice(parameters, MOST_TENSORS)):
@@ -176,17 +176,17 @@ class Table:
                 unnamed += 1
             if settings.follows(name):
                 self._add(parameter, name)
-        self._tell_left_out(unnamed)
+        self._report_left_out(unnamed)
         self.live = self.entries[0] if self.entries else None  # has, or had, a gradient
         self.canaries = self._canaries()
 
-    def _tell_left_out(self, unnamed: int) -> None:
+    def _report_left_out(self, unnamed: int) -> None:
         if self.count > MOST_TENSORS:
-            _safe.tell_loss(
+            _safe.report_loss(
                 "health tensors", f"{MOST_TENSORS} of {self.count} parameters are followed"
             )
         if unnamed:
-            _safe.tell_loss(
+            _safe.report_loss(
                 "health names", f"{unnamed} parameters belong to no module that was called"
             )
 
@@ -202,7 +202,7 @@ class Table:
         inner = local(parameter)
         why = self._why_not(inner)
         if why:
-            _safe.tell_loss(f"health of {why} tensors", f"not supported: {name}")
+            _safe.report_loss(f"health of {why} tensors", f"not supported: {name}")
             _scalars.core.health_lost(1, UNSUPPORTED)
             return
         if inner is not parameter:
@@ -211,7 +211,7 @@ class Table:
         if number and inner.numel():
             self.entries.append(Entry(parameter, name, number, self.codes))
         elif not inner.numel():
-            _safe.tell_loss("health of empty tensors", f"nothing to measure: {name}")
+            _safe.report_loss("health of empty tensors", f"nothing to measure: {name}")
 
     def _why_not(self, tensor: "Any") -> str:
         """What kind of tensor it is, when that is one without statistics."""
@@ -229,7 +229,7 @@ class Table:
 
     def _canaries(self) -> "list[Entry]":
         """What is not finite in the backward pass reaches the first layers: a small gradient there
-        and at the end tell cheaply, in every step, whether there is such a number."""
+        and at the end show cheaply, in every step, whether there is such a number."""
         found: list[Entry] = []
         for part in (self.entries[:4], self.entries[-4:]):
             small = [e for e in part if e.host and e.size <= MOST_CANARY]
@@ -320,7 +320,7 @@ class Sample:
         self.bad = False  # a gradient is not finite
         self.bad_modules: list[str] = []  # outputs, in the order of the calls
         self.roots: set[int] = set()  # whose modules were looked at
-        self.told_sharded = False
+        self.reported_sharded = False
 
     # ---- values ----
 
@@ -380,7 +380,7 @@ class Sample:
     def skip(self, entry: "Entry", why: str) -> None:
         if not entry.skipped:
             entry.skipped = True
-            _safe.tell_loss(f"health of {why} gradients", f"not supported: {entry.name}")
+            _safe.report_loss(f"health of {why} gradients", f"not supported: {entry.name}")
             self.core.health_lost(1, UNSUPPORTED)
 
     # ---- gradients ----
@@ -402,8 +402,8 @@ class Sample:
         if there:
             with self.torch.no_grad():
                 self._device_gradients(there)
-        if not table.dims_told and "parameter.dims" in self.ids:
-            table.dims_told = True
+        if not table.has_dims and "parameter.dims" in self.ids:
+            table.has_dims = True
             for entry in table.entries:
                 self.put("parameter.dims", entry.number, entry.dims)
 
@@ -584,15 +584,15 @@ class Sample:
     # ---- the end ----
 
     def emit(self, norm: int) -> bool:
-        """Tells the values, or sends those of a device on their way. Whether a gradient is not
+        """Records the values, or sends those of a device on their way. Whether a gradient is not
         finite, as far as that is known now."""
         if self.deferred:
             self.lane.send(self, norm)
         else:
-            self.tell(0, norm)
+            self.record(0, norm)
         return self.bad
 
-    def tell(self, ago_ns: int, norm: int) -> None:
+    def record(self, ago_ns: int, norm: int) -> None:
         core = self.core
         core.health_begin(self.step, 0, ago_ns)
         for at, (names, values) in self.reals.items():

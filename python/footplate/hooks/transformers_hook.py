@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Trainer of Hugging Face transformers: steps and epochs from the events that it tells its
+"""The Trainer of Hugging Face transformers: steps and epochs from the events that it reports to its
 callbacks, all of which go through one method. No callback is added.
 
 A training step ends with an optimizer step. What torch does in it is marked by the hooks of torch.
@@ -64,7 +64,7 @@ _OURS = ("loss", "grad_norm", "learning_rate")  # taken at every step by the hoo
 
 def _put_log(kwargs: "Kwargs") -> None:
     """The Trainer replaces a loss that is not finite by the mean of others in its log, so that it
-    has a name of its own."""
+    gets a separate name."""
     logs = (kwargs or {}).get("logs")
     if not isinstance(logs, dict) or not _scalars.settings().on:
         return
@@ -78,22 +78,22 @@ def _put_log(kwargs: "Kwargs") -> None:
     _scalars.put_all(kept, _scalars.latest_step(), _core.TRAIN)
 
 
-def _tell(table: "dict[str, Callable[[Any, Any], None]]", args: "Args") -> None:
+def _dispatch(table: "dict[str, Callable[[Any, Any], None]]", args: "Args") -> None:
     """args: handler, name of the event, arguments, state, control."""
-    tell = table.get(args[1])
-    if tell is not None:
-        tell(args[0], args[3] if len(args) > 3 else None)
+    action = table.get(args[1])
+    if action is not None:
+        action(args[0], args[3] if len(args) > 3 else None)
 
 
 def _before(args: "Args", kwargs: "Kwargs") -> None:
-    _tell(_BEFORE, args)
+    _dispatch(_BEFORE, args)
     if args[1] == "on_log":
         with _safe.guard("transformers log"):
             _put_log(kwargs)
 
 
 def _after(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
-    _tell(_AFTER, args)
+    _dispatch(_AFTER, args)
 
 
 def _handler(cls: "Any") -> None:

@@ -39,7 +39,7 @@ const DeleteDialog = lazy<EditProps>(async () => (await import("./notes")).Delet
 
 const AGAIN_MS = 500; // between questions whether a request to another machine was applied
 
-/** Waits until recorders on other machines have taken their requests, and hands back what they answered. */
+/** Waits until recorders on other machines have taken their requests, and returns their answers. */
 async function settled(run: string, requests: readonly ControlRequest[]): Promise<string> {
   for (;;) {
     await new Promise((done) => setTimeout(done, AGAIN_MS));
@@ -57,27 +57,27 @@ export function withinText(run: { control: { within_s: number | null } }): strin
   return run.control.within_s === null ? null : `The recorder is on another machine: changes take effect within ${run.control.within_s} s.`;
 }
 
-interface Asked {
+interface Control {
   busy: boolean;
   error: string | null;
-  said: string | null;
+  answer: string | null;
   ask: (set: string) => Promise<boolean>;
 }
 
-/** Sends settings to the recorder, one at a time, and keeps what it answered. */
-function useControl(run: string): Asked {
-  const [state, setState] = useState<Omit<Asked, "ask">>({ busy: false, error: null, said: null });
+/** Sends settings to the recorder, one at a time, and keeps its answer. */
+function useControl(run: string): Control {
+  const [state, setState] = useState<Omit<Control, "ask">>({ busy: false, error: null, answer: null });
   const ask = async (set: string): Promise<boolean> => {
-    setState({ busy: true, error: null, said: null });
+    setState({ busy: true, error: null, answer: null });
     try {
       const first = await api.control(run, set);
-      setState({ busy: true, error: null, said: answerText(first) });
-      const said = first.requests.length === 0 ? answerText(first) : await settled(run, first.requests);
-      setState({ busy: false, error: null, said });
+      setState({ busy: true, error: null, answer: answerText(first) });
+      const answer = first.requests.length === 0 ? answerText(first) : await settled(run, first.requests);
+      setState({ busy: false, error: null, answer });
       refresh();
       return true;
     } catch (e) {
-      setState({ busy: false, error: e instanceof Error ? e.message : String(e), said: null });
+      setState({ busy: false, error: e instanceof Error ? e.message : String(e), answer: null });
       return false;
     }
   };
@@ -89,7 +89,7 @@ function Within(p: { run: RunInfo }) {
   return text === null ? null : <p class="quiet">{text}</p>;
 }
 
-function StopDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
+function StopDialog(p: { run: RunInfo; control: Control; onClose: () => void }) {
   const stop = async (): Promise<void> => {
     if (await p.control.ask("stop")) p.onClose();
   };
@@ -123,7 +123,7 @@ export function intervalNow(run: RunInfo): number | null {
   return last === null ? run.interval_ms : last.number / 1e6;
 }
 
-function IntervalChoice(p: { run: RunInfo; control: Asked }) {
+function IntervalChoice(p: { run: RunInfo; control: Control }) {
   const ms = intervalNow(p.run);
   const now = INTERVALS.find((i) => i.ms === ms)?.value ?? "";
   const [chosen, setChosen] = useState(now);
@@ -143,7 +143,7 @@ function IntervalChoice(p: { run: RunInfo; control: Asked }) {
   );
 }
 
-function DetailChoice(p: { control: Asked }) {
+function DetailChoice(p: { control: Control }) {
   const [length, setLength] = useState(3);
   const [unit, setUnit] = useState<DetailUnit>("steps");
   const good = Number.isInteger(length) && length > 0;
@@ -180,7 +180,7 @@ function DetailChoice(p: { control: Asked }) {
   );
 }
 
-function ConfigureDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
+function ConfigureDialog(p: { run: RunInfo; control: Control; onClose: () => void }) {
   return (
     <Dialog title="Configure the recording" onClose={p.onClose}>
       <p class="quiet">Changes apply from now on. The job keeps running.</p>
@@ -188,9 +188,9 @@ function ConfigureDialog(p: { run: RunInfo; control: Asked; onClose: () => void 
       <IntervalChoice run={p.run} control={p.control} />
       <DetailChoice control={p.control} />
       {p.control.error !== null && <ErrorBox error={p.control.error} />}
-      {p.control.said !== null && (
+      {p.control.answer !== null && (
         <p class="notice" role="status">
-          {p.control.said}
+          {p.control.answer}
         </p>
       )}
       <div class="dialog-actions">
@@ -206,7 +206,7 @@ export function isMonitoring(run: RunInfo): boolean {
   return switches.reduce((last, m) => (m.time_ns >= last.time_ns ? m : last), { time_ns: 0, number: 1 }).number !== 0;
 }
 
-function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Asked }) {
+function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Control }) {
   const on = isMonitoring(p.run);
   const off = p.why !== null;
   return (
@@ -229,7 +229,7 @@ function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Asked 
 }
 
 /** What changes a running job. */
-function Steering(p: { run: RunInfo; control: Asked; why: string | null; open: (dialog: DialogName) => void }) {
+function Steering(p: { run: RunInfo; control: Control; why: string | null; open: (dialog: DialogName) => void }) {
   return (
     <>
       <MonitoringSwitch run={p.run} why={p.why} control={p.control} />
@@ -243,15 +243,15 @@ function Steering(p: { run: RunInfo; control: Asked; why: string | null; open: (
   );
 }
 
-function Dialogs(p: { run: RunInfo; control: Asked; open: DialogName | null; onClose: () => void }) {
+function Dialogs(p: { run: RunInfo; control: Control; open: DialogName | null; onClose: () => void }) {
   if (p.open === "notes") return <NotesDialog run={p.run} onClose={p.onClose} />;
   if (p.open === "delete") return <DeleteDialog run={p.run} onClose={p.onClose} />;
   if (p.open === "stop") return <StopDialog {...p} />;
   if (p.open === "configure") return <ConfigureDialog {...p} />;
   if (p.control.error !== null) return <ErrorBox error={p.control.error} />;
-  return p.run.control.within_s === null || p.control.said === null ? null : (
+  return p.run.control.within_s === null || p.control.answer === null ? null : (
     <p class="quiet" role="status">
-      {p.control.said}
+      {p.control.answer}
     </p>
   );
 }

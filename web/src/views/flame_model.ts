@@ -10,7 +10,7 @@ export interface Box extends StackFrame {
   readonly to: number;
 }
 
-/** Callers come before callees; callees lie side by side from the begin of their caller on. */
+/** Callers come before callees; callees lie side by side from the start of their caller on. */
 export function boxesOf(frames: readonly StackFrame[]): Box[] {
   const path: { index: number | null; next: number }[] = [{ index: null, next: 0 }];
   return frames.map((f, index) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// health_data.ts - the Health view's windows, by step and by time, which follow each other, and what is asked of the
-// server for them.
+// health_data.ts - the Health view's windows, by step and by time, which follow each other, and what is requested from
+// the server for them.
 import { useEffect, useMemo } from "preact/hooks";
 
 import { api } from "../api";

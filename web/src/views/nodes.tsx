@@ -25,7 +25,7 @@ import "./nodes.css";
 const LEFT = 112; // room for the names of lanes, in all charts, so that times lie below each other
 const [PHONE_LEFT, PHONE_LANES_LEFT] = [66, 84];
 const PHONE = 600;
-const PIXELS_STEP = 50; // a window made a little wider does not ask anew
+const PIXELS_STEP = 50; // a window made a little wider needs no new request
 
 type Plans = Record<keyof typeof CHARTS, ChartPlan>;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodes_data.ts - the Nodes view's shared window, tied to the address, and what is asked of the server
-// for it: at once for a single zoom, at the end of a gesture for many, and never two at a time. While
-// a run lives, new samples grow the columns that are there.
+// nodes_data.ts - the Nodes view's shared window, tied to the address, and what is requested from the server for it: at
+// once for a single zoom, at the end of a gesture for many, and never two at a time. While a run lives, new samples
+// grow the columns that are there.
 import { batch, effect } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 

@@ -70,7 +70,7 @@ export function asIteration(s: Step): Step {
   return { ...s, duration_s: s.iteration_s, events: { ...s.events, between: s.between_s } };
 }
 
-/** The longest iteration that is no outlier and counts: a scale on which the usual ones can be told apart. */
+/** The longest iteration that is no outlier and counts: a scale on which the usual ones can be distinguished. */
 export function usualTop(steps: readonly Iteration[], outliers: ReadonlySet<string>): number {
   const usual = steps.filter((s) => markOf(s) === null && !outliers.has(`${rankKey(s)} ${s.step}`)).map((s) => s.iteration_s);
   const top = usual.reduce((a, b) => Math.max(a, b), 0);
