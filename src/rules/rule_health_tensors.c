@@ -596,7 +596,7 @@ static void compare_ranks(struct divergence *d, const struct health_hit *a,
 }
 
 /* Of a model that has replicas, the first measures everything and the others only sum their words.
- * A rank that measures everything as well is no replica: it has a shard, or a model of its own. */
+ * A rank that measures everything as well has a shard, or a model of its own. */
 static bool is_replica(const struct book_rank *r)
 {
     return r->tables[TABLE_WEIGHT_L2].n == 0;

@@ -5,8 +5,8 @@ A number is copied into a buffer on its device, in the order of the current stre
 buffer is copied to pinned memory, asynchronously, followed by an event. Later steps query the
 event; when it is done, the values are told with the step and time at which they were taken.
 
-Of each kind of buffer there are MOST_BUFFERS, those of samples take at most MOST_PARCELS bytes on the
-device. While all of them are under way, values are left out and counted.
+Of each kind of buffer there are MOST_BUFFERS; those of samples take at most MOST_PARCELS bytes on
+the device. While all of them are under way, values are left out and counted.
 """
 
 import time

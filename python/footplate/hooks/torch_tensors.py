@@ -451,16 +451,17 @@ class Sample:
         _, l1, l2, low, high, zeros, bad = found
         scale = self.scale if isinstance(self.scale, float) and self.scale else 1.0
         number = entry.number
+        self.squares += (l2 / scale) ** 2
+        if bad:  # the norms are not finite either; C has those of the finite values
+            self.bad = True
+            self.count("gradient.nonfinite", number, bad)
+            l1 = l2 = math.nan
         self.put("gradient.l2", number, l2 / scale)
         self.put("gradient.l1", number, l1 / scale)
         self.put("gradient.min", number, low / scale)
         self.put("gradient.max", number, high / scale)
         self.put("gradient.zeros", number, zeros / gradient.numel())
         self.exponents("gradient.exponents", entry, gradient, scale)
-        self.squares += (l2 / scale) ** 2
-        if bad:
-            self.bad = True
-            self.count("gradient.nonfinite", number, bad)
 
     def _device_gradients(self, there: "list[tuple[Entry, Any]]") -> None:
         torch = self.torch
@@ -558,7 +559,7 @@ class Sample:
             found = measure(table, tensor)
             if found is None:
                 continue
-            self.put("weight.l2", entry.number, found[2])
+            self.put("weight.l2", entry.number, math.nan if found[6] else found[2])
             self.put("weight.zeros", entry.number, found[5] / entry.size)
             self.exponents("weight.exponents", entry, tensor)
             if found[6]:
