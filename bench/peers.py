@@ -36,6 +36,8 @@ PACKAGES = {
     "pandas": ("pandas==3.0.3", "pandas"),
     # Where PyPI has a CPU build of this version that is what comes; it is only measured on the CPU.
     "torch": ("torch==2.13.0", "torch"),
+    "tensorboard": ("tensorboard==2.21.0", "tensorboard"),
+    "wandb": ("wandb==0.31.0", "wandb"),
     "hta": ("HolisticTraceAnalysis==0.5.0", "HolisticTraceAnalysis"),
 }
 

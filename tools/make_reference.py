@@ -102,12 +102,15 @@ TYPES = {
 }
 
 
-def row_schema(lines: list[str]) -> dict[str, Any]:
+def row_schema(lines: list[str], others: dict[str, Any]) -> dict[str, Any]:
     """The fields of a row of *_rows.def, as the server would describe them."""
     properties: dict[str, Any] = {}
     for line in lines:
         kind, words = re.match(r"(\w+)\((.*)\)$", line).groups()  # type: ignore[union-attr]
         key, type_ = (word.strip() for word in words.split(",", 2)[:2])
+        if kind == "EMBED":
+            properties |= others[key]["properties"]
+            continue
         if kind in ("OBJECT", "LIST"):
             of: dict[str, Any] = {"$ref": f"#/{type_}"}
         else:
@@ -116,18 +119,20 @@ def row_schema(lines: list[str]) -> dict[str, Any]:
             of["type"] = [of["type"], "null"]
         if kind in ("ARRAY", "LIST"):
             of = {"type": "array", "items": of}
+        if kind == "MAP":
+            of = {"type": "object", "additionalProperties": of}
         properties[key] = of | {"description": re.findall(r'"([^"]*)"', words)[-1]}
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
-def command_schemas() -> dict[str, Any]:
+def command_schemas(others: dict[str, Any]) -> dict[str, Any]:
     """Of objects that only a command prints, from the tables that it prints them by."""
     found: dict[str, Any] = {}
-    for name in ("config", "doctor"):
+    for name in ("config", "doctor", "health_run"):
         text = (SOURCE / "cmd" / f"{name}_rows.def").read_text()
         for row in re.finditer(r'^ROW\((\w+), .*?, "(.*?)"\)\n(.*?)^ROW_END', text, re.M | re.S):
             lines = re.split(r"\n(?=[A-Z])", row[3].rstrip())
-            found[row[1]] = row_schema([re.sub(r"\s+", " ", line) for line in lines])
+            found[row[1]] = row_schema([re.sub(r"\s+", " ", line) for line in lines], others)
             found[row[1]]["description"] = row[2]
     return found
 
@@ -135,7 +140,8 @@ def command_schemas() -> dict[str, Any]:
 def keys(footplate: Path) -> str:
     out = ["# JSON", "", "This page is generated from the tables of `src/tables`.", ""]
     out += ["Commands with `--json` and the [HTTP API](../api.md) use the same objects.", ""]
-    schemas = openapi(footplate)["components"]["schemas"] | command_schemas()
+    schemas = openapi(footplate)["components"]["schemas"]
+    schemas |= command_schemas(schemas)
     for name, schema in sorted(schemas.items()):
         out += [f"## {name}", ""]
         if schema.get("description"):

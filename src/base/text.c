@@ -45,6 +45,16 @@ int name_compare(const char *a, const char *b)
     return *x || *y ? (unsigned char)*x - (unsigned char)*y : strcmp(a, b);
 }
 
+size_t utf8_put(char to[UTF8_MOST], uint32_t c)
+{
+    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n; i-- > 1; c >>= 6)
+        to[i] = (char)(0x80 | (c & 0x3f));
+    to[0] = (char)(leads[n == 1 ? 0 : n] | c);
+    return n;
+}
+
 /* ------------------------------------------------------------------------------------------------
  * "Did you mean" */
 

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 static inline bool text_starts(const char *text, const char *start)
@@ -51,6 +52,17 @@ static inline size_t utf8_len(const unsigned char *s)
         return !low && !high && tail ? 4 : 0;
     }
     return 0;
+}
+
+/* The UTF-8 bytes of a character; returns how many. */
+enum { UTF8_MOST = 4 };
+size_t utf8_put(char to[UTF8_MOST], uint32_t c);
+
+/* 0 to 15, or -1: it is no hexadecimal digit. */
+static inline int hex_digit(char c)
+{
+    const int lower = c | 0x20;
+    return c >= '0' && c <= '9' ? c - '0' : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
 /* "Did you mean": the candidate that is the fewest typing mistakes away.

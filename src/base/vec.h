@@ -150,6 +150,15 @@ struct hash_index {
 
 enum { HASH_FIRST = 64 };
 
+/* FNV-1a over some more bytes; the first ones begin with HASH_BEGIN. */
+#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+static inline uint64_t hash_more(uint64_t h, const void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
 static inline uint32_t hash_fold(uint64_t hash)
 {
     return (uint32_t)(hash ^ hash >> 32);

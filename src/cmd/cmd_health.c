@@ -18,6 +18,7 @@
 #include "rules/feed_run.h"
 #include "rules/rule.h"
 #include "tables/healthview.h"
+#include "tables/show.h"
 
 enum { CURVE_WIDTH = 32, SCALARS_SHOWN = 24, WORST_SHOWN = 5 };
 
@@ -365,16 +366,141 @@ static int health_text(struct health_report *h, const struct health_layers *l, b
     return 0;
 }
 
-static void health_json(const struct health_report *h, const struct health_layers *l, bool layers)
+/* ---- JSON ---- */
+
+enum { SERIES_POINTS = 100000 };
+
+struct health_series {
+    const struct health_scalar *scalar;
+    const struct health_curve *curve;
+};
+
+struct health_part {
+    const struct health_layer *layer;
+    const char *kind;
+    const char *const *keys; /* by statistic; NULL: of no kind */
+};
+
+struct health_run {
+    const struct health_index *index;
+    struct health_series *series; /* by scalar of the index */
+    struct health_part *parts;
+    size_t n_parts;
+    struct show_loss *losses;
+    size_t n_losses;
+};
+
+static struct row_cell health_series_step_at(const void *x, size_t i, const char **key)
 {
+    (void)key;
+    return row_int_or_null(((const struct health_curve *)x)->v[i].step);
+}
+
+static struct row_cell health_series_value_at(const void *x, size_t i, const char **key)
+{
+    (void)key;
+    return row_number(((const struct health_curve *)x)->v[i].mean);
+}
+
+/* The first word of a statistic's name, its kind of tensor, and what precedes the rest as a key. */
+static const struct health_kind {
+    const char *word, *kind, *before;
+} health_kinds[] = {
+    {"weight.", "weight", ""},       {"parameter.", "weight", ""},
+    {"gradient.", "gradient", ""},   {"update.", "update", ""},
+    {"output.", "activation", ""},   {"input.", "activation", "input_"},
+    {"optimizer.", "optimizer", ""},
+};
+
+/* NULL: not of a tensor. A sum of words does not fit into a number of JSON. */
+static const struct health_kind *health_kind_of(enum health_id stat)
+{
+    for (size_t i = 0; i < COUNT_OF(health_kinds) && stat != HEALTH_WEIGHT_SUM; i++)
+        if (text_starts(health_words[stat].name, health_kinds[i].word))
+            return &health_kinds[i];
+    return NULL;
+}
+
+static bool health_part_has(const struct health_part *x, size_t stat)
+{
+    const struct health_kind *k = health_kind_of((enum health_id)stat);
+    return k && x->layer->count[stat] && strcmp(k->kind, x->kind) == 0;
+}
+
+static int64_t health_part_samples(const struct health_part *x)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < HEALTH_N; i++)
+        if (health_part_has(x, i))
+            most = MAX_OF(most, x->layer->count[i]);
+    return most;
+}
+
+static struct row_cell health_part_stat_at(const void *x, size_t i, const char **key)
+{
+    const struct health_part *part = x;
+    *key = part->keys[i];
+    return health_part_has(part, i) ? row_number(part->layer->v[i]) : row_absent();
+}
+
+#define ROWS_FILE "cmd/health_run_rows.def"
+#include "base/row_expand.h"
+
+static const char *const *health_keys(struct arena *a)
+{
+    const char **keys = arena_array(a, const char *, HEALTH_N);
+    for (size_t i = 0; i < HEALTH_N; i++) {
+        const struct health_kind *k = health_kind_of((enum health_id)i);
+        if (k)
+            keys[i] = arena_printf(a, "%s%s", k->before, health_words[i].name + strlen(k->word));
+    }
+    return keys;
+}
+
+static void health_list_parts(struct health_run *x, const struct health_layers *l, struct arena *a)
+{
+    static const char *const kinds[] = {"weight", "gradient", "update", "activation", "optimizer"};
+    const char *const *keys = health_keys(a);
+    x->parts = arena_array(a, struct health_part, COUNT_OF(kinds) * l->n + 1);
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+            const struct health_part part = {&l->v[i], kinds[k], keys};
+            if (health_part_samples(&part))
+                x->parts[x->n_parts++] = part;
+        }
+}
+
+static int health_list_losses(struct health_run *x, struct run *r, struct arena *a, struct err *e)
+{
+    struct loss_list all;
+    TRY(loss_list_read(&all, r, a, e));
+    x->losses = arena_array(a, struct show_loss, all.n + 1);
+    for (size_t i = 0; i < all.n; i++)
+        if (all.v[i].loss.id == LOSS_HOOK || all.v[i].loss.id == LOSS_HEALTH)
+            x->losses[x->n_losses++] = show_loss_of(&all.v[i], a);
+    return 0;
+}
+
+static int health_json(struct health_report *h, const struct health_layers *l, bool layers,
+                       struct err *e)
+{
+    struct health_run x = {.index = &h->index};
+    struct health_curve *curves;
     struct output_json o;
+    TRY(health_curves(h->run, &h->index, SERIES_POINTS, h->arena, &curves, e));
+    x.series = arena_array(h->arena, struct health_series, h->index.n_scalars + 1);
+    for (size_t i = 0; i < h->index.n_scalars; i++)
+        x.series[i] = (struct health_series){&h->index.scalars[i], &curves[i]};
+    health_list_parts(&x, l, h->arena);
+    TRY(health_list_losses(&x, h->run, h->arena, e));
     struct jw *j = output_begin(&o);
     jw_object(j, NULL);
-    row_fields_json(j, &row_HealthIndex, &h->index, h->arena);
+    row_fields_json(j, &row_HealthRun, &x, h->arena);
     if (layers)
         rows_json(j, "layers", &row_HealthLayer, l->v, l->n, h->arena);
     jw_end(j);
     output_end(&o);
+    return 0;
 }
 
 static int health_wrong_rank(const struct health_report *h, struct err *e)
@@ -403,7 +529,7 @@ static int cmd_health_on_run(struct run *r, const struct cmd_args *args, struct 
         return err_set(e, ERR_NOT_FOUND, "tensors were not measured in step %" PRId64,
                        args->opt[O_STEP].number);
     if (args->output == OUTPUT_JSON)
-        health_json(&h, &l, layers);
+        TRY(health_json(&h, &l, layers, e));
     else if (args->output == OUTPUT_CSV && layers)
         output_csv(&row_HealthLayer, "", l.v, l.n, a);
     else if (args->output == OUTPUT_CSV)

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "config/profilerconfig.h"
 
 enum { NUMBER_MOST = 64 };
@@ -49,34 +50,6 @@ static bool literal_take(struct literal_scan *s, char c)
 
 /* ---- strings ---- */
 
-static void put_utf8(struct buf *b, uint32_t c)
-{
-    if (c < 0x80) {
-        buf_u8(b, (uint8_t)c);
-    } else if (c < 0x800) {
-        buf_u8(b, (uint8_t)(0xc0 | c >> 6));
-        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    } else if (c < 0x10000) {
-        buf_u8(b, (uint8_t)(0xe0 | c >> 12));
-        buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    } else {
-        buf_u8(b, (uint8_t)(0xf0 | c >> 18));
-        buf_u8(b, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-        buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
-    }
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-        return (c | 0x20) - 'a' + 10;
-    return -1;
-}
-
 /* n hex digits after \x, \u or \U; -1 when they are not there or no character. */
 static int64_t hex_escape(struct literal_scan *s, int n)
 {
@@ -106,13 +79,14 @@ static bool escape(struct literal_scan *s, struct buf *b)
     if (s->p == s->end || *s->p == 0)
         return false;
     const char letter = *s->p++;
+    char text[UTF8_MOST];
     for (size_t i = 0; i < COUNT_OF(escapes); i++) {
         if (escapes[i].letter != letter)
             continue;
         const int64_t c = escapes[i].digits ? hex_escape(s, escapes[i].digits) : escapes[i].means;
         if (c < 0)
             return false;
-        put_utf8(b, (uint32_t)c);
+        buf_put(b, text, utf8_put(text, (uint32_t)c));
         return true;
     }
     if (letter == '\n') /* a line that continues */

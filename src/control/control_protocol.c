@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "config/settings.h"
 
 static int control_parse_interval(const char *value, struct control_request *out, struct err *e)
@@ -75,14 +76,6 @@ int control_parse(const char *line, size_t len, struct control_request *out, str
                    text);
 }
 
-/* FNV-1a: distinguishes a user's runs, nothing more. */
-static uint64_t control_hash(uint64_t h, const char *s)
-{
-    for (; *s; s++)
-        h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
-    return (h ^ 0xff) * UINT64_C(0x100000001b3);
-}
-
 bool control_path(char out[CONTROL_PATH], unsigned n, uid_t owner, const char *run_id,
                   const char *node_id)
 {
@@ -98,7 +91,10 @@ bool control_path(char out[CONTROL_PATH], unsigned n, uid_t owner, const char *r
         snprintf(base, sizeof base, "/tmp/footplate-%u", (unsigned)owner);
     else
         return false;
-    const uint64_t h = control_hash(control_hash(UINT64_C(0xcbf29ce484222325), run_id), node_id);
+    const char *const of[] = {run_id, "\xff", node_id, "\xff"};
+    uint64_t h = HASH_BEGIN; /* distinguishes a user's runs, nothing more */
+    for (size_t i = 0; i < COUNT_OF(of); i++)
+        h = hash_more(h, of[i], strlen(of[i]));
     const int len =
         snprintf(out, CONTROL_PATH, "%s/footplate/%016llx.sock", dir, (unsigned long long)h);
     if (!*dir || len < 0 || len >= CONTROL_PATH || (n < 2 && stat(dir, &st) < 0))

@@ -8,27 +8,7 @@
 #include "base/text.h"
 #include "json/json_internal.h"
 
-/* ---- characters ---- */
-
-static unsigned utf8_put(char *to, uint32_t c)
-{
-    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    const unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (unsigned i = n; i-- > 1; c >>= 6)
-        to[i] = (char)(0x80 | (c & 0x3f));
-    to[0] = (char)(leads[n == 1 ? 0 : n] | c);
-    return n;
-}
-
 /* ---- escapes ---- */
-
-static int escape_hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* The four digits after \u, or -1. */
 static int32_t escape_hex_4(const uint8_t *p, size_t n)
@@ -37,7 +17,7 @@ static int32_t escape_hex_4(const uint8_t *p, size_t n)
     if (n < 4)
         return -1;
     for (unsigned i = 0; i < 4; i++) {
-        const int d = escape_hex_digit(p[i]);
+        const int d = hex_digit((char)p[i]);
         if (d < 0)
             return -1;
         v = v << 4 | d;
@@ -86,7 +66,7 @@ static size_t value_decode_one(const uint8_t *p, size_t n, char *to, unsigned *m
     if (*p == '\\') {
         const size_t k = escape_at(p + 1, n - 1, &c);
         f->escapes += k == 0;
-        *made = utf8_put(to, k ? c : '\\');
+        *made = (unsigned)utf8_put(to, k ? c : '\\');
         return 1 + k;
     }
     size_t k = utf8_len(p); /* a byte that is none of a character follows every text */
@@ -94,7 +74,7 @@ static size_t value_decode_one(const uint8_t *p, size_t n, char *to, unsigned *m
     f->utf8 += k == 0;
     if (k)
         memcpy(to, p, k);
-    *made = k ? (unsigned)k : utf8_put(to, c);
+    *made = (unsigned)(k ? k : utf8_put(to, c));
     return k ? k : 1;
 }
 

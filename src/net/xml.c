@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 struct xml xml_of(const void *p, size_t n)
 {
@@ -127,25 +128,6 @@ bool xml_is(const struct xml *x, const char *name)
 
 /* ---- text ---- */
 
-static void xml_put_utf8(struct buf *out, unsigned long c)
-{
-    if (c < 0x80) {
-        buf_u8(out, (uint8_t)c);
-    } else if (c < 0x800) {
-        buf_u8(out, (uint8_t)(0xc0 | c >> 6));
-        buf_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
-    } else if (c < 0x10000) {
-        buf_u8(out, (uint8_t)(0xe0 | c >> 12));
-        buf_u8(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        buf_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
-    } else {
-        buf_u8(out, (uint8_t)(0xf0 | c >> 18));
-        buf_u8(out, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-        buf_u8(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        buf_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
-    }
-}
-
 /* &amp; and so on, &#10; and &#xA;. x->p is at the '&'. */
 static void xml_put_entity(struct xml *x, struct buf *out)
 {
@@ -173,7 +155,8 @@ static void xml_put_entity(struct xml *x, struct buf *out)
         xml_bad(x);
         return;
     }
-    xml_put_utf8(out, c);
+    char text[UTF8_MOST];
+    buf_put(out, text, utf8_put(text, (uint32_t)c));
     x->p = semicolon + 1;
 }
 

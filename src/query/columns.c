@@ -266,29 +266,24 @@ struct columns_place {
     } lanes[];
 };
 
-static uint64_t columns_hash(uint64_t h, const void *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 /* Of all sessions up to the one that is open. */
 static uint64_t columns_sources_hash(struct columns *c)
 {
     const struct run_info *info = &c->run->info;
     struct arena scratch = {0};
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    uint64_t h = HASH_BEGIN;
     for (size_t i = 0; i < info->n_nodes; i++)
         for (size_t k = 0; k < c->n_asks && c->run->stores[i]; k++) {
             if (strcmp(info->nodes[i].id, c->node) != 0)
                 continue;
             const struct column_source s =
-                column_source_of(c->run->stores[i], &c->asks[k], &scratch);
-            h = columns_hash(h, &s.fold, sizeof s.fold);
-            h = columns_hash(h, &s.n, sizeof s.n);
+                c->run->stores[i] == c->store
+                    ? c->sources[k]
+                    : column_source_of(c->run->stores[i], &c->asks[k], &scratch);
+            h = hash_more(h, &s.fold, sizeof s.fold);
+            h = hash_more(h, &s.n, sizeof s.n);
             for (size_t x = 0; x < s.n; x++)
-                h = columns_hash(h, s.v[x]->entity, strlen(s.v[x]->entity) + 1);
+                h = hash_more(h, s.v[x]->entity, strlen(s.v[x]->entity) + 1);
         }
     arena_free(&scratch);
     return h;
@@ -482,6 +477,7 @@ static void batch_copy_range(struct columns *c, size_t ask, uint32_t to, const f
 static void batch_copy_ask(struct columns *c, struct column_lane *l, uint32_t ask)
 {
     const uint32_t first = l->first, n = l->row - first, *to = l->to + first;
+    assert(n > 0 && to[0] <= to[n - 1] && to[n - 1] < c->n); /* numbers of a lane grow */
     const bool whole = to[n - 1] - to[0] == n - 1;
     const float *v = l->v[ask] + first;
     if (whole) {
@@ -533,6 +529,7 @@ static void batch_clear(struct columns *c)
 /* Takes the lane's next row. False: it begins a sweep that is not of this batch. */
 static bool batch_take_row(struct columns *c, struct column_lane *l, int64_t period_us)
 {
+    assert(l->first <= l->row && l->row < l->rows && l->rows <= l->cap);
     const int64_t t = l->times[l->row];
     const unsigned group = (unsigned)(l - c->lanes);
     const bool passes = c->follows && !c->passed && t > c->limit_us;

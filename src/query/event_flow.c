@@ -188,6 +188,7 @@ static void flow_open_block(struct event_flow *f, uint32_t place)
         flow_release(f, b);
         return;
     }
+    assert(b->row < b->end && b->end <= b->columns.rows); /* what the heap compares */
     VEC_ROOM(f->heap, f->cap, f->n + 1);
     f->heap[f->n] = b;
     flow_sift_up(f, f->n++);
@@ -197,6 +198,7 @@ static void flow_open_block(struct event_flow *f, uint32_t place)
 static void flow_settle_first(struct event_flow *f)
 {
     struct flow_block *b = f->heap[0];
+    assert(f->n > 0 && b->row <= b->end);
     if (b->row == b->end) {
         f->heap[0] = f->heap[--f->n];
         flow_release(f, b);
@@ -243,6 +245,7 @@ static struct flow_rows flow_take_rows(struct event_flow *f, size_t most)
 static size_t flow_take_events(struct event_flow *f, struct run_event *out, size_t most)
 {
     const struct flow_rows rows = flow_take_rows(f, most);
+    assert(rows.to - rows.from <= most);
     for (uint32_t i = rows.from; i < rows.to; i++)
         event_columns_row(rows.columns, i, &out[i - rows.from].event);
     flow_settle_first(f);
@@ -302,6 +305,7 @@ static bool flow_wants_block(struct event_flow *f, uint32_t place)
 
 static bool flow_next_stored(struct event_flow *f, struct flow_rows *out)
 {
+    assert(f->n <= 1); /* one block at a time */
     if (f->n)
         flow_release(f, f->heap[--f->n]);
     while (f->next < f->end && f->n == 0) {

@@ -42,15 +42,16 @@ static void frontier_thin(struct frontier_rank *r)
 
 static void frontier_keep(struct frontier_rank *r, const struct step *s)
 {
-    const size_t parts = step_parts(), optimizer = step_part_of(EV_OPTIMIZER);
     struct frontier_step x = {.number = s->number};
+    if (r->n == FRONTIER_STEPS)
+        frontier_thin(r);
+    if (s->number % r->stride)
+        return; /* the most of a long run */
+    const size_t parts = step_parts(), optimizer = step_part_of(EV_OPTIMIZER);
     for (size_t k = 0; k < parts; k++)
         x.part_us[k] = k == optimizer ? r->optimizer_us : frontier_us(s->part_ns[k]);
     x.part_us[parts] = r->between_us;
-    if (r->n == FRONTIER_STEPS)
-        frontier_thin(r);
-    if (s->number % r->stride == 0)
-        *VEC_ADD(r->v, r->n, r->cap) = x;
+    *VEC_ADD(r->v, r->n, r->cap) = x;
 }
 
 void frontier_see(struct frontier_rank *r, const struct step *v, size_t n)

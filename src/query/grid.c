@@ -154,6 +154,7 @@ static bool grid_next_block(const struct grid_plan *plan, struct block_cursor *a
     if (!block_cursor_next(at, &out->slice))
         return false;
     out->edges = grid_edges_of(plan, out->slice.store);
+    assert(out->edges); /* grid_plan_series made those of all parts */
     out->level = LEVEL_VALUES;
     return true;
 }
@@ -272,6 +273,7 @@ static void grid_add(struct gridding *g, const struct unit_range *at, const stru
         grid_add_ends(g, at, x, n);
     for (size_t i = 0; i < n; i++) {
         const size_t c = at[i].point;
+        assert(c < g->plan->columns && at[i].from * unit < values);
         g->sum[c] = g->count[c] == 0 ? x[i].sum : g->sum[c] + x[i].sum;
         g->count[c] += (int32_t)(MIN_OF(at[i].to * unit, values) - at[i].from * unit);
     }
@@ -324,6 +326,7 @@ static void grid_feed(struct gridding *g, const struct grid_block *p,
                       const struct grid_ranges *where, const struct codec_view *view)
 {
     const uint32_t unit = view ? 1 : level_unit(p->slice.block, p->level);
+    assert(where->level == p->level && (!view || p->level == LEVEL_VALUES));
     struct extent x[EXTENTS_AT_ONCE];
     for (size_t i = 0, n; i < where->n; i += n) {
         n = MIN_OF(where->n - i, (size_t)EXTENTS_AT_ONCE);

@@ -481,6 +481,53 @@ int health_curve(struct run *r, const struct health_curve_ask *ask, struct arena
     return rc;
 }
 
+/* Which scalar a value belongs to is found as health_index does it, so numbers are the same. */
+struct health_curves_reading {
+    struct health_listing listing;
+    struct health_drawing *v;
+    size_t n;
+};
+
+static void health_curves_take(void *ctx, const struct health_value *v)
+{
+    struct health_curves_reading *c = ctx;
+    const struct health_scalar *s = health_listing_of(&c->listing, v);
+    const size_t i = s ? (size_t)(s - c->listing.out->scalars) : SIZE_MAX;
+    if (i >= c->n)
+        return;
+    struct health_drawing *d = &c->v[i];
+    const double x = health_number(&v->event);
+    d->out->rank = v->rank;
+    d->out->values++;
+    d->out->nonfinite += isfinite(x) ? 0 : 1;
+    health_drawing_add(d, v, x);
+}
+
+int health_curves(struct run *r, const struct health_index *index, size_t points, struct arena *a,
+                  struct health_curve **out, struct err *e)
+{
+    const struct health_ask what = {.rank = -1, .stats = HEALTH_STAT(HEALTH_SCALAR)};
+    const struct health_curve_ask ask = {.points = points};
+    const size_t n = index->n_scalars;
+    struct health_index seen = {0};
+    struct health_curve *curves = arena_array(a, struct health_curve, n + 1);
+    struct health_curves_reading c = {
+        .listing = {.arena = a, .out = &seen, .rank = -1},
+        .v = arena_array(a, struct health_drawing, n + 1),
+        .n = n,
+    };
+    for (size_t i = 0; i < n; i++) {
+        curves[i] = (struct health_curve){.rank = -1};
+        c.v[i] = (struct health_drawing){.ask = &ask, .out = &curves[i], .width = 1};
+    }
+    const int rc = health_read(r, &what, a, health_curves_take, &c, e);
+    free(c.listing.of);
+    for (size_t i = 0; i < n; i++)
+        health_drawing_end(&c.v[i], a);
+    *out = curves;
+    return rc;
+}
+
 /* ---- heat maps ---- */
 
 struct health_cell {

@@ -131,6 +131,10 @@ struct health_curve {
 MUST_CHECK int health_curve(struct run *r, const struct health_curve_ask *ask, struct arena *a,
                             struct health_curve *out, struct err *e);
 
+/* The curve of each scalar of the index, in its order, by one reading. */
+MUST_CHECK int health_curves(struct run *r, const struct health_index *index, size_t points,
+                             struct arena *a, struct health_curve **out, struct err *e);
+
 /* ---- a statistic as a heat map: tensor x sample ----
  *
  * Of a histogram ("gradient.exponents") the rows are powers of two ("2^-12"), of the first tensor

@@ -2,6 +2,7 @@
 /* reduce.c - see reduce.h. */
 #include "query/reduce.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ static void tally_settle_counts(struct tally *t)
     for (uint32_t i = 0; i < t->top; i++)
         if (t->counts[i])
             tally_add_bin(t, scale_value(t->scale, i), t->counts[i]);
+    assert(t->top <= TALLY_SMALL);
     memset(t->counts, 0, t->top * sizeof *t->counts);
     t->top = 0;
 }
@@ -89,6 +91,7 @@ static void tally_add_slice(struct tally *t, struct scan *scan, const struct sli
         tally_add_hist(t, s->column);
         return;
     }
+    assert(s->from <= s->to && s->to <= s->column->count);
     if (!slice_values(scan, s, &view))
         return;
     if (view.narrow)
@@ -159,6 +162,7 @@ static void tally_find_quantiles(struct tally_walk *w, const struct tally_quanti
     bool more = tally_walk_next(w);
     for (size_t i = 0; i < n && more; i++) {
         const double at = want[i].share * (double)(total - 1);
+        assert(i == 0 || want[i - 1].share <= want[i].share); /* the walk does not go back */
         const uint64_t lower = (uint64_t)at;
         while (more && w->passed + w->count <= lower)
             more = tally_walk_next(w);
@@ -312,6 +316,7 @@ static void fold_put_small(const struct fold_room *m, const struct fold_parts *p
 /* False: there is one that cannot be taken so. */
 static bool fold_small(struct fold_room *m, const struct fold_parts *p, float *out)
 {
+    assert(p->n > 0 && p->block->rows <= ROWS_MOST);
     if (!fold_all_small(p))
         return false;
     memset(m->small, 0, p->block->rows * sizeof *m->small);
@@ -336,6 +341,7 @@ static void fold_add_wide(struct fold_room *m, const struct rows_block *b, const
     const uint32_t *rows = scan_value_rows(&m->scan, c, b);
     if (!rows || !fold_decode(m, c, &v))
         return;
+    assert(c->count == 0 || rows[c->count - 1] < b->rows); /* they rise */
     for (uint32_t i = 0; i < c->count; i++) {
         const uint32_t row = rows[i];
         const double x = scale_value(scale, fold_value_at(&v, i));

@@ -5,6 +5,7 @@
  * anything is decoded. The times of a block are decoded once for all its columns. */
 #include "query/samples.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ static void rows_fill_column(struct rows_walk *w, struct rows_cells *b, size_t a
 static bool rows_decode(struct rows_walk *w, struct rows_cells *b, const uint32_t *which)
 {
     const size_t cells = b->from->rows * b->n;
+    assert(b->n <= b->from->n_columns);
     b->times = arena_array(&b->arena, int64_t, b->from->rows);
     b->cells = arena_array(&b->arena, int64_t, cells);
     for (size_t i = 0; i < cells; i++)
@@ -220,6 +222,7 @@ static void samples_take_series(struct samples *s, const struct run_series *m,
         o->count += o->slices[i].to - o->slices[i].from;
         o->slices[o->n++] = o->slices[i];
     }
+    assert(o->n <= all.n && o->count <= all.values);
     s->total += o->count;
 }
 
@@ -319,6 +322,7 @@ static void samples_put_times(struct samples *s, struct scan *scan, const struct
     const struct column *c = sl->column;
     const uint32_t *rows = c->has_gaps ? scan_value_rows(scan, c, sl->block) : NULL;
     int64_t offset;
+    assert(t && sl->to <= c->count);
     const bool steady = samples_clock_offset(sl, &offset);
     if (c->has_gaps && !rows)
         return; /* the file was changed since samples_open */
@@ -339,6 +343,7 @@ static void samples_fill_one(struct samples_filling *f, struct scan *scan, size_
         samples_put_values(scan, sl, f->v + at);
         at += sl->to - sl->from;
     }
+    assert(at == o->first + o->count); /* the next series begins there */
     if (f->each)
         f->each(f->to, i, o->first, o->count);
 }

@@ -10,6 +10,7 @@
  * window are cut from values then. */
 #include "query/series.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ struct layout {
 static const struct column *laid_column(const struct laid_slice *l, const struct run_series *m)
 {
     const struct slice *s = &l->slice;
+    assert(s->part < m->n_parts && s->ref < m->parts[s->part].series->n_refs);
     return &block_columns(s->block)[m->parts[s->part].series->refs[s->ref].column];
 }
 
@@ -101,6 +103,7 @@ static uint32_t layout_take(struct laying *l, const struct slice *s,
     const uint32_t unit = level_unit(s->block, out->level);
     const uint64_t room = (out->per - l->have) * unit;
     const uint32_t n = (uint32_t)MIN_OF(room, (uint64_t)(s->to - i));
+    assert(l->have < out->per && i < s->to); /* so something is taken, and the caller ends */
     if (l->have == 0)
         out->t[out->n++] = store_wall(s->store, value_clock_us(clock, i));
     out->count[out->n - 1] += n;
@@ -126,6 +129,7 @@ static void layout_add_slice(struct laying *l, const struct slice *s)
         to->v[to->n++] = (struct unit_range){(uint32_t)(out->n - 1), i / to->unit,
                                              bucket_count(i + n, to->unit)};
     }
+    assert(to->n <= bucket_count(values, level) / out->per + 2); /* one may be cut at each end */
     out->n_slices++;
 }
 
@@ -151,6 +155,7 @@ static struct layout *layout_lay_out(struct scan *s, const struct layout *like,
     struct laying l = {.out = out, .scan = s, .arena = a};
     for (size_t i = 0; i < n; i++)
         layout_add_slice(&l, &slices[i]);
+    assert(out->n <= most && out->n_slices <= n);
     return out;
 }
 
@@ -233,6 +238,7 @@ static void reduce_add(struct reducer *r, const struct unit_range *at, const str
     size_t points = r->out->n;
     for (size_t i = 0; i < n; i++) {
         const size_t p = at[i].point;
+        assert(p <= points);
         const double min = scale_value(scale, (double)x[i].lo),
                      max = scale_value(scale, (double)x[i].hi), sum = scale_value(scale, x[i].sum);
         if (p == points) {
@@ -257,6 +263,7 @@ static void reduce_to_values(const struct laid_slice *l, size_t from, size_t n,
         const struct unit_range *s = &l->v[from + i];
         const uint32_t end = MIN_OF(s->to * l->unit, l->slice.to);
         out[i] = (struct unit_range){s->point, s->from * l->unit, end};
+        assert(out[i].from < end);
     }
 }
 
@@ -308,6 +315,7 @@ static size_t reduce_series(struct scan *s, const struct layout *l, const struct
     for (size_t i = 0; i < l->n_slices; i++)
         if (!reduce_slice(&r, l, &l->slices[i], laid_column(&l->slices[i], m)))
             return i;
+    assert(out->n == l->n); /* every point has a range in some slice */
     for (size_t p = 0; p < out->n; p++)
         out->v[p] /= l->count[p];
     return l->n_slices;

@@ -223,6 +223,7 @@ static void give_room(struct hook_pass *p, size_t begin, size_t end)
             p->v[i].points = (struct points){.v = p->room + rows, .cap = p->v[i].rows};
             rows += p->v[i].rows;
         }
+    assert(rows <= p->cap_room);
 }
 
 /* Pages of their files, from `begin` to before `end`, are not needed any more. */
@@ -280,6 +281,7 @@ static bool hook_names_wanted(void *ctx, const char *const *names, size_t n)
 static void hook_pass_take_named(struct hook_part *to, const struct hook_pass *p,
                                  const struct event *v, enum event_id id)
 {
+    assert(to->track->track.process < p->index->processes + p->index->n_processes);
     const struct named_event x = {
         .at = event_wall(to->track->store, v->at),
         .dur_ns = v->kind == EVENT_SPAN ? v->dur_ns : 0,
@@ -536,6 +538,7 @@ static void join_node(const struct process_parts *p, struct arena *a, struct nod
     }
     sorted_runs_merge(&runs, v, n, sizeof *v, named_events_in_order);
     sorted_runs_free(&runs);
+    assert(p->n > 0);
     out->node = p->v[0].track->track.process->node;
     named_events_pack(v, n, a, out);
     free(v);

@@ -169,6 +169,7 @@ static void pass_spans_add(struct pass_spans *l, struct pass_span x)
 static size_t stepped_slot(const struct stepped *s, int64_t optimizer)
 {
     size_t i = (size_t)((uint64_t)optimizer * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (s->cap - 1);
+    assert((s->cap & (s->cap - 1)) == 0 && s->n < s->cap); /* so one is free, and this ends */
     while (s->v[i].step == s->step && s->v[i].optimizer != optimizer)
         i = (i + 1) & (s->cap - 1);
     return i;
@@ -241,6 +242,7 @@ static void steps_walk_begin_anew(struct steps_walk *w)
 
 static void end_train(struct steps_walk *w)
 {
+    assert(w->start != NEVER && w->solved != NEVER);
     steps_walk_add_step(w, MODE_TRAIN, w->start, w->solved, false);
     add_all(w, &w->looks); /* after the optimizer: the program evaluates the model */
     steps_walk_begin_anew(w);
@@ -255,6 +257,7 @@ static bool only_looked(const struct steps_walk *w)
 static void end_eval(struct steps_walk *w)
 {
     struct pass_spans *l = &w->looks;
+    assert(l->n > 0);
     if (w->fetch != NEVER) {
         l->v[0] = (struct pass_span){w->fetch, l->v[l->n - 1].end, l->v[l->n - 1].cut};
         l->n = 1;
@@ -318,6 +321,7 @@ static void note_begin(struct steps_walk *w, int64_t at)
 /* Work with gradients begins, and before it the program only looked; there is no loader. */
 static void decide_looks(struct steps_walk *w, const struct point *p)
 {
+    assert(w->looks.n > 0 && !w->fetched);
     const int64_t first = w->looks.v[0].at, seen = w->looks.v[w->looks.n - 1].end;
     if (w->teacher && w->solved != NEVER) {
         w->next = w->next == NEVER ? first : MIN_OF(w->next, first);

@@ -95,6 +95,7 @@ static int64_t step_overlap(int64_t a, int64_t b, int64_t from, int64_t to)
 static void steps_parts_count(struct steps_fill *w, int64_t from, int64_t to, uint8_t part)
 {
     move_to(w, from);
+    assert(from <= to && part < STEP_PARTS_MOST);
     for (size_t i = w->at; i < w->n && w->v[i].start.ns < to; i++) {
         struct step *s = &w->v[i];
         s->part_ns[part] += step_overlap(from, to, s->start.ns, step_end(s));
@@ -133,6 +134,7 @@ static bool steps_parts_split(struct steps_fill *w, size_t i, int64_t from, int6
     const struct step_owned old = w->owned[i];
     const struct step_owned piece[] = {
         {old.from, from, old.part}, {from, to, part}, {to, old.to, old.part}};
+    assert(old.from <= from && from < to && to <= old.to);
     if (w->n_owned + 2 > COUNT_OF(w->owned))
         return false;
     memmove(&w->owned[i + 3], &w->owned[i + 1], (w->n_owned - i - 1) * sizeof old);
@@ -215,6 +217,7 @@ static void steps_parts_fill_batches(struct steps_fill *w)
             continue;
         while (step_end(&w->v[at]) < x->at)
             at++;
+        assert(at < w->n); /* w->end is that of the last one */
         if (w->v[at].start.ns <= x->at)
             w->v[at].batch = MAX_OF(w->v[at].batch, 0) + x->value;
     }

@@ -2,6 +2,7 @@
 /* steps_process.c - see steps_process.h. From top to bottom: the thread that trains, GPU times, the
  * steps, their points. steps.c has the argument why what is remembered is right. */
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ static struct points *hook_pass_points(struct hook_part *v, size_t n)
     struct points *all = &v[0].points;
     for (size_t i = 1; i < n; i++) {
         const struct points *more = &v[i].points;
+        assert(more->n == 0 || more->v >= all->v + all->n); /* give_room: one after the other */
         memmove(all->v + all->n, more->v, more->n * sizeof *more->v);
         sorted_runs_append(&all->runs, &more->runs, all->n);
         all->n += more->n;
@@ -300,6 +302,7 @@ static void steps_make(struct rank_steps *out, const struct process_parts *m,
     struct step *some = packed ? xmalloc(most * sizeof *some) : arena_array(a, struct step, most);
     if (packed)
         steps_pack_open(&out->packed, total, a);
+    assert(out->final % PACKED_ROWS == 0 && out->final <= total);
     for (size_t i = 0; i < k->n_parts; i++)
         out->packed.parts[i] = k->parts[i];
     windows->left = now->windows_left;
@@ -342,6 +345,7 @@ static void steps_keep_points(struct steps_cached *k, const struct points *p, si
         steps_walker_close(k->walker);
         k->walker = before;
     }
+    assert(drop <= k->fill.point && drop <= k->fill.batch && drop <= k->fill.mark);
     k->fill.point -= drop;
     k->fill.batch -= drop;
     k->fill.mark -= drop;

@@ -53,6 +53,7 @@ struct loader_rank {
     int64_t step_ns, wait_ns; /* of training iterations */
     bool saw_data;            /* any waiting was recorded at all */
     struct episodes when;
+    struct counted ran, delay; /* CPU time of the loop's thread, and its waits for a core */
 };
 
 struct loader_state {
@@ -121,7 +122,11 @@ static void see_pid(struct loader_state *t, uint32_t pid)
 static void loader_event(void *state, const struct rule_view *c, const struct rule_event *v)
 {
     struct loader_state *t = state;
-    (void)c;
+    if (v->worker < 0 && (v->id == EV_CPU_THREAD || v->id == EV_CPU_DELAY)) {
+        struct loader_rank *r = state_event_rank(state, c, v);
+        counted_see(v->id == EV_CPU_THREAD ? &r->ran : &r->delay, c->from, v);
+        return;
+    }
     for (size_t k = 0; k < FACT_N; k++)
         if (v->id == fact_ids[k]) {
             struct fact *f = &t->facts[k];
@@ -317,17 +322,30 @@ static const char *advise_keras(const struct judge *j, const struct loader_seen 
     }
 }
 
+/* How long a batch takes to make. The loop itself may take longer on a full node, because others
+ * have its core: that time does not count. */
+static double making_cpu_s(const struct judge *j, const struct loader_seen *x)
+{
+    const struct loader_rank *r = x->worst;
+    const double ran = counted_per_s(&r->ran, j->run->loop_end),
+                 delay = counted_per_s(&r->delay, j->run->loop_end);
+    const bool in_loop = !x->t->fetches && workers_now(x->t) == 0;
+    return in_loop && is_full(x->t) && ran > 0 && delay > 0 ? x->fetch_s * ran / (ran + delay)
+                                                            : x->fetch_s;
+}
+
 /* Samples are cheap: workers would cost more than they save. */
 static const char *advise_cheap(const struct judge *j, const struct loader_seen *x)
 {
     const struct loader_state *t = x->t;
     const bool in_memory = t->facts[F_MEMORY].n && t->facts[F_MEMORY].hi == 1;
+    const double cpu_s = making_cpu_s(j, x);
     return arena_printf(
         j->arena,
-        "%s%s: use larger batches, or take whole batches as slices of a tensor "
+        "%s%s%s: use larger batches, or take whole batches as slices of a tensor "
         "(x[i:i+n]) instead of collating samples. %s",
         in_memory ? "The data is in memory, and a batch takes only " : "A batch takes only ",
-        judge_time(j, x->fetch_s),
+        judge_time(j, cpu_s), cpu_s < x->fetch_s ? " of CPU time" : "",
         workers_now(t) > 0 ? "Set num_workers to 0: handing batches over costs more."
                            : "Loader workers would cost more than they save.");
 }
@@ -359,7 +377,7 @@ static const char *advise_first(const struct judge *j, const struct loader_seen 
     *then_s = NAN;
     if (of >= OF_ARRAYS)
         return advise_keras(j, x, want);
-    if (known && x->fetch_s < HAND_OVER_S)
+    if (known && making_cpu_s(j, x) < HAND_OVER_S)
         return advise_cheap(j, x);
     if (known && more && gains) {
         *then_s = expected_s(x, want);

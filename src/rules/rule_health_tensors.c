@@ -595,6 +595,13 @@ static void compare_ranks(struct divergence *d, const struct health_hit *a,
     }
 }
 
+/* Of a model that has replicas, the first measures everything and the others only sum their words.
+ * A rank that measures everything as well has a shard, or a model of its own. */
+static bool is_replica(const struct book_rank *r)
+{
+    return r->tables[TABLE_WEIGHT_L2].n == 0;
+}
+
 static struct divergence divergence_of(const struct judge *j)
 {
     struct divergence d = {.step = -1};
@@ -604,10 +611,10 @@ static struct divergence divergence_of(const struct judge *j)
         const struct health_hit this = {at.node, r, 1};
         if (!r->tables[TABLE_WEIGHT_SUM].n)
             continue;
-        if (first.rank)
-            compare_ranks(&d, &first, &this);
-        else
+        if (!first.rank)
             first = this;
+        else if (is_replica(r))
+            compare_ranks(&d, &first, &this);
     }
     return d;
 }

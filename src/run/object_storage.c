@@ -25,6 +25,7 @@ enum {
     ENTRIES_MOST = 1000000,
     FETCH_ATTEMPTS = 5,     /* with a new view, when the object has changed */
     FRESH_FACTOR = 5,       /* a view that took a second to make is used for five */
+    WHOLE_ATTEMPTS = 2,     /* at a file that is whole or in parts */
     TRIM_BYTES = 256 << 20, /* fetched between two checks of the size of the cache */
 };
 
@@ -282,11 +283,21 @@ static int object_stat_raw(const char *path, struct storage_stat *out, struct er
     return there ? 0 : object_missing(path, e);
 }
 
+/* A file that grows is in parts until its recorder closes it. Then they are replaced by the file,
+ * perhaps after we looked for the file and before we fetched the parts: so neither was found, and
+ * the file is there by now. */
 int object_stat(const char *path, int flags, struct storage_stat *out, struct err *e)
 {
+    int rc = 0;
     (void)flags;
-    const int rc = object_stat_raw(path, out, e);
-    return rc && parts_may_be(path, e) ? parts_stat(storage_of(path), path, out, e) : rc;
+    for (int attempt = 0; attempt < WHOLE_ATTEMPTS; attempt++) {
+        rc = object_stat_raw(path, out, e);
+        if (rc && parts_may_be(path, e))
+            rc = parts_stat(storage_of(path), path, out, e);
+        if (!rc || !parts_may_be(path, e))
+            break;
+    }
+    return rc;
 }
 
 /* The entries below `start`, each name once. */
@@ -477,24 +488,40 @@ static const struct store_source object_raw = {.read = object_read_raw};
 static int object_read(const char *path, int64_t from, size_t most, struct arena *a, char **out,
                        size_t *len, struct err *e)
 {
-    const int rc = object_read_raw(path, from, most, a, out, len, e);
-    if (rc && parts_may_be(path, e))
-        return parts_read(storage_of(path), &object_raw, path, from, most, a, out, len, e);
+    int rc = 0;
+    for (int attempt = 0; attempt < WHOLE_ATTEMPTS; attempt++) { /* see object_stat */
+        rc = object_read_raw(path, from, most, a, out, len, e);
+        if (rc && parts_may_be(path, e))
+            rc = parts_read(storage_of(path), &object_raw, path, from, most, a, out, len, e);
+        if (!rc || !parts_may_be(path, e))
+            break;
+    }
     return rc;
+}
+
+static int object_map_raw(const char *path, struct fmap *out, struct err *e)
+{
+    struct object_copy copy;
+    TRY(object_fetch(path, &copy, e));
+    if (!copy.text)
+        return fmap_open(copy.path, false, out, e);
+    *out = (struct fmap){.p = (uint8_t *)copy.text, .len = copy.len, .copied = copy.len};
+    return 0;
 }
 
 /* A copy does not grow, whatever the object does. */
 static int object_map(const char *path, bool growing, struct fmap *out, struct err *e)
 {
-    struct object_copy copy;
+    int rc = 0;
     (void)growing;
-    const int rc = object_fetch(path, &copy, e);
-    if (rc)
-        return parts_may_be(path, e) ? parts_map(storage_of(path), &object_raw, path, out, e) : rc;
-    if (!copy.text)
-        return fmap_open(copy.path, false, out, e);
-    *out = (struct fmap){.p = (uint8_t *)copy.text, .len = copy.len, .copied = copy.len};
-    return 0;
+    for (int attempt = 0; attempt < WHOLE_ATTEMPTS; attempt++) { /* see object_stat */
+        rc = object_map_raw(path, out, e);
+        if (rc && parts_may_be(path, e))
+            rc = parts_map(storage_of(path), &object_raw, path, out, e);
+        if (!rc || !parts_may_be(path, e))
+            break;
+    }
+    return rc;
 }
 
 const struct store_source object_source = {object_read, object_map};

@@ -103,8 +103,10 @@ static int parts_find(const struct storage *s, const char *path, struct parts_fo
     TRY(path_join(folder, e, "%.*s", (int)MAX_OF(stem - path - 1, 0), path));
     const int rc = s->list(stem == path ? "." : folder, STORAGE_WITH_STAT, parts_note, f, e);
     f->n = rc ? 0 : parts_choose(f->v, f->n);
-    for (size_t i = 0; i < f->n; i++)
+    for (size_t i = 0; i < f->n; i++) {
+        assert(f->v[i].offset == f->bytes); /* they follow each other without a gap */
         f->bytes += f->v[i].bytes;
+    }
     if (rc == 0 && f->n == 0) {
         errno = ENOENT;
         return err_sys(e, "open '%s'", path);
@@ -137,6 +139,7 @@ static int parts_copy(const struct store_source *raw, const char *path, const st
     struct arena scratch = {0};
     if (begin >= end)
         return 0;
+    assert(begin >= p->offset && end - p->offset <= p->bytes);
     TRY(part_path(name, path, p, e));
     int rc = raw->read(name, 0, p->bytes, &scratch, &bytes, &len, e);
     if (rc == 0 && len != p->bytes)
@@ -159,6 +162,7 @@ static int parts_load(const struct storage *s, const struct store_source *raw, c
         const uint64_t at = (uint64_t)(from < 0 ? MAX_OF(bytes + from, 0) : MIN_OF(from, bytes));
         if (rc == 0 && f.bytes - at > most)
             rc = err_set(e, ERR_LIMIT, "'%s' has more than %" PRIu64 " bytes", path, most);
+        assert(rc || at <= f.bytes);
         uint8_t *p = rc ? NULL : xmalloc(f.bytes - at + 1);
         for (size_t i = 0; i < f.n && rc == 0; i++)
             rc = parts_copy(raw, path, &f.v[i], at, f.bytes, p, e);

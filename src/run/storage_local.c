@@ -126,7 +126,11 @@ static int local_map(const char *path, bool growing, struct fmap *out, struct er
     return rc;
 }
 
-static const struct store_source local_source = {local_read, local_map};
+static const struct store_source local_source = {
+    .read = local_read,
+    .map = local_map,
+    .follow = fmap_follow,
+};
 
 /* ---- writing ---- */
 

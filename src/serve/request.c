@@ -5,25 +5,18 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "serve/route.h"
 
 /* ---- bytes ---- */
 
-static int request_hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    const char lower = (char)(c | 32);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /* -1: not two hexadecimal digits. */
 static int request_byte_of(const char *p, size_t n)
 {
-    if (n < 3 || request_hex_of(p[1]) < 0 || request_hex_of(p[2]) < 0)
+    if (n < 3 || hex_digit(p[1]) < 0 || hex_digit(p[2]) < 0)
         return -1;
-    return request_hex_of(p[1]) * 16 + request_hex_of(p[2]);
+    return hex_digit(p[1]) * 16 + hex_digit(p[2]);
 }
 
 /* No path and no parameter has control characters in it, and a NUL would end the text early. */

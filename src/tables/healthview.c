@@ -123,6 +123,7 @@ static void layer_take(void *ctx, const struct health_value *v)
     if (!x)
         return;
     x->v[v->stat] = number;
+    x->count[v->stat]++;
     x->step = MAX_OF(x->step, v->step);
     if (layer_counts_bad(v->stat) && number > 0)
         x->nonfinite += (uint64_t)fmin(number, 1e18);

@@ -31,6 +31,7 @@ struct health_layer {
     double v[HEALTH_N];     /* NAN: not measured */
     double worst[HEALTH_N]; /* the largest finite one */
     int64_t worst_step[HEALTH_N];
+    uint32_t count[HEALTH_N]; /* values */
     uint64_t nonfinite;
 };
 
@@ -42,8 +43,8 @@ struct health_layers {
 
 enum { HEALTH_LAYERS_MOST = 20000 };
 
-extern const struct row_table row_HealthIndex, row_HealthScalar, row_HealthStatistic,
-    row_HealthCurve, row_HealthMatrix, row_HealthLayer;
+extern const struct row_table row_HealthIndex, row_HealthRank, row_HealthScalar,
+    row_HealthStatistic, row_HealthSaved, row_HealthCurve, row_HealthMatrix, row_HealthLayer;
 
 /* A statistic of tensors by its name; HEALTH_N: there is none. */
 enum health_id healthview_statistic(const char *name);

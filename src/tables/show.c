@@ -461,12 +461,6 @@ static struct row_cell phase_at(const void *x, size_t i, const char **key)
 
 /* ---- losses ---- */
 
-struct show_loss {
-    const char *what, *title, *why;
-    int64_t count;
-    const char *kind, *node;
-};
-
 struct show_losses {
     struct show_loss *v;
     size_t n;
@@ -479,21 +473,25 @@ static void add_gpu_loss(void *ctx, const char *what, const char *why)
     l->v[l->n++] = (struct show_loss){what, what, why, 1, losses[LOSS_ABSENT].name, NULL};
 }
 
+struct show_loss show_loss_of(const struct run_loss *l, struct arena *a)
+{
+    const struct loss *x = &l->loss;
+    return (struct show_loss){
+        .what = loss_what(x, arena_array(a, char, ENTITY_LEN)),
+        .title = loss_what_words(x, a),
+        .why = loss_why(x),
+        .count = (int64_t)x->count,
+        .kind = losses[x->id].name,
+        .node = l->node,
+    };
+}
+
 static struct row_cell show_losses(const struct show *s, struct arena *a)
 {
     const struct loss_list *l = &s->losses;
     struct show_losses out = {arena_array(a, struct show_loss, l->n + 1 + GPU_NUMBERS), 0};
-    for (size_t i = 0; i < l->n; i++) {
-        const struct loss *x = &l->v[i].loss;
-        out.v[out.n++] = (struct show_loss){
-            .what = loss_what(x, arena_array(a, char, ENTITY_LEN)),
-            .title = loss_what_words(x, a),
-            .why = loss_why(x),
-            .count = (int64_t)x->count,
-            .kind = losses[x->id].name,
-            .node = l->v[i].node,
-        };
-    }
+    for (size_t i = 0; i < l->n; i++)
+        out.v[out.n++] = show_loss_of(&l->v[i], a);
     if (s->no_steps)
         out.v[out.n++] =
             (struct show_loss){"steps", "steps", s->no_steps, 1, losses[LOSS_ABSENT].name, NULL};

@@ -125,7 +125,16 @@ double show_phase_s(const struct show *s, enum phase_kind k);
 /* Of these, training and evaluation together. */
 double show_loop_percent(const double pct[PHASE_N]);
 
-extern const struct row_table row_RunBase, row_RunShow; /* see run_rows.def */
+/* A loss as --json lists it. */
+struct show_loss {
+    const char *what, *title, *why;
+    int64_t count;
+    const char *kind, *node; /* node NULL: of the run */
+};
+
+struct show_loss show_loss_of(const struct run_loss *l, struct arena *a);
+
+extern const struct row_table row_RunBase, row_RunShow, row_Loss; /* see run_rows.def */
 /* The keys of `footplate show --json`, into an object that the caller opened. */
 void show_json(struct jw *j, const struct show *s);
 

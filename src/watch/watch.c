@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/vec.h"
 #include "record/record.h"
 #include "rules/feed_run.h"
 #include "run/rundir.h"
@@ -149,18 +150,10 @@ static void watch_start_actions(struct watch *w)
 
 /* ---- results that change ---- */
 
-static uint64_t watch_name_hash(const char *name)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return h ? h : 1;
-}
-
 /* NULL: there are too many rules to follow them all. */
 static struct rule_seen *watch_user_rule(struct watch_memory *m, const char *name)
 {
-    const uint64_t h = watch_name_hash(name);
+    const uint64_t hash = hash_more(HASH_BEGIN, name, strlen(name)), h = MAX_OF(hash, UINT64_C(1));
     for (size_t i = 0; i < USER_RULES_MOST; i++) {
         if (m->user[i].name == 0)
             m->user[i].name = h;

@@ -34,6 +34,24 @@ test("a run has the tabs in their order, and arrow keys move between them", asyn
   t.calm(page);
 });
 
+test("on a telephone all tabs of a run are in sight", async () => {
+  const page = await t.open(`#/run/${name}/timeline`, { width: 390, height: 800, ready: "[role=tab]" });
+  const boxes = await page.locator("[role=tab]").evaluateAll((all) => all.map((el) => el.getBoundingClientRect()).map((b) => [b.left, b.right]));
+  assert.ok(boxes.every(([left, right]) => left >= 0 && right <= 390), JSON.stringify(boxes));
+  const words = await page.locator("[role=tab]").evaluateAll((all) => all.filter((el) => el.scrollWidth > el.clientWidth).length);
+  assert.equal(words, 0, "no word is cut off");
+  t.calm(page);
+});
+
+test("the header says where a run is from", async () => {
+  const page = await t.open(`#/run/${name}/overview`, { ready: ".run-origin" });
+  const { nodes, directory, labels } = await t.api(`/runs/${name}`);
+  const text = await page.locator(".run-origin").innerText();
+  for (const word of [nodes[0].host ?? nodes[0].id, ...(directory === null ? [] : [directory]), ...Object.entries(labels).map(([k, v]) => `${k}=${v}`)])
+    assert.ok(text.includes(word), `${word} in ${text}`);
+  t.calm(page);
+});
+
 test("a link restores tab, node, window and selection", async () => {
   const info = await t.api(`/runs/${name}`);
   const from = BigInt(Math.round(info.start_ns)) + 60_000_000_000n;

@@ -188,6 +188,10 @@ test("a list too long to be read shows its first part, and all of it when asked"
 test("the list can be used on a telephone, light and dark", async () => {
   for (const scheme of ["light", "dark"]) {
     const page = await t.open("#/", { width: 390, height: 800, scheme, ready: "tbody tr" });
+    await until(async () => (await page.locator(".runs-found-here .badge").count()) > 0, "findings below the status");
+    const ends = await page.locator("td:nth-child(3) .badge").evaluateAll((all) => all.map((el) => el.getBoundingClientRect().right));
+    const edge = await page.locator(".table-scroll").evaluate((el) => el.getBoundingClientRect().right);
+    assert.ok(Math.max(...ends) <= edge, `status and findings are in sight: ${Math.max(...ends)} of ${edge}`);
     await t.fits(page);
     await t.axe(page);
     await t.shot(page, `runs-390-${scheme}`);

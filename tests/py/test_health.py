@@ -53,6 +53,11 @@ def test_histograms_of_a_device_are_counted_and_sent_without_a_wait(case):
     assert {"gradient.exponents", "gradient.l2", "weight.exponents"} <= set(said["told"])
 
 
+def test_what_a_sample_holds_on_a_device_is_bounded(case):
+    said = case("device_limits", losses=["health names"])
+    assert said == {"left_out": 8136, "fits": True, "copied": 410, "parcel": True}
+
+
 def test_outputs_of_modules_are_those_that_torch_computes(case):
     assert case("activations") == {"dead": {"1": {"0": 0.25}}, "inputs": ["1", "3"]}
 
@@ -103,7 +108,8 @@ def test_of_16_bits_the_share_that_an_update_did_not_move_is_told(case):
 
 def test_odd_tensors_and_a_module_that_raises_are_left_out_and_said(case):
     losses = ["health modules", "health of empty", "health of complex64", "health of meta"]
-    said = case("odd", losses=[*losses, "health of quantized", "health names"])
+    losses += ["health of quantized", "health of sparse"]
+    said = case("odd", losses=[*losses, "health names"])
     assert said["losses"]
     assert said["names"] == ["last.bias", "last.weight", "parameter.5", "table.weight"]
     assert said["steps"] == [0, 1, 2, 3]
@@ -148,6 +154,12 @@ def test_collections_and_regexes_choose_what_is_sampled(case):
     said = case("filters", health=asked)
     assert {stat.partition(".")[0] for stat in said["stats"]} == {"gradient"}
     assert said["names"] == ["0.weight", "2.weight", "4.weight"]
+
+
+def test_the_collection_of_gradients_has_those_of_biases(case):
+    said = case("filters", health=ON | {"collections": ["weights", "gradients", "losses"]})
+    assert {"0.bias", "0.weight"} <= set(said["names"])
+    assert {stat.partition(".")[0] for stat in said["stats"]} == {"gradient", "update", "weight"}
 
 
 def test_nothing_is_captured_when_it_is_off(case):

@@ -53,6 +53,20 @@ def test_tensors_arrive_with_all_their_statistics(run):
     assert stats["weight.sum"]["tensors"] == 300
 
 
+def test_json_has_each_value_of_a_scalar_and_the_statistics_of_a_tensor_by_kind(run):
+    health = json.loads(ask("health", run, "--json"))
+    (loss,) = [s for s in health["scalars"] if (s["name"], s["mode"]) == ("loss", "train")]
+    assert loss["steps"] == list(range(200))
+    assert loss["values"] == [1 / (step + 1) for step in range(200)]
+    (bad,) = [s for s in health["scalars"] if s["name"] == "bad"]
+    assert bad["values"].count(None) == 100
+    kinds = {t["kind"]: t for t in health["tensors"] if t["name"] == "layer.7.weight"}
+    assert (kinds["gradient"]["rank"], kinds["gradient"]["samples"]) == (0, 2)
+    assert kinds["gradient"]["stats"]["l2"] == 7.0
+    assert "sum" not in kinds.get("weight", {"stats": {}})["stats"]
+    assert health["losses"] == []
+
+
 def test_the_text_begins_with_the_verdict_and_names_the_worst_tensor(run):
     text = ask("health", run)
     assert text.splitlines()[0].startswith("Non-finite values: the gradient of layer.7.weight")

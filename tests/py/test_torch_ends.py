@@ -175,13 +175,22 @@ def test_the_ranks_compute_the_same_without_hooks(ranks, tmp_path):
     assert plain["losses"] == ranks[1][0]["losses"]
 
 
+SHARDS = {
+    "wrapper": {"_flat_param": 4},
+    "function": {"0.weight": 4, "0.bias": 4, "2.weight": 4, "2.bias": 4},
+}
+
+
 @pytest.mark.parametrize(("how", "since"), [("wrapper", (2, 4)), ("function", (2, 6))])
 def test_ranks_that_share_the_model_tell_its_gathering_and_scattering(
     package, ring_dump, tmp_path, how, since
 ):
+    """And statistics of their shards, which are no copies: no sums of words are compared."""
     need_torch(*since, what=f"FSDP on a CPU by the {how}")
     with new_ring(package, ring_dump) as ring:
-        torchrun(ring.env(RANKS), tmp_path / "hooked", "torch_fsdp.py", how)
+        ring.ask(health={"mode": "on", "every": 1})
+        env = ring.env(RANKS | {"PYTHONPATH": str(package)})
+        torchrun(env, tmp_path / "hooked", "torch_fsdp.py", how)
         events = ring.events()
         assert ring.losses() == []
     torchrun(plain_env(RANKS), tmp_path / "plain", "torch_fsdp.py", how)
@@ -196,6 +205,9 @@ def test_ranks_that_share_the_model_tell_its_gathering_and_scattering(
         gathers = sum(n for name, n in told.items() if name.startswith("comm.all_gather"))
         scatters = sum(n for name, n in told.items() if name.startswith("comm.reduce_scatter"))
         assert gathers >= 4 and scatters >= 4, told
+        assert said["gradients"] == SHARDS[how]
+        assert said["sharded"] == 4
+        assert said["sums"] == []
 
 
 # Compilers before 2.2 know functions by their exact type only. They break where they would without

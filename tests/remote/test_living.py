@@ -123,16 +123,13 @@ class Watcher:
 def test_a_shipper_that_is_killed_goes_on_and_no_reader_sees_a_broken_run(sent, tmp_path):
     watcher = Watcher(sent, tmp_path / "watched")
     sent.start()
-    killed = 0
-    wait_for(sent.shippers, "the shipper")
     for _ in range(ROUNDS):
-        time.sleep(random.uniform(0.1, 1.5))
+        wait_for(sent.shippers, "the shipper")
+        time.sleep(random.uniform(0, 1.5))
         for pid in sent.shippers():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-                killed += 1
+            os.kill(pid, signal.SIGKILL)
     status, said = sent.end(signal.SIGTERM)
-    assert killed >= ROUNDS // 2 and status == 143 and "the run is at" in said, (killed, said)
+    assert status == 143 and "the run is at" in said, said
     watcher.check()
     assert sent.is_same()
 

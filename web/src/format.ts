@@ -105,6 +105,7 @@ const BY_UNIT: Readonly<Record<string, (v: number) => string>> = {
   "1/s": (v) => scaled(v, 1000, DECIMAL, "/s"),
   s: seconds,
   C: (v) => `${fixed(v, 0)} °C`,
+  marks: (v) => `${plain(v)} ${v === 1 ? "mark" : "marks"}`,
   bits: (v) => `0x${v > 0 && v < 2 ** 63 ? BigInt(Math.floor(v)).toString(16) : "0"}`,
 };
 

@@ -104,6 +104,16 @@ test("the reading under the cursor is that of the nearest column near by, else n
   assert.equal(readingAt(s, g, 1750, 100), null);
 });
 
+test("values that come when they are reported have no gaps, however long a pause is", () => {
+  const g = gridOf(series([null, 10, null, null, null, null, 20, null, 30]));
+  const line = lineData(g.series[0] as GridSeries, g, Infinity);
+  assert.deepEqual(line.mean, [null, 10, undefined, undefined, undefined, undefined, 20, undefined, 30]);
+  assert.deepEqual(line.alone, []);
+  assert.equal(readingAt(g.series[0] as GridSeries, g, 1350, Infinity), 10);
+  const none = gridOf(series([null, null]));
+  assert.equal(readingAt(none.series[0] as GridSeries, none, 1050, Infinity), null);
+});
+
 test("a summary has the smallest and largest reading and the mean of all, not those of the columns' means", () => {
   assert.deepEqual(summary(series([10, null, 20])), { min: 9, max: 21, mean: 42 });
   assert.equal(summary(series([null])), null);

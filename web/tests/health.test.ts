@@ -23,6 +23,7 @@ import {
   ratioOf,
   scalarGroups,
   shadeOf,
+  shadeText,
   smoothed,
   stepTimes,
   tensorHeat,
@@ -97,6 +98,13 @@ test("a picture tells what was not measured from what is not finite and from zer
   assert.deepEqual([...heat.cells], [0, NOT_FINITE, 0, 200, NO_SAMPLE, 67, NO_SAMPLE, 67]);
   assert.deepEqual([0, 1, 2, 3].map((c) => heat.look?.cell(0, c)), ["1", "not finite", "0", "1000"]);
   assert.equal(heat.look?.cell(1, 0), "not measured");
+});
+
+test("the marks beside the colour bar are short, and plain where they can be", () => {
+  const shade = { low: -5, high: 5, log: true };
+  assert.deepEqual([0, 50, 60, 70, 80, 100].map((p) => shadeText(shade, p, "")), ["1e-5", "1", "10", "100", "1000", "1e5"]);
+  assert.deepEqual([33, 55].map((p) => shadeText(shade, p, "")), ["0.02", "3.2"]);
+  assert.equal(shadeText({ low: 0, high: 1, log: false }, 25, "share"), "25 %");
 });
 
 test("shares have the scale from 0 to 1", () => {

@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { scaleOf } from "../src/charts/columns";
+import { value } from "../src/format";
 import type { Grid, MetricInfo } from "../src/types";
-import { chartMatches, counterCharts, entityLabel, inGroups, inPercent, metricCharts, planMetrics, topOf } from "../src/views/metrics_plan";
+import { chartMatches, counterCharts, entityLabel, inGroups, inPercent, metricCharts, planMetrics, topOf, withMarks } from "../src/views/metrics_plan";
 
 const info = (metric: string, entities: string[], more: Partial<MetricInfo> = {}): MetricInfo => ({ node: "a", metric, unit: "%", title: null, entities, ...more });
 
@@ -42,6 +43,18 @@ test("counters of the program come first, those of the hooks apart", () => {
   const plan = planMetrics(charts.slice(0, 1), []);
   assert.deepEqual(plan.asks, ["counter:loss"]);
   assert.deepEqual(plan.looks.map((l) => l.label), ["rank 0", "rank 1"]);
+});
+
+test("marks of many names are one chart with a line each, those of few names have a chart each", () => {
+  const mark = (metric: string) => ({ node: "a", metric, entity: "rank 0", unit: "marks", own: true });
+  const epochs = [0, 1, 2].map((n) => mark(`epoch ${n}`));
+  assert.deepEqual(withMarks(counterCharts(epochs.slice(0, 2)), 2).map((c) => c.title), ["epoch 0", "epoch 1"]);
+  const charts = withMarks(counterCharts([{ ...mark("loss"), unit: "" }, ...epochs]), 2);
+  assert.deepEqual(charts.map((c) => [c.key, c.title]), [["counter:loss", "loss"], ["marks", "Marks"]]);
+  const plan = planMetrics(charts.slice(1), []);
+  assert.deepEqual(plan.asks, ["counter:epoch 0", "counter:epoch 1", "counter:epoch 2"]);
+  assert.deepEqual(plan.looks.map((l) => l.label), ["epoch 0, rank 0", "epoch 1, rank 0", "epoch 2, rank 0"]);
+  assert.deepEqual([value(1, plan.unit), value(3, plan.unit)], ["1 mark", "3 marks"]);
 });
 
 test("few devices have a line each; of many the total, and those that are chosen", () => {

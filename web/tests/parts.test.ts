@@ -13,8 +13,7 @@ import type { LiveStep, PythonFunction, RunInfo, RunRow, Stat, Step, StepRank, V
 import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
 import { reachOf } from "../src/views/compare_charts";
 import { isMinor } from "../src/views/compare_tables";
-import { numbersOf } from "../src/views/insight_rule";
-import { lostShare } from "../src/views/insight_rule";
+import { lastTriggered, lostShare, numbersOf } from "../src/views/insight_rule";
 import { countText, inOrder, isJudged } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
@@ -379,6 +378,12 @@ test("a part that changed by less than 1 % of the iteration is minor", () => {
   assert.equal(isMinor({ diff: 0.1 }, null), false);
 });
 
+test("a rule that was never triggered says so, one that was triggered by the whole run has no time", () => {
+  assert.equal(lastTriggered({ last_triggered_ns: null, triggered: 0 }), "never");
+  assert.equal(lastTriggered({ last_triggered_ns: null, triggered: 1 }), null);
+  assert.equal(lastTriggered({ last_triggered_ns: 1e18, triggered: 2 }), "2001-09-09 01:46:40");
+});
+
 test("how far a run is, and how long it still takes, where the plan is known", () => {
   const total = (last: number | null) => ({ series: [{ node: "a", metric: "steps.total", entity: "rank 0", unit: "", mean: last, count: 1, v: [], min: [], max: [], last, own: false }] });
   assert.equal(plannedSteps(null), null);
@@ -395,7 +400,9 @@ test("the program's own counters are shown once, marks and those of hooks are no
   const one = (metric: string, entity: string, unit: string, own: boolean) => ({ node: "a", metric, entity, unit, mean: 1, count: 1, v: [], min: [], max: [], last: 1, own });
   const series = [one("loss", "rank 0", "", true), one("loss", "rank 1", "", true), one("saved", "rank 0", "marks", true), one("batch.size", "rank 0", "", false)];
   assert.deepEqual(ownCounters({ series }).map((s) => `${s.metric} ${s.entity}`), ["loss rank 0"]);
-  assert.equal(sparkPath([1, null, 3]), "M0.0 23.0M100.0 1.0", "a gap is one");
+  assert.deepEqual(ownCounters({ series }, "Loss"), [], "the loss of training health says the same");
+  assert.equal(sparkPath([1, null, 3]), "M0.0 23.0L100.0 1.0", "a pause between reports is no gap");
+  assert.equal(sparkPath([null, null]), "");
   assert.equal(sparkPath([2, 2]), "M0.0 12.0L100.0 12.0");
 });
 

@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { curvePath, growths, scaleOf } from "../src/charts/curve";
-import { firstTracks, trackLines, valueAt, withMarks } from "../src/timeline/tracks_model";
+import { firstTracks, trackLines, valueAt } from "../src/timeline/tracks_model";
 import type { CounterSeries, Grid, GridSeries, MetricInfo, Step } from "../src/types";
 import { oneRank, pairsOf, rowsOf, type Side, stepAt } from "../src/views/compare_curves";
-import { counterCharts, metricCharts } from "../src/views/metrics_plan";
+import { marksOf } from "../src/views/compare_overlay";
+import { counterCharts, metricCharts, withMarks } from "../src/views/metrics_plan";
 
 const metric = (name: string, entities: string[], node = "a"): MetricInfo => ({ node, metric: name, unit: "%", title: null, entities });
 const counter = (name: string, unit = "", own = true): CounterSeries =>
@@ -80,6 +81,14 @@ test("two runs are drawn together on the time after their first step, or on the 
   assert.deepEqual(pairsOf(a, b, "step")[1]?.b.map((p) => p.x), [0.5, 1.5]);
   const rows = rowsOf(pairs[0]!, 2);
   assert.deepEqual(rows.map((r) => [r.x, r.a, r.b]), [[0, 1, 1], [1, 1, 1]]);
+});
+
+test("the curves of two runs have round marks, from before the first step on", () => {
+  const rounded = (axis: "time" | "step", low: number, high: number): number[] => marksOf(axis, low, high, 500).map((v) => Math.round(v * 1e6) / 1e6);
+  assert.deepEqual(rounded("time", -0.085, 3.96), [0, 1, 2, 3]);
+  assert.deepEqual(rounded("time", 0.018, 0.5), [0.1, 0.2, 0.3, 0.4, 0.5]);
+  assert.deepEqual(rounded("time", -70, 400), [0, 120, 240, 360]);
+  assert.deepEqual(rounded("step", 0, 39), [0, 10, 20, 30]);
 });
 
 test("by step a counter's value belongs to the step that began last, wherever in it or behind it the value came", () => {

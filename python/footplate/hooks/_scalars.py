@@ -74,7 +74,7 @@ class Settings:
         self.include = regexes(given.get("include"))
         self.exclude = regexes(given.get("exclude"))
         self.prefixes: tuple[str, ...] = ("",)
-        self.kinds: set[str] = set()
+        self.kinds: set[str] = set()  # collections of tensors
         self.save = given.get("save")  # which tensors are saved whole: torch_saver.py
         if self.save and not self.on:
             _safe.report_loss("saved tensors", "training health is off")
@@ -92,7 +92,8 @@ class Settings:
                 prefixes.append("")
             elif own in COLLECTIONS:
                 prefixes += COLLECTIONS[own]
-                self.kinds.add(own)
+                if COLLECTIONS[own]:
+                    self.kinds.add(own)
             else:
                 _safe.report_loss("health filter", f"there is no collection {own!r}")
         self.prefixes = tuple(prefixes)
@@ -103,9 +104,9 @@ class Settings:
 
     def follows(self, name: str) -> bool:
         """Whether a tensor or module with this name is wanted."""
-        if "biases" in self.kinds and "weights" not in self.kinds and "bias" not in name:
+        if self.kinds == {"biases"} and "bias" not in name:
             return False
-        if "weights" in self.kinds and "biases" not in self.kinds and "bias" in name:
+        if self.kinds == {"weights"} and "bias" in name:
             return False
         if self.include and not any(one.search(name) for one in self.include):
             return False

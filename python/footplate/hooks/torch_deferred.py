@@ -5,14 +5,14 @@ A number is copied into a buffer on its device, in the order of the current stre
 buffer is copied to pinned memory, asynchronously, followed by an event. Later steps query the
 event; when it is done, the values are recorded with the step and time at which they were taken.
 
-Of each kind of buffer there are MOST_BUFFERS, all together at most MOST_BYTES on the device. While
-all of them are under way, values are left out and counted.
+Of each kind of buffer there are MOST_BUFFERS; those of samples take at most MOST_PARCELS bytes on
+the device. While all of them are under way, values are left out and counted.
 """
 
 import time
 
 from .. import _core, _safe
-from .torch_tensors import EXPONENTS, WHEN_ANY, WORDS
+from .torch_tensors import EXPONENTS, LEFT_OUT, WHEN_ANY, WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from .torch_tensors import Sample
 
 MOST_BUFFERS = 8
-MOST_BYTES = 64 << 20
+MOST_PARCELS = 16 << 20  # bytes
 SCALARS = 256  # in one buffer
 FLUSH_AT, FLUSH_STEPS = 192, 16  # scalars, and steps, after which they are sent
 ITEM = 8
-LEFT_OUT = 2  # a reason of health_lost
 
 # What becomes of a scalar.
 PLAIN, LOSS, CLIP = range(3)
@@ -177,7 +176,7 @@ class Lane:
             if parcel.size >= size:
                 return self.parcels.pop(i)
         room = 1 << max(size - 1, 1).bit_length()
-        if self.parcels_made >= MOST_BUFFERS or self.bytes + room * ITEM > MOST_BYTES:
+        if self.parcels_made >= MOST_BUFFERS or self.bytes + room * ITEM > MOST_PARCELS:
             return None
         self.parcels_made += 1
         self.bytes += room * ITEM

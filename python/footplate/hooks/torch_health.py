@@ -303,7 +303,8 @@ class Capture:
         known = self.stepped(optimizer, index)
         table = known.table
         if table is None or (self.sampling and table.is_old(optimizer, self.names)):
-            table = known.table = Table(self.torch, optimizer, self.names, self.settings)
+            settings, sharded = self.settings, self.watch.sharded
+            table = known.table = Table(self.torch, optimizer, self.names, settings, sharded)
         self.missing = 0 if table.has_gradient() else table.count
         self.scaling = scaler is not None
         self.versions = table.version() if self.scaling else None
@@ -383,7 +384,8 @@ class Capture:
         sample = self._sample()
         sample.step = self.step
         if self.sum_only or self.watch.replica > 0:
-            sample.sums(table)
+            if not self.watch.alone:
+                sample.sums(table)
             return
         if not skipped:
             sample.updates(table)

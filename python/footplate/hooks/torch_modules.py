@@ -88,6 +88,8 @@ class Watch:
         self.called: list[Leaf] = []
         self.replica = 0  # rank in the group of equal replicas
         self.world = 1
+        self.sharded = False  # parameters are shards, also where they are plain tensors
+        self.alone = False  # a replica of another shard than that of rank 0
         activation = torch.nn.modules.activation
         self.kinds: dict[str, Any] = {
             "relu": (torch.nn.ReLU, torch.nn.ReLU6),
@@ -163,12 +165,16 @@ class Watch:
         """Replicas have the same gradients and weights: the first of them measures."""
         if type(root).__name__ == "OptimizedModule":
             root = root._modules.get("_orig_mod", root)
+        if type(root).__name__ == "FullyShardedDataParallel":
+            self.sharded = True
         if type(root).__name__ != "DistributedDataParallel":
             return
         group = getattr(root, "process_group", None)
         distributed = self.torch.distributed
         self.replica = int(distributed.get_rank(group))
         self.world = int(distributed.get_world_size(group))
+        if self.world < int(distributed.get_world_size()):
+            self.alone = int(distributed.get_global_rank(group, 0)) != 0
 
     # ---- which ----
 

@@ -29,7 +29,15 @@ CHUNK = 1 << 22  # elements of a device tensor that are counted at once: a tempo
 MOST_COUNTED = 1 << 18  # elements of a tensor whose exponents are counted
 MOST_STATES = 512  # tensors of an optimizer's state that are measured
 EXPONENTS = 256
-UNSUPPORTED = 3  # a reason of health_lost
+LEFT_OUT, UNSUPPORTED = 2, 3  # reasons of health_lost
+
+# What a sample holds on a device, with the temporary of CHUNK and torch_deferred.MOST_PARCELS at
+# most 64 MiB: copies of elements and their changes, histograms, and values, whose blocks have
+# BLOCK bytes.
+MOST_COPIED = 4 << 20
+MOST_VECTORS = 4096
+MOST_VALUES = 32_768
+BLOCK = 512
 
 # How a value that comes from the device becomes the one that is recorded.
 AS_IS, UNSCALED, ZERO_SHARE, SHARE, WHEN_ANY, WORDS, STD = range(7)
@@ -132,7 +140,14 @@ class Entry:
         "skipped",
     )
 
-    def __init__(self, tensor: "Any", name: str, number: int, codes: "dict[Any, int]") -> None:
+    def __init__(
+        self,
+        tensor: "Any",
+        name: str,
+        number: int,
+        codes: "dict[Any, int]",
+        sharded: bool = False,
+    ) -> None:
         inner = local(tensor)
         self.tensor = tensor
         self.name = name
@@ -144,7 +159,8 @@ class Entry:
         self.size = inner.numel()
         self.stride = -(-self.size // MOST_STRIDED)
         self.taken = -(-self.size // self.stride) if self.size else 0
-        self.words = tensor is inner  # a shard's sum says nothing about other ranks
+        # A shard's sum says nothing about other ranks.
+        self.words = tensor is inner and not sharded
         self.before: Any = None
         self.skipped = False
 
@@ -158,12 +174,17 @@ class Table:
     """The parameters of an optimizer that are followed, in its order."""
 
     def __init__(
-        self, torch: "Any", optimizer: "Any", names: Names, settings: "_scalars.Settings"
+        self,
+        torch: "Any",
+        optimizer: "Any",
+        names: Names,
+        settings: "_scalars.Settings",
+        sharded: bool = False,
     ) -> None:
         self.torch = torch
         self.codes = _codes(torch)
         self.entries: list[Entry] = []
-        self.sharded = False
+        self.sharded = sharded
         self.key = self._key(optimizer, names)
         self.count = self.key[1]
         self.has_dims = False
@@ -176,9 +197,20 @@ class Table:
                 unnamed += 1
             if settings.follows(name):
                 self._add(parameter, name)
+        self.sharded = sharded or any(not entry.words for entry in self.entries)
         self._report_left_out(unnamed)
         self.live = self.entries[0] if self.entries else None  # has, or had, a gradient
         self.canaries = self._canaries()
+        self.bound_copies()
+
+    def bound_copies(self) -> None:
+        """So many elements of each matrix on a device that all copies take MOST_COPIED."""
+        there = [e for e in self.entries if not e.host and (e.dims >= 2 or not e.words)]
+        if sum(e.taken * 4 for e in there) > MOST_COPIED:
+            most = max(MOST_COPIED // (4 * len(there)), 1)
+            for entry in there:
+                entry.stride = -(-entry.size // min(most, MOST_STRIDED))
+                entry.taken = -(-entry.size // entry.stride)
 
     def _report_left_out(self, unnamed: int) -> None:
         if self.count > MOST_TENSORS:
@@ -205,11 +237,10 @@ class Table:
             _safe.report_loss(f"health of {why} tensors", f"not supported: {name}")
             _scalars.core.health_lost(1, UNSUPPORTED)
             return
-        if inner is not parameter:
-            self.sharded = True
         number = _scalars.core.health_name(name)
         if number and inner.numel():
-            self.entries.append(Entry(parameter, name, number, self.codes))
+            sharded = self.sharded or inner is not parameter
+            self.entries.append(Entry(parameter, name, number, self.codes, sharded))
         elif not inner.numel():
             _safe.report_loss("health of empty tensors", f"nothing to measure: {name}")
 
@@ -341,8 +372,10 @@ class Sample:
     def defer(self, name: str, number: int, value: "Any", how: int = AS_IS, of: float = 1) -> None:
         """A value on the device."""
         at = self.ids.get(name)
-        if at is not None:
+        if at is not None and len(self.deferred) < MOST_VALUES:
             self.deferred.append((at, number, value, how, of))
+        elif at is not None:
+            self.core.health_lost(1, LEFT_OUT)
 
     # ---- histograms of exponents ----
 
@@ -373,9 +406,11 @@ class Sample:
         at = self.ids.get(name)
         if not self.deep or at is None:
             return
-        for entry, tensor in there:
-            if entry.dims >= 2:
-                self.vectors.append((at, entry.number, device_exponents(self.torch, tensor)))
+        matrices = [one for one in there if one[0].dims >= 2]
+        for entry, tensor in matrices[: MOST_VECTORS // 2]:  # of gradients, and of weights
+            self.vectors.append((at, entry.number, device_exponents(self.torch, tensor)))
+        if len(matrices) > MOST_VECTORS // 2:
+            self.core.health_lost(len(matrices) - MOST_VECTORS // 2, LEFT_OUT)
 
     def skip(self, entry: "Entry", why: str) -> None:
         if not entry.skipped:
@@ -416,16 +451,17 @@ class Sample:
         _, l1, l2, low, high, zeros, bad = found
         scale = self.scale if isinstance(self.scale, float) and self.scale else 1.0
         number = entry.number
+        self.squares += (l2 / scale) ** 2
+        if bad:  # the norms are not finite either; C has those of the finite values
+            self.bad = True
+            self.count("gradient.nonfinite", number, bad)
+            l1 = l2 = math.nan
         self.put("gradient.l2", number, l2 / scale)
         self.put("gradient.l1", number, l1 / scale)
         self.put("gradient.min", number, low / scale)
         self.put("gradient.max", number, high / scale)
         self.put("gradient.zeros", number, zeros / gradient.numel())
         self.exponents("gradient.exponents", entry, gradient, scale)
-        self.squares += (l2 / scale) ** 2
-        if bad:
-            self.bad = True
-            self.count("gradient.nonfinite", number, bad)
 
     def _device_gradients(self, there: "list[tuple[Entry, Any]]") -> None:
         torch = self.torch
@@ -523,7 +559,7 @@ class Sample:
             found = measure(table, tensor)
             if found is None:
                 continue
-            self.put("weight.l2", entry.number, found[2])
+            self.put("weight.l2", entry.number, math.nan if found[6] else found[2])
             self.put("weight.zeros", entry.number, found[5] / entry.size)
             self.exponents("weight.exponents", entry, tensor)
             if found[6]:

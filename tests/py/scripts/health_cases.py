@@ -306,8 +306,9 @@ def odd() -> None:
     loose = torch.ones(3, requires_grad=True)
     quantized = torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.qint8)
     meta = torch.ones(3, device="meta", requires_grad=True)
+    sparse = torch.eye(3).to_sparse()
     optimizer = torch.optim.SGD([*model.parameters(), loose, meta], lr=0.1)
-    optimizer.param_groups[0]["params"].append(quantized)
+    optimizer.param_groups[0]["params"] += [quantized, sparse]
     losses = []
     for _ in range(4):
         optimizer.zero_grad()
@@ -570,6 +571,43 @@ def device_histograms() -> None:
     assert counts[1] == bins(weight)
     assert counts[0] == {i - 2: n for i, n in enumerate(gradient.tolist()) if n}  # unscaled
     say(told=sorted({v[0] for v in told.values}))
+
+
+def device_limits() -> None:
+    """What the sample of a very large model would hold on a device, on the CPU."""
+    from footplate.hooks import torch_deferred, torch_tensors
+
+    told = Told.listen()
+    settings = torch_tensors._scalars.Settings({"mode": "on"})
+    weights = [nn.Parameter(torch.zeros(128, 64)) for _ in range(2500)]
+    optimizer = torch.optim.SGD(weights, lr=0.1)
+    table = torch_tensors.Table(torch, optimizer, torch_tensors.Names(settings), settings)
+    for entry in table.entries:
+        entry.host = False
+        entry.tensor.grad = torch.zeros(1, 1).expand(128, 64)
+    table.bound_copies()
+    lane = torch_deferred.Lane(torch, told)
+    sample = torch_tensors.Sample(torch, told, settings, lane)
+    sample.deep = True
+    sample.keep(table)
+    there = [(entry, torch.zeros(1, 1)) for entry in table.entries]
+    sample._device_exponents("gradient.exponents", there)
+    sample._device_exponents("weight.exponents", there)
+    for i in range(40_000):
+        sample.defer("weight.l2", i, there[0][1])
+    copies = sum(e.before.numel() * e.before.element_size() for e in table.entries)
+    histograms = len(sample.vectors) * torch_tensors.EXPONENTS * 8
+    values = len(sample.deferred) * torch_tensors.BLOCK
+    rest = 4 * torch_tensors.CHUNK + torch_deferred.MOST_PARCELS
+    size = 1
+    while lane.bytes + 8 * size <= torch_deferred.MOST_PARCELS:
+        size *= 2
+    say(
+        left_out=sum(n for n, why in told.lost if why == torch_tensors.LEFT_OUT),
+        fits=2 * copies + histograms + values + rest <= 64 << 20,
+        copied=min(entry.taken for entry in table.entries),
+        parcel=lane._parcel(torch.device("cpu"), size) is None,
+    )
 
 
 def digest() -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -31,7 +32,17 @@ def wrapped(model: nn.Sequential, how: str) -> nn.Module:
     return fully_shard(model, mesh=mesh)
 
 
+def listen() -> Any:
+    """What is captured of the training's health; None without hooks."""
+    if "FOOTPLATE_RING" not in os.environ:
+        return None
+    from health_kit import Told
+
+    return Told.listen()
+
+
 def main() -> None:
+    health = listen()
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -46,7 +57,11 @@ def main() -> None:
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    told = {"pid": os.getpid(), "losses": losses}
+    told: dict[str, Any] = {"pid": os.getpid(), "losses": losses}
+    if health is not None:
+        told["gradients"] = {k: len(v) for k, v in health.tensor("gradient.l2").items()}
+        told["sharded"] = len(health.scalar("health.sharded"))
+        told["sums"] = sorted(health.tensor("weight.sum"))
     Path(f"rank-{dist.get_rank()}.json").write_text(json.dumps(told))
     dist.destroy_process_group()
 

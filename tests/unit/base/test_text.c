@@ -45,3 +45,38 @@ TEST(bytes_above_ascii_compare_as_unsigned)
     CHECK(name_compare("\xc3\xbc", "z") > 0);
     CHECK(name_compare("\xc3\xbc", "\xc3\xbc") == 0);
 }
+
+TEST(a_character_becomes_its_utf8_bytes)
+{
+    static const struct {
+        uint32_t c;
+        const char *bytes;
+    } rows[] = {
+        {'a', "a"},
+        {0x7f, "\x7f"},
+        {0x80, "\xc2\x80"},
+        {0x7ff, "\xdf\xbf"},
+        {0x800, "\xe0\xa0\x80"},
+        {0xffff, "\xef\xbf\xbf"},
+        {0x10000, "\xf0\x90\x80\x80"},
+        {0x10ffff, "\xf4\x8f\xbf\xbf"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char text[UTF8_MOST + 1] = "";
+        CHECK(utf8_put(text, rows[i].c) == strlen(rows[i].bytes));
+        CHECK_STR(text, rows[i].bytes);
+        CHECK(utf8_len((const unsigned char *)text) == strlen(text));
+    }
+}
+
+TEST(hexadecimal_digits_are_read_in_either_case)
+{
+    const char digits[] = "0123456789abcdef", large[] = "0123456789ABCDEF";
+    for (int i = 0; i < 16; i++) {
+        CHECK(hex_digit(digits[i]) == i);
+        CHECK(hex_digit(large[i]) == i);
+    }
+    for (const char *no = "/:@`gG \x10"; *no; no++)
+        CHECK(hex_digit(*no) == -1);
+    CHECK(hex_digit('\0') == -1);
+}

@@ -3,6 +3,7 @@
  * the verdicts. The story of the run has everything that makes an evaluation forget. */
 #include <inttypes.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "query/recordkit.h"
 #include "record/group.h"
@@ -235,6 +236,50 @@ TEST(a_run_that_grows_is_judged_as_if_it_were_read_anew)
     compare(v, &r, &s);
     story_close_groups(&s);
     recordkit_close(&first, 0, 0, "finished");
+    evaluation_close(v);
+    run_close(r);
+}
+
+/* ---- what is opened ---- */
+
+static int begun; /* files that were read from their begin */
+
+int __real_fmap_open(const char *path, bool growing, struct fmap *out, struct err *e);
+int __wrap_fmap_open(const char *path, bool growing, struct fmap *out, struct err *e);
+int __wrap_fmap_open(const char *path, bool growing, struct fmap *out, struct err *e)
+{
+    begun++;
+    return __real_fmap_open(path, growing, out, e);
+}
+
+int __real_fmap_follow(const char *path, struct fmap *out, struct buf *more, struct err *e);
+int __wrap_fmap_follow(const char *path, struct fmap *out, struct buf *more, struct err *e);
+int __wrap_fmap_follow(const char *path, struct fmap *out, struct buf *more, struct err *e)
+{
+    begun += out->len == 0;
+    return __real_fmap_follow(path, out, more, e);
+}
+
+TEST(of_the_files_of_a_run_that_grows_only_what_is_new_is_read)
+{
+    const char *run = kit_run("run", "run", "run", KIT_START);
+    struct evaluation *v = evaluation_open();
+    struct run *r = NULL;
+    struct story s = {.seed = 7};
+    struct buf out = {0};
+    story_begin(&s, run, LOOP_S * 1000);
+    story_go_on(&s, 60 * 1000);
+    put_verdicts(v, &r, s.k.run, &out);
+    CHECK(begun > 0);
+    for (int64_t ms = 70 * 1000; ms <= 300 * 1000; ms += 10 * 1000) {
+        begun = 0;
+        story_go_on(&s, ms);
+        put_verdicts(v, &r, s.k.run, &out);
+        CHECK_INT(begun, 0);
+    }
+    recordkit_close(&s.k, 0, s.at_ms * NS_PER_MS, "finished");
+    story_close_groups(&s);
+    buf_free(&out);
     evaluation_close(v);
     run_close(r);
 }

@@ -457,6 +457,17 @@ TEST(a_parameter_that_differs_in_one_bit_on_a_rank_is_found)
     CHECK(verdict_of(same, "RankDivergence")->state == RULE_CLEAR);
 }
 
+TEST(ranks_that_have_shards_or_models_of_their_own_are_not_compared)
+{
+    struct trial *t = trial_open();
+    for (t->rank = 0; t->rank < 2; t->rank++)
+        for (int64_t i = 0; i < 120; i += 10) {
+            put(t, HEALTH_WEIGHT_L2, "0.weight", i, 3);
+            put(t, HEALTH_WEIGHT_SUM, "0.weight", i, (double)(i + 7 + t->rank));
+        }
+    CHECK(verdict_of(t, "RankDivergence")->state == RULE_NOT_EVALUATED);
+}
+
 TEST(a_finding_of_all_ranks_is_one_finding_about_the_first)
 {
     struct trial *t = trial_open();

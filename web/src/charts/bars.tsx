@@ -108,7 +108,7 @@ export function StackedBars(p: { steps: readonly StepBar[]; parts: readonly stri
           )}
         </g>
       ))}
-      <text x={LEFT + (p.wide - LEFT) / 2} y={HEIGHT - 1} text-anchor="middle" class="axis-title">
+      <text x={LEFT + (p.wide - LEFT) / 2} y={HEIGHT - 3} text-anchor="middle" class="axis-title">
         step
       </text>
     </svg>

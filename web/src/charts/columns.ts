@@ -208,7 +208,7 @@ export function summary(s: GridSeries): { min: number; max: number; mean: number
 export function readingAt(s: GridSeries, grid: Grid, at: number, intervalMs: number | null): number | null {
   const i = Math.floor((at * 1e6 - grid.from_ns) / grid.step_ns);
   const apart = Math.max(1, ((intervalMs ?? 0) * 1e6) / grid.step_ns) * GAP_FACTOR;
-  for (let d = 0; d <= apart / 2 + 1; d++) {
+  for (let d = 0; d <= Math.min(apart / 2 + 1, grid.n); d++) {
     const v = s.v[i - d] ?? s.v[i + d];
     if (v !== undefined && v !== null) return v;
   }

@@ -38,7 +38,7 @@ export interface LineChartOptions {
   readonly unit: (v: number) => string;
   readonly binary: boolean; // bytes: marks at powers of two
   readonly drag: "zoom" | "select";
-  readonly intervalMs: number | null;
+  readonly intervalMs: number | null; // Infinity: of values that come when they are reported, without gaps
   readonly across?: Across; // what lies across, if not time
   readonly right?: number; // room at the right, the same in charts that lie above each other
   readonly rightUnit?: (v: number) => string; // of the scale at the right
@@ -47,6 +47,7 @@ export interface LineChartOptions {
 
 export const RIGHT = 14;
 const AXIS = 34;
+const PADDING = 8;
 const LINE = 1.5;
 const THIN_LINE = 1; // browsers draw it several times faster than any wider one
 const MANY = 5000; // columns of all lines together: from here on they are thin
@@ -130,7 +131,7 @@ export class LineChart {
         height: this.#options.height,
         cursor: { show: false },
         legend: { show: false },
-        padding: [8, this.#hasRight() ? 0 : this.#room(), 0, 0],
+        padding: [PADDING, this.#hasRight() ? 0 : this.#room(), 0, 0],
         scales: {
           x: { time: false, auto: false, min: w.from, max: w.to },
           y: this.#scale(),
@@ -265,9 +266,14 @@ export class LineChart {
         splits: (u, _k, from, to) => ticks(u, from, to).map((t) => t.at),
         values: (u) => ticks(u, u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 1).map((t) => t.text),
       },
-      { ...look, size: this.#options.left, space: 34, ...this.#increments(), values: (_u, at) => at.map((v) => this.#options.unit(v)) },
+      { ...look, size: this.#options.left, space: this.#apart(), ...this.#increments(), values: (_u, at) => at.map((v) => this.#options.unit(v)) },
       ...(this.#hasRight() ? [this.#rightAxis(look)] : []),
     ];
+  }
+
+  /** Between two marks of the scale: low charts have three of them, too. */
+  #apart(): number {
+    return Math.min(34, (this.#options.height - AXIS - PADDING) / 3.4);
   }
 
   #increments(): Pick<uPlot.Axis, "incrs"> {

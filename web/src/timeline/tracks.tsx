@@ -14,12 +14,12 @@ import { useLoad } from "../load";
 import { seriesColorName } from "../palette";
 import { node, params, setParam } from "../state";
 import type { Grid, GridSeries, RunInfo } from "../types";
-import { counterCharts, type MetricChart, metricCharts } from "../views/metrics_plan";
+import { counterCharts, MARKS, type MetricChart, metricCharts, withMarks } from "../views/metrics_plan";
 import { joined, useSlowTick } from "../views/nodes_data";
 import { plural } from "../words";
 import { pxToTime, type Range, timeToPx } from "./range";
 import type { Store } from "./store";
-import { firstTracks, MARKS, seriesOf, type TrackLine, trackLines, valueAt, withMarks } from "./tracks_model";
+import { firstTracks, seriesOf, type TrackLine, trackLines, valueAt } from "./tracks_model";
 
 const TRACKS = "tracks"; // in the address: keys, or "none"
 const NONE = "none";

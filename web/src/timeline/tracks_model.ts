@@ -3,14 +3,12 @@
 import { bridged, keyOf } from "../charts/columns";
 import type { Grid, GridSeries } from "../types";
 import type { MetricChart } from "../views/metrics_plan";
-import { entityLabel } from "../views/metrics_plan";
+import { entityLabel, MARKS, MOST_MARKS } from "../views/metrics_plan";
 import { MEAN } from "../views/nodes_charts";
 
 const TOTAL = "total";
 const MOST_COUNTERS = 6; // of the program, at first
 const MOST_LINES = 8; // of one track
-const MOST_MARKS = 40; // names of marks in their track
-export const MARKS = "marks"; // the unit of marks: how many there were so far
 const FIRST = ["cpu.util", "mem.used", "gpu.util", "gpu.mem"]; // metrics that are shown at first
 
 export interface TrackLine {
@@ -19,15 +17,6 @@ export interface TrackLine {
   readonly label: string;
   /** Of a metric "cpu.util:total", of a counter its name. */
   readonly ask: string;
-}
-
-/** All marks in one track: a program may give each one a separate name. */
-export function withMarks(charts: readonly MetricChart[]): MetricChart[] {
-  const marks = charts.filter((c) => c.counter && c.unit === MARKS);
-  const first = marks[0];
-  if (first === undefined) return [...charts];
-  const all = { ...first, key: MARKS, title: "Marks", name: MARKS, sources: marks.flatMap((c) => c.sources) };
-  return [...charts.filter((c) => !marks.includes(c)), all];
 }
 
 /** The keys of the tracks before the user has chosen any: the program's own counters, then a few metrics. */

@@ -4,6 +4,7 @@
 import { api } from "../api";
 import { valueTicks } from "../charts/bars";
 import { scaleOf } from "../charts/curve";
+import { stepTicks, tickStep } from "../charts/timeaxis";
 import { Card, Choice, Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Loaded } from "../components/empty";
@@ -39,17 +40,31 @@ function pathOf(all: readonly Point[], x: (v: number) => number, y: (v: number) 
   return all.map((p, i) => `${i === 0 ? "M" : "L"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join("");
 }
 
-function Curves(p: { pair: Pair; axis: Axis; wide: number; label: string }) {
+const MARK_PX = 90;
+
+/** Round marks of the axis: seconds, or steps. */
+export function marksOf(axis: Axis, low: number, high: number, pixels: number): number[] {
+  if (axis === "step") return stepTicks({ from: low, to: high }, pixels).map((t) => t.at);
+  const each = tickStep({ from: low * 1e3, to: high * 1e3 }, pixels, MARK_PX) / 1e3;
+  const first = Math.ceil(low / each - 1e-9);
+  return Array.from({ length: Math.max(Math.floor(high / each + 1e-9) - first + 1, 0) }, (_, k) => (first + k) * each);
+}
+
+/** Both ends of the axis that all charts have. */
+function endsOf(pairs: readonly Pair[]): { low: number; high: number } {
+  const all = pairs.flatMap((q) => [...q.a, ...q.b]);
+  return { low: all.reduce((m, q) => Math.min(m, q.x), Infinity), high: all.reduce((m, q) => Math.max(m, q.x), -Infinity) };
+}
+
+function Curves(p: { pair: Pair; axis: Axis; ends: { low: number; high: number }; wide: number; label: string }) {
   const { a, b, unit, id } = p.pair;
   const all = [...a, ...b];
   const scale = scaleOf([all.map((q) => q.y)], unit, id.startsWith("counter "));
   if (scale === null) return null;
-  const low = all.reduce((m, q) => Math.min(m, q.x), Infinity);
-  const high = all.reduce((m, q) => Math.max(m, q.x), -Infinity);
+  const { low, high } = p.ends;
   const x = (v: number): number => LEFT + ((v - low) / Math.max(high - low, 1e-12)) * (p.wide - LEFT - RIGHT);
   const y = (v: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (v - scale.low) / (scale.high - scale.low));
   const ticks = valueTicks(scale.high - scale.low, 3).map((t) => scale.low + t);
-  const marks = Math.max(2, Math.floor((p.wide - LEFT) / 130));
   return (
     <svg class="bars-chart compare-curves" width={p.wide} height={HEIGHT} role="img" aria-label={p.label}>
       {ticks.map((t) => (
@@ -62,8 +77,8 @@ function Curves(p: { pair: Pair; axis: Axis; wide: number; label: string }) {
       ))}
       <path class="curve-a" d={pathOf(a, x, y)} />
       <path class="curve-b" d={pathOf(b, x, y)} />
-      {Array.from({ length: marks + 1 }, (_, k) => low + ((high - low) * k) / marks).map((v, k) => (
-        <text key={k} x={x(v)} y={HEIGHT - 6} text-anchor={k === 0 ? "start" : k === marks ? "end" : "middle"}>
+      {marksOf(p.axis, low, high, p.wide - LEFT - RIGHT).map((v) => (
+        <text key={v} x={x(v)} y={HEIGHT - 6} text-anchor={x(v) < LEFT + MARK_PX / 4 ? "start" : x(v) > p.wide - RIGHT - MARK_PX / 4 ? "end" : "middle"}>
           {axisText(p.axis, v)}
         </text>
       ))}
@@ -73,7 +88,7 @@ function Curves(p: { pair: Pair; axis: Axis; wide: number; label: string }) {
 
 const meanOf = (all: readonly Point[]): number | null => (all.length === 0 ? null : all.reduce((n, q) => n + q.y, 0) / all.length);
 
-function Overlay(p: { pair: Pair; axis: Axis; wide: number }) {
+function Overlay(p: { pair: Pair; axis: Axis; ends: { low: number; high: number }; wide: number }) {
   const { pair, axis } = p;
   const text = (of: readonly Point[]): string => (of.length === 0 ? "not recorded" : value(meanOf(of), pair.unit));
   const summary = `${pair.title} of both runs ${axis === "time" ? "over time" : "by step"}: mean of A ${text(pair.a)}, of B ${text(pair.b)}.`;
@@ -84,7 +99,7 @@ function Overlay(p: { pair: Pair; axis: Axis; wide: number }) {
   ];
   return (
     <ChartFrame title={pair.title} summary={summary} table={() => ({ columns, rows: rowsOf(pair) })}>
-      {p.wide > 0 && <Curves pair={pair} axis={axis} wide={p.wide} label={summary} />}
+      {p.wide > 0 && <Curves pair={pair} axis={axis} ends={p.ends} wide={p.wide} label={summary} />}
       {(pair.a.length === 0 || pair.b.length === 0) && <p class="quiet">Not recorded in {pair.a.length === 0 ? "A" : "B"}.</p>}
     </ChartFrame>
   );
@@ -95,6 +110,7 @@ function Charts(p: { a: Side; b: Side; names: readonly [string, string] }) {
   const steps = p.a.steps.length > 1 && p.b.steps.length > 1;
   const axis: Axis = steps && params.value[OVER] === "step" ? "step" : "time";
   const pairs = pairsOf(p.a, p.b, axis);
+  const ends = endsOf(pairs);
   const columns = wide >= TWO ? 2 : 1;
   const each = Math.floor((wide - (columns - 1) * 24) / columns);
   const choice = (
@@ -112,7 +128,7 @@ function Charts(p: { a: Side; b: Side; names: readonly [string, string] }) {
     <Card title="Curves of both runs" hint={axis === "time" ? "time after the first training step" : "number of the training step"} {...(steps ? { actions: choice } : {})}>
       <div ref={box} class="compare-overlays">
         {pairs.map((pair) => (
-          <Overlay key={pair.id} pair={pair} axis={axis} wide={each} />
+          <Overlay key={pair.id} pair={pair} axis={axis} ends={ends} wide={each} />
         ))}
         {pairs.length === 0 && <p class="quiet">Nothing that both runs recorded can be drawn together.</p>}
       </div>

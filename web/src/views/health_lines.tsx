@@ -8,7 +8,7 @@ import { LineLegend, Lines } from "../charts/lines";
 import { contains, type Span } from "../charts/span";
 import { ChartFrame, type ChartTable } from "../components/chart_frame";
 import { Loaded } from "../components/empty";
-import { general, value } from "../format";
+import { fixed, general, value } from "../format";
 import { seriesColorName } from "../palette";
 import type { Grid, GridSeries, HealthScalar } from "../types";
 import { plural } from "../words";
@@ -17,7 +17,8 @@ import { ACROSS, type Curve, gridOf, lastOf, logarithmic, smoothed } from "./hea
 
 const HEIGHT = 200;
 const plain = (v: number): string => value(v, "");
-const power = (v: number): string => general(10 ** v, 2);
+/** 0.032, 1.6, 100 */
+const power = (v: number): string => (v >= 1 && v < 5 ? fixed(10 ** v, 0) : general(10 ** v, 2));
 /** Values come when a step is sampled: between two of them the line goes on, however far apart they are. */
 const ANY_APART = 1e15;
 const POWERS = [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200];

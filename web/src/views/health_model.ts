@@ -5,7 +5,7 @@ import { FULL, type HeatData, type HeatRow, NO_SAMPLE, NOT_FINITE } from "../cha
 import type { LineMark } from "../charts/linechart";
 import { msOf, type Span, width } from "../charts/span";
 import { STEPS, TIME } from "../charts/timeaxis";
-import { general, share, value } from "../format";
+import { fixed, general, share, value } from "../format";
 import type { Finding, Grid, GridSeries, HealthCurve, HealthIndex, HealthMatrix, HealthScalar, Verdict } from "../types";
 
 export type HealthAxis = "step" | "time";
@@ -255,7 +255,8 @@ export function shadeText(s: Shade, percent: number, unit: string): string {
 /** At most five characters, beside the colour bar. */
 function short(v: number): string {
   const a = Math.abs(v);
-  return a === 0 || (a >= 0.01 && a < 1000) ? general(v, 2) : v.toExponential(0).replace("e+", "e");
+  if (a >= 9.95 && a < 9999.5) return fixed(v, 0);
+  return a === 0 || (a >= 0.01 && a < 10) ? general(v, 2) : v.toExponential(0).replace("e+", "e");
 }
 
 function byteOf(v: number | null, s: Shade): number {

@@ -173,8 +173,15 @@ export function lostShare(v: Pick<Verdict, "lost_share" | "ending">, run: Pick<R
   return `${share(v.lost_share)} of the ${run.loop_start_ns === null || v.ending === true ? "job" : "training loop"}`;
 }
 
+/** Null: of the whole run, which has no time. */
+export function lastTriggered(v: Pick<Verdict, "last_triggered_ns" | "triggered">): string | null {
+  if (v.last_triggered_ns !== null) return dateTime(v.last_triggered_ns);
+  return v.triggered > 0 ? null : "never";
+}
+
 function AboutRule(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
   const { v } = p;
+  const last = lastTriggered(v);
   return (
     <dl class="facts">
       <Fact term="Rule">
@@ -190,7 +197,7 @@ function AboutRule(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
         {count(v.datapoints)}
         {v.violations > 0 && ` (${count(v.violations)} outside the criteria)`}
       </Fact>
-      <Fact term="Last triggered">{v.last_triggered_ns === null ? "never" : dateTime(v.last_triggered_ns)}</Fact>
+      {last !== null && <Fact term="Last triggered">{last}</Fact>}
       {v.state === "issue" && v.lost_s !== null && (
         <Fact term="Total time lost">
           {lostText(v)}

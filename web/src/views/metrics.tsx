@@ -23,6 +23,7 @@ import {
   metricCharts,
   planMetrics,
   topOf,
+  withMarks,
 } from "./metrics_plan";
 import { Toolbar } from "./nodes_bar";
 import type { ChartKind, ChartPlan } from "./nodes_charts";
@@ -37,6 +38,8 @@ const TWO = 1000; // pixels from which on two charts are side by side
 const [GAP, EDGE] = [24, 34]; // between them, and of the card around them
 const PIXELS_STEP = 50;
 const NEAR = "400px"; // a chart is loaded before it comes into sight
+
+const MARKS_APART = 2; // names of marks that have a chart each
 
 const PINS = "pin";
 
@@ -122,7 +125,7 @@ function Chart(p: { charts: readonly MetricChart[]; ask: Ask; title?: string; he
               plan={plan}
               grid={data}
               sync={ask.sync}
-              intervalMs={ask.run.interval_ms}
+              intervalMs={charts.every((c) => c.counter) ? Infinity : ask.run.interval_ms}
               left={LEFT}
               height={p.height}
               top={mixed ? 100 : topOf(data, plan)}
@@ -212,7 +215,7 @@ export function MetricsView(p: ViewProps) {
   const counters = useLoad(`${run.run} ${at}`, (signal) => api.counters(run.run, { points: 1, node: at }, signal), useSlowTick(run.live), true);
   const known = JSON.stringify(run.metrics);
   const charts = useMemo(
-    () => [...counterCharts(counters.data?.series ?? []), ...metricCharts(run.metrics, at)],
+    () => [...withMarks(counterCharts(counters.data?.series ?? []), MARKS_APART), ...metricCharts(run.metrics, at)],
     [known, at, counters.data],
   );
   const filter = params.value["q"] ?? "";

@@ -26,6 +26,9 @@ export interface MetricChart {
   readonly sources: readonly Source[];
 }
 
+export const MARKS = "marks"; // the unit of marks: how many there were so far
+export const MOST_MARKS = 40; // names of marks in one chart
+
 const OWN = "Counters and marks of the program";
 const HOOKS = "Counters of the hooks";
 
@@ -87,6 +90,15 @@ export function counterCharts(series: readonly Pick<CounterSeries, "node" | "met
   }));
 }
 
+/** The marks of more than `apart` names in one chart: a program may give each mark a name of its own. */
+export function withMarks(charts: readonly MetricChart[], apart = 0): MetricChart[] {
+  const marks = charts.filter((c) => c.counter && c.unit === MARKS);
+  const first = marks[0];
+  if (first === undefined || marks.length <= apart) return [...charts];
+  const all = { ...first, key: MARKS, title: "Marks", name: MARKS, sources: marks.flatMap((c) => c.sources) };
+  return [...charts.filter((c) => !marks.includes(c)), all];
+}
+
 /** The groups that have charts, in order. */
 export function inGroups(charts: readonly MetricChart[]): { title: string; charts: MetricChart[] }[] {
   const by = grouped(charts, (c) => c.group);
@@ -132,12 +144,12 @@ export function planMetrics(charts: readonly MetricChart[], chosen: readonly str
   const nodes = new Set(charts.flatMap((c) => c.sources.map((s) => s.node))).size;
   const few = charts.length > 1 ? 1 : nodes > 1 ? 1 : MOST_LINES;
   for (const c of charts) {
-    for (const s of c.sources) {
+    for (const s of c.key === MARKS ? c.sources.slice(0, MOST_MARKS) : c.sources) {
       const shown = shownOf(s, c.counter, few, chosen);
       for (const e of s.entities) if (e !== TOTAL && s.entities.filter((x) => x !== TOTAL).length > few) devices.add(e);
       for (const e of shown) {
         const alone = shown.length === 1 && charts.length > 1;
-        const parts = [nodes > 1 ? s.node : "", charts.length > 1 ? c.title : "", alone && e === TOTAL ? "" : entityLabel(e)];
+        const parts = [nodes > 1 ? s.node : "", c.key === MARKS ? s.metric : charts.length > 1 ? c.title : "", alone && e === TOTAL ? "" : entityLabel(e)];
         const dash = DASHES[Math.floor(looks.length / COLOURS) % DASHES.length];
         looks.push({
           key: keyOf({ ...s, entity: e }),
@@ -146,7 +158,7 @@ export function planMetrics(charts: readonly MetricChart[], chosen: readonly str
           unit: c.unit,
           ...(dash ? { dash } : {}),
         });
-        asks.add(c.counter ? c.key : `${s.metric}:${e}`);
+        asks.add(c.counter ? `counter:${s.metric}` : `${s.metric}:${e}`);
       }
     }
   }

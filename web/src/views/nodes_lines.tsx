@@ -19,6 +19,7 @@ import type { ChartKind, ChartPlan } from "./nodes_charts";
 
 const FEW = 16; // devices that have a label each; more are in a list to search
 const HEIGHT = 190;
+const WHOLE = Array.from({ length: 6 }, (_, i) => 10 ** i).flatMap((n) => [n, 2 * n, 5 * n]); // there is no half mark
 
 interface TimeRow {
   at: number;
@@ -108,6 +109,7 @@ function Panel(p: PanelProps) {
       low: p.low ?? "zero",
       unit: axisUnit(plan.unit),
       binary: plan.unit.startsWith("B"),
+      ...(plan.unit === "marks" ? { marksAt: WHOLE } : {}),
       drag: p.kind.drag,
       intervalMs: p.intervalMs,
       ...(p.right === undefined ? {} : { right: p.right }),

@@ -60,9 +60,9 @@ function speedTiles(ranks: readonly StepRank[], best: StepRank): Tile[] {
   return [speed, samples];
 }
 
-/** The program's own counters: of each name the first rank. */
-export function ownCounters(counters: Pick<Counters, "series"> | null): CounterSeries[] {
-  const own = (counters?.series ?? []).filter((s) => s.own && s.unit !== "marks" && s.last !== null);
+/** The program's own counters: of each name the first rank; not the one that `shown` has already. */
+export function ownCounters(counters: Pick<Counters, "series"> | null, shown: string | null = null): CounterSeries[] {
+  const own = (counters?.series ?? []).filter((s) => s.own && s.unit !== "marks" && s.last !== null && s.metric.toLowerCase() !== shown?.toLowerCase());
   return own.filter((s, i) => own.findIndex((x) => x.metric === s.metric) === i);
 }
 
@@ -157,7 +157,7 @@ export function Answer(p: { run: RunInfo; steps: Load<Steps>; verdicts: Load<Ver
   const loss = useLoad(run.run, (signal) => readLoss(run.run, signal), version.value);
   const ranks = p.steps.data?.ranks ?? [];
   const { best } = loopOf(ranks);
-  const own = ownCounters(counters.data);
+  const own = ownCounters(counters.data, loss.data?.scalar.name);
   const tiles = [
     statusTile(run),
     ...(best === null ? [] : [stepTile(run, best, plannedSteps(counters.data)), ...speedTiles(ranks, best)]),

@@ -30,13 +30,14 @@ export interface Tile {
 
 const [SPARK_WIDE, SPARK_HIGH] = [100, 24];
 
-/** A line as wide as its place; a gap is one. */
+/** A line as wide as its place. Its values come when the program reports them: a pause is no gap. */
 export function sparkPath(values: readonly (number | null)[]): string {
   const known = values.filter((v): v is number => v !== null);
   const [low, high] = [Math.min(...known), Math.max(...known)];
   const x = (i: number): string => ((i / Math.max(values.length - 1, 1)) * SPARK_WIDE).toFixed(1);
   const y = (v: number): string => (high > low ? 1 + (SPARK_HIGH - 2) * (1 - (v - low) / (high - low)) : SPARK_HIGH / 2).toFixed(1);
-  return values.flatMap((v, i) => (v === null ? [] : [`${(values[i - 1] ?? null) === null ? "M" : "L"}${x(i)} ${y(v)}`])).join("");
+  const points = values.flatMap((v, i) => (v === null ? [] : [`${x(i)} ${y(v)}`]));
+  return points.length === 0 ? "" : `M${points.join("L")}`;
 }
 
 function Spark(p: { values: readonly (number | null)[] }) {

@@ -49,6 +49,28 @@ function Notes(p: { run: RunInfo }) {
   );
 }
 
+const MOST_NODES = 3;
+const COMMIT = 10; // characters of it that are shown
+
+/** Where the run is from: its nodes, commit and labels. */
+function Origin(p: { run: RunInfo }) {
+  const { nodes, git_commit, directory } = p.run;
+  const hosts = nodes.length > MOST_NODES ? [plural(nodes.length, "node")] : nodes.map((n) => n.host ?? n.id);
+  const labels = Object.entries(p.run.labels).map(([key, v]) => (v === "" ? key : `${key}=${v}`));
+  return (
+    <p class="quiet run-origin">
+      {hosts.length > 0 && <span>{hosts.join(", ")}</span>}
+      {directory !== null && <code>{directory}</code>}
+      {git_commit !== null && <span title={git_commit}>commit {git_commit.slice(0, COMMIT)}</span>}
+      {labels.map((l) => (
+        <code key={l} class="tag">
+          {l}
+        </code>
+      ))}
+    </p>
+  );
+}
+
 function Header(p: { run: RunInfo }) {
   const status = liveStatus.value?.status ?? p.run.status;
   const mark = STATUS[status];
@@ -71,6 +93,7 @@ function Header(p: { run: RunInfo }) {
       <p class="quiet run-command">
         <code>{p.run.command.join(" ")}</code>
       </p>
+      <Origin run={p.run} />
     </div>
   );
 }
