@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-_told: "dict[tuple[int, str], str]" = {}
+_reported: "dict[tuple[int, str], str]" = {}
 # Losses of what is only tried once in a process: a further recording of it lacks the same.
 _LASTING = ("hook ", "import ", "patch ", "finder")
 
@@ -43,9 +43,9 @@ def report_loss(what: str, why: object) -> None:
     """Reports a loss to the recorder, once per process and `what`: what is missing, and why."""
     try:
         key = (os.getpid(), what)
-        if key not in _told:
-            _told[key] = _one_line(why)
-            texts = [t.encode("utf-8", "replace").decode() for t in (what, _told[key])]
+        if key not in _reported:
+            _reported[key] = _one_line(why)
+            texts = [t.encode("utf-8", "replace").decode() for t in (what, _reported[key])]
             _core.loss(*map(_core.intern, texts))
     except Exception:
         pass
@@ -53,8 +53,8 @@ def report_loss(what: str, why: object) -> None:
 
 def begin_again() -> None:
     """Another recording of this process begins; its recorder has received nothing yet."""
-    lasting = {what: why for (_, what), why in _told.items() if what.startswith(_LASTING)}
-    _told.clear()
+    lasting = {what: why for (_, what), why in _reported.items() if what.startswith(_LASTING)}
+    _reported.clear()
     for what, why in lasting.items():
         report_loss(what, why)
     for call in on_begin_again:
