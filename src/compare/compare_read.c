@@ -58,7 +58,6 @@ struct merge {
     struct jobsteps_head *heads;
     size_t n;
     bool by_number;
-    size_t sync;  /* the part that waits for the GPU count for; step_parts(): there is none */
     bool batches; /* known in every step */
     struct jobsteps *out;
     struct arena *arena;
@@ -93,19 +92,12 @@ static int64_t jobsteps_end_of(const struct step *s)
 
 /* Waits for the GPU after the end of a step count for "sync", as those inside it do, so parts add
  * up to the iteration. */
-static int64_t jobsteps_part_of(const struct merge *m, const struct step *s, size_t part)
+static int64_t jobsteps_part_of(const struct step *s, size_t part)
 {
-    const int64_t between = MAX_OF(s->between_ns, 0),
-                  waited = m->sync < step_parts() ? MIN_OF(s->between_sync_ns, between) : 0;
+    const int64_t between = MAX_OF(s->between_ns, 0), waited = MIN_OF(s->between_sync_ns, between);
     if (part == step_parts())
         return between - waited;
-    return s->part_ns[part] + (part == m->sync ? waited : 0);
-}
-
-static size_t sync_part(void)
-{
-    const size_t part = FIND_FIRST(k, step_parts(), strcmp(step_part_name(k), "sync") == 0);
-    return part;
+    return s->part_ns[part] + (part == STEP_PART_SYNC ? waited : 0);
 }
 
 /* All ranks' steps of one number. The iteration of the job lasts from where the last rank begins
@@ -126,7 +118,7 @@ static void jobsteps_put_step(struct merge *m, const struct jobsteps_taken *t, s
     o->warmup[k] = t->warmup;
     o->disturbed[k] = t->disturbed;
     for (size_t p = 0; p < iteration_parts(); p++) {
-        const int64_t ns = jobsteps_part_of(m, t->last, p);
+        const int64_t ns = jobsteps_part_of(t->last, p);
         if (!o->part_s[p] && ns)
             o->part_s[p] = arena_array(m->arena, double, most); /* zeros so far */
         if (o->part_s[p])
@@ -177,7 +169,7 @@ static size_t jobsteps_count_steps(struct merge *m)
 
 void jobsteps_of(const struct rank_steps *ranks, size_t n, struct arena *a, struct jobsteps *out)
 {
-    struct merge m = {.n = n, .by_number = true, .sync = sync_part(), .batches = true};
+    struct merge m = {.n = n, .by_number = true, .batches = true};
     *out = (struct jobsteps){0};
     m.out = out;
     m.arena = a;

@@ -37,7 +37,7 @@ static int scene_rank_take_part(struct parsing *p, struct scene_part *parts, siz
     memcpy(name, w, (size_t)(eq - w));
     name[eq - w] = '\0';
     struct scene_part x = {.id = event_find(name), .share = NAN};
-    if (x.id == EV_N || !*event_words[x.id].part)
+    if (x.id == EV_N || event_words[x.id].part == STEP_PART_NONE)
         return err_set(e, ERR_FORMAT, "'%.31s' is not a part of a step", name);
     if (*n == SCENE_PARTS_MOST)
         return err_set(e, ERR_LIMIT, "more than %d parts", SCENE_PARTS_MOST);
@@ -151,7 +151,7 @@ static int scene_take_odd(struct many *m, const char *what, struct scene_odd *x,
     if (word_take(p, "in")) {
         const char *part = word_next(p);
         x->in = event_find(part);
-        if (x->in == EV_N || !*event_words[x->in].part)
+        if (x->in == EV_N || event_words[x->in].part == STEP_PART_NONE)
             return err_set(e, ERR_FORMAT, "'%.60s' is not a part of a step", part);
     }
     return scene_add_odd(m, what, x, e);

@@ -375,7 +375,9 @@ static bool columns_fit(struct columns *c, const struct columns_place *p)
     return fit;
 }
 
-static void columns_lane_seek(struct columns *c, struct column_lane *l, uint32_t block,
+/* False: the block of the place cannot be read any more: it is damaged, or its space was given back
+ * because another machine has it. */
+static bool columns_lane_seek(struct columns *c, struct column_lane *l, uint32_t block,
                               uint32_t row)
 {
     if (block == l->group.n && block > 0) /* what counts of a lane that has ended */
@@ -384,10 +386,10 @@ static void columns_lane_seek(struct columns *c, struct column_lane *l, uint32_t
     l->row = l->first = l->rows;
     l->next_block = block;
     lane_load(c, l);
-    if (row) {
-        assert(row < l->rows);
-        l->row = l->first = row;
-    }
+    if (row && (l->next_block != block + 1 || row >= l->rows))
+        return false;
+    l->row = l->first = row;
+    return true;
 }
 
 static bool columns_open_session(struct columns *c)
@@ -428,11 +430,10 @@ bool columns_follow(struct columns *c, const struct columns_place *from, wall_ns
         return true;
     c->at = from;
     c->session = from->session;
-    const bool fit =
-        columns_open_session(c) && c->session == from->session + 1 && columns_fit(c, from);
+    bool fit = columns_open_session(c) && c->session == from->session + 1 && columns_fit(c, from);
     c->at = NULL;
     for (size_t i = 0; fit && i < c->n_lanes; i++)
-        columns_lane_seek(c, &c->lanes[i], from->lanes[i].block, from->lanes[i].row);
+        fit = columns_lane_seek(c, &c->lanes[i], from->lanes[i].block, from->lanes[i].row);
     if (!fit) {
         columns_close_session(c);
         c->session = 0;

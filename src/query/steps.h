@@ -6,21 +6,38 @@
 #ifndef QUERY_STEPS_H
 #define QUERY_STEPS_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/mem.h"
 #include "query/events.h"
+#include "record/event.h"
 
-/* Parts of a step, each once for every different `part` of events.def, then "other". Spans that lie
- * in another span of a part count for the outer one only, but passes that an optimizer runs count
- * for themselves; the parts of a step sum to its duration. */
-enum { STEP_PARTS_MOST = 12, NO_PART = 255 };
+/* Parts of a step: those of events.def, then "other". Spans that lie in another span of a part
+ * count for the outer one only, but passes that an optimizer runs count for themselves; the parts
+ * of a step sum to its duration. */
+enum { STEP_PARTS_MOST = 12, NO_PART = STEP_PART_NONE };
+static_assert((int)STEP_PART_OTHER < (int)STEP_PARTS_MOST, "room for all parts");
 
-size_t step_parts(void);                 /* how many there are, "other" included */
-const char *step_part_name(size_t part); /* "data", "forward", ...; the last is "other" */
+/* How many there are, "other" included. */
+static inline size_t step_parts(void)
+{
+    return STEP_PART_OTHER + 1;
+}
+
+/* "data", "forward", ...; the last is "other". */
+static inline const char *step_part_name(size_t part)
+{
+    return step_part_names[MIN_OF(part, (size_t)STEP_PART_OTHER)];
+}
+
 /* The part that events of this name belong to; NO_PART: none. */
-uint8_t step_part_of(enum event_id id);
+static inline uint8_t step_part_of(enum event_id id)
+{
+    return (uint8_t)event_words[id].part;
+}
 
 struct step {
     int64_t number; /* from 0 per rank and mode, or the program's own */

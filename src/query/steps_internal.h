@@ -115,7 +115,6 @@ struct steps_fill {
     size_t n_owned;
     int64_t detail_end; /* of detail windows so far */
     int disturbed;      /* steps still to be marked */
-    uint8_t optimizer, forward, backward, compile, sync;
 };
 
 void steps_fill_open(struct steps_fill *w, const struct points *p);

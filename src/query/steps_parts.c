@@ -9,51 +9,6 @@
 #include "query/steps.h"
 #include "query/steps_internal.h"
 
-static const char other_name[] = "other";
-
-static bool is_first_of_part(enum event_id id)
-{
-    if (!*event_words[id].part)
-        return false;
-    for (enum event_id k = 0; k < id; k++)
-        if (strcmp(event_words[k].part, event_words[id].part) == 0)
-            return false;
-    return true;
-}
-
-size_t step_parts(void)
-{
-    size_t n = 1;
-    for (enum event_id id = 0; id < EV_N; id++)
-        n += is_first_of_part(id);
-    assert(n <= STEP_PARTS_MOST);
-    return n;
-}
-
-const char *step_part_name(size_t part)
-{
-    size_t n = 0;
-    for (enum event_id id = 0; id < EV_N; id++)
-        if (is_first_of_part(id) && n++ == part)
-            return event_words[id].part;
-    return other_name;
-}
-
-uint8_t step_part_of(enum event_id id)
-{
-    uint8_t n = 0;
-    if (!*event_words[id].part)
-        return NO_PART;
-    for (enum event_id k = 0; k < EV_N; k++) {
-        if (!is_first_of_part(k))
-            continue;
-        if (strcmp(event_words[k].part, event_words[id].part) == 0)
-            return n;
-        n++;
-    }
-    return NO_PART;
-}
-
 /* ---- the sweep over all spans ----
  *
  * Spans of one thread lie in each other like calls. At any moment the outermost one has the time,
@@ -67,11 +22,6 @@ void steps_fill_open(struct steps_fill *w, const struct points *p)
     *w = (struct steps_fill){
         .points = p,
         .detail_end = INT64_MIN,
-        .optimizer = step_part_of(EV_OPTIMIZER),
-        .forward = step_part_of(EV_FORWARD),
-        .backward = step_part_of(EV_BACKWARD),
-        .compile = step_part_of(EV_COMPILE),
-        .sync = step_part_of(EV_SYNC),
     };
 }
 
@@ -99,7 +49,7 @@ static void steps_parts_count(struct steps_fill *w, int64_t from, int64_t to, ui
     for (size_t i = w->at; i < w->n && w->v[i].start.ns < to; i++) {
         struct step *s = &w->v[i];
         s->part_ns[part] += step_overlap(from, to, s->start.ns, step_end(s));
-        if (part == w->sync)
+        if (part == STEP_PART_SYNC)
             s->between_sync_ns += step_overlap(from, to, step_end(s), iteration_end(s));
     }
 }
@@ -119,12 +69,13 @@ static void steps_parts_settle(struct steps_fill *w, int64_t t)
     w->n_owned = kept;
 }
 
-static bool counts_inside(const struct steps_fill *w, uint8_t part, uint8_t owner)
+static bool counts_inside(uint8_t part, uint8_t owner)
 {
-    if (owner == w->compile || owner == w->sync)
+    if (owner == STEP_PART_COMPILE || owner == STEP_PART_SYNC)
         return false;
-    return part == w->compile || part == w->sync ||
-           (owner == w->optimizer && (part == w->forward || part == w->backward));
+    return part == STEP_PART_COMPILE || part == STEP_PART_SYNC ||
+           (owner == STEP_PART_OPTIMIZER &&
+            (part == STEP_PART_FORWARD || part == STEP_PART_BACKWARD));
 }
 
 /* from..to of the i-th goes to another part: it becomes up to three. False: there is no room. */
@@ -149,7 +100,7 @@ static void count_span(struct steps_fill *w, const struct point *p)
     for (size_t i = 0; i < w->n_owned; i++) {
         const struct step_owned *o = &w->owned[i];
         const int64_t from = MAX_OF(p->at, o->from), to = MIN_OF(p->end, o->to);
-        if (from < to && counts_inside(w, p->part, o->part) &&
+        if (from < to && counts_inside(p->part, o->part) &&
             steps_parts_split(w, i, from, to, p->part))
             i += 2;
     }
@@ -177,7 +128,7 @@ static void count_short(struct steps_fill *w, const struct point *p)
         ns = MIN_OF(ns, *owner);
         *owner -= ns;
     }
-    s->part_ns[w->sync] += ns;
+    s->part_ns[STEP_PART_SYNC] += ns;
 }
 
 /* What begins when the last of these iterations is over belongs to those that follow. */
@@ -196,13 +147,13 @@ static void steps_parts_fill(struct steps_fill *w, int64_t until)
  */
 static void fill_other(struct steps_fill *w)
 {
-    const size_t other = step_parts() - 1;
+    const size_t other = STEP_PART_OTHER;
     for (size_t i = 0; i < w->n; i++) {
         struct step *s = &w->v[i];
         int64_t left = s->dur_ns;
         for (size_t k = 0; k < other; k++)
             left -= s->part_ns[k];
-        s->part_ns[w->sync] += MIN_OF(left, 0);
+        s->part_ns[STEP_PART_SYNC] += MIN_OF(left, 0);
         s->part_ns[other] = MAX_OF(left, 0);
     }
 }
@@ -246,7 +197,7 @@ static void fill_marks(struct steps_fill *w)
         if (w->detail_end > s->start.ns)
             w->disturbed = DISTURBED_AFTER + 1;
         s->disturbed = w->disturbed > 0;
-        s->warmup = (double)s->part_ns[w->compile] > COMPILES_FROM * (double)s->dur_ns;
+        s->warmup = (double)s->part_ns[STEP_PART_COMPILE] > COMPILES_FROM * (double)s->dur_ns;
         w->disturbed -= w->disturbed > 0;
     }
 }

@@ -14,11 +14,17 @@ const struct word category_words[CAT_N] = {
 };
 #undef CATEGORY
 
-#define EVENT(id, name, category, part, help) [EV_##id] = {name, CAT_##category, part, help},
+#define EVENT(id, name, category, part, help)                                                      \
+    [EV_##id] = {name, CAT_##category, STEP_PART_##part, help},
 const struct event_word event_words[EV_N] = {
 #include "record/events.def"
 };
-#undef EVENT
+
+#define STEP_PART(id, name) [STEP_PART_##id] = name,
+const char *const step_part_names[STEP_PART_OTHER + 1] = {
+#include "record/events.def"
+    [STEP_PART_OTHER] = "other",
+};
 
 #define HEALTH(id, name, kind, subject, merge, unit, help)                                         \
     [HEALTH_##id] = {name, EVENT_##kind, HEALTH_OF_##subject, HEALTH_MERGE_##merge, unit, help},

@@ -89,16 +89,24 @@ enum event_id {
 #include "record/events.def"
     EV_N
 };
-#undef EVENT
+
+/* Parts of a step, in the order in which they are shown. */
+#define STEP_PART(id, name) STEP_PART_##id,
+enum step_part {
+#include "record/events.def"
+    STEP_PART_OTHER,
+    STEP_PART_NONE = 255,
+};
 
 struct event_word {
     const char *name;
     enum event_category category;
-    const char *part; /* of a step that its time counts for; "": none */
+    enum step_part part; /* of a step, that its time counts for */
     const char *help;
 };
 
 extern const struct event_word event_words[EV_N];
+extern const char *const step_part_names[STEP_PART_OTHER + 1]; /* the last is "other" */
 extern const struct word category_words[CAT_N];
 
 /* EV_N when the name is none of them. "comm.x" is EV_COMM for every x. */

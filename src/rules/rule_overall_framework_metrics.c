@@ -132,7 +132,7 @@ static size_t gpu_parts(const struct framework_rank *sum, const char **names, do
     size_t n = 0;
     for (size_t k = 0; k < GPU_PHASES; k++)
         if (sum->gpu_n[k]) {
-            names[n] = event_words[gpu_phases[k]].part;
+            names[n] = step_part_name(step_part_of(gpu_phases[k]));
             s[n++] = (double)sum->gpu_ns[k] / (double)sum->gpu_n[k] / 1e9;
         }
     return n;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run that grows is opened and evaluated again and again: what is remembered changes no byte of
  * the verdicts. The story of the run has everything that makes an evaluation forget. */
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -78,7 +81,8 @@ static void story_row(struct story *s)
     }
     for (slot_id i = 0; i < s->cpu.n; i++)
         s->cpu.cells[i] = (int64_t)(story_random(s) % 1000);
-    group_commit(&s->cpu, to, (mono_ns){ms * NS_PER_MS});
+    const int64_t late_ns = (int64_t)(story_random(s) % 3000) * NS_PER_US;
+    group_commit(&s->cpu, to, (mono_ns){ms * NS_PER_MS + late_ns});
     for (slot_id i = 0; i < s->gpu.n; i++)
         s->gpu.cells[i] = sec % 50 < 20 ? 3 : (int64_t)(700 + story_random(s) % 200);
     if (sec % 61 < 2) /* a reading that failed */
@@ -276,6 +280,47 @@ TEST(of_the_files_of_a_run_that_grows_only_what_is_new_is_read)
         story_go_on(&s, ms);
         put_verdicts(v, &r, s.k.run, &out);
         CHECK_INT(begun, 0);
+    }
+    recordkit_close(&s.k, 0, s.at_ms * NS_PER_MS, "finished");
+    story_close_groups(&s);
+    buf_free(&out);
+    evaluation_close(v);
+    run_close(r);
+}
+
+/* The file has zeros from one of its pages on. */
+static void make_zero(const char *path, bool most)
+{
+    static const char zeros[4096];
+    struct stat st;
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    CHECK(fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 1 << 16);
+    const off_t pages = st.st_size / (off_t)sizeof zeros, from = most ? 1 : pages / 2;
+    for (off_t at = from * (off_t)sizeof zeros; at < st.st_size; at += (off_t)sizeof zeros) {
+        const size_t n = (size_t)MIN_OF(st.st_size - at, (off_t)sizeof zeros);
+        CHECK(pwrite(fd, zeros, n, at) == (ssize_t)n);
+    }
+    close(fd);
+}
+
+/* Their disk is damaged, or their space was given back (--to-only). */
+TEST(a_run_whose_sealed_readings_are_gone_is_judged_by_the_others)
+{
+    const char *run = kit_run("run", "run", "run", KIT_START);
+    struct evaluation *v = evaluation_open();
+    struct run *r = NULL;
+    struct story s = {.seed = 7};
+    struct buf out = {0};
+    char path[PATH_LEN];
+    story_begin(&s, run, LOOP_S * 1000);
+    for (int64_t ms = 60 * 1000; ms <= 420 * 1000; ms += 20 * 1000) {
+        story_go_on(&s, ms);
+        if (ms == 300 * 1000 || ms == 400 * 1000) {
+            snprintf(path, sizeof path, "%s/node-n1/metrics.fp", s.k.run);
+            make_zero(path, ms > 300 * 1000);
+        }
+        put_verdicts(v, &r, s.k.run, &out);
+        CHECK(out.len > 0);
     }
     recordkit_close(&s.k, 0, s.at_ms * NS_PER_MS, "finished");
     story_close_groups(&s);
