@@ -152,6 +152,16 @@ static double shared_lack(const struct shared_state *t, enum taker by)
     return fmax(1 - job / wanted, 0) + 0 * wanted; /* fmax drops a NAN */
 }
 
+/* The share of the time in which it lacked that: what it lost. A job that sleeps for most of it
+ * lost no more than its threads waited for a core, however little of a core it wanted. */
+static double shared_lost(const struct shared_state *t, enum taker by, double lack)
+{
+    const struct taken *x = &t->by[by];
+    if (by != BY_OTHERS || x->delays < DELAYS_LEAST)
+        return lack;
+    return fmin(lack, (double)(x->wanted - x->had) / (double)x->delays / 1e3);
+}
+
 /* A program that is named. */
 static const char *shared_name(const struct judge *j, const struct other_use *x)
 {
@@ -192,7 +202,7 @@ static void shared_find(const struct judge *j, struct verdict *v, const struct j
     f->advice = takers[by].advice;
     f->refute = takers[by].refute;
     FINDING_NUMBERS(v, f, share, part, job, 100 * lack);
-    finding_lost(f, loop_s * share / 100 * lack, node->facts->n_gpus);
+    finding_lost(f, loop_s * share / 100 * shared_lost(t, by, lack), node->facts->n_gpus);
     finding_count(v, f, 1, x->n);
 }
 
