@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(os.environ.get("FOOTPLATE_PYTHON") or ROOT / "build" / "release" / "python")
 
-# gpu0 idles for 300 s of 600, in two stretches; gpu1 never does.
+# gpu0 idles for 300 s of 600, in two intervals; gpu1 never does.
 SCENE = """scene 1
 node a cores=8 gpus=2 memory=64GiB
 interval 500ms
@@ -118,14 +118,14 @@ def test_a_limit_that_is_passed_for_long_enough_is_an_issue(verdicts, tmp_path):
     assert "custom" not in told["BatchSize"]
     (f,) = v["findings"]
     assert (f["node"], f["entity"]) == ("a", "gpu0")
-    (held,) = f["ranges"]  # of the two stretches only the second is long enough
+    (held,) = f["ranges"]  # of the two intervals only the second is long enough
     assert held["end_ns"] - held["start_ns"] == 180 * 10**9
     assert f["numbers"] == {"worst": 8, "limit": 20, "held": 180}
     assert f["message"].startswith("It idles: gpu.util of gpu0: the mean over 10.0 s was below 20")
     assert f["advice"] == "Feed it"
 
 
-def test_both_stretches_count_when_they_are_long_enough(verdicts):
+def test_both_intervals_count_when_they_are_long_enough(verdicts):
     words = limit("name: X, metric: gpu.util, window: 10s, below: 20, for: 120s")
     (f,) = verdicts(*words)["X"]["findings"]
     assert [(r["end_ns"] - r["start_ns"]) // 10**9 for r in f["ranges"]] == [120, 180]

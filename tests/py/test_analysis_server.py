@@ -120,7 +120,7 @@ def test_addresses_are_understood(runs, text, place):
     assert place_of(text) == place
 
 
-def test_what_is_too_much_is_asked_for_in_stretches(runs):
+def test_what_is_too_much_is_asked_for_in_intervals(runs):
     from footplate.analysis import server
 
     asked = []
@@ -131,5 +131,5 @@ def test_what_is_too_much_is_asked_for_in_stretches(runs):
             raise server._TooMuch("ask for fewer points")
         return [list(range(a, b))]
 
-    assert server._stretches(fetch, 0, 100) == [list(range(100))]
+    assert server._intervals(fetch, 0, 100) == [list(range(100))]
     assert len(asked) > 10

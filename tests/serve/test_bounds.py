@@ -25,7 +25,7 @@ rank 0 on a: steps 60000 x 100ms from 0s data=41% forward=20% backward=30% optim
 job 0s..6000s exit 0
 """
 LONG_RUNS = 3
-# Eight ranks with 50 000 events each: more than a request looks at, in stretches that are large.
+# Eight ranks with 50 000 events each: more than a request looks at, in intervals that are large.
 MANY = "\n".join(
     ["scene 1", "node a cores=4 gpus=1 memory=64GiB", "interval 1s"]
     + [f"rank {r} on a: steps 10000 x 100ms from 0s data=41% forward=20% backward=30% optimizer=5%"
@@ -199,7 +199,7 @@ def test_findings_of_a_run_that_was_deleted_say_that_it_is_gone(
                 time.sleep(0.05)
 
 
-def test_what_ran_in_many_large_stretches_is_worked_out_beside_the_request(
+def test_what_ran_in_many_large_intervals_is_worked_out_beside_the_request(
     footplate: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "many.scene").write_text(MANY)

@@ -409,7 +409,7 @@ TEST(launches_are_found_whatever_their_links_look_like)
     }
 }
 
-/* Sorted but for neighbours, in stretches of some length, and in no order at all; links twice. */
+/* Sorted but for neighbours, in intervals of some length, and in no order at all; links twice. */
 TEST(launches_are_found_in_whatever_order_they_were_made)
 {
     enum { CALLS = 3000 };

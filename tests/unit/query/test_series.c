@@ -56,7 +56,7 @@ static void source_row(struct source *s, int64_t period_ms, int64_t off_us, int6
     p->v[p->n++] = (double)value * 0.5;
 }
 
-/* Rows with jitter, skipped ones, gaps, quiet stretches and rare spikes. */
+/* Rows with jitter, skipped ones, gaps, quiet intervals and rare spikes. */
 static void source_rows(struct source *s, unsigned n, int64_t period_ms, bool gaps)
 {
     const bool wide = kit_below(&s->r, 2);

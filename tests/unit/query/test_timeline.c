@@ -208,7 +208,7 @@ TEST(more_slices_than_the_limit_are_cut_and_that_is_said)
     close_run(&o);
 }
 
-TEST(a_track_with_more_events_than_the_budget_is_drawn_by_its_stretches)
+TEST(a_track_with_more_events_than_the_budget_is_drawn_by_its_intervals)
 {
     struct opened o = record("budget", "F100 .100", 50);
     struct timeline t;
@@ -248,7 +248,7 @@ static void same_sums(const struct timeline *got, const struct timeline *want)
 
 TEST(an_overview_keeps_the_time_and_the_number_of_each_name)
 {
-    enum { ROUNDS = 160000 }; /* several stretches */
+    enum { ROUNDS = 160000 }; /* several intervals */
     struct opened o = record_all("overview", "B9(F2 O3) .1 F5 .1", ROUNDS, true);
     struct timeline_overview over;
     struct timeline exact, t;
@@ -321,7 +321,7 @@ TEST(a_window_finer_than_the_overview_is_drawn_from_its_events)
     close_run(&o);
 }
 
-TEST(what_came_after_the_overview_was_made_is_drawn_by_its_stretches)
+TEST(what_came_after_the_overview_was_made_is_drawn_by_its_intervals)
 {
     enum { ROUNDS = 100000 };
     struct opened o = record("after", "F300 B100 .100", ROUNDS);
@@ -334,13 +334,13 @@ TEST(what_came_after_the_overview_was_made_is_drawn_by_its_stretches)
     ask.overview = &over;
     OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
     CHECK(t.cut);
-    size_t stretches = 0;
+    size_t intervals = 0;
     for (size_t i = 0; i < t.n_slices; i++)
         if (strstr(t.names[t.slices[i].name], "zoom in")) {
             CHECK(t.slices[i].start >= over.to.ns);
-            stretches++;
+            intervals++;
         }
-    CHECK(stretches > 0);
+    CHECK(intervals > 0);
     close_run(&o);
 }
 
@@ -421,7 +421,7 @@ TEST(an_interval_counts_only_the_part_of_a_span_that_lies_in_it)
 
 TEST(an_interval_with_too_many_events_is_estimated_and_says_so)
 {
-    enum { ROUNDS = 100000 }; /* several stretches */
+    enum { ROUNDS = 100000 }; /* several intervals */
     struct opened o = record("estimated", "F300 B100 .100", ROUNDS);
     struct event_window w = window_of(0, 1000 + INT64_C(500) * ROUNDS);
     struct event_sum *v;
@@ -445,7 +445,7 @@ TEST(an_interval_with_too_many_events_is_estimated_and_says_so)
     close_run(&o);
 }
 
-TEST(a_track_in_one_stretch_is_summed_up_however_small_the_budget)
+TEST(a_track_in_one_interval_is_summed_up_however_small_the_budget)
 {
     struct opened o = record("one", "F100 .100", 400);
     struct event_window w = window_of(0, 100000);

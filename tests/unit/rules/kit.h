@@ -43,7 +43,7 @@ struct kit {
     bool no_steps, goes_on;
     int64_t loop_after_ns; /* the loop begins so long after the first sweep */
     unsigned seed;         /* of the cuts; 0: each node in one piece */
-    size_t engines; /* that each see a stretch of the time and are merged in any order; 0: one */
+    size_t engines; /* that each see an interval of the time and are merged in any order; 0: one */
 };
 
 const struct verdict *kit_verdict(const struct kit *k, const char *rule);

@@ -55,7 +55,7 @@ TEST(nothing_added_is_not_zero)
     free(h);
 }
 
-TEST(stretches_count_everything_once)
+TEST(intervals_count_everything_once)
 {
     struct loghist *h = new_hist();
     const float v[] = {10, 11, 12, 50, 90, 100};

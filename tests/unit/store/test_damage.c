@@ -390,7 +390,7 @@ TEST(any_flipped_bit_of_a_crashed_run_leaves_the_other_blocks)
     free_files(&f);
 }
 
-TEST(random_overwritten_stretches_never_show_a_wrong_value)
+TEST(random_overwritten_intervals_never_show_a_wrong_value)
 {
     struct files f = closed_run();
     struct kit_random r = {2};
