@@ -22,12 +22,14 @@ FREE_FOLDERS = {"run", "store", "base", "record", "ring", "emit", "sample", "con
 
 
 CALLS = re.compile(
-    r"(?<![\w.>])(open|openat|creat|mmap|rename|renameat2?|link|linkat|symlink|flock|opendir|"
+    r"(?<![\w.>])(open|openat|creat|fopen|mmap|rename|renameat2?|link|linkat|symlink|flock|opendir|"
     r"fdopendir|readdir|scandir|nftw|unlink|unlinkat|rmdir|mkdir|fmap_open|fmap_copy|"
     r"file_open_regular|file_read_range|file_create_new|file_create|file_put|file_replace|"
     r"file_replace_unsynced|dir_make|dir_sync|dir_remove|writer_open_bulk|store_open)\("
 )
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+# A file or a start of file names, in run_names.h; a plain word may mean something else elsewhere.
+DEFINED = re.compile(r'^#define RUNS?_\w+ +"(\w+\.\w+|\w+-)"', re.M)
 NAMES = re.compile(
     r"^(?:[^ ]*/)?(?:run\.json|findings\.json|notes\.json|report\.(?:html|json)|"
     r"node(?:-%u)?\.json|node-%[^ ]*|trace-%[^ ]*|[^ ]*\.(?:fp|tail)|"
@@ -41,13 +43,21 @@ def without_comments(text: str) -> str:
     return COMMENT.sub(lambda hit: "\n" * hit[0].count("\n"), text)
 
 
-def file_problems(text: str) -> list[tuple[int, str]]:
+def names_of_runs(src: Path) -> re.Pattern[str]:
+    """What run_names.h defines, as the last part of a path."""
+    header = src / "run" / "run_names.h"
+    names = DEFINED.findall(header.read_text()) if header.exists() else []
+    ends = (re.escape(name) + ("[^ ]*" if name.endswith("-") else "") for name in names)
+    return re.compile(rf"^(?:[^ ]*/)?(?:{'|'.join(ends)})$" if names else r"(?!)")
+
+
+def file_problems(text: str, defined: re.Pattern[str]) -> list[tuple[int, str]]:
     problems = []
     for number, line in enumerate(without_comments(text).splitlines(), 1):
         if line.lstrip().startswith("#"):
             continue
         for name in LITERAL.findall(line):
-            if NAMES.search(name):
+            if NAMES.search(name) or defined.search(name):
                 problems.append((number, f'"{name}" is a name in a run: use src/run/run_names.h'))
         # A definition begins in the first column; calls are indented.
         calls = CALLS.findall(LITERAL.sub('""', line)) if line[:1].isspace() else []
@@ -66,12 +76,13 @@ def main() -> int:
     root: Path = root_argument(__doc__).parse_args().root
     src = root / "src"
     excepted = read_exceptions(src / "STORAGE")
+    defined = names_of_runs(src)
     problems: list[str] = []
     files = [path for path in with_suffix(src, ".c", ".h") if path.parent.name not in FREE_FOLDERS]
     needed = set()
     for path in files:
         name = path.relative_to(src).as_posix()
-        found = file_problems(path.read_text())
+        found = file_problems(path.read_text(), defined)
         if name in excepted and any("()" in what for _, what in found):
             needed.add(name)
             found = [(number, what) for number, what in found if "()" not in what]

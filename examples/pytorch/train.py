@@ -50,15 +50,15 @@ def build(hidden: int) -> nn.Module:
     )
 
 
-def loader_for(data: Digits, asked: argparse.Namespace, train: bool) -> DataLoader:
+def loader_for(data: Digits, args: argparse.Namespace, train: bool) -> DataLoader:
     ranks = dist.is_initialized()
     return DataLoader(
         data,
-        batch_size=asked.batch,
+        batch_size=args.batch,
         sampler=DistributedSampler(data, shuffle=train) if ranks else None,
         shuffle=train and not ranks,
-        num_workers=asked.workers if train else 0,
-        persistent_workers=train and asked.workers > 0,
+        num_workers=args.workers if train else 0,
+        persistent_workers=train and args.workers > 0,
     )
 
 
@@ -97,29 +97,29 @@ def save(model: nn.Module, path: Path) -> None:
 
 
 def main() -> None:
-    asked = arguments()
+    args = arguments()
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
     first = not dist.is_initialized() or dist.get_rank() == 0
-    torch.manual_seed(asked.seed)
+    torch.manual_seed(args.seed)
     torch.set_num_threads(1)
-    extra_s = 0.001 if asked.slow_input else 0.0
-    train = loader_for(Digits(asked.samples, asked.seed, extra_s), asked, train=True)
-    held_out = loader_for(Digits(asked.samples // 8, asked.seed + 1), asked, train=False)
-    model = build(asked.hidden)
+    extra_s = 0.001 if args.slow_input else 0.0
+    train = loader_for(Digits(args.samples, args.seed, extra_s), args, train=True)
+    held_out = loader_for(Digits(args.samples // 8, args.seed + 1), args, train=False)
+    model = build(args.hidden)
     if dist.is_initialized():
         model = DistributedDataParallel(model)
-    if asked.compile:
+    if args.compile:
         model = torch.compile(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    for epoch in range(asked.epochs):
+    for epoch in range(args.epochs):
         began = time.monotonic()
         if isinstance(train.sampler, DistributedSampler):
             train.sampler.set_epoch(epoch)
-        loss = train_epoch(model, train, optimizer, asked.accumulate)
+        loss = train_epoch(model, train, optimizer, args.accumulate)
         share = evaluate(model, held_out)
-        if first and asked.checkpoint:
-            save(model, asked.checkpoint)
+        if first and args.checkpoint:
+            save(model, args.checkpoint)
         if first:
             took = time.monotonic() - began
             print(f"epoch {epoch}: loss {loss:.4f}, {share:.1%} right, {took:.1f} s", flush=True)

@@ -20,7 +20,7 @@
 
 /* ==== a process that is not a child ==== */
 
-bool aside_read(int fd, void *p, size_t n)
+bool sidecar_read(int fd, void *p, size_t n)
 {
     char *to = p;
     while (n > 0) {
@@ -49,8 +49,8 @@ static void aside_detach(int fd)
 #endif
 }
 
-int aside_start(struct aside *out, int type, void (*body)(int fd, void *ctx), void *ctx,
-                struct err *e)
+int sidecar_start(struct sidecar *out, int type, void (*body)(int fd, void *ctx), void *ctx,
+                  struct err *e)
 {
     int fd[2];
     if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fd) < 0)
@@ -76,7 +76,7 @@ int aside_start(struct aside *out, int type, void (*body)(int fd, void *ctx), vo
     }
     while (waitpid(first, NULL, 0) < 0 && errno == EINTR)
         ;
-    *out = (struct aside){fd[0], first};
+    *out = (struct sidecar){fd[0], first};
     return 0;
 }
 
@@ -128,11 +128,11 @@ int helper_start(struct helper **out, const struct helper_program *p,
                  struct err *e)
 {
     struct helper_program copy = *p;
-    struct aside aside;
-    TRY(aside_start(&aside, SOCK_SEQPACKET, helper_supervise, &copy, e));
+    struct sidecar sidecar;
+    TRY(sidecar_start(&sidecar, SOCK_SEQPACKET, helper_supervise, &copy, e));
     *out = xcalloc(1, sizeof **out);
     **out = (struct helper){
-        .fd = aside.fd, .session = aside.session, .on_message = on_message, .ctx = ctx};
+        .fd = sidecar.fd, .session = sidecar.session, .on_message = on_message, .ctx = ctx};
     return 0;
 }
 

@@ -134,7 +134,7 @@ bool window_file_parse(struct window_file *out, const char *name);
  * are none yet, nothing of the terminal, and ends when the recorder does, however that ends: its
  * socket closes. */
 
-struct aside {
+struct sidecar {
     int fd;        /* of a socket */
     pid_t session; /* of the process and all that it starts, and of no other */
 };
@@ -142,10 +142,10 @@ struct aside {
 /* Single-threaded, before the job. `body` has the other end of the socket, of `type` SOCK_STREAM or
  * SOCK_SEQPACKET, and in its own process everything `ctx` points to; when it returns the process
  * ends. */
-MUST_CHECK int aside_start(struct aside *out, int type, void (*body)(int fd, void *ctx), void *ctx,
-                           struct err *e);
+MUST_CHECK int sidecar_start(struct sidecar *out, int type, void (*body)(int fd, void *ctx),
+                             void *ctx, struct err *e);
 
 /* For the bodies: so many bytes; false: the other side has closed. */
-bool aside_read(int fd, void *p, size_t n);
+bool sidecar_read(int fd, void *p, size_t n);
 
 #endif

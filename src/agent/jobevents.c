@@ -44,7 +44,7 @@ struct job_events {
     mono_ns retry;                 /* do not try to make events.fp before */
     uint64_t tail;                 /* of the writer, as last seen */
     uint64_t processes, lost;
-    mono_ns heard, begun; /* an event; a process */
+    mono_ns last_event, begun; /* an event; a process */
     bool running;
     pthread_t thread;
     int inotify, wake; /* descriptors */
@@ -203,7 +203,7 @@ static int64_t sleep_for(const struct job_events *j, size_t events, mono_ns now)
         return -1;
     if (events > MANY_EVENTS || mono_diff(now, j->begun) < FRESH_NS)
         return BUSY_NS;
-    return mono_diff(now, j->heard) < NS_PER_S ? CALM_NS : IDLE_NS;
+    return mono_diff(now, j->last_event) < NS_PER_S ? CALM_NS : IDLE_NS;
 }
 
 /* New files: rings are seen by looking for them, windows are passed on. */
@@ -241,7 +241,7 @@ static void *events_main(void *arg)
         jobevents_drain(j, &n);
         const mono_ns now = clock_mono();
         if (n) {
-            j->heard = now;
+            j->last_event = now;
             poke(j, now);
         }
         jobevents_wait_for(j, sleep_for(j, n, now));

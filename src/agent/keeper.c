@@ -31,7 +31,7 @@ static struct {
     volatile int status;
     char pid_text[NUMBER_LEN];
     struct sigaction old[SIGNALS];
-} kept;
+} keeper;
 
 static void keeper_say(const char *text)
 {
@@ -42,18 +42,18 @@ static void keeper_say(const char *text)
 
 int keeper_become(const char *const *argv)
 {
-    if (kept.pid > 0) {
-        kill(kept.pid, SIGKILL); /* it waits, and never was the job */
-        while (waitpid(kept.pid, NULL, 0) < 0 && errno == EINTR)
+    if (keeper.pid > 0) {
+        kill(keeper.pid, SIGKILL); /* it waits, and never was the job */
+        while (waitpid(keeper.pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
     for (int sig = 1; sig < SIGNALS; sig++)
-        if (kept.phase != NOTHING && signal_is_crash(sig))
-            sigaction(sig, &kept.old[sig], NULL);
-    kept.phase = NOTHING;
-    if (kept.signals)
-        signals_restore_in_child(kept.signals);
+        if (keeper.phase != NOTHING && signal_is_crash(sig))
+            sigaction(sig, &keeper.old[sig], NULL);
+    keeper.phase = NOTHING;
+    if (keeper.signals)
+        signals_restore_in_child(keeper.signals);
     execvp(argv[0], (char *const *)(uintptr_t)argv); /* exec does not write to it */
     return errno;
 }
@@ -63,7 +63,7 @@ static _Noreturn void start_plainly(void)
     keeper_say(
         "footplate: this run is not recorded: the recorder failed; please report it ('footplate "
         "doctor' shows the machine). ");
-    if (kept.refuse) {
+    if (keeper.refuse) {
         keeper_say("The job is not started (--require-recording)\n");
         _exit(FAILED);
     }
@@ -71,7 +71,7 @@ static _Noreturn void start_plainly(void)
     sigset_t all;
     sigfillset(&all); /* this handler's own signal is blocked: exec would keep that */
     sigprocmask(SIG_UNBLOCK, &all, NULL);
-    const int sys = keeper_become(kept.argv);
+    const int sys = keeper_become(keeper.argv);
     keeper_say("footplate: the job cannot be run\n");
     _exit(sys == ENOENT || sys == ENOTDIR ? 127 : 126);
 }
@@ -82,8 +82,8 @@ static void wait_plainly(void)
 {
     int w;
     for (;;) {
-        const pid_t pid = waitpid(kept.pid, &w, 0);
-        if (pid == kept.pid)
+        const pid_t pid = waitpid(keeper.pid, &w, 0);
+        if (pid == keeper.pid)
             _exit(WIFSIGNALED(w) ? 128 + WTERMSIG(w) : WEXITSTATUS(w));
         if (pid < 0 && errno != EINTR)
             _exit(FAILED);
@@ -93,7 +93,7 @@ static void wait_plainly(void)
 static _Noreturn void keeper_keep(void)
 {
     static char program[] = "footplate", word[] = KEEPER_WORD, own[] = "own", shared[] = "shared";
-    char *const argv[] = {program, word, kept.pid_text, kept.shares_group ? shared : own, NULL};
+    char *const argv[] = {program, word, keeper.pid_text, keeper.shares_group ? shared : own, NULL};
     keeper_say(
         "footplate: the recorder failed; the job continues, and the run ends here. Please report "
         "it\n");
@@ -110,15 +110,15 @@ static void on_crash(int sig, siginfo_t *si, void *unused)
     (void)unused;
     const int sys = errno;
     const bool from_outside = si->si_code <= 0 && si->si_pid != getpid();
-    const bool other = getpid() != kept.self;
-    const struct sigaction *old = &kept.old[sig];
-    if (from_outside && kept.phase == DURING && !other) {
-        kill(kept.shares_group ? kept.pid : -kept.pid, sig);
+    const bool other = getpid() != keeper.self;
+    const struct sigaction *old = &keeper.old[sig];
+    if (from_outside && keeper.phase == DURING && !other) {
+        kill(keeper.shares_group ? keeper.pid : -keeper.pid, sig);
         errno = sys;
         return;
     }
     const bool sanitizer = !from_outside && old->sa_handler != SIG_DFL;
-    if (other || sanitizer || (from_outside && kept.phase == BEFORE)) {
+    if (other || sanitizer || (from_outside && keeper.phase == BEFORE)) {
         /* A plain end; of a fault, by running into it again. */
         sigaction(sig, old, NULL);
         if (si->si_code <= 0)
@@ -126,60 +126,60 @@ static void on_crash(int sig, siginfo_t *si, void *unused)
         errno = sys;
         return;
     }
-    if (kept.phase == BEFORE)
+    if (keeper.phase == BEFORE)
         start_plainly();
-    if (kept.phase == DURING)
+    if (keeper.phase == DURING)
         keeper_keep();
-    _exit(kept.status);
+    _exit(keeper.status);
 }
 
 void keeper_start(const char *const *argv, bool refuse)
 {
     struct sigaction a = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_NODEFER};
-    kept.argv = argv;
-    kept.refuse = refuse;
-    if (kept.phase != NOTHING)
+    keeper.argv = argv;
+    keeper.refuse = refuse;
+    if (keeper.phase != NOTHING)
         return;
     sigemptyset(&a.sa_mask);
-    kept.phase = BEFORE;
-    kept.self = getpid();
+    keeper.phase = BEFORE;
+    keeper.self = getpid();
     for (int sig = 1; sig < SIGNALS; sig++)
-        if (signal_is_crash(sig) && sigaction(sig, NULL, &kept.old[sig]) == 0 &&
-            kept.old[sig].sa_handler != SIG_IGN)
+        if (signal_is_crash(sig) && sigaction(sig, NULL, &keeper.old[sig]) == 0 &&
+            keeper.old[sig].sa_handler != SIG_IGN)
             sigaction(sig, &a, NULL);
 }
 
 void keeper_signals(const struct signals *s)
 {
-    kept.signals = s;
+    keeper.signals = s;
 }
 
 void keeper_child(pid_t pid)
 {
-    kept.pid = pid;
+    keeper.pid = pid;
 }
 
 void keeper_running(const struct job *j)
 {
-    if (kept.phase == NOTHING)
+    if (keeper.phase == NOTHING)
         return;
-    snprintf(kept.pid_text, sizeof kept.pid_text, "%d", (int)j->pid);
-    kept.pid = j->pid;
-    kept.shares_group = j->shares_group;
-    kept.phase = DURING;
+    snprintf(keeper.pid_text, sizeof keeper.pid_text, "%d", (int)j->pid);
+    keeper.pid = j->pid;
+    keeper.shares_group = j->shares_group;
+    keeper.phase = DURING;
 }
 
 void keeper_ended(int status)
 {
-    kept.status = status;
-    if (kept.phase != NOTHING)
-        kept.phase = AFTER;
+    keeper.status = status;
+    if (keeper.phase != NOTHING)
+        keeper.phase = AFTER;
 }
 
 static void on_end(int sig)
 {
     (void)sig;
-    _exit(kept.status);
+    _exit(keeper.status);
 }
 
 void keeper_let_go(const struct signals *s)
@@ -189,7 +189,7 @@ void keeper_let_go(const struct signals *s)
     struct sigaction a = {.sa_handler = on_end}, now;
     sigemptyset(&a.sa_mask);
     for (int sig = 1; sig <= SIGRTMAX; sig++) {
-        const bool ends = !signal_is_crash(sig) && kept.phase == AFTER &&
+        const bool ends = !signal_is_crash(sig) && keeper.phase == AFTER &&
                           !signal_among(sig, harmless, COUNT_OF(harmless));
         if (ends && sigaction(sig, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
             sigaction(sig, &a, NULL);
@@ -221,7 +221,7 @@ int keeper_main(int argc, char **argv)
     if (pid <= 1)
         return FAILED;
     job_adopt(&j, pid, argc > 3 && strcmp(argv[3], "shared") == 0);
-    kept.pid = pid;
+    keeper.pid = pid;
     if (signals_open(&s, &ignored))
         wait_plainly();
     for (;;) {

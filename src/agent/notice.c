@@ -160,7 +160,7 @@ enum {
 struct watch_state {
     char token[TOKEN_LEN];
     unsigned failures;
-    bool complained;
+    bool failure_reported;
     char reported[NOTICE_QUESTIONS][TEXT_LEN]; /* so that each notice is reported once */
     char buf[HTTP_MOST];
 };
@@ -216,9 +216,9 @@ static int ask_all(struct notice_watch *w, struct watch_state *st, struct err *e
 
 static void note_failure(struct notice_watch *w, struct watch_state *st, const struct err *e)
 {
-    if (++st->failures < SILENT_AFTER || st->complained)
+    if (++st->failures < SILENT_AFTER || st->failure_reported)
         return;
-    st->complained = true;
+    st->failure_reported = true;
     sink_loss(w->sink, LOSS_READ, LOST_PART("interruption notices"), "%s metadata service: %.100s",
               w->provider->name, e->msg);
 }

@@ -129,7 +129,7 @@ void recorder_take_signals(struct recorder *r);
 void recorder_greet_link(struct recorder *r);
 void recorder_take_link(struct recorder *r);
 void recorder_check_job(struct recorder *r, mono_ns now);
-bool recorder_obey(void *ctx, const struct control_request *q, char *answer, size_t size);
+bool recorder_handle_request(void *ctx, const struct control_request *q, char *answer, size_t size);
 /* SIGTERM now, SIGKILL after the grace time; `why`: who requested it. */
 void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns);
 

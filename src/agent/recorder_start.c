@@ -245,7 +245,7 @@ static void on_notice(void *ctx, const struct notice *n)
 static void start_helpers(struct recorder *r)
 {
     struct err e;
-    r->control.handle = recorder_obey;
+    r->control.handle = recorder_handle_request;
     r->control.ctx = r;
     if (control_open(&r->control, r->dir.id, r->dir.node_id, &e))
         recorder_warn(r, "'footplate set' will not work for this run: %s", e.msg);

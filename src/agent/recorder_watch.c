@@ -292,7 +292,7 @@ static bool set_detail(struct recorder *r, const struct control_request *q, char
     return true;
 }
 
-bool recorder_obey(void *ctx, const struct control_request *q, char *answer, size_t size)
+bool recorder_handle_request(void *ctx, const struct control_request *q, char *answer, size_t size)
 {
     static bool (*const acts[])(struct recorder *, const struct control_request *, char *,
                                 size_t) = {

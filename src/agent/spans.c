@@ -306,7 +306,7 @@ void spans_emit_again(struct process_spans *p, struct sink *sink)
         spans_emit_open(p, p->threads[i], true, sink);
 }
 
-static mono_ns last_heard(const struct process_spans *p)
+static mono_ns last_event_time(const struct process_spans *p)
 {
     mono_ns last = {0};
     for (size_t i = 0; i < p->n; i++)
@@ -319,7 +319,7 @@ void spans_close(struct process_spans *p, struct sink *sink)
 {
     if (!p)
         return;
-    const mono_ns last = last_heard(p);
+    const mono_ns last = last_event_time(p);
     for (size_t i = 0; i < p->n; i++) {
         struct thread *t = p->threads[i];
         while (t->depth)

@@ -46,8 +46,8 @@ static int64_t read_memory(struct bytes_in *in, void *to, size_t most, struct er
     struct bytes_memory *m = (struct bytes_memory *)in;
     size_t n = MIN_OF(most, m->len);
     (void)e;
-    if (m->piece)
-        n = MIN_OF(n, m->piece);
+    if (m->read_most)
+        n = MIN_OF(n, m->read_most);
     if (n)
         memcpy(to, m->p, n);
     m->p += n;
@@ -55,9 +55,9 @@ static int64_t read_memory(struct bytes_in *in, void *to, size_t most, struct er
     return (int64_t)n;
 }
 
-void bytes_memory_init(struct bytes_memory *m, const void *p, size_t len, size_t piece)
+void bytes_memory_init(struct bytes_memory *m, const void *p, size_t len, size_t read_most)
 {
-    *m = (struct bytes_memory){{read_memory}, p, len, piece};
+    *m = (struct bytes_memory){{read_memory}, p, len, read_most};
 }
 
 /* ------------------------------------------------------------------------------------------------

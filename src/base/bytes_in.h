@@ -29,14 +29,14 @@ struct bytes_file {
 
 void bytes_file_init(struct bytes_file *f, int fd, const char *path);
 
-/* Memory of the caller. `piece` limits what one read returns; 0: no limit. */
+/* Memory of the caller. `read_most` limits what one read returns; 0: no limit. */
 struct bytes_memory {
     struct bytes_in in;
     const uint8_t *p;
-    size_t len, piece;
+    size_t len, read_most;
 };
 
-void bytes_memory_init(struct bytes_memory *m, const void *p, size_t len, size_t piece);
+void bytes_memory_init(struct bytes_memory *m, const void *p, size_t len, size_t read_most);
 
 /* A source that a thread reads ahead, some hundred kilobytes, so that the reader does not wait
  * while bytes are inflated: 10 % of the time of an import. The bytes, and the error after them, are

@@ -64,7 +64,7 @@ uint32_t tfrecord_checksum(const void *p, size_t n)
 #define FIXED_FOOTER 0x062dc0b3u
 
 /* Bytes that the payload grows by at a time: a length that lies takes no memory. */
-enum { PIECE = 1 << 20 };
+enum { CHUNK = 1 << 20 };
 
 void tfrecord_put(struct buf *b, const void *payload, size_t n)
 {
@@ -80,7 +80,7 @@ static int read_payload(struct tfrecord_in *r, uint64_t length, struct err *e)
 {
     r->payload.len = 0;
     while (r->payload.len < length) {
-        const size_t want = (size_t)MIN_OF(length - r->payload.len, (uint64_t)PIECE);
+        const size_t want = (size_t)MIN_OF(length - r->payload.len, (uint64_t)CHUNK);
         buf_reserve(&r->payload, want);
         const int64_t n = bytes_read_full(r->in, r->payload.p + r->payload.len, want, e);
         if (n < 0)
@@ -98,7 +98,7 @@ static int pass_over(struct tfrecord_in *r, uint64_t length, struct err *e)
 {
     int rc = 1;
     for (uint64_t left = length + TFRECORD_FOOT, n; rc == 1 && left > 0; left -= n) {
-        n = MIN_OF(left, (uint64_t)PIECE);
+        n = MIN_OF(left, (uint64_t)CHUNK);
         rc = read_payload(r, n, e);
     }
     return rc < 0 ? rc : rc == 0 ? TFRECORD_CUT : TFRECORD_LARGE;

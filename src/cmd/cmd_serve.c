@@ -65,10 +65,10 @@ static const struct opt options[] = {
 };
 
 static void cmd_serve_print(const struct server_place *p, const struct server_options *ask,
-                            int wished)
+                            int preferred)
 {
-    if (wished && p->port != wished)
-        fprintf(stderr, "footplate: port %d is in use; using %d\n", wished, p->port);
+    if (preferred && p->port != preferred)
+        fprintf(stderr, "footplate: port %d is in use; using %d\n", preferred, p->port);
     for (size_t i = 0; i < ask->n_folders; i++)
         if (!storage_has(ask->folders[i]))
             fprintf(stderr,
@@ -88,7 +88,7 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
         .n_folders = a->n_args ? a->n_args : 1,
         .bind = a->opt[O_BIND].text,
         .port = port->given ? (int)port->number : SERVER_PORT,
-        .port_is_wish = !port->given,
+        .port_is_preferred = !port->given,
         .token_file = a->opt[O_TOKEN_FILE].text,
         .token = getenv("FOOTPLATE_TOKEN"),
         .tls_cert = a->opt[O_TLS_CERT].text,

@@ -20,7 +20,7 @@ static const struct opt no_options[] = {{0}};
 
 /* One line on stderr; text from outside cannot steer the terminal. A reader of stdout that has seen
  * enough (`| head`) is not a failure to report. */
-static int main_complain(const struct err *e)
+static int main_print_error(const struct err *e)
 {
     if (e->code == ERR_SYS && e->sys == EPIPE && ferror(stdout))
         return EXIT_FAILED;
@@ -155,7 +155,7 @@ static int close_stdout(int status)
         errno = write_errno();
     struct err e;
     err_sys(&e, "could not write all output to stdout");
-    return main_complain(&e);
+    return main_print_error(&e);
 }
 
 /* Without this, the first file opened would become stdout and the job's output would go into it.
@@ -175,14 +175,14 @@ static int main_dispatch(int argc, char **argv)
     const struct cmd *c = cmd_find(argv[0]);
     const int rc = c ? main_call(c, argc - 1, argv + 1, &a, &e) : cmd_unknown(argv[0], &e);
     arena_free(&a);
-    return rc < 0 ? main_complain(&e) : rc;
+    return rc < 0 ? main_print_error(&e) : rc;
 }
 
 static int unknown_option(const char *word)
 {
     struct err e;
     err_set(&e, ERR_USAGE, "unknown option %.200s; see 'footplate help'", word);
-    return main_complain(&e);
+    return main_print_error(&e);
 }
 
 int main(int argc, char **argv)

@@ -51,7 +51,7 @@ struct top_source {
     char *path; /* of the run that all below is about */
     bool ended; /* and nothing more is to come */
     mono_ns next, newest_next, whole_next;
-    int64_t aside_ns; /* CPU time of the last reading that has a separate pace */
+    int64_t paced_ns; /* CPU time of the last reading that has a separate pace */
     struct top_track track;
     struct top_iteration *iterations; /* the newest */
     size_t n_iterations, cap_iterations;
@@ -444,7 +444,7 @@ static void top_fill_cached(const struct top_source *s, wall_ns now, struct aren
 
 /* Events, and what is about the whole run; of a run that has ended once more and then never again.
  */
-static int top_read_aside(struct top_source *s, struct run *r, const struct top_want *w,
+static int top_read_paced(struct top_source *s, struct run *r, const struct top_want *w,
                           struct err *e)
 {
     struct arena scratch = {0};
@@ -464,7 +464,7 @@ static int top_read_aside(struct top_source *s, struct run *r, const struct top_
     }
     arena_free(&scratch);
     s->ended = ends && rc == 0;
-    s->aside_ns = top_cpu_ns() - cpu_ns;
+    s->paced_ns = top_cpu_ns() - cpu_ns;
     return rc;
 }
 
@@ -473,7 +473,7 @@ static int top_read_run(struct top_source *s, struct run *r, const struct top_wa
 {
     top_fill_about(run_get_info(r), a, out);
     TRY(top_read_node(r, w, a, &out->node, e));
-    TRY(top_read_aside(s, r, w, e));
+    TRY(top_read_paced(s, r, w, e));
     top_fill_cached(s, out->status == RUN_RUNNING ? clock_wall() : run_get_info(r)->end, a, out);
     return 0;
 }
@@ -489,12 +489,12 @@ int top_source_read(struct top_source *s, const struct top_want *w, struct arena
         s->path = xstrdup(w->path);
     }
     const int64_t least_ns = s->ended ? MAX_OF(w->interval_ns, ENDED_LEAST_NS) : w->interval_ns;
-    s->aside_ns = 0;
+    s->paced_ns = 0;
     *out = (struct top_view){0};
     int rc = run_open(&r, w->path, e);
     if (rc == 0)
         rc = top_read_run(s, r, w, a, out, e);
     run_close(r);
-    s->next = top_pace(begin, top_cpu_ns() - cpu_ns - s->aside_ns, least_ns, READING_TIMES);
+    s->next = top_pace(begin, top_cpu_ns() - cpu_ns - s->paced_ns, least_ns, READING_TIMES);
     return rc;
 }

@@ -338,14 +338,14 @@ const char *const finding_change_names[FINDING_CHANGES] = {
     [FINDING_UNKNOWN] = "unknown",
 };
 
-struct opinion {
+struct verdict_sum {
     size_t judged, found;
     enum severity severity; /* the worst */
     double lost_s, lost_share;
     const char *message, *why;
 };
 
-static void add_verdict(struct opinion *o, const struct verdict *v)
+static void add_verdict(struct verdict_sum *o, const struct verdict *v)
 {
     if (v->state == RULE_NOT_EVALUATED) {
         o->why = v->why;
@@ -366,9 +366,9 @@ static void add_verdict(struct opinion *o, const struct verdict *v)
     o->lost_share += v->lost_share;
 }
 
-static struct opinion opinion_of(const struct side_reading *s, size_t rule)
+static struct verdict_sum verdict_sum_of(const struct side_reading *s, size_t rule)
 {
-    struct opinion o = {.lost_s = NAN, .lost_share = NAN};
+    struct verdict_sum o = {.lost_s = NAN, .lost_share = NAN};
     for (size_t i = 0; i < s->n; i++)
         add_verdict(&o, &s->v[i].checked.verdicts.v[rule]);
     o.lost_s /= (double)o.found; /* NAN when there is none */
@@ -376,12 +376,12 @@ static struct opinion opinion_of(const struct side_reading *s, size_t rule)
     return o;
 }
 
-static bool is_found(const struct opinion *o)
+static bool is_found(const struct verdict_sum *o)
 {
     return 2 * o->found > o->judged;
 }
 
-static bool change_of(const struct opinion v[COMPARE_SIDES], enum finding_change *out)
+static bool change_of(const struct verdict_sum v[COMPARE_SIDES], enum finding_change *out)
 {
     const bool a = is_found(&v[COMPARE_A]), b = is_found(&v[COMPARE_B]);
     const bool unknown = v[COMPARE_A].judged == 0 || v[COMPARE_B].judged == 0;
@@ -392,8 +392,8 @@ static bool change_of(const struct opinion v[COMPARE_SIDES], enum finding_change
     return a || b;
 }
 
-static void fill_finding(struct comparing *c, size_t rule, const struct opinion v[COMPARE_SIDES],
-                         struct compared_finding *out)
+static void fill_finding(struct comparing *c, size_t rule,
+                         const struct verdict_sum v[COMPARE_SIDES], struct compared_finding *out)
 {
     out->rule = rules[rule];
     for (int s = 0; s < COMPARE_SIDES; s++) {
@@ -410,11 +410,11 @@ static void fill_finding(struct comparing *c, size_t rule, const struct opinion 
 void compare_findings(struct comparing *c)
 {
     struct compared *o = c->out;
-    struct opinion v[RULE_N][COMPARE_SIDES];
+    struct verdict_sum v[RULE_N][COMPARE_SIDES];
     o->findings = arena_array(c->arena, struct compared_finding, RULE_N);
     for (size_t k = 0; k < RULE_N; k++)
         for (int s = 0; s < COMPARE_SIDES; s++) {
-            v[k][s] = opinion_of(&c->side[s], k);
+            v[k][s] = verdict_sum_of(&c->side[s], k);
             o->rules_judged[s] += v[k][s].judged > 0 && !rules[k]->summary;
         }
     for (enum finding_change want = 0; want < FINDING_CHANGES; want++)

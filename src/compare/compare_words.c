@@ -120,10 +120,10 @@ static bool no_time(double share)
 static const char *compare_took(struct comparing *c)
 {
     const struct compared *o = c->out;
-    const char *who = o->basis == BASIS_SAMPLE ? "a sample of B" : "B";
+    const char *side = o->basis == BASIS_SAMPLE ? "a sample of B" : "B";
     if (no_time(o->diff.at))
-        return arena_printf(c->arena, "%s took the same time", who);
-    return arena_printf(c->arena, "%s took %s %s", who, share_size_text(c->arena, o->diff.at),
+        return arena_printf(c->arena, "%s took the same time", side);
+    return arena_printf(c->arena, "%s took %s %s", side, share_size_text(c->arena, o->diff.at),
                         o->diff.at < 0 ? "less time" : "longer");
 }
 

@@ -116,7 +116,7 @@ static bool yaml_is_section(void *ctx, const char *path)
     return false;
 }
 
-static void yaml_complain(const struct yaml_taker *t, const struct yaml_place *at, const char *what)
+static void yaml_remark(const struct yaml_taker *t, const struct yaml_place *at, const char *what)
 {
     remarks_add(&t->s->problems, "%s, line %zu, column %zu: %s", t->name, at->line, at->column,
                 what);
@@ -141,12 +141,12 @@ static void yaml_unknown(const struct yaml_taker *t, const struct yaml_place *at
         snprintf(text, sizeof text, "unknown setting '%s' (did you mean '%s'?)", at->path, meant);
     else
         snprintf(text, sizeof text, "unknown setting '%s'", at->path);
-    yaml_complain(t, at, text);
+    yaml_remark(t, at, text);
 }
 
 static void yaml_on_wrong(void *ctx, const struct yaml_place *at, const char *what)
 {
-    yaml_complain(ctx, at, what);
+    yaml_remark(ctx, at, what);
 }
 
 static void yaml_on_not_section(void *ctx, const struct yaml_place *at)
@@ -159,7 +159,7 @@ static void yaml_on_not_section(void *ctx, const struct yaml_place *at)
         return;
     }
     snprintf(text, sizeof text, "'%s' takes a value, not a map; ignored", at->path);
-    yaml_complain(ctx, at, text);
+    yaml_remark(ctx, at, text);
 }
 
 /* The value in the form of the setting; NULL, with `e`, when it has none. */
@@ -197,7 +197,7 @@ static void yaml_on_pair(const struct yaml_taker *t, const struct yaml_place *at
     const struct origin o = {FROM_FILE,
                              arena_printf(t->s->arena, "%s, line %zu", t->name, at->line)};
     if (settings_map_pair(t->s, list, number, pair, &o, &e) != 0)
-        yaml_complain(t, at, arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
+        yaml_remark(t, at, arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
 }
 
 static void yaml_on_value(void *ctx, const struct yaml_place *at, const char *text, bool listed)
@@ -223,7 +223,7 @@ static void yaml_on_value(void *ctx, const struct yaml_place *at, const char *te
     else
         rc = yaml_take_value(t, at, id, below, text, &e);
     if (rc != 0)
-        yaml_complain(t, at, arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
+        yaml_remark(t, at, arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
 }
 
 void settings_take_yaml(struct settings *s, const char *text, size_t len, const char *name,

@@ -175,12 +175,12 @@ static void put_arg_text(struct spans *s, bool *some, const char *key, const cha
     json_put_text(s->b, v);
 }
 
-struct chrome_piece {
+struct chrome_arg {
     const char *key, *value;
 };
 
 /* "key=value" lines taken apart; 0 when putting them together would not give the same text. */
-static size_t split_args(char *text, struct chrome_piece out[ARGS_MOST])
+static size_t split_args(char *text, struct chrome_arg out[ARGS_MOST])
 {
     size_t n = 0;
     for (char *line = text, *end; line; line = end ? end + 1 : NULL) {
@@ -196,7 +196,7 @@ static size_t split_args(char *text, struct chrome_piece out[ARGS_MOST])
                 return 0;
         if (text_among(line, own_args, COUNT_OF(own_args)))
             return 0;
-        out[n++] = (struct chrome_piece){line, eq + 1};
+        out[n++] = (struct chrome_arg){line, eq + 1};
     }
     return n;
 }
@@ -204,15 +204,15 @@ static size_t split_args(char *text, struct chrome_piece out[ARGS_MOST])
 static void put_text_args(struct spans *s, bool *some, const char *text)
 {
     char copy[EVENT_NAME_MOST];
-    struct chrome_piece pieces[ARGS_MOST];
+    struct chrome_arg args[ARGS_MOST];
     const size_t len = strlen(text);
     size_t n = 0;
     if (len < sizeof copy) {
         memcpy(copy, text, len + 1);
-        n = split_args(copy, pieces);
+        n = split_args(copy, args);
     }
     for (size_t i = 0; i < n; i++)
-        put_arg_text(s, some, pieces[i].key, pieces[i].value);
+        put_arg_text(s, some, args[i].key, args[i].value);
     if (n == 0)
         put_arg_text(s, some, "text", text);
 }

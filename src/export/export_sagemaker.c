@@ -483,9 +483,11 @@ static int pevents_put_steps(struct pevents *p, struct err *e)
 
 static void name_worker(struct pevents *p, const struct run_info *info)
 {
-    const struct run_process *who = p->process;
-    const long long number = who->rank >= 0 && who->worker < 0 ? who->rank : (long long)who->pid;
-    snprintf(p->worker, sizeof p->worker, "%lld-algo-%u", number, sagemaker_algo(info, who->node));
+    const struct run_process *process = p->process;
+    const long long number =
+        process->rank >= 0 && process->worker < 0 ? process->rank : (long long)process->pid;
+    snprintf(p->worker, sizeof p->worker, "%lld-algo-%u", number,
+             sagemaker_algo(info, process->node));
 }
 
 static const struct rank_steps *pevents_steps_of(const struct rank_steps *v, size_t n,

@@ -363,10 +363,10 @@ static struct fp_series *fp_find_series(struct footplate *f, const char *key, si
  * entity. */
 static size_t trace_key(struct footplate *f, enum footplate_key name, char key[], size_t room)
 {
-    const int64_t who[] = {fp_int(f, F_PID, 0), fp_int(f, F_SESSION, 1)};
-    memcpy(key, who, sizeof who);
-    fp_text(f, name, key + sizeof who, room - sizeof who);
-    return sizeof who + strlen(key + sizeof who);
+    const int64_t process[] = {fp_int(f, F_PID, 0), fp_int(f, F_SESSION, 1)};
+    memcpy(key, process, sizeof process);
+    fp_text(f, name, key + sizeof process, room - sizeof process);
+    return sizeof process + strlen(key + sizeof process);
 }
 
 static size_t line_key(struct footplate *f, char key[], size_t room)

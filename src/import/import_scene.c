@@ -40,7 +40,7 @@ static mono_ns scene_out_moment(const struct scene_out *t, int64_t ns)
 
 /* Asking for more input, of which there is none, is when the caller writes down what it received.
  */
-static void breathe(struct scene_out *t)
+static void scene_out_pause(struct scene_out *t)
 {
     char none;
     const int64_t n = t->rc == 0 ? t->ask->in->read(t->ask->in, &none, 1, t->err) : 0;
@@ -90,7 +90,7 @@ static void scene_put_rows(struct scene_out *t, size_t node)
         }
         group_commit(&g, t->sinks[node], scene_out_moment(t, at));
         if (++rows % ROWS_BREATH == 0)
-            breathe(t);
+            scene_out_pause(t);
     }
     group_close(&g);
     free(of);
@@ -116,7 +116,7 @@ static void scene_out_flush(struct track_out *o)
     o->t->result->count[IMPORTED_KEPT] += o->n;
     o->n = 0;
     if (++o->batches % BATCHES_BREATH == 0)
-        breathe(o->t);
+        scene_out_pause(o->t);
 }
 
 static struct event *scene_out_put(struct track_out *o, enum event_kind kind, const char *name,

@@ -160,7 +160,7 @@ static int scene_series_metric_of(const char *name, enum metric_id *out, struct 
 }
 
 /* "5", or "5 for 10s 90 for 2s", or "10 to 90"; then "noise 3". */
-static int take_shape(struct parsing *p, struct scene_piece *x, struct err *e)
+static int take_shape(struct parsing *p, struct scene_range *x, struct err *e)
 {
     if (word_take(p, "none")) {
         x->shape = SCENE_NONE;
@@ -227,17 +227,17 @@ static int scene_series_of(struct parsing *p, size_t node, enum metric_id m, con
 struct scene_series_wanted {
     enum metric_id metric;
     const char *entity; /* may end with '*': all of the node's devices */
-    const struct scene_piece *pieces;
+    const struct scene_range *ranges;
     size_t n;
 };
 
-static int add_pieces(struct parsing *p, size_t node, const char *entity,
+static int add_ranges(struct parsing *p, size_t node, const char *entity,
                       const struct scene_series_wanted *w, struct err *e)
 {
     struct scene_series *x = NULL;
     TRY(scene_series_of(p, node, w->metric, entity, &x, e));
     for (size_t i = 0; i < w->n; i++) {
-        *ARENA_ADD(p->arena, x->pieces, x->n, x->cap) = w->pieces[i];
+        *ARENA_ADD(p->arena, x->ranges, x->n, x->cap) = w->ranges[i];
     }
     return 0;
 }
@@ -251,7 +251,7 @@ static int add_to_node(struct parsing *p, size_t node, const struct scene_series
     if (len >= ENTITY_LEN - 8)
         return err_set(e, ERR_FORMAT, "name '%.20s...' is too long", w->entity);
     if (len == 0 || w->entity[len - 1] != '*')
-        return add_pieces(p, node, w->entity, w, e);
+        return add_ranges(p, node, w->entity, w, e);
     const unsigned all = metrics[w->metric].per == PER_GPU    ? d->gpus
                          : metrics[w->metric].per == PER_CORE ? d->cores
                                                               : 0;
@@ -260,7 +260,7 @@ static int add_to_node(struct parsing *p, size_t node, const struct scene_series
                        w->entity);
     for (unsigned i = 0; i < all; i++) {
         snprintf(entity, sizeof entity, "%.*s%u", (int)len - 1, w->entity, i);
-        TRY(add_pieces(p, node, entity, w, e));
+        TRY(add_ranges(p, node, entity, w, e));
     }
     return 0;
 }
@@ -292,19 +292,19 @@ static int scene_series_line(struct parsing *p, struct err *e)
     TRY(scene_series_metric_of(word_next(p), &w.metric, e));
     if (!word_is_range(word_now(p)))
         w.entity = word_next(p);
-    struct scene_piece *pieces = arena_array(p->arena, struct scene_piece, p->words.n);
+    struct scene_range *ranges = arena_array(p->arena, struct scene_range, p->words.n);
     do {
-        struct scene_piece *x = &pieces[w.n++];
+        struct scene_range *x = &ranges[w.n++];
         TRY(word_range(p, false, &x->from_ns, &x->to_ns, e));
         TRY(take_shape(p, x, e));
     } while (!word_last(p));
-    w.pieces = pieces;
+    w.ranges = ranges;
     return add_everywhere(p, id, &w, e);
 }
 
 /* ---- series: values ---- */
 
-static double wave_at(const struct scene_piece *x, int64_t t)
+static double wave_at(const struct scene_range *x, int64_t t)
 {
     int64_t whole = 0;
     for (size_t i = 0; i < x->n_levels; i++)
@@ -316,7 +316,7 @@ static double wave_at(const struct scene_piece *x, int64_t t)
     return x->level[i].value;
 }
 
-static double shape_at(const struct scene_piece *x, int64_t t)
+static double shape_at(const struct scene_range *x, int64_t t)
 {
     switch (x->shape) {
     case SCENE_NONE:
@@ -335,7 +335,7 @@ static double shape_at(const struct scene_piece *x, int64_t t)
 double scene_value(const struct scene *s, const struct scene_series *x, int64_t t)
 {
     for (size_t i = x->n; i > 0; i--) {
-        const struct scene_piece *c = &x->pieces[i - 1];
+        const struct scene_range *c = &x->ranges[i - 1];
         if (t < c->from_ns || t >= c->to_ns)
             continue;
         const double noise = c->noise != 0 ? scene_chance(s->seed, x->key, (uint64_t)t) : 0;

@@ -50,7 +50,7 @@ enum scene_shape {
 };
 
 /* What a series does in a span of time. */
-struct scene_piece {
+struct scene_range {
     int64_t from_ns, to_ns;
     enum scene_shape shape;
     struct scene_level level[SCENE_WAVE_MOST];
@@ -63,7 +63,7 @@ struct scene_series {
     enum metric_id metric;
     const char *entity;
     uint64_t key; /* of its noise */
-    struct scene_piece *pieces;
+    struct scene_range *ranges;
     size_t n, cap;
 };
 

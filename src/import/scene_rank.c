@@ -574,7 +574,7 @@ int64_t scene_end(const struct scene *s)
     int64_t end = s->job_to_ns;
     for (size_t i = 0; i < s->n_series; i++)
         for (size_t k = 0; k < s->series[i].n; k++)
-            end = MAX_OF(end, s->series[i].pieces[k].to_ns);
+            end = MAX_OF(end, s->series[i].ranges[k].to_ns);
     for (size_t i = 0; i < s->n_ranks; i++)
         end = MAX_OF(end, rank_end(s, &s->ranks[i]));
     for (size_t i = 0; i < s->n_marks; i++)

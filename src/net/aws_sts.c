@@ -147,8 +147,8 @@ static int sts_send_signed(struct aws_credentials *out, struct buf *form,
         .payload_hash = hash,
         .time_s = now_s,
     };
-    const struct sigv4_signer who = {by->id, by->secret, place.region, "sts"};
-    sigv4_authorization(&authorization, &q, &who);
+    const struct sigv4_signer signer = {by->id, by->secret, place.region, "sts"};
+    sigv4_authorization(&authorization, &q, &signer);
     const char *headers[4] = {
         "Content-Type: " STS_FORM,
         arena_printf(a, "X-Amz-Date: %s", date),

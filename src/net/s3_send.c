@@ -340,9 +340,9 @@ static size_t s3_header_lines(const struct s3 *s, const struct sigv4_request *si
     for (size_t i = 0; i < signing->n_headers; i++)
         lines[n++] = arena_printf(a, "%s: %s", signing->headers[i].name, signing->headers[i].value);
     if (s->sign) {
-        const struct sigv4_signer who = {s->keys.id, s->keys.secret, s->region, "s3"};
+        const struct sigv4_signer signer = {s->keys.id, s->keys.secret, s->region, "s3"};
         struct buf b = {0};
-        sigv4_authorization(&b, signing, &who);
+        sigv4_authorization(&b, signing, &signer);
         lines[n++] = arena_printf(a, "Authorization: %.*s", (int)b.len, (const char *)b.p);
         buf_free(&b);
     }

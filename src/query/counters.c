@@ -53,12 +53,13 @@ static const char *counter_unit(const struct event *v)
 static const char *counter_entity(const struct run_track *t, bool first, struct arena *a)
 {
     const struct run_process *p = t->process;
-    const char *who = p->rank >= 0 ? arena_printf(a, "rank %lld", (long long)p->rank)
-                                   : arena_printf(a, "pid %u", (unsigned)p->pid);
+    const char *owner = p->rank >= 0 ? arena_printf(a, "rank %lld", (long long)p->rank)
+                                     : arena_printf(a, "pid %u", (unsigned)p->pid);
     if (first)
-        return who;
-    return *t->track.name ? arena_printf(a, "%s %s", who, t->track.name)
-                          : arena_printf(a, "%s thread %llu", who, (unsigned long long)t->track.id);
+        return owner;
+    return *t->track.name
+               ? arena_printf(a, "%s %s", owner, t->track.name)
+               : arena_printf(a, "%s thread %llu", owner, (unsigned long long)t->track.id);
 }
 
 static struct counter_row *counter_add(struct counters_making *m, const struct run_track *t,

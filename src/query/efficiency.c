@@ -240,12 +240,12 @@ static bool is_reduced(const struct series *s)
 }
 
 /* From `at` s to `end` s, times of the series' own; the value goes from v to w. */
-struct efficiency_piece {
+struct efficiency_interval {
     double at, end, v, w;
 };
 
-static void efficiency_add_piece(struct time_integral *sum, struct efficiency_piece p, double from,
-                                 double to)
+static void efficiency_add_interval(struct time_integral *sum, struct efficiency_interval p,
+                                    double from, double to)
 {
     const double lo = fmax(p.at, from), hi = fmin(p.end, to);
     if (hi <= lo || isnan(p.v) || isnan(p.w))
@@ -270,18 +270,20 @@ struct time_integral series_integral(const struct series *s, enum sampled how, w
         const double after = i + 1 < s->n ? ns_to_s(s->t[i + 1].ns - from.ns) : at + usual;
         const double v = s->v[i];
         if (reduced)
-            efficiency_add_piece(&sum, (struct efficiency_piece){at, fmin(after, at + gap), v, v},
-                                 lo, hi);
+            efficiency_add_interval(
+                &sum, (struct efficiency_interval){at, fmin(after, at + gap), v, v}, lo, hi);
         else if (how == SAMPLED_INTERVAL)
-            efficiency_add_piece(&sum, (struct efficiency_piece){fmax(before, at - gap), at, v, v},
-                                 lo, hi);
+            efficiency_add_interval(
+                &sum, (struct efficiency_interval){fmax(before, at - gap), at, v, v}, lo, hi);
         else if (i == 0 || at - before > gap)
-            efficiency_add_piece(&sum, (struct efficiency_piece){at - usual, at, v, v}, lo, hi);
+            efficiency_add_interval(&sum, (struct efficiency_interval){at - usual, at, v, v}, lo,
+                                    hi);
         else
-            efficiency_add_piece(&sum, (struct efficiency_piece){before, at, s->v[i - 1], v}, lo,
-                                 hi);
+            efficiency_add_interval(&sum, (struct efficiency_interval){before, at, s->v[i - 1], v},
+                                    lo, hi);
         if (!reduced && how == SAMPLED_POINT && (i + 1 == s->n || after - at > gap))
-            efficiency_add_piece(&sum, (struct efficiency_piece){at, at + usual, v, v}, lo, hi);
+            efficiency_add_interval(&sum, (struct efficiency_interval){at, at + usual, v, v}, lo,
+                                    hi);
     }
     return sum;
 }

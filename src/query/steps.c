@@ -140,7 +140,7 @@ struct steps_node {
 struct steps_memory {
     struct steps_node *nodes;
     size_t n_nodes, cap_nodes;
-    struct steps_cached **kept;
+    struct steps_cached **cached;
     size_t n_cached, cap_cached;
     uint64_t age;
 };
@@ -445,8 +445,8 @@ static struct steps_cached *steps_cached_of(const struct steps_memory *m,
                                             const struct run_process *p)
 {
     for (size_t i = 0; m && i < m->n_cached; i++)
-        if (m->kept[i]->pid == p->pid && strcmp(m->kept[i]->node, p->node) == 0)
-            return m->kept[i];
+        if (m->cached[i]->pid == p->pid && strcmp(m->cached[i]->node, p->node) == 0)
+            return m->cached[i];
     return NULL;
 }
 
@@ -611,8 +611,8 @@ struct steps_memory *steps_memory_open(void)
 void steps_memory_reset(struct steps_memory *m)
 {
     for (size_t i = 0; i < m->n_cached; i++) {
-        steps_cached_free(m->kept[i]);
-        free(m->kept[i]);
+        steps_cached_free(m->cached[i]);
+        free(m->cached[i]);
     }
     m->n_cached = m->n_nodes = 0;
     m->age++;
@@ -623,7 +623,7 @@ void steps_memory_close(struct steps_memory *m)
     if (!m)
         return;
     steps_memory_reset(m);
-    free(m->kept);
+    free(m->cached);
     free(m->nodes);
     free(m);
 }
@@ -682,7 +682,7 @@ static void steps_memory_begin(struct steps_memory *m, const struct run_info *in
         const struct run_process *p = &x->processes[i];
         if (!steps_memory_node(m, p->node) || steps_cached_of(m, p))
             continue;
-        struct steps_cached *k = *VEC_ADD(m->kept, m->n_cached, m->cap_cached) =
+        struct steps_cached *k = *VEC_ADD(m->cached, m->n_cached, m->cap_cached) =
             xcalloc(1, sizeof *k);
         k->pid = p->pid;
         k->limit = INT64_MIN;

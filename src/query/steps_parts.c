@@ -83,13 +83,13 @@ static bool steps_parts_split(struct steps_fill *w, size_t i, int64_t from, int6
                               uint8_t part)
 {
     const struct step_owned old = w->owned[i];
-    const struct step_owned piece[] = {
+    const struct step_owned parts[] = {
         {old.from, from, old.part}, {from, to, part}, {to, old.to, old.part}};
     assert(old.from <= from && from < to && to <= old.to);
     if (w->n_owned + 2 > COUNT_OF(w->owned))
         return false;
     memmove(&w->owned[i + 3], &w->owned[i + 1], (w->n_owned - i - 1) * sizeof old);
-    memcpy(&w->owned[i], piece, sizeof piece);
+    memcpy(&w->owned[i], parts, sizeof parts);
     w->n_owned += 2;
     return true;
 }

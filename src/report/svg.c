@@ -244,7 +244,7 @@ static void put_ring(struct buf *b, double from, double to, int color)
                inner, inner, large, cx + inner * sin(a), cy - inner * cos(a));
 }
 
-static void put_piece(struct buf *b, const struct svg_part *p, double from, double to, int color,
+static void put_slice(struct buf *b, const struct svg_part *p, double from, double to, int color,
                       const char *words)
 {
     put_ring(b, from, to, color);
@@ -288,7 +288,7 @@ void svg_pie(struct buf *b, const struct svg_words *w, const struct svg_part *v,
         const int color = svg_color(v[i].color, i);
         pie_words(v[i].v, pct[i], svg_unit(w), words, sizeof words);
         if (share > 0)
-            put_piece(b, &v[i], from, from + share, color, words);
+            put_slice(b, &v[i], from, from + share, color, words);
         from += share;
         put_legend(b, &v[i], color, (height - legend) / 2 + 16 + 22 * (double)i, words);
     }

@@ -219,12 +219,12 @@ static void put_attached(struct ring_thread *t, enum ring_clock_kind clock, stru
 
 /* What a thread looks for in a ring, best first. The first that will do is taken, so threads that
  * come and go use the same few again. */
-struct ring_write_wish {
+struct ring_write_choice {
     bool orphan; /* owned by a thread that ended without releasing it */
     uint64_t room;
 };
 
-static const struct ring_write_wish wishes[] = {
+static const struct ring_write_choice choices[] = {
     {.room = RING_SLOTS / 2},
     {.room = 2},
     {.orphan = true, .room = 2},
@@ -232,13 +232,13 @@ static const struct ring_write_wish wishes[] = {
 
 /* Takes a ring by compare-and-swap of its owner. A ring whose counters make no sense is left
  * alone. The owner of an orphan has ended, which the kernel confirms. */
-static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wish, uint32_t me)
+static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_choice *choice, uint32_t me)
 {
     struct ring_head *r = ring_head_of(map, i);
     const uint32_t owner = __atomic_load_n(&r->owner, __ATOMIC_RELAXED);
-    if (free_places(r) < wish->room || free_places(r) > RING_ROOM)
+    if (free_places(r) < choice->room || free_places(r) > RING_ROOM)
         return false;
-    if (wish->orphan)
+    if (choice->orphan)
         return owner != 0 && (owner == me || thread_is_gone(owner)) && take_owner(r, owner, me);
     return owner == 0 && take_owner(r, 0, me);
 }
@@ -246,9 +246,9 @@ static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wi
 /* A ring for this thread, or -1. */
 static int ring_claim(uint8_t *map, uint32_t me)
 {
-    for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++)
+    for (size_t w = 0; w < sizeof choices / sizeof choices[0]; w++)
         for (unsigned i = 0; i < RING_COUNT; i++)
-            if (try_claim(map, i, &wishes[w], me))
+            if (try_claim(map, i, &choices[w], me))
                 return (int)i;
     return -1;
 }

@@ -152,7 +152,7 @@ static void feed_rule(const struct engine *g, const struct engine_node *n, size_
 {
     const struct rule *r = rules[rule];
     const struct rule_view c = part_view(g, n, rule);
-    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct gpu_sweeps gpus[RULE_GPUS_MOST];
     const size_t from = sweeps_from(s->at, s->n, c.from.ns);
     p->before += from;
     if (from == s->n)
@@ -201,7 +201,7 @@ static void feed_rules(const struct engine *g, struct engine_node *n, const stru
 static void feed_sweeps(const struct engine *g, struct engine_node *n, const struct sweeps *s,
                         bool whole_job)
 {
-    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct gpu_sweeps gpus[RULE_GPUS_MOST];
     const struct left_out *l = &n->left_out;
     size_t from = 0;
     for (size_t i = 0; i < l->n && !whole_job && from < s->n; i++) {
@@ -220,7 +220,7 @@ static void feed_sweeps(const struct engine *g, struct engine_node *n, const str
 /* ---- steps and events ---- */
 
 static void feed_steps(const struct engine *g, struct engine_node *n, size_t rule,
-                       const struct rank_sight *r, const struct step *v, size_t n_v)
+                       const struct rule_rank *r, const struct step *v, size_t n_v)
 {
     const struct rule_view c = part_view(g, n, rule);
     if (!rules[rule]->steps)
@@ -257,7 +257,7 @@ void engine_leave_out(struct engine *g, size_t node, const struct time_range *v,
 void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s)
 {
     struct engine_node *n = &g->nodes[node];
-    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct gpu_sweeps gpus[RULE_GPUS_MOST];
     if (s->n == 0)
         return;
     n->has_sweeps = true;
@@ -269,7 +269,7 @@ void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s)
     feed_sweeps(g, n, &seen, false);
 }
 
-void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
+void engine_steps(struct engine *g, size_t node, const struct rule_rank *r, const struct step *v,
                   size_t n)
 {
     for (size_t k = 0; n && k < RULE_N; k++)

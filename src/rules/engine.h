@@ -31,7 +31,7 @@ void engine_window(struct engine *g, wall_ns steady_start, wall_ns loop_end);
 void engine_leave_out(struct engine *g, size_t node, const struct time_range *v, size_t n);
 void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s);
 /* Whole steps of one rank, in order. */
-void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
+void engine_steps(struct engine *g, size_t node, const struct rule_rank *r, const struct step *v,
                   size_t n);
 void engine_events(struct engine *g, size_t node, const struct rule_event *v, size_t n);
 /* What is known of the training health of the node; the engine closes it. NULL: nothing. */

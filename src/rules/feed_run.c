@@ -103,11 +103,11 @@ static int feed_node_by_name(const void *a, const void *b)
     return name_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The GPUs of the node that anything was read of; at most SIGHT_GPUS_MOST. */
+/* The GPUs of the node that anything was read of; at most RULE_GPUS_MOST. */
 static size_t feed_node_find_gpus(const struct feed *f, const char *node, const char **out)
 {
     size_t n = 0;
-    for (size_t i = 0; i < f->n_series && n < SIGHT_GPUS_MOST; i++) {
+    for (size_t i = 0; i < f->n_series && n < RULE_GPUS_MOST; i++) {
         const struct series_key *k = &f->series[i];
         if (strcmp(k->node, node) == 0 && is_gpu_series(k) && !is_listed(out, n, k->entity))
             out[n++] = k->entity;
@@ -118,9 +118,9 @@ static size_t feed_node_find_gpus(const struct feed *f, const char *node, const 
 
 /* The asks: first those of the node, then those of each GPU. */
 struct asks {
-    const char *gpus[SIGHT_GPUS_MOST];
+    const char *gpus[RULE_GPUS_MOST];
     size_t n_gpus, n;
-    struct column_ask v[NODE_SIGNAL_N + SIGHT_GPUS_MOST * GPU_SIGNAL_N];
+    struct column_ask v[NODE_SIGNAL_N + RULE_GPUS_MOST * GPU_SIGNAL_N];
 };
 
 static void make_asks(struct asks *a, const struct feed *f, const char *node)
@@ -344,7 +344,7 @@ void evaluation_close(struct evaluation *v)
 static void feed_batches(struct engine *g, struct fed_before *m, const struct asks *a,
                          struct columns *c, bool ahead_pays)
 {
-    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct gpu_sweeps gpus[RULE_GPUS_MOST];
     struct feed_batches b = {.columns = c};
     struct engine *to = m ? m->engine : g;
     /* Of a single node a thread decodes ahead, which saves a fifth of the time of `check`. Several
@@ -400,7 +400,7 @@ static void find_pace(struct step_pace *p, const struct rank_steps *r, size_t fr
 static void feed_window(struct engine *g, const struct rank_steps *r, size_t from, size_t to,
                         bool on_gpu)
 {
-    const struct rank_sight sight = {r->rank, r->process->device, r->process->pid, &r->gpu};
+    const struct rule_rank rank = {r->rank, r->process->device, r->process->pid, &r->gpu};
     struct step some[PACKED_ROWS];
     struct step_pace pace = {0};
     assert(from % PACKED_ROWS == 0 && (to % PACKED_ROWS == 0 || to == r->n));
@@ -412,7 +412,7 @@ static void feed_window(struct engine *g, const struct rank_steps *r, size_t fro
             some[k].paced_ns = 0;
         if (on_gpu)
             step_pace_give(&pace, i - from, some, n);
-        engine_steps(g, 0, &sight, some, n);
+        engine_steps(g, 0, &rank, some, n);
     }
     step_pace_free(&pace);
 }

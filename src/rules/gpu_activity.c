@@ -26,8 +26,8 @@ static void level_add_tenths(struct gpu_level *l, const uint16_t *tenths, size_t
 
 static void level_add(struct gpu_level *l, const struct sweeps *s, const float *v)
 {
-    enum { PIECE = 256 };
-    uint16_t piece[PIECE];
+    enum { CHUNK = 256 };
+    uint16_t chunk[CHUNK];
     if (!v)
         return;
     const uint16_t *shared = shared_tenths(s, v);
@@ -35,10 +35,10 @@ static void level_add(struct gpu_level *l, const struct sweeps *s, const float *
         level_add_tenths(l, shared, s->n);
         return;
     }
-    for (size_t i = 0; i < s->n; i += PIECE) {
-        const size_t n = MIN_OF(s->n - i, (size_t)PIECE);
-        hist_tenths(v + i, n, piece);
-        level_add_tenths(l, piece, n);
+    for (size_t i = 0; i < s->n; i += CHUNK) {
+        const size_t n = MIN_OF(s->n - i, (size_t)CHUNK);
+        hist_tenths(v + i, n, chunk);
+        level_add_tenths(l, chunk, n);
     }
 }
 

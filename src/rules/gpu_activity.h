@@ -8,7 +8,7 @@
 #define RULES_GPU_ACTIVITY_H
 
 #include "rules/per_entity.h"
-#include "rules/sight.h"
+#include "rules/rule_input.h"
 
 /* Readings below this are too few for a mean. */
 enum { GPU_ACTIVITY_LEAST = 5 };

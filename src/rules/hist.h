@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
-#include "rules/sight.h"
+#include "rules/rule_input.h"
 #include "rules/verdict.h"
 
 enum { HIST_BINS = 1001 };

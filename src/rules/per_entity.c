@@ -90,14 +90,14 @@ void state_sweeps(void *state, const struct rule_view *c, const struct sweeps *s
 
 /* ---- ranks ---- */
 
-static bool rank_is_same(const struct rank_sight *a, const struct rank_sight *b)
+static bool rank_is_same(const struct rule_rank *a, const struct rule_rank *b)
 {
     return a->rank >= 0 && b->rank >= 0 ? a->rank == b->rank : a->pid == b->pid;
 }
 
 static bool rank_is_before(const struct rank_head *a, const struct rank_head *b)
 {
-    return a->who.rank != b->who.rank ? a->who.rank < b->who.rank : a->who.pid < b->who.pid;
+    return a->id.rank != b->id.rank ? a->id.rank < b->id.rank : a->id.pid < b->id.pid;
 }
 
 /* Keeps the order when the one at i has got another number. */
@@ -112,29 +112,29 @@ static void *state_settle_rank(struct node_state *t, size_t i)
     return one;
 }
 
-void *state_rank(void *state, const struct rule_view *c, const struct rank_sight *who)
+void *state_rank(void *state, const struct rule_view *c, const struct rule_rank *id)
 {
     struct node_state *t = state;
     t->spec = c->spec;
     for (size_t i = 0; i < t->n_ranks; i++) {
         struct rank_head *h = t->ranks[i];
-        if (!rank_is_same(&h->who, who))
+        if (!rank_is_same(&h->id, id))
             continue;
-        const bool settled = h->who.rank >= 0 || who->rank < 0;
-        h->who.rank = MAX_OF(h->who.rank, who->rank);
-        h->who.device = MAX_OF(h->who.device, who->device);
+        const bool settled = h->id.rank >= 0 || id->rank < 0;
+        h->id.rank = MAX_OF(h->id.rank, id->rank);
+        h->id.device = MAX_OF(h->id.device, id->device);
         return settled ? h : state_settle_rank(t, i);
     }
     t->ranks = xrealloc(t->ranks, t->n_ranks + 1, sizeof(void *));
     struct rank_head *h = t->ranks[t->n_ranks++] = xcalloc(1, t->spec->rank_size);
-    h->who = *who;
-    h->who.gpu = NULL; /* it is not there for long */
+    h->id = *id;
+    h->id.gpu = NULL; /* it is not there for long */
     return state_settle_rank(t, t->n_ranks - 1);
 }
 
 void *state_event_rank(void *state, const struct rule_view *c, const struct rule_event *v)
 {
-    return state_rank(state, c, &(struct rank_sight){v->rank, -1, v->pid, NULL});
+    return state_rank(state, c, &(struct rule_rank){v->rank, -1, v->pid, NULL});
 }
 
 void state_events(void *state, const struct rule_view *c, const struct rule_event *v, size_t n)
@@ -255,7 +255,7 @@ bool judge_is_much(const struct judge *j, double seconds)
 const char *rank_entity(const struct judge *j, const void *rank)
 {
     const struct rank_head *h = rank;
-    return arena_printf(j->arena, "rank %lld", (long long)h->who.rank);
+    return arena_printf(j->arena, "rank %lld", (long long)h->id.rank);
 }
 
 const char *judge_gpu_name(const struct judge *j, const struct judged_node *node, const void *gpu)

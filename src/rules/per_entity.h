@@ -26,7 +26,7 @@
 
 #include "rules/hist.h"
 #include "rules/rule.h"
-#include "rules/sight.h"
+#include "rules/rule_input.h"
 #include "rules/state.h"
 
 /* The head of a rule's struct for one GPU. It says whether the job used the GPU at all: one that it
@@ -48,7 +48,7 @@ struct busy_gpu {
 
 /* The head of a rule's struct for one rank. */
 struct rank_head {
-    struct rank_sight who;
+    struct rule_rank id;
 };
 
 /* The head of a rule's state of a node. */
@@ -98,7 +98,7 @@ void state_keep(void *state, enum state_op op);
 
 /* The state of that rank, or of the one that an event is of, made when it is new. A process that
  * reports its rank late keeps what it has. */
-void *state_rank(void *state, const struct rule_view *c, const struct rank_sight *who);
+void *state_rank(void *state, const struct rule_view *c, const struct rule_rank *id);
 void *state_event_rank(void *state, const struct rule_view *c, const struct rule_event *v);
 
 /* ---- judging ---- */

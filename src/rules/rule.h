@@ -14,7 +14,7 @@
 #define RULES_RULE_H
 
 #include "rules/params.h"
-#include "rules/sight.h"
+#include "rules/rule_input.h"
 #include "rules/state.h"
 #include "rules/verdict.h"
 
@@ -90,7 +90,7 @@ struct rule {
     const void *family;            /* what makes it one of several that share `judge`; or NULL */
     size_t state_size;             /* states begin as zeros */
     void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
-    void (*steps)(void *state, const struct rule_view *c, const struct rank_sight *r,
+    void (*steps)(void *state, const struct rule_view *c, const struct rule_rank *r,
                   const struct step *v, size_t n);
     void (*events)(void *state, const struct rule_view *c, const struct rule_event *v, size_t n);
     void (*memory)(void *state, enum state_op op); /* that it owns; NULL: none */

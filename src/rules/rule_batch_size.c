@@ -68,7 +68,7 @@ static void batch_see_gpu(void *gpu, const struct gpu_batch *c)
     }
 }
 
-static void batch_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void batch_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                         const struct step *v, size_t n)
 {
     struct batch_state *t = state;

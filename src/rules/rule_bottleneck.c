@@ -18,7 +18,7 @@ enum { THRESHOLD, GPU, HOT, PATIENCE }; /* parameters */
 static uint64_t used_of(const struct node_state *t)
 {
     uint64_t used = 0;
-    for (size_t i = 0; i < MIN_OF(t->n_gpus, (size_t)SIGHT_GPUS_MOST); i++)
+    for (size_t i = 0; i < MIN_OF(t->n_gpus, (size_t)RULE_GPUS_MOST); i++)
         used |= (uint64_t)gpu_was_used(state_gpu(t, i)) << i;
     return used;
 }
@@ -82,17 +82,17 @@ static void bottleneck_settle(struct bottleneck *b, uint64_t used)
 
 /* GPUs are bits, half of them in a word: as wide as what they are made of, so that the compiler
  * vectorizes. */
-enum { PIECE = 256, HALF = 32, HALVES = SIGHT_GPUS_MOST / HALF };
+enum { CHUNK = 256, HALF = 32, HALVES = RULE_GPUS_MOST / HALF };
 
 /* Which way it was hot is the first that holds: n_hots for not, NOT_READ when nothing of it was
  * read. */
 enum { NOT_READ = -1 };
 
 /* Some sweeps, looked at column by column, which is how they lie in memory. */
-struct bottleneck_piece {
+struct bottleneck_chunk {
     size_t from, n;
-    int heat[PIECE];
-    uint32_t read[HALVES][PIECE], low[HALVES][PIECE];
+    int heat[CHUNK];
+    uint32_t read[HALVES][CHUNK], low[HALVES][CHUNK];
 };
 
 /* What a float is above when it is above the limit. */
@@ -112,7 +112,7 @@ static void add_heat(int *restrict heat, const float *restrict v, size_t n, floa
     }
 }
 
-static void see_heat(struct bottleneck_piece *p, const struct bottleneck_spec *spec,
+static void see_heat(struct bottleneck_chunk *p, const struct bottleneck_spec *spec,
                      const struct sweeps *s, float limit)
 {
     for (size_t i = 0; i < p->n; i++)
@@ -132,11 +132,11 @@ static void bottleneck_see_gpu(uint32_t *restrict read, uint32_t *restrict low,
     }
 }
 
-static void see_gpus(struct bottleneck_piece *p, const struct sweeps *s, float limit)
+static void see_gpus(struct bottleneck_chunk *p, const struct sweeps *s, float limit)
 {
     memset(p->read, 0, sizeof p->read);
     memset(p->low, 0, sizeof p->low);
-    for (size_t g = 0; g < MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST); g++) {
+    for (size_t g = 0; g < MIN_OF(s->n_gpus, (size_t)RULE_GPUS_MOST); g++) {
         const float *v = s->gpus[g].v[GPU_SIG_UTIL];
         if (v)
             bottleneck_see_gpu(p->read[g / HALF], p->low[g / HALF], v + p->from, p->n, limit,
@@ -154,7 +154,7 @@ static void take_gpus(struct bottleneck *b, uint64_t low, int64_t held_ns)
 
 /* A snapshot in which GPUs were low, whether they are in use or not. */
 static void take_low(struct bottleneck *b, const struct bottleneck_spec *spec,
-                     const struct sweeps *s, const struct bottleneck_piece *p, size_t i,
+                     const struct sweeps *s, const struct bottleneck_chunk *p, size_t i,
                      uint64_t used)
 {
     const uint64_t read = (uint64_t)p->read[1][i] << HALF | p->read[0][i];
@@ -174,7 +174,7 @@ static void take_low(struct bottleneck *b, const struct bottleneck_spec *spec,
 
 /* Snapshots in which something was read of both but no GPU was low, by whether one in use was read.
  */
-static void bottleneck_count_others(const struct bottleneck_piece *p, uint64_t used,
+static void bottleneck_count_others(const struct bottleneck_chunk *p, uint64_t used,
                                     uint32_t n[BOTTLENECK_GPUS_N])
 {
     const uint32_t used_0 = (uint32_t)used, used_1 = (uint32_t)(used >> HALF);
@@ -191,8 +191,9 @@ static void bottleneck_count_others(const struct bottleneck_piece *p, uint64_t u
 }
 
 /* Where no GPU was low none can turn out to have been, so how hot it was is not checked. */
-static void take_piece(struct bottleneck *b, const struct bottleneck_spec *spec,
-                       const struct sweeps *s, const struct bottleneck_piece *p, uint64_t used)
+static void bottleneck_add_chunk(struct bottleneck *b, const struct bottleneck_spec *spec,
+                                 const struct sweeps *s, const struct bottleneck_chunk *p,
+                                 uint64_t used)
 {
     uint32_t n[BOTTLENECK_GPUS_N] = {0};
     bottleneck_count_others(p, used, n);
@@ -209,14 +210,14 @@ static void bottleneck_sweeps(void *state, const struct rule_view *c, const stru
     struct bottleneck *b = state;
     const struct bottleneck_spec *spec = c->spec->family;
     const float hot = float_limit(c->p[HOT].v);
-    struct bottleneck_piece p;
+    struct bottleneck_chunk p;
     const uint64_t used = used_of(&b->head);
     bottleneck_settle(b, used);
-    for (p.from = 0; p.from < s->n; p.from += PIECE) {
-        p.n = MIN_OF(s->n - p.from, (size_t)PIECE);
+    for (p.from = 0; p.from < s->n; p.from += CHUNK) {
+        p.n = MIN_OF(s->n - p.from, (size_t)CHUNK);
         see_gpus(&p, s, (float)c->p[GPU].v);
         see_heat(&p, spec, s, hot);
-        take_piece(b, spec, s, &p, used);
+        bottleneck_add_chunk(b, spec, s, &p, used);
     }
 }
 

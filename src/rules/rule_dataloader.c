@@ -78,7 +78,7 @@ static int64_t length_of(const struct step *s)
     return MAX_OF(step_iteration_ns(s), s->dur_ns);
 }
 
-static void loader_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void loader_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                          const struct step *v, size_t n)
 {
     struct loader_rank *own = state_rank(state, c, r);

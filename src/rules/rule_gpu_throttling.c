@@ -32,7 +32,7 @@ enum { BY_POWER, BY_FAULT, KINDS };
 
 /* Whether the limit is the card's own is known only in the end, so both kinds are counted
  * separately. */
-struct held {
+struct reduced_clock {
     uint64_t n;
     struct episodes episodes;
     uint64_t clocks, clock_sum; /* readings of the clock; of those, MHz */
@@ -41,7 +41,7 @@ struct held {
 struct throttled_gpu {
     struct gpu_head head;
     uint64_t readings, by[REASONS];
-    struct held held[KINDS];
+    struct reduced_clock reduced[KINDS];
     struct episodes any; /* of both kinds */
     float most_clock;    /* MHz */
     float lowest_limit;  /* W; 0: not read */
@@ -59,7 +59,7 @@ static uint32_t all_reasons(void)
 static void throttle_hold(struct throttled_gpu *g, const struct sweeps *s, size_t i, uint32_t bits,
                           float clock)
 {
-    struct held *h = &g->held[bits == POWER_CAP ? BY_POWER : BY_FAULT];
+    struct reduced_clock *h = &g->reduced[bits == POWER_CAP ? BY_POWER : BY_FAULT];
     h->n++;
     for (size_t k = 0; k < REASONS; k++)
         g->by[k] += (bits & reasons[k].bit) != 0;
@@ -97,7 +97,7 @@ static void throttle_memory(void *gpu, enum state_op op)
 {
     struct throttled_gpu *g = gpu;
     for (size_t k = 0; k < KINDS; k++)
-        episodes_memory(&g->held[k].episodes, op);
+        episodes_memory(&g->reduced[k].episodes, op);
     episodes_memory(&g->any, op);
 }
 
@@ -118,28 +118,28 @@ static bool is_lowered(const struct throttled_gpu *g)
 /* What is no property of the card. */
 static uint64_t faults(const struct throttled_gpu *g)
 {
-    return g->held[BY_FAULT].n + (is_lowered(g) ? g->held[BY_POWER].n : 0);
+    return g->reduced[BY_FAULT].n + (is_lowered(g) ? g->reduced[BY_POWER].n : 0);
 }
 
-static double mean_clock(const struct held *h)
+static double mean_clock(const struct reduced_clock *h)
 {
     return h->clocks ? (double)h->clock_sum / (double)h->clocks : NAN;
 }
 
-static double held_clock(const struct throttled_gpu *g)
+static double reduced_clock_mean(const struct throttled_gpu *g)
 {
-    const struct held *a = &g->held[BY_FAULT], *b = &g->held[BY_POWER];
+    const struct reduced_clock *a = &g->reduced[BY_FAULT], *b = &g->reduced[BY_POWER];
     if (!is_lowered(g))
         return mean_clock(a);
-    return mean_clock(
-        &(struct held){.clocks = a->clocks + b->clocks, .clock_sum = a->clock_sum + b->clock_sum});
+    return mean_clock(&(struct reduced_clock){.clocks = a->clocks + b->clocks,
+                                              .clock_sum = a->clock_sum + b->clock_sum});
 }
 
 /* What the clock would be: that of a GPU at its default limit where it works at it, since no
  * cooling brings more; else the highest that was seen. */
 static double usual_clock(const struct throttled_gpu *g)
 {
-    const double capped = mean_clock(&g->held[BY_POWER]);
+    const double capped = mean_clock(&g->reduced[BY_POWER]);
     if (!is_lowered(g) && !isnan(capped))
         return capped;
     return g->most_clock > 0 ? (double)g->most_clock : NAN;
@@ -149,7 +149,7 @@ static double usual_clock(const struct throttled_gpu *g)
 static double clock_lost(const struct throttled_gpu *g)
 {
     const double usual = usual_clock(g);
-    return usual > 0 ? fmax(1 - held_clock(g) / usual, 0) : NAN;
+    return usual > 0 ? fmax(1 - reduced_clock_mean(g) / usual, 0) : NAN;
 }
 
 static bool throttle_counts(const struct throttled_gpu *g, size_t reason)
@@ -170,10 +170,10 @@ static const char *reasons_text(struct verdict *v, const struct throttled_gpu *g
 /* fmax leaves out a NAN, so the clock itself is checked. */
 static const char *clock_text(struct verdict *v, const struct throttled_gpu *g)
 {
-    return isnan(held_clock(g)) || isnan(usual_clock(g))
+    return isnan(reduced_clock_mean(g)) || isnan(usual_clock(g))
                ? "clock not recorded"
                : arena_printf(v->arena, "average clock %.0f MHz, %.0f %% below the usual %.0f MHz",
-                              held_clock(g), 100 * clock_lost(g), usual_clock(g));
+                              reduced_clock_mean(g), 100 * clock_lost(g), usual_clock(g));
 }
 
 static const char *throttle_advice_for(const struct throttled_gpu *g)
@@ -194,9 +194,9 @@ static const char *throttle_advice_for(const struct throttled_gpu *g)
 static void throttle_find(const struct judge *j, const struct judged_node *node,
                           const struct throttled_gpu *g, struct verdict *v)
 {
-    const struct episodes *when = is_lowered(g) ? &g->any : &g->held[BY_FAULT].episodes;
-    const double lost = isnan(held_clock(g)) ? NAN : clock_lost(g),
-                 held = throttle_percent(g, faults(g));
+    const struct episodes *when = is_lowered(g) ? &g->any : &g->reduced[BY_FAULT].episodes;
+    const double lost = isnan(reduced_clock_mean(g)) ? NAN : clock_lost(g),
+                 reduced = throttle_percent(g, faults(g));
     double by[REASONS];
     for (size_t k = 0; k < REASONS; k++)
         by[k] = g->by[k] ? throttle_percent(g, g->by[k]) : NUMBER_ABSENT;
@@ -208,13 +208,13 @@ static void throttle_find(const struct judge *j, const struct judged_node *node,
                       : "";
     finding_say(
         v, f, "the clock of %s was reduced for %.0f %% of the time (threshold %g %%): %s; %s%s",
-        g->head.entity, held, j->p[THRESHOLD].v, reasons_text(v, g), clock_text(v, g), limit);
+        g->head.entity, reduced, j->p[THRESHOLD].v, reasons_text(v, g), clock_text(v, g), limit);
     f->advice = throttle_advice_for(g);
     f->refute = "the clock stays at its maximum despite the reported reason";
-    FINDING_NUMBERS(v, f, held, by[0], by[1], by[2], by[3], by[4],
+    FINDING_NUMBERS(v, f, reduced, by[0], by[1], by[2], by[3], by[4],
                     g->lowest_limit > 0 ? (double)g->lowest_limit : NAN,
                     g->default_limit > 0 ? (double)g->default_limit : NAN, 100 * lost,
-                    held_clock(g), usual_clock(g));
+                    reduced_clock_mean(g), usual_clock(g));
     f->lost_s = f->lost_gpu_s = ns_to_s(episodes_held_ns(when)) * lost; /* the others wait for it */
     finding_count(v, f, when->n, faults(g));
 }
@@ -229,7 +229,7 @@ static void throttle_find_limit(const struct judge *j, const struct throttled_gp
                 "%s ran at its power limit%s%s for %.0f %% of the time; nothing else reduced a "
                 "clock for more than %g %%",
                 g->head.entity, limit, g->default_limit > 0 ? " (the default)" : "",
-                throttle_percent(g, g->held[BY_POWER].n), j->p[THRESHOLD].v);
+                throttle_percent(g, g->reduced[BY_POWER].n), j->p[THRESHOLD].v);
 }
 
 static void throttle_judge(const struct judge *j, struct verdict *out)
@@ -241,14 +241,14 @@ static void throttle_judge(const struct judge *j, struct verdict *out)
     for (struct entity_at at = {0}; (g = next_gpu(j, &at));) {
         if (g->readings < LEAST)
             continue;
-        const double held = throttle_percent(g, faults(g)),
-                     own = is_lowered(g) ? -1 : throttle_percent(g, g->held[BY_POWER].n);
-        plot_row(out, bars, judge_gpu_name(j, at.node, g), &held, 1);
+        const double reduced = throttle_percent(g, faults(g)),
+                     own = is_lowered(g) ? -1 : throttle_percent(g, g->reduced[BY_POWER].n);
+        plot_row(out, bars, judge_gpu_name(j, at.node, g), &reduced, 1);
         out->datapoints = MAX_OF(out->datapoints, g->readings);
-        highest = fmax(highest, held);
+        highest = fmax(highest, reduced);
         limited = own > longest ? g : limited;
         longest = fmax(longest, own);
-        if (held > limit)
+        if (reduced > limit)
             throttle_find(j, at.node, g, out);
     }
     if (highest < 0 && !judge_is_short(j, LEAST, out))

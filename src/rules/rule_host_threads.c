@@ -35,7 +35,7 @@ struct gil_rank {
     struct counted main, beside, delay, switches;
 };
 
-static void gil_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void gil_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                       const struct step *v, size_t n)
 {
     struct gil_rank *own = state_rank(state, c, r);
@@ -55,14 +55,14 @@ static void gil_event(void *state, const struct rule_view *c, const struct rule_
     const struct {
         enum event_id id;
         size_t at;
-    } kept[] = {{EV_CPU_THREAD, offsetof(struct gil_rank, main)},
-                {EV_CPU_BESIDE, offsetof(struct gil_rank, beside)},
-                {EV_CPU_DELAY, offsetof(struct gil_rank, delay)},
-                {EV_CPU_SWITCHES, offsetof(struct gil_rank, switches)}};
-    for (size_t i = 0; v->worker < 0 && i < COUNT_OF(kept); i++)
-        if (v->id == kept[i].id) {
+    } fields[] = {{EV_CPU_THREAD, offsetof(struct gil_rank, main)},
+                  {EV_CPU_BESIDE, offsetof(struct gil_rank, beside)},
+                  {EV_CPU_DELAY, offsetof(struct gil_rank, delay)},
+                  {EV_CPU_SWITCHES, offsetof(struct gil_rank, switches)}};
+    for (size_t i = 0; v->worker < 0 && i < COUNT_OF(fields); i++)
+        if (v->id == fields[i].id) {
             char *r = state_event_rank(state, c, v);
-            counted_see((struct counted *)(void *)(r + kept[i].at), c->from, v);
+            counted_see((struct counted *)(void *)(r + fields[i].at), c->from, v);
         }
 }
 
@@ -225,7 +225,7 @@ static void threads_sweeps(void *state, const struct rule_view *c, const struct 
     }
 }
 
-static void threads_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void threads_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                           const struct step *v, size_t n)
 {
     struct threads_rank *own = state_rank(state, c, r);

@@ -168,7 +168,7 @@ struct eval_rank {
     struct evals evals;
 };
 
-static void eval_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void eval_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                        const struct step *v, size_t n)
 {
     struct eval_rank *own = state_rank(state, c, r);

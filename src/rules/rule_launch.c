@@ -36,7 +36,7 @@ static void launch_sweeps(void *state, const struct rule_view *c, const struct s
     }
 }
 
-static void launch_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void launch_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                          const struct step *v, size_t n)
 {
     struct launch_rank *own = state_rank(state, c, r);

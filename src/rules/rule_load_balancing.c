@@ -63,7 +63,7 @@ double hist_chance_gap(const struct hist *a, const struct hist *b)
 
 /* ---- at once ---- */
 
-enum { PIECE = 256 };
+enum { CHUNK = 256 };
 
 static void balance_fit(struct gaps *g, size_t n)
 {
@@ -134,15 +134,15 @@ static void add_pair(struct gap *g, const uint16_t *a, const uint16_t *b, size_t
 
 void gaps_add(struct gaps *g, const struct sweeps *s)
 {
-    uint16_t room[SIGHT_GPUS_MOST][PIECE];
-    const uint16_t *v[SIGHT_GPUS_MOST];
-    bool missing[SIGHT_GPUS_MOST];
-    const size_t gpus = MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST);
+    uint16_t room[RULE_GPUS_MOST][CHUNK];
+    const uint16_t *v[RULE_GPUS_MOST];
+    bool missing[RULE_GPUS_MOST];
+    const size_t gpus = MIN_OF(s->n_gpus, (size_t)RULE_GPUS_MOST);
     if (gpus < 2)
         return;
     balance_fit(g, gpus * (gpus - 1) / 2);
-    for (size_t i = 0; i < s->n; i += PIECE) {
-        const size_t n = MIN_OF(s->n - i, (size_t)PIECE);
+    for (size_t i = 0; i < s->n; i += CHUNK) {
+        const size_t n = MIN_OF(s->n - i, (size_t)CHUNK);
         for (size_t k = 0; k < gpus; k++) {
             v[k] = balance_tenths(s, s->gpus[k].v[GPU_SIG_UTIL], i, n, room[k]);
             missing[k] = has_missing(v[k], n);

@@ -47,7 +47,7 @@ static void see_parts(struct framework_rank *own, const struct step *s, size_t s
 }
 
 /* A step that was cut is time all the same. GPU phases are those of the whole rank, each time. */
-static void framework_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void framework_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                             const struct step *v, size_t n)
 {
     struct framework_rank *own = state_rank(state, c, r);

@@ -54,7 +54,7 @@ static void storage_sweeps(void *state, const struct rule_view *c, const struct 
         }
 }
 
-static void storage_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void storage_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                           const struct step *v, size_t n)
 {
     struct storage_rank *own = state_rank(state, c, r);

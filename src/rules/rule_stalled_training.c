@@ -52,7 +52,7 @@ static void stalled_take_step(struct stalled_rank *r, const struct step *s, doub
     r->has_last = true;
 }
 
-static void stalled_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void stalled_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                           const struct step *v, size_t n)
 {
     struct stalled_rank *own = state_rank(state, c, r);
@@ -192,7 +192,7 @@ static const char *all_doing(const struct judge *j, const struct stalled_job *o,
     const char *text = "";
     for (size_t i = 0; i < MIN_OF(o->n, (size_t)RANKS_LISTED); i++)
         text = arena_printf(j->arena, "%s%srank %lld %s", text, i ? ", " : "",
-                            (long long)o->ranks[i]->head.who.rank, doing(j, o->ranks[i], g));
+                            (long long)o->ranks[i]->head.id.rank, doing(j, o->ranks[i], g));
     if (o->n > RANKS_LISTED)
         text = arena_printf(j->arena, "%s, and %zu more ranks", text, o->n - RANKS_LISTED);
     return text;

@@ -19,7 +19,7 @@ enum { INIT_THRESHOLD }; /* parameters */
 
 /* Without a word of the framework nothing is known about steps either. */
 struct init_state {
-    bool heard;
+    bool any_event;
 };
 
 static void init_events(void *state, const struct rule_view *c, const struct rule_event *v,
@@ -27,7 +27,7 @@ static void init_events(void *state, const struct rule_view *c, const struct rul
 {
     (void)c;
     (void)v;
-    ((struct init_state *)state)->heard |= n > 0;
+    ((struct init_state *)state)->any_event |= n > 0;
 }
 
 static void init_find(const struct judge *j, struct verdict *v, wall_ns until, double took_s)
@@ -52,11 +52,11 @@ static void init_judge(const struct judge *j, struct verdict *out)
 {
     const wall_ns until = j->run->has_steps ? j->run->loop_start : j->run->job_end;
     const double took_s = wall_span_s(j->run->job_start, until);
-    const bool heard =
+    const bool any_event =
         j->run->has_steps ||
-        FIND_ANY(i, j->n_nodes, ((const struct init_state *)j->nodes[i].state)->heard);
-    out->datapoints = heard;
-    if (!heard)
+        FIND_ANY(i, j->n_nodes, ((const struct init_state *)j->nodes[i].state)->any_event);
+    out->datapoints = any_event;
+    if (!any_event)
         verdict_not_evaluated(
             out, "no framework events were recorded, so the time of the first step is not known");
     else if (took_s > j->p[INIT_THRESHOLD].v * 60)
@@ -266,7 +266,7 @@ static void start_event(void *state, const struct rule_view *c, const struct rul
         *VEC_ADD(r->v, r->n, r->cap) = (struct time_range){v->at, {v->at.ns + v->dur_ns}};
 }
 
-static void start_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void start_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                         const struct step *v, size_t n)
 {
     struct start_rank *own = state_rank(state, c, r);

@@ -82,7 +82,7 @@ static void outlier_sweeps(void *state, const struct rule_view *c, const struct 
     }
 }
 
-static void outlier_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void outlier_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                           const struct step *v, size_t n)
 {
     struct outlier_rank *own = state_rank(state, c, r);
@@ -329,7 +329,7 @@ static void outlier_find(const struct judge *j, struct verdict *v, const struct 
                 "%s%zu of %llu %s steps of rank %lld took longer than %s (mean %s + %g standard "
                 "deviations of %s); longest %s%s%s%s",
                 full ? "at least " : "", o->n, (unsigned long long)x->n, event_mode_names[o->mode],
-                (long long)o->rank->head.who.rank, judge_time(j, o->limit_s),
+                (long long)o->rank->head.id.rank, judge_time(j, o->limit_s),
                 judge_time(j, o->mean_s), j->p[STDDEV].v, judge_time(j, step_spread_sigma(x)),
                 judge_time(j, longest), *c->words ? "; at that time " : "", c->words,
                 c->other_ranks ? "; other ranks had long steps at the same time" : "");
@@ -346,7 +346,7 @@ static void outlier_find(const struct judge *j, struct verdict *v, const struct 
 
 static const char *outlier_label_of(const struct judge *j, const struct outliers *o)
 {
-    return arena_printf(j->arena, "rank %lld %s", (long long)o->rank->head.who.rank,
+    return arena_printf(j->arena, "rank %lld %s", (long long)o->rank->head.id.rank,
                         event_mode_names[o->mode]);
 }
 

@@ -29,7 +29,7 @@ static const double NEAR_BUSIEST = 0.5;
 
 /* ---- seeing ---- */
 
-static void straggler_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void straggler_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                             const struct step *v, size_t n)
 {
     struct straggler_rank *own = state_rank(state, c, r);
@@ -126,7 +126,7 @@ static void straggler_find_busy(const struct judge *j, struct verdict *v,
                                 const struct straggler_busy *b)
 {
     const struct straggler_rank *r = all->v[b->rank];
-    const long long rank = (long long)r->head.who.rank;
+    const long long rank = (long long)r->head.id.rank;
     const double share = 100 * b->excess_s / x->iteration_s;
     struct finding *f = verdict_find(v, all->node[b->rank]->facts->id, rank_entity(j, r));
     finding_when(v, f, &r->seen, 1);
@@ -162,13 +162,13 @@ static void straggler_find(const struct judge *j, struct verdict *v,
         "rank %lld slowed the others down by %s of each iteration of %s, %.0f %% (threshold "
         "%g %%): '%s' took %s on it and %s on the median of the others; it led %.0f %% of "
         "%zu steps",
-        (long long)r->head.who.rank, judge_time(j, x->excess_s), judge_time(j, x->iteration_s),
+        (long long)r->head.id.rank, judge_time(j, x->excess_s), judge_time(j, x->iteration_s),
         share, j->p[THRESHOLD].v, stage, judge_time(j, x->stage_s), judge_time(j, x->usual_s),
         100 * x->led, x->steps);
     finding_advise(v, f,
                    "Look at what rank %lld does %s and at its node and GPU; with the others' "
                    "time there, each iteration takes %s less.",
-                   (long long)r->head.who.rank,
+                   (long long)r->head.id.rank,
                    x->stage < step_parts() ? arena_printf(j->arena, "in '%s'", stage) : stage,
                    judge_time(j, x->excess_s));
     f->part = stage;
@@ -203,7 +203,7 @@ static void straggler_judge(const struct judge *j, struct verdict *out)
             out,
             "rank %lld was last most often, by %.1f %% of the iteration, but another rank or "
             "part of the step is as likely the reason",
-            (long long)all.v[x.rank]->head.who.rank, share);
+            (long long)all.v[x.rank]->head.id.rank, share);
     else if (!much && straggler_busiest(j, &all, x.iteration_s, &b) && b.alone &&
              100 * b.excess_s > j->p[THRESHOLD].v * x.iteration_s &&
              judge_is_much(j, b.excess_s * (double)all.v[b.rank]->steps))

@@ -31,7 +31,7 @@ static int64_t gap_of(const struct step *s, uint8_t checkpoint)
     return saves ? 0 : MAX_OF(s->between_ns - s->between_sync_ns, 0);
 }
 
-static void gap_steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+static void gap_steps(void *state, const struct rule_view *c, const struct rule_rank *r,
                       const struct step *v, size_t n)
 {
     struct gap_rank *own = state_rank(state, c, r);

@@ -4,7 +4,7 @@
 
 #include "base/vec.h"
 #include "rules/rule.h"
-#include "rules/sight.h"
+#include "rules/rule_input.h"
 
 #define RULE(id) [RULE_##id] = &rule_##id,
 const struct rule *const rules[RULE_N] = {

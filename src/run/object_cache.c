@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object_cache.c - see object_cache.h. */
+/* object_cache.c - see object_cache.h.
+ *
+ * An entry is written under a temporary name and renamed, so a reader of this or another process
+ * finds it whole or not at all. Two processes that fetch the same object write the same bytes, and
+ * the second rename replaces an equal file; a reader that maps the first keeps it. Nothing is
+ * synced: after a loss of power an entry may be shorter than its object, and the size is compared
+ * before it is used. */
 #include "run/object_cache.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -70,6 +77,7 @@ int object_cache_begin(struct object_cache_file *f, const char *path, struct err
 
 int object_cache_end(struct object_cache_file *f, struct err *e)
 {
+    assert(f->fd >= 0);
     const bool closed = close(f->fd) == 0;
     f->fd = -1;
     if (closed && rename(f->temporary, f->path) == 0)

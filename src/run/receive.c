@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* receive.c - see receive.h. */
+/* receive.c - see receive.h.
+ *
+ * Why a crash or a lost answer at any point does no harm:
+ *
+ *   - A part is written only where the file ends, so a file is always a prefix of the recorded one.
+ *     A part that was cut by a crash, or whose answer was lost, makes the file longer; the next
+ *     part then has another offset (ERR_BUSY), and the sender asks for the size again.
+ *   - A tail of a new segment empties the file before its first part is written. A file without a
+ *     whole header counts as absent, and the sealed file has the data of the old segment: the
+ *     sender sends that first (ship/ship.h).
+ *   - A tail is removed only after the end of the sealed file was read back from the storage, so
+ *     each reading is in one of the two at every moment.
+ *   - run.json is put whole and only if it is absent: two jobs cannot share a folder. */
 #include "run/receive.h"
 
 #include <assert.h>
@@ -231,6 +243,7 @@ static int receive_write_part(const char *path, const struct receive_part *part,
         return err_set(e, ERR_USAGE, "'%s': this storage cannot receive runs", path);
     const int rc = s->append(path, part->offset, again, part->p, part->n, &size, e);
     if (rc == 0) {
+        assert(size == part->offset + part->n);
         out->size = size;
         out->segment = part->segment;
         memcpy(out->id, part->id, sizeof out->id);

@@ -48,12 +48,13 @@ struct follow {
     clockid_t clock; /* of the process: all its threads, in ns */
     bool has_clock;  /* else its stat file's ticks */
     struct counter cpu_ns;
-    struct heritage children_ns;
+    struct inherited_count children_ns;
 
     struct source io; /* kept open only for those that are followed one by one */
     bool io_denied, io_known;
     mono_ns io_at;
-    struct heritage read_bytes, write_bytes; /* own and of children waited for, in one account */
+    struct inherited_count read_bytes,
+        write_bytes; /* own and of children waited for, in one account */
 
     struct proc_threads threads;
 
@@ -203,7 +204,7 @@ struct proc_state {
     size_t follow_cap;
     bool is_recorder; /* this process is the one whose children the job's orphans become */
     char self_comm[COMM_LEN];
-    struct heritage self_children_ns;
+    struct inherited_count self_children_ns;
 
     struct group cpu, mem, threads; /* "proc", "procmem" and "procthreads" */
     slot_id job[J_SLOTS];
@@ -428,15 +429,15 @@ static void settle_member(struct proc_state *st, size_t i)
 {
     struct follow *f = &st->follow[i];
     bool self;
-    struct follow *heir = heir_of(st, i, &self);
+    struct follow *ancestor = heir_of(st, i, &self);
     const double cpu = (double)f->cpu_ns.last + f->children_ns.last + f->children_ns.owed;
     if (self)
-        heritage_owe(&st->self_children_ns, cpu);
-    if (!heir)
+        inherited_owe(&st->self_children_ns, cpu);
+    if (!ancestor)
         return;
-    heritage_owe(&heir->children_ns, cpu);
-    heritage_owe(&heir->read_bytes, f->read_bytes.last + f->read_bytes.owed);
-    heritage_owe(&heir->write_bytes, f->write_bytes.last + f->write_bytes.owed);
+    inherited_owe(&ancestor->children_ns, cpu);
+    inherited_owe(&ancestor->read_bytes, f->read_bytes.last + f->read_bytes.owed);
+    inherited_owe(&ancestor->write_bytes, f->write_bytes.last + f->write_bytes.owed);
 }
 
 /* Debts first, while all that are gone still have their places. */
@@ -520,12 +521,12 @@ static void put_io_of(struct proc_state *st, struct follow *f, const struct pid_
     f->io_at = t;
     if (!f->io_known) { /* readable only now: what it did so far is not known to be recent */
         f->io_known = true;
-        f->read_bytes = (struct heritage){.last = (double)io->read_bytes};
-        f->write_bytes = (struct heritage){.last = (double)io->write_bytes};
+        f->read_bytes = (struct inherited_count){.last = (double)io->read_bytes};
+        f->write_bytes = (struct inherited_count){.last = (double)io->write_bytes};
         return;
     }
-    const double read = heritage_growth(&f->read_bytes, (double)io->read_bytes);
-    const double write = heritage_growth(&f->write_bytes, (double)io->write_bytes);
+    const double read = inherited_growth(&f->read_bytes, (double)io->read_bytes);
+    const double write = inherited_growth(&f->write_bytes, (double)io->write_bytes);
     group_rate(&st->mem, f->slot[F_READ], read, dt);
     group_rate(&st->mem, f->slot[F_WRITE], write, dt);
     st->read_growth += read;
@@ -563,7 +564,7 @@ static void read_member(struct proc_state *st, size_t i, bool accounts, struct t
     if (!proctree_refresh(st->tree, i))
         return;
     if (accounts)
-        st->cpu_late.held += heritage_growth(&f->children_ns, children_ns(st, &m->stat));
+        st->cpu_late.held += inherited_growth(&f->children_ns, children_ns(st, &m->stat));
     note_exec(f, m, s);
     if (m->ended) {
         drop_series(st, f);
@@ -585,7 +586,7 @@ static void read_self(struct proc_state *st)
 {
     double ns;
     if (self_children_ns(st, &ns))
-        st->cpu_late.held += heritage_growth(&st->self_children_ns, ns);
+        st->cpu_late.held += inherited_growth(&st->self_children_ns, ns);
 }
 
 static void put_job_mem(struct proc_state *st, const struct totals *sum, mono_ns t)

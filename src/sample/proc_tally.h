@@ -7,11 +7,11 @@
  * would be counted twice, and its end alone would be a dip. Hence:
  *
  *   - While a member lives, its own growth counts.
- *   - When it is gone, all that it ever used is owed by its nearest living ancestor (heritage_owe).
+ *   - When it is gone, its nearest living ancestor owes all that it ever used (inherited_owe).
  *   - When the ancestor's account of children is next read, what it grew by, less what is owed,
- *     counts (heritage_growth). The kernel adds to the parent's account before the child's pid goes
- *     away, so an account read after a child was found gone holds it, or never will: a parent that
- *     ignores SIGCHLD. Then the child just drops out, and the debt with it.
+ *     counts (inherited_growth). The kernel adds to the parent's account before the child's pid
+ *     goes away, so an account read after a child was found gone has it, or never will: a parent
+ *     that ignores SIGCHLD. Then the child is dropped, and the debt with it.
  *   - An account read just before its child is found gone holds too much. That much (the surplus of
  *     that one reading) is taken back by the next.
  *   - What is learnt late (from accounts of children, and what a process used before a scan found
@@ -25,19 +25,19 @@
 #include "base/mem.h"
 
 /* What a process took over from its children. */
-struct heritage {
+struct inherited_count {
     double last; /* the account as read last */
     double owed; /* part of its next growth that has been counted already */
     double surplus;
 };
 
-static inline void heritage_owe(struct heritage *h, double amount)
+static inline void inherited_owe(struct inherited_count *h, double amount)
 {
     h->owed += amount;
 }
 
 /* What the job's total grows by; negative when the reading before held too much. */
-static inline double heritage_growth(struct heritage *h, double now)
+static inline double inherited_growth(struct inherited_count *h, double now)
 {
     const double growth = now - h->last - h->owed;
     const double back = MIN_OF(-growth, h->surplus);

@@ -27,27 +27,27 @@ enum { POINTS = 1000, METRICS_MOST = 64, NUMBER_BYTES = 2 };
 static const char mean_entity[] = "*mean*";
 
 /* One value of the parameter `metric`. */
-struct api_charts_wish {
+struct grid_request {
     const char *metric, *entity; /* entity NULL: all */
     bool mean;
 };
 
-static struct api_charts_wish grid_wish_of(const char *text, struct arena *a)
+static struct grid_request grid_request_of(const char *text, struct arena *a)
 {
     const char *colon = strchr(text, ':');
     if (!colon)
-        return (struct api_charts_wish){.metric = text};
+        return (struct grid_request){.metric = text};
     const bool mean = strcmp(colon + 1, mean_entity) == 0;
-    return (struct api_charts_wish){arena_strndup(a, text, (size_t)(colon - text)),
-                                    mean ? NULL : colon + 1, mean};
+    return (struct grid_request){arena_strndup(a, text, (size_t)(colon - text)),
+                                 mean ? NULL : colon + 1, mean};
 }
 
-static size_t grid_wishes_of(const struct route_request *q, struct api_charts_wish *out)
+static size_t grid_requests_of(const struct route_request *q, struct grid_request *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < q->n_values && n < METRICS_MOST; i++)
         if (strcmp(q->values[i].param->name, "metric") == 0)
-            out[n++] = grid_wish_of(q->values[i].text, q->arena);
+            out[n++] = grid_request_of(q->values[i].text, q->arena);
     return n;
 }
 
@@ -123,9 +123,9 @@ static bool grid_has_totals(const struct route_request *q, const char *metric,
     return totals == nodes;
 }
 
-static int grid_wish_json(struct jw *j, const struct route_request *q,
-                          const struct grid_ask *window, const struct api_charts_wish *w,
-                          struct err *e)
+static int grid_request_json(struct jw *j, const struct route_request *q,
+                             const struct grid_ask *window, const struct grid_request *w,
+                             struct err *e)
 {
     struct grid g;
     struct series_ask which = {
@@ -151,18 +151,18 @@ static int grid_wish_json(struct jw *j, const struct route_request *q,
 
 int api_grid(const struct route_request *q, struct route_answer *out, struct err *e)
 {
-    struct api_charts_wish *wishes = arena_array(q->arena, struct api_charts_wish, METRICS_MOST);
+    struct grid_request *requests = arena_array(q->arena, struct grid_request, METRICS_MOST);
     struct grid_ask ask = {.columns = (size_t)route_number(q, "points", POINTS)};
     struct grid axis;
     struct jw j = {.out = &out->body};
-    const size_t n = grid_wishes_of(q, wishes);
+    const size_t n = grid_requests_of(q, requests);
     TRY(route_window(q, &ask.from, &ask.to, e));
     TRY(grid_read(q->run, &ask, q->arena, &axis, e));
     jw_object(&j, NULL);
     grid_axis_json(&j, &axis);
     jw_array(&j, "series");
     for (size_t i = 0; i < n; i++)
-        TRY(grid_wish_json(&j, q, &ask, &wishes[i], e));
+        TRY(grid_request_json(&j, q, &ask, &requests[i], e));
     jw_end(&j);
     jw_end(&j);
     return 0;

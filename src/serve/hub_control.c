@@ -26,7 +26,7 @@ struct hub_node {
     char run[RUN_ID_LEN];
     char node[NODE_ID_LEN];
     unsigned within_s;
-    mono_ns heard;
+    mono_ns seen;
     struct hub_control_request *v;
     size_t n, cap;
 };
@@ -98,7 +98,7 @@ static struct hub_node *hub_node_add(struct hub_control *c, const char *run, con
 static bool hub_node_takes(const struct hub_node *x, mono_ns now)
 {
     const int64_t silent_s = MAX_OF((int64_t)SILENT_S, 3 * (int64_t)x->within_s);
-    return x->within_s && mono_diff(now, x->heard) < silent_s * NS_PER_S;
+    return x->within_s && mono_diff(now, x->seen) < silent_s * NS_PER_S;
 }
 
 static unsigned hub_node_expire(struct hub_node *x, mono_ns now)
@@ -123,7 +123,7 @@ static void hub_control_sweep(struct hub_control *c, mono_ns now)
         return;
     c->swept = now;
     for (size_t i = 0; i < c->n; i++) {
-        if (mono_diff(now, c->nodes[i].heard) < FORGET_S * NS_PER_S)
+        if (mono_diff(now, c->nodes[i].seen) < FORGET_S * NS_PER_S)
             c->nodes[n++] = c->nodes[i];
         else
             free(c->nodes[i].v);
@@ -138,15 +138,15 @@ static void hub_control_sweep(struct hub_control *c, mono_ns now)
 
 /* ---- the sender ---- */
 
-unsigned hub_control_heard(struct hub_control *c, const char *run, const char *node,
-                           unsigned within_s)
+unsigned hub_control_seen(struct hub_control *c, const char *run, const char *node,
+                          unsigned within_s)
 {
     const mono_ns now = clock_mono();
     pthread_mutex_lock(&c->lock);
     hub_control_sweep(c, now);
     struct hub_node *x = hub_node_add(c, run, node);
     x->within_s = MIN_OF(within_s, (unsigned)WITHIN_MOST_S);
-    x->heard = now;
+    x->seen = now;
     const unsigned waiting = hub_node_expire(x, now);
     pthread_mutex_unlock(&c->lock);
     return waiting;
@@ -250,7 +250,7 @@ int hub_control_ask(struct hub_control *c, const char *run, const char *node, co
         return err_set(e, ERR_LIMIT, "%d requests wait for the recorder already", WAITING_MOST);
     return *n ? 0
               : err_set(e, ERR_NOT_FOUND,
-                        "the recorder of the run is not heard, or takes no requests from a hub "
+                        "the recorder of the run is not seen, or takes no requests from a hub "
                         "(--to-control off)");
 }
 

@@ -2,7 +2,7 @@
 /* hub_control.h - requests of users to recorders that send their runs to this hub.
  *
  * The hub cannot reach a recorder. The process that sends its run announces within which time it
- * looks for requests (hub_control_heard), fetches them (hub_control_take), hands them to the
+ * looks for requests (hub_control_seen), fetches them (hub_control_take), hands them to the
  * recorder's control socket and reports the answer (hub_control_answer). Requests are the lines of
  * control_protocol.h and nothing else, and the sender checks them again.
  *
@@ -45,8 +45,8 @@ const char *hub_request_state_name(enum hub_request_state s);
 
 /* It is there, and looks for requests at least every `within_s` seconds; 0: it takes none. Returns
  * how many wait for it. */
-unsigned hub_control_heard(struct hub_control *c, const char *run, const char *node,
-                           unsigned within_s);
+unsigned hub_control_seen(struct hub_control *c, const char *run, const char *node,
+                          unsigned within_s);
 typedef void hub_request_visit(void *ctx, const struct hub_control_request *q);
 /* Each request that waits, oldest first. They wait until they are answered. */
 void hub_control_take(struct hub_control *c, const char *run, const char *node,

@@ -390,8 +390,8 @@ static struct reply *ingest_answer(struct ingest_job *q)
     if (receive_own(&q->ask.at, q->token.name, makes, &e))
         return ingest_reply_of_err(&e, 403);
     if (q->ask.op == INGEST_APPEND)
-        q->requests = hub_control_heard(hub_control(q->server->hub), q->ask.at.run, q->ask.at.node,
-                                        q->ask.within_s);
+        q->requests = hub_control_seen(hub_control(q->server->hub), q->ask.at.run, q->ask.at.node,
+                                       q->ask.within_s);
     if (q->ask.op == INGEST_STATE)
         return ingest_state(q, &e);
     if (q->ask.op == INGEST_LOOK)

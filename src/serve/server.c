@@ -534,7 +534,7 @@ static int server_open_all(struct server *s, const struct server_options *ask, s
     TRY(listen_look(address, &s->place, e));
     TRY(server_read_tokens(s, ask, e));
     TRY(server_check_ask(s, ask, e));
-    TRY(listen_open(address, ask->port, ask->port_is_wish, &s->place, e));
+    TRY(listen_open(address, ask->port, ask->port_is_preferred, &s->place, e));
     s->tls = ask->tls_cert != NULL;
     snprintf(s->cookie, sizeof s->cookie, "footplate-%d", s->place.port);
     server_name_hosts(s, ask);

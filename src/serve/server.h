@@ -22,7 +22,7 @@ struct server_options {
     size_t n_folders;
     const char *bind;               /* an address; NULL: 127.0.0.1 */
     int port;                       /* 0: any free one */
-    bool port_is_wish;              /* when it is taken, one of the next will do */
+    bool port_is_preferred;         /* when it is taken, one of the next will do */
     const char *token_file;         /* NULL: none */
     const char *token;              /* of the environment; NULL: none */
     const char *tls_cert, *tls_key; /* files; NULL: no TLS */

@@ -122,12 +122,13 @@ static int listen_port_of(int fd)
     return ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
 }
 
-int listen_open(const char *address, int port, bool wish, struct listen_place *out, struct err *e)
+int listen_open(const char *address, int port, bool preferred, struct listen_place *out,
+                struct err *e)
 {
     union socket_address a;
     TRY(listen_look(address, out, e));
     TRY(listen_parse(address, &a, e));
-    const int tries = wish && port ? LISTEN_TRIES : 1;
+    const int tries = preferred && port ? LISTEN_TRIES : 1;
     for (int i = 0; i < tries && port + i <= UINT16_MAX; i++) {
         out->fd = listen_bind(&a, port + i);
         if (out->fd >= 0 || errno != EADDRINUSE)

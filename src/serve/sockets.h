@@ -24,8 +24,8 @@ enum { LISTEN_TRIES = 20 }; /* ports after the preferred one */
 
 /* What an address is, without binding it: digits, or "localhost". */
 MUST_CHECK int listen_look(const char *address, struct listen_place *out, struct err *e);
-/* `wish`: when the port is taken one of the next will do. */
-MUST_CHECK int listen_open(const char *address, int port, bool wish, struct listen_place *out,
+/* `preferred`: when the port is taken one of the next will do. */
+MUST_CHECK int listen_open(const char *address, int port, bool preferred, struct listen_place *out,
                            struct err *e);
 
 /* ---- addresses ---- */

@@ -48,26 +48,26 @@ static void dashboard_process(int fd, void *ctx)
     const struct server_options ask = {.folders = &folder,
                                        .n_folders = 1,
                                        .port = SERVER_PORT,
-                                       .port_is_wish = true,
+                                       .port_is_preferred = true,
                                        .control = true};
     struct dashboard_start w = {0};
     struct server *s = NULL;
     char never;
     (void)!server_open(&s, &ask, &w.place, &w.err);
     if (send(fd, &w, sizeof w, MSG_NOSIGNAL) == (ssize_t)sizeof w && s)
-        (void)!aside_read(fd, &never, 1); /* until the recording's process has ended */
+        (void)!sidecar_read(fd, &never, 1); /* until the recording's process has ended */
     server_close(s);
 }
 
 int dashboard_start(struct dashboard *out, const char *folder, struct err *e)
 {
     struct dashboard_start w;
-    struct aside aside;
+    struct sidecar sidecar;
     out->fd = -1;
     TRY(dashboard_check_page(e));
-    TRY(aside_start(&aside, SOCK_STREAM, dashboard_process, (void *)(uintptr_t)folder, e));
-    out->fd = aside.fd;
-    if (!aside_read(out->fd, &w, sizeof w))
+    TRY(sidecar_start(&sidecar, SOCK_STREAM, dashboard_process, (void *)(uintptr_t)folder, e));
+    out->fd = sidecar.fd;
+    if (!sidecar_read(out->fd, &w, sizeof w))
         w.err = (struct err){.code = ERR_SYS, .msg = "its process ended"};
     if (w.err.code == 0) {
         out->place = w.place;

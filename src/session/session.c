@@ -330,7 +330,7 @@ static void shipper_process(int fd, void *ctx)
 {
     struct ship_live_begin begin;
     int status;
-    if (!aside_read(fd, &begin, sizeof begin)) /* the job was not started */
+    if (!sidecar_read(fd, &begin, sizeof begin)) /* the job was not started */
         return;
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
@@ -351,7 +351,7 @@ static int shipper_start(struct shipper *out, const struct settings *s, struct a
                          struct err *e)
 {
     struct ship_live_ask *ask = arena_new(a, struct ship_live_ask);
-    struct aside aside;
+    struct sidecar sidecar;
     ask->target = (struct ship_target_ask){.to = s->to, .ca = s->to_ca, .pinned_key = s->to_key};
     ask->seal = s->to_interval_ns == TO_SEAL_NS;
     ask->spool = (uint64_t)s->spool;
@@ -360,8 +360,8 @@ static int shipper_start(struct shipper *out, const struct settings *s, struct a
     out->fd = -1;
     TRY(ship_read_token(s->to_token_file, a, &ask->target.token, e));
     TRY(ship_target_check(&ask->target, e));
-    TRY(aside_start(&aside, SOCK_STREAM, shipper_process, ask, e));
-    out->fd = aside.fd;
+    TRY(sidecar_start(&sidecar, SOCK_STREAM, shipper_process, ask, e));
+    out->fd = sidecar.fd;
     return 0;
 }
 
@@ -402,7 +402,7 @@ static bool shipper_end(struct shipper *s, struct shipping *out)
     struct shipping how;
     const char byte = SHIP_LIVE_END;
     if (send(s->fd, &byte, 1, MSG_NOSIGNAL) == 1 &&
-        poll(&p, 1, fine ? END_MS : END_FAILING_MS) > 0 && aside_read(s->fd, &how, sizeof how))
+        poll(&p, 1, fine ? END_MS : END_FAILING_MS) > 0 && sidecar_read(s->fd, &how, sizeof how))
         *out = how;
     close(s->fd);
     s->fd = -1;

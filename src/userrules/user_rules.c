@@ -168,7 +168,7 @@ static int python_host_start(char *const *command, struct arena *a, pid_t *pid, 
 
 static int python_host_read(int from, mono_ns end, struct buf *out, struct err *e)
 {
-    char piece[1 << 16];
+    char chunk[1 << 16];
     for (;;) {
         const int64_t left_ms = (end.ns - clock_mono().ns) / NS_PER_MS;
         struct pollfd p = {.fd = from, .events = POLLIN};
@@ -179,12 +179,12 @@ static int python_host_read(int from, mono_ns end, struct buf *out, struct err *
             return err_set(e, ERR_LIMIT, "Python took too long");
         if (ready <= 0)
             continue;
-        const ssize_t n = read(from, piece, sizeof piece);
+        const ssize_t n = read(from, chunk, sizeof chunk);
         if (n < 0)
             return err_sys(e, "read from python3");
         if (n == 0)
             return 0;
-        buf_put(out, piece, (size_t)n);
+        buf_put(out, chunk, (size_t)n);
         if (out->len > ANSWER_MOST)
             return err_set(e, ERR_LIMIT, "Python printed more than %d MiB", ANSWER_MOST >> 20);
     }

@@ -42,7 +42,7 @@ struct details {
  * anew with every window; in the run they are those of the process. So each window has separate
  * numbers; addresses of memory are not such numbers. The cost of the profiler itself is recorded
  * with a process -1, and belongs to the job. */
-enum { LINK_BITS = 40, PIECE = 64 };
+enum { LINK_BITS = 40, CHUNK = 64 };
 #define NO_PROCESS UINT32_MAX
 
 struct apart {
@@ -63,7 +63,7 @@ static void details_on_events(struct sink *s, const struct track *t, const struc
                               size_t n)
 {
     const struct apart *a = (struct apart *)s;
-    struct event piece[PIECE];
+    struct event chunk[CHUNK];
     struct track whose = *t;
     if (t->pid == NO_PROCESS) {
         whose.pid = a->pid;
@@ -72,11 +72,11 @@ static void details_on_events(struct sink *s, const struct track *t, const struc
     if (n == 0)
         sink_pass_events(s, &whose, v, 0);
     for (size_t at = 0, many; at < n; at += many) {
-        many = MIN_OF(n - at, (size_t)PIECE);
-        memcpy(piece, v + at, many * sizeof *v);
+        many = MIN_OF(n - at, (size_t)CHUNK);
+        memcpy(chunk, v + at, many * sizeof *v);
         for (size_t i = 0; i < many; i++)
-            set_apart(&piece[i], a->more);
-        sink_pass_events(s, &whose, piece, many);
+            set_apart(&chunk[i], a->more);
+        sink_pass_events(s, &whose, chunk, many);
     }
 }
 

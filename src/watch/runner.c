@@ -179,9 +179,9 @@ static void runner_serve(int fd, void *ctx)
     struct runner_question q;
     struct runner_result r;
     struct err e;
-    while (aside_read(fd, &q, sizeof q) && q.task < o->n && q.len <= TEXT_MOST) {
+    while (sidecar_read(fd, &q, sizeof q) && q.task < o->n && q.len <= TEXT_MOST) {
         char *text = xmalloc(q.len + 1);
-        const bool whole = aside_read(fd, text, q.len);
+        const bool whole = sidecar_read(fd, text, q.len);
         if (whole)
             run_one(&o->tasks[q.task], text, &q, &r);
         free(text);
@@ -195,10 +195,10 @@ static void runner_serve(int fd, void *ctx)
 int runner_start(struct runner **out, const struct runner_task *tasks, size_t n, struct err *e)
 {
     struct offer offer = {tasks, n};
-    struct aside aside;
-    TRY(aside_start(&aside, SOCK_STREAM, runner_serve, &offer, e));
+    struct sidecar sidecar;
+    TRY(sidecar_start(&sidecar, SOCK_STREAM, runner_serve, &offer, e));
     *out = xcalloc(1, sizeof **out);
-    (*out)->fd = aside.fd;
+    (*out)->fd = sidecar.fd;
     return 0;
 }
 

@@ -115,6 +115,19 @@ def test_the_same_run_gives_the_same_bytes(check):
         assert check(*words).stdout == check(*words).stdout
 
 
+def test_findings_at_the_end_of_a_recording_are_to_the_byte_those_of_check(run_fp, train, tmp_path):
+    """Growing runs: unit/rules/test_evaluation.c; the server: serve/test_api.py."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("FOOTPLATE_")}
+    words = ["--dir", tmp_path, "--interval", "50ms", "--", train, "--seconds", "3"]
+    done = run_fp("run", *words, env=env | {"FOOTPLATE_NVML": "/nonexistent.so"}, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("*/findings.json")
+    recorded = path.read_text().partition('  "rules": ')[2].rpartition("\n}")[0]
+    found = run_fp("check", path.parent, "--json").stdout
+    assert '"state": "clear"' in found and '"state": "not_evaluated"' in found
+    assert recorded.replace("\n  ", "\n") + "\n" == found
+
+
 def test_people_read_the_finding_first_then_what_is_clear_and_what_was_not_evaluated(check):
     lines = check().stdout.splitlines()
     assert lines[0].startswith("made: ")

@@ -112,6 +112,7 @@ def test_layers_refuses(tree: Path, file: str, text: str, sentence: str) -> None
         ('snprintf(name, n, "metrics-%u.fp", k);', "is a name in a run"),
         ('snprintf(name, n, "%s/derived/%s", run, file);', "is a name in a run"),
         ("const int fd = open(path, O_RDONLY);", "open() on a file"),
+        ('FILE *f = fopen(path, "r");', "fopen() on a file"),
         ("DIR *d = opendir(run);", "opendir() on a file"),
         ("if (flock(fd, LOCK_SH) == 0)", "flock() on a file"),
         ("return rename(from, to);", "rename() on a file"),
@@ -123,6 +124,17 @@ def test_only_the_storage_reaches_into_a_run(tree: Path, line: str, sentence: st
     refused("check_storage", plant(tree, {"src/rules/bad.c": text}), sentence)
     (tree / "src/rules/bad.c").unlink()
     assert check("check_storage", plant(tree, {"src/run/fine.c": text})).returncode == 0
+
+
+def test_a_name_that_run_names_defines_is_refused_elsewhere(tree: Path) -> None:
+    names = '#define RUN_PIECES "pieces.bin"\n#define RUN_START "part-"\n#define RUN_STEM "node"\n'
+    plant(tree, {"src/run/run_names.h": names})
+    for name in ("pieces.bin", "%s/pieces.bin", "part-%u"):
+        text = f'static void f(void)\n{{\n    say("{name}");\n}}\n'
+        sentence = f'"{name}" is a name in a run'
+        refused("check_storage", plant(tree, {"src/rules/bad.c": text}), sentence)
+    plant(tree, {"src/rules/bad.c": 'static void f(void)\n{\n    say("node");\n}\n'})
+    assert check("check_storage", tree).returncode == 0
 
 
 def test_what_is_no_file_of_a_run_is_allowed(tree: Path) -> None:

@@ -139,7 +139,7 @@ static struct engine *see_part(struct show *s, size_t part, size_t of)
         const size_t node = engine_node(g, &facts);
         const struct step step = {.start = {START_NS}, .dur_ns = NS_PER_S, .batch = f->node->batch};
         if (f->node->batch)
-            engine_steps(g, node, &(struct rank_sight){0, 0, 1}, &step, 1);
+            engine_steps(g, node, &(struct rule_rank){0, 0, 1}, &step, 1);
         feed_pieces(s, g, node, f, 0, f->n);
     }
     return g;

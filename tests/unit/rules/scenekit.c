@@ -151,7 +151,7 @@ static void take_process(struct played *p, struct process *x)
     struct played_node *d = &p->nodes[x->node];
     struct played_rank *r = &p->ranks[p->n_ranks];
     qsort(x->v, x->n, sizeof *x->v, by_begin);
-    *r = (struct played_rank){.node = x->node, .who = {x->rank, x->device, x->track.pid}};
+    *r = (struct played_rank){.node = x->node, .id = {x->rank, x->device, x->track.pid}};
     if (x->worker < 0)
         steps_derive(x->v, x->n, &p->arena, &r->steps, &r->n);
     if (d->facts.n_gpus)
@@ -288,7 +288,7 @@ void play_free(struct played *p)
 static void feed_sweeps(const struct played_node *d, struct engine *g, size_t node, int64_t from,
                         int64_t to)
 {
-    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct gpu_sweeps gpus[RULE_GPUS_MOST];
     size_t a = 0;
     while (a < d->n && d->at[a].ns < from)
         a++;
@@ -314,7 +314,7 @@ static void feed_steps(const struct played_rank *r, struct engine *g, size_t nod
         a++;
     while (a + n < r->n && r->steps[a + n].start.ns < to)
         n++;
-    engine_steps(g, node, &r->who, r->steps + a, n);
+    engine_steps(g, node, &r->id, r->steps + a, n);
 }
 
 static void feed_events(const struct played_node *d, struct engine *g, size_t node, int64_t from,

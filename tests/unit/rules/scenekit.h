@@ -12,8 +12,8 @@ struct played_node {
     size_t n, cap; /* sweeps */
     wall_ns *at;
     float *v[NODE_SIGNAL_N]; /* NULL: never read */
-    const char *entity[SIGHT_GPUS_MOST];
-    float *gpu[SIGHT_GPUS_MOST][GPU_SIGNAL_N];
+    const char *entity[RULE_GPUS_MOST];
+    float *gpu[RULE_GPUS_MOST][GPU_SIGNAL_N];
     size_t n_gpus;
     struct rule_event *events;
     size_t n_events, cap_events;
@@ -21,7 +21,7 @@ struct played_node {
 
 struct played_rank {
     size_t node;
-    struct rank_sight who;
+    struct rule_rank id;
     struct step *steps;
     size_t n;
 };

@@ -160,10 +160,10 @@ static void show(struct engine *g, size_t node, const struct camera *n, size_t f
     }
 }
 
-static struct rank_sight sight_of(const struct story *s, const struct camera *n, size_t rank)
+static struct rule_rank sight_of(const struct story *s, const struct camera *n, size_t rank)
 {
     const int64_t number = (n - s->node) * RANKS + (int64_t)rank;
-    return (struct rank_sight){number, (int64_t)rank, (uint32_t)(70 + rank)};
+    return (struct rule_rank){number, (int64_t)rank, (uint32_t)(70 + rank)};
 }
 
 /* How many sweeps reached each rule, and how many came too early for it. */
@@ -214,7 +214,7 @@ static const char *whole(const struct story *s)
         const size_t node = engine_node(g, &facts);
         show(g, node, n, 0, SWEEPS);
         for (size_t r = 0; r < RANKS; r++) {
-            const struct rank_sight sight = sight_of(s, n, r);
+            const struct rule_rank sight = sight_of(s, n, r);
             engine_steps(g, node, &sight, n->steps[r], n->n_steps[r]);
         }
         engine_events(g, node, n->events, n->n_events);
@@ -241,7 +241,7 @@ static void show_pieces(struct story *s, struct engine *g, struct camera *n)
     const struct node_facts facts = facts_of(n);
     const size_t node = engine_node(g, &facts);
     for (size_t r = 0; r < RANKS; r++) {
-        const struct rank_sight sight = sight_of(s, n, r);
+        const struct rule_rank sight = sight_of(s, n, r);
         for (size_t i = 0; i < n->n_steps[r]; i++)
             engine_steps(g, node, &sight, &n->steps[r][i], 1);
     }

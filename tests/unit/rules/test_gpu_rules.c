@@ -102,7 +102,7 @@ static void feed_steps(struct engine *g, size_t node, const struct loop *l)
         v[i].part_ns[part_index("sync")] = l->sync_ms * NS_PER_MS;
         v[i].part_ns[part_index("data")] = l->data_ms * NS_PER_MS;
     }
-    engine_steps(g, node, &(struct rank_sight){0, 0, 7}, v, STEPS);
+    engine_steps(g, node, &(struct rule_rank){0, 0, 7}, v, STEPS);
 }
 
 static const struct verdict *verdict_of(struct loop *l, enum rule_id rule)

@@ -226,7 +226,7 @@ TEST(parameters_set_by_the_user_are_the_ones_that_count)
     CHECK_INT(kit_verdict(&(struct kit){&node, 1, hotter}, RULE_NAME)->state, RULE_CLEAR);
 }
 
-enum { MANY_GPUS = SIGHT_GPUS_MOST, MANY_SWEEPS = 700 };
+enum { MANY_GPUS = RULE_GPUS_MOST, MANY_SWEEPS = 700 };
 
 /* In sweep i the GPU with number i mod 64 is low, so each bit of a set is met. */
 TEST(every_one_of_64_gpus_is_told_apart)

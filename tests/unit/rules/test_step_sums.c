@@ -168,15 +168,15 @@ TEST(a_rank_that_tells_its_number_late_keeps_its_state_and_its_place)
     struct node_state t = {0};
     const struct state_spec spec = {.rank_size = sizeof(struct counted_rank)};
     const struct rule_view c = {.spec = &spec};
-    struct rank_sight a = {-1, -1, 20}, b = {0, 0, 10};
+    struct rule_rank a = {-1, -1, 20}, b = {0, 0, 10};
     ((struct counted_rank *)state_rank(&t, &c, &a))->n = 5;
     ((struct counted_rank *)state_rank(&t, &c, &b))->n = 1;
     a.rank = 1;
     ((struct counted_rank *)state_rank(&t, &c, &a))->n += 2;
     CHECK_INT(t.n_ranks, 2);
     const struct counted_rank *first = t.ranks[0], *second = t.ranks[1];
-    CHECK_INT(first->head.who.rank, 0);
-    CHECK_INT(second->head.who.rank, 1);
+    CHECK_INT(first->head.id.rank, 0);
+    CHECK_INT(second->head.id.rank, 1);
     CHECK_INT(second->n, 7);
     state_keep(&t, STATE_FREE);
 }

@@ -5,43 +5,43 @@
 
 TEST(children_that_nobody_saw_count_when_they_are_waited_for)
 {
-    struct heritage h = {.last = 100};
-    NEAR(heritage_growth(&h, 130), 30, 0);
-    NEAR(heritage_growth(&h, 130), 0, 0);
+    struct inherited_count h = {.last = 100};
+    NEAR(inherited_growth(&h, 130), 30, 0);
+    NEAR(inherited_growth(&h, 130), 0, 0);
 }
 
 TEST(a_child_that_was_watched_counts_only_for_what_was_not_seen)
 {
-    struct heritage h = {.last = 100};
-    heritage_owe(&h, 50); /* seen with 50; it ended with 52 */
-    NEAR(heritage_growth(&h, 152), 2, 0);
-    NEAR(heritage_growth(&h, 160), 8, 0); /* the debt is paid */
+    struct inherited_count h = {.last = 100};
+    inherited_owe(&h, 50); /* seen with 50; it ended with 52 */
+    NEAR(inherited_growth(&h, 152), 2, 0);
+    NEAR(inherited_growth(&h, 160), 8, 0); /* the debt is paid */
 }
 
 TEST(a_child_whose_parent_does_not_wait_drops_out)
 {
-    struct heritage h = {.last = 100};
-    heritage_owe(&h, 5000);
-    NEAR(heritage_growth(&h, 100), 0, 0);
-    NEAR(heritage_growth(&h, 110), 10, 0); /* later children are not eaten by its debt */
+    struct inherited_count h = {.last = 100};
+    inherited_owe(&h, 5000);
+    NEAR(inherited_growth(&h, 100), 0, 0);
+    NEAR(inherited_growth(&h, 110), 10, 0); /* later children are not eaten by its debt */
 }
 
 TEST(an_account_read_before_the_child_was_found_gone_is_corrected)
 {
-    struct heritage h = {0};
-    double sum = heritage_growth(&h, 52); /* holds the child already */
-    heritage_owe(&h, 50);                 /* found gone only now */
-    sum += heritage_growth(&h, 52);
+    struct inherited_count h = {0};
+    double sum = inherited_growth(&h, 52); /* holds the child already */
+    inherited_owe(&h, 50);                 /* found gone only now */
+    sum += inherited_growth(&h, 52);
     NEAR(sum, 2, 0);
 }
 
 TEST(only_the_reading_before_can_be_corrected)
 {
-    struct heritage h = {0};
-    heritage_growth(&h, 52);
-    heritage_growth(&h, 52);
-    heritage_owe(&h, 50);
-    NEAR(heritage_growth(&h, 52), 0, 0);
+    struct inherited_count h = {0};
+    inherited_growth(&h, 52);
+    inherited_growth(&h, 52);
+    inherited_owe(&h, 50);
+    NEAR(inherited_growth(&h, 52), 0, 0);
 }
 
 TEST(what_comes_late_is_given_out_over_a_second_and_whole)

@@ -46,13 +46,13 @@ TEST(a_request_waits_until_its_recorder_has_answered)
     struct arena a = {0};
     struct hub_control_request *v;
     size_t n;
-    CHECK_INT(hub_control_heard(c, "r", "n1", 2), 0);
-    CHECK_INT(hub_control_heard(c, "r", "n2", 2), 0);
+    CHECK_INT(hub_control_seen(c, "r", "n1", 2), 0);
+    CHECK_INT(hub_control_seen(c, "r", "n2", 2), 0);
     CHECK_INT(hub_control_within(c, "r"), 2);
     OK(ask(c, "r", "n1", "stop", &n));
     CHECK_INT(n, 1);
-    CHECK_INT(hub_control_heard(c, "r", "n1", 2), 1);
-    CHECK_INT(hub_control_heard(c, "r", "n2", 2), 0);
+    CHECK_INT(hub_control_seen(c, "r", "n1", 2), 1);
+    CHECK_INT(hub_control_seen(c, "r", "n2", 2), 0);
     CHECK_INT(taken(c, "r", "n1"), 1);
     CHECK_INT(taken(c, "r", "n1"), 1); /* an answer that was lost is given again */
     hub_control_list(c, "r", &a, &v, &n);
@@ -74,10 +74,10 @@ TEST(a_request_goes_to_all_nodes_of_its_run_that_take_requests)
 {
     struct hub_control *c = hub_control_open();
     size_t n;
-    hub_control_heard(c, "r", "n1", 2);
-    hub_control_heard(c, "r", "n2", 5);
-    hub_control_heard(c, "r", "deaf", 0);
-    hub_control_heard(c, "other", "n1", 2);
+    hub_control_seen(c, "r", "n1", 2);
+    hub_control_seen(c, "r", "n2", 5);
+    hub_control_seen(c, "r", "deaf", 0);
+    hub_control_seen(c, "other", "n1", 2);
     OK(ask(c, "r", NULL, "interval=1s", &n));
     CHECK_INT(n, 2);
     CHECK_INT(hub_control_within(c, "r"), 5);
@@ -86,7 +86,7 @@ TEST(a_request_goes_to_all_nodes_of_its_run_that_take_requests)
     CHECK_INT(ask(c, "none", NULL, "stop", &n), ERR_NOT_FOUND);
     CHECK_INT(hub_control_within(c, "none"), 0);
     /* It does not take any from now on. */
-    hub_control_heard(c, "r", "n1", 0);
+    hub_control_seen(c, "r", "n1", 0);
     CHECK_INT(ask(c, "r", "n1", "stop", &n), ERR_NOT_FOUND);
     hub_control_close(c);
 }
@@ -97,7 +97,7 @@ TEST(requests_of_a_node_are_bounded_and_those_that_wait_are_not_lost)
     struct arena a = {0};
     struct hub_control_request *v;
     size_t n;
-    hub_control_heard(c, "r", "n", 1);
+    hub_control_seen(c, "r", "n", 1);
     OK(ask(c, "r", "n", "stop", &n)); /* stays unanswered */
     for (int i = 0; i < 40; i++) {
         OK(ask(c, "r", "n", "interval=1s", &n));
@@ -121,13 +121,13 @@ TEST(a_request_that_is_not_fetched_in_time_expires)
     struct arena a = {0};
     struct hub_control_request *v;
     size_t n;
-    hub_control_heard(c, "r", "n", 2);
+    hub_control_seen(c, "r", "n", 2);
     OK(ask(c, "r", "n", "stop", &n));
     passed_s += 59;
     CHECK_INT(taken(c, "r", "n"), 1);
     passed_s += 2;
     CHECK_INT(taken(c, "r", "n"), 0);
-    CHECK_INT(hub_control_heard(c, "r", "n", 100), 0);
+    CHECK_INT(hub_control_seen(c, "r", "n", 100), 0);
     hub_control_list(c, "r", &a, &v, &n);
     CHECK(n == 1 && v[0].state == HUB_EXPIRED && *v[0].text);
     OK(ask(c, "r", "n", "stop", &n)); /* one who looks rarely has longer */
@@ -145,18 +145,18 @@ TEST(a_sender_that_is_silent_gets_no_requests_and_is_forgotten)
     struct arena a = {0};
     struct hub_control_request *v;
     size_t n;
-    hub_control_heard(c, "r", "n", 2);
+    hub_control_seen(c, "r", "n", 2);
     OK(ask(c, "r", "n", "stop", &n));
     passed_s += 31;
     CHECK_INT(hub_control_within(c, "r"), 0);
     CHECK_INT(ask(c, "r", "n", "stop", &n), ERR_NOT_FOUND);
     passed_s += 3600;
-    hub_control_heard(c, "other", "n", 2);
+    hub_control_seen(c, "other", "n", 2);
     hub_control_list(c, "r", &a, &v, &n);
     CHECK_INT(n, 0);
     CHECK_INT(hub_control_within(c, "other"), 2);
     OK(ask(c, "other", "n", "stop", &n));
-    CHECK_INT(hub_control_heard(c, "other", "n", 2), 1);
+    CHECK_INT(hub_control_seen(c, "other", "n", 2), 1);
     arena_free(&a);
     hub_control_close(c);
 }
@@ -168,12 +168,12 @@ TEST(thousands_of_nodes_are_found)
     size_t n;
     for (int i = 0; i < 3000; i++) {
         snprintf(run, sizeof run, "run-%d", i);
-        hub_control_heard(c, run, "n", 2);
+        hub_control_seen(c, run, "n", 2);
     }
     for (int i = 0; i < 3000; i += 100) {
         snprintf(run, sizeof run, "run-%d", i);
         OK(ask(c, run, NULL, "stop", &n));
-        CHECK_INT(hub_control_heard(c, run, "n", 2), 1);
+        CHECK_INT(hub_control_seen(c, run, "n", 2), 1);
     }
     hub_control_close(c);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sight.h - what rules see of a run.
+/* rule_input.h - what rules are given of a run.
  *
  * A sweep is one reading of all metrics of one node. Sweeps come in batches of columns; steps come
  * rank by rank; events are those of the framework that rules want. All in order of time within a
  * node. Arrays belong to the caller. */
-#ifndef RULES_SIGHT_H
-#define RULES_SIGHT_H
+#ifndef RULES_RULE_INPUT_H
+#define RULES_RULE_INPUT_H
 
 #include "query/steps.h"
 #include "record/event.h"
@@ -23,7 +23,7 @@ enum gpu_signal {
     GPU_SIGNAL_N
 };
 
-enum { SIGHT_GPUS_MOST = 64 };
+enum { RULE_GPUS_MOST = 64 };
 
 /* One sweep's values are NAN where nothing was read; a column is NULL when it never was. */
 struct gpu_sweeps {
@@ -55,7 +55,7 @@ struct rule_event {
 /* Whether rules want events of this name. */
 bool rules_want_event(enum event_id id);
 
-struct rank_sight {
+struct rule_rank {
     int64_t rank, device; /* -1: not known */
     uint32_t pid;
     const struct gpu_phases *gpu; /* of the whole rank, for the time of the call; NULL: not known */
