@@ -98,12 +98,13 @@ static bool is_steady(const struct verdict *v, const struct run_facts *run)
     return steady;
 }
 
-/* What its shares are of: the loop, without its warm-up where that is not looked at. */
+/* What its shares are of: the loop, without its warm-up where that is not looked at; the job for
+ * what is lost outside of the loop. */
 static double loop_seconds(const struct verdict *v, const struct run_facts *run)
 {
     const wall_ns from = is_steady(v, run) ? run->steady_start : run->loop_start;
-    return run->has_steps && !v->rule->ending ? wall_span_s(from, run->loop_end)
-                                              : wall_span_s(run->job_start, run->job_end);
+    return run->has_steps && !v->rule->whole_job ? wall_span_s(from, run->loop_end)
+                                                 : wall_span_s(run->job_start, run->job_end);
 }
 
 static void size_up(struct verdict *v, const struct engine *g, const struct run_facts *run)

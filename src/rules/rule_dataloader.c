@@ -39,6 +39,8 @@ static const double HAND_OVER_S = 0.002;
 static const double WAITS_BELOW = 0.5, WAITS_BELOW_FULL = 0.2, NODE_FULL = 90;
 /* Workers for each core when they wait instead of computing. */
 static const double WAITING_PER_CORE = 4;
+/* Workers that make batches for less than this share of the time are idle. */
+static const double IDLE_BELOW = 0.25;
 /* More workers that save less than this share of an iteration are no advice. */
 static const double WORTH_IT = 0.1;
 
@@ -367,6 +369,12 @@ static const char *advise_workers(const struct judge *j, const struct loader_see
                         gain);
 }
 
+static bool workers_are_idle(const struct loader_seen *x)
+{
+    const double ranks = (double)MAX_OF(x->t->head.n_ranks, (size_t)1);
+    return x->t->fetches && x->at_once < IDLE_BELOW * workers_now(x->t) * ranks;
+}
+
 /* The first sentence; `then_s`: what an iteration is expected to take, NAN: not known. */
 static const char *advise_first(const struct judge *j, const struct loader_seen *x, double *then_s)
 {
@@ -379,6 +387,10 @@ static const char *advise_first(const struct judge *j, const struct loader_seen 
         return advise_keras(j, x, want);
     if (known && making_cpu_s(j, x) < HAND_OVER_S)
         return advise_cheap(j, x);
+    if (known && workers_are_idle(x))
+        return "The workers are idle most of the time: the loop waits for their start, or for "
+               "batches to be handed over. Make batches larger, or set num_workers to 0 if the "
+               "data is in memory.";
     if (known && more && gains) {
         *then_s = expected_s(x, want);
         return advise_workers(j, x, want);

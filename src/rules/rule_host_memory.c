@@ -182,6 +182,11 @@ enum { THRESHOLD };
 /* A reading above this is a moment of pressure; percent. */
 static const float HIGH = 5;
 
+/* Memory used from which the node, or the job's control group, has little left; percent. */
+static const float NODE_FULL = 80, LIMIT_NEAR = 90;
+/* Of the readings of pressure, in which a process of a job that lacks memory waits at least. */
+static const double BLOCKED = 0.05;
+
 enum { LEAST = 20 };
 
 struct memory_state {
@@ -189,6 +194,7 @@ struct memory_state {
     bool has_swap;
     float first_swap, last_swap; /* bytes */
     float most_limit;            /* of its control group's limit, percent */
+    uint64_t high, blocked;      /* readings of pressure; of them, with a process in state D */
     struct episodes when;
 };
 
@@ -219,9 +225,24 @@ static void memory_sweeps(void *state, const struct rule_view *c, const struct s
     memory_see_limit(t, s->v[SIG_CGROUP_MEM], s->v[SIG_CGROUP_MEM_LIMIT], s->n);
     if (!(values_highest(psi, s->n, 0) > HIGH))
         return;
-    for (size_t i = 0; i < s->n; i++)
-        if (psi[i] > HIGH)
-            episodes_add(&t->when, s->at[i], s->period_ns);
+    const float *blocked = s->v[SIG_BLOCKED];
+    for (size_t i = 0; i < s->n; i++) {
+        if (!(psi[i] > HIGH))
+            continue;
+        episodes_add(&t->when, s->at[i], s->period_ns);
+        t->high += blocked && !isnan(blocked[i]);
+        t->blocked += blocked && blocked[i] >= 1;
+    }
+}
+
+/* Processes of another control group wait, as a container does that is at its limit: the node has
+ * memory left, the job is not at a limit, and none of its processes waits for pages. */
+static bool memory_is_of_others(const struct memory_state *t)
+{
+    const bool full = hist_quantile(state_signal(t, 2), 0.95) >= NODE_FULL ||
+                      state_signal(t, 2)->n == 0 || t->most_limit >= LIMIT_NEAR,
+               swaps = t->has_swap && t->last_swap > t->first_swap;
+    return !full && !swaps && t->high > 0 && (double)t->blocked < BLOCKED * (double)t->high;
 }
 
 static void pressure_memory(void *state, enum state_op op)
@@ -261,6 +282,7 @@ static void memory_judge(const struct judge *j, struct verdict *out)
 {
     const double loop_s = j->run->has_steps ? judge_counted_s(j) : judge_job_s(j);
     double highest = 0;
+    bool others = false;
     for (size_t i = 0; i < j->n_nodes; i++) {
         const struct hist *h = state_signal(j->nodes[i].state, 0);
         out->datapoints = MAX_OF(out->datapoints, h->n);
@@ -268,14 +290,19 @@ static void memory_judge(const struct judge *j, struct verdict *out)
             continue;
         const double psi = hist_mean(h);
         highest = fmax(highest, psi);
-        if (psi > j->p[THRESHOLD].v && judge_is_much(j, loop_s * psi / 100))
+        if (!(psi > j->p[THRESHOLD].v) || !judge_is_much(j, loop_s * psi / 100))
+            continue;
+        if (memory_is_of_others(j->nodes[i].state))
+            others = true;
+        else
             memory_find(j, out, &j->nodes[i], loop_s);
     }
     if (out->datapoints < LEAST && !judge_is_short(j, LEAST, out))
         verdict_not_evaluated(out,
                               "memory pressure was not recorded (a kernel with PSI is needed)");
     else if (out->state == RULE_CLEAR)
-        verdict_why(out, "tasks waited for memory for %.1f %% of the time", highest);
+        verdict_why(out, "tasks waited for memory for %.1f %% of the time%s", highest,
+                    others ? ", but not those of the job" : "");
 }
 
 const struct rule rule_memory_pressure = {

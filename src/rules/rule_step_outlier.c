@@ -266,7 +266,7 @@ static void mark_others(const struct outliers *all, size_t n, const struct outli
 
 struct causes_found {
     char words[512];
-    const char *advice;
+    const char *advice, *part; /* part: of a step, NULL: in no single one */
     bool other_ranks, own;
 };
 
@@ -296,6 +296,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
                  judge_time(j, more_s));
         add_cause(&c, text, outlier_advice_for(j, part));
         c.own = is_own_cause(o, part);
+        c.part = part == BETWEEN ? "between steps" : name;
     }
     mark_others(all, n_all, o, &others);
     c.other_ranks = share_within(o, &others) >= 0.5;
@@ -335,6 +336,7 @@ static void outlier_find(const struct judge *j, struct verdict *v, const struct 
                 c->other_ranks ? "; other ranks had long steps at the same time" : "");
     if (c->advice)
         finding_advise(v, f, "%s", c->advice);
+    f->part = o->mode == MODE_TRAIN ? c->part : NULL;
     f->causes = c->own ? outlier_explained_by + 1 : NULL;
     f->refute = "the data itself causes the long steps, such as longer sequences";
     FINDING_NUMBERS(v, f, (double)o->n, (double)x->n, o->mean_s, step_spread_sigma(x), o->limit_s,

@@ -19,6 +19,9 @@ enum { PARTS_MOST = SUMMARY_LINES - 8, LINES_AFTER = 3, TIME_WIDTH = 10, USES_MO
 /* A part below this share of an iteration, by either clock, is not listed. */
 static const double PART_SHARE = 0.01;
 
+/* Of the loop: what reads "0.0 %". Other issues have lost the same time. */
+static const double NOTHING = 0.0005;
+
 struct summary_text {
     const struct summary_ask *ask;
     const struct show *show;
@@ -290,11 +293,13 @@ const char *verdict_size_words(const struct verdict *v, bool has_steps, struct a
 {
     char money[HUMAN_LEN];
     const char *t = severity_names[v->severity];
+    if (v->lost_share < NOTHING && v->severity > SEVERITY_INFO)
+        return arena_printf(a, "%s, in time that other issues account for", t);
     if (!isnan(v->lost_s))
         t = arena_printf(a, "%s, %s lost", t, value_text(a, v->lost_s, "s"));
     if (!isnan(v->lost_share))
         t = arena_printf(a, "%s, %.1f %% of the %s", t, v->lost_share * 100,
-                         has_steps && !v->rule->ending ? "training loop" : "job");
+                         has_steps && !v->rule->whole_job ? "training loop" : "job");
     if (!isnan(v->lost_cost))
         t = arena_printf(a, "%s, at a cost of %s", t,
                          human_price(v->lost_cost, v->currency, money, sizeof money));

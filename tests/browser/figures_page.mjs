@@ -275,7 +275,7 @@ export function pageFacts(f, F, words) {
   const saving = (v, d) =>
     [
       f.value(v.lost_s, "s"),
-      ...(v.lost_share === null ? [] : [`${f.share(v.lost_share)} of the ${d.report.run.loop_start_ns === null ? "job" : "training loop"}`]),
+      ...(v.lost_share === null ? [] : [`${f.share(v.lost_share)} of the ${d.report.run.loop_start_ns === null || v.of_job ? "job" : "training loop"}`]),
       ...(v.lost_cost === null ? [] : [f.price(v.lost_cost, d.report.run.currency ?? null)]),
     ].join(", ");
   const steps = (d) => f.count(best(d).count);

@@ -195,6 +195,7 @@ def test_a_scene_that_cannot_be_read_leaves_nothing_behind(footplate, tmp_path):
         ("straggler/busy_in_backward", " of rank 2", "backward"),
         ("time_between_steps/fires", "", "between steps"),
         ("slow_storage/fires", "", "data"),
+        ("step_outlier/fires", "", "data"),
     ],
 )
 def test_show_points_at_the_part_of_the_step_that_its_finding_is_about(

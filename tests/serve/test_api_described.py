@@ -22,6 +22,7 @@ PROFILE = {"version": 1, "pid": 4242, "start_step": 9, "end_step": 11, "start_ns
            "functions": [FUNCTION], "phases": {"forward": [FUNCTION]},
            "stacks": [{"depth": 0, "file": "a.py", "name": "f", "total_s": 0.1}]}  # fmt: skip
 SCENES = ["dataloader/one_bad_node", "eval_heavy/fires", "gpu_throttling/fires"]
+SCENES += ["slow_finalization/fires"]
 # What needs a rule of the user, prices, a hub or a run that is being recorded.
 NOT_HERE = {"Verdict.custom"}
 UNREACHED = {"Pending", "ControlAsk", "ControlAnswer", "ControlSaid", "Notes"}

@@ -7,7 +7,7 @@ import { curvePath, growths, scaleOf } from "../src/charts/curve";
 import { firstTracks, trackLines, valueAt } from "../src/timeline/tracks_model";
 import type { CounterSeries, Grid, GridSeries, MetricInfo, Step } from "../src/types";
 import { oneRank, pairsOf, rowsOf, type Side, stepAt } from "../src/views/compare_curves";
-import { marksOf } from "../src/views/compare_overlay";
+import { axisText, marksOf } from "../src/views/compare_overlay";
 import { counterCharts, metricCharts, withMarks } from "../src/views/metrics_plan";
 
 const metric = (name: string, entities: string[], node = "a"): MetricInfo => ({ node, metric: name, unit: "%", title: null, entities });
@@ -89,6 +89,7 @@ test("the curves of two runs have round marks, from before the first step on", (
   assert.deepEqual(rounded("time", 0.018, 0.5), [0.1, 0.2, 0.3, 0.4, 0.5]);
   assert.deepEqual(rounded("time", -70, 400), [0, 120, 240, 360]);
   assert.deepEqual(rounded("step", 0, 39), [0, 10, 20, 30]);
+  assert.deepEqual([-10, 0, 0.5, 20].map((v) => axisText("time", v)), ["-10.0 s", "0 s", "500 ms", "20.0 s"]);
 });
 
 test("by step a counter's value belongs to the step that began last, wherever in it or behind it the value came", () => {

@@ -8,7 +8,7 @@
 TEST(the_size_of_an_issue_leaves_out_what_is_not_known)
 {
     struct arena a = {0};
-    const struct rule loop = {0}, ending = {.ending = true};
+    const struct rule loop = {0}, outside = {.whole_job = true};
     struct verdict v = {.rule = &loop,
                         .severity = SEVERITY_WARNING,
                         .lost_s = NAN,
@@ -21,8 +21,19 @@ TEST(the_size_of_an_issue_leaves_out_what_is_not_known)
     CHECK_STR(verdict_size_words(&v, true, &a),
               "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20 USD");
     CHECK(strstr(verdict_size_words(&v, false, &a), "3.1 % of the job"));
-    v.rule = &ending;
+    v.rule = &outside;
     CHECK(strstr(verdict_size_words(&v, true, &a), "3.1 % of the job"));
+    arena_free(&a);
+}
+
+TEST(an_issue_whose_time_others_have_lost_is_not_critical_with_nothing_lost)
+{
+    struct arena a = {0};
+    const struct rule loop = {0};
+    struct verdict v = {.rule = &loop, .severity = SEVERITY_CRITICAL, .lost_s = 0, .lost_share = 0};
+    CHECK_STR(verdict_size_words(&v, true, &a), "critical, in time that other issues account for");
+    v.severity = SEVERITY_INFO;
+    CHECK(strstr(verdict_size_words(&v, true, &a), "info, 0 ms lost"));
     arena_free(&a);
 }
 

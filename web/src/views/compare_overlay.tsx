@@ -2,12 +2,12 @@
 // compare_overlay.tsx - utilization, iterations and the program's counters of both runs in one picture each, over time
 // or by step (compare_curves.ts).
 import { api } from "../api";
-import { valueTicks } from "../charts/bars";
 import { scaleOf } from "../charts/curve";
 import { stepTicks, tickStep } from "../charts/timeaxis";
 import { Card, Choice, Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Loaded } from "../components/empty";
+import { ticks } from "../components/plots/scale";
 import type { Column } from "../components/table";
 import { useWidth } from "../components/width";
 import { duration, fixed, value } from "../format";
@@ -34,7 +34,8 @@ async function readSide(run: string, signal: AbortSignal): Promise<Side> {
   return { start_ns, grid, counters: counters.series, counterGrid: counters, steps: oneRank(steps.steps) };
 }
 
-const axisText = (axis: Axis, x: number): string => (axis === "time" ? (x < 0 ? `-${duration(-x)}` : duration(x)) : fixed(x, 0));
+/** A mark of the axis, or the time of a row. */
+export const axisText = (axis: Axis, x: number): string => (axis === "step" ? fixed(x, 0) : x === 0 ? "0 s" : duration(x));
 
 function pathOf(all: readonly Point[], x: (v: number) => number, y: (v: number) => number): string {
   return all.map((p, i) => `${i === 0 ? "M" : "L"}${x(p.x).toFixed(1)} ${y(p.y).toFixed(1)}`).join("");
@@ -64,10 +65,9 @@ function Curves(p: { pair: Pair; axis: Axis; ends: { low: number; high: number }
   const { low, high } = p.ends;
   const x = (v: number): number => LEFT + ((v - low) / Math.max(high - low, 1e-12)) * (p.wide - LEFT - RIGHT);
   const y = (v: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - (v - scale.low) / (scale.high - scale.low));
-  const ticks = valueTicks(scale.high - scale.low, 3).map((t) => scale.low + t);
   return (
     <svg class="bars-chart compare-curves" width={p.wide} height={HEIGHT} role="img" aria-label={p.label}>
-      {ticks.map((t) => (
+      {ticks(scale.low, scale.high, 3).map((t) => (
         <g key={t}>
           <line class="grid" x1={LEFT} x2={p.wide - RIGHT} y1={y(t)} y2={y(t)} />
           <text x={LEFT - 6} y={y(t) + 4} text-anchor="end">

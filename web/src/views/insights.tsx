@@ -83,12 +83,16 @@ export function countText(o: Ordered): string {
   ].join(" · ");
 }
 
+/** Of the loop: what reads "0.0 %". Other issues have lost the same time. */
+const NOTHING = 0.0005;
+
 /** Beside the name of a rule; `cause`: the title of the rule that explains it. */
 function inShort(v: Verdict, run: RunInfo, cause: string | null): string {
   if (v.state !== "issue") return v.why;
   const message = v.findings[0]?.message ?? "";
   if (cause !== null) return `explained by ${cause}: ${message}`;
   if (v.severity === "info" || v.lost_s === null) return message;
+  if (v.lost_share !== null && v.lost_share < NOTHING) return "in time that other issues account for";
   return `${value(v.lost_s, "s")} lost${v.lost_share === null ? "" : `, ${lostShare(v, run)}`}`;
 }
 
