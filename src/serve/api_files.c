@@ -172,6 +172,24 @@ static int files_list(struct files_list *l, struct err *e)
     return 0;
 }
 
+/* A reader that has a tail must have the sealed file up to it (store/reader.c). Entries come in any
+ * order, so a file that was perhaps listed before its tail is looked at again. */
+static void files_renew_sealed(struct files_list *l)
+{
+    char path[PATH_LEN];
+    struct storage_stat st;
+    struct err e;
+    for (size_t i = 0; i < l->n; i++) {
+        struct api_file *f = &l->v[i];
+        if (files_kind(f->name, true) != RUN_FILE_SEALED ||
+            run_path(path, l->folder, f->name, &e) || storage_of(path)->stat(path, 0, &st, &e))
+            continue;
+        f->bytes = (int64_t)st.bytes;
+        f->changed_ns = st.changed_ns;
+        f->etag = files_etag(&st, l->arena);
+    }
+}
+
 /* Whether the recorder is alive is found out before its node.json is read: if it is dead, that is
  * the last one it wrote. */
 static int files_list_node(const char *run, const char *node, struct arena *a,
@@ -184,6 +202,8 @@ static int files_list_node(const char *run, const char *node, struct arena *a,
     TRY(run_node_path(folder, run, node, e));
     const enum storage_alive alive = storage_of(folder)->alive(folder);
     TRY(files_list(&l, e));
+    if (FIND_ANY(i, l.n, text_ends(l.v[i].name, "." STORE_TAIL)))
+        files_renew_sealed(&l);
     *out = (struct api_node_files){node, words[alive], l.v, l.n};
     *bytes += l.bytes;
     return 0;
