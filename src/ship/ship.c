@@ -337,7 +337,7 @@ static int ship_growing(struct ship *s, const char *folder, const char *node,
     TRY(run_path(tail_path, folder, name, e));
     ship_read_tail(tail_path, &a, &tail);
     int rc = storage_of(path)->stat(path, 0, &st, e); /* since it was listed a segment may be new */
-    const bool gone = err_no_file(rc, e);             /* its recorder took it back: see ship_prune */
+    const bool gone = err_no_file(rc, e); /* its recorder took it back: see ship_prune */
     rc = gone ? 0 : rc ? rc : ship_sealed(s, &f, path, &st, all, e);
     if (rc == 0 && !gone && tail.len && !f.closed && (all || !s->only_sealed))
         rc = s->target->ops->tail(s->target, &tail, e);

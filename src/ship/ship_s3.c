@@ -344,8 +344,7 @@ static int s3_send_whole(struct s3_target *t, struct s3_file *there, const char 
 }
 
 /* What a shipper that was killed was sending may have arrived since the parts were listed. */
-static int s3_list_parts(struct s3_target *t, struct s3_file *there, const char *key,
-                         struct err *e)
+static int s3_list_parts(struct s3_target *t, struct s3_file *there, const char *key, struct err *e)
 {
     char prefix[PATH_LEN];
     struct s3_listing l = {t, there->node, strlen(key) - strlen(there->name)};

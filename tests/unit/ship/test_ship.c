@@ -27,7 +27,7 @@ struct memory {
     char order[256];
     size_t pruned_to;
     int forgotten;
-    bool foreign; /* it has the node of another recorder */
+    bool foreign;                 /* it has the node of another recorder */
     void (*meanwhile)(void *ctx); /* happens here while the first file is sent; NULL: nothing */
     void *ctx;
 };
