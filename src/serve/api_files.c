@@ -172,8 +172,9 @@ static int files_list(struct files_list *l, struct err *e)
     return 0;
 }
 
-/* A reader that has a tail must have the sealed file up to it (store/reader.c). Entries come in any
- * order, so a file that was perhaps listed before its tail is looked at again. */
+/* A reader that has a tail must have the sealed file up to it (store/reader.c), and one that has a
+ * node.json of a recorder that has ended all of its data. Entries come in any order, so sealed
+ * files are looked at again after all others. */
 static void files_renew_sealed(struct files_list *l)
 {
     char path[PATH_LEN];
@@ -202,8 +203,7 @@ static int files_list_node(const char *run, const char *node, struct arena *a,
     TRY(run_node_path(folder, run, node, e));
     const enum storage_alive alive = storage_of(folder)->alive(folder);
     TRY(files_list(&l, e));
-    if (FIND_ANY(i, l.n, text_ends(l.v[i].name, "." STORE_TAIL)))
-        files_renew_sealed(&l);
+    files_renew_sealed(&l);
     *out = (struct api_node_files){node, words[alive], l.v, l.n};
     *bytes += l.bytes;
     return 0;
