@@ -187,6 +187,24 @@ def test_a_file_that_becomes_whole_while_its_parts_are_fetched_is_read_whole(
     assert shown["marks"] == here["marks"] != []
 
 
+def test_a_tail_that_changes_before_it_can_be_fetched_is_no_damage(fp, stub, living):
+    """Of a recorder that sends often, to a reader that is far away."""
+    run, _ = living
+    fp("push", run, DEST)
+    asked_for = 0
+
+    def change(asked) -> None:
+        nonlocal asked_for
+        if asked.method == "GET" and asked.key.endswith("metrics.tail"):
+            asked_for += 1
+            stub.put(asked.key, stub.objects[asked.key].body + b"x")
+
+    stub.faults = change
+    shown = json.loads(fp("show", f"{DEST}/{run.name}", "--json"))
+    assert asked_for > 1 and shown["status"] == "running"
+    assert not [x for x in shown["losses"] if x["kind"] == "damaged"], shown["losses"]
+
+
 def test_a_node_whose_description_came_before_its_data_is_not_damaged(fp, stub, living):
     run, _ = living
     fp("push", run, DEST)
