@@ -19,7 +19,7 @@ status=0
 
 # The long forms of what CI does five times: a shipper that is killed, and a network that is cut.
 export FOOTPLATE_BIN=$PWD/build/footplate
-FOOTPLATE_ROUNDS=100 .venv/bin/python -m pytest -q tests/remote/test_living.py -k killed || status=1
-FOOTPLATE_ROUNDS=50 .venv/bin/python -m pytest -q tests/remote/test_living.py -k cut || status=1
+FOOTPLATE_ROUNDS=100 .venv/bin/python -m pytest -q --timeout 1200 tests/remote/test_living.py -k killed || status=1
+FOOTPLATE_ROUNDS=50 .venv/bin/python -m pytest -q --timeout 1200 tests/remote/test_living.py -k cut || status=1
 scripts/ship_trial.sh || status=1
 exit $status

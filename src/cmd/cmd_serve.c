@@ -36,8 +36,10 @@ static const struct opt options[] = {
     [O_BIND] = {"bind", 0, "ADDRESS", OPT_STRING,
                 .help = "The address to listen on (default: 127.0.0.1). An address that other "
                         "machines can reach requires a token."},
-    [O_PORT] = {"port", 'p', "PORT", OPT_INT, .lo = 0, .hi = 65535,
-                .help = "The port (default: 7171, or the next free one); 0 selects any free port."},
+    [O_PORT] =
+        {"port", 'p', "PORT", OPT_INT, .lo = 0, .hi = 65535,
+         .help = "The port (default: 7171, or without --receive the next free one); 0 selects any "
+                 "free port."},
     [O_TOKEN_FILE] =
         {"token-file", 0, "FILE", OPT_FILE,
          .help = "File with lines 'read TOKEN' (view runs), 'control TOKEN' (also change and "
@@ -88,7 +90,7 @@ static int cmd_serve_run(const struct cmd_args *a, struct err *e)
         .n_folders = a->n_args ? a->n_args : 1,
         .bind = a->opt[O_BIND].text,
         .port = port->given ? (int)port->number : SERVER_PORT,
-        .port_is_preferred = !port->given,
+        .port_is_preferred = !port->given && !a->opt[O_RECEIVE].given, /* senders know its port */
         .token_file = a->opt[O_TOKEN_FILE].text,
         .token = getenv("FOOTPLATE_TOKEN"),
         .tls_cert = a->opt[O_TLS_CERT].text,

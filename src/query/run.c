@@ -96,6 +96,12 @@ static void open_some(struct parallel *c, struct arena *results)
     }
 }
 
+/* The description of a node is sent before its data. */
+static bool has_no_data_yet(const struct node_info *n, int rc, const struct err *e)
+{
+    return n->status == RUN_RUNNING && err_no_file(rc, e);
+}
+
 /* One node whose file is damaged must not hide the others; a newer format concerns all of them. */
 static int settle_opening(struct run *r, const struct opening *x, struct err *e)
 {
@@ -104,7 +110,7 @@ static int settle_opening(struct run *r, const struct opening *x, struct err *e)
             *e = x->e[i];
             return x->rc[i];
         }
-        if (x->rc[i] == 0)
+        if (x->rc[i] == 0 || has_no_data_yet(&r->info.nodes[i], x->rc[i], &x->e[i]))
             continue;
         r->file_loss[i] =
             loss_of(LOSS_DAMAGED, LOST_PART(r->info.nodes[i].id), "%.159s", x->e[i].msg);
@@ -292,7 +298,8 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
     const struct node_info *node = &r->info.nodes[i];
     struct store *s = r->stores[i];
     if (!s) {
-        run_add_loss(list, n, node->id, &r->file_loss[i], node->end);
+        if (r->file_loss[i].count)
+            run_add_loss(list, n, node->id, &r->file_loss[i], node->end);
         return;
     }
     file_losses(node, s, list, n);

@@ -54,7 +54,7 @@ struct run {
     bool follows;              /* of run_open_next: files are opened to be followed */
     struct run *before;        /* whose event files are taken over; NULL: none */
     struct store **stores;     /* one per node_info; NULL when its file cannot be read */
-    struct loss *file_loss;    /* why, for those that cannot */
+    struct loss *file_loss;    /* why, for those that cannot; count 0: there is none yet */
     struct run_series *series; /* sorted */
     size_t n_series;
     struct event_index *events; /* NULL until events are needed */

@@ -90,6 +90,7 @@ static int receive_make(const char *run, const char *runs, const char *owner, st
     jw_end(&j);
     const int rc = storage_of(path)->put(path, b.p, b.len, STORAGE_PUT_ABSENT, e);
     buf_free(&b);
+    storage_tidy(path);
     return rc == ERR_BUSY ? 0 : rc;
 }
 
@@ -285,7 +286,7 @@ int receive_remove(const struct receive_place *at, const uint8_t id[FILE_ID_LEN]
     return 0;
 }
 
-/* ---- whole files ---- */
+/* ---- whole files. There is one writer of a file at a time ---- */
 
 static int receive_check_json(const struct receive_place *at, const void *p, size_t n,
                               struct err *e)
@@ -335,5 +336,7 @@ int receive_put(const struct receive_place *at, const void *p, size_t n, struct 
     const bool once = kind == RUN_FILE_ABOUT;
     const int rc =
         storage_of(path)->put(path, p, n, once ? STORAGE_PUT_ABSENT : STORAGE_PUT_REPLACE, e);
+    if (strcmp(at->file, RUN_NOTES) != 0) /* of which the dashboard may be a writer, too */
+        storage_tidy(path);
     return once && rc == ERR_BUSY ? receive_same(path, p, n, e) : rc;
 }

@@ -42,27 +42,12 @@ static int shipping_path(const char *run, const char *node, char *out, struct er
     return run_path(out, folder, RUN_SHIPPING, e);
 }
 
-struct shipping_folder {
-    const char *path;
-};
-
-static void shipping_remove_unfinished(void *ctx, const struct storage_entry *x)
-{
-    const struct shipping_folder *f = ctx;
-    char path[PATH_LEN];
-    struct err e;
-    if (text_starts(x->name, RUN_SHIPPING ".tmp-") && x->kind == STORAGE_FILE &&
-        run_path(path, f->path, x->name, &e) == 0)
-        storage_of(path)->remove(path, STORAGE_REMOVE_FILE);
-}
-
 void shipping_tidy(const char *run, const char *node)
 {
-    char folder[PATH_LEN];
+    char path[PATH_LEN];
     struct err e;
-    struct shipping_folder f = {folder};
-    if (run_node_path(folder, run, node, &e) == 0)
-        (void)!storage_of(folder)->list(folder, 0, shipping_remove_unfinished, &f, &e);
+    if (shipping_path(run, node, path, &e) == 0)
+        storage_tidy(path);
 }
 
 int shipping_put(const char *run, const char *node, const struct shipping *s, struct err *e)

@@ -2,6 +2,11 @@
 /* storage.c - what all storages have in common. */
 #include "run/storage.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "net/hub_client.h"
 #include "run/storage_s3.h"
@@ -36,4 +41,30 @@ bool storage_has(const char *path)
     struct storage_stat st;
     struct err e;
     return storage_of(path)->stat(path, 0, &st, &e) == 0;
+}
+
+struct storage_leftovers {
+    const char *folder;
+    char start[PATH_LEN]; /* of their names, see storage_local.c */
+};
+
+static void storage_remove_leftover(void *ctx, const struct storage_entry *x)
+{
+    const struct storage_leftovers *l = ctx;
+    char path[PATH_LEN];
+    struct err e;
+    if (x->kind == STORAGE_FILE && text_starts(x->name, l->start) &&
+        path_join(path, &e, "%s/%s", l->folder, x->name) == 0)
+        storage_of(path)->remove(path, STORAGE_REMOVE_FILE);
+}
+
+void storage_tidy(const char *path)
+{
+    char folder[PATH_LEN];
+    const char *name = path_base(path);
+    struct storage_leftovers l = {.folder = folder};
+    struct err e;
+    snprintf(l.start, sizeof l.start, "%s.tmp-", name);
+    if (path_join(folder, &e, "%.*s", (int)MAX_OF(name - path - 1, 0), path) == 0)
+        (void)!storage_of(folder)->list(folder, 0, storage_remove_leftover, &l, &e);
 }

@@ -150,5 +150,7 @@ const struct storage *storage_of(const char *location);
 MUST_CHECK int storage_read_json(json_t **out, const char *path, struct err *e);
 /* Whether there is a file or folder of this name. */
 bool storage_has(const char *path);
+/* Removes what writers of this file left that were killed. No writer of it may be at work. */
+void storage_tidy(const char *path);
 
 #endif

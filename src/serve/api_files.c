@@ -172,6 +172,25 @@ static int files_list(struct files_list *l, struct err *e)
     return 0;
 }
 
+/* A reader that has a tail must have the sealed file up to it (store/reader.c), and one that has a
+ * node.json of a recorder that has ended all of its data. Entries come in any order, so sealed
+ * files are looked at again after all others. */
+static void files_renew_sealed(struct files_list *l)
+{
+    char path[PATH_LEN];
+    struct storage_stat st;
+    struct err e;
+    for (size_t i = 0; i < l->n; i++) {
+        struct api_file *f = &l->v[i];
+        if (files_kind(f->name, true) != RUN_FILE_SEALED ||
+            run_path(path, l->folder, f->name, &e) || storage_of(path)->stat(path, 0, &st, &e))
+            continue;
+        f->bytes = (int64_t)st.bytes;
+        f->changed_ns = st.changed_ns;
+        f->etag = files_etag(&st, l->arena);
+    }
+}
+
 /* Whether the recorder is alive is found out before its node.json is read: if it is dead, that is
  * the last one it wrote. */
 static int files_list_node(const char *run, const char *node, struct arena *a,
@@ -184,6 +203,7 @@ static int files_list_node(const char *run, const char *node, struct arena *a,
     TRY(run_node_path(folder, run, node, e));
     const enum storage_alive alive = storage_of(folder)->alive(folder);
     TRY(files_list(&l, e));
+    files_renew_sealed(&l);
     *out = (struct api_node_files){node, words[alive], l.v, l.n};
     *bytes += l.bytes;
     return 0;

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "agent/keeper.h"
 #include "base/human.h"
 #include "base/table.h"
+#include "base/thread.h"
 #include "config/python_env.h"
 #include "control/control_client.h"
 #include "cost/machines.h"
@@ -295,15 +297,34 @@ struct shipper {
 };
 
 enum {
-    END_MS = 30000,        /* for the rest of a run whose sending went well until then */
-    END_FAILING_MS = 5000, /* when it did not */
-    STARTS_MOST = 1000,    /* of a shipper that is killed again and again */
+    END_MS = 30000,         /* for the rest of a run whose sending went well until then */
+    END_FAILING_MS = 5000,  /* when it did not */
+    WATCH_STACK = 64 << 10, /* bytes */
+    STARTS_MOST = 1000,     /* of a shipper that is killed again and again */
 };
+
+/* When nobody waits for the rest any more, `footplate push` may send it, and a request that is
+ * tried again here would be answered after that. A killed recorder says no END: see ship_live.h. */
+static void *shipper_watch_end(void *arg)
+{
+    const int fd = *(const int *)arg;
+    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+    char bytes[2]; /* SHIP_LIVE_SOON may come before */
+    while (poll(&p, 1, -1) <= 0)
+        ;
+    const ssize_t n = recv(fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT);
+    if (n > 0 && memchr(bytes, SHIP_LIVE_END, (size_t)n))
+        _exit(0);
+    return NULL;
+}
 
 static void shipper_ship(const struct ship_live_ask *ask, const struct ship_live_begin *begin,
                          int fd)
 {
     struct shipping how;
+    struct err ignored;
+    pthread_t watch;
+    (void)!thread_start(&watch, WATCH_STACK, shipper_watch_end, &fd, "end", &ignored);
     ship_live(ask, begin, fd, &how);
     (void)!send(fd, &how, sizeof how, MSG_NOSIGNAL);
 }

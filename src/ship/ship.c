@@ -202,8 +202,16 @@ static bool ship_says_running(const char *text, size_t n)
     return running;
 }
 
-/* A file that is replaced meanwhile is sent again by the next round. `early`: before the data, so
- * it waits if it says that the recorder has ended. */
+static bool ship_is_replaced(const char *path, const struct ship_entry *x)
+{
+    struct storage_stat st;
+    struct err e;
+    return storage_of(path)->stat(path, 0, &st, &e) != 0 || st.version != x->stat.version;
+}
+
+/* A file that is replaced meanwhile is sent again by the next round. What says that the recorder
+ * has ended waits for it if data may be missing: `early`, before the data, or if it was written
+ * after the data was listed. */
 static int ship_whole(struct ship *s, const char *folder, const char *node,
                       const struct ship_entry *x, bool early, struct err *e)
 {
@@ -217,7 +225,8 @@ static int ship_whole(struct ship *s, const char *folder, const char *node,
         return 0;
     TRY(run_path(path, folder, x->name, e));
     int rc = storage_of(path)->source->read(path, 0, WHOLE_MOST, &a, &text, &len, e);
-    const bool waits = rc == 0 && early && !ship_says_running(text, len);
+    const bool waits = rc == 0 && kind == RUN_FILE_NODE && !ship_says_running(text, len) &&
+                       (early || ship_is_replaced(path, x));
     if (rc && !once) /* gone, or larger than any that is sent: the run is complete without it */
         rc = 0;
     else if (rc == 0 && !waits)
@@ -321,13 +330,16 @@ static int ship_growing(struct ship *s, const char *folder, const char *node,
     char path[PATH_LEN], tail_path[PATH_LEN], name[FILE_NAME_LEN];
     struct arena a = {0};
     struct ship_file f = {.node = node, .name = x->name}, tail = {.node = node, .name = name};
+    struct storage_stat st;
     const size_t stem = strlen(x->name) - strlen(STORE_SEALED);
     snprintf(name, sizeof name, "%.*s" STORE_TAIL, (int)stem, x->name);
     TRY(run_path(path, folder, x->name, e));
     TRY(run_path(tail_path, folder, name, e));
     ship_read_tail(tail_path, &a, &tail);
-    int rc = ship_sealed(s, &f, path, &x->stat, all, e);
-    if (rc == 0 && tail.len && !f.closed && (all || !s->only_sealed))
+    int rc = storage_of(path)->stat(path, 0, &st, e); /* since it was listed a segment may be new */
+    const bool gone = err_no_file(rc, e); /* its recorder took it back: see ship_prune */
+    rc = gone ? 0 : rc ? rc : ship_sealed(s, &f, path, &st, all, e);
+    if (rc == 0 && !gone && tail.len && !f.closed && (all || !s->only_sealed))
         rc = s->target->ops->tail(s->target, &tail, e);
     arena_free(&a);
     return rc;

@@ -343,6 +343,16 @@ static int s3_send_whole(struct s3_target *t, struct s3_file *there, const char 
     return 0;
 }
 
+/* What a shipper that was killed was sending may have arrived since the parts were listed. */
+static int s3_list_parts(struct s3_target *t, struct s3_file *there, const char *key, struct err *e)
+{
+    char prefix[PATH_LEN];
+    struct s3_listing l = {t, there->node, strlen(key) - strlen(there->name)};
+    TRY(path_join(prefix, e, "%s.", key));
+    there->n_parts = 0;
+    return s3_list(t->s3, &(struct s3_list){.prefix = prefix}, s3_note_object, &l, e);
+}
+
 /* The whole file first, and when it is surely there, what it replaces goes. */
 static int s3_send_closed(struct s3_target *t, struct s3_file *there, const char *key,
                           const struct ship_file *f, struct err *e)
@@ -354,6 +364,8 @@ static int s3_send_closed(struct s3_target *t, struct s3_file *there, const char
         if (object.bytes != f->len)
             return err_set(e, ERR_NOT_FOUND, "'%.200s' did not arrive whole", key);
         there->whole = f->len;
+        TRY(s3_list_parts(t, there, key, e));
+        there = s3_file_of(t, f->node, f->name); /* the list of files may have moved */
     }
     TRY(s3_drop_parts(t, there, key, 0, e));
     return s3_remove_tail(t, f, e);

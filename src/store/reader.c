@@ -488,7 +488,8 @@ static int reader_open_parts(struct store *s, const struct store_source *from, s
     size_t tail_len = 0;
     TRY(tail_path(s, path, e));
     if (from->read(path, 0, TAIL_MOST, &scratch, &tail, &tail_len, e)) {
-        s->own->bad_tail = e->sys != ENOENT; /* it is there and cannot be read */
+        /* It is there and cannot be read; ERR_BUSY: it changes faster than it can be fetched. */
+        s->own->bad_tail = e->sys != ENOENT && e->code != ERR_BUSY;
         tail = NULL;
     }
     int rc = from->map(s->path, !has_end(from, s->path), &s->own->map, e);

@@ -68,8 +68,8 @@ async function open(hash, options = {}) {
 }
 
 /** A job on "another machine": its run is in a folder of its own and sent to the hub. */
-async function recorded(name) {
-  const words = ["run", "--name", name, "--dir", join(folder, "elsewhere"), "--interval", "100ms", "--to", t.address.replace(/\/$/, ""), "--to-interval", "1s", "--", "sleep", "600"];
+async function recorded(name, dir = join(folder, "elsewhere")) {
+  const words = ["run", "--name", name, "--dir", dir, "--interval", "100ms", "--to", t.address.replace(/\/$/, ""), "--to-interval", "1s", "--", "sleep", "600"];
   const env = { ...process.env, FOOTPLATE_TOKEN: WRITE };
   const job = spawn(process.env.FOOTPLATE_BIN ?? join(root, "build", "footplate"), words, { stdio: "ignore", env });
   jobs = [...jobs, job];
@@ -100,6 +100,20 @@ test("the controls of a run on a hub reach its recorder on another machine", asy
   const audit = readFileSync(join(t.dir, "audit.jsonl"), "utf8").trim().split("\n").map((l) => JSON.parse(l));
   assert.deepEqual(audit.map((l) => [l.by, l.detail]), [["alice", "interval=200ms"], ["alice", "monitoring=off"], ["alice", "stop"]]);
   t.calm(page, LOGIN);
+});
+
+test("the machine that sends a run shows how far it is", async () => {
+  const here = await start();
+  try {
+    const { run } = await recorded("near", here.dir);
+    await until(async () => (await here.api("/runs")).some((r) => r.run === run), "the run here");
+    const page = await here.open(`#/run/${run}/overview`, { ready: ".measured" });
+    const sent = page.locator(".measured .fact", { hasText: "Sent" });
+    await until(async () => / to http:\/\/\S+, last \d+ s ago$/.test(await sent.innerText()), "how far it is");
+    here.calm(page);
+  } finally {
+    await here.stop();
+  }
 });
 
 test("a hub lists thousands of runs of all hosts and filters them by label, user, host, sender and status", async () => {

@@ -64,6 +64,26 @@ def test_the_unit_is_one_and_its_command_has_options_that_we_know(footplate: Pat
     assert words[2].startswith(state) and words[words.index("--token-file") + 1].startswith(state)
 
 
+def test_who_installs_a_hub_can_add_tokens_and_the_hub_can_read_them(footplate: Path) -> None:
+    """The user of the unit is a fixed one: what it may not read, or root may not change, is of no
+    use. The commands at the head are those that make the user, its folder and a token."""
+    service = dict(unit()["Service"])
+    assert "DynamicUser" not in service
+    user, state = service["User"], f"/var/lib/{service['StateDirectory']}"
+    said = [x.removeprefix("#").split() for x in UNIT.read_text().splitlines() if x[:1] == "#"]
+    made, folder, token = (
+        next(x for x in said if x[:1] == [word]) for word in ("useradd", "install", "runuser")
+    )
+    assert made[-1] == user and folder[-1] == state
+    assert [folder[folder.index(x) + 1] for x in ("-o", "-g")] == [user, service["Group"]]
+    assert token[1:4] == ["-u", user, "--"]
+    serve = service["ExecStart"].replace("\\\n", " ").split()
+    file = "--token-file"
+    assert token[token.index(file) + 1] == serve[serve.index(file) + 1]
+    run = dict(container())
+    assert f"--token-file {json.loads(run['CMD'])[4]} " in CONTAINER.read_text()
+
+
 def test_systemd_takes_the_unit(footplate: Path, tmp_path: Path) -> None:
     if not shutil.which("systemd-analyze"):
         pytest.skip("SKIPPED: systemd-analyze is not installed")

@@ -21,6 +21,7 @@ import pytest
 from faultkit import wait_for
 
 TOKEN = "write-token-0123456789-secret"
+READ_TOKEN = "read-token-0123456789"
 STAY = {"lock", "shipping.json", "received.json"}
 ROUNDS = int(os.environ.get("FOOTPLATE_SHIP_ROUNDS", "5"))  # kills and cuts; more in `make trial`
 
@@ -33,7 +34,9 @@ class Hub:
     ) -> None:
         self.footplate, self.folder, self.tls = footplate, folder / "hub", tls
         self.tokens = folder / "tokens"
-        self.tokens.write_text(f"write {TOKEN} name=team{' '.join(('', *words))}\n")
+        self.tokens.write_text(
+            f"write {TOKEN} name=team{' '.join(('', *words))}\nread {READ_TOKEN}\n"
+        )
         self.tokens.chmod(0o600)
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
@@ -177,10 +180,11 @@ class Lasting:
 
 
 class Watcher:
-    """Opens the run on the hub all the time: it must never be broken."""
+    """Opens the run on the hub all the time: it must never be broken. With the address of the hub
+    it does so as another machine."""
 
-    def __init__(self, footplate: Path, folder: Path) -> None:
-        self.footplate, self.folder = footplate, folder
+    def __init__(self, footplate: Path, folder: Path, url: str = "") -> None:
+        self.footplate, self.folder, self.url = footplate, folder, url
         self.seen, self.broken = 0, ""
         self.end = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -191,9 +195,17 @@ class Watcher:
             run = only_run(self.folder)
             if not run or not list(run.glob("node-*/metrics.fp")):
                 continue
-            done = subprocess.run(
-                [self.footplate, "show", run, "--json"], capture_output=True, text=True
+            env = environment(
+                FOOTPLATE_TOKEN=READ_TOKEN, XDG_CACHE_HOME=str(self.folder.parent / "cache")
             )
+            done = subprocess.run(
+                [self.footplate, "show", f"{self.url}/{run.name}" if self.url else run, "--json"],
+                capture_output=True,
+                text=True,
+                env=env,
+            )
+            if self.url and "has no run called" in done.stderr:  # not in its list yet
+                continue
             self.seen += 1
             if done.returncode or "damaged" in done.stdout or "torn" in done.stdout:
                 self.broken = done.stderr + done.stdout
@@ -250,7 +262,7 @@ def test_a_run_is_on_the_hub_while_it_is_recorded(
 
 
 def test_a_killed_shipper_goes_on(footplate: Path, hub: Hub, tmp_path: Path) -> None:
-    watcher = Watcher(footplate, hub.folder)
+    watchers = [Watcher(footplate, hub.folder), Watcher(footplate, hub.folder, hub.url)]
     lasting = Lasting(tmp_path)
     job = record(footplate, tmp_path, hub.url, lasting.job)
     here = wait_for(lambda: list((tmp_path / "runs").glob("*/node-*/shipping.json")), "its state")
@@ -261,7 +273,8 @@ def test_a_killed_shipper_goes_on(footplate: Path, hub: Hub, tmp_path: Path) -> 
         for pid in shippers():
             os.kill(pid, 9)
     lasting.end(job)
-    watcher.check()
+    for watcher in watchers:
+        watcher.check()
     assert_same(tmp_path)
 
 

@@ -73,8 +73,11 @@ def test_pull_takes_token_and_key_as_push_does(run_fp, hub, sent, recorded, tmp_
 
 
 def test_ls_show_and_python_take_the_address_of_a_hub(fp, hub, env, sent, recorded):
-    rows = json.loads(fp("ls", "--dir", hub.url, "--json"))
-    assert f"{hub.url}/{recorded.name}" in [row["path"] for row in rows]
+
+    def paths() -> list[str]:
+        return [row["path"] for row in json.loads(fp("ls", "--dir", hub.url, "--json"))]
+
+    wait_for(lambda: f"{hub.url}/{recorded.name}" in paths(), "the run in the list", 30)
     assert "demo" in fp("show", recorded.name, "--dir", hub.url)
     code = (
         "import sys, footplate\n"

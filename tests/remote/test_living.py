@@ -190,6 +190,17 @@ def test_the_status_and_the_time_of_the_job_are_those_without_to(sent, stub, fau
     assert sent.is_same()
 
 
+def test_when_it_is_said_that_push_sends_the_rest_nothing_is_sent_any_more(sent, stub):
+    """A request that is answered later, or tried again, would follow those of push."""
+    stub.delay_s = 20
+    sent.start()
+    wait_for(sent.shippers, "the shipper")
+    time.sleep(0.5)
+    status, said = sent.end(signal.SIGTERM)
+    assert status == 143 and "sends the rest" in said, said
+    wait_for(lambda: not sent.shippers(), "the end of the shipper", 1)
+
+
 def test_only_what_is_sealed_is_sent_with_seal_and_the_run_counts_as_running(sent, stub):
     sent.start(interval="seal")
     wait_for(lambda: any("metrics.fp.0" in x for x in sent.there()), "the first part")

@@ -187,6 +187,52 @@ def test_a_file_that_becomes_whole_while_its_parts_are_fetched_is_read_whole(
     assert shown["marks"] == here["marks"] != []
 
 
+def test_a_tail_that_changes_before_it_can_be_fetched_is_no_damage(fp, stub, living):
+    """Of a recorder that sends often, to a reader that is far away."""
+    run, _ = living
+    fp("push", run, DEST)
+    asked_for = 0
+
+    def change(asked) -> None:
+        nonlocal asked_for
+        if asked.method == "GET" and asked.key.endswith("metrics.tail"):
+            asked_for += 1
+            stub.put(asked.key, stub.objects[asked.key].body + b"x")
+
+    stub.faults = change
+    shown = json.loads(fp("show", f"{DEST}/{run.name}", "--json"))
+    assert asked_for > 1 and shown["status"] == "running"
+    assert not [x for x in shown["losses"] if x["kind"] == "damaged"], shown["losses"]
+
+
+def test_a_node_whose_description_came_before_its_data_is_not_damaged(fp, stub, living):
+    run, _ = living
+    fp("push", run, DEST)
+    start = f"bucket/team/runs/{run.name}/node-"
+    for key in [k for k in stub.objects if k.startswith(start) and not k.endswith("/node.json")]:
+        del stub.objects[key]
+    shown = json.loads(fp("show", f"{DEST}/{run.name}", "--json"))
+    assert shown["status"] == "running"
+    assert not [x for x in shown["losses"] if x["kind"] == "damaged"], shown["losses"]
+    fp("stats", f"{DEST}/{run.name}")
+
+
+def test_a_part_of_a_killed_shipper_that_arrives_late_is_removed(fp, stub, living):
+    """It was not there when the next shipper listed the parts."""
+    run, stop = living
+    fp("push", run, DEST)
+    stop()
+    late = f"bucket/team/runs/{run.name}/{next(run.glob('node-*')).name}/metrics.fp"
+
+    def arrive(asked) -> None:
+        if asked.method == "PUT" and asked.key == late:
+            stub.put(f"{late}.{64:012x}-{16:08x}", b"x" * 16)
+
+    stub.faults = arrive
+    fp("push", run, DEST)
+    assert objects(stub, run.name) == files(run)
+
+
 def test_parts_that_a_killed_shipper_left_are_removed(fp, stub, living):
     run, stop = living
     fp("push", run, DEST)

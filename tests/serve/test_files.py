@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,3 +200,35 @@ def test_the_bytes_of_a_run_that_cannot_be_read_can_be_read(files: Server, own_r
     (own_runs / "two/run.json").write_text("{")
     assert get(files, "/two/run.json").body == b"{"
     assert get(files, "/two").status == 200
+
+
+def test_a_tail_is_never_listed_with_a_sealed_file_from_before_it(
+    files: Server, own_runs: Path
+) -> None:
+    """Entries of a folder come in any order, while both files grow: first the sealed one."""
+    node = next((own_runs / "one").glob("node-*"))
+    pairs = [(node / f"events-{i}.fp", node / f"events-{i}.tail") for i in range(3, 40)]
+    for path in itertools.chain(*pairs):
+        path.touch()
+    end = threading.Event()
+
+    def grow() -> None:
+        for n in itertools.count(1):
+            for path in itertools.chain(*pairs):
+                os.truncate(path, n)
+            if end.is_set():
+                return
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        for _ in range(600):
+            answer = get(files, "/one")
+            assert answer.status == 200, answer.body
+            listed = answer.json["nodes"][0]["files"]
+            bytes_of = {f["name"]: f["bytes"] for f in listed}
+            for sealed, tail in pairs:
+                assert bytes_of[tail.name] <= bytes_of[sealed.name]
+    finally:
+        end.set()
+        writer.join()

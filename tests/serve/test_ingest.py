@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -471,6 +472,23 @@ def test_a_hub_needs_a_write_token(footplate: Path, tmp_path: Path) -> None:
         timeout=30,
     )
     assert done.returncode == 2 and "footplate hub token add" in done.stderr
+
+
+def test_a_hub_takes_no_other_port_than_the_one_that_senders_know(
+    footplate: Path, tmp_path: Path
+) -> None:
+    with contextlib.closing(socket.socket()) as taken:
+        with contextlib.suppress(OSError):  # somebody has it already, which is as good
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", 7171))
+            taken.listen()
+        done = subprocess.run(
+            [footplate, "serve", tmp_path, "--receive", "--token-file", tokens_of(tmp_path)],
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+    assert done.returncode != 0 and "7171" in done.stderr, done.stderr
 
 
 def test_without_receive_nothing_is_received(

@@ -20,7 +20,7 @@ import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { ownCounters, plannedSteps, secondsLeft } from "../src/views/overview_answer";
 import { loopOf, shownRank, sparkPath } from "../src/views/overview_loop";
 import { stragglersOf, stragglesOf } from "../src/views/steps_model";
-import { lossLines } from "../src/views/overview_measured";
+import { lossLines, sentText } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
 import { matches, olderFirst, shortCommand, shortId, statusInList } from "../src/views/runs";
 import { clockShares } from "../src/views/steps_clocks";
@@ -432,4 +432,12 @@ test("the slowest rank is the one that the others wait for, in collectives or in
   assert.deepEqual(stragglesOf([first, { ...between(1, 0.1, 0.001), warmup: true }, ...[0, 1].map((r) => ({ ...between(r, 0.032, r ? 0.001 : 0.031), step: 2 }))]).map((s) => s.slowest.rank), [1]);
   const [apart] = stragglesOf([step(0, 0.05, { backward: 0.01, comm: 0.03 }), step(1, 0.05, { backward: 0.035, comm: 0.002 })]);
   assert.equal(apart?.slowest.rank, 1, "with collectives apart a long backward pass is work");
+});
+
+test("how far a run was sent reads as in the terminal", () => {
+  const sent = { to: "https://hub:7171", state: "ok", lag_s: 42.5, bytes: 1258291, error: null };
+  assert.equal(sentText(sent), "1.20 MiB to https://hub:7171, last 42 s ago");
+  assert.equal(sentText({ ...sent, state: "waiting", error: "no answer in time" }), "1.20 MiB to https://hub:7171, last 42 s ago: no answer in time");
+  assert.equal(sentText({ ...sent, state: "stopped", lag_s: null, bytes: 0, error: "refused" }), "0 B to https://hub:7171, last never: refused");
+  assert.equal(sentText({ ...sent, state: "done", lag_s: 0 }), "all, to https://hub:7171 (1.20 MiB)");
 });

@@ -260,3 +260,29 @@ TEST(the_same_description_twice_is_fine_and_another_is_refused)
     CHECK_INT(receive_put(&at, "{", 1, &e), ERR_FORMAT);
     CHECK_INT(receive_put(&at, "{}", 2, &e), ERR_FORMAT);
 }
+
+static bool is_there(const char *name)
+{
+    char path[PATH_LEN];
+    struct err e;
+    OK(path_join(path, &e, "%s/r/node-n/%s", test_tmpdir(), name));
+    return storage_has(path);
+}
+
+TEST(what_a_killed_hub_left_of_a_file_goes_when_the_file_comes_again)
+{
+    static const char *const names[] = {"node.json.tmp-0badcafe", "node-2.json.tmp-0badcafe",
+                                        "node.json.tmp"};
+    const struct receive_place node = place("n", "node.json");
+    struct err e;
+    make_run();
+    OK(receive_put(&node, "{}", 2, &e));
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char path[PATH_LEN];
+        OK(path_join(path, &e, "%s/r/node-n/%s", test_tmpdir(), names[i]));
+        OK(storage_of(path)->put(path, "{", 1, STORAGE_PUT_ABSENT, &e));
+    }
+    OK(receive_put(&node, "{}", 2, &e));
+    CHECK(is_there("node.json") && !is_there(names[0]));
+    CHECK(is_there(names[1]) && is_there(names[2])); /* of other files */
+}

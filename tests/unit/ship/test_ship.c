@@ -27,7 +27,9 @@ struct memory {
     char order[256];
     size_t pruned_to;
     int forgotten;
-    bool foreign; /* it has the node of another recorder */
+    bool foreign;                 /* it has the node of another recorder */
+    void (*meanwhile)(void *ctx); /* happens here while the first file is sent; NULL: nothing */
+    void *ctx;
 };
 
 static struct memory_file *memory_file(struct memory *m, const char *name)
@@ -55,7 +57,11 @@ static int memory_count(struct memory *m, const char *what, struct err *e)
 static int memory_take(struct ship_target *t, const struct ship_file *part, struct err *e)
 {
     struct memory *m = (struct memory *)t;
+    void (*meanwhile)(void *) = m->meanwhile;
     TRY(memory_count(m, part->name, e));
+    m->meanwhile = NULL;
+    if (meanwhile)
+        meanwhile(m->ctx);
     struct memory_file *f = memory_file(m, part->name);
     f->bytes.len = 0; /* a real target sees to it that only what is new is sent */
     buf_put(&f->bytes, part->p, part->len);
@@ -179,6 +185,107 @@ TEST(a_living_run_arrives_as_it_grows_and_is_complete_at_the_end)
     m.order[0] = 0;
     OK(ship_round(s, true, &e));
     CHECK_STR(m.order, ""); /* nothing is new, so nothing is asked */
+    ship_close(s);
+    memory_free(&m);
+}
+
+struct two_writers {
+    struct writer *w[2];
+};
+
+static void seal_both(void *ctx)
+{
+    const struct two_writers *t = ctx;
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(t->w); i++) {
+        const uint64_t tail = writer_tail(t->w[i]);
+        while (writer_tail(t->w[i]) == tail) {
+            for (int k = 0; k < 2000; k++)
+                sink_mark(writer_sink(t->w[i]), MARK_JOB_START, k, "%0100d", k);
+            OK(writer_flush(t->w[i], false, &e));
+        }
+        add_mark(t->w[i], 1);
+    }
+}
+
+/* Where the tail has arrived that is here, all before it has. */
+static void check_pair(struct memory *m, const char *sealed, const char *tail)
+{
+    struct file_header h, there;
+    char path[PATH_LEN];
+    uint8_t head[FILE_HEADER_LEN];
+    size_t n;
+    struct err e;
+    const struct buf *b = &memory_file(m, tail)->bytes;
+    OK(path_join(path, &e, "%s/node-n/%s", run_folder(), tail));
+    OK(storage_of(path)->range(path, 0, head, sizeof head, &n, &e));
+    OK(file_header_get(&h, head, n, path, &e));
+    OK(file_header_get(&there, b->p, b->len, path, &e));
+    CHECK(h.segment > 1 && (there.segment < h.segment || same(m, sealed)));
+}
+
+TEST(a_segment_that_is_sealed_while_another_file_is_sent_comes_before_the_tail_that_follows_it)
+{
+    struct memory m = memory_new();
+    struct two_writers both = {{recorder()}};
+    struct ship *s;
+    struct err e;
+    OK(writer_open_beside(&both.w[1], both.w[0], STORE_EVENTS, &e));
+    for (size_t i = 0; i < COUNT_OF(both.w); i++)
+        add_mark(both.w[i], 1);
+    OK(ship_open(&s, run_folder(), NULL, &m.target, &e));
+    OK(ship_round(s, false, &e));
+    m.meanwhile = seal_both;
+    m.ctx = &both;
+    OK(ship_round(s, false, &e));
+    CHECK(!m.meanwhile);
+    check_pair(&m, "metrics.fp", "metrics.tail");
+    check_pair(&m, "events.fp", "events.tail");
+    OK(writer_close(both.w[1], &e));
+    OK(writer_close(both.w[0], &e));
+    ship_close(s);
+    memory_free(&m);
+}
+
+static void put_node(const char *text)
+{
+    char path[PATH_LEN];
+    struct err e;
+    OK(path_join(path, &e, "%s/node-n/node.json", run_folder()));
+    OK(storage_of(path)->put(path, text, strlen(text), STORAGE_PUT_REPLACE, &e));
+}
+
+static bool has_ended(struct memory *m)
+{
+    const struct buf *b = &memory_file(m, "node.json")->bytes;
+    return b->len && memmem(b->p, b->len, "finished", 8) != NULL;
+}
+
+static void end_recorder(void *w)
+{
+    struct err e;
+    OK(writer_close(w, &e));
+    put_node("{\"status\": \"finished\"}");
+}
+
+TEST(a_recorder_that_ends_while_its_data_is_sent_counts_as_ended_when_all_of_it_is_there)
+{
+    struct memory m = memory_new();
+    struct writer *w = recorder();
+    struct ship *s;
+    struct err e;
+    put_node("{\"status\": \"running\"}");
+    add_mark(w, 1);
+    OK(ship_open(&s, run_folder(), NULL, &m.target, &e));
+    OK(ship_round(s, false, &e));
+    put_node("{\"status\": \"running\", \"host\": \"n\"}");
+    add_mark(w, 2);
+    m.meanwhile = end_recorder;
+    m.ctx = w;
+    OK(ship_round(s, false, &e));
+    CHECK(!m.meanwhile && !same(&m, "metrics.fp") && !has_ended(&m));
+    OK(ship_round(s, false, &e));
+    CHECK(same(&m, "metrics.fp") && has_ended(&m));
     ship_close(s);
     memory_free(&m);
 }

@@ -2,8 +2,8 @@
 // overview_measured.tsx - how the run was measured: how often, at what cost, and what is missing.
 import { Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
-import { bytes, count, fixed, value } from "../format";
-import type { Loss, RunInfo } from "../types";
+import { age, bytes, count, fixed, value } from "../format";
+import type { Loss, RunInfo, Shipping } from "../types";
 import { lossTitle } from "../words";
 
 /** "0.39 s CPU time (1.23 % of one core), 128 KiB written" */
@@ -14,12 +14,20 @@ export function ownCost(run: RunInfo): string {
   return `${fixed(cpu_s, 2)} s CPU time${part}${bytes_written === null ? "" : `, ${bytes(bytes_written)} written`}`;
 }
 
+/** "1.20 MiB to https://hub:7171, last 42 s ago: no answer in time", as `footplate show` prints it. */
+export function sentText(s: Shipping): string {
+  if (s.state === "done") return `all, to ${s.to} (${bytes(s.bytes)})`;
+  const last = s.lag_s === null ? "never" : age(s.lag_s);
+  return `${bytes(s.bytes)} to ${s.to}, last ${last}${s.error === null ? "" : `: ${s.error}`}`;
+}
+
 function facts(run: RunInfo): [string, string][] {
   const every = run.interval_ms === null ? "-" : value(run.interval_ms / 1000, "s");
   const rows: [string, string][] = [
     ["Sampling interval", every],
     ["Footplate overhead", ownCost(run)],
   ];
+  if (run.shipping !== null) rows.push(["Sent", sentText(run.shipping)]);
   if (run.self === null) return rows;
   rows.splice(1, 0, ["Readings", count(run.self.samples)], ["Events lost", count(run.self.events_dropped)]);
   return rows;
