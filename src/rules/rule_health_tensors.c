@@ -602,42 +602,96 @@ static bool is_replica(const struct book_rank *r)
     return r->tables[TABLE_WEIGHT_L2].n == 0;
 }
 
+/* The rank that all replicas are compared with: the one that measures, or the lowest. Ranks come in
+ * the order of nodes and processes, so it need not be the first. */
+static struct health_hit reference_rank(const struct judge *j)
+{
+    struct health_hit best = {0};
+    const struct book_rank *r;
+    for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
+        if (!r->tables[TABLE_WEIGHT_SUM].n)
+            continue;
+        if (!best.rank || is_replica(r) < is_replica(best.rank) ||
+            (is_replica(r) == is_replica(best.rank) && r->rank < best.rank->rank))
+            best = (struct health_hit){at.node, r, 1};
+    }
+    return best;
+}
+
 static struct divergence divergence_of(const struct judge *j)
 {
     struct divergence d = {.step = -1};
-    struct health_hit first = {0};
+    const struct health_hit first = reference_rank(j);
     const struct book_rank *r;
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
         const struct health_hit this = {at.node, r, 1};
-        if (!r->tables[TABLE_WEIGHT_SUM].n)
-            continue;
-        if (!first.rank)
-            first = this;
-        else if (is_replica(r))
+        if (r != first.rank && r->tables[TABLE_WEIGHT_SUM].n && is_replica(r))
             compare_ranks(&d, &first, &this);
     }
     return d;
 }
 
-static void divergence_judge(const struct judge *j, struct verdict *out)
+/* The sum of the words of the parameter at the step; NAN: not measured. */
+static double sum_at(const struct book_rank *r, const char *name, const struct divergence *d)
 {
-    const struct divergence d = divergence_of(j);
-    out->datapoints = d.compared;
-    if (d.step >= 0) {
-        const char *name = d.a.rank->names[d.name];
-        struct finding *f = health_finding(j, out, &d.b, d.step, name);
-        health_finding_from(j, out, f, d.at);
-        finding_say(out, f,
+    const struct table_row *row = health_table_row(&r->tables[TABLE_WEIGHT_SUM], d->step);
+    return table_cell(row, r->n_names ? name_in(r, name, d->name) : 0);
+}
+
+/* Of three ranks and more, the one that all others differ from becomes `b`. The number of the
+ * others; 0: it is not known which rank is wrong. */
+static size_t divergence_odd(const struct judge *j, struct divergence *d)
+{
+    const struct book_rank *a = d->a.rank, *b = d->b.rank, *r;
+    const char *name = a->names[d->name];
+    const double of_a = sum_at(a, name, d), of_b = sum_at(b, name, d);
+    size_t as_a = 0, as_b = 0, n = 0;
+    for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
+        const double sum = r == a || is_replica(r) ? sum_at(r, name, d) : (double)NAN;
+        n += words_differ(sum, (double)NAN);
+        as_a += !words_differ(sum, of_a);
+        as_b += !words_differ(sum, of_b);
+    }
+    if (as_a == 1 && as_b > 1) {
+        const struct health_hit a_hit = d->a;
+        d->a = d->b;
+        d->b = a_hit;
+    }
+    return n > 2 && as_a + as_b == n && MIN_OF(as_a, as_b) == 1 ? n - 1 : 0;
+}
+
+static void divergence_find(const struct judge *j, struct verdict *v, struct divergence *d)
+{
+    const char *name = d->a.rank->names[d->name];
+    const size_t others = divergence_odd(j, d);
+    const long long step = d->step, a = d->a.rank->rank, b = d->b.rank->rank;
+    struct finding *f = health_finding(j, v, &d->b, d->step, name);
+    health_finding_from(j, v, f, d->at);
+    if (others)
+        finding_say(v, f,
+                    "parameter %s of rank %lld is not that of the other %zu ranks from step %lld "
+                    "on, although each rank has a copy of it",
+                    name, b, others, step);
+    else
+        finding_say(v, f,
                     "parameter %s is not the same on rank %lld and rank %lld from step %lld on, "
                     "although each rank has a copy of it",
-                    name, (long long)d.a.rank->rank, (long long)d.b.rank->rank, (long long)d.step);
-        finding_advise(out, f,
-                       "Continue from a checkpoint before step %lld. Look for parameters that are "
-                       "changed outside of the optimizer, for gradients that are not reduced, and "
-                       "for a faulty GPU or memory of rank %lld.",
-                       (long long)d.step, (long long)d.b.rank->rank);
-        FINDING_NUMBERS(out, f, (double)d.step, (double)d.compared);
-    } else if (d.compared == 0)
+                    name, a, b, step);
+    finding_advise(v, f,
+                   "Continue from a checkpoint before step %lld. Look for parameters that are "
+                   "changed outside of the optimizer, for gradients that are not reduced, and "
+                   "for a faulty GPU or memory of %s.",
+                   step, others ? arena_printf(j->arena, "rank %lld", b) : "one of the ranks");
+    FINDING_NUMBERS(v, f, (double)d->step, (double)d->compared);
+}
+
+static void divergence_judge(const struct judge *j, struct verdict *out)
+{
+    struct divergence d = divergence_of(j);
+    out->datapoints = d.compared;
+    if (d.step >= 0)
+        divergence_find(j, out, &d);
+    else if (d.compared == 0)
         verdict_not_evaluated(out, "no copies of a parameter on several ranks were recorded");
     else
         verdict_why(out, "%zu copies of parameters were the same on all ranks", d.compared);

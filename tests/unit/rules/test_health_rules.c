@@ -457,6 +457,43 @@ TEST(a_parameter_that_differs_in_one_bit_on_a_rank_is_found)
     CHECK(verdict_of(same, "RankDivergence")->state == RULE_CLEAR);
 }
 
+TEST(the_rank_that_measures_is_compared_wherever_it_comes)
+{
+    struct trial *t = trial_open();
+    for (t->rank = 1; t->rank >= 0; t->rank--)
+        for (int64_t i = 0; i < 120; i += 10) {
+            if (t->rank == 0)
+                put(t, HEALTH_WEIGHT_L2, "0.weight", i, 3);
+            put(t, HEALTH_WEIGHT_SUM, "0.weight", i, (double)(i + 7 + (t->rank == 1 && i >= 50)));
+        }
+    const struct finding *f = finding_of(t, "RankDivergence");
+    CHECK_INT(f->step, 50);
+    check_says(f->advice, "one of the ranks"); /* which one cannot be known */
+}
+
+/* Parameter 0.weight of four ranks, which changes on one of them at step 50. */
+static void one_of_four_drifts(struct trial *t, int64_t odd)
+{
+    for (t->rank = 0; t->rank < 4; t->rank++)
+        for (int64_t i = 0; i < 120; i += 10) {
+            if (t->rank == 0)
+                put(t, HEALTH_WEIGHT_L2, "0.weight", i, 3);
+            put(t, HEALTH_WEIGHT_SUM, "0.weight", i, (double)(i + 7 + (t->rank == odd && i >= 50)));
+        }
+}
+
+TEST(of_four_ranks_the_one_that_differs_from_the_others_is_named)
+{
+    struct trial *first = trial_open(), *third = trial_open();
+    one_of_four_drifts(first, 0);
+    one_of_four_drifts(third, 2);
+    CHECK_STR(finding_of(first, "RankDivergence")->entity, "rank 0");
+    check_says(finding_of(first, "RankDivergence")->message,
+               "of rank 0 is not that of the other 3");
+    CHECK_STR(finding_of(third, "RankDivergence")->entity, "rank 2");
+    check_says(finding_of(third, "RankDivergence")->advice, "faulty GPU or memory of rank 2");
+}
+
 TEST(ranks_that_have_shards_or_models_of_their_own_are_not_compared)
 {
     struct trial *t = trial_open();
