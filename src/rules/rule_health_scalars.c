@@ -676,7 +676,7 @@ const struct rule rule_duplicated_data = {
     .name = "DuplicatedData",
     .title = "Repeated batches",
     .description = "Checks how many of the batches of an epoch (or of 1000 steps) are different, "
-                   "by a hash of some of their values, and whether replicas have the same batches.",
+                   "by a hash of some of their values.",
     .recommendation = "Check the sampler: shuffle, set_epoch, and a different seed for each "
                       "worker and rank.",
     RULE_PARAMS([DUPLICATE_SHARE] =
