@@ -438,6 +438,8 @@ static void rank_hash(struct book_rank *r, const struct book_value *v)
     if (r->n_hashes == 0)
         r->hashes_step = v->step;
     r->hashes[r->n_hashes++] = v->count;
+    if (r->n_first_batches < HASHES_COMPARED)
+        r->first_batches[r->n_first_batches++] = (struct book_batch){v->step, v->count};
 }
 
 static void rank_epoch(struct book_rank *r, const struct book_value *v)

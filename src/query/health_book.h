@@ -34,6 +34,7 @@ enum {
     SPIKES_KEPT = 64,
     FIRST_LOSSES = 10, /* whose median is the first loss */
     HASHES_KEPT = 1000,
+    HASHES_COMPARED = 512, /* with those of other ranks */
     EVALS_KEPT = 1 << 16,
     BAD_KEPT = 64,
     SKIPS_KEPT = 1024,
@@ -156,6 +157,10 @@ enum book_tables {
     HEALTH_TABLE_N
 };
 
+struct book_batch {
+    int64_t step, hash;
+};
+
 struct book_rank {
     int64_t rank;
     uint32_t pid;
@@ -184,6 +189,8 @@ struct book_rank {
     uint64_t batches, distinct; /* of the worst part of at least 50 batches; 0: none */
     int64_t batches_step;       /* where that part begins */
     int64_t hashes_step;
+    struct book_batch first_batches[HASHES_COMPARED]; /* by step */
+    uint32_t n_first_batches;
     /* What is not finite. */
     struct book_bad bad[BAD_KEPT]; /* the first ones */
     uint64_t n_bad;

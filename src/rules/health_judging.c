@@ -30,6 +30,25 @@ void health_hit_add(struct health_hit *h, const struct health_at *at, const stru
     h->ranks++;
 }
 
+bool health_is_replica(const struct book_rank *r)
+{
+    return r->tables[TABLE_WEIGHT_SUM].n > 0 && r->tables[TABLE_WEIGHT_L2].n == 0;
+}
+
+struct health_hit health_reference_rank(const struct judge *j)
+{
+    struct health_hit best = {0};
+    const struct book_rank *r;
+    for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
+        if (!r->tables[TABLE_WEIGHT_SUM].n)
+            continue;
+        const int later = best.rank ? health_is_replica(r) - health_is_replica(best.rank) : -1;
+        if (later < 0 || (later == 0 && r->rank < best.rank->rank))
+            best = (struct health_hit){at.node, r, 1};
+    }
+    return best;
+}
+
 struct finding *health_finding(const struct judge *j, struct verdict *v, const struct health_hit *h,
                                int64_t step, const char *module)
 {

@@ -28,6 +28,13 @@ struct health_hit {
 /* Counts it; the first rank that is hit stays. */
 void health_hit_add(struct health_hit *h, const struct health_at *at, const struct book_rank *r);
 
+/* Of a model that has replicas, the first measures everything and the others only sum their words.
+ * A rank that measures everything as well has a shard, or a model of its own. */
+bool health_is_replica(const struct book_rank *r);
+/* The rank that all replicas are compared with: the one that measures, or the lowest. Ranks come in
+ * the order of nodes and processes, so it need not be the first. `rank` NULL: none. */
+struct health_hit health_reference_rank(const struct judge *j);
+
 /* A finding about the rank, at a step and a module. `module` NULL or "": none. `step` -1: none. */
 struct finding *health_finding(const struct judge *j, struct verdict *v, const struct health_hit *h,
                                int64_t step, const char *module);

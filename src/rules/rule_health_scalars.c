@@ -49,8 +49,19 @@ static const struct book_bad *first_bad(const struct book_rank *r)
     return first;
 }
 
-/* Where it came from: "forward/net.2" is the module net.2. An origin of a later step is that of
- * what followed: the weights are not finite any more. */
+/* "module net.2", or between two modules: "between net.2 and net.4". */
+static const char *origin_place(const struct judge *j, const char *name)
+{
+    const char *dots = strstr(name, "..");
+    if (!dots)
+        return arena_printf(j->arena, "of module %s", name);
+    if (dots == name)
+        return arena_printf(j->arena, "before %s", dots + 2);
+    return arena_printf(j->arena, "between %.*s and %s", (int)(dots - name), name, dots + 2);
+}
+
+/* Where it came from: "forward/net.2" is the module net.2, "backward/net.2..net.4" between these.
+ * An origin of a later step is that of what followed: the weights are not finite any more. */
 static const char *origin_module(const struct judge *j, const struct book_rank *r,
                                  const struct book_bad *b, const char **how)
 {
@@ -60,11 +71,15 @@ static const char *origin_module(const struct judge *j, const struct book_rank *
     const char *name = r->names[r->origin], *slash = strchr(name, '/');
     if (!slash || !slash[1])
         return NULL;
-    const bool backward = strncmp(name, "backward", 8) == 0;
-    *how = arena_printf(j->arena,
-                        backward ? "; it began in the backward pass of %s"
-                                 : "; it began in the output of module %s",
-                        slash + 1);
+    const bool backward = strncmp(name, "backward", 8) == 0, output = !strstr(slash, "..");
+    const char *when = r->origin_step == b->step
+                           ? ""
+                           : arena_printf(j->arena, "at step %lld ", (long long)r->origin_step);
+    *how = arena_printf(j->arena, "; it began %sin the %s %s", when,
+                        backward ? "backward pass"
+                        : output ? "output"
+                                 : "forward pass",
+                        origin_place(j, slash + 1));
     return slash + 1;
 }
 
@@ -553,12 +568,13 @@ enum { DUPLICATE_SHARE };
 /* The worst part, with the one that is not over. One batch over and over is training on all of the
  * data at once. */
 static bool duplicates_of(const struct judge *j, const struct book_rank *r, uint64_t *batches,
-                          uint64_t *distinct)
+                          uint64_t *distinct, int64_t *step)
 {
     struct book_rank copy = *r;
     health_close_hashes(&copy);
     *batches = copy.batches;
     *distinct = copy.distinct;
+    *step = copy.batches_step;
     return copy.distinct > 1 &&
            100 * (double)copy.distinct < j->p[DUPLICATE_SHARE].v * (double)copy.batches;
 }
@@ -566,11 +582,72 @@ static bool duplicates_of(const struct judge *j, const struct book_rank *r, uint
 static void duplicate_find(const struct judge *j, struct verdict *v, const struct health_hit *h)
 {
     uint64_t batches, distinct;
-    duplicates_of(j, h->rank, &batches, &distinct);
-    struct finding *f = health_finding(j, v, h, -1, NULL);
+    int64_t step;
+    duplicates_of(j, h->rank, &batches, &distinct, &step);
+    struct finding *f = health_finding(j, v, h, step, NULL);
     finding_say(v, f, "only %llu of %llu batches of an epoch were different%s",
                 (unsigned long long)distinct, (unsigned long long)batches, health_ranks_text(j, h));
     FINDING_NUMBERS(v, f, (double)distinct, (double)batches);
+}
+
+/* Steps in which two ranks had a batch, and in which it was the same. */
+struct same_batches {
+    uint64_t steps, same;
+    bool one; /* all of them are one batch, as in benchmarks */
+};
+
+enum { SAME_LEAST = 20 };
+
+static struct same_batches same_batches_of(const struct book_rank *a, const struct book_rank *b)
+{
+    struct same_batches x = {.one = true};
+    const struct book_batch *v = a->first_batches, *w = b->first_batches;
+    for (uint32_t i = 0, k = 0; i < a->n_first_batches && k < b->n_first_batches;) {
+        if (v[i].step != w[k].step) {
+            if (v[i].step < w[k].step)
+                i++;
+            else
+                k++;
+            continue;
+        }
+        x.steps++;
+        x.same += v[i].hash == w[k].hash;
+        x.one = x.one && v[i].hash == v[0].hash;
+        i++, k++;
+    }
+    return x;
+}
+
+static bool is_same_data(const struct same_batches *x)
+{
+    return x->steps >= SAME_LEAST && 2 * x->same > x->steps && !x->one;
+}
+
+/* Replicas that train with the same batches: all but one of them work for nothing. */
+static bool same_data_find(const struct judge *j, struct verdict *v)
+{
+    const struct health_hit first = health_reference_rank(j);
+    struct health_hit h = {0};
+    const struct book_rank *r;
+    for (struct health_at at = {0}; first.rank && (r = next_health_rank(j, &at));) {
+        const struct same_batches x = same_batches_of(first.rank, r);
+        if (health_is_replica(r) && r != first.rank && is_same_data(&x))
+            health_hit_add(&h, &at, r);
+    }
+    if (!h.rank)
+        return false;
+    const struct same_batches x = same_batches_of(first.rank, h.rank);
+    struct finding *f = health_finding(j, v, &h, first.rank->first_batches[0].step, NULL);
+    const char *others = h.ranks > 1 ? arena_printf(j->arena, "%zu other ranks", h.ranks)
+                                     : arena_printf(j->arena, "rank %lld", (long long)h.rank->rank);
+    finding_say(v, f, "rank %lld had the same batch as %s in %llu of %llu steps",
+                (long long)first.rank->rank, others, (unsigned long long)x.same,
+                (unsigned long long)x.steps);
+    finding_advise(v, f,
+                   "Give each rank a part of the data: DistributedSampler with set_epoch, or a "
+                   "seed that has the rank in it.");
+    FINDING_NUMBERS(v, f, (double)(x.steps - x.same), (double)x.steps);
+    return true;
 }
 
 static void duplicate_judge(const struct judge *j, struct verdict *out)
@@ -579,12 +656,15 @@ static void duplicate_judge(const struct judge *j, struct verdict *out)
     const struct book_rank *r;
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
         uint64_t batches, distinct;
-        if (duplicates_of(j, r, &batches, &distinct))
+        int64_t step;
+        if (duplicates_of(j, r, &batches, &distinct, &step))
             health_hit_add(&h, &at, r);
         out->datapoints += batches;
     }
     if (h.rank)
         duplicate_find(j, out, &h);
+    else if (same_data_find(j, out))
+        return;
     else if (out->datapoints == 0)
         verdict_not_evaluated(out, "fewer than 50 batches of an epoch were recorded");
     else

@@ -17,14 +17,18 @@ enum { SAMPLES_LEAST = 3 };
 /* How bad a tensor is: NAN if that is not known, 0 or less if it is fine, else larger is worse.
  */
 typedef double tensor_badness(const struct judge *j, const struct book_rank *r, uint32_t name);
+/* Whether one sample of it is beyond the limit. */
+typedef bool sample_is_bad(const struct judge *j, double v);
 
 struct tensor_rule {
     enum book_tables table; /* that must have samples */
     tensor_badness *badness;
+    sample_is_bad *sample;
     const char *missing; /* why it cannot be evaluated */
     const char *says;    /* "%s: ...": the tensors */
     double share;        /* of the tensors that must be bad; 0: one is enough */
     bool matrices;       /* only parameters with two or more dimensions */
+    int64_t from;        /* the first step that counts */
 };
 
 static struct health_worsts tensors_of(const struct judge *j, const struct book_rank *r,
@@ -49,13 +53,24 @@ static const char *tensor_noun(enum book_tables table)
     return table == TABLE_OUTPUT_DEAD || table == TABLE_OUTPUT_SATURATED ? "modules" : "parameters";
 }
 
+/* The first step at which a sample of the tensor was bad. */
+static int64_t first_bad_step(const struct judge *j, const struct book_table *table, uint32_t name,
+                              const struct tensor_rule *t)
+{
+    const struct table_row *v = table->rows;
+    const size_t i =
+        FIND_FIRST(k, table->n, v[k].step >= t->from && t->sample(j, table_cell(&v[k], name)));
+    return v[i < table->n ? i : 0].step;
+}
+
 static void tensor_find(const struct judge *j, struct verdict *v, const struct health_hit *h,
                         const struct tensor_rule *t)
 {
     const struct book_rank *r = h->rank;
     const struct book_table *table = &r->tables[t->table];
     const struct health_worsts w = tensors_of(j, r, t);
-    struct finding *f = health_finding(j, v, h, table->rows[0].step, r->names[w.v[0].name]);
+    const int64_t step = first_bad_step(j, table, w.v[0].name, t);
+    struct finding *f = health_finding(j, v, h, step, r->names[w.v[0].name]);
     finding_say(v, f, "%s in %zu of %zu %s: %s%s", t->says, w.n, w.of, tensor_noun(t->table),
                 health_worst_text(j, r, &w), health_ranks_text(j, h));
     FINDING_NUMBERS(v, f, (double)w.n, (double)w.of, (double)table->samples);
@@ -145,21 +160,38 @@ static struct vanish_limits vanish_limits_of(const struct judge *j, const struct
     return x;
 }
 
+/* 1: the gradient has vanished in the sample; 0: not; NAN: not measured. */
+static double vanished_sample(const struct judge *j, const struct vanish_limits *x, size_t i,
+                              uint32_t name)
+{
+    const struct table_row *g = &x->rank->tables[TABLE_GRADIENT_L2].rows[i];
+    const struct table_row *w = health_table_row(&x->rank->tables[TABLE_WEIGHT_L2], g->step);
+    const double norm = table_cell(g, name), ratio = norm / table_cell(w, name);
+    if (!isfinite(ratio))
+        return NAN;
+    return norm > 0 && (ratio < x->v[i] || norm < j->p[VANISH_THRESHOLD].v);
+}
+
 /* Share of the samples after the first quarter in which the gradient has vanished. */
 static double vanished_share(const struct judge *j, const struct vanish_limits *x, uint32_t name)
 {
     const struct book_table *g = &x->rank->tables[TABLE_GRADIENT_L2];
     size_t n = 0, below = 0;
     for (size_t i = g->n / 4; i < g->n; i++) {
-        const struct table_row *w =
-            health_table_row(&x->rank->tables[TABLE_WEIGHT_L2], g->rows[i].step);
-        const double norm = table_cell(&g->rows[i], name), ratio = norm / table_cell(w, name);
-        if (!isfinite(ratio))
-            continue;
-        n++;
-        below += norm > 0 && (ratio < x->v[i] || norm < j->p[VANISH_THRESHOLD].v);
+        const double v = vanished_sample(j, x, i, name);
+        n += isnan(v) ? 0 : 1;
+        below += v > 0;
     }
     return n < SAMPLES_LEAST ? (double)NAN : (double)below / (double)n;
+}
+
+/* The first step at which it had. */
+static int64_t vanished_step(const struct judge *j, const struct book_rank *r, uint32_t name)
+{
+    const struct vanish_limits x = vanish_limits_of(j, r);
+    const struct book_table *g = &r->tables[TABLE_GRADIENT_L2];
+    const size_t i = FIND_FIRST(k, g->n, vanished_sample(j, &x, k, name) > 0);
+    return i < g->n ? g->rows[i].step : -1;
 }
 
 static struct health_worsts vanished_of(const struct judge *j, const struct book_rank *r)
@@ -192,7 +224,8 @@ static void vanish_judge(const struct judge *j, struct verdict *out)
         }
     }
     if (h.rank) {
-        struct finding *f = health_finding(j, out, &h, -1, h.rank->names[w.v[0].name]);
+        struct finding *f = health_finding(j, out, &h, vanished_step(j, h.rank, w.v[0].name),
+                                           h.rank->names[w.v[0].name]);
         finding_say(out, f,
                     "the gradients of %zu of %zu parameters are below %g of those of the others, "
                     "relative to the weights: %s%s",
@@ -231,12 +264,17 @@ const struct rule rule_vanishing_gradient = {
 
 enum { ZERO_THRESHOLD };
 
+static bool zero_sample(const struct judge *j, double v)
+{
+    return 100 * v >= j->p[ZERO_THRESHOLD].v;
+}
+
 static double zero_badness(const struct judge *j, const struct book_rank *r, uint32_t name)
 {
     size_t n, zero = 0;
     const double *v = health_cells(&r->tables[TABLE_GRADIENT_ZEROS], 0, name, j->arena, &n);
     for (size_t i = 0; i < n; i++)
-        zero += 100 * v[i] >= j->p[ZERO_THRESHOLD].v;
+        zero += zero_sample(j, v[i]);
     if (n < SAMPLES_LEAST)
         return NAN;
     return 2 * zero >= n ? (double)zero / (double)n : 0;
@@ -245,6 +283,7 @@ static double zero_badness(const struct judge *j, const struct book_rank *r, uin
 static const struct tensor_rule zero_rule = {
     TABLE_GRADIENT_ZEROS,
     zero_badness,
+    zero_sample,
     "no gradients were recorded",
     "the gradient is all 0 in half of the samples or more",
     0,
@@ -277,11 +316,21 @@ static size_t rows_from_step(const struct book_table *t, int64_t step)
     return i;
 }
 
+static bool large_sample(const struct judge *j, double v)
+{
+    return v > j->p[UPDATE_LIMIT].v;
+}
+
+static bool small_sample(const struct judge *j, double v)
+{
+    return v < j->p[UPDATE_LIMIT].v;
+}
+
 static double large_badness(const struct judge *j, const struct book_rank *r, uint32_t name)
 {
     const struct book_table *t = &r->tables[TABLE_UPDATE_RATIO];
     const double u = cells_median(j, t, rows_from_step(t, UPDATES_FROM), name);
-    return isnan(u) ? u : u > j->p[UPDATE_LIMIT].v ? u : 0;
+    return isnan(u) ? u : large_sample(j, u) ? u : 0;
 }
 
 /* A model that has learned its task may not change any more. */
@@ -289,7 +338,7 @@ static double small_badness(const struct judge *j, const struct book_rank *r, ui
 {
     const double u = cells_median(j, &r->tables[TABLE_UPDATE_RATIO], 0, name);
     const bool learnt = r->loss.n && r->loss.last < 0.05 * health_first_loss(r);
-    return isnan(u) ? u : u < j->p[UPDATE_LIMIT].v && !learnt ? 1 / (u + 1e-300) : 0;
+    return isnan(u) ? u : small_sample(j, u) && !learnt ? 1 / (u + 1e-300) : 0;
 }
 
 #define NO_UPDATES "no updates of parameters were recorded"
@@ -297,15 +346,18 @@ static double small_badness(const struct judge *j, const struct book_rank *r, ui
 static const struct tensor_rule large_rule = {
     TABLE_UPDATE_RATIO,
     large_badness,
+    large_sample,
     NO_UPDATES,
     "one step changes the parameter by more than 10 % in the median sample",
     0.25,
     true,
+    UPDATES_FROM,
 };
 
 static const struct tensor_rule small_rule = {
     TABLE_UPDATE_RATIO,
     small_badness,
+    small_sample,
     NO_UPDATES,
     "one step hardly changes the parameter in the median sample",
     0.5,
@@ -342,15 +394,22 @@ const struct rule rule_update_too_small = {
 
 /* ---- LowPrecisionUpdate ---- */
 
+static bool precision_sample(const struct judge *j, double v)
+{
+    (void)j;
+    return v > 0.5;
+}
+
 static double precision_badness(const struct judge *j, const struct book_rank *r, uint32_t name)
 {
     const double u = cells_median(j, &r->tables[TABLE_UPDATE_UNCHANGED], 0, name);
-    return isnan(u) ? u : u > 0.5 ? u : 0;
+    return isnan(u) ? u : precision_sample(j, u) ? u : 0;
 }
 
 static const struct tensor_rule precision_rule = {
     TABLE_UPDATE_UNCHANGED,
     precision_badness,
+    precision_sample,
     "no parameters of 16 bits were recorded",
     "most elements that have a gradient stay as they are, because 16 bits round the update "
     "away",
@@ -378,6 +437,11 @@ static const struct param layer_params[] = {
     {0},
 };
 
+static bool layer_sample(const struct judge *j, double v)
+{
+    return 100 * v > j->p[LAYER_SHARE].v;
+}
+
 /* The first row of the newer half, or of the last three samples. */
 static size_t newer_rows(const struct book_table *t)
 {
@@ -392,7 +456,7 @@ static double dead_badness(const struct judge *j, const struct book_rank *r, uin
     double sum = 0;
     const double *v = health_cells(t, newer_rows(t), name, j->arena, &n);
     for (size_t i = 0; i < n; i++) {
-        dead += 100 * v[i] > j->p[LAYER_SHARE].v;
+        dead += layer_sample(j, v[i]);
         sum += v[i];
     }
     if (n < SAMPLES_LEAST)
@@ -404,12 +468,13 @@ static double saturated_badness(const struct judge *j, const struct book_rank *r
 {
     const struct book_table *t = &r->tables[TABLE_OUTPUT_SATURATED];
     const double u = cells_median(j, t, newer_rows(t), name);
-    return isnan(u) ? u : 100 * u > j->p[LAYER_SHARE].v ? u : 0;
+    return isnan(u) ? u : layer_sample(j, u) ? u : 0;
 }
 
 static const struct tensor_rule dead_rule = {
     TABLE_OUTPUT_DEAD,
     dead_badness,
+    layer_sample,
     "no output of a ReLU module was recorded",
     "most units of the ReLU are never active",
     0,
@@ -419,6 +484,7 @@ static const struct tensor_rule dead_rule = {
 static const struct tensor_rule saturated_rule = {
     TABLE_OUTPUT_SATURATED,
     saturated_badness,
+    layer_sample,
     "no output of a Tanh or Sigmoid module was recorded",
     "most values of the activation are saturated",
     0,
@@ -595,49 +661,80 @@ static void compare_ranks(struct divergence *d, const struct health_hit *a,
     }
 }
 
-/* Of a model that has replicas, the first measures everything and the others only sum their words.
- * A rank that measures everything as well has a shard, or a model of its own. */
-static bool is_replica(const struct book_rank *r)
-{
-    return r->tables[TABLE_WEIGHT_L2].n == 0;
-}
-
 static struct divergence divergence_of(const struct judge *j)
 {
     struct divergence d = {.step = -1};
-    struct health_hit first = {0};
+    const struct health_hit first = health_reference_rank(j);
     const struct book_rank *r;
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
         const struct health_hit this = {at.node, r, 1};
-        if (!r->tables[TABLE_WEIGHT_SUM].n)
-            continue;
-        if (!first.rank)
-            first = this;
-        else if (is_replica(r))
+        if (r != first.rank && r->tables[TABLE_WEIGHT_SUM].n && health_is_replica(r))
             compare_ranks(&d, &first, &this);
     }
     return d;
 }
 
-static void divergence_judge(const struct judge *j, struct verdict *out)
+/* The sum of the words of the parameter at the step; NAN: not measured. */
+static double sum_at(const struct book_rank *r, const char *name, const struct divergence *d)
 {
-    const struct divergence d = divergence_of(j);
-    out->datapoints = d.compared;
-    if (d.step >= 0) {
-        const char *name = d.a.rank->names[d.name];
-        struct finding *f = health_finding(j, out, &d.b, d.step, name);
-        health_finding_from(j, out, f, d.at);
-        finding_say(out, f,
+    const struct table_row *row = health_table_row(&r->tables[TABLE_WEIGHT_SUM], d->step);
+    return table_cell(row, r->n_names ? name_in(r, name, d->name) : 0);
+}
+
+/* Of three ranks and more, the one that all others differ from becomes `b`. The number of the
+ * others; 0: it is not known which rank is wrong. */
+static size_t divergence_odd(const struct judge *j, struct divergence *d)
+{
+    const struct book_rank *a = d->a.rank, *b = d->b.rank, *r;
+    const char *name = a->names[d->name];
+    const double of_a = sum_at(a, name, d), of_b = sum_at(b, name, d);
+    size_t as_a = 0, as_b = 0, n = 0;
+    for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
+        const double sum = r == a || health_is_replica(r) ? sum_at(r, name, d) : (double)NAN;
+        n += words_differ(sum, (double)NAN);
+        as_a += !words_differ(sum, of_a);
+        as_b += !words_differ(sum, of_b);
+    }
+    if (as_a == 1 && as_b > 1) {
+        const struct health_hit a_hit = d->a;
+        d->a = d->b;
+        d->b = a_hit;
+    }
+    return n > 2 && as_a + as_b == n && MIN_OF(as_a, as_b) == 1 ? n - 1 : 0;
+}
+
+static void divergence_find(const struct judge *j, struct verdict *v, struct divergence *d)
+{
+    const char *name = d->a.rank->names[d->name];
+    const size_t others = divergence_odd(j, d);
+    const long long step = d->step, a = d->a.rank->rank, b = d->b.rank->rank;
+    struct finding *f = health_finding(j, v, &d->b, d->step, name);
+    health_finding_from(j, v, f, d->at);
+    if (others)
+        finding_say(v, f,
+                    "parameter %s of rank %lld is not that of the other %zu ranks from step %lld "
+                    "on, although each rank has a copy of it",
+                    name, b, others, step);
+    else
+        finding_say(v, f,
                     "parameter %s is not the same on rank %lld and rank %lld from step %lld on, "
                     "although each rank has a copy of it",
-                    name, (long long)d.a.rank->rank, (long long)d.b.rank->rank, (long long)d.step);
-        finding_advise(out, f,
-                       "Continue from a checkpoint before step %lld. Look for parameters that are "
-                       "changed outside of the optimizer, for gradients that are not reduced, and "
-                       "for a faulty GPU or memory of rank %lld.",
-                       (long long)d.step, (long long)d.b.rank->rank);
-        FINDING_NUMBERS(out, f, (double)d.step, (double)d.compared);
-    } else if (d.compared == 0)
+                    name, a, b, step);
+    finding_advise(v, f,
+                   "Continue from a checkpoint before step %lld. Look for parameters that are "
+                   "changed outside of the optimizer, for gradients that are not reduced, and "
+                   "for a faulty GPU or memory of %s.",
+                   step, others ? arena_printf(j->arena, "rank %lld", b) : "one of the ranks");
+    FINDING_NUMBERS(v, f, (double)d->step, (double)d->compared);
+}
+
+static void divergence_judge(const struct judge *j, struct verdict *out)
+{
+    struct divergence d = divergence_of(j);
+    out->datapoints = d.compared;
+    if (d.step >= 0)
+        divergence_find(j, out, &d);
+    else if (d.compared == 0)
         verdict_not_evaluated(out, "no copies of a parameter on several ranks were recorded");
     else
         verdict_why(out, "%zu copies of parameters were the same on all ranks", d.compared);

@@ -152,18 +152,35 @@ def test_a_tracer_sees_nothing_of_us(case):
 def test_collections_and_regexes_choose_what_is_sampled(case):
     asked = ON | {"collections": ["gradients"], "exclude": ["bias"]}
     said = case("filters", health=asked)
-    assert {stat.partition(".")[0] for stat in said["stats"]} == {"gradient"}
+    assert {stat.partition(".")[0] for stat in said["stats"]} == {"gradient", "parameter"}
     assert said["names"] == ["0.weight", "2.weight", "4.weight"]
 
 
 def test_the_collection_of_gradients_has_those_of_biases(case):
     said = case("filters", health=ON | {"collections": ["weights", "gradients", "losses"]})
     assert {"0.bias", "0.weight"} <= set(said["names"])
-    assert {stat.partition(".")[0] for stat in said["stats"]} == {"gradient", "update", "weight"}
+    kinds = {stat.partition(".")[0] for stat in said["stats"]}
+    assert kinds == {"gradient", "parameter", "update", "weight"}
+    assert "0.bias" in said["by"]["gradient.l2"]
+    assert "0.bias" not in said["by"]["weight.l2"]  # that would be the collection of biases
+
+
+def test_a_collection_of_the_user_is_added_to_the_others(case):
+    asked = ON | {"collections": ["gradients", "mine=^(1_output|2.*weight$)"]}
+    by = case("filters", health=asked)["by"]
+    assert by["gradient.l2"] == [f"{i}.{kind}" for i in (0, 2, 4) for kind in ("bias", "weight")]
+    assert by["weight.l2"] == ["2.weight"]
+    assert by["output.std"] == ["1"]
+    assert "input.std" not in by
+
+
+def test_a_collection_that_is_no_regular_expression_has_nothing_and_is_said(case):
+    asked = ON | {"collections": ["mine=("]}
+    assert case("filters", health=asked, losses=["health filter"])["stats"] == []
 
 
 def test_nothing_is_captured_when_it_is_off(case):
-    assert case("filters", health={"mode": "off"}) == {"stats": [], "names": []}
+    assert case("filters", health={"mode": "off"}) == {"stats": [], "names": [], "by": {}}
 
 
 @pytest.mark.parametrize("kind", ["plain", "amp", "accumulation"])

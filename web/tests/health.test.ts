@@ -142,6 +142,8 @@ test("findings of rules about health are marks at their step or its time", () =>
   const finding = { step: 5, start_ns: 9e9, module: "2" } as unknown as Finding;
   const v = (health: boolean): Verdict => ({ rule: "NonFinite", title: "Not finite", health, state: "issue", severity: "critical", findings: [finding] }) as unknown as Verdict;
   assert.deepEqual(findingMarks([v(true), v(false)], "step", null).map((m) => [m.at, m.colour]), [[5, "--critical"]]);
+  const slight: Verdict = { ...v(true), severity: "info" };
+  assert.deepEqual(findingMarks([slight, v(true)], "step", null).map((m) => m.colour), ["--critical", "--info"], "the worst first");
   assert.equal(findingMarks([v(true)], "time", { step: [0, 10], ms: [0, 1000] })[0]?.at, 500);
 });
 

@@ -21,28 +21,32 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# SageMaker's collections, and the statistics that they mean: beginnings of their names.
-COLLECTIONS: "dict[str, tuple[str, ...]]" = {
-    "weights": ("weight.", "update."),
-    "biases": ("weight.", "update."),
-    "gradients": ("gradient.",),
-    "losses": (),
-    "metrics": (),
-    "sm_metrics": (),
-    "optimizer_variables": ("optimizer.",),
-    "outputs": ("output.",),
-    "layers": ("output.", "input."),
-    "inputs": ("input.",),
-    "default": ("",),
-    "all": ("",),
-    "predictions": (),
-    "labels": (),
-    "feature_importance": (),
-    "average_shap": (),
-    "full_shap": (),
-    "trees": (),
-    "hyperparameters": (),
+# SageMaker's collections: the beginnings of the statistics that they mean, and what is searched in
+# the names of their tensors.
+PARAMETERS = ("weight.", "update.", "parameter.")
+COLLECTIONS: "dict[str, tuple[tuple[str, ...], str]]" = {
+    "weights": (PARAMETERS, r"^(?!.*bias)"),
+    "biases": (PARAMETERS, "bias"),
+    "gradients": (("gradient.", "parameter."), ""),
+    "losses": ((), ""),
+    "metrics": ((), ""),
+    "sm_metrics": ((), ""),
+    "optimizer_variables": (("optimizer.",), ""),
+    "outputs": (("output.",), ""),
+    "layers": (("output.", "input."), ""),
+    "inputs": (("input.",), ""),
+    "default": (("",), ""),
+    "all": (("",), ""),
+    "predictions": ((), ""),
+    "labels": ((), ""),
+    "feature_importance": ((), ""),
+    "average_shap": ((), ""),
+    "full_shap": ((), ""),
+    "trees": ((), ""),
+    "hyperparameters": ((), ""),
 }
+# How a collection of the user names a tensor, by the kind of its statistics; others by their name.
+PLACES = {"gradient": "gradient/{}", "output": "{}_output_0", "input": "{}_input_0"}
 SHARE, EVERY = 0.005, 50
 MOST_LOGGED = 256  # numbers of one call of a framework's log
 
@@ -73,8 +77,10 @@ class Settings:
         self.every = every if isinstance(every, int) and every > 0 else EVERY
         self.include = regexes(given.get("include"))
         self.exclude = regexes(given.get("exclude"))
-        self.prefixes: tuple[str, ...] = ("",)
-        self.kinds: set[str] = set()  # collections of tensors
+        # Beginnings of statistics, and what is searched in the names of tensors; empty: all.
+        self.collections: list[tuple[tuple[str, ...], re.Pattern[str]]] = []
+        self.names: dict[int, str] = {}  # of tensors
+        self.picked: dict[tuple[str, int], bool] = {}
         self.save = given.get("save")  # which tensors are saved whole: torch_saver.py
         if self.save and not self.on:
             _safe.report_loss("saved tensors", "training health is off")
@@ -84,30 +90,40 @@ class Settings:
 
     def _take_collections(self, names: "list[str]") -> None:
         """A collection of SageMaker by its name, or NAME=REGEX: one that the user defines."""
-        prefixes: list[str] = []
         for name in names:
             own, equals, regex = name.partition("=")
-            if equals:
-                self.include += regexes([regex])
-                prefixes.append("")
-            elif own in COLLECTIONS:
-                prefixes += COLLECTIONS[own]
-                if COLLECTIONS[own]:
-                    self.kinds.add(own)
-            else:
+            prefixes, pattern = COLLECTIONS.get(own, ((), "")) if not equals else (("",), regex)
+            if not equals and own not in COLLECTIONS:
                 _safe.report_loss("health filter", f"there is no collection {own!r}")
-        self.prefixes = tuple(prefixes)
+            found = regexes([pattern])
+            self.collections.append((prefixes, found[0]) if found else ((), re.compile("")))
+
+    def number(self, name: str) -> int:
+        """The number of a tensor's name."""
+        number = int(core.health_name(name))
+        self.names[number] = name
+        return number
 
     def takes(self, statistic: str) -> bool:
-        """Whether a statistic of tensors is wanted at all."""
-        return statistic.startswith(self.prefixes)
+        """Whether a statistic is wanted of any tensor."""
+        return not self.collections or any(statistic.startswith(one) for one, _ in self.collections)
+
+    def picks(self, statistic: str, number: int) -> bool:
+        """Whether a statistic is wanted of this tensor: any of the collections has it."""
+        if not self.collections:
+            return True
+        key = statistic, number
+        found = self.picked.get(key)
+        if found is None:
+            place = PLACES.get(statistic.partition(".")[0], "{}").format(self.names.get(number, ""))
+            found = self.picked[key] = any(
+                statistic.startswith(prefixes) and pattern.search(place) is not None
+                for prefixes, pattern in self.collections
+            )
+        return found
 
     def follows(self, name: str) -> bool:
         """Whether a tensor or module with this name is wanted."""
-        if self.kinds == {"biases"} and "bias" not in name:
-            return False
-        if self.kinds == {"weights"} and "bias" in name:
-            return False
         if self.include and not any(one.search(name) for one in self.include):
             return False
         return not any(one.search(name) for one in self.exclude)

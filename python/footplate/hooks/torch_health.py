@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _get_ident = threading.get_ident
 
 HASHED = 64  # values of a batch
+LISTS = (tuple, list)
 DEEP_EVERY = 10  # samples; of one of them there are histograms and the optimizer's state
 MOST_LOOKED_AT = 8  # things in a batch, on each of two levels
 EXIT_WAIT_NS = 1_000_000_000
@@ -149,7 +150,7 @@ class Capture:
 
     def backward(self, tensor: "Any") -> None:
         """backward is about to be called on it."""
-        if isinstance(tensor, tuple | list):
+        if type(tensor) in LISTS:
             tensor = tensor[0] if tensor else None
         if tensor is None or tensor.numel() != 1:
             return
@@ -159,7 +160,7 @@ class Capture:
             if reference() is tensor:
                 loss = unscaled
             self.scaled = None
-        if loss.device.type != "cpu":
+        if not loss.is_cpu:
             if not self.quiet:
                 self.lane.put_loss(loss)
                 self.losses += 1
@@ -285,7 +286,8 @@ class Capture:
         if self.closed or self._is_capturing():
             return
         step = boundary.loop.ended
-        self.end_evaluation()
+        if self.eval_count or self.eval_deferred:
+            self.end_evaluation()
         if self.saver is not None and self.saver.is_due(step):
             self.saver.before_step(optimizer, step, scale_of(self.torch, optimizer, scaler))
         if self._is_left_out():

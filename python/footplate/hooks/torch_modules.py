@@ -57,10 +57,10 @@ class Leaf:
         "node",
     )
 
-    def __init__(self, module: "Any", name: str, kinds: "dict[str, Any]") -> None:
+    def __init__(self, module: "Any", name: str, number: int, kinds: "dict[str, Any]") -> None:
         self.module = module
         self.name = name
-        self.number = _scalars.core.health_name(name)
+        self.number = number
         self.relu = isinstance(module, kinds["relu"])
         self.limit = next((v for k, v in SATURATED.items() if isinstance(module, kinds[k])), 0.0)
         self.activation = isinstance(module, kinds["activations"])
@@ -186,7 +186,7 @@ class Watch:
                 _safe.report_loss("health modules", f"only {MOST_MODULES} are followed")
                 break
             if self.settings.follows(name):
-                leaf = Leaf(module, name, self.kinds)
+                leaf = Leaf(module, name, self.settings.number(name), self.kinds)
                 if leaf.number:
                     found.append(leaf)
         return found

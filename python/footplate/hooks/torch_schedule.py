@@ -24,7 +24,8 @@ class Schedule:
         self.armed = self.alarms = self.quiet_until = 0
 
     def interval(self, step: int) -> int:
-        every = min(EARLY_EVERY, self.settings.every) if step < EARLY else self.settings.every
+        """A multiple of what the settings request, that the budget pays for."""
+        every = self.least(step)
         if self.settings.forced or not self.samples or not self.wall_ns:
             return every
         pays = self.settings.share * self.wall_ns / self.steps  # by each step
@@ -32,8 +33,13 @@ class Schedule:
             every *= 2
         return every
 
+    def least(self, step: int) -> int:
+        return min(EARLY_EVERY, self.settings.every) if step < EARLY else self.settings.every
+
     def is_due(self, step: int) -> bool:
-        return step < ALWAYS or self.armed > 0 or step % self.interval(step) == 0
+        if step < ALWAYS or self.armed > 0:
+            return True
+        return step % self.least(step) == 0 and step % self.interval(step) == 0
 
     def scalars_cost(self, cost_ns: int) -> None:
         """What the numbers of a step took."""

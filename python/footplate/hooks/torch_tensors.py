@@ -182,6 +182,7 @@ class Table:
         sharded: bool = False,
     ) -> None:
         self.torch = torch
+        self.settings = settings
         self.codes = _codes(torch)
         self.entries: list[Entry] = []
         self.sharded = sharded
@@ -237,7 +238,7 @@ class Table:
             _safe.report_loss(f"health of {why} tensors", f"not supported: {name}")
             _scalars.core.health_lost(1, UNSUPPORTED)
             return
-        number = _scalars.core.health_name(name)
+        number = self.settings.number(name)
         if number and inner.numel():
             sharded = self.sharded or inner is not parameter
             self.entries.append(Entry(parameter, name, number, self.codes, sharded))
@@ -286,9 +287,17 @@ class Table:
         return int(local(self.live.tensor)._version) if self.live is not None else 0
 
     def canary_is_bad(self) -> bool:
+        """In every step: so little is called."""
+        stats, plain, strided = _scalars.core.health_stats, self.torch.Tensor, self.torch.strided
         for entry in self.canaries:
             gradient = entry.tensor.grad
             if gradient is None:
+                continue
+            if type(gradient) is plain and gradient.layout is strided and gradient.is_contiguous():
+                code = self.codes.get(gradient.dtype)
+                count = gradient.numel()
+                if code is not None and count and stats(gradient.data_ptr(), count, code)[6]:
+                    return True
                 continue
             found = measure(self, local(gradient))
             if found is not None and found[6]:
@@ -338,6 +347,7 @@ class Sample:
         self.torch = torch
         self.core = core
         self.lane = lane
+        self.settings = settings
         self.step = -1
         self.at_ns = 0
         self.scale: Any = None  # what the gradients were multiplied by
@@ -355,15 +365,21 @@ class Sample:
 
     # ---- values ----
 
+    def _id(self, name: str, number: int) -> "int | None":
+        """None: this statistic of this tensor is not wanted."""
+        if self.settings.collections and not self.settings.picks(name, number):
+            return None
+        return self.ids.get(name)
+
     def put(self, name: str, number: int, value: float) -> None:
-        at = self.ids.get(name)
+        at = self._id(name, number)
         if at is not None:
             names, values = self.reals.setdefault(at, ([], []))
             names.append(number)
             values.append(value)
 
     def count(self, name: str, number: int, value: int) -> None:
-        at = self.ids.get(name)
+        at = self._id(name, number)
         if at is not None:
             names, values = self.counts.setdefault(at, ([], []))
             names.append(number)
@@ -371,7 +387,7 @@ class Sample:
 
     def defer(self, name: str, number: int, value: "Any", how: int = AS_IS, of: float = 1) -> None:
         """A value on the device."""
-        at = self.ids.get(name)
+        at = self._id(name, number)
         if at is not None and len(self.deferred) < MOST_VALUES:
             self.deferred.append((at, number, value, how, of))
         elif at is not None:
@@ -381,7 +397,7 @@ class Sample:
 
     def exponents(self, name: str, entry: "Entry", tensor: "Any", scale: float = 1.0) -> None:
         """Of a matrix on the host, in a sample that is deep. A scale is a power of 2."""
-        at = self.ids.get(name)
+        at = self._id(name, entry.number)
         known = tensor.dtype in entry.codes and tensor.layout is self.torch.strided
         if not self.deep or at is None or entry.dims < 2 or not known:
             return
@@ -406,7 +422,9 @@ class Sample:
         at = self.ids.get(name)
         if not self.deep or at is None:
             return
-        matrices = [one for one in there if one[0].dims >= 2]
+        matrices = [
+            one for one in there if one[0].dims >= 2 and self.settings.picks(name, one[0].number)
+        ]
         for entry, tensor in matrices[: MOST_VECTORS // 2]:  # of gradients, and of weights
             self.vectors.append((at, entry.number, device_exponents(self.torch, tensor)))
         if len(matrices) > MOST_VECTORS // 2:
@@ -584,7 +602,7 @@ class Sample:
             held = optimizer.state.get(entry.tensor) if entry.dims >= 2 else None
             for key, value in list(held.items())[:8] if held else ():
                 if isinstance(value, self.torch.Tensor) and value.numel() == entry.tensor.numel():
-                    there.append((_scalars.core.health_name(f"{entry.name}:{key}"), local(value)))
+                    there.append((self.settings.number(f"{entry.name}:{key}"), local(value)))
         for number, value in there[:MOST_STATES]:
             if value.device.type == "cpu":
                 found = measure(table, value)

@@ -464,7 +464,7 @@ def filters() -> None:
     optimizer.step()
     stats = sorted({stat for stat, *_ in told.values} - {"scalar"})
     names = sorted({name for stat, name, *_ in told.values if stat != "scalar"})
-    say(stats=stats, names=names)
+    say(stats=stats, names=names, by={stat: sorted(told.tensor(stat)) for stat in stats})
 
 
 def traced() -> None:

@@ -202,7 +202,19 @@ TEST(a_gradient_that_is_not_finite_is_found_before_the_loss)
     CHECK_STR(f->module, "0..3");
     check_says(f->message,
                "the gradient of 0.weight had 64 values that are not finite at step 150");
-    check_says(f->message, "backward pass of 0..3");
+    check_says(f->message, "it began in the backward pass between 0 and 3");
+}
+
+TEST(a_loss_that_follows_gradients_which_are_not_finite_names_their_step_too)
+{
+    struct trial *t = trial_open();
+    healthy(t, 150);
+    put(t, HEALTH_SCALAR, "nonfinite.origin/backward/..3", 150, 1);
+    put_loss(t, 150, 0.3);
+    put_loss(t, 151, NAN);
+    const struct finding *f = finding_of(t, "NonFinite");
+    CHECK_INT(f->step, 150);
+    check_says(f->message, "at step 151; it began at step 150 in the backward pass before 3");
 }
 
 TEST(an_origin_that_was_found_after_the_weights_were_lost_is_not_named)
@@ -358,6 +370,24 @@ TEST(dead_units_explain_gradients_that_are_zero)
     CHECK_STR(f->explained_by[0], "DeadRelu");
 }
 
+TEST(a_finding_about_tensors_names_the_first_step_at_which_one_was_beyond_the_limit)
+{
+    struct trial *t = trial_open();
+    put(t, HEALTH_PARAMETER_DIMS, "0.weight", 0, 2);
+    put(t, HEALTH_PARAMETER_DIMS, "2.weight", 0, 2);
+    for (int64_t i = 0; i < 100; i += 10) {
+        put(t, HEALTH_OUTPUT_DEAD, "1", i, i < 40 ? 0.2 : 1);
+        put(t, HEALTH_UPDATE_RATIO, "0.weight", i, i == 0 || i >= 30 ? 0.5 : 0.001);
+        put(t, HEALTH_WEIGHT_L2, "0.weight", i, 1);
+        put(t, HEALTH_GRADIENT_L2, "0.weight", i, i < 20 ? 1 : 1e-9);
+        put(t, HEALTH_WEIGHT_L2, "2.weight", i, 1);
+        put(t, HEALTH_GRADIENT_L2, "2.weight", i, 1);
+    }
+    CHECK_INT(finding_of(t, "DeadRelu")->step, 40);
+    CHECK_INT(finding_of(t, "UpdateTooLarge")->step, 30); /* the first steps do not count */
+    CHECK_INT(finding_of(t, "VanishingGradient")->step, 20);
+}
+
 TEST(units_that_are_dead_in_the_first_samples_only_are_fine)
 {
     struct trial *t = trial_open();
@@ -435,7 +465,40 @@ TEST(two_batches_in_turn_are_duplicates_and_one_batch_is_all_of_the_data)
         put(one, HEALTH_SCALAR, "batch.hash", i, 5);
     }
     check_says(finding_of(two, "DuplicatedData")->message, "only 2 of 200 batches");
+    CHECK_INT(finding_of(two, "DuplicatedData")->step, 0);
     CHECK(verdict_of(one, "DuplicatedData")->state == RULE_CLEAR);
+}
+
+/* Three ranks of DDP; rank 2 records every second step. `each`: they have different data. */
+static void three_ranks(struct trial *t, bool each, int64_t batches)
+{
+    for (t->rank = 0; t->rank < 3; t->rank++)
+        for (int64_t i = 0; i < 100; i++) {
+            const int64_t own = each ? 1000 * t->rank : 0;
+            if (t->rank < 2 || i % 2 == 0)
+                put(t, HEALTH_SCALAR, "batch.hash", i, (double)(own + i % batches + 5));
+            if (t->rank == 0)
+                put(t, HEALTH_WEIGHT_L2, "0.weight", i, 3);
+            put(t, HEALTH_WEIGHT_SUM, "0.weight", i, (double)i);
+        }
+}
+
+TEST(replicas_that_have_the_same_batches_are_found)
+{
+    struct trial *same = trial_open(), *each = trial_open();
+    three_ranks(same, false, 1000);
+    three_ranks(each, true, 1000);
+    const struct finding *f = finding_of(same, "DuplicatedData");
+    CHECK_STR(f->entity, "rank 1");
+    CHECK_STR(f->message, "rank 0 had the same batch as 2 other ranks in 100 of 100 steps");
+    CHECK(verdict_of(each, "DuplicatedData")->state == RULE_CLEAR);
+}
+
+TEST(one_batch_on_all_ranks_is_a_benchmark)
+{
+    struct trial *t = trial_open();
+    three_ranks(t, false, 1);
+    CHECK(verdict_of(t, "DuplicatedData")->state == RULE_CLEAR);
 }
 
 TEST(a_parameter_that_differs_in_one_bit_on_a_rank_is_found)
@@ -455,6 +518,43 @@ TEST(a_parameter_that_differs_in_one_bit_on_a_rank_is_found)
     CHECK_STR(f->entity, "rank 1");
     CHECK(verdict_of(t, "RankDivergence")->severity == SEVERITY_CRITICAL);
     CHECK(verdict_of(same, "RankDivergence")->state == RULE_CLEAR);
+}
+
+TEST(the_rank_that_measures_is_compared_wherever_it_comes)
+{
+    struct trial *t = trial_open();
+    for (t->rank = 1; t->rank >= 0; t->rank--)
+        for (int64_t i = 0; i < 120; i += 10) {
+            if (t->rank == 0)
+                put(t, HEALTH_WEIGHT_L2, "0.weight", i, 3);
+            put(t, HEALTH_WEIGHT_SUM, "0.weight", i, (double)(i + 7 + (t->rank == 1 && i >= 50)));
+        }
+    const struct finding *f = finding_of(t, "RankDivergence");
+    CHECK_INT(f->step, 50);
+    check_says(f->advice, "one of the ranks"); /* which one cannot be known */
+}
+
+/* Parameter 0.weight of four ranks, which changes on one of them at step 50. */
+static void one_of_four_drifts(struct trial *t, int64_t odd)
+{
+    for (t->rank = 0; t->rank < 4; t->rank++)
+        for (int64_t i = 0; i < 120; i += 10) {
+            if (t->rank == 0)
+                put(t, HEALTH_WEIGHT_L2, "0.weight", i, 3);
+            put(t, HEALTH_WEIGHT_SUM, "0.weight", i, (double)(i + 7 + (t->rank == odd && i >= 50)));
+        }
+}
+
+TEST(of_four_ranks_the_one_that_differs_from_the_others_is_named)
+{
+    struct trial *first = trial_open(), *third = trial_open();
+    one_of_four_drifts(first, 0);
+    one_of_four_drifts(third, 2);
+    CHECK_STR(finding_of(first, "RankDivergence")->entity, "rank 0");
+    check_says(finding_of(first, "RankDivergence")->message,
+               "of rank 0 is not that of the other 3");
+    CHECK_STR(finding_of(third, "RankDivergence")->entity, "rank 2");
+    check_says(finding_of(third, "RankDivergence")->advice, "faulty GPU or memory of rank 2");
 }
 
 TEST(ranks_that_have_shards_or_models_of_their_own_are_not_compared)

@@ -25,6 +25,7 @@ export interface LineLook {
 }
 
 /** A place that is marked by a line across the chart. */
+/** The first of several at one place is seen. */
 export interface LineMark {
   readonly at: number;
   readonly colour: string; // name of a CSS variable
@@ -219,7 +220,7 @@ export class LineChart {
     const [from, to] = [u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 1];
     const size = 5 * (devicePixelRatio || 1);
     u.ctx.save();
-    for (const m of this.#marks) {
+    for (const m of [...this.#marks].reverse()) {
       if (m.at < from || m.at > to) continue;
       const x = left + ((m.at - from) / (to - from)) * wide;
       u.ctx.strokeStyle = u.ctx.fillStyle = this.#colour(m.colour);

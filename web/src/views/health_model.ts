@@ -181,10 +181,13 @@ export interface HealthMark extends LineMark {
   readonly finding: Finding;
 }
 
-/** What rules about health found, at its place on the axis. */
+const SEVERITIES: readonly Verdict["severity"][] = ["critical", "warning", "info"];
+
+/** What rules about health found, at its place on the axis: the worst first, which is drawn over the others. */
 export function findingMarks(verdicts: readonly Verdict[], axis: HealthAxis, times: StepTimes | null): HealthMark[] {
   return verdicts
     .filter((v) => v.health === true && v.state === "issue")
+    .sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity))
     .flatMap((v) =>
       v.findings.flatMap((finding) => {
         const step = finding.step ?? null;

@@ -163,7 +163,7 @@ const curveOfTensor = (ask: HealthAsk, m: HealthMatrix): Curve[] => {
 function TensorChart(p: { ask: HealthAsk; m: HealthMatrix; unit: string }) {
   const curves = useMemo(() => curveOfTensor(p.ask, p.m), [p.m, p.ask.axis]);
   const log = shadeOf(p.m, p.unit).log && curves.some((c) => c.v.some((v) => (v ?? 0) > 0));
-  return <CurveChart ask={p.ask} curves={curves} picture={{ title: p.m.statistic, log, height: 130, label: (c) => c.metric }} />;
+  return <CurveChart ask={p.ask} curves={curves} picture={{ title: p.m.statistic, log, low: p.unit === "share" ? "zero" : "data", height: 130, label: (c) => c.metric }} />;
 }
 
 const HISTOGRAMS = [
