@@ -312,11 +312,12 @@ TEST(a_run_whose_sealed_readings_are_gone_is_judged_by_the_others)
     struct story s = {.seed = 7};
     struct buf out = {0};
     char path[PATH_LEN];
+    struct err e;
     story_begin(&s, run, LOOP_S * 1000);
     for (int64_t ms = 60 * 1000; ms <= 420 * 1000; ms += 20 * 1000) {
         story_go_on(&s, ms);
         if (ms == 300 * 1000 || ms == 400 * 1000) {
-            snprintf(path, sizeof path, "%s/node-n1/metrics.fp", s.k.run);
+            OK(path_join(path, &e, "%s/node-n1/metrics.fp", s.k.run));
             make_zero(path, ms > 300 * 1000);
         }
         put_verdicts(v, &r, s.k.run, &out);
