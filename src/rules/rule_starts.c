@@ -292,6 +292,8 @@ static double first_waits(const struct judge *j, const struct start_rank *r)
     const double usual_ns = (double)r->wait_ns / (double)MAX_OF(r->steps, (uint64_t)1);
     double sum_ns = 0;
     size_t n, k = 0;
+    if (r->n == 0)
+        return 0;
     const struct long_step *w = longest_over(&r->waits, usual_ns, j->arena, &n);
     for (size_t i = 0; i < r->n; i++) {
         while (k < n && w[k].start_ns < r->v[i].start.ns)

@@ -77,7 +77,8 @@ COMPARE_BY(longest_by_start, struct long_step, start_ns)
 
 struct long_step *longest_over(const struct longest *l, double over_ns, struct arena *a, size_t *n)
 {
-    struct long_step *v = arena_array(a, struct long_step, MAX_OF(l->n, 1));
+    const size_t over = SUM_OF(i, l->n, (double)l->v[i].dur_ns > over_ns);
+    struct long_step *v = arena_alloc_raw(a, over + 1, sizeof *v);
     *n = 0;
     for (uint32_t i = 0; i < l->n; i++)
         if ((double)l->v[i].dur_ns > over_ns)

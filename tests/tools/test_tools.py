@@ -308,3 +308,10 @@ def test_words_lets_pass(tree: Path, file: str, text: str) -> None:
 def test_words_of_this_tree_has_no_allowed_phrase_that_is_a_banned_word_alone() -> None:
     lines = (TOOLS / "words_allowed.txt").read_text().splitlines()
     assert all(" " in line for line in lines if line.strip())
+
+
+def test_every_folder_of_src_says_where_it_is_tested() -> None:
+    root = TOOLS.parent
+    table = (root / "tests" / "README.md").read_text().partition("## Where a folder of src")[2]
+    named = {name for row in table.splitlines() for name in row.partition("` |")[0].split("`")}
+    assert {path.name for path in (root / "src").iterdir() if path.is_dir()} <= named
