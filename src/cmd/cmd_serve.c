@@ -36,9 +36,10 @@ static const struct opt options[] = {
     [O_BIND] = {"bind", 0, "ADDRESS", OPT_STRING,
                 .help = "The address to listen on (default: 127.0.0.1). An address that other "
                         "machines can reach requires a token."},
-    [O_PORT] = {"port", 'p', "PORT", OPT_INT, .lo = 0, .hi = 65535,
-                .help = "The port (default: 7171, or without --receive the next free one); 0 selects any "
-                        "free port."},
+    [O_PORT] =
+        {"port", 'p', "PORT", OPT_INT, .lo = 0, .hi = 65535,
+         .help = "The port (default: 7171, or without --receive the next free one); 0 selects any "
+                 "free port."},
     [O_TOKEN_FILE] =
         {"token-file", 0, "FILE", OPT_FILE,
          .help = "File with lines 'read TOKEN' (view runs), 'control TOKEN' (also change and "
