@@ -16,6 +16,8 @@ set -euo pipefail
 to=$1
 shift
 export FOOTPLATE_DIR=${TMPDIR:-/tmp}/footplate-$SLURM_JOB_ID
+# Of a requeued job each start is a run: its nodes have empty folders, and may be other nodes.
+export FOOTPLATE_RUN=train-${SLURM_CLUSTER_NAME:-slurm}-$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}
 first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 
 srun --kill-on-bad-exit=1 footplate run --to "$to" -- \

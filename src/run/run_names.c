@@ -245,6 +245,20 @@ static bool same_job(const json_t *a, const json_t *b, bool *has_start)
     return same && start == json_get_time(b, "start_ns", 0);
 }
 
+/* Whether 01234567-89ab-cdef-0123-456789abcdef is in it, in hexadecimal digits of any kind. */
+static bool same_has_uuid(const char *id)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    for (size_t n = 0; *id && form[n];) {
+        const bool fits = form[n] == 'x' ? isxdigit((unsigned char)id[n]) != 0 : id[n] == form[n];
+        n = fits ? n + 1 : 0;
+        id += !fits;
+        if (!form[n])
+            return true;
+    }
+    return false;
+}
+
 static bool same_run(const json_t *a, const json_t *b)
 {
     const json_t *x = json_object_get(a, "job"), *y = json_object_get(b, "job");
@@ -252,7 +266,8 @@ static bool same_run(const json_t *a, const json_t *b)
     if (!json_is_object(a) || !json_is_object(b) || !same_text(a, b, "id"))
         return false;
     if (!x && !y)
-        return same_begin(a, b, APART_NS);
+        return same_begin(a, b, APART_NS) ||
+               same_has_uuid(json_string_value(json_object_get(a, "id")));
     return same_job(x, y, &has_start) && (has_start || same_begin(a, b, APART_OF_JOB_NS));
 }
 

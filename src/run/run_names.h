@@ -100,8 +100,9 @@ void name_sanitize(char *out, size_t size, const char *text);
  * folders meet, the run of another job may have the same name, and the two must not mix. */
 
 /* The texts of two run.json. Of one job: the same id, cluster, step and start of the job. Where the
- * start of the job is not known, or there is no launcher, the runs must have begun close together.
- * One that cannot be read is not the same as any. */
+ * start of the job is not known, or there is no launcher, the runs must have begun close together,
+ * unless the id has a UUID, which no other job has. One that cannot be read is not the same as any.
+ */
 bool run_is_same(const void *a, size_t a_len, const void *b, size_t b_len);
 
 #endif

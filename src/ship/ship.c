@@ -20,6 +20,7 @@ enum {
     TAIL_MOST = 256 << 20, /* bytes of a tail: a frame of a burst may be large */
     FILE_NAME_LEN = 128,
     SETUP_RETRY_S = 600,
+    PASSES_MOST = 3, /* of a round */
 };
 
 /* What was sent of a file. */
@@ -41,6 +42,7 @@ struct ship {
     uint64_t spool; /* bytes that stay here; 0: all */
     bool only_sealed;
     bool announced;
+    bool again; /* a recorder has ended since its data was listed */
     struct ship_sent *sent;
     size_t n_sent, cap_sent;
 };
@@ -210,8 +212,8 @@ static bool ship_is_replaced(const char *path, const struct ship_entry *x)
 }
 
 /* A file that is replaced meanwhile is sent again by the next round. What says that the recorder
- * has ended waits for it if data may be missing: `early`, before the data, or if it was written
- * after the data was listed. */
+ * has ended waits for another pass if data may be missing: `early`, before the data, or if it was
+ * written after the data was listed. */
 static int ship_whole(struct ship *s, const char *folder, const char *node,
                       const struct ship_entry *x, bool early, struct err *e)
 {
@@ -227,6 +229,7 @@ static int ship_whole(struct ship *s, const char *folder, const char *node,
     int rc = storage_of(path)->source->read(path, 0, WHOLE_MOST, &a, &text, &len, e);
     const bool waits = rc == 0 && kind == RUN_FILE_NODE && !ship_says_running(text, len) &&
                        (early || ship_is_replaced(path, x));
+    s->again |= waits && !early;
     if (rc && !once) /* gone, or larger than any that is sent: the run is complete without it */
         rc = 0;
     else if (rc == 0 && !waits)
@@ -504,9 +507,13 @@ int ship_round(struct ship *s, bool all, struct err *e)
     struct ship_list l;
     s->target->retry_s = 0;
     s->target->has_requests = false;
-    int rc = ship_list(s->path, &a, &l, e);
-    if (rc == 0)
-        rc = ship_all(s, &l, all, e);
+    int rc = 0;
+    for (int pass = 0; rc == 0 && (pass == 0 || s->again) && pass < PASSES_MOST; pass++) {
+        s->again = false;
+        rc = ship_list(s->path, &a, &l, e);
+        if (rc == 0)
+            rc = ship_all(s, &l, all, e);
+    }
     if (rc)
         ship_forget(s);
     else if (s->target->ops->announce && (all || !s->announced))

@@ -120,6 +120,17 @@ def test_a_slurm_job_whose_hub_is_dead_runs_and_is_recorded(cluster, run_fp, tmp
     assert len(cluster.torchruns()) == 2
 
 
+def test_each_start_of_a_requeued_job_is_a_run_of_its_own_on_the_hub(cluster, tmp_path):
+    hub = "http://127.0.0.1:9"
+    for start in ({}, {"SLURM_RESTART_COUNT": "1", "SLURM_JOB_START_TIME": "1798719000"}):
+        env = BATCH | {"FOOTPLATE_TOKEN": "x" * 24} | start
+        done = cluster.start(SLURM / "hub.sh", hub, "train.py", **env)
+        assert done.returncode == 0, done.stderr
+    runs = sorted((tmp_path / "footplate-42").iterdir())
+    assert [run.name for run in runs] == ["train-fp-42.0", "train-fp-42.1"]
+    assert [nodes_of(run) for run in runs] == [["node-gpu0", "node-gpu1"]] * 2
+
+
 # ---- Kubernetes ----
 
 

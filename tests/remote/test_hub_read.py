@@ -73,7 +73,6 @@ def test_pull_takes_token_and_key_as_push_does(run_fp, hub, sent, recorded, tmp_
 
 
 def test_ls_show_and_python_take_the_address_of_a_hub(fp, hub, env, sent, recorded):
-
     def paths() -> list[str]:
         return [row["path"] for row in json.loads(fp("ls", "--dir", hub.url, "--json"))]
 

@@ -221,6 +221,27 @@ def test_only_what_is_sealed_is_sent_with_seal_and_the_run_counts_as_running(sen
     assert json.loads(sent.show().stdout)["status"] == "interrupted"
 
 
+@pytest.mark.parametrize("way", ["attach", "environment", "footplate.yaml"])
+def test_a_run_is_sent_from_whichever_way_it_was_asked_for(sent, tmp_path, way):
+    env, words = dict(sent.env), ["run", "--", "sleep", "2"]
+    job = None
+    if way == "environment":
+        env |= {"FOOTPLATE_TO": DEST, "FOOTPLATE_TO_INTERVAL": "1s"}
+    elif way == "footplate.yaml":
+        (tmp_path / "footplate.yaml").write_text(f"to: {DEST}\nto-interval: 1s\n")
+    else:
+        job = subprocess.Popen(["sleep", "2"])
+        words = ["attach", "--to", DEST, "--to-interval", "1s", "--pid", str(job.pid)]
+    words[1:1] = ["--dir", str(sent.folder)]
+    done = subprocess.run(
+        [sent.footplate, *words], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    if job:
+        job.wait()
+    assert done.returncode == 0 and f"the run is at {DEST}" in done.stderr, done.stderr
+    assert sent.is_same()
+
+
 # ---- the machine goes away
 
 

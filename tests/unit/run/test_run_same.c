@@ -2,6 +2,7 @@
 /* test_run_same.c - which descriptions are of one run. */
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "run/run_names.h"
 #include "test.h"
 
@@ -54,6 +55,31 @@ TEST(without_a_launcher_the_runs_must_have_begun_within_ten_minutes)
 {
     CHECK(same("", "\"x\": 1, ", 600));
     CHECK(!same("", "", 601));
+}
+
+TEST(
+    a_pod_that_takes_the_place_of_another_hours_later_is_of_the_run_whose_id_has_the_uid_of_the_job)
+{
+    static const struct {
+        const char *id;
+        bool same;
+    } rows[] = {
+        {"train-0c55e0d4-9a2f-4b1e-8c3d-2f6a7b8c9d0e", true},
+        {"0C55E0D4-9A2F-4B1E-8C3D-2F6A7B8C9D0E", true},
+        {"a-0c55e0d4-9a2f-4b1e-8c3d-2f6a7b8c9d0e-b", true},
+        {"train", false},
+        {"train-0c55e0d4-9a2f-4b1e-8c3d-2f6a7b8c9d0", false},
+        {"train-0c55e0d4-9a2f-4b1e-8c3d-2f6a7b8c9d0g", false},
+        {"train-0c55e0d49a2f-4b1e-8c3d-2f6a7b8c9d0e", false},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char x[256], y[256];
+        const int n = snprintf(x, sizeof x, "{\"id\": \"%s\", \"start_ns\": 1000}", rows[i].id);
+        const int m =
+            snprintf(y, sizeof y, "{\"id\": \"%s\", \"start_ns\": 9000000000000000}", rows[i].id);
+        CHECK(run_is_same(x, (size_t)n, y, (size_t)m) == rows[i].same);
+        CHECK(!run_is_same("{\"id\": \"r\", \"start_ns\": 1000}", 27, y, (size_t)m));
+    }
 }
 
 TEST(what_is_no_description_is_the_same_as_none)
