@@ -325,15 +325,16 @@ static const char *advise_keras(const struct judge *j, const struct loader_seen 
 }
 
 /* How long a batch takes to make. The loop itself may take longer on a full node, because others
- * have its core: that time does not count. */
-static double making_cpu_s(const struct judge *j, const struct loader_seen *x)
+ * have its core: that time does not count. What it sleeps may all be waits for the data. */
+static double making_alone_s(const struct judge *j, const struct loader_seen *x)
 {
     const struct loader_rank *r = x->worst;
-    const double ran = counted_per_s(&r->ran, j->run->loop_end),
-                 delay = counted_per_s(&r->delay, j->run->loop_end);
-    const bool in_loop = !x->t->fetches && workers_now(x->t) == 0;
-    return in_loop && is_full(x->t) && ran > 0 && delay > 0 ? x->fetch_s * ran / (ran + delay)
-                                                            : x->fetch_s;
+    const double ran = counted_per_s(&r->ran, j->run->loop_end) / 1e9,
+                 delay = counted_per_s(&r->delay, j->run->loop_end) / 1e9;
+    if (x->t->fetches || workers_now(x->t) > 0 || !is_full(x->t) || !(ran > 0 && delay > 0))
+        return x->fetch_s;
+    const double sleeps_s = fmin(fmax(1 - ran - delay, 0) * x->step_s, x->fetch_s);
+    return sleeps_s + (x->fetch_s - sleeps_s) * ran / (ran + delay);
 }
 
 /* Samples are cheap: workers would cost more than they save. */
@@ -341,13 +342,13 @@ static const char *advise_cheap(const struct judge *j, const struct loader_seen 
 {
     const struct loader_state *t = x->t;
     const bool in_memory = t->facts[F_MEMORY].n && t->facts[F_MEMORY].hi == 1;
-    const double cpu_s = making_cpu_s(j, x);
+    const double alone_s = making_alone_s(j, x);
     return arena_printf(
         j->arena,
         "%s%s%s: use larger batches, or take whole batches as slices of a tensor "
         "(x[i:i+n]) instead of collating samples. %s",
         in_memory ? "The data is in memory, and a batch takes only " : "A batch takes only ",
-        judge_time(j, cpu_s), cpu_s < x->fetch_s ? " of CPU time" : "",
+        judge_time(j, alone_s), alone_s < x->fetch_s ? " of CPU time" : "",
         workers_now(t) > 0 ? "Set num_workers to 0: handing batches over costs more."
                            : "Loader workers would cost more than they save.");
 }
@@ -385,7 +386,7 @@ static const char *advise_first(const struct judge *j, const struct loader_seen 
     *then_s = NAN;
     if (of >= OF_ARRAYS)
         return advise_keras(j, x, want);
-    if (known && making_cpu_s(j, x) < HAND_OVER_S)
+    if (known && making_alone_s(j, x) < HAND_OVER_S)
         return advise_cheap(j, x);
     if (known && workers_are_idle(x))
         return "The workers are idle most of the time: the loop waits for their start, or for "
