@@ -180,6 +180,7 @@ test("that the job ended well is no rule about the run, and its share is of the 
   assert.equal(isJudged(inOrder([verdict("note", "issue", "info", 3)])), true);
   const run = { loop_start_ns: 5 };
   assert.match(lostShare({ lost_share: 1, of_job: true }, run), / of the job$/);
+  assert.match(lostShare({ lost_share: 1, ending: true }, run), / of the job$/);
   assert.match(lostShare({ lost_share: 0.5 }, run), / of the training loop$/);
 });
 
