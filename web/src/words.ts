@@ -44,6 +44,14 @@ export function endSentence(run: Pick<RunInfo, "status" | "exit_status" | "nodes
   }
 }
 
+/** Frameworks whose steps need no marks. */
+export const STEPS_OF = "PyTorch, Keras, Lightning, Transformers, XGBoost and LightGBM";
+
+/** Why a run has no steps; "": not known. */
+export function whyNoSteps(run: Pick<RunInfo, "losses">): string {
+  return run.losses.find((l) => l.what === "steps")?.why ?? "";
+}
+
 /** Whether the recorder joined a job that ran already: its hooks were not loaded, its exit status cannot be known. */
 export function isAttached(run: Pick<RunInfo, "marks" | "losses">): boolean {
   return run.losses.some((l) => l.what === "steps" && l.why.startsWith("attach ")) || run.marks.some((m) => m.mark === "job-exit" && m.number === -1);
