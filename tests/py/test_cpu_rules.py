@@ -50,8 +50,8 @@ def record(footplate: Path, package: Path, tmp_path: Path) -> Record:
 
 
 def marked(stderr: str) -> tuple[str, list[str]] | None:
-    """The rank whose iterations the last lines show, and the part that they point at. None: they are
-    about another finding, as that the machine is shared."""
+    """The rank whose iterations the last lines show, and the part that they point at. None: they
+    are about another finding, such as a shared machine."""
     if "(Straggler): " not in stderr:
         return None
     (rank,) = re.findall(r"^  iteration .* iterations of (rank \d+); ", stderr, re.MULTILINE)
