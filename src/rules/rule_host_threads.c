@@ -14,9 +14,10 @@
  * so that the loop waits for it.
  *
  * The signature: loop and threads together use about one core, the loop's thread neither runs nor
- * waits for a core, and it does so in many short waits. A thread that waits for the lock wakes up
- * every 5 ms (sys.getswitchinterval) to ask for it; one that waits for a batch, a lock of its own
- * or a timer sleeps until that is there. */
+ * waits for a core, and it does so in many short waits. Shares are of the time in which the loop's
+ * thread does not wait for a core: others that take the cores slow down both sides. A thread that
+ * waits for the lock wakes up every 5 ms (sys.getswitchinterval) to ask for it; one that waits for
+ * a batch, a lock of its own or a timer sleeps until that is there. */
 
 enum { WAIT, BESIDE }; /* parameters */
 
@@ -24,6 +25,9 @@ enum { WAIT, BESIDE }; /* parameters */
 static const double ONE_AT_A_TIME = 1.25;
 /* Context switches per second of waiting: half of what the switch interval makes. */
 static const double SWITCHES = 100;
+
+/* Of the threshold, where the loop hardly has a core: less is what is not known exactly. */
+static const double LIMIT_LEAST = 0.5;
 
 enum { STEPS_LEAST = 10 };
 
@@ -69,6 +73,7 @@ static void gil_event(void *state, const struct rule_view *c, const struct rule_
 /* Of one rank; cores and shares of the loop's time. NAN: not recorded. */
 struct gil_use {
     double main, beside, wait, switches;
+    double limit; /* of the wait, percent */
     bool held;
 };
 
@@ -79,8 +84,10 @@ static struct gil_use gil_use_of(const struct judge *j, const struct gil_rank *r
     struct gil_use u = {.main = counted_per_s(&r->main, end) / 1e9,
                         .beside = counted_per_s(&r->beside, end) / 1e9,
                         .switches = counted_per_s(&r->switches, end)};
-    u.wait = isnan(u.main) ? NAN : fmax(1 - u.main - (isnan(delay) ? 0 : delay), 0);
-    u.held = 100 * u.beside >= j->p[BESIDE].v && 100 * u.wait > j->p[WAIT].v &&
+    const double with_core = fmax(1 - (isnan(delay) ? 0 : delay), 0);
+    u.wait = isnan(u.main) ? NAN : fmax(with_core - u.main, 0);
+    u.limit = j->p[WAIT].v * fmax(with_core, LIMIT_LEAST);
+    u.held = 100 * u.beside >= j->p[BESIDE].v * with_core && 100 * u.wait > u.limit &&
              u.main + u.beside <= ONE_AT_A_TIME && u.switches >= SWITCHES * u.wait;
     return u;
 }
@@ -98,10 +105,10 @@ static void gil_find(const struct judge *j, struct verdict *v, const struct judg
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, r));
     finding_when(v, f, &r->seen, 1);
     finding_say(v, f,
-                "the training loop waited %.0f %% of the time (threshold %g %%) for the Python "
+                "the training loop waited %.0f %% of the time (threshold %.0f %%) for the Python "
                 "interpreter lock: other Python threads of the process used %.2f of a core and the "
                 "loop %.2f",
-                100 * u->wait, j->p[WAIT].v, u->beside, u->main);
+                100 * u->wait, u->limit, u->beside, u->main);
     finding_advise(v, f,
                    "Move that work into a process of its own (multiprocessing), do it less often, "
                    "or do it in NumPy or PyTorch calls, which release the lock. That saves up to "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OverallSystemUsage: the table of what each node used, and a sentence about it. Never an issue. */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,10 @@ enum { CPU, MEM, IO_WAIT }; /* signals of the node */
 
 /* Above this a resource is used well, below it has room. */
 static const double WELL = 70; /* percent */
+/* Of the node's CPU time, less than which the job did not use it. */
+static const double OF_JOB = 0.5;
+/* Fewer readings are no base for a verdict. */
+enum { ENOUGH = 5 };
 
 struct usage_gpu {
     struct gpu_head head;
@@ -22,6 +27,8 @@ struct usage_gpu {
 struct usage_state {
     struct node_state head;
     struct loghist net_in, net_out; /* B/s */
+    uint64_t both;                  /* readings of both of: */
+    int64_t job_cpu, node_cpu;      /* sums, tenths of a percent of a core, and of the node */
 };
 
 static void usage_see_gpu(void *gpu, const struct gpu_batch *c)
@@ -34,7 +41,14 @@ static void usage_see_gpu(void *gpu, const struct gpu_batch *c)
 static void usage_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
     struct usage_state *t = state;
+    const float *job = s->v[SIG_JOB_CPU], *node = s->v[SIG_CPU];
     (void)c;
+    for (size_t i = 0; job && node && i < s->n; i++)
+        if (!isnan(job[i]) && !isnan(node[i])) {
+            t->both++;
+            t->job_cpu += llround((double)job[i] * 10);
+            t->node_cpu += llround((double)node[i] * 10);
+        }
     if (s->v[SIG_NET_RX])
         loghist_add(&t->net_in, s->v[SIG_NET_RX], s->n);
     if (s->v[SIG_NET_TX])
@@ -130,14 +144,32 @@ static const char *busy(const struct judge *j, const char *node)
     return is_low(j, node) ? "GPUs partly used" : "well used";
 }
 
-static void say_cpu_only(const struct judge *j, struct verdict *v, const char *node,
+/* A busy CPU is used well only if the job has it. */
+static const char *cpu_words(const struct judge *j, const struct judged_node *node, double p95,
+                             uint64_t n)
+{
+    const struct usage_state *t = node->state;
+    const double job = t->both ? (double)t->job_cpu / (double)t->both / 1e3 : NAN, /* cores */
+        all = t->both ? (double)t->node_cpu / (double)t->both / 1e3 * node->facts->cores : NAN;
+    if (n < ENOUGH)
+        return "too few readings for a verdict";
+    if (p95 < WELL)
+        return under_used(j);
+    return job < OF_JOB * all
+               ? arena_printf(j->arena,
+                              "mostly by processes outside of the job, which used %.2g "
+                              "of %.0f cores",
+                              job, (double)node->facts->cores)
+               : "CPU well used";
+}
+
+static void say_cpu_only(const struct judge *j, struct verdict *v, const struct judged_node *node,
                          const struct hist *cpu)
 {
     const double p95 = hist_quantile(cpu, 0.95);
     if (cpu->n)
-        verdict_remark(v, "%s: no GPU in use; CPU p50 %.0f %%, p95 %.0f %%%s: %s", node,
-                       hist_quantile(cpu, 0.5), p95, over_what(j),
-                       p95 < WELL ? under_used(j) : "CPU well used");
+        verdict_remark(v, "%s: no GPU in use; CPU p50 %.0f %%, p95 %.0f %%%s: %s", node->facts->id,
+                       hist_quantile(cpu, 0.5), p95, over_what(j), cpu_words(j, node, p95, cpu->n));
 }
 
 static void usage_say(const struct judge *j, struct verdict *v, const char *node,
@@ -187,7 +219,7 @@ static void usage_judge_node(const struct judge *j, const struct judged_node *no
     if (used)
         usage_say(j, out, id, util, state_signal(t, CPU));
     else
-        say_cpu_only(j, out, id, state_signal(t, CPU));
+        say_cpu_only(j, out, node, state_signal(t, CPU));
     free(util);
     free(mem);
 }

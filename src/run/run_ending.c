@@ -30,10 +30,12 @@ static size_t run_ending_signal(int exit_status)
 struct run_ending run_ending_of(const struct run_info *info)
 {
     const size_t n = info->n_nodes;
-    struct run_ending x = {info->status, info->exit_status, "", ""};
+    struct run_ending x = {
+        .status = info->status, .exit_status = info->exit_status, .why = "", .node = ""};
     for (size_t i = 0; i < n; i++)
         if (info->nodes[i].status == info->status) {
             x.why = info->nodes[i].why;
+            x.attached = info->nodes[i].attached;
             if (strcmp(info->nodes[0].id, info->nodes[n - 1].id) != 0)
                 x.node = info->nodes[i].id;
             break;
@@ -44,7 +46,10 @@ struct run_ending run_ending_of(const struct run_info *info)
 struct run_ending run_ending_by_status(int exit_status)
 {
     const size_t i = run_ending_signal(exit_status);
-    struct run_ending x = {exit_status > 0 ? RUN_FAILED : RUN_FINISHED, exit_status, "", ""};
+    struct run_ending x = {.status = exit_status > 0 ? RUN_FAILED : RUN_FINISHED,
+                           .exit_status = exit_status,
+                           .why = "",
+                           .node = ""};
     if (i < COUNT_OF(run_ending_signals)) {
         x.why = run_ending_signals[i].signal;
         x.status = run_ending_signals[i].outside ? RUN_INTERRUPTED : RUN_FAILED;
@@ -67,6 +72,8 @@ static const char *run_ending_failure(const struct run_ending *x, struct arena *
 
 const char *run_ending_words(const struct run_ending *x, struct arena *a)
 {
+    if (x->attached && x->status == RUN_INTERRUPTED)
+        return arena_printf(a, "recording was stopped (%s)", *x->why ? x->why : "interrupted");
     switch (x->status) {
     case RUN_FAILED:
         return run_ending_failure(x, a);

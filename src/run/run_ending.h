@@ -10,6 +10,7 @@ struct run_ending {
     int exit_status;  /* -1: not known */
     const char *why;  /* as of struct node_info; "": nothing to add */
     const char *node; /* that ended so, of several; else "" */
+    bool attached;    /* the recorder joined the job: a signal ended the recording, not the job */
 };
 
 /* Of the first node that ended as the run did. Its texts are those of `info`. */

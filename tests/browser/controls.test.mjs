@@ -83,6 +83,16 @@ test("an attached run says that attach records no steps", async () => {
   t.calm(page);
 });
 
+test("a run without steps says why it has none, and in which programs they are detected", async () => {
+  const job = await t.recordJob("stepless", ["sleep", "1"]);
+  await job.done;
+  await t.findings(job.run);
+  const page = await open(job.run, { ready: ".insight-none" });
+  const text = await page.locator(".insights .insight-none").innerText();
+  assert.match(text, /no training steps were detected \(no process reported events\)\. Steps are detected automatically in PyTorch, .* and LightGBM/);
+  t.calm(page);
+});
+
 test("a live run is marked so, its data is young, and its numbers change by themselves", async () => {
   const page = await open(live.run);
   assert.equal((await page.locator(".run-title .badge").innerText()).replace(/\W/g, ""), "running");

@@ -77,6 +77,7 @@ def test_a_signal_to_the_recorder_does_not_reach_a_job_that_is_not_its_own(lab: 
         time.sleep(0.2)
         assert is_alive(process.pid)
     assert lab.show()["status"] == "interrupted"
+    assert f"Recording was stopped ({number.name})" in recording.stderr
 
 
 def test_a_killed_recorder_does_the_attached_job_no_harm(lab: Lab):

@@ -278,7 +278,7 @@ def one_rank(rank: int, knobs: Knobs, seconds: float) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     model = DistributedDataParallel(Slow())
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     job = Job(knobs, seconds)
     job.begin()
     over = torch.zeros(1)

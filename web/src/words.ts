@@ -24,7 +24,7 @@ export function statusText(status: RunStatus, exitStatus: number | null | undefi
 }
 
 /** "The job failed with exit status 3", as in the terminal and in the report; null where the run finished or runs. */
-export function endSentence(run: Pick<RunInfo, "status" | "exit_status" | "nodes">): string | null {
+export function endSentence(run: Pick<RunInfo, "status" | "exit_status" | "nodes"> & Partial<Pick<RunInfo, "marks" | "losses">>): string | null {
   const why = run.nodes.find((n) => n.status === run.status)?.why ?? "";
   const killed = `The job was killed by ${why}`;
   switch (run.status) {
@@ -32,6 +32,7 @@ export function endSentence(run: Pick<RunInfo, "status" | "exit_status" | "nodes
       if (why.startsWith("SIG")) return killed;
       return (run.exit_status ?? 0) > 0 ? `The job failed with exit status ${run.exit_status}` : "The job failed";
     case "interrupted":
+      if (isAttached({ marks: run.marks ?? [], losses: run.losses ?? [] })) return `Recording was stopped (${why === "" ? "interrupted" : why})`;
       if (why === "SIGKILL") return killed;
       return why === "" ? "The job was interrupted" : `The job was interrupted (${why})`;
     case "stopped":
@@ -41,6 +42,14 @@ export function endSentence(run: Pick<RunInfo, "status" | "exit_status" | "nodes
     default:
       return null;
   }
+}
+
+/** Frameworks whose steps need no marks. */
+export const STEPS_OF = "PyTorch, Keras, Lightning, Transformers, XGBoost and LightGBM";
+
+/** Why a run has no steps; "": not known. */
+export function whyNoSteps(run: Pick<RunInfo, "losses">): string {
+  return run.losses.find((l) => l.what === "steps")?.why ?? "";
 }
 
 /** Whether the recorder joined a job that ran already: its hooks were not loaded, its exit status cannot be known. */

@@ -13,6 +13,8 @@ import {
   exactly,
   findingMarks,
   gridOf,
+  lastWithin,
+  newestOf,
   heldSamples,
   histogramOf,
   logarithmic,
@@ -55,6 +57,17 @@ test("columns of several steps keep the mean, the smallest and the largest", () 
   assert.equal(grid.step_ns, 2e6);
   assert.deepEqual([s?.min, s?.max].map((v) => v?.filter((x) => x !== null)), [[1, 3, 20], [1, 10, 20]]);
   assert.equal(s?.count, 4);
+});
+
+test("the last value of a curve is that of its last step, not of a column of several", () => {
+  const c = curve([0, 1, 2, 3], [1, 3, 10, 20]);
+  assert.equal(lastWithin(c, { from: -0.5, to: 3.5 }), 20);
+  assert.equal(lastWithin(c, { from: 0, to: 2 }), 10);
+  assert.equal(lastWithin(c, { from: 7, to: 9 }), null);
+  const scalar = { name: "loss", mode: "train", last: 21, last_step: 3, last_ns: 5e6 } as HealthScalar;
+  const thinned = { ...c, newest: newestOf([scalar], "loss", "train", "step")! };
+  assert.deepEqual([3.5, 2].map((to) => lastWithin(thinned, { from: 0, to })), [21, 10]);
+  assert.equal(newestOf([scalar], "loss", "eval", "step"), undefined);
 });
 
 test("samples that lie far apart are one line", () => {

@@ -180,6 +180,7 @@ test("that the job ended well is no rule about the run, and its share is of the 
   assert.equal(isJudged(inOrder([verdict("note", "issue", "info", 3)])), true);
   const run = { loop_start_ns: 5 };
   assert.match(lostShare({ lost_share: 1, of_job: true }, run), / of the job$/);
+  assert.match(lostShare({ lost_share: 1, ending: true }, run), / of the job$/);
   assert.match(lostShare({ lost_share: 0.5 }, run), / of the training loop$/);
 });
 
@@ -332,6 +333,9 @@ test("a run that ended badly says so with its exit status, one that ended well s
   assert.equal(ended("interrupted"), "The job was interrupted");
   assert.equal(ended("interrupted", 143, "SIGTERM"), "The job was interrupted (SIGTERM)");
   assert.equal(ended("interrupted", 137, "SIGKILL"), "The job was killed by SIGKILL");
+  const attached = { what: "steps", why: "attach records no steps" } as RunInfo["losses"][number];
+  const nodes = [{ status: "interrupted", why: "SIGTERM" } as RunInfo["nodes"][number]];
+  assert.equal(endSentence({ status: "interrupted", exit_status: null, nodes, losses: [attached] }), "Recording was stopped (SIGTERM)");
   assert.equal(ended("stopped", null, "detached"), "Recording was stopped");
   assert.equal(ended("died"), "The recorder ended without closing its files");
   assert.equal(ended("finished", 0), null);

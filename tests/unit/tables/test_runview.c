@@ -38,6 +38,13 @@ TEST(the_ending_names_exit_status_signal_and_time)
     CHECK(strstr(runview_ending(&info, &arena), "without closing its files"));
 }
 
+TEST(a_signal_to_the_recorder_that_joined_a_job_did_not_interrupt_the_job)
+{
+    struct node_info node = {.id = "a", .why = "SIGTERM", .attached = true};
+    const struct run_info info = run_of(&node, 1, RUN_INTERRUPTED);
+    CHECK_STR(runview_ending(&info, &arena), "Recording was stopped (SIGTERM) after 8.0 s.");
+}
+
 TEST(the_ending_of_several_nodes_names_the_first_that_ended_so)
 {
     struct node_info nodes[] = {{.id = "a", .why = ""}, {.id = "b", .why = "SIGTERM"}};

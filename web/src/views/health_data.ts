@@ -9,7 +9,7 @@ import { TimeSync } from "../charts/sync";
 import { type Load, useLoad } from "../load";
 import { params } from "../state";
 import type { HealthIndex, HealthMatrix, HealthScalar, RunInfo, RunRow } from "../types";
-import { type Curve, curveOf, type HealthAxis, type HealthMark, mapped, RATIO, ratioOf, type StepTimes, stepSpan, stepTimes } from "./health_model";
+import { type Curve, curveOf, type HealthAxis, type HealthMark, mapped, newestOf, RATIO, ratioOf, type StepTimes, stepSpan, stepTimes } from "./health_model";
 import { type Asked, useSlowTick } from "./nodes_data";
 
 /** What the charts of the view have in common. */
@@ -109,7 +109,10 @@ async function curvesOfRun(a: HealthAsk, other: RunRow | null, scalars: readonly
       const name = scalars.filter((s) => s.mode === mode).map((s) => s.name);
       const rank = other === null ? { rank: a.rank } : {};
       const curves = await api.healthScalars(run, { name, mode, ...rank, ...where, points: a.pixels }, signal);
-      return curves.filter((c) => c.values > 0).map((c) => curveOf(run, c, mode, a.axis, shift));
+      return curves.filter((c) => c.values > 0).map((c) => {
+        const newest = other === null ? newestOf(scalars.filter((s) => s.rank === c.rank), c.name, mode, a.axis) : undefined;
+        return { ...curveOf(run, c, mode, a.axis, shift), ...(newest === undefined ? {} : { newest }) };
+      });
     }),
   );
   return parts.flat();

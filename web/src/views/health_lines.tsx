@@ -13,7 +13,7 @@ import { seriesColorName } from "../palette";
 import type { Grid, GridSeries, HealthScalar } from "../types";
 import { plural } from "../words";
 import { type HealthAsk, useCurves } from "./health_data";
-import { ACROSS, type Curve, gridOf, lastOf, logarithmic, smoothed } from "./health_model";
+import { ACROSS, type Curve, gridOf, lastOf, lastWithin, logarithmic, smoothed } from "./health_model";
 
 const HEIGHT = 200;
 const plain = (v: number): string => value(v, "");
@@ -125,7 +125,10 @@ export function CurveChart(p: { ask: HealthAsk; picture: Picture; curves: readon
     }),
     [picture.height, picture.log, picture.low, ask.left, ask.right, across],
   );
-  const resting = (s: GridSeries): string => value(lastOf(s.v), "");
+  const resting = (s: GridSeries): string => {
+    const curve = curves.find((c) => keyOf(c) === keyOf(s)); // a smoothed one has only columns
+    return value(curve === undefined ? lastOf(s.v) : lastWithin(curve, span), "");
+  };
   return (
     <ChartFrame
       title={picture.title}

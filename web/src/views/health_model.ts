@@ -115,6 +115,15 @@ export interface Curve {
   readonly v: readonly (number | null)[];
   readonly min: readonly (number | null)[];
   readonly max: readonly (number | null)[];
+  /** Where known: a point has the mean of several values. */
+  readonly newest?: { readonly x: number; readonly v: number };
+}
+
+/** The newest value of a scalar of the run itself. */
+export function newestOf(scalars: readonly HealthScalar[], name: string, mode: string, axis: HealthAxis): Curve["newest"] {
+  const s = scalars.find((one) => one.name === name && one.mode === mode);
+  if (s === undefined || s.last === null || s.last_step === null) return undefined;
+  return { x: axis === "step" ? s.last_step : msOf(s.last_ns), v: s.last };
 }
 
 /** `shift`: ms that are added to its times. */
@@ -172,6 +181,12 @@ export function logarithmic(grid: Grid, keep: (s: GridSeries) => boolean): Grid 
 }
 
 export const lastOf = (v: readonly (number | null)[]): number | null => v.reduce<number | null>((a, x) => x ?? a, null);
+
+/** The newest value of a window: a column of a narrow chart has the mean of several. */
+export function lastWithin(c: Pick<Curve, "x" | "v" | "newest">, span: Span): number | null {
+  if (c.newest !== undefined && c.newest.x >= span.from && c.newest.x <= span.to) return c.newest.v;
+  return lastOf(c.v.map((v, i) => ((c.x[i] ?? Infinity) <= span.to && (c.x[i] ?? -Infinity) >= span.from ? v : null)));
+}
 
 // ---- findings ----
 

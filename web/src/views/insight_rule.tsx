@@ -168,9 +168,10 @@ function Criteria(p: { v: Verdict; rule: Rule | undefined }) {
   );
 }
 
-/** "12.3 % of the training loop"; of the job where no steps were recorded, and of what is outside of the loop. */
-export function lostShare(v: Pick<Verdict, "lost_share" | "of_job">, run: Pick<RunInfo, "loop_start_ns">): string {
-  return `${share(v.lost_share)} of the ${run.loop_start_ns === null || v.of_job === true ? "job" : "training loop"}`;
+/** "12.3 % of the training loop"; of the job where no steps were recorded, and of what is outside of the loop (findings of
+ * earlier versions have only `ending`). */
+export function lostShare(v: Pick<Verdict, "lost_share" | "of_job" | "ending">, run: Pick<RunInfo, "loop_start_ns">): string {
+  return `${share(v.lost_share)} of the ${run.loop_start_ns === null || v.of_job === true || v.ending === true ? "job" : "training loop"}`;
 }
 
 /** Null: of the whole run, which has no time. */

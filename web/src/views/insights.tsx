@@ -12,7 +12,7 @@ import type { Load } from "../load";
 import { useLoad } from "../load";
 import { params, setParam } from "../state";
 import type { Rule, RunInfo, Severity, Verdict } from "../types";
-import { endSentence, isAttached, plural, RULE_STATE, SEVERITY, STATUS } from "../words";
+import { endSentence, isAttached, plural, RULE_STATE, SEVERITY, STATUS, STEPS_OF, whyNoSteps } from "../words";
 import { lostShare, RuleDetails } from "./insight_rule";
 
 const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
@@ -160,10 +160,11 @@ function NoSteps(p: { run: RunInfo }) {
       </>
     );
   }
+  const why = whyNoSteps(p.run);
   return (
     <>
-      No rules ran: no training steps were detected. Steps are detected automatically for PyTorch and Keras. In other programs, mark them
-      with <code>footplate.step()</code>.
+      No rules ran: no training steps were detected{why === "" ? "" : ` (${why})`}. Steps are detected automatically in {STEPS_OF}. In other
+      programs, mark them with <code>footplate.step()</code>.
     </>
   );
 }

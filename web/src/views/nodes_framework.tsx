@@ -17,7 +17,7 @@ import { count, rankText, share, value } from "../format";
 import { useLoad } from "../load";
 import { eventColor } from "../palette";
 import type { EventRow, Grid, RunInfo, Timeline } from "../types";
-import { categoryTitle } from "../words";
+import { categoryTitle, STEPS_OF } from "../words";
 import { CHARTS, type ChartPlan } from "./nodes_charts";
 import { type Ask, useSlowTick, useWindowed } from "./nodes_data";
 import { LinePanel } from "./nodes_lines";
@@ -126,7 +126,7 @@ export function NoFramework(p: { run: RunInfo; what: string }) {
   const why = p.run.losses.find((l) => l.what === "steps" || l.kind === "no-hooks")?.why;
   return (
     <Empty title={why === undefined ? p.what : `${p.what}: ${why}`} command="footplate run -- python train.py">
-      Steps are detected automatically for PyTorch and Keras when the job is started with footplate run. In other
+      Steps are detected automatically in {STEPS_OF} when the job is started with footplate run. In other
       programs, mark them with footplate.step() in Python or fp_step_begin() in C.
     </Empty>
   );

@@ -9,7 +9,7 @@ import type { Column } from "../components/table";
 import { clock, dateTime, DEFAULT_CURRENCY, general, joules, percent, price, value, zone } from "../format";
 import { PHASES } from "../palette";
 import type { Phase, PhaseName, RunInfo } from "../types";
-import { isAttached } from "../words";
+import { isAttached, STEPS_OF } from "../words";
 
 const KINDS = ["initialization", "train", "eval", "finalization", "interruption"] as const satisfies readonly PhaseName[];
 
@@ -46,7 +46,7 @@ function PhasePie(p: { run: RunInfo }) {
         Phases are derived from training steps.{" "}
         {isAttached(p.run)
           ? "Attach records no steps; start the job with:"
-          : "Steps of PyTorch and Keras programs are detected automatically when the program is started with:"}
+          : `Steps are detected automatically in ${STEPS_OF} when the program is started with:`}
       </Empty>
     );
   }

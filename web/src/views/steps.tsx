@@ -13,7 +13,7 @@ import { type Load, useLoad } from "../load";
 import { node, params, setParam } from "../state";
 import type { Histograms, Step, StepRank, Steps } from "../types";
 import type { ViewProps } from "../views";
-import { partTitle, plural } from "../words";
+import { partTitle, plural, STEPS_OF } from "../words";
 import { BreakdownCard } from "./steps_breakdown";
 import { ClockBars, hostText } from "./steps_clocks";
 import { StepDurations } from "./steps_durations";
@@ -27,7 +27,7 @@ const BARS = ["10", "30", "100"] as const;
 function NoSteps() {
   return (
     <Empty title="No steps were detected in this run" command="footplate run -- python train.py">
-      Steps are detected automatically for PyTorch and Keras when the program is started with footplate run. In other programs, mark them with
+      Steps are detected automatically in {STEPS_OF} when the program is started with footplate run. In other programs, mark them with
       footplate.step() in Python or fp_step_begin() in C.
     </Empty>
   );

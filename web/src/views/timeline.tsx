@@ -23,7 +23,7 @@ import { Store } from "../timeline/store";
 import { Tracks } from "../timeline/tracks";
 import type { RunInfo } from "../types";
 import type { ViewProps } from "../views";
-import { plural } from "../words";
+import { plural, STEPS_OF } from "../words";
 import "../timeline/timeline.css";
 
 const MOST_ROWS = 500;
@@ -110,7 +110,7 @@ function NothingMarked(p: { phases: boolean }) {
   const title = p.phases ? "Only phases were recorded: no steps, events or operators" : "No steps, events or operators were recorded";
   return (
     <Empty title={title} command="footplate run --detail-steps 5:2 -- python train.py">
-      Steps and phases are detected automatically for PyTorch and Keras when the program is started with footplate run. Operators and kernels are
+      Steps and phases are detected automatically in {STEPS_OF} when the program is started with footplate run. Operators and kernels are
       recorded in detail windows: this command records steps 5 and 6.
     </Empty>
   );
