@@ -403,7 +403,9 @@ static void overfit_judge(const struct judge *j, struct verdict *out)
 {
     struct health_hit h = {0};
     size_t most = 0;
+    uint64_t train;
     const struct book_rank *r;
+    health_losses(j, &train);
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
         const struct overfit x = overfit_of(j, &r->loss);
         out->datapoints += x.n;
@@ -418,6 +420,8 @@ static void overfit_judge(const struct judge *j, struct verdict *out)
                               most ? "needs %d evaluations with a loss, has %zu"
                                    : "no evaluation loss was recorded",
                               EVALS_SINCE + 1, most);
+    else if (train == 0)
+        verdict_not_evaluated(out, NO_LOSS);
     else
         verdict_why(out, "the evaluation loss of %zu evaluations did not rise", most);
 }

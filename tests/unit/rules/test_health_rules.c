@@ -457,6 +457,15 @@ TEST(an_evaluation_loss_that_rises_while_the_training_loss_falls_is_overfitting)
     CHECK(verdict_of(good, "Overfit")->state == RULE_CLEAR);
 }
 
+TEST(evaluations_without_a_training_loss_say_nothing_about_overfitting)
+{
+    struct trial *t = trial_open();
+    for (int64_t i = 0; i < 20; i++)
+        put_eval(t, i, 0.5 + 0.1 * (double)i);
+    CHECK(verdict_of(t, "Overfit")->state == RULE_NOT_EVALUATED);
+    CHECK_STR(verdict_of(t, "Overfit")->why, "no training loss was recorded");
+}
+
 TEST(two_batches_in_turn_are_duplicates_and_one_batch_is_all_of_the_data)
 {
     struct trial *two = trial_open(), *one = trial_open();
