@@ -55,6 +55,24 @@ def test_the_report_has_losses_norms_tensors_and_the_verdict(runs):
     assert health["tensors"][0]["name"] == "layer.2.weight", "the worst first"
 
 
+REPEATS = """
+import footplate, math
+from footplate import _core
+for i in range(100):
+    with footplate.step():
+        footplate.log("loss", math.nan if i > 90 else 1 / (i + 1))
+        _core.health_begin(i, _core.TRAIN, 0)
+        _core.health_count(0, _core.health_name("batch.hash"), i % 2 + 5)
+"""
+
+
+def test_findings_in_the_report_begin_with_the_worst(tmp_path):
+    run = record(tmp_path, "repeats", "-c", REPEATS)
+    text = ask("report", run, "--format", "text").split("Findings about training health\n", 1)[1]
+    first, second = text.index("Non-finite values"), text.index("Repeated batches")
+    assert first < second
+
+
 def test_the_report_of_a_run_without_health_says_nothing_about_it(runs):
     assert "Training health" not in ask("report", runs["none"], "--format", "text")
     assert "#health" not in ask("report", runs["none"], "-o", "-")
