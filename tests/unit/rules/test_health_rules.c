@@ -262,6 +262,19 @@ TEST(a_loss_that_does_not_fall_is_found_at_the_end_and_not_early_while_it_runs)
     CHECK(verdict_of(early, "LossNotDecreasing")->state == RULE_NOT_EVALUATED);
 }
 
+TEST(losses_that_fall_but_vary_too_much_are_not_evaluated)
+{
+    struct trial *falls = trial_open(), *stays = trial_open();
+    for (int64_t i = 0; i < 300; i += 8) { /* one of eight steps was recorded */
+        const double tail = i == 16 || i == 280 ? 1 : 0;
+        put_loss(falls, i, (i < 40 ? 0.45 : 0.3) + tail);
+        put_loss(stays, i, 0.45 + tail + 0.0001 * (double)i);
+    }
+    CHECK(verdict_of(falls, "LossNotDecreasing")->state == RULE_NOT_EVALUATED);
+    check_says(verdict_of(falls, "LossNotDecreasing")->why, "the losses vary too much");
+    CHECK(verdict_of(stays, "LossNotDecreasing")->state == RULE_ISSUE);
+}
+
 TEST(a_loss_that_does_not_fall_is_explained_by_updates_that_are_too_small)
 {
     struct trial *t = trial_open();
