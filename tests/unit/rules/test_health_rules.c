@@ -600,3 +600,29 @@ TEST(a_finding_of_all_ranks_is_one_finding_about_the_first)
     CHECK_STR(f->entity, "rank 0");
     check_says(f->message, "(on 4 ranks)");
 }
+
+/* A noisy loss, of which one value of the first ten and one later are as far out; `high` is that.
+ */
+static void noisy(struct trial *t, double high)
+{
+    for (int64_t i = 0; i < 300; i++)
+        put_loss(t, i, i == 7 ? 1.4 : i == 114 ? high : 0.5 + 0.08 * jitter(i));
+}
+
+TEST(one_loss_that_is_not_above_all_of_the_first_ones_is_no_spike)
+{
+    struct trial *t = trial_open(), *spike = trial_open();
+    noisy(t, 1.3);
+    noisy(spike, 1.5);
+    CHECK(verdict_of(t, "LossSpike")->state == RULE_CLEAR);
+    CHECK_INT(finding_of(spike, "LossSpike")->step, 114);
+}
+
+TEST(losses_far_apart_that_stand_out_are_no_spike_where_few_steps_are_recorded)
+{
+    struct trial *t = trial_open();
+    noisy(t, 1.3);
+    for (int64_t i = 300; i < 1500; i += 20)
+        put_loss(t, i, i % 60 == 0 ? 1.3 : 0.5 + 0.08 * jitter(i));
+    CHECK(verdict_of(t, "LossSpike")->state == RULE_CLEAR);
+}
