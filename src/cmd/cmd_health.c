@@ -49,7 +49,7 @@ static const struct verdict *health_worst(const struct checked *c, size_t count[
     const struct verdict *worst = NULL;
     for (size_t i = 0; i < RULE_N; i++) {
         const struct verdict *v = &c->verdicts.v[i];
-        if (!rules[i]->health)
+        if (!rules[i]->health || verdict_has_nothing(v))
             continue;
         count[v->state]++;
         if (v->state == RULE_ISSUE && (!worst || v->severity > worst->severity))
@@ -77,8 +77,11 @@ static int health_put_verdict(struct health_report *h, struct err *e)
     } else if (count[RULE_CLEAR]) {
         printf("No health issues found (%zu rules passed, %zu skipped)\n", count[RULE_CLEAR],
                count[RULE_NOT_EVALUATED]);
+    } else if (count[RULE_NOT_EVALUATED]) {
+        printf("No health rule was evaluated (%zu skipped; footplate check has the reasons)\n",
+               count[RULE_NOT_EVALUATED]);
     } else {
-        printf("No health rule was evaluated (%zu skipped)\n", count[RULE_NOT_EVALUATED]);
+        puts("No health rule was evaluated: there is no loss, and no statistic of a tensor.");
     }
     return 0;
 }

@@ -176,7 +176,8 @@ static bool cmd_steps_has_losses(const struct steps_view *v)
 }
 
 static void cmd_steps_put_item(struct table *t, const struct steps_view *v,
-                               const struct steps_item *x, const size_t *parts, size_t n)
+                               const struct steps_item *x, const size_t *parts, size_t n,
+                               bool has_loss)
 {
     char text[HUMAN_LEN];
     const struct step *s = x->step;
@@ -193,7 +194,7 @@ static void cmd_steps_put_item(struct table *t, const struct steps_view *v,
                                   : steps_item_part_s(x, parts[i]);
         cell_value(t, part_s, "s");
     }
-    if (cmd_steps_has_losses(v))
+    if (has_loss)
         cell_value(t, x->loss, "");
     table_cell(t, "%s", note_of(s));
 }
@@ -201,13 +202,14 @@ static void cmd_steps_put_item(struct table *t, const struct steps_view *v,
 static void put_items(const struct steps_view *v, const size_t *parts, size_t n)
 {
     struct table t;
+    const bool has_loss = cmd_steps_has_losses(v);
     table_init(
         &t, v->arena,
         arena_printf(v->arena, "%s%s|NOTE",
                      with_parts(v, "NODE|>RANK|MODE|>STEP|>AFTER|>ITERATION|>HOST TIME", parts, n),
-                     cmd_steps_has_losses(v) ? "|>LOSS" : ""));
+                     has_loss ? "|>LOSS" : ""));
     for (size_t i = 0; i < v->n_items; i++)
-        cmd_steps_put_item(&t, v, &v->items[i], parts, n);
+        cmd_steps_put_item(&t, v, &v->items[i], parts, n, has_loss);
     putchar('\n');
     output_table(&t);
 }

@@ -210,8 +210,9 @@ struct compared_health {
     const char *sentence;
     size_t steps;                       /* with a loss in both */
     int64_t loss_same_to, loss_differs; /* last step before the first difference; that; -1: none */
-    size_t samples;                     /* steps at which the weights of both were summed */
-    int64_t sums_same_to, sums_differ;  /* as of losses */
+    int64_t loss_apart; /* from here on they are more than 1 % apart, for good; -1: they are not */
+    size_t samples;     /* steps at which the weights of both were summed */
+    int64_t sums_same_to, sums_differ; /* as of losses */
     struct compared_loss_row rows[COMPARE_LOSS_ROWS];
     size_t n_rows;
 };

@@ -64,6 +64,8 @@ int compare_read_health(struct run *r, struct arena *a, struct compare_reading *
 
 /* ---- comparing ---- */
 
+#define APART_SHARE 0.01
+
 /* The same bits; NaN is equal to itself. */
 static bool health_same(double x, double y)
 {
@@ -104,6 +106,28 @@ static size_t common_losses(const struct compare_reading *a, const struct compar
     return n;
 }
 
+static bool losses_are_apart(const struct compared_loss_row *v)
+{
+    const double x = v->loss[COMPARE_A], y = v->loss[COMPARE_B];
+    if (!isfinite(x) || !isfinite(y))
+        return isfinite(x) != isfinite(y);
+    return fabs(x - y) > APART_SHARE * fmax(fabs(x), fabs(y));
+}
+
+/* The first step that is apart together with nine of ten steps from there to the end: single steps
+ * may be close by chance. -1: the last one is not. */
+static int64_t losses_apart_from(const struct compared_loss_row *v, size_t n)
+{
+    int64_t from = -1;
+    size_t apart = 0;
+    for (size_t i = n; i-- > 0 && losses_are_apart(&v[n - 1]);) {
+        apart += losses_are_apart(&v[i]);
+        if (losses_are_apart(&v[i]) && 10 * apart >= 9 * (n - i))
+            from = v[i].from;
+    }
+    return from;
+}
+
 static void compare_losses(const struct compared_loss_row *v, size_t n, struct compared_health *h)
 {
     h->steps = n;
@@ -112,6 +136,7 @@ static void compare_losses(const struct compared_loss_row *v, size_t n, struct c
             h->loss_same_to = v[i].from;
         else
             h->loss_differs = v[i].from;
+    h->loss_apart = losses_apart_from(v, n);
     const size_t rows = MIN_OF(n, (size_t)COMPARE_LOSS_ROWS);
     for (size_t k = 0; k < rows; k++) {
         const size_t from = n * k / rows, to = n * (k + 1) / rows;
@@ -150,12 +175,21 @@ void compare_health(struct comparing *c)
     if (n == 0)
         return;
     struct compared_health *h = arena_new(c->arena, struct compared_health);
-    *h = (struct compared_health){
-        .loss_same_to = -1, .loss_differs = -1, .sums_same_to = -1, .sums_differ = -1};
+    *h = (struct compared_health){.loss_same_to = -1,
+                                  .loss_differs = -1,
+                                  .loss_apart = -1,
+                                  .sums_same_to = -1,
+                                  .sums_differ = -1};
     compare_losses(v, n, h);
     compare_sums(a, b, h);
     h->sentence = arena_printf(c->arena, "%zu steps have a loss in both: the losses %s.", n,
                                parting_words(c->arena, h->loss_same_to, h->loss_differs));
+    if (h->loss_apart >= 0)
+        h->sentence =
+            arena_printf(c->arena, "%s They are more than 1 %% apart from step %" PRId64 " on.",
+                         h->sentence, h->loss_apart);
+    else if (h->loss_differs >= 0)
+        h->sentence = arena_printf(c->arena, "%s They end less than 1 %% apart.", h->sentence);
     if (h->samples)
         h->sentence = arena_printf(
             c->arena, "%s The weights were summed at %zu common steps: their bits %s.", h->sentence,

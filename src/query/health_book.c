@@ -116,11 +116,12 @@ static double loss_limit(const struct book_loss *l, double first)
 
 static void loss_spike_goes_on(struct book_spikes *s, const struct book_value *v)
 {
-    s->after++;
+    s->after++; /* not all steps are recorded, but those whose loss stands out are */
+    const bool near = s->after <= SPIKE_LOOKS && v->step - s->now.step <= SPIKE_LOOKS;
     if (v->v > s->above) {
         s->now.value = fmax(s->now.value, v->v);
         s->after_above++;
-        s->sure |= s->after <= SPIKE_LOOKS && s->after_above >= SPIKE_AGAIN;
+        s->sure |= near && s->after_above >= SPIKE_AGAIN;
         if (s->after_above >= SPIKE_WINDOW) { /* the new level */
             if (s->sure)
                 spikes_keep(s);
@@ -133,8 +134,15 @@ static void loss_spike_goes_on(struct book_spikes *s, const struct book_value *v
     if (s->sure) {
         s->now.back = v->step;
         spikes_keep(s);
-    } else if (s->after >= SPIKE_LOOKS)
+    } else if (!near || s->after == SPIKE_LOOKS)
         s->open = false;
+}
+
+/* Whether it is above all of the first losses: one value of a noisy loss may be above their median.
+ */
+static bool is_above_first(const struct book_loss *l, double v)
+{
+    return !FIND_ANY(i, MIN_OF(l->n, (uint64_t)FIRST_LOSSES), v <= l->first[i]);
 }
 
 static void loss_look_for_spike(struct book_loss *l, const struct book_value *v)
@@ -150,7 +158,7 @@ static void loss_look_for_spike(struct book_loss *l, const struct book_value *v)
         looks && v->v > 1.2 * window_median(&s->window) ? loss_limit(l, first) : (double)INFINITY;
     if (v->v > above) {
         spikes_begin(s, v, above);
-        s->sure = v->v > first;
+        s->sure = is_above_first(l, v->v);
     } else
         health_window_add(&s->window, v->v);
 }

@@ -172,25 +172,34 @@ static void health_put_scalars(const struct report *r, struct doc *d)
     doc_table_end(d);
 }
 
+static bool health_put_found(const struct report *r, struct doc *d, const struct verdict *v,
+                             bool some)
+{
+    for (size_t k = 0; k < v->n_findings; k++) {
+        const struct finding *f = &v->findings[k];
+        if (!some)
+            doc_table(d, "Findings about training health", "Rule|Severity|>Step|Module|~Finding");
+        some = true;
+        doc_cell(d, v->rule->title);
+        doc_badge(d, severity_tone(v->severity), severity_names[v->severity]);
+        doc_number(d, f->step < 0 ? NAN : (double)f->step,
+                   f->step < 0 ? "-" : arena_printf(r->arena, "%lld", (long long)f->step));
+        doc_cell(d, f->module ? f->module : "");
+        doc_cell(d, sentence(r->arena, f->message));
+    }
+    return some;
+}
+
+/* The worst first. */
 static void health_put_findings(const struct report *r, struct doc *d)
 {
     bool some = false;
-    for (size_t i = 0; i < r->n_rules; i++) {
-        const struct verdict *v = r->rules[i].v;
-        for (size_t k = 0; v->rule->health && v->state == RULE_ISSUE && k < v->n_findings; k++) {
-            const struct finding *f = &v->findings[k];
-            if (!some)
-                doc_table(d, "Findings about training health",
-                          "Rule|Severity|>Step|Module|~Finding");
-            some = true;
-            doc_cell(d, v->rule->title);
-            doc_badge(d, severity_tone(v->severity), severity_names[v->severity]);
-            doc_number(d, f->step < 0 ? NAN : (double)f->step,
-                       f->step < 0 ? "-" : arena_printf(r->arena, "%lld", (long long)f->step));
-            doc_cell(d, f->module ? f->module : "");
-            doc_cell(d, sentence(r->arena, f->message));
+    for (int severity = SEVERITY_N; severity-- > 0;)
+        for (size_t i = 0; i < r->n_rules; i++) {
+            const struct verdict *v = r->rules[i].v;
+            if (v->rule->health && v->state == RULE_ISSUE && (int)v->severity == severity)
+                some = health_put_found(r, d, v, some);
         }
-    }
     if (some)
         doc_table_end(d);
 }

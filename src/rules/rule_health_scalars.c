@@ -160,9 +160,14 @@ enum { LOSSES_LEAST = 20 };
 #define FAST_SHARE      0.2
 #define FAST_DEVIATIONS 5
 
+/* Losses that vary so much that a decrease by this share of them would not be significant: a mean
+ * that is lower all the same says nothing. */
+#define UNCLEAR_SHARE 0.2
+
 struct flat {
     struct curve_part first, last;
     double least; /* what the loss must have fallen by */
+    bool unclear; /* it has fallen, but by less than that, which is much */
 };
 
 static bool loss_is_flat(const struct judge *j, const struct book_rank *r, struct flat *x)
@@ -171,11 +176,15 @@ static bool loss_is_flat(const struct judge *j, const struct book_rank *r, struc
     x->last = book_curve_part(&r->loss.curve, 0.9, 1);
     x->least = fmax(3 * hypot(x->first.error, x->last.error),
                     j->p[FLAT_PERCENT].v / 100 * fabs(x->first.mean));
+    const double size = fabs(x->first.mean), down = x->first.mean - x->last.mean;
+    x->unclear = down < x->least && down > j->p[FLAT_PERCENT].v / 100 * size &&
+                 x->least > UNCLEAR_SHARE * size;
     const double fell = r->loss.first[0] - x->last.mean;
     const double deviation = x->last.error * sqrt((double)x->last.n - 1);
     const bool fast = fell > FAST_SHARE * fabs(r->loss.first[0]) &&
                       fell > FAST_DEVIATIONS * deviation; /* false without a deviation */
-    return !fast && x->first.mean - x->last.mean < x->least;
+    x->unclear = x->unclear && !fast;
+    return !fast && !x->unclear && down < x->least;
 }
 
 static void flat_find(const struct judge *j, struct verdict *v, const struct health_hit *h)
@@ -212,6 +221,11 @@ static void flat_judge(const struct judge *j, struct verdict *out)
                               least, (unsigned long long)most);
     else if (h.rank)
         flat_find(j, out, &h);
+    else if (seen.unclear)
+        verdict_not_evaluated(out,
+                              "the losses vary too much: mean %.4g in the first tenth of the "
+                              "steps, %.4g in the last; a decrease of %.2g would be significant",
+                              seen.first.mean, seen.last.mean, seen.least);
     else
         verdict_why(out, "the loss fell from %.4g to %.4g", seen.first.mean, seen.last.mean);
 }
@@ -403,7 +417,9 @@ static void overfit_judge(const struct judge *j, struct verdict *out)
 {
     struct health_hit h = {0};
     size_t most = 0;
+    uint64_t train;
     const struct book_rank *r;
+    health_losses(j, &train);
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
         const struct overfit x = overfit_of(j, &r->loss);
         out->datapoints += x.n;
@@ -418,6 +434,8 @@ static void overfit_judge(const struct judge *j, struct verdict *out)
                               most ? "needs %d evaluations with a loss, has %zu"
                                    : "no evaluation loss was recorded",
                               EVALS_SINCE + 1, most);
+    else if (train == 0)
+        verdict_not_evaluated(out, NO_LOSS);
     else
         verdict_why(out, "the evaluation loss of %zu evaluations did not rise", most);
 }

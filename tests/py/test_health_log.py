@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 from pathlib import Path
 
@@ -73,6 +74,9 @@ def test_the_text_begins_with_the_verdict_and_names_the_worst_tensor(run):
     assert "layer.7.weight" in text
     assert "loss" in text and "100 not finite, first at step 0" in text
     assert "LOSS" in ask("steps", run)
+    counted = re.search(r"(\d+) health issues?, (\d+) passed, (\d+) skipped", text)
+    report = ask("report", run, "--format", "text")
+    assert counted and counted[0] in " ".join(report.split())
 
 
 def test_other_readers_are_not_disturbed(run):

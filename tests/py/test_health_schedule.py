@@ -58,3 +58,28 @@ def test_a_jump_of_a_loss_near_zero_is_noise(package):
     noise, jump = said(package, JUMPS)
     assert noise == []
     assert jump == [400]
+
+
+QUIET = """
+import json
+from types import SimpleNamespace
+from footplate.hooks.torch_schedule import Schedule
+def recorded(stride):
+    schedule = Schedule(SimpleNamespace(share=0.005, every=50, forced=False))
+    schedule.stride = stride
+    return [step for step in range(6400) if not schedule.is_quiet(step)]
+steps = {stride: recorded(stride) for stride in (1, 2, 8, 64)}
+print(json.dumps([
+    {stride: len(found) for stride, found in steps.items()},
+    {stride: sum(step % 2 for step in found) / len(found) for stride, found in steps.items()},
+    set(steps[64]) <= set(steps[8]) <= set(steps[2]),
+]))
+"""
+
+
+def test_steps_that_are_recorded_are_as_often_odd_as_even_and_common_to_all_ranks(package):
+    counts, odd, common = said(package, QUIET)
+    assert counts["1"] == 6400
+    assert all(abs(counts[stride] * int(stride) - 6400) < 200 for stride in counts)
+    assert all(0.45 < share < 0.55 for share in odd.values())  # batches may come in turn
+    assert common

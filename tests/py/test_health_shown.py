@@ -15,6 +15,10 @@ def record(folder: Path, name: str, *job: object) -> Path:
     return next(p for p in folder.glob(f"{name}*") if (p / "run.json").exists())
 
 
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("shown")
@@ -23,6 +27,8 @@ def runs(tmp_path_factory) -> dict[str, Path]:
         "first": record(folder, "first", script),
         "again": record(folder, "again", script),
         "parts": record(folder, "parts", script, 75),
+        "close": record(folder, "close", script, 75, -1, 200),
+        "drifts": record(folder, "drifts", script, 75, -1, 120),
         "bad": record(folder, "bad", script, -1, 120),
         "none": record(folder, "none", "-c", "pass"),
     }
@@ -49,6 +55,24 @@ def test_the_report_has_losses_norms_tensors_and_the_verdict(runs):
     assert health["tensors"][0]["name"] == "layer.2.weight", "the worst first"
 
 
+REPEATS = """
+import footplate, math
+from footplate import _core
+for i in range(100):
+    with footplate.step():
+        footplate.log("loss", math.nan if i > 90 else 1 / (i + 1))
+        _core.health_begin(i, _core.TRAIN, 0)
+        _core.health_count(0, _core.health_name("batch.hash"), i % 2 + 5)
+"""
+
+
+def test_findings_in_the_report_begin_with_the_worst(tmp_path):
+    run = record(tmp_path, "repeats", "-c", REPEATS)
+    text = ask("report", run, "--format", "text").split("Findings about training health\n", 1)[1]
+    first, second = text.index("Non-finite values"), text.index("Repeated batches")
+    assert first < second
+
+
 def test_the_report_of_a_run_without_health_says_nothing_about_it(runs):
     assert "Training health" not in ask("report", runs["none"], "--format", "text")
     assert "#health" not in ask("report", runs["none"], "-o", "-")
@@ -66,7 +90,18 @@ def test_a_comparison_names_the_step_from_which_losses_and_weights_differ(runs):
     assert rows[0]["diff"] == 0
     assert rows[-1]["diff"] == pytest.approx(0.25)
     text = ask("compare", runs["first"], runs["parts"])
-    assert "differ from step 75 on" in " ".join(text.split())
+    assert "differ from step 75 on. They are more than 1 % apart from step 75 on" in words(text)
+
+
+def test_a_comparison_tells_a_last_bit_from_losses_that_part_for_good(runs):
+    health = json.loads(ask("compare", runs["first"], runs["drifts"], "--json"))["health"]
+    assert (health["loss_differs"], health["loss_apart"]) == (75, 120)
+    text = words(ask("compare", runs["first"], runs["drifts"]))
+    assert "differ from step 75 on. They are more than 1 % apart from step 120 on" in text
+    close = json.loads(ask("compare", runs["first"], runs["close"], "--json"))["health"]
+    assert (close["loss_differs"], close["loss_apart"]) == (75, None)
+    text = words(ask("compare", runs["first"], runs["close"]))
+    assert "They end less than 1 % apart." in text
 
 
 def test_runs_with_the_same_numbers_do_not_differ(runs):

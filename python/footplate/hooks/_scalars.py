@@ -49,6 +49,10 @@ COLLECTIONS: "dict[str, tuple[tuple[str, ...], str]]" = {
 PLACES = {"gradient": "gradient/{}", "output": "{}_output_0", "input": "{}_input_0"}
 SHARE, EVERY = 0.005, 50
 MOST_LOGGED = 256  # numbers of one call of a framework's log
+# Metrics of boosters that are losses; others, such as auc and ndcg, rise.
+_LOSS = re.compile(
+    r"loss$|^(rmse|rmsle|mae|mape|mphe|l1|l2|huber|fair|quantile)$|nloglik|deviance|entropy|poisson"
+)
 
 core: "Any" = _core
 STATISTICS: "dict[str, int]" = getattr(_core, "STATISTICS", {})
@@ -224,12 +228,18 @@ def put_all(values: "Any", step: int, mode: int, skip: "tuple[str, ...]" = ()) -
 
 
 def put_evaluations(found: "Any", step: int) -> None:
-    """(data set, metric, value) of each: "validation_0/logloss"."""
+    """(data set, metric, value) of each: "validation_0/logloss". The first metric that is a loss is
+    that of the step, too: of the training data, and of the last data set."""
+    losses: dict[int, tuple[str, float]] = {}
     for data, metric, value in list(found)[:MOST_LOGGED]:
         mode = _core.TRAIN if str(data).startswith("train") else _core.EVAL
         if isinstance(value, tuple):  # mean and deviation of several folds
             value = value[0]
         put(f"{data}/{metric}", float(value), step, mode)
+        if _LOSS.search(str(metric)) and losses.get(mode, ("",))[0] != data:
+            losses[mode] = str(data), float(value)
+    for mode, (_, value) in losses.items():
+        put("loss", value, step, mode)
     core.health_flush()
 
 

@@ -8,6 +8,7 @@ ALWAYS, EARLY, EARLY_EVERY = 3, 100, 10  # steps that are always sampled; the ea
 ALARM_STEPS, MOST_ALARMS, ALARM_DISTANCE = 20, 10, 200
 FREE_ALARMS = 2  # later ones wait until the budget has paid for those before
 SCALAR_SHARE, MOST_STRIDE = 0.01, 64  # of the loop, for the numbers of every step
+MIX = 0x9E3779B1
 MOST_SUM_STEPS = 4096  # in the sums of the schedule; then they are halved
 
 
@@ -55,8 +56,9 @@ class Schedule:
         self.scalar_ns, self.scalars = self.scalar_ns / 2, self.scalars / 2
 
     def is_quiet(self, step: int) -> bool:
-        """Whether the numbers of the step are left out."""
-        return step % self.stride != 0
+        """Whether the numbers of the step are left out: not in a regular order, which could meet a
+        regular one of the batches, but the same in every process."""
+        return (step * MIX >> 8) & (self.stride - 1) != 0
 
     @staticmethod
     def is_on_grid(step: int) -> bool:

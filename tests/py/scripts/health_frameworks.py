@@ -23,6 +23,9 @@ def boosted(told: Told, history: dict[str, dict[str, list[float]]], gain: str) -
             found = told.scalar(f"{data}/{metric}", mode)
             assert list(found) == list(range(len(values))), (data, metric, found)
             assert all(math.isclose(a, b) for a, b in zip(found.values(), values, strict=True))
+    for mode, metrics in enumerate([*history.values()][:2]):  # the first metric is the loss
+        first = [float(value) for value in next(iter(metrics.values()))]
+        assert list(told.scalar("loss", mode).values()) == first
     importances = {
         n: v for n in told.scalars() if n.startswith(gain) for v in told.scalar(n).values()
     }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that reports the training health of a small model, without any framework: train_health.py
-[PART [BAD]]. From step PART on losses and weights differ from those of other jobs; at step BAD the
-loss and the gradients of layer.2.weight are not finite."""
+[PART [BAD [APART]]]. From step PART on losses and weights differ from those of other jobs, and from
+step APART on (that is PART unless given) losses by much; at step BAD the loss and the gradients of
+layer.2.weight are not finite."""
 
 import math
 import sys
@@ -11,6 +12,7 @@ from footplate import _core
 
 PART = int(sys.argv[1]) if len(sys.argv) > 1 else -1
 BAD = int(sys.argv[2]) if len(sys.argv) > 2 else -1
+APART = int(sys.argv[3]) if len(sys.argv) > 3 else PART
 STEPS, EVERY = 200, 10
 
 names = [f"layer.{i}.{what}" for i in range(4) for what in ("weight", "bias")]
@@ -40,7 +42,8 @@ def sample(step: int) -> None:
 
 for i in range(STEPS):
     with footplate.step():
-        loss = math.exp(-i / 50) + 0.01 * (i % 3) + (0.25 if 0 <= PART <= i else 0)
+        more = 0.25 if 0 <= APART <= i else 1e-9 if 0 <= PART <= i else 0
+        loss = math.exp(-i / 50) + 0.01 * (i % 3) + more
         footplate.log("loss", math.nan if 0 <= BAD <= i else loss)
         footplate.log("lr", 0.001 * min(1, (i + 1) / 20))
         footplate.log("grad.norm", 2.0 + math.sin(i))

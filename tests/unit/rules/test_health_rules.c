@@ -262,6 +262,19 @@ TEST(a_loss_that_does_not_fall_is_found_at_the_end_and_not_early_while_it_runs)
     CHECK(verdict_of(early, "LossNotDecreasing")->state == RULE_NOT_EVALUATED);
 }
 
+TEST(losses_that_fall_but_vary_too_much_are_not_evaluated)
+{
+    struct trial *falls = trial_open(), *stays = trial_open();
+    for (int64_t i = 0; i < 300; i += 8) { /* one of eight steps was recorded */
+        const double tail = i == 16 || i == 280 ? 1 : 0;
+        put_loss(falls, i, (i < 40 ? 0.45 : 0.3) + tail);
+        put_loss(stays, i, 0.45 + tail + 0.0001 * (double)i);
+    }
+    CHECK(verdict_of(falls, "LossNotDecreasing")->state == RULE_NOT_EVALUATED);
+    check_says(verdict_of(falls, "LossNotDecreasing")->why, "the losses vary too much");
+    CHECK(verdict_of(stays, "LossNotDecreasing")->state == RULE_ISSUE);
+}
+
 TEST(a_loss_that_does_not_fall_is_explained_by_updates_that_are_too_small)
 {
     struct trial *t = trial_open();
@@ -457,6 +470,15 @@ TEST(an_evaluation_loss_that_rises_while_the_training_loss_falls_is_overfitting)
     CHECK(verdict_of(good, "Overfit")->state == RULE_CLEAR);
 }
 
+TEST(evaluations_without_a_training_loss_say_nothing_about_overfitting)
+{
+    struct trial *t = trial_open();
+    for (int64_t i = 0; i < 20; i++)
+        put_eval(t, i, 0.5 + 0.1 * (double)i);
+    CHECK(verdict_of(t, "Overfit")->state == RULE_NOT_EVALUATED);
+    CHECK_STR(verdict_of(t, "Overfit")->why, "no training loss was recorded");
+}
+
 TEST(two_batches_in_turn_are_duplicates_and_one_batch_is_all_of_the_data)
 {
     struct trial *two = trial_open(), *one = trial_open();
@@ -577,4 +599,30 @@ TEST(a_finding_of_all_ranks_is_one_finding_about_the_first)
     const struct finding *f = finding_of(t, "LossNotDecreasing");
     CHECK_STR(f->entity, "rank 0");
     check_says(f->message, "(on 4 ranks)");
+}
+
+/* A noisy loss, of which one value of the first ten and one later are as far out; `high` is that.
+ */
+static void noisy(struct trial *t, double high)
+{
+    for (int64_t i = 0; i < 300; i++)
+        put_loss(t, i, i == 7 ? 1.4 : i == 114 ? high : 0.5 + 0.08 * jitter(i));
+}
+
+TEST(one_loss_that_is_not_above_all_of_the_first_ones_is_no_spike)
+{
+    struct trial *t = trial_open(), *spike = trial_open();
+    noisy(t, 1.3);
+    noisy(spike, 1.5);
+    CHECK(verdict_of(t, "LossSpike")->state == RULE_CLEAR);
+    CHECK_INT(finding_of(spike, "LossSpike")->step, 114);
+}
+
+TEST(losses_far_apart_that_stand_out_are_no_spike_where_few_steps_are_recorded)
+{
+    struct trial *t = trial_open();
+    noisy(t, 1.3);
+    for (int64_t i = 300; i < 1500; i += 20)
+        put_loss(t, i, i % 60 == 0 ? 1.3 : 0.5 + 0.08 * jitter(i));
+    CHECK(verdict_of(t, "LossSpike")->state == RULE_CLEAR);
 }
