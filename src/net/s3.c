@@ -445,6 +445,8 @@ int s3_list(struct s3 *s, const struct s3_list *q, s3_visit *visit, void *ctx, s
     for (int page = 0; page < S3_PAGES_MOST; page++) {
         struct s3_call c = {.method = "GET", .key = "", .most = S3_ANSWER_MOST};
         struct s3_page g = {.visit = visit, .ctx = ctx};
+        if (q->pages)
+            *q->pages = page + 1;
         s3_call_query(&c, "list-type", "2");
         s3_call_query(&c, "encoding-type", "url");
         s3_call_query(&c, "prefix", q->prefix);

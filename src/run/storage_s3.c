@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "base/vec.h"
 #include "run/run_names.h"
 #include "run/storage.h"
 #include "store/format.h"
@@ -160,9 +161,13 @@ static bool s3_is_deep(const char *root, const char *folder)
 struct s3_view_making {
     struct object_view *view;
     size_t prefix_len;
+    uint64_t sum; /* of all names and versions, in their order */
 };
 
-enum { VIEW_END = 1 }; /* no error: the list is not needed any further */
+enum {
+    VIEW_END = 1, /* no error: the list is not needed any further */
+    LISTS_MOST = 4,
+};
 
 /* A run has files, and folders of nodes. A folder of another name in the root shows that the root
  * is no run; then it may have millions of keys. */
@@ -192,7 +197,28 @@ static int s3_view_add(void *ctx, const struct s3_object *x, struct err *e)
         .etag = arena_strdup(&v->arena, x->etag),
         .alive = STORAGE_ALIVE_UNKNOWN,
     };
+    m->sum = hash_more(hash_more(m->sum, name, len), &entry.version, sizeof entry.version);
     return object_view_add(v, &entry, e);
+}
+
+/* The pages of a list are of different moments, between which the sender may have put a whole file
+ * in place of its parts: one page has neither then. What two lists in a row say alike was so
+ * between them. A run that changes faster than it can be listed is taken as it was listed last; the
+ * next view sees what is missing. */
+static int s3_view_list(struct s3 *s3, struct s3_list *q, struct s3_view_making *m, struct err *e)
+{
+    int pages = 0, rc = 0;
+    uint64_t before = 0;
+    q->pages = &pages;
+    for (int lists = 0; lists < LISTS_MOST; lists++) {
+        m->view->n = 0;
+        m->sum = HASH_BEGIN;
+        rc = s3_list(s3, q, s3_view_add, m, e);
+        if (rc || pages < 2 || !m->view->deep || (lists && m->sum == before))
+            break;
+        before = m->sum;
+    }
+    return rc;
 }
 
 static int s3_view_fill(struct object_view *v, struct err *e)
@@ -201,10 +227,10 @@ static int s3_view_fill(struct object_view *v, struct err *e)
     struct s3 *s3;
     TRY(s3_place_of(&p, v->root, e));
     char *prefix = arena_printf(&v->arena, "%s%s", p.key, *p.key ? "/" : "");
-    struct s3_view_making m = {v, strlen(prefix)};
-    const struct s3_list q = {.prefix = prefix, .delimiter = v->deep ? NULL : "/"};
+    struct s3_view_making m = {v, strlen(prefix), 0};
+    struct s3_list q = {.prefix = prefix, .delimiter = v->deep ? NULL : "/"};
     TRY(s3_client_take(&s3, p.bucket, e));
-    const int rc = s3_list(s3, &q, s3_view_add, &m, e);
+    const int rc = s3_view_list(s3, &q, &m, e);
     v->server_s = s3_server_time(s3);
     v->endpoint = arena_strdup(&v->arena, s3_endpoint(s3));
     s3_client_give(s3, p.bucket);

@@ -152,6 +152,14 @@ def test_a_living_run_is_read_from_its_tail_and_parts_and_then_becomes_whole(fp,
     assert fp("stats", remote).replace(remote, str(run)) == fp("stats", run)
 
 
+def into_parts(stub, there: str) -> None:
+    """A part becomes three."""
+    (part,) = [k for k in stub.objects if k.startswith(there + "fp.0")]
+    body = stub.objects.pop(part).body
+    for at, n in ((0, 20), (20, 20), (40, len(body) - 40)):
+        stub.put(f"{there}fp.{at:012x}-{n:08x}", body[at : at + n])
+
+
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_file_that_becomes_whole_while_its_parts_are_fetched_is_read_whole(
     run_fp, fp, stub, stub_env, living, tmp_path, number
@@ -162,10 +170,7 @@ def test_a_file_that_becomes_whole_while_its_parts_are_fetched_is_read_whole(
     stop()
     whole = next(run.glob("node-*/metrics.fp"))
     there = f"bucket/team/runs/{run.name}/{whole.parent.name}/metrics."
-    (part,) = [k for k in stub.objects if k.startswith(there + "fp.0")]
-    body = stub.objects.pop(part).body
-    for at, n in ((0, 20), (20, 20), (40, len(body) - 40)):
-        stub.put(f"{there}fp.{at:012x}-{n:08x}", body[at : at + n])
+    into_parts(stub, there)
     left = number
 
     def close(asked) -> None:
@@ -231,6 +236,39 @@ def test_a_part_of_a_killed_shipper_that_arrives_late_is_removed(fp, stub, livin
     stub.faults = arrive
     fp("push", run, DEST)
     assert objects(stub, run.name) == files(run)
+
+
+@pytest.mark.parametrize("page", [2, 3, 4, 5])
+def test_a_file_that_becomes_whole_between_two_pages_of_a_list_is_read_whole(
+    run_fp, fp, stub, stub_env, living, tmp_path, page
+):
+    """Its parts are in the cache, so that nobody misses them on the server."""
+    run, stop = living
+    fp("push", run, DEST)
+    stop()
+    whole = next(run.glob("node-*/metrics.fp"))
+    there = f"bucket/team/runs/{run.name}/{whole.parent.name}/metrics."
+    into_parts(stub, there)
+    env = stub_env | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert run_fp("show", f"{DEST}/{run.name}", env=env).returncode == 0
+    left, stub.page = page, 1
+
+    def close(asked) -> None:
+        nonlocal left
+        if asked.query.get("prefix", "").endswith(run.name + "/"):
+            left -= 1
+        if left == 0:
+            left = -1
+            for key in [k for k in stub.objects if k.startswith(there)]:
+                del stub.objects[key]
+            stub.put(there + "fp", whole.read_bytes())
+
+    stub.faults = close
+    done = run_fp("show", f"{DEST}/{run.name}", "--json", env=env)
+    assert done.returncode == 0 and left < 0, done.stderr
+    shown, here = json.loads(done.stdout), json.loads(fp("show", run, "--json"))
+    assert not [x for x in shown["losses"] if x["kind"] == "damaged"], shown["losses"]
+    assert shown["marks"] == here["marks"] != []
 
 
 def test_parts_that_a_killed_shipper_left_are_removed(fp, stub, living):
