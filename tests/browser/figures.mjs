@@ -574,7 +574,7 @@ export function runFigures(f, percentages) {
     [
       v.severity,
       ...(v.lost_s === null ? [] : [`${f.value(v.lost_s, "s")} lost`]),
-      ...(v.lost_share === null ? [] : [`${f.share(v.lost_share)} of the ${hasSteps(d) ? "training loop" : "job"}`]),
+      ...(v.lost_share === null ? [] : [`${f.share(v.lost_share)} of the ${hasSteps(d) && !v.of_job ? "training loop" : "job"}`]),
       ...(v.lost_cost === null ? [] : [`at a cost of ${f.price(v.lost_cost, d.report.currency)}`]),
     ].join(", ");
   const costliest = (v) => v.findings.map((x, i) => ({ x, i })).sort((a, b) => (b.x.lost_s ?? -1) - (a.x.lost_s ?? -1) || a.i - b.i).map(({ x }) => x);
