@@ -373,9 +373,30 @@ static void rank_recorded(struct book_rank *r, int64_t step)
     r->recorded_step = MAX_OF(r->recorded_step, step);
 }
 
+static void lr_add(struct book_rank *r, int64_t step, float rate)
+{
+    while (step / r->lr_each >= LR_PARTS) {
+        for (size_t i = 0; i < LR_PARTS / 2; i++)
+            r->lr_most[i] = MAX_OF(r->lr_most[2 * i], r->lr_most[2 * i + 1]);
+        memset(r->lr_most + LR_PARTS / 2, 0, sizeof r->lr_most / 2);
+        r->lr_each *= 2;
+    }
+    float *most = &r->lr_most[step / r->lr_each];
+    *most = MAX_OF(*most, rate);
+}
+
+double health_lr_share(const struct book_rank *r, int64_t step)
+{
+    const int64_t part = step / r->lr_each;
+    const bool known = step >= 0 && part < LR_PARTS && r->lr_most[part] > 0;
+    return known ? (double)r->lr_most[part] / r->lr_peak : (double)NAN;
+}
+
 static void rank_lr(struct book_rank *r, const struct book_value *v)
 {
     rank_recorded(r, v->step);
+    if (v->step >= 0 && isfinite(v->v))
+        lr_add(r, v->step, (float)v->v);
     r->lr_n++;
     r->lr_last = v->v;
     r->lr_peak = fmax(r->lr_peak, v->v);
@@ -574,6 +595,7 @@ static struct book_rank *book_rank_of(struct health_book *b, const struct book_v
     r->rank = v->rank;
     r->pid = v->pid;
     r->origin_step = r->recorded_step = -1;
+    r->lr_each = 1;
     *VEC_ADD(b->ranks, b->n, b->cap) = r;
     return r;
 }

@@ -39,6 +39,7 @@ enum {
     BAD_KEPT = 4096, /* steps of a track */
     SKIPS_KEPT = 1024,
     SCALE_WINDOW = 200,
+    LR_PARTS = 512,
 };
 
 /* One health event. */
@@ -189,6 +190,8 @@ struct book_rank {
     struct book_spikes grad;
     double lr_peak, lr_last;
     uint64_t lr_n;
+    float lr_most[LR_PARTS]; /* the largest of lr_each steps; 0: none is known */
+    int64_t lr_each;
     /* Loss scaling. */
     uint64_t scales, skipped, run, longest_run; /* updates; those that were skipped */
     double scale_first, scale_last, scale_least;
@@ -242,6 +245,8 @@ void health_book_add(struct health_book *b, const struct book_value *v);
 double health_first_loss(const struct book_rank *r);
 /* The optimizer step was skipped because of loss scaling. */
 bool health_step_skipped(const struct book_rank *r, int64_t step);
+/* The learning rate at about the step, as a share of its peak; NAN: not known. */
+double health_lr_share(const struct book_rank *r, int64_t step);
 /* Ends the part of the batches that is being read, as an epoch does. */
 void health_close_hashes(struct book_rank *r);
 /* The row of the same step; NULL: none. */

@@ -322,6 +322,23 @@ TEST(a_loss_that_does_not_fall_is_explained_by_updates_that_are_too_small)
     CHECK(verdict_of(t, "LossNotDecreasing")->severity == SEVERITY_INFO);
 }
 
+TEST(updates_at_the_end_of_a_decay_may_be_small)
+{
+    struct trial *decays = trial_open(), *small = trial_open();
+    for (int k = 0; k < 2; k++)
+        put(k ? small : decays, HEALTH_PARAMETER_DIMS, "0.weight", 0, 2);
+    for (int64_t i = 0; i < 3000; i++) {
+        put(decays, HEALTH_SCALAR, "lr", i, i < 1000 ? 0.1 : 1e-8);
+        put(small, HEALTH_SCALAR, "lr", i, 1e-8);
+        if (i % 10 == 0) {
+            put(decays, HEALTH_UPDATE_RATIO, "0.weight", i, i < 1000 ? 1e-3 : 1e-10);
+            put(small, HEALTH_UPDATE_RATIO, "0.weight", i, 1e-10);
+        }
+    }
+    CHECK(verdict_of(decays, "UpdateTooSmall")->state == RULE_CLEAR);
+    CHECK(verdict_of(small, "UpdateTooSmall")->state == RULE_ISSUE);
+}
+
 TEST(a_loss_that_is_small_already_may_stand_still)
 {
     struct trial *t = trial_open();
