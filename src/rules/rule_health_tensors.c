@@ -396,9 +396,8 @@ const struct rule rule_update_too_small = {
     .name = "UpdateTooSmall",
     .title = "Updates too small",
     .description =
-        "Checks the change of each parameter by one optimizer step over its norm, where the "
-        "learning rate is at least 10 % of its peak. Half of the parameters must be below the "
-        "limit, and the loss above 5 % of the first.",
+        "Checks the change of each parameter by one optimizer step over its norm. Half "
+        "of the parameters must be below the limit, and the loss above 5 % of the first.",
     .recommendation = "Raise the learning rate.",
     RULE_PARAMS([UPDATE_LIMIT] = {"small_threshold", 1e-7, 0, 1, PARAM_RATIO,
                                   "change of a parameter by one step over its norm"}),
