@@ -114,6 +114,26 @@ static PyObject *health_value(PyObject *self, PyObject *const *args, Py_ssize_t 
     return Py_NewRef(Py_None);
 }
 
+/* (name, value, step, mode): one call, so that no other thread's comes between. The value is a
+ * float: to read it runs no Python. */
+static PyObject *health_log(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    long long name;
+    (void)self;
+    if (!health_args(n, 4, 4) || !health_longs(args, 1, &name))
+        return NULL;
+    if (!PyFloat_Check(args[1]) || name < 0 || name >= RING_HEALTH_NAMES)
+        return PyErr_Format(PyExc_TypeError, "takes the number of a name and a float");
+    const struct health_group in = out.in;
+    const bool begun = out.begun;
+    PyObject *done = health_begin(NULL, args + 2, 2);
+    if (done)
+        health_put_real(0, (uint32_t)name, PyFloat_AsDouble(args[1]));
+    out.in = in;
+    out.begun = begun;
+    return done;
+}
+
 static PyObject *health_count(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     uint32_t stat, name;
@@ -360,6 +380,8 @@ static PyMethodDef methods[] = {
     {"health_begin", FAST(health_begin), METH_FASTCALL,
      "Values that follow are of this step: number, mode, ns since they were taken."},
     {"health_value", FAST(health_value), METH_FASTCALL, "A number: statistic, name, value."},
+    {"health_log", FAST(health_log), METH_FASTCALL,
+     "A scalar of its own step: name, value, step, mode."},
     {"health_count", FAST(health_count), METH_FASTCALL, "A whole number: statistic, name, value."},
     {"health_values", FAST(health_values), METH_FASTCALL, "Several: statistic, names, values."},
     {"health_values_at", FAST(health_values_at), METH_FASTCALL,

@@ -68,6 +68,10 @@ def health_begin(step: int, mode: int = 0, ago_ns: int = 0, /) -> None:
 
 def health_value(stat: int, name: int, value: float, /) -> None: ...
 def health_count(stat: int, name: int, value: int, /) -> None: ...
+def health_log(name: int, value: float, step: int, mode: int, /) -> None:
+    """A scalar of this step, whatever health_begin of another thread said; values that follow are
+    of the same step as before."""
+
 def health_values(
     stat: int, names: list[int] | tuple[int, ...], values: list[float] | tuple[float, ...], /
 ) -> None: ...

@@ -69,17 +69,14 @@ def put(name: str, value: "Any", step: int, mode: int) -> None:
     if not number:
         return
     if isinstance(value, (float, int)):
-        _core.health_begin(step, mode)
-        _core.health_value(SCALAR, number, float(value))
+        _core.health_log(number, float(value), step, mode)
         return
     for call in defer:
         if call(number, value, step, mode):
             return
     if getattr(value, "is_cuda", False):
         raise _safe.Refusal("a tensor on a GPU needs the hooks of PyTorch")
-    real = float(value)
-    _core.health_begin(step, mode)
-    _core.health_value(SCALAR, number, real)
+    _core.health_log(number, float(value), step, mode)
 
 
 def log(name: "str | dict[str, Any]", value: "Any", step: "int | None", mode: int) -> None:

@@ -51,7 +51,8 @@ def health_update(*args: object) -> "tuple[float, float, int]":
 
 asked = now_ns = intern = _zero
 health_name = health_flush = health_drain = health_word_sum = _zero
-health_begin = health_value = health_count = health_values = health_values_at = health_lost = _none
+health_begin = health_value = health_count = health_values = health_values_at = _none
+health_log = health_lost = _none
 keep_forever = _none
 begin = begin_value = end = mark = loss = count = fact = real = _none
 step_begin = step_end = past = pulse = each_second = nothing = tick = close_ring = _none

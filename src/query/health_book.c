@@ -322,12 +322,16 @@ static uint32_t rank_name(struct book_rank *r, const char *name)
 
 /* ---- scalars ---- */
 
-static void rank_bad(struct book_rank *r, const struct book_value *v, double count)
+/* A step has one entry: a skipped one may have a value of each tensor. */
+static void rank_bad(struct book_rank *r, enum bad_tracks track, const struct book_value *v,
+                     double count)
 {
-    if (r->n_bad < BAD_KEPT)
-        r->bad[r->n_bad] =
-            (struct book_bad){v->step, v->at, v->track, rank_name(r, v->name), count};
+    struct book_bads *b = &r->bad[track];
     r->n_bad++;
+    if (b->n == BAD_KEPT || (b->n && b->v[b->n - 1].step == v->step))
+        return;
+    *VEC_ADD(b->v, b->n, b->cap) =
+        (struct book_bad){v->step, v->at, v->track, rank_name(r, v->name), count};
 }
 
 static void rank_eval(struct book_loss *l, const struct book_value *v)
@@ -348,7 +352,7 @@ static void rank_loss(struct book_rank *r, const struct book_value *v)
         return;
     }
     if (!isfinite(v->v)) {
-        rank_bad(r, v, 1);
+        rank_bad(r, BAD_LOSS, v, 1);
         return;
     }
     loss_look_for_spike(l, v);
@@ -362,11 +366,62 @@ static void rank_loss(struct book_rank *r, const struct book_value *v)
     l->since_n++;
 }
 
+/* Of short steps not all are recorded; those that are have a learning rate. */
+static void rank_recorded(struct book_rank *r, int64_t step)
+{
+    r->recorded += step > r->recorded_step;
+    r->recorded_step = MAX_OF(r->recorded_step, step);
+}
+
+static void lr_add(struct book_rank *r, int64_t step, float rate)
+{
+    while (step / r->lr_each >= LR_PARTS) {
+        for (size_t i = 0; i < LR_PARTS / 2; i++)
+            r->lr_most[i] = MAX_OF(r->lr_most[2 * i], r->lr_most[2 * i + 1]);
+        memset(r->lr_most + LR_PARTS / 2, 0, sizeof r->lr_most / 2);
+        r->lr_each *= 2;
+    }
+    float *most = &r->lr_most[step / r->lr_each];
+    *most = MAX_OF(*most, rate);
+}
+
+double health_lr_share(const struct book_rank *r, int64_t step)
+{
+    const int64_t part = step / r->lr_each;
+    const bool known = step >= 0 && part < LR_PARTS && r->lr_most[part] > 0;
+    return known ? (double)r->lr_most[part] / r->lr_peak : (double)NAN;
+}
+
 static void rank_lr(struct book_rank *r, const struct book_value *v)
 {
+    rank_recorded(r, v->step);
+    if (v->step >= 0 && isfinite(v->v))
+        lr_add(r, v->step, (float)v->v);
     r->lr_n++;
     r->lr_last = v->v;
     r->lr_peak = fmax(r->lr_peak, v->v);
+}
+
+bool health_step_skipped(const struct book_rank *r, int64_t step)
+{
+    return FIND_ANY(i, r->n_skips, step >= r->skips[i].first && step <= r->skips[i].last);
+}
+
+static void rank_skip(struct book_rank *r, int64_t step)
+{
+    if (health_step_skipped(r, step))
+        return;
+    if (r->n_skips && r->skips[r->n_skips - 1].last + 1 == step)
+        r->skips[r->n_skips - 1].last = step;
+    else if (r->n_skips < SKIPS_KEPT)
+        r->skips[r->n_skips++] = (struct book_skips){step, step};
+}
+
+/* The first scale cannot have fallen. */
+static void rank_step_skipped(struct book_rank *r, const struct book_value *v)
+{
+    if (r->scales == 0)
+        rank_skip(r, v->step);
 }
 
 /* A scale that fell belongs to a step that was skipped; 0 cannot fall. */
@@ -381,8 +436,8 @@ static void rank_scale(struct book_rank *r, const struct book_value *v)
     *flag = skipped;
     r->run = skipped ? r->run + 1 : 0;
     r->longest_run = MAX_OF(r->longest_run, r->run);
-    if (skipped && r->skipped < SKIPS_KEPT)
-        r->skips[r->skipped] = v->step;
+    if (skipped)
+        rank_skip(r, v->step);
     r->skipped += skipped;
     r->scales++;
     r->scale_last = v->v;
@@ -393,22 +448,20 @@ static void rank_scale(struct book_rank *r, const struct book_value *v)
     }
 }
 
-bool health_step_skipped(const struct book_rank *r, int64_t step)
-{
-    return FIND_ANY(i, MIN_OF(r->skipped, (uint64_t)SKIPS_KEPT), r->skips[i] == step);
-}
-
 static void rank_missing(struct book_rank *r, const struct book_value *v)
 {
-    const bool follows = r->missing && v->step == r->missing_step + 1;
-    r->missing_run = follows ? r->missing_run + 1 : 1;
+    rank_recorded(r, v->step);
+    if (r->missing == 0 || r->recorded > r->missing_recorded + 1) {
+        r->missing_run = 0;
+        r->missing_begin = (struct book_place){v->step, v->at};
+    }
+    r->missing_run += r->missing == 0 || r->recorded != r->missing_recorded;
     r->missing++;
-    r->missing_step = v->step;
+    r->missing_recorded = r->recorded;
     r->missing_parameters = v->v;
     if (r->missing_run > r->missing_longest) {
         r->missing_longest = r->missing_run;
-        r->missing_first = v->step - (int64_t)r->missing_run + 1;
-        r->missing_at = r->missing_run == 1 ? v->at : r->missing_at;
+        r->missing_first = r->missing_begin;
     }
 }
 
@@ -463,6 +516,7 @@ static const struct {
     {"loss", rank_loss},
     {"lr", rank_lr},
     {"grad.norm", rank_gradient_norm},
+    {"step.skipped", rank_step_skipped},
     {"amp.scale", rank_scale},
     {"batch.hash", rank_hash},
     {"epoch", rank_epoch},
@@ -478,6 +532,8 @@ static void rank_scalar(struct book_rank *r, const struct book_value *v)
             scalars[i].take(r, v);
             return;
         }
+    if (strncmp(v->name, "lr.", 3) == 0) /* of another group */
+        rank_recorded(r, v->step);
     if (!r->origin && strncmp(v->name, ORIGIN, sizeof ORIGIN - 1) == 0) {
         r->origin = rank_name(r, v->name + sizeof ORIGIN - 1);
         r->origin_step = v->step;
@@ -498,15 +554,22 @@ static const struct {
     {HEALTH_INPUT_STD, TABLE_INPUT_STD},
 };
 
+/* Losses are scalars: rank_loss. */
+static const enum health_id bad_stats[BAD_TRACK_N] = {
+    [BAD_LOSS] = HEALTH_N,
+    [BAD_GRADIENT] = HEALTH_GRADIENT_NONFINITE,
+    [BAD_WEIGHT] = HEALTH_WEIGHT_NONFINITE,
+    [BAD_OUTPUT] = HEALTH_OUTPUT_NONFINITE,
+};
+
 /* The spread of activations is about the initial weights. */
 enum { INPUT_STD_STEPS = 3 };
 
 static void rank_tensor(struct book_rank *r, const struct book_value *v)
 {
-    const bool bad = v->track == HEALTH_GRADIENT_NONFINITE || v->track == HEALTH_WEIGHT_NONFINITE ||
-                     v->track == HEALTH_OUTPUT_NONFINITE;
-    if (bad && v->v > 0)
-        rank_bad(r, v, v->v);
+    for (enum bad_tracks i = 0; i < BAD_TRACK_N; i++)
+        if (bad_stats[i] == v->track && v->v > 0)
+            rank_bad(r, i, v, v->v);
     if (v->track == HEALTH_PARAMETER_DIMS) {
         const uint32_t name = rank_name(r, v->name);
         r->dims[name] = (unsigned char)fmin(fmax(v->v, 0), 255);
@@ -531,7 +594,8 @@ static struct book_rank *book_rank_of(struct health_book *b, const struct book_v
     struct book_rank *r = xcalloc(1, sizeof *r);
     r->rank = v->rank;
     r->pid = v->pid;
-    r->origin_step = -1;
+    r->origin_step = r->recorded_step = -1;
+    r->lr_each = 1;
     *VEC_ADD(b->ranks, b->n, b->cap) = r;
     return r;
 }
@@ -562,6 +626,8 @@ static void book_rank_free(struct book_rank *r)
             free(r->tables[k].rows[i].v);
         free(r->tables[k].rows);
     }
+    for (size_t k = 0; k < BAD_TRACK_N; k++)
+        free(r->bad[k].v);
     free(r->loss.curve.v);
     free(r->loss.evals);
     free(r);
@@ -599,6 +665,8 @@ static struct book_rank *book_rank_copy(const struct book_rank *from)
     r->by_name.slots = health_dup(r->by_name.slots, r->by_name.n_slots * sizeof *r->by_name.slots);
     for (size_t k = 0; k < HEALTH_TABLE_N; k++)
         health_table_copy(&r->tables[k]);
+    for (size_t k = 0; k < BAD_TRACK_N; k++)
+        r->bad[k].v = health_dup(r->bad[k].v, r->bad[k].cap * sizeof *r->bad[k].v);
     r->loss.curve.v = health_dup(r->loss.curve.v, r->loss.curve.cap * sizeof *r->loss.curve.v);
     r->loss.evals = health_dup(r->loss.evals, r->loss.cap_evals * sizeof *r->loss.evals);
     return r;

@@ -36,9 +36,10 @@ enum {
     HASHES_KEPT = 1000,
     HASHES_COMPARED = 512, /* with those of other ranks */
     EVALS_KEPT = 1 << 16,
-    BAD_KEPT = 64,
+    BAD_KEPT = 4096, /* steps of a track */
     SKIPS_KEPT = 1024,
     SCALE_WINDOW = 200,
+    LR_PARTS = 512,
 };
 
 /* One health event. */
@@ -118,13 +119,32 @@ struct book_loss {
     size_t n_evals, cap_evals;
 };
 
-/* A value that is not finite. */
+struct book_place {
+    int64_t step;
+    wall_ns at;
+};
+
+/* The first value of a step and track that is not finite. */
 struct book_bad {
     int64_t step;
     wall_ns at;
     uint64_t track;
     uint32_t name; /* in health_rank.names */
     double count;
+};
+
+/* Tracks whose values may be not finite. */
+enum bad_tracks { BAD_LOSS, BAD_GRADIENT, BAD_WEIGHT, BAD_OUTPUT, BAD_TRACK_N };
+
+/* Of one track: the first steps. */
+struct book_bads {
+    struct book_bad *v;
+    size_t n, cap;
+};
+
+/* Consecutive steps that loss scaling skipped. */
+struct book_skips {
+    int64_t first, last;
 };
 
 /* One statistic of all tensors: a row per sample. */
@@ -170,19 +190,23 @@ struct book_rank {
     struct book_spikes grad;
     double lr_peak, lr_last;
     uint64_t lr_n;
+    float lr_most[LR_PARTS]; /* the largest of lr_each steps; 0: none is known */
+    int64_t lr_each;
     /* Loss scaling. */
     uint64_t scales, skipped, run, longest_run; /* updates; those that were skipped */
     double scale_first, scale_last, scale_least;
     int64_t scale_least_step;
     wall_ns scale_least_at;
     unsigned char scale_flags[SCALE_WINDOW];
-    uint32_t scale_recent, scale_most; /* skipped of the last SCALE_WINDOW; most of any */
-    int64_t skips[SKIPS_KEPT];         /* steps; the first ones */
-    /* Steps without any gradient. */
-    uint64_t missing, missing_run, missing_longest;
-    int64_t missing_step, missing_first; /* the last one; the first of the longest run */
+    uint32_t scale_recent, scale_most;   /* skipped of the last SCALE_WINDOW; most of any */
+    struct book_skips skips[SKIPS_KEPT]; /* the first ones */
+    size_t n_skips;
+    uint64_t recorded; /* steps with a learning rate, or without any gradient */
+    int64_t recorded_step;
+    /* Steps without any gradient; a run: no step with one was recorded between. */
+    uint64_t missing, missing_run, missing_longest, missing_recorded;
+    struct book_place missing_begin, missing_first; /* of the last run; of the longest */
     double missing_parameters;
-    wall_ns missing_at;
     /* Batches of an epoch, or of HASHES_KEPT steps. */
     int64_t hashes[HASHES_KEPT];
     uint32_t n_hashes;
@@ -192,8 +216,8 @@ struct book_rank {
     struct book_batch first_batches[HASHES_COMPARED]; /* by step */
     uint32_t n_first_batches;
     /* What is not finite. */
-    struct book_bad bad[BAD_KEPT]; /* the first ones */
-    uint64_t n_bad;
+    struct book_bads bad[BAD_TRACK_N];
+    uint64_t n_bad;      /* values */
     int64_t origin_step; /* -1: not known */
     wall_ns origin_at;
     uint32_t origin; /* "forward/encoder.2", a name; 0: not known */
@@ -221,6 +245,8 @@ void health_book_add(struct health_book *b, const struct book_value *v);
 double health_first_loss(const struct book_rank *r);
 /* The optimizer step was skipped because of loss scaling. */
 bool health_step_skipped(const struct book_rank *r, int64_t step);
+/* The learning rate at about the step, as a share of its peak; NAN: not known. */
+double health_lr_share(const struct book_rank *r, int64_t step);
 /* Ends the part of the batches that is being read, as an epoch does. */
 void health_close_hashes(struct book_rank *r);
 /* The row of the same step; NULL: none. */

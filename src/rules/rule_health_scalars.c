@@ -38,12 +38,10 @@ static const char *bad_subject(const struct book_bad *b)
 static const struct book_bad *first_bad(const struct book_rank *r)
 {
     const struct book_bad *first = NULL;
-    for (size_t i = 0; i < MIN_OF(r->n_bad, (uint64_t)BAD_KEPT); i++) {
-        const struct book_bad *b = &r->bad[i];
-        if (health_step_skipped(r, b->step))
-            continue;
-        if (!first || b->step < first->step ||
-            (b->step == first->step && b->track == HEALTH_SCALAR && first->track != HEALTH_SCALAR))
+    for (size_t k = 0; k < BAD_TRACK_N; k++) {
+        const struct book_bads *x = &r->bad[k];
+        const struct book_bad *b = FIND_ITEM(y, x->v, x->n, !health_step_skipped(r, y->step));
+        if (b && (!first || b->step < first->step))
             first = b;
     }
     return first;
@@ -477,7 +475,7 @@ static bool scale_is_bad(const struct judge *j, const struct book_rank *r)
 static void scale_find(const struct judge *j, struct verdict *v, const struct health_hit *h)
 {
     const struct book_rank *r = h->rank;
-    struct finding *f = health_finding(j, v, h, r->skipped ? r->skips[0] : -1, NULL);
+    struct finding *f = health_finding(j, v, h, r->skipped ? r->skips[0].first : -1, NULL);
     finding_say(v, f,
                 "loss scaling skipped %llu of %llu steps (up to %u in 200, %llu in a row); the "
                 "scale fell from %.4g to %.4g%s",
@@ -534,14 +532,14 @@ enum { MISSING_RUN };
 static void missing_find(const struct judge *j, struct verdict *v, const struct health_hit *h)
 {
     const struct book_rank *r = h->rank;
-    struct finding *f = health_finding(j, v, h, r->missing_first, NULL);
-    health_finding_from(j, v, f, r->missing_at);
+    struct finding *f = health_finding(j, v, h, r->missing_first.step, NULL);
+    health_finding_from(j, v, f, r->missing_first.at);
     finding_say(v, f,
-                "none of the %.0f parameters of an optimizer had a gradient in %llu steps, from "
-                "step %lld on%s",
-                r->missing_parameters, (unsigned long long)r->missing, (long long)r->missing_first,
-                health_ranks_text(j, h));
-    FINDING_NUMBERS(v, f, (double)r->missing_first, (double)r->missing, r->missing_parameters);
+                "none of the %.0f parameters of an optimizer had a gradient in %llu recorded "
+                "steps, from step %lld on%s",
+                r->missing_parameters, (unsigned long long)r->missing,
+                (long long)r->missing_first.step, health_ranks_text(j, h));
+    FINDING_NUMBERS(v, f, (double)r->missing_first.step, (double)r->missing, r->missing_parameters);
 }
 
 static void missing_judge(const struct judge *j, struct verdict *out)
@@ -570,7 +568,7 @@ const struct rule rule_no_gradient = {
     .recommendation = "Make the optimizer after the model was copied, wrapped or moved, from the "
                       "parameters of the model that is trained; look for detach() and no_grad().",
     RULE_PARAMS([MISSING_RUN] = {"num_steps", 10, 1, 1e9, PARAM_COUNT,
-                                 "steps in a row without any gradient"}),
+                                 "recorded steps in a row without any gradient"}),
     .labels = {{"step", "", "First step"},
                {"steps", "", "Steps without a gradient"},
                {"parameters", "", "Parameters of the optimizer"}},

@@ -307,6 +307,8 @@ const struct rule rule_zero_gradient = {
 
 enum { UPDATE_LIMIT };
 
+#define LR_LEAST 0.1 /* of its peak */
+
 /* Parameters that begin as zeros change much in the first steps. */
 enum { UPDATES_FROM = 20 };
 
@@ -333,10 +335,24 @@ static double large_badness(const struct judge *j, const struct book_rank *r, ui
     return isnan(u) ? u : large_sample(j, u) ? u : 0;
 }
 
+/* Of samples with a learning rate that is not near the begin of a warm-up or the end of a decay. */
+static double small_median(const struct judge *j, const struct book_rank *r, uint32_t name)
+{
+    const struct book_table *t = &r->tables[TABLE_UPDATE_RATIO];
+    double *v = arena_array(j->arena, double, t->n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const double x = table_cell(&t->rows[i], name);
+        if (!isnan(x) && !(health_lr_share(r, t->rows[i].step) < LR_LEAST))
+            v[n++] = x;
+    }
+    return n < SAMPLES_LEAST ? (double)NAN : health_median(v, n);
+}
+
 /* A model that has learned its task may not change any more. */
 static double small_badness(const struct judge *j, const struct book_rank *r, uint32_t name)
 {
-    const double u = cells_median(j, &r->tables[TABLE_UPDATE_RATIO], 0, name);
+    const double u = small_median(j, r, name);
     const bool learnt = r->loss.n && r->loss.last < 0.05 * health_first_loss(r);
     return isnan(u) ? u : small_sample(j, u) && !learnt ? 1 / (u + 1e-300) : 0;
 }

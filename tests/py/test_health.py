@@ -74,6 +74,28 @@ def test_accumulated_losses_are_a_mean_and_norms_those_before_clipping(case):
     assert (said["clipped"], said["limit"]) == (0.01, 0.01)
 
 
+def test_a_limit_of_clipping_may_be_a_keyword(case):
+    assert case("clipping") == {"clipped": 0.01, "limit": 0.01}
+
+
+def test_norms_of_a_shard_are_not_called_those_of_the_model(case):
+    need_torch(2, 6, "fully_shard")
+    assert case("shards") == {"whole": {}, "shard": [0, 2], "gate": "Gate"}
+
+
+def test_a_loss_that_cannot_be_read_is_no_loss_of_zero(case):
+    unread = "health: nothing is measured on a device of type meta"
+    said = case("nowhere", losses=[unread, "health of meta", "health of outputs"])
+    assert said == {"losses": {}, "rates": [0, 1, 2]}
+
+
+def test_weights_in_another_order_have_updates_and_sums(case):
+    gaps = "health of tensors with gaps: updates are not measured: parameter.4"
+    said = case("layouts", losses=[gaps, "health names"])
+    assert said["ratios"] == ["0.weight", "2.weight"]
+    assert said["sums"] == ["0.bias", "0.weight", "2.bias", "2.weight"]
+
+
 def test_with_amp_losses_and_gradients_are_unscaled_and_skipped_steps_have_no_update(case):
     said = case("amp")
     assert said["scale"] == {"0": 1024, "1": 2048, "2": 2048, "3": 4096, "4": 2048, "5": 2048}
@@ -91,6 +113,10 @@ def test_two_optimizers_and_two_models_are_told_apart(case):
 
 def test_evaluations_epochs_and_batches_of_a_loop_are_told(case):
     assert case("loops") == {"evaluations": [3, 7], "epochs": {"0": 0, "4": 1}, "hashes": 4}
+
+
+def test_a_loss_without_gradients_in_every_training_step_is_no_evaluation(case):
+    assert case("measured") == {"evaluations": [-1, 8, 9, 10, 11]}
 
 
 def test_no_gradient_is_not_a_gradient_of_zero(case):

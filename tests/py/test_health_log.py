@@ -15,9 +15,12 @@ from pykit import PROGRAM, SCRIPTS, ask, plain_env, run_python
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("health")
+    return recorded(tmp_path_factory.mktemp("health"), "log_health.py")
+
+
+def recorded(folder: Path, script: str) -> Path:
     done = subprocess.run(
-        [PROGRAM, "run", "--dir", folder, "--", "python3", SCRIPTS / "log_health.py"],
+        [PROGRAM, "run", "--dir", folder, "--", "python3", SCRIPTS / script],
         capture_output=True,
         text=True,
         timeout=120,
@@ -39,6 +42,15 @@ def test_scalars_have_their_step_mode_and_value(run):
     assert found["tensor", "train"]["last"] == 0.5
     assert found["free", "train"]["first_step"] is not None
     assert found["pair/a", "train"]["count"] == found["pair/b", "train"]["count"] == 1
+
+
+def test_what_another_thread_logs_is_not_of_the_step_that_hooks_record(tmp_path):
+    run = recorded(tmp_path, "log_threads.py")
+    scalars = json.loads(ask("health", run, "--json"))["scalars"]
+    assert {s["name"]: (s["steps"], s["values"]) for s in scalars} == {
+        "other": ([9], [9.0]),
+        "own": ([5], [5.0]),
+    }
 
 
 def test_tensors_arrive_with_all_their_statistics(run):

@@ -47,6 +47,7 @@ SCENES: dict[str, tuple[str, ...]] = {
     "h5": (),
     "h6": (),
     "h7": (),
+    "p13h": (),
 }
 
 

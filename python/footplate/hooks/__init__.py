@@ -29,6 +29,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "torch._dynamo.eval_frame": ("torch_optimizer",),
     "torch._dynamo.skipfiles": ("torch_compile",),
     "torch._dynamo.trace_rules": ("torch_compile",),
+    "torch.distributed.fsdp.fully_sharded_data_parallel": ("torch_health",),
     "torch.distributed.distributed_c10d": ("torch_comm",),
     "torch.nn.parallel.distributed": ("torch_comm",),
     "torch.cuda": ("torch_cuda",),

@@ -50,6 +50,7 @@ LISTS = (tuple, list)
 DEEP_EVERY = 10  # samples; of one of them there are histograms and the optimizer's state
 MOST_LOOKED_AT = 8  # things in a batch, on each of two levels
 EXIT_WAIT_NS = 1_000_000_000
+FSDP = "torch.distributed.fsdp.fully_sharded_data_parallel"
 LOSS_FUNCTIONS = (
     "cross_entropy",
     "nll_loss",
@@ -114,19 +115,23 @@ class Capture:
         self.loss_sum, self.losses = 0.0, 0
         self.loss_bad = self.was_bad = False  # something of this, and the last step, is alarming
         self.scaled: Any = None  # (reference to the scaled loss, the loss)
-        self.clipped: Any = None  # (norm, limit)
+        self.limit: Any = None  # of the last clipping
+        self.clipped: Any = None  # (norm, limit); norm None: not known
         self.hash: int | None = None
         self.source = 0  # the loader's iterator
         self.fresh: set[int] = set()  # iterators that have begun
         self.epochs = 0
         self.versions: Any = None
         self.clips = False  # the script clips, which gives the norm
+        self.sharded = False  # gradients of this process are parts of those of the model
         self.scaling = False  # a GradScaler steps the optimizer
         self.latest_scale = 0.0
         self.closed = False  # the closure of the step under way has run
         self.missing = 0
         self.eval_sum, self.eval_count = 0.0, 0.0
         self.eval_deferred = False
+        self.evaluates = False  # the model is in eval mode
+        self.evaluated_at = -3  # the step after which an evaluation ended
         self.ids = {
             text: _name(text)
             for text in (
@@ -134,6 +139,7 @@ class Capture:
                 "backward.calls",
                 "grad.norm",
                 "grad.norm.clipped",
+                "grad.norm.shard",
                 "clip.max",
                 "amp.scale",
                 "step.skipped",
@@ -162,8 +168,9 @@ class Capture:
             self.scaled = None
         if not loss.is_cpu:
             if not self.quiet:
-                self.lane.put_loss(loss)
-                self.losses += 1
+                before = len(self.lane.losses)
+                self.lane.put_loss(loss)  # which may have no room for it
+                self.losses += len(self.lane.losses) - before
             return
         value = loss.item()
         self.jumped = self.quiet and self.jumps.is_jump(value)
@@ -184,6 +191,7 @@ class Capture:
             return
         if value.numel() != 1:
             return
+        self.evaluates = any(not root.training for root in list(self.names.prefixes))
         weight = 1
         if isinstance(batch, self.torch.Tensor) and batch.dim():
             weight = int(batch.shape[0])
@@ -194,7 +202,11 @@ class Capture:
         self.eval_count += weight
 
     def end_evaluation(self) -> None:
-        """The mean loss of the evaluation that is over, at the last training step."""
+        """The mean loss of the evaluation that is over, at the last training step. A loss in every
+        step of a model in training mode is a number of that step, and no evaluation."""
+        every, self.evaluated_at = self.step - self.evaluated_at <= 1, self.step
+        if every and not self.evaluates:
+            self.forget_evaluation()
         if self.eval_count:
             self.core.health_begin(self.step, _core.EVAL, 0)  # -1: before the first step
             self.core.health_value(0, self.ids["loss"], self.eval_sum / self.eval_count)
@@ -202,6 +214,11 @@ class Capture:
         if self.eval_deferred:
             self.lane.put_eval(self.step, self.ids["loss"])
             self.eval_deferred = False
+
+    def forget_evaluation(self) -> None:
+        self.eval_sum = self.eval_count = 0.0
+        self.eval_deferred = False
+        self.lane.forget_eval()
 
     # ---- batches ----
 
@@ -393,6 +410,7 @@ class Capture:
             sample.updates(table)
         sample.weights(table)
         sample.states(table, optimizer)
+        self.sharded = table.sharded
         if table.sharded and not sample.reported_sharded:
             self.core.health_begin(self.step, _core.TRAIN, 0)
             self.core.health_value(0, self.ids["health.sharded"], 1.0)
@@ -449,7 +467,8 @@ class Capture:
     def _close_sample(self) -> None:
         sample, self.sample = self.sample, None
         if sample is not None and sample.step >= 0:
-            norm = 0 if self.clips else self.ids["grad.norm"]
+            name = "grad.norm.shard" if self.sharded else "grad.norm"
+            norm = 0 if self.clips else self.ids[name]
             self.samples += not self.sum_only
             if sample.emit(norm) and not self.scaling:
                 self.loss_bad = True
@@ -500,8 +519,8 @@ class Capture:
 
     def _put_loss(self, known: Stepped) -> None:
         calls, self.losses = self.losses, 0
+        value, self.loss_sum = self.loss_sum / calls, 0.0
         if not self.lane.give_losses(self.step, known.loss):
-            value, self.loss_sum = self.loss_sum / calls, 0.0
             self.core.health_value(0, known.loss, value)
             if self.jumps.is_jump(value):
                 self.loss_bad = True
@@ -518,17 +537,19 @@ class Capture:
         else:
             self.lane.put(value, self.step, name)
 
-    def clip(self, norm: "Any", limit: "Any") -> None:
-        """clip_grad_norm_ has returned `norm`."""
+    def clip(self, norm: "Any") -> None:
+        """clip_grad_norm_ has returned `norm`. Of a DTensor, reading it starts a collective."""
+        limit = self.limit
         if self._is_left_out():
             return
-        if isinstance(norm, self.torch.Tensor) and type(norm) is self.torch.Tensor:
-            if norm.device.type == "cpu":
-                self.clipped = float(norm.item()), limit
-                if not math.isfinite(self.clipped[0]):
-                    self.loss_bad = True
-            elif not self._is_capturing():
-                self.clipped = self.lane.hold(norm), limit
+        if type(norm) is not self.torch.Tensor:
+            self.clipped = None, limit
+        elif norm.device.type == "cpu":
+            self.clipped = float(norm.item()), limit
+            if not math.isfinite(self.clipped[0]):
+                self.loss_bad = True
+        elif not self._is_capturing():
+            self.clipped = self.lane.hold(norm), limit
 
     def _put_clip(self) -> None:
         norm, limit = self.clipped
@@ -738,9 +759,13 @@ def _calls(call: "Callable[[Capture, Args, Any], None]") -> "Callable[[Args, Any
 
 
 after_scale = _calls(lambda capture, args, result: capture.scale(args[1], result))
-_after_clip = _calls(
-    lambda capture, args, result: capture.clip(result, args[1] if len(args) > 1 else None)
-)
+_after_clip = _calls(lambda capture, args, result: capture.clip(result))
+
+
+def _before_clip(args: "Args", kwargs: "Kwargs") -> None:
+    capture = _here()
+    if capture is not None:
+        capture.limit = args[1] if len(args) > 1 else (kwargs or {}).get("max_norm")
 
 
 def after_update(args: "Args", result: "Any") -> None:
@@ -782,9 +807,7 @@ def forget_evaluation() -> None:
     """The framework reports the loss of the evaluation itself."""
     capture = _State.capture
     if capture is not None:
-        capture.eval_sum = capture.eval_count = 0.0
-        capture.eval_deferred = False
-        capture.lane.forget_eval()
+        capture.forget_evaluation()
 
 
 def _defer(name: int, value: "Any", step: int, mode: int) -> bool:
@@ -836,14 +859,19 @@ def _finish() -> None:
 
 
 def install(module: "ModuleType") -> None:
-    """For torch.nn.utils.clip_grad and torch.nn.functional; the other gates are those of phases."""
+    """For torch.nn.utils.clip_grad, FSDP and torch.nn.functional; the other gates are those of
+    phases."""
     if module.__name__ == "torch.nn.functional":
         for name in LOSS_FUNCTIONS:
             marks.put(module, name, after=_after_loss_function)
         return
+    if module.__name__ == FSDP:
+        wrapper = vars(module)["FullyShardedDataParallel"]
+        marks.put(wrapper, "clip_grad_norm_", before=_before_clip, after=_after_clip)
+        return
     _safe.need_any(module, ("clip_grad_norm_",))
     original = vars(module).get("clip_grad_norm_")
-    marks.put(module, "clip_grad_norm_", after=_after_clip)
+    marks.put(module, "clip_grad_norm_", before=_before_clip, after=_after_clip)
     utils = sys.modules.get("torch.nn.utils")
     if utils is not None and vars(utils).get("clip_grad_norm_") is original:
         utils.clip_grad_norm_ = vars(module)["clip_grad_norm_"]  # type: ignore[attr-defined]

@@ -329,13 +329,20 @@ def values_of(torch: "Any", tensor: "Any") -> "Any":
         return None
 
 
+def has_gaps(torch: "Any", tensor: "Any") -> bool:
+    """Whether its elements are not one block of memory, in whatever order."""
+    if tensor.is_contiguous():
+        return False
+    dims = tensor.dim()
+    if dims == 2:
+        return not tensor.t().is_contiguous()
+    last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(dims)
+    return last is None or not tensor.is_contiguous(memory_format=last)
+
+
 def dense(torch: "Any", tensor: "Any") -> "Any":
     """The same elements without gaps, in any order."""
-    if tensor.is_contiguous():
-        return tensor
-    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
-        return tensor
-    return tensor.detach().contiguous()
+    return tensor.detach().contiguous() if has_gaps(torch, tensor) else tensor
 
 
 class Sample:
@@ -507,7 +514,12 @@ class Sample:
             if entry.dims < 2 and entry.words:
                 continue
             tensor = local(entry.tensor)
-            if entry.tensor.grad is None or not tensor.is_contiguous():
+            if entry.tensor.grad is None:
+                continue
+            if has_gaps(self.torch, tensor):
+                _safe.report_loss(
+                    "health of tensors with gaps", f"updates are not measured: {entry.name}"
+                )
                 continue
             if entry.host:
                 entry.before = self.core.health_gather(
@@ -533,7 +545,7 @@ class Sample:
 
     def _host_update(self, entry: Entry) -> None:
         tensor = local(entry.tensor)
-        if not tensor.is_contiguous() or tensor.numel() != entry.size:
+        if has_gaps(self.torch, tensor) or tensor.numel() != entry.size:
             return
         where = tensor.data_ptr(), entry.taken, entry.code, entry.stride
         change, before, equal = self.core.health_update(*where, entry.before)
@@ -542,13 +554,20 @@ class Sample:
         if tensor.element_size() != 2 or entry.tensor.grad is None:
             return
         gradient = local(entry.tensor.grad)
-        if gradient.is_contiguous() and gradient.numel() == entry.size:
+        if self._has_layout(gradient, tensor):
             zeros = self.core.health_stats(
                 gradient.data_ptr(), entry.taken, entry.code, entry.stride
             )[5]
             if zeros < entry.taken:
                 share = max(equal - zeros, 0) / (entry.taken - zeros)
                 self.put("update.unchanged", entry.number, share)
+
+    def _has_layout(self, gradient: "Any", tensor: "Any") -> bool:
+        """Whether elements of the gradient are at the places of those of the tensor."""
+        if gradient.layout is not self.torch.strided or gradient.shape != tensor.shape:
+            return False
+        same = gradient.is_contiguous() == tensor.is_contiguous()
+        return same and not has_gaps(self.torch, gradient)
 
     def _device_updates(self, there: "list[Entry]") -> None:
         torch = self.torch
@@ -560,7 +579,9 @@ class Sample:
             self.defer("update.ratio", entry.number, change / size)
         for entry, old, new in zip(there, before, after, strict=True):
             gradient = entry.tensor.grad
-            if new.element_size() == 2 and gradient is not None:
+            if new.element_size() != 2 or gradient is None:
+                continue
+            if self._has_layout(local(gradient), local(entry.tensor)):
                 moved = torch.count_nonzero(strided(local(gradient), entry))
                 changed = torch.count_nonzero(new != old)
                 self.defer("update.unchanged", entry.number, 1 - changed / moved)
@@ -623,7 +644,7 @@ class Sample:
             return
         for entry in table.entries:
             tensor = entry.tensor
-            if not entry.words or not tensor.is_contiguous():
+            if not entry.words or has_gaps(self.torch, tensor):
                 continue
             if entry.host:
                 self.count(
@@ -690,7 +711,12 @@ class Sample:
 
 
 def strided(tensor: "Any", entry: Entry) -> "Any":
-    return tensor.detach().view(-1)[:: entry.stride]
+    return in_memory(tensor)[:: entry.stride]
+
+
+def in_memory(tensor: "Any") -> "Any":
+    """The elements of a tensor without gaps, in the order in which they are stored."""
+    return tensor.detach().as_strided((tensor.numel(),), (1,))
 
 
 def norms(torch: "Any", tensors: "list[Any]", order: int) -> "list[Any]":
@@ -723,7 +749,7 @@ def device_exponents(torch: "Any", tensor: "Any") -> "Any":
 
 def word_sum(torch: "Any", tensor: "Any") -> "Any":
     word = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
-    flat = tensor.detach().view(-1).view(word)
+    flat = in_memory(tensor).view(word)
     total = flat.sum(dtype=torch.int64)
     if tensor.element_size() in (2, 4):  # as unsigned words
         bits = 8 * tensor.element_size()

@@ -152,6 +152,77 @@ def accumulation() -> None:
     )
 
 
+def clipping() -> None:
+    """The limit as a keyword, in the second of two calls."""
+    told = Told.listen()
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer.zero_grad()
+    functional.cross_entropy(model(X), Y).backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm=0.01)
+    optimizer.step()
+    assert near(told.scalar("grad.norm")[0], norm.item())
+    say(clipped=round(told.scalar("grad.norm.clipped")[0], 5), limit=told.scalar("clip.max")[0])
+
+
+def shards() -> None:
+    """FSDP2 on one rank: norms of gradients are those of a shard; that of clipping is not read."""
+    import torch.distributed as dist
+    import torch.distributed.fsdp as fsdp
+
+    dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+    told = Told.listen()
+    model = net()
+    fsdp.fully_shard(model, mesh=dist.device_mesh.init_device_mesh("cpu", (1,)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        optimizer.zero_grad()
+        functional.cross_entropy(model(X), Y).backward()
+        if step == 1:
+            nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+        optimizer.step()
+    one = fsdp.FullyShardedDataParallel
+    say(
+        whole=told.scalar("grad.norm"),
+        shard=sorted(told.scalar("grad.norm.shard")),
+        gate=type(vars(one)["clip_grad_norm_"]).__name__,
+    )
+
+
+def nowhere() -> None:
+    """Losses that cannot be read."""
+    told = Told.listen()
+    model = net().to("meta")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(X.to("meta")).mean().backward()
+        optimizer.step()
+    say(losses=told.scalar("loss"), rates=sorted(told.scalar("lr")))
+
+
+def layouts() -> None:
+    """Weights whose elements are not in the order of their dimensions."""
+    told = Told.listen()
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 36, 4))
+    model[0].to(memory_format=torch.channels_last)
+    model[2].weight = nn.Parameter(torch.randn(8 * 36, 4).t())
+    gaps = nn.Parameter(torch.randn(4, 8)[:, ::2])
+    optimizer = torch.optim.SGD([*model.parameters(), gaps], lr=0.1)
+    before = [p.detach().clone() for p in model.parameters()]
+    x = torch.randn(16, 3, 8, 8)
+    (functional.cross_entropy(model(x), Y[:16]) + gaps.sum()).backward()
+    optimizer.step()
+    ratios, sums = told.tensor("update.ratio"), told.tensor("weight.sum")
+    for (name, p), old in zip(model.named_parameters(), before, strict=True):
+        words = p.detach().contiguous().view(torch.int32).long().bitwise_and(0xFFFFFFFF).sum()
+        assert sums[name][0] == words.item(), name
+        if p.dim() > 1:
+            change = (p.detach() - old).norm() / old.norm()
+            assert near(ratios[name][0], change.item()), name
+    say(ratios=sorted(ratios), sums=sorted(sums))
+
+
 def amp() -> None:
     told = Told.listen()
     model = net()
@@ -225,6 +296,30 @@ def loops() -> None:
     assert near(found[3], want[0]) and near(found[7], want[1])
     assert [hashes[i] for i in range(4)] == [hashes[i] for i in range(4, 8)]
     say(evaluations=sorted(found), epochs=told.scalar("epoch"), hashes=len(set(hashes.values())))
+
+
+def measured() -> None:
+    """A loss without gradients in every step of the training, and then of evaluations."""
+    told = Told.listen()
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(12):
+        model.train()
+        optimizer.zero_grad()
+        found = model(X)
+        functional.cross_entropy(found, Y).backward()
+        if step < 6:
+            with torch.no_grad():
+                functional.mse_loss(found, functional.one_hot(Y, 4).float())
+        optimizer.step()
+        if step >= 8:
+            model.eval()
+            with torch.no_grad():
+                functional.cross_entropy(model(X), Y)
+    from footplate.hooks import torch_health
+
+    torch_health._State.capture.finish()
+    say(evaluations=sorted(told.scalar("loss", 1)))
 
 
 def missing() -> None:

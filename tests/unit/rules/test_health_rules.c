@@ -240,6 +240,36 @@ TEST(a_step_that_loss_scaling_skipped_is_not_a_finding)
     CHECK(verdict_of(t, "LossScale")->state == RULE_CLEAR);
 }
 
+TEST(values_that_are_not_finite_are_found_after_skipped_steps_of_many_parameters)
+{
+    struct trial *t = trial_open();
+    char name[16];
+    put(t, HEALTH_SCALAR, "amp.scale", 50, 65536);
+    for (int64_t step = 51; step < 90; step++) {
+        for (int k = 0; k < 64; k++) {
+            snprintf(name, sizeof name, "%d.weight", k);
+            put(t, HEALTH_GRADIENT_NONFINITE, name, step, 3);
+        }
+        put(t, HEALTH_SCALAR, "amp.scale", step, 65536 * pow(0.5, (double)step - 50));
+    }
+    put(t, HEALTH_OUTPUT_NONFINITE, "2", 95, 4);
+    put_loss(t, 95, NAN);
+    put(t, HEALTH_GRADIENT_NONFINITE, "2.weight", 95, 4);
+    const struct finding *f = finding_of(t, "NonFinite");
+    CHECK_INT(f->step, 95);
+    check_says(f->message, "the loss was not finite at step 95");
+}
+
+TEST(a_first_step_that_loss_scaling_skipped_is_not_a_finding)
+{
+    struct trial *t = trial_open();
+    put(t, HEALTH_GRADIENT_NONFINITE, "0.weight", 0, 3);
+    put(t, HEALTH_SCALAR, "step.skipped", 0, 1);
+    put(t, HEALTH_SCALAR, "amp.scale", 0, 32768);
+    CHECK(verdict_of(t, "NonFinite")->state == RULE_CLEAR);
+    check_says(verdict_of(t, "NonFinite")->why, "only in steps that loss scaling skipped");
+}
+
 TEST(a_scale_that_collapses_is_found)
 {
     struct trial *t = trial_open();
@@ -290,6 +320,23 @@ TEST(a_loss_that_does_not_fall_is_explained_by_updates_that_are_too_small)
     CHECK(f->n_explained_by == 1);
     CHECK_STR(f->explained_by[0], "UpdateTooSmall");
     CHECK(verdict_of(t, "LossNotDecreasing")->severity == SEVERITY_INFO);
+}
+
+TEST(updates_at_the_end_of_a_decay_may_be_small)
+{
+    struct trial *decays = trial_open(), *small = trial_open();
+    for (int k = 0; k < 2; k++)
+        put(k ? small : decays, HEALTH_PARAMETER_DIMS, "0.weight", 0, 2);
+    for (int64_t i = 0; i < 3000; i++) {
+        put(decays, HEALTH_SCALAR, "lr", i, i < 1000 ? 0.1 : 1e-8);
+        put(small, HEALTH_SCALAR, "lr", i, 1e-8);
+        if (i % 10 == 0) {
+            put(decays, HEALTH_UPDATE_RATIO, "0.weight", i, i < 1000 ? 1e-3 : 1e-10);
+            put(small, HEALTH_UPDATE_RATIO, "0.weight", i, 1e-10);
+        }
+    }
+    CHECK(verdict_of(decays, "UpdateTooSmall")->state == RULE_CLEAR);
+    CHECK(verdict_of(small, "UpdateTooSmall")->state == RULE_ISSUE);
 }
 
 TEST(a_loss_that_is_small_already_may_stand_still)
@@ -445,13 +492,34 @@ TEST(an_optimizer_without_gradients_is_critical_after_ten_steps)
     struct trial *t = trial_open(), *few = trial_open();
     for (int64_t i = 5; i < 25; i++)
         put(t, HEALTH_SCALAR, "grad.missing", i, 8);
-    for (int64_t i = 0; i < 40; i += 2)
-        put(few, HEALTH_SCALAR, "grad.missing", i, 8);
+    for (int64_t i = 0; i < 40; i++) {
+        put(few, HEALTH_SCALAR, "lr", i, 0.1);
+        if (i % 2 == 0)
+            put(few, HEALTH_SCALAR, "grad.missing", i, 8);
+    }
     const struct finding *f = finding_of(t, "NoGradient");
     CHECK_INT(f->step, 5);
     check_says(f->message, "none of the 8 parameters");
     CHECK(verdict_of(t, "NoGradient")->severity == SEVERITY_CRITICAL);
     CHECK(verdict_of(few, "NoGradient")->state == RULE_CLEAR);
+}
+
+TEST(an_optimizer_without_gradients_is_found_where_one_in_eight_steps_is_recorded)
+{
+    struct trial *t = trial_open(), *turns = trial_open();
+    for (int64_t i = 0; i < 400; i += 8) {
+        put(t, HEALTH_SCALAR, "lr", i, 0.1);
+        if (i >= 200)
+            put(t, HEALTH_SCALAR, "grad.missing", i, 8);
+        put(turns, HEALTH_SCALAR, "lr", i, 0.1); /* the second optimizer skips every other turn */
+        put(turns, HEALTH_SCALAR, "lr.1", i + 4, 0.1);
+        if (i % 16)
+            put(turns, HEALTH_SCALAR, "grad.missing", i + 4, 8);
+    }
+    const struct finding *f = finding_of(t, "NoGradient");
+    CHECK_INT(f->step, 200);
+    check_says(f->message, "in 25 recorded steps, from step 200 on");
+    CHECK(verdict_of(turns, "NoGradient")->state == RULE_CLEAR);
 }
 
 TEST(an_evaluation_loss_that_rises_while_the_training_loss_falls_is_overfitting)
