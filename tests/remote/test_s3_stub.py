@@ -255,7 +255,7 @@ def test_a_file_that_becomes_whole_between_two_pages_of_a_list_is_read_whole(
 
     def close(asked) -> None:
         nonlocal left
-        if asked.query.get("prefix", "").endswith(run.name + "/"):
+        if run.name + "/" in asked.query.get("prefix", ""):
             left -= 1
         if left == 0:
             left = -1
@@ -269,6 +269,44 @@ def test_a_file_that_becomes_whole_between_two_pages_of_a_list_is_read_whole(
     shown, here = json.loads(done.stdout), json.loads(fp("show", run, "--json"))
     assert not [x for x in shown["losses"] if x["kind"] == "damaged"], shown["losses"]
     assert shown["marks"] == here["marks"] != []
+
+
+def test_all_keys_of_a_node_are_from_one_page_while_the_run_changes_all_the_time(
+    run_fp, fp, stub, stub_env, living, tmp_path
+):
+    """At one of the requests for the list all files become whole; at each, something changes."""
+    run, stop = living
+    fp("push", run, DEST)
+    stop()
+    whole = next(run.glob("node-*/metrics.fp"))
+    start = f"bucket/team/runs/{run.name}/"
+    there = f"{start}{whole.parent.name}/"
+    into_parts(stub, there + "metrics.")
+    for key in [k for k in stub.objects if k.startswith(there)]:
+        for i in range(6):
+            stub.put(f"{start}node-n{i}/{key[len(there) :]}", stub.objects[key].body)
+    before, stub.page = dict(stub.objects), 10
+    lists = closing = 0
+
+    def change(asked) -> None:
+        nonlocal lists
+        if "list-type" not in asked.query:
+            return
+        lists += 1
+        stub.put(start + "report.html", str(lists).encode())
+        parts = [k for k in stub.objects if "/metrics." in k]
+        for key in parts if lists == closing else []:
+            del stub.objects[key]
+            stub.put(key.partition("metrics.")[0] + "metrics.fp", whole.read_bytes())
+
+    stub.faults = change
+    env = stub_env | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for closing in range(8):
+        stub.objects, lists = dict(before), 0
+        done = run_fp("show", f"{DEST}/{run.name}", "--json", env=env)
+        assert done.returncode == 0 and closing <= lists <= 8, (lists, done.stderr)
+        losses = json.loads(done.stdout)["losses"]
+        assert not [x for x in losses if x["kind"] == "damaged"], (closing, losses)
 
 
 def test_parts_that_a_killed_shipper_left_are_removed(fp, stub, living):
