@@ -102,6 +102,52 @@ def test_pull_refuses_names_that_are_not_of_a_run(fp, stub, recorded, tmp_path):
     assert not (tmp_path / "escape").exists()
 
 
+# The files of a run, one moment after the other: parts, more of them, joined, whole.
+HEAD, MORE, REST = b"h" * 64, b"m" * 32, b"r" * 32
+GROWING = [
+    {"node.json": b"running", "metrics.fp.000000000000-00000040": HEAD, "metrics.tail": b"1"},
+    {"node.json": b"running", "metrics.fp.000000000000-00000040": HEAD,
+     "metrics.fp.000000000040-00000020": MORE, "metrics.tail": b"2"},
+    {"node.json": b"running", "metrics.fp.000000000000-00000060": HEAD + MORE,
+     "metrics.tail": b"2"},
+    {"node.json": b"ended", "metrics.fp": HEAD + MORE + REST, "../findings.json": b"final"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("moment", [0, 1, 2])
+def test_what_pull_fetches_of_a_run_that_grows_fits_together(fp, stub, recorded, tmp_path, moment):
+    """The run goes on while one of its files is requested."""
+    about = (recorded / "run.json").read_bytes()
+    needs = {b"1": len(HEAD), b"2": len(HEAD + MORE)}
+    left = 0
+
+    def put(files: dict[str, bytes]) -> None:
+        stub.objects.clear()
+        stub.put("bucket/team/runs/grows/run.json", about)
+        for name, body in files.items():
+            key = name[3:] if name.startswith("../") else f"node-n/{name}"
+            stub.put(f"bucket/team/runs/grows/{key}", body)
+
+    def grow(asked) -> None:
+        nonlocal left
+        left -= asked.method == "GET" and "list-type" not in asked.query
+        if left == 0:
+            put(GROWING[moment + 1])
+
+    for number in range(1, 7):
+        put(GROWING[moment])
+        left, stub.faults = number, grow
+        runs, env = tmp_path / f"runs{number}", {"XDG_CACHE_HOME": str(tmp_path / f"c{number}")}
+        fp("pull", f"{DEST}/grows", "--dir", runs, **env)
+        made = files(runs / "grows")
+        parts = sorted(v for k, v in made.items() if ".fp." in k)
+        data = made.get("node-n/metrics.fp", b"".join(parts))
+        assert data in (HEAD, HEAD + MORE, HEAD + MORE + REST), (number, made)
+        assert len(data) >= needs.get(made.get("node-n/metrics.tail", b""), 0), (number, made)
+        if made["node-n/node.json"] == b"ended" or "findings.json" in made:
+            assert data.endswith(REST), (number, made)
+
+
 # ---- a run that is being recorded
 
 
