@@ -395,6 +395,14 @@ def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
     assert "libcurl" not in err
 
 
+def test_set_says_that_object_storage_does_not_reach_a_recorder(run_fp, fp, stub_env, living):
+    run, _ = living
+    fp("push", run, DEST)
+    done = run_fp("set", f"{DEST}/{run.name}", "stop", env=stub_env)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "is in object storage, which cannot reach its recorder" in done.stderr
+
+
 def test_a_dead_endpoint_costs_the_job_nothing(run_fp, stub_env, tmp_path):
     env = stub_env | {"AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1"}
     words = ["run", "--dir", tmp_path, "--to", DEST, "--", "sh", "-c", "exit 7"]
