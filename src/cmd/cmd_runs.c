@@ -2,21 +2,27 @@
 /* cmd_runs.c - commands about runs as a whole: ls, note, rm, set. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/human.h"
+#include "base/json_read.h"
+#include "base/json_write.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "base/thread.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "control/control_client.h"
+#include "net/hub_client.h"
+#include "net/sigv4.h"
 #include "query/run.h"
 #include "run/run_catalog.h"
 #include "run/run_files.h"
 #include "run/run_info.h"
 #include "run/run_notes.h"
+#include "run/storage.h"
 #include "tables/runview.h"
 
 /* ==== ls: the runs in a folder, newest first. Reads only the small JSON files ==== */
@@ -363,7 +369,8 @@ enum { SET_DIR, SET_NODE };
 static const struct opt set_options[] = {
     [SET_DIR] = {OPT_ROW_DIR},
     [SET_NODE] = {"node", 0, "ID", OPT_STRING,
-                  .help = "Change only this node (default: all nodes recorded on this machine)."},
+                  .help = "Change only this node (default: all nodes recorded on this machine, or "
+                          "all that send to the hub)."},
     {0},
 };
 
@@ -371,22 +378,166 @@ static const char *const set_settings[] = {"interval=100ms", "interval=500ms", "
                                            "monitoring=on",  "detail=now:3",   "detail=off",
                                            "stop",           "status",         NULL};
 
-static int cmd_set_run(const struct cmd_args *a, struct err *e)
+static int set_here(const struct cmd_args *a, const struct run_info *info, struct err *e)
 {
-    char path[PATH_LEN];
-    struct run_info info;
     struct control_answer *answers;
     size_t n;
-    for (size_t i = 1; i < a->n_args; i++)
-        TRY(control_parse(a->arg[i], strlen(a->arg[i]), &(struct control_request){0}, e));
-    TRY(run_find(a->dir, a->arg[0], path, e));
-    TRY(run_info_read(&info, path, a->arena, e));
-    const struct control_run_request ask = {&info, a->opt[SET_NODE].text, a->arg + 1,
-                                            a->n_args - 1};
+    const struct control_run_request ask = {info, a->opt[SET_NODE].text, a->arg + 1, a->n_args - 1};
     const int rc = control_run(&ask, a->arena, &answers, &n, e);
     for (size_t i = 0; i < n; i++)
         printf("%s: %s\n", answers[i].node, answers[i].text);
     return rc;
+}
+
+/* ---- of a run on a hub: its recorder fetches requests with its uploads ---- */
+
+enum {
+    SET_ANSWER_MOST = 1 << 20, /* bytes */
+    SET_AGAIN_MS = 500,        /* between two looks whether a request was applied */
+};
+
+struct set_hub {
+    struct hub_client *client;
+    char base[HUB_BASE_LEN];
+    const char *path, *query; /* of the run's control */
+    struct arena *arena;
+};
+
+static int set_hub_open(struct set_hub *h, const char *location, const char *node, struct err *e)
+{
+    const char *run;
+    struct buf path = {0};
+    TRY(hub_address_of(h->base, &run, location, e));
+    run += strspn(run, "/");
+    buf_printf(&path, "/api/v1/runs/");
+    sigv4_encode(&path, arena_strndup(h->arena, run, strcspn(run, "/")), false);
+    buf_printf(&path, "/control");
+    h->path = arena_strndup(h->arena, (const char *)path.p, path.len);
+    path.len = 0;
+    sigv4_encode(&path, node ? node : "", false);
+    h->query =
+        node ? arena_printf(h->arena, "?node=%.*s", (int)path.len, (const char *)path.p) : "";
+    buf_free(&path);
+    return hub_client_open(&h->client, h->base, e);
+}
+
+/* `set` NULL: asks for the state of the requests. */
+static int set_hub_call(struct set_hub *h, const char *set, json_t **out, struct err *e)
+{
+    struct http_response r = {0};
+    struct buf body = {0};
+    struct jw j = {.out = &body};
+    jw_object(&j, NULL);
+    jw_str(&j, "set", set ? set : "");
+    jw_end(&j);
+    buf_u8(&body, 0);
+    const struct hub_call q = {
+        .path = arena_printf(h->arena, "%s%s", h->path, set ? h->query : ""),
+        .body = set ? (const char *)body.p : NULL,
+        .most = SET_ANSWER_MOST,
+    };
+    int rc = hub_client_send(h->client, &q, &r, e);
+    if (rc == 0)
+        rc = hub_answer_tree(h->base, &r, out, e);
+    buf_free(&body);
+    http_response_free(&r);
+    return rc;
+}
+
+/* The answer to one request. A hub that restarts forgets those that wait. */
+static int set_hub_print(struct set_hub *h, const json_t *asked, const json_t *found, struct err *e)
+{
+    const char *node = text_safe(h->arena, json_get_str(asked, "node", h->arena, ""));
+    const char *state = json_get_str(found, "state", h->arena, "expired");
+    const char *text =
+        json_get_str(found, "text", h->arena, found ? state : "the hub was restarted");
+    text = text_safe(h->arena, text);
+    if (strcmp(state, "applied") != 0)
+        return err_set(e, ERR_USAGE, "%s: %s", node, text);
+    printf("%s: %s\n", node, text);
+    return 0;
+}
+
+static const json_t *set_hub_find(const json_t *list, const json_t *asked)
+{
+    const int64_t id = json_get_int(asked, "id", 0);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_get_int(json_array_get(list, i), "id", -1) == id)
+            return json_array_get(list, i);
+    return NULL;
+}
+
+/* Whether one of the requests still waits; if none does they are printed. */
+static int set_hub_look(struct set_hub *h, const json_t *asked, bool *waiting, struct err *e)
+{
+    json_t *now;
+    int rc = 0;
+    *waiting = false;
+    TRY(set_hub_call(h, NULL, &now, e));
+    const json_t *list = json_object_get(now, "requests");
+    for (size_t i = 0; i < json_array_size(asked); i++) {
+        const json_t *found = set_hub_find(list, json_array_get(asked, i));
+        *waiting |= strcmp(json_get_str(found, "state", h->arena, ""), "waiting") == 0;
+    }
+    for (size_t i = 0; i < json_array_size(asked) && !*waiting && rc == 0; i++) {
+        const json_t *one = json_array_get(asked, i);
+        rc = set_hub_print(h, one, set_hub_find(list, one), e);
+    }
+    json_decref(now);
+    return rc;
+}
+
+static int set_hub_one(struct set_hub *h, const char *set, struct err *e)
+{
+    json_t *tree;
+    TRY(set_hub_call(h, set, &tree, e));
+    const json_t *asked = json_object_get(tree, "requests"),
+                 *said = json_object_get(tree, "answer");
+    bool waiting = json_array_size(asked) > 0;
+    int rc = 0;
+    for (size_t i = 0; i < json_array_size(said) && !waiting; i++) {
+        const json_t *x = json_array_get(said, i); /* of a recorder on the machine of the server */
+        printf("%s: %s\n", text_safe(h->arena, json_get_str(x, "node", h->arena, "")),
+               text_safe(h->arena, json_get_str(x, "text", h->arena, "")));
+    }
+    while (waiting && rc == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = SET_AGAIN_MS * NS_PER_MS}, NULL);
+        rc = set_hub_look(h, asked, &waiting, e);
+    }
+    json_decref(tree);
+    return rc;
+}
+
+static int set_on_hub(const struct cmd_args *a, const struct run_info *info, struct err *e)
+{
+    struct set_hub h = {.arena = a->arena};
+    int rc = 0;
+    if (info->status != RUN_RUNNING)
+        return err_set(e, ERR_NOT_FOUND, "run '%s' is not being recorded (status: %s)", info->name,
+                       run_status_name(info->status));
+    TRY(set_hub_open(&h, info->path, a->opt[SET_NODE].text, e));
+    for (size_t i = 1; i < a->n_args && rc == 0; i++)
+        rc = set_hub_one(&h, a->arg[i], e);
+    hub_client_close(h.client);
+    return rc;
+}
+
+static int cmd_set_run(const struct cmd_args *a, struct err *e)
+{
+    char path[PATH_LEN];
+    struct run_info info;
+    for (size_t i = 1; i < a->n_args; i++)
+        TRY(control_parse(a->arg[i], strlen(a->arg[i]), &(struct control_request){0}, e));
+    TRY(run_find(a->dir, a->arg[0], path, e));
+    TRY(run_info_read(&info, path, a->arena, e));
+    if (hub_is_address(path))
+        return set_on_hub(a, &info, e);
+    if (storage_of(path)->objects)
+        return err_set(e, ERR_USAGE,
+                       "'%.200s' is in object storage, which cannot reach its recorder: use 'set' "
+                       "on the machine that records it, or send runs to a hub",
+                       path);
+    return set_here(a, &info, e);
 }
 
 const struct cmd cmd_set = {
@@ -400,10 +551,16 @@ const struct cmd cmd_set = {
                  "(steps 100 and 101) or detail=off; stop, which ends the job with SIGTERM and, "
                  "ten seconds later, SIGKILL; status, which changes nothing."}),
     .options = set_options,
+    .help = CMD_HELP("The run is recorded on this machine, or sent to a hub: set https://HUB/RUN "
+                     "waits until the recorder has fetched the request and prints its answer. "
+                     "FOOTPLATE_TOKEN_FILE or FOOTPLATE_TOKEN has a token with the right to "
+                     "control."),
     .examples = CMD_EXAMPLES(
         {"footplate set last interval=100ms", "Take readings ten times per second from now on."},
         {"footplate set last monitoring=off", "Pause the recording; the job keeps running."},
         {"footplate set last detail=now:3", "Record every operator of the next three steps."},
-        {"footplate set last stop", "Stop the job."}),
+        {"footplate set last stop", "Stop the job."},
+        {"footplate set https://hub.example.org:7171/train-20260801-101500-3f2a stop",
+         "Stop a job that sends its run to a hub."}),
     .run = cmd_set_run,
 };

@@ -256,3 +256,14 @@ int hub_client_send(struct hub_client *c, const struct hub_call *q, struct http_
         nanosleep(&(struct timespec){wait_ms / 1000, wait_ms % 1000 * NS_PER_MS}, NULL);
     }
 }
+
+int hub_answer_tree(const char *base, const struct http_response *r, json_t **out, struct err *e)
+{
+    json_t *tree = json_loadb((const char *)r->body.p, r->body.len, 0, NULL);
+    if (!json_is_object(tree)) {
+        json_decref(tree);
+        return err_set(e, ERR_FORMAT, "%s is not a server of Footplate", base);
+    }
+    *out = tree;
+    return 0;
+}

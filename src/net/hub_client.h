@@ -23,6 +23,7 @@
 #ifndef NET_HUB_CLIENT_H
 #define NET_HUB_CLIENT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -54,6 +55,9 @@ MUST_CHECK int hub_client_open(struct hub_client **out, const char *base, struct
 /* 0: 200, 206 or 204. The response is to be freed in any case. */
 MUST_CHECK int hub_client_send(struct hub_client *c, const struct hub_call *q,
                                struct http_response *r, struct err *e);
+/* The object in the answer of `base`; the caller ends it with json_decref. */
+MUST_CHECK int hub_answer_tree(const char *base, const struct http_response *r, json_t **out,
+                               struct err *e);
 void hub_client_close(struct hub_client *c); /* NULL is fine */
 
 #endif

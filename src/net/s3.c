@@ -375,6 +375,7 @@ struct s3_page {
     bool in_contents, in_prefixes, have;
     bool truncated;
     char *token;
+    size_t n; /* objects */
 };
 
 static int s3_page_give(struct s3_page *g, struct err *e)
@@ -382,6 +383,7 @@ static int s3_page_give(struct s3_page *g, struct err *e)
     if (!g->have)
         return 0;
     g->have = false;
+    g->n++;
     g->object.key = (const char *)g->key.p;
     return g->visit(g->ctx, &g->object, e);
 }
@@ -441,12 +443,11 @@ static int s3_page_read(struct s3 *s, struct s3_page *g, struct err *e)
 int s3_list(struct s3 *s, const struct s3_list *q, s3_visit *visit, void *ctx, struct err *e)
 {
     char *token = NULL;
+    bool more = false;
     int rc = 0;
     for (int page = 0; page < S3_PAGES_MOST; page++) {
         struct s3_call c = {.method = "GET", .key = "", .most = S3_ANSWER_MOST};
         struct s3_page g = {.visit = visit, .ctx = ctx};
-        if (q->pages)
-            *q->pages = page + 1;
         s3_call_query(&c, "list-type", "2");
         s3_call_query(&c, "encoding-type", "url");
         s3_call_query(&c, "prefix", q->prefix);
@@ -463,9 +464,12 @@ int s3_list(struct s3 *s, const struct s3_list *q, s3_visit *visit, void *ctx, s
         buf_free(&g.text);
         free(token);
         token = g.token;
-        if (rc || !g.truncated || !token)
+        more = rc == 0 && g.truncated && token;
+        if (!more || (q->more && g.n))
             break;
     }
+    if (q->more)
+        *q->more = more;
     free(token);
     if (err_no_file(rc, e)) /* of a list it is the bucket */
         e->code = rc = ERR_USAGE;

@@ -93,7 +93,7 @@ struct s3_list {
     const char *prefix;
     const char *delimiter;   /* NULL: none */
     const char *start_after; /* NULL: from the beginning */
-    int *pages;              /* how many requests it took; may be NULL */
+    bool *more;              /* one page, and whether there are others; NULL: all pages */
 };
 
 MUST_CHECK int s3_list(struct s3 *s, const struct s3_list *q, s3_visit *visit, void *ctx,

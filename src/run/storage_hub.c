@@ -156,13 +156,8 @@ static int hub_get_json(const char *base, const char *path, json_t **out, struct
     struct http_response r = {0};
     const struct hub_call q = {.path = path, .most = LIST_BYTES_MOST};
     int rc = hub_call(base, &q, &r, e);
-    if (rc == 0) {
-        *out = json_loadb((const char *)r.body.p, r.body.len, 0, NULL);
-        if (!json_is_object(*out))
-            rc = err_set(e, ERR_FORMAT, "%s is not a server of Footplate", base);
-        if (rc)
-            json_decref(*out);
-    }
+    if (rc == 0)
+        rc = hub_answer_tree(base, &r, out, e);
     http_response_free(&r);
     return rc;
 }

@@ -159,14 +159,17 @@ static bool s3_is_deep(const char *root, const char *folder)
 /* ---- views ---- */
 
 struct s3_view_making {
+    struct s3 *s3;
     struct object_view *view;
-    size_t prefix_len;
-    uint64_t sum; /* of all names and versions, in their order */
+    const char *prefix;         /* of keys: "", or with a slash at its end */
+    uint64_t sum;               /* of all names and versions, in their order */
+    char last[S3_KEY_MOST + 1]; /* the key that was listed last */
 };
 
 enum {
     VIEW_END = 1, /* no error: the list is not needed any further */
-    LISTS_MOST = 4,
+    FOLDER_LISTS_MOST = 16,
+    AFTER_LEN = S3_KEY_MOST + 2, /* a key, or with a slash a part of one */
 };
 
 /* A run has files, and folders of nodes. A folder of another name in the root shows that the root
@@ -180,7 +183,8 @@ static int s3_view_add(void *ctx, const struct s3_object *x, struct err *e)
 {
     struct s3_view_making *m = ctx;
     struct object_view *v = m->view;
-    const char *name = x->key + m->prefix_len;
+    const char *name = x->key + strlen(m->prefix);
+    snprintf(m->last, sizeof m->last, "%s", x->key);
     if (v->deep && s3_view_is_foreign(name)) {
         v->foreign = true;
         return VIEW_END;
@@ -201,39 +205,79 @@ static int s3_view_add(void *ctx, const struct s3_object *x, struct err *e)
     return object_view_add(v, &entry, e);
 }
 
-/* The pages of a list are of different moments, between which the sender may have put a whole file
- * in place of its parts: one page has neither then. What two lists in a row say alike was so
- * between them. A run that changes faster than it can be listed is taken as it was listed last; the
- * next view sees what is missing. */
-static int s3_view_list(struct s3 *s3, struct s3_list *q, struct s3_view_making *m, struct err *e)
+/* A folder with more keys than a page has. Pages are of different moments: what two lists in a row
+ * have in common was so between them. */
+static int s3_view_list_folder(struct s3_view_making *m, const char *folder, struct err *e)
 {
-    int pages = 0, rc = 0;
+    const size_t first = m->view->n;
     uint64_t before = 0;
-    q->pages = &pages;
-    for (int lists = 0; lists < LISTS_MOST; lists++) {
-        m->view->n = 0;
+    for (int lists = 0; lists < FOLDER_LISTS_MOST; lists++) {
+        m->view->n = first;
         m->sum = HASH_BEGIN;
-        rc = s3_list(s3, q, s3_view_add, m, e);
-        if (rc || pages < 2 || !m->view->deep || (lists && m->sum == before))
-            break;
+        TRY(s3_list(m->s3, &(struct s3_list){.prefix = folder}, s3_view_add, m, e));
+        if (lists && m->sum == before)
+            return 0;
         before = m->sum;
     }
-    return rc;
+    return err_set(e, ERR_BUSY, "'%.200s' changes while it is listed", folder);
+}
+
+/* The end of a page, and where the next one begins: with the folder that this one may have only in
+ * part. */
+static int s3_view_end_page(struct s3_view_making *m, size_t first, char after[AFTER_LEN],
+                            struct err *e)
+{
+    struct object_view *v = m->view;
+    const size_t skip = strlen(m->prefix), n = skip + strcspn(m->last + skip, "/");
+    char folder[AFTER_LEN];
+    if (strcmp(m->last, after) <= 0)
+        return err_set(e, ERR_FORMAT, "'%.200s': the list of keys does not end", v->root);
+    if (!m->last[n]) {
+        snprintf(after, AFTER_LEN, "%s", m->last);
+        return 0;
+    }
+    snprintf(folder, sizeof folder, "%.*s/", (int)n, m->last);
+    while (v->n > first && text_starts(v->v[v->n - 1].name, folder + skip))
+        v->n--;
+    if (strcmp(folder, after) == 0) { /* the page was of nothing else */
+        TRY(s3_view_list_folder(m, folder, e));
+        folder[n]++; /* what comes after a slash */
+    }
+    snprintf(after, AFTER_LEN, "%s", folder);
+    return 0;
+}
+
+/* The pages of a list are of different moments, between which the sender of a node may have put a
+ * whole file in place of its parts. So all keys of a node are from the same page. */
+static int s3_view_list_run(struct s3_view_making *m, struct err *e)
+{
+    char after[AFTER_LEN] = "";
+    for (bool more = true; more;) {
+        const size_t first = m->view->n;
+        const struct s3_list q = {
+            .prefix = m->prefix,
+            .start_after = *after ? after : NULL,
+            .more = &more,
+        };
+        TRY(s3_list(m->s3, &q, s3_view_add, m, e));
+        if (more)
+            TRY(s3_view_end_page(m, first, after, e));
+    }
+    return 0;
 }
 
 static int s3_view_fill(struct object_view *v, struct err *e)
 {
     struct s3_place p;
-    struct s3 *s3;
+    struct s3_view_making m = {.view = v};
     TRY(s3_place_of(&p, v->root, e));
-    char *prefix = arena_printf(&v->arena, "%s%s", p.key, *p.key ? "/" : "");
-    struct s3_view_making m = {v, strlen(prefix), 0};
-    struct s3_list q = {.prefix = prefix, .delimiter = v->deep ? NULL : "/"};
-    TRY(s3_client_take(&s3, p.bucket, e));
-    const int rc = s3_view_list(s3, &q, &m, e);
-    v->server_s = s3_server_time(s3);
-    v->endpoint = arena_strdup(&v->arena, s3_endpoint(s3));
-    s3_client_give(s3, p.bucket);
+    m.prefix = arena_printf(&v->arena, "%s%s", p.key, *p.key ? "/" : "");
+    TRY(s3_client_take(&m.s3, p.bucket, e));
+    const struct s3_list names = {.prefix = m.prefix, .delimiter = "/"};
+    const int rc = v->deep ? s3_view_list_run(&m, e) : s3_list(m.s3, &names, s3_view_add, &m, e);
+    v->server_s = s3_server_time(m.s3);
+    v->endpoint = arena_strdup(&v->arena, s3_endpoint(m.s3));
+    s3_client_give(m.s3, p.bucket);
     return rc < 0 ? rc : 0;
 }
 

@@ -388,6 +388,64 @@ def test_a_follower_sees_no_gap_while_the_files_grow(readings):
         before = now
 
 
+def test_set_reaches_the_recorder_of_a_run_on_a_hub_and_prints_its_answer(
+    run_fp, hub, env, living, tmp_path
+):
+    there, run, job = living
+    node = next(run.glob("node-*")).name.removeprefix("node-")
+    control = hub.env(tmp_path / "cache", "control")
+    assert "does not allow controlling" in failure(run_fp, env, "set", there, "interval=50ms")
+    assert "is not seen" in failure(run_fp, control, "set", there, "stop", "--node", "other")
+    done = run_fp("set", there, "interval=50ms", "monitoring=off", "--node", node, env=control)
+    assert done.returncode == 0, done.stderr
+    answers = ["taking readings every 50 ms", "monitoring is off"]
+    assert done.stdout.splitlines() == [f"{node}: {x}" for x in answers]
+    here = run_fp("set", run, "status").stdout
+    assert "50 ms" in here and "off" in here, here
+    last = run_fp("set", "last", "stop", "--dir", hub.url, env=control)
+    assert last.returncode == 0, last.stderr
+    job.wait(60)
+    wait_for(lambda: "not being recorded" in failure(run_fp, control, "set", there, "stop"), "end")
+
+
+def test_a_request_that_the_recorder_refuses_is_a_failure_of_set(run_fp, env, recorded):
+    """The hub lists it as waiting first."""
+    about = (recorded / "run.json").read_text()
+    node = json.dumps({"id": "n", "status": "running"})
+    states = iter(["waiting", "waiting", "refused"])
+    asked: list[str] = []
+
+    class Refusing(Redirecting):
+        def answer(self, body: dict[str, object]) -> None:
+            text = json.dumps(body).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def do_POST(self) -> None:
+            asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.answer({"answer": [], "requests": [{"id": 7, "node": "n", "state": "waiting"}]})
+
+        def do_GET(self) -> None:
+            if self.path.endswith("/control"):
+                state, text = next(states), "the disk is full"
+                return self.answer({"requests": [{"id": 7, "state": state, "text": text}]})
+            described = [("run.json", about)], [("node.json", node)]
+            files = [
+                [{"name": n, "bytes": len(t), "etag": '"1"', "text": t} for n, t in one]
+                for one in described
+            ]
+            nodes = [{"node": "n", "recorder": "alive", "files": files[1]}]
+            self.answer({"run": "x", "now_ns": 1, "files": files[0], "nodes": nodes})
+
+    with listening(Refusing) as server:
+        base = f"http://127.0.0.1:{server.server_address[1]}"
+        said = failure(run_fp, env, "set", f"{base}/x", "monitoring=off")
+    assert "n: the disk is full" in said and asked == ['{"set":"monitoring=off"}'], (said, asked)
+    assert not list(states)
+
+
 def test_a_hub_that_is_started_again_is_read_on(run_fp, footplate, recorded, tmp_path):
     folder = tmp_path / "again"
     folder.mkdir()

@@ -102,6 +102,52 @@ def test_pull_refuses_names_that_are_not_of_a_run(fp, stub, recorded, tmp_path):
     assert not (tmp_path / "escape").exists()
 
 
+# The files of a run, one moment after the other: parts, more of them, joined, whole.
+HEAD, MORE, REST = b"h" * 64, b"m" * 32, b"r" * 32
+GROWING = [
+    {"node.json": b"running", "metrics.fp.000000000000-00000040": HEAD, "metrics.tail": b"1"},
+    {"node.json": b"running", "metrics.fp.000000000000-00000040": HEAD,
+     "metrics.fp.000000000040-00000020": MORE, "metrics.tail": b"2"},
+    {"node.json": b"running", "metrics.fp.000000000000-00000060": HEAD + MORE,
+     "metrics.tail": b"2"},
+    {"node.json": b"ended", "metrics.fp": HEAD + MORE + REST, "../findings.json": b"final"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("moment", [0, 1, 2])
+def test_what_pull_fetches_of_a_run_that_grows_fits_together(fp, stub, recorded, tmp_path, moment):
+    """The run goes on while one of its files is requested."""
+    about = (recorded / "run.json").read_bytes()
+    needs = {b"1": len(HEAD), b"2": len(HEAD + MORE)}
+    left = 0
+
+    def put(files: dict[str, bytes]) -> None:
+        stub.objects.clear()
+        stub.put("bucket/team/runs/grows/run.json", about)
+        for name, body in files.items():
+            key = name[3:] if name.startswith("../") else f"node-n/{name}"
+            stub.put(f"bucket/team/runs/grows/{key}", body)
+
+    def grow(asked) -> None:
+        nonlocal left
+        left -= asked.method == "GET" and "list-type" not in asked.query
+        if left == 0:
+            put(GROWING[moment + 1])
+
+    for number in range(1, 7):
+        put(GROWING[moment])
+        left, stub.faults = number, grow
+        runs, env = tmp_path / f"runs{number}", {"XDG_CACHE_HOME": str(tmp_path / f"c{number}")}
+        fp("pull", f"{DEST}/grows", "--dir", runs, **env)
+        made = files(runs / "grows")
+        parts = sorted(v for k, v in made.items() if ".fp." in k)
+        data = made.get("node-n/metrics.fp", b"".join(parts))
+        assert data in (HEAD, HEAD + MORE, HEAD + MORE + REST), (number, made)
+        assert len(data) >= needs.get(made.get("node-n/metrics.tail", b""), 0), (number, made)
+        if made["node-n/node.json"] == b"ended" or "findings.json" in made:
+            assert data.endswith(REST), (number, made)
+
+
 # ---- a run that is being recorded
 
 
@@ -255,7 +301,7 @@ def test_a_file_that_becomes_whole_between_two_pages_of_a_list_is_read_whole(
 
     def close(asked) -> None:
         nonlocal left
-        if asked.query.get("prefix", "").endswith(run.name + "/"):
+        if run.name + "/" in asked.query.get("prefix", ""):
             left -= 1
         if left == 0:
             left = -1
@@ -269,6 +315,44 @@ def test_a_file_that_becomes_whole_between_two_pages_of_a_list_is_read_whole(
     shown, here = json.loads(done.stdout), json.loads(fp("show", run, "--json"))
     assert not [x for x in shown["losses"] if x["kind"] == "damaged"], shown["losses"]
     assert shown["marks"] == here["marks"] != []
+
+
+def test_all_keys_of_a_node_are_from_one_page_while_the_run_changes_all_the_time(
+    run_fp, fp, stub, stub_env, living, tmp_path
+):
+    """At one of the requests for the list all files become whole; at each, something changes."""
+    run, stop = living
+    fp("push", run, DEST)
+    stop()
+    whole = next(run.glob("node-*/metrics.fp"))
+    start = f"bucket/team/runs/{run.name}/"
+    there = f"{start}{whole.parent.name}/"
+    into_parts(stub, there + "metrics.")
+    for key in [k for k in stub.objects if k.startswith(there)]:
+        for i in range(6):
+            stub.put(f"{start}node-n{i}/{key[len(there) :]}", stub.objects[key].body)
+    before, stub.page = dict(stub.objects), 10
+    lists = closing = 0
+
+    def change(asked) -> None:
+        nonlocal lists
+        if "list-type" not in asked.query:
+            return
+        lists += 1
+        stub.put(start + "report.html", str(lists).encode())
+        parts = [k for k in stub.objects if "/metrics." in k]
+        for key in parts if lists == closing else []:
+            del stub.objects[key]
+            stub.put(key.partition("metrics.")[0] + "metrics.fp", whole.read_bytes())
+
+    stub.faults = change
+    env = stub_env | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for closing in range(8):
+        stub.objects, lists = dict(before), 0
+        done = run_fp("show", f"{DEST}/{run.name}", "--json", env=env)
+        assert done.returncode == 0 and closing <= lists <= 8, (lists, done.stderr)
+        losses = json.loads(done.stdout)["losses"]
+        assert not [x for x in losses if x["kind"] == "damaged"], (closing, losses)
 
 
 def test_parts_that_a_killed_shipper_left_are_removed(fp, stub, living):
@@ -309,6 +393,14 @@ def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
     assert "very-secret" not in err
     assert objects(stub, run.name) == files(run)
     assert "libcurl" not in err
+
+
+def test_set_says_that_object_storage_does_not_reach_a_recorder(run_fp, fp, stub_env, living):
+    run, _ = living
+    fp("push", run, DEST)
+    done = run_fp("set", f"{DEST}/{run.name}", "stop", env=stub_env)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "is in object storage, which cannot reach its recorder" in done.stderr
 
 
 def test_a_dead_endpoint_costs_the_job_nothing(run_fp, stub_env, tmp_path):
