@@ -9,8 +9,9 @@
  *   - A tail of a new segment empties the file before its first part is written. A file without a
  *     whole header counts as absent, and the sealed file has the data of the old segment: the
  *     sender sends that first (ship/ship.h).
- *   - A tail is removed only after the end of the sealed file was read back from the storage, so
- *     each reading is in one of the two at every moment.
+ *   - A tail is removed only after the end of the sealed file was read back from the storage, and
+ *     the file synced, so each reading is in one of the two at every moment, also after a loss of
+ *     power.
  *   - run.json is put whole and only if it is absent: two jobs cannot share a folder. */
 #include "run/receive.h"
 
@@ -268,8 +269,10 @@ int receive_append(const struct receive_place *at, const struct receive_part *pa
     if (part->n || again || !part->complete) /* no bytes: a sign of life */
         TRY(receive_write_part(path, part, again, out, e));
     out->complete = out->kind == RUN_FILE_SEALED && receive_is_complete(path, out->size);
-    if (part->complete && out->complete)
-        receive_remove_tail(at);
+    if (!part->complete || !out->complete)
+        return 0;
+    TRY(storage_of(folder)->sync(folder, e)); /* with the answer the sender may remove its file */
+    receive_remove_tail(at);
     return 0;
 }
 

@@ -193,11 +193,14 @@ static struct reply *ingest_reply(int status, const char *const (*more)[2], stru
 static struct reply *ingest_reply_offset(const struct ingest_job *q, int status,
                                          const struct receive_file *f, struct buf *body)
 {
-    char offset[NUMBER_LEN], requests[NUMBER_LEN];
+    char offset[NUMBER_LEN], requests[NUMBER_LEN], unsynced[NUMBER_LEN];
     snprintf(offset, sizeof offset, "%llu", (unsigned long long)f->size);
     snprintf(requests, sizeof requests, "%u", q->requests);
+    snprintf(unsynced, sizeof unsynced, "%llu",
+             (unsigned long long)hub_unsynced_ms(q->server->hub));
     const char *const more[][2] = {{"Upload-Offset", offset},
                                    {"Upload-Complete", f->complete ? "?1" : "?0"},
+                                   {"Footplate-Unsynced", unsynced},
                                    {q->requests ? "Footplate-Requests" : NULL, requests},
                                    {NULL, NULL}};
     return ingest_reply(status, more, body, 0);
