@@ -190,7 +190,7 @@ static void hub_prune(struct hub *h)
     if (prune_find(h->folder, (wall_ns){clock_wall().ns - h->keep_ns}, &a, &v, &n, &e))
         fprintf(stderr, "footplate: --keep: %s\n", e.msg);
     for (size_t i = 0; i < n; i++)
-        if (prune_remove(h->folder, &v[i], "serve --keep", &e))
+        if (prune_remove(h->folder, &v[i], "serve --keep", &e) && e.code != ERR_BUSY)
             fprintf(stderr, "footplate: --keep: %s\n", e.msg);
     arena_free(&a);
 }
