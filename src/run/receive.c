@@ -260,9 +260,9 @@ int receive_append(const struct receive_place *at, const struct receive_part *pa
     bool made, again = false;
     assert(at->node);
     TRY(receive_folder(at, folder, e));
-    TRY(storage_of(folder)->claim(folder, &made, e));
     TRY(receive_look(at, out, e));
-    TRY(receive_check_part(part, out, &again, e));
+    TRY(receive_check_part(part, out, &again, e)); /* before the folder is made */
+    TRY(storage_of(folder)->claim(folder, &made, e));
     TRY(receive_path(at, path, e));
     if (out->complete && part->n)
         return err_set(e, ERR_USAGE, "'%s' is complete", at->file);
@@ -323,15 +323,19 @@ static int receive_same(const char *path, const void *p, size_t n, struct err *e
     return same ? 0 : err_set(e, ERR_BUSY, "the name is that of another run");
 }
 
+int receive_check(const struct receive_place *at, const void *p, size_t n, struct err *e)
+{
+    if (run_file_kind(at->file, at->node != NULL) == RUN_FILE_SAVED)
+        return run_saved_check(at->file, p, n, e);
+    return strcmp(at->file, RUN_REPORT) == 0 ? 0 : receive_check_json(at, p, n, e);
+}
+
 int receive_put(const struct receive_place *at, const void *p, size_t n, struct err *e)
 {
     char folder[PATH_LEN], path[PATH_LEN];
     bool made;
     const enum run_file_kind kind = run_file_kind(at->file, at->node != NULL);
-    if (kind == RUN_FILE_SAVED)
-        TRY(run_saved_check(at->file, p, n, e));
-    else if (strcmp(at->file, RUN_REPORT) != 0)
-        TRY(receive_check_json(at, p, n, e));
+    TRY(receive_check(at, p, n, e));
     TRY(receive_folder(at, folder, e));
     if (at->node)
         TRY(storage_of(folder)->claim(folder, &made, e));

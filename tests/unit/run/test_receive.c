@@ -145,6 +145,23 @@ TEST(a_file_of_another_recorder_is_left_alone)
     buf_free(&other);
 }
 
+TEST(a_part_that_is_refused_leaves_no_folder)
+{
+    const struct receive_place at = place("n", "metrics.fp");
+    char path[PATH_LEN];
+    struct buf b = file_of(FILE_SEALED, 0, 7, false);
+    struct receive_part part = part_of(&b, 70, b.len, 7);
+    struct receive_file f;
+    struct err e;
+    make_run();
+    CHECK_INT(receive_append(&at, &part, &f, &e), ERR_BUSY);
+    part = part_of(&b, 0, 0, 7);
+    CHECK_INT(receive_append(&at, &part, &f, &e), ERR_FORMAT);
+    OK(path_join(path, &e, "%s/r/node-n", test_tmpdir()));
+    CHECK(!storage_has(path));
+    buf_free(&b);
+}
+
 TEST(a_tail_begins_again_with_a_later_segment_and_never_goes_back)
 {
     const struct receive_place at = place("n", "metrics.tail");
