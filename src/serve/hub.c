@@ -323,7 +323,8 @@ int hub_open(struct hub **out, const struct hub_options *ask, struct rights *r, 
     h->token_file = ask->token_file;
     h->keep_ns = ask->keep_ns;
     h->rights = r;
-    h->token_version = 0; /* it may have changed since it was read: it is read again at once */
+    h->syncing = (mono_ns){1}; /* what came before this process began may not be durable yet */
+    h->token_version = 0;      /* it may have changed since it was read: it is read again at once */
     h->control = hub_control_open();
     pthread_mutex_init(&h->lock, NULL);
     thread_cond_init(&h->ended);
