@@ -68,7 +68,7 @@ void thread_set_flag(bool *flag, pthread_mutex_t *lock, pthread_cond_t *c)
     pthread_mutex_lock(lock);
     *flag = true;
     pthread_mutex_unlock(lock);
-    pthread_cond_signal(c); /* after the lock, which the thread would wake up to wait for */
+    pthread_cond_broadcast(c); /* after the lock, which a thread would wake up to wait for */
 }
 
 bool thread_sleep(const bool *flag, pthread_mutex_t *lock, pthread_cond_t *c, mono_ns until)

@@ -23,7 +23,7 @@ MUST_CHECK int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), 
 void thread_cond_init(pthread_cond_t *c);
 /* Waits for the condition until a moment; false when that has come. SCHEDULE_NEVER waits on. */
 bool thread_wait(pthread_cond_t *c, pthread_mutex_t *lock, mono_ns until);
-/* Sets a flag that a thread waits for, and wakes it. */
+/* Sets a flag that threads wait for, and wakes them. */
 void thread_set_flag(bool *flag, pthread_mutex_t *lock, pthread_cond_t *c);
 /* Sleeps until a moment, or until the flag is set; returns whether it is. */
 bool thread_sleep(const bool *flag, pthread_mutex_t *lock, pthread_cond_t *c, mono_ns until);

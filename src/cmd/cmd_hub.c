@@ -2,8 +2,10 @@
 /* cmd_hub.c - a hub: its tokens, which are made, listed and revoked in its token file, and the
  * removal of old runs. A hub that runs reads the file again when it changes. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -58,6 +60,17 @@ static int hub_read_file(const char *path, struct arena *a, char **text, struct 
     if (stat(path, &st) < 0 && errno == ENOENT)
         return 0;
     return trust_read_named(path, TOKEN_FILE_MOST, a, text, &len, e);
+}
+
+/* A change of the file is to read and to replace it: one at a time. The lock is that of its folder,
+ * as the file is another one afterwards; it ends with this process. */
+static int hub_lock_file(const char *path, struct err *e)
+{
+    char folder[PATH_LEN];
+    const int n = (int)(path_base(path) - path);
+    TRY(path_join(folder, e, "%.*s.", n, path));
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 || flock(fd, LOCK_EX) < 0 ? err_sys(e, "lock '%s'", folder) : 0;
 }
 
 /* Only the owner may read it, from its first moment on. */
@@ -275,6 +288,21 @@ static void hub_json_pruned(const struct prune_run *v, size_t n, bool dry)
     buf_free(&b);
 }
 
+/* *n: how many have gone, which come first then. */
+static int hub_remove_runs(const char *runs, struct prune_run *v, size_t *n, struct err *e)
+{
+    size_t gone = 0;
+    for (size_t i = 0; i < *n; i++) {
+        const int rc = prune_remove(runs, &v[i], "hub prune", e);
+        if (rc && rc != ERR_BUSY)
+            return rc;
+        if (rc == 0)
+            v[gone++] = v[i];
+    }
+    *n = gone;
+    return 0;
+}
+
 static int hub_prune(const struct cmd_args *a, struct err *e)
 {
     const bool dry = a->opt[O_DRY_RUN].given;
@@ -288,8 +316,7 @@ static int hub_prune(const struct cmd_args *a, struct err *e)
         return err_set(e, ERR_USAGE, "--keep is missing: how long to keep runs, e.g. 90d");
     const wall_ns before = {clock_wall().ns - a->opt[O_KEEP].number};
     TRY(prune_find(runs, before, a->arena, &v, &n, e));
-    for (size_t i = 0; i < n && !dry; i++)
-        TRY(prune_remove(runs, &v[i], "hub prune", e));
+    TRY(dry ? 0 : hub_remove_runs(runs, v, &n, e));
     if (a->output == OUTPUT_JSON)
         hub_json_pruned(v, n, dry);
     else
@@ -315,6 +342,7 @@ static int cmd_hub_run(const struct cmd_args *a, struct err *e)
         return err_set(e, ERR_USAGE, "--token-file is missing: the token file of the hub");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(a->arg[1], rows[i].word) == 0) {
+            TRY(rows[i].run == hub_list ? 0 : hub_lock_file(path, e));
             TRY(hub_read_file(path, a->arena, &text, e));
             return rows[i].run(a, path, text, e);
         }

@@ -2,6 +2,7 @@
 /* aws_credentials.c - see aws_credentials.h. */
 #include "net/aws_credentials.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -21,6 +22,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "net/aws_internal.h"
 
 enum {
@@ -207,13 +209,20 @@ static int aws_from_sso(struct aws_search *s, struct aws_credentials *out, struc
 
 /* ---- answers over HTTP ---- */
 
+/* 408, 429 and those of a server that is not well. */
+static bool aws_status_passes(int status)
+{
+    return status == 408 || status == 429 || status >= 500;
+}
+
 int aws_ask(const struct http_request *q, const char *ca, struct http_response *r, struct err *e)
 {
     struct http_client *c;
     TRY(http_client_open(&c, &(struct http_client_config){.ca = ca}, e));
     int rc = http_client_send(c, q, r, e);
     if (rc == 0 && (r->status < 200 || r->status > 299))
-        rc = err_set(e, ERR_FORMAT, "the server answered with status %d", r->status);
+        rc = err_set(e, aws_status_passes(r->status) ? ERR_NOT_FOUND : ERR_FORMAT,
+                     "the server answered with status %d", r->status);
     http_client_close(c);
     buf_u8(&r->body, 0); /* a text */
     return rc;
@@ -247,20 +256,28 @@ static int aws_take_json(struct aws_credentials *out, const char *text, const ch
 
 /* ---- container ---- */
 
+/* "host", "host:port" and so on: of the machine itself, or where containers get credentials. */
+static bool aws_is_own_host(const char *at)
+{
+    static const char *const hosts[] = {"localhost", "[::1]", "169.254.170.2", "169.254.170.23",
+                                        "[fd00:ec2::23]"};
+    const size_t n = *at == '[' ? strcspn(at, "]") + 1 : strcspn(at, ":/?");
+    char host[INET6_ADDRSTRLEN + 2];
+    struct in_addr v4;
+    if (n >= sizeof host || strlen(at) < n || !strchr(":/?", at[n])) /* or the end of the text */
+        return false;
+    snprintf(host, sizeof host, "%.*s", (int)n, at);
+    return FIND_ANY(i, COUNT_OF(hosts), strcmp(hosts[i], host) == 0) ||
+           (inet_pton(AF_INET, host, &v4) == 1 && ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET);
+}
+
 /* Plain HTTP is for the addresses of the machine itself. */
 static int aws_check_container_url(const char *url, struct err *e)
 {
-    static const char *const hosts[] = {"127.",          "localhost",      "[::1]",
-                                        "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
-    static const char ends[] = ":/?"; /* and the end of the text */
     if (text_starts(url, "https://"))
         return 0;
-    for (size_t i = 0; text_starts(url, "http://") && i < COUNT_OF(hosts); i++) {
-        const char *host = url + strlen("http://");
-        const size_t n = strlen(hosts[i]);
-        if (text_starts(host, hosts[i]) && (hosts[i][n - 1] == '.' || strchr(ends, host[n])))
-            return strchr(host, '@') ? err_set(e, ERR_USAGE, "an address with a user") : 0;
-    }
+    if (text_starts(url, "http://") && aws_is_own_host(url + strlen("http://")))
+        return strchr(url, '@') ? err_set(e, ERR_USAGE, "an address with a user") : 0;
     return err_set(e, ERR_USAGE,
                    "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https:// nor an "
                    "address of this machine");
@@ -493,7 +510,7 @@ int aws_credentials_find(struct aws_credentials *out, struct err *e)
     else
         aws_credentials_free(&found);
     if (rc == AWS_NOT_SET)
-        return err_set(e, ERR_NOT_FOUND,
+        return err_set(e, ERR_USAGE,
                        "no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
                        "AWS_PROFILE, or give this machine a role");
     return rc;

@@ -119,17 +119,22 @@ static size_t http_exchange_body(const char *p, size_t size, size_t n, void *ctx
     return x->rc ? 0 : len;
 }
 
-static void http_exchange_set_tls(const struct http_client *c)
+/* Without its CA a server with a pinned key is trusted for that key alone: a libcurl that cannot
+ * check it is refused. */
+static int http_exchange_set_tls(const struct http_client *c, struct err *e)
 {
     const struct curl *curl = &c->curl;
-    curl->easy_setopt(c->handle, OPT_SSLVERSION, (long)SSLVERSION_TLS_1_2);
-    if (!c->pinned_key)
-        return;
-    curl->easy_setopt(c->handle, OPT_PINNEDPUBLICKEY, c->pinned_key);
-    if (!c->ca) {
+    int code = curl->easy_setopt(c->handle, OPT_SSLVERSION, (long)SSLVERSION_TLS_1_2);
+    if (code == 0 && c->pinned_key)
+        code = curl->easy_setopt(c->handle, OPT_PINNEDPUBLICKEY, c->pinned_key);
+    if (code)
+        return err_set(e, ERR_USAGE, "this libcurl does not support %s: %s",
+                       c->pinned_key ? "pinned keys" : "TLS 1.2", curl->easy_strerror(code));
+    if (c->pinned_key && !c->ca) {
         curl->easy_setopt(c->handle, OPT_SSL_VERIFYPEER, 0L);
         curl->easy_setopt(c->handle, OPT_SSL_VERIFYHOST, 0L);
     }
+    return 0;
 }
 
 static void http_exchange_set_method(const struct http_client *c, const struct http_request *q)
@@ -191,7 +196,7 @@ int http_client_send(struct http_client *c, const struct http_request *q, struct
     r->status = 0;
     curl->easy_reset(c->handle); /* its connection stays */
     curl_set_common(curl, c->handle, q->url, c->ca, why);
-    http_exchange_set_tls(c);
+    TRY(http_exchange_set_tls(c, e));
     http_exchange_set_limits(c, q);
     http_exchange_set_method(c, q);
     struct curl_list *headers = http_exchange_headers(curl, q);

@@ -21,6 +21,7 @@ struct s3 {
     int64_t wait_ms;
     size_t part_bytes; /* 0: the default */
     struct aws_credentials keys;
+    bool had_keys;      /* at any time */
     int64_t skew_s;     /* server's clock minus ours */
     int64_t server_s;   /* its latest Date */
     bool send_checksum; /* the server wants one */

@@ -279,13 +279,11 @@ static int s3_need_keys(struct s3 *s, struct err *e)
     const int rc = aws_credentials_find(&fresh, e);
     if (rc && s->keys.id && s->keys.expires_s > clock_wall().ns / NS_PER_S)
         return 0; /* they still hold */
-    if (rc) {
-        if (rc == ERR_NOT_FOUND)
-            e->code = ERR_USAGE;
-        return e->code;
-    }
+    if (rc)       /* where there were keys, there will be some again */
+        return e->code = s->had_keys ? ERR_NOT_FOUND : rc;
     aws_credentials_free(&s->keys);
     s->keys = fresh;
+    s->had_keys = true;
     return 0;
 }
 

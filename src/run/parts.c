@@ -80,6 +80,7 @@ struct parts_found {
     size_t n, cap;
     uint64_t bytes, version;
     int64_t changed_ns;
+    bool damaged; /* one of them */
 };
 
 static void parts_note(void *ctx, const struct storage_entry *x)
@@ -88,6 +89,7 @@ static void parts_note(void *ctx, const struct storage_entry *x)
     struct part p;
     if (x->kind != STORAGE_FILE || !part_name_parse(x->name, f->stem, &p))
         return;
+    p.damaged = x->stat.bytes != p.bytes;
     *VEC_ADD(f->v, f->n, f->cap) = p;
     f->version += x->stat.version;
     f->changed_ns = MAX_OF(f->changed_ns, x->stat.changed_ns);
@@ -106,6 +108,7 @@ static int parts_find(const struct storage *s, const char *path, struct parts_fo
     for (size_t i = 0; i < f->n; i++) {
         assert(f->v[i].offset == f->bytes); /* they follow each other without a gap */
         f->bytes += f->v[i].bytes;
+        f->damaged |= f->v[i].damaged;
     }
     if (rc == 0 && f->n == 0) {
         errno = ENOENT;
@@ -162,8 +165,13 @@ static int parts_load(const struct storage *s, const struct store_source *raw, c
         const uint64_t at = (uint64_t)(from < 0 ? MAX_OF(bytes + from, 0) : MIN_OF(from, bytes));
         if (rc == 0 && f.bytes - at > most)
             rc = err_set(e, ERR_LIMIT, "'%s' has more than %" PRIu64 " bytes", path, most);
+        if (rc == 0 && f.damaged)
+            rc =
+                err_set(e, ERR_FORMAT, "a part of '%s' does not have the length in its name", path);
         assert(rc || at <= f.bytes);
-        uint8_t *p = rc ? NULL : xmalloc(f.bytes - at + 1);
+        uint8_t *p = rc ? NULL : malloc(f.bytes - at + 1);
+        if (rc == 0 && !p)
+            rc = err_set(e, ERR_LIMIT, "'%s' has more bytes than there is memory", path);
         for (size_t i = 0; i < f.n && rc == 0; i++)
             rc = parts_copy(raw, path, &f.v[i], at, f.bytes, p, e);
         free(f.v);

@@ -14,6 +14,7 @@ enum { PART_NAME_LEN = 200 };
 
 struct part {
     uint64_t offset, bytes;
+    bool damaged; /* its file has another length */
 };
 
 /* Whether it is the name of a part of `stem` ("metrics.fp"); NULL: of any file. */

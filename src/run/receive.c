@@ -9,8 +9,9 @@
  *   - A tail of a new segment empties the file before its first part is written. A file without a
  *     whole header counts as absent, and the sealed file has the data of the old segment: the
  *     sender sends that first (ship/ship.h).
- *   - A tail is removed only after the end of the sealed file was read back from the storage, so
- *     each reading is in one of the two at every moment.
+ *   - A tail is removed only after the end of the sealed file was read back from the storage, and
+ *     the file synced, so each reading is in one of the two at every moment, also after a loss of
+ *     power.
  *   - run.json is put whole and only if it is absent: two jobs cannot share a folder. */
 #include "run/receive.h"
 
@@ -259,17 +260,19 @@ int receive_append(const struct receive_place *at, const struct receive_part *pa
     bool made, again = false;
     assert(at->node);
     TRY(receive_folder(at, folder, e));
-    TRY(storage_of(folder)->claim(folder, &made, e));
     TRY(receive_look(at, out, e));
-    TRY(receive_check_part(part, out, &again, e));
+    TRY(receive_check_part(part, out, &again, e)); /* before the folder is made */
+    TRY(storage_of(folder)->claim(folder, &made, e));
     TRY(receive_path(at, path, e));
     if (out->complete && part->n)
         return err_set(e, ERR_USAGE, "'%s' is complete", at->file);
     if (part->n || again || !part->complete) /* no bytes: a sign of life */
         TRY(receive_write_part(path, part, again, out, e));
     out->complete = out->kind == RUN_FILE_SEALED && receive_is_complete(path, out->size);
-    if (part->complete && out->complete)
-        receive_remove_tail(at);
+    if (!part->complete || !out->complete)
+        return 0;
+    TRY(storage_of(folder)->sync(folder, e)); /* with the answer the sender may remove its file */
+    receive_remove_tail(at);
     return 0;
 }
 
@@ -320,15 +323,19 @@ static int receive_same(const char *path, const void *p, size_t n, struct err *e
     return same ? 0 : err_set(e, ERR_BUSY, "the name is that of another run");
 }
 
+int receive_check(const struct receive_place *at, const void *p, size_t n, struct err *e)
+{
+    if (run_file_kind(at->file, at->node != NULL) == RUN_FILE_SAVED)
+        return run_saved_check(at->file, p, n, e);
+    return strcmp(at->file, RUN_REPORT) == 0 ? 0 : receive_check_json(at, p, n, e);
+}
+
 int receive_put(const struct receive_place *at, const void *p, size_t n, struct err *e)
 {
     char folder[PATH_LEN], path[PATH_LEN];
     bool made;
     const enum run_file_kind kind = run_file_kind(at->file, at->node != NULL);
-    if (kind == RUN_FILE_SAVED)
-        TRY(run_saved_check(at->file, p, n, e));
-    else if (strcmp(at->file, RUN_REPORT) != 0)
-        TRY(receive_check_json(at, p, n, e));
+    TRY(receive_check(at, p, n, e));
     TRY(receive_folder(at, folder, e));
     if (at->node)
         TRY(storage_of(folder)->claim(folder, &made, e));

@@ -78,6 +78,9 @@ MUST_CHECK int receive_append(const struct receive_place *at, const struct recei
  * unless it is the file of this id and has no data. One that is not there is fine. */
 MUST_CHECK int receive_remove(const struct receive_place *at, const uint8_t id[FILE_ID_LEN],
                               struct err *e);
+/* Whether it may be the content of a file that comes whole. */
+MUST_CHECK int receive_check(const struct receive_place *at, const void *p, size_t n,
+                             struct err *e);
 /* Writes a file whole: JSON, or a report. A run.json that is there stays; ERR_BUSY when it is not
  * of the same run. */
 MUST_CHECK int receive_put(const struct receive_place *at, const void *p, size_t n, struct err *e);

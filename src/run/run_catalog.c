@@ -132,10 +132,13 @@ static int run_catalog_note_entry(void *ctx, const struct s3_object *x, struct e
     (void)e;
     if (!text_ends(name, ENTRY_END) || name - day != DAY_LEN || x->bytes > ENTRY_MOST)
         return 0;
+    char *folder = arena_strndup(&c->arena, name, strlen(name) - strlen(ENTRY_END));
+    if (!name_is_sane(folder, RUN_ID_LEN))
+        return 0;
     struct run_catalog_item *i = VEC_ADD(c->items, c->n_items, c->cap_items);
     *i = (struct run_catalog_item){.etag = arena_strdup(&c->arena, x->etag), .bytes = x->bytes};
     snprintf(i->day, sizeof i->day, "%s", day);
-    i->run.folder = arena_strndup(&c->arena, name, strlen(name) - strlen(ENTRY_END));
+    i->run.folder = folder;
     c->n_since += !c->n_packs || x->changed_s >= c->packs[c->n_packs - 1].changed_s;
     if (!*c->oldest)
         snprintf(c->oldest, sizeof c->oldest, "%s", i->day);
@@ -197,6 +200,8 @@ static void run_catalog_add_line(struct run_catalog *c, char *line, size_t len)
     if (!entry)
         return;
     *start = *etag = *entry = 0;
+    if (!name_is_sane(line, RUN_ID_LEN)) /* as in a list, see run_catalog_note_entry */
+        return;
     struct run_catalog_item *i = VEC_ADD(c->items, c->n_items, c->cap_items);
     *i = (struct run_catalog_item){.etag = etag + 1, .known = true};
     i->run = (struct run_catalog_run){

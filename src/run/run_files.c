@@ -268,8 +268,11 @@ static void run_stamp_add_to_look(void *ctx, const struct storage_entry *x)
     struct run_look *l = ctx;
     char folder[PATH_LEN];
     struct err e;
-    if (!run_node_id(x->name))
+    if (!run_node_id(x->name)) { /* findings and reports are no data, but count in its size */
+        const bool whole = run_file_kind(x->name, false) == RUN_FILE_WHOLE;
+        l->stamp.bytes += l->data && whole ? x->stat.bytes : 0;
         return;
+    }
     if (!l->data)
         run_stamp_add_entry(&l->stamp, x->name, &x->stat);
     else if (x->kind == STORAGE_FOLDER && run_path(folder, l->run, x->name, &e) == 0 &&

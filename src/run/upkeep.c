@@ -87,8 +87,10 @@ static bool prune_is_due(const char *path, wall_ns before, struct prune_run *out
         run_notes_find_tag(&info.notes, PRUNE_TAG) < info.notes.n_tags)
         return false;
     const struct run_stamp stamp = run_stamp_data(path);
-    *out = (struct prune_run){
-        .name = info.name, .last = {MAX_OF(info.end.ns, stamp.newest_ns)}, .bytes = stamp.bytes};
+    *out = (struct prune_run){.name = info.name,
+                              .last = {MAX_OF(info.end.ns, stamp.newest_ns)},
+                              .before = before,
+                              .bytes = stamp.bytes};
     return stamp.version && out->last.ns < before.ns;
 }
 
@@ -122,11 +124,14 @@ int prune_remove(const char *runs, const struct prune_run *r, const char *by, st
 {
     char detail[64];
     struct arena a = {0};
+    struct prune_run now;
     struct run_info info;
     const struct audit_line line = {
         .by = by, .action = "prune", .run = path_base(r->path), .detail = detail};
     snprintf(detail, sizeof detail, "%llu bytes", (unsigned long long)r->bytes);
-    int rc = run_info_read(&info, r->path, &a, e);
+    int rc = prune_is_due(r->path, r->before, &now, &a) /* since it was found it may be in use */
+                 ? run_info_read(&info, r->path, &a, e)
+                 : err_set(e, ERR_BUSY, "the run '%s' is not old any more", path_base(r->path));
     if (rc == 0)
         rc = audit_add(runs, &line, e); /* before: nothing is removed without a line */
     if (rc == 0)

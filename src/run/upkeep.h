@@ -32,7 +32,8 @@ MUST_CHECK int audit_add(const char *runs, const struct audit_line *line, struct
 
 struct prune_run {
     const char *path, *name;
-    wall_ns last; /* end of the run, or arrival of its last data if that was later */
+    wall_ns last;   /* end of the run, or arrival of its last data if that was later */
+    wall_ns before; /* it is removed because that was before this */
     uint64_t bytes;
 };
 
@@ -41,7 +42,7 @@ struct prune_run {
  * recorded here. */
 MUST_CHECK int prune_find(const char *runs, wall_ns before, struct arena *a, struct prune_run **out,
                           size_t *n, struct err *e);
-/* Removes it, unless it is being recorded now, with a line in the audit file. */
+/* Removes it, with a line in the audit file. ERR_BUSY: prune_find would not find it any more. */
 MUST_CHECK int prune_remove(const char *runs, const struct prune_run *r, const char *by,
                             struct err *e);
 

@@ -548,10 +548,12 @@ static enum MHD_Result httpd_handle(void *cls, struct MHD_Connection *c, const c
 
 static void httpd_start_daemon(struct httpd *h)
 {
+    static char tls_1_2[] = "NORMAL:-VERS-TLS1.0:-VERS-TLS1.1"; /* or later */
     const bool tls = h->options.cert != NULL;
     const struct MHD_OptionItem tls_options[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)h->options.cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)h->options.key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, tls_1_2},
         {MHD_OPTION_END, 0, NULL},
     };
     const struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};

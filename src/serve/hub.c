@@ -23,10 +23,10 @@
 enum {
     STACK = 1 << 20,
     ROUND_S = 1,
-    SYNC_S = 5,    /* what a loss of power may cost; the shipper then goes back */
-    COUNT_S = 600, /* runs are removed by hand: their bytes are counted again */
-    BURST_S = 2,   /* of its rate that a token may send at once */
-    PRUNE_S = 3600,
+    SYNC_S = 5,       /* what a loss of power may cost; the shipper then goes back */
+    COUNT_S = 600,    /* runs are removed by hand: their bytes are counted again */
+    BURST_S = 2,      /* of its rate that a token may send at once */
+    PRUNE_COUNTS = 6, /* it is a walk through all runs as well */
     TOKEN_FILE_MOST = 1 << 20,
 };
 
@@ -44,11 +44,13 @@ struct hub {
     int64_t keep_ns;
     struct rights *rights;
     struct hub_control *control;
-    pthread_t thread;
+    pthread_t thread[2];
+    size_t started;
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    bool end, started;
-    bool unsynced;
+    bool end;
+    mono_ns unsynced, syncing; /* arrival of the first data that no sync covers, or that the sync
+                                  covers that runs or has failed; 0: none */
     struct hub_account *accounts;
     size_t n_accounts, cap_accounts;
     uint64_t token_version;
@@ -100,8 +102,17 @@ void hub_count(struct hub *h, const struct token *t, uint64_t bytes)
 {
     pthread_mutex_lock(&h->lock);
     hub_account(h, t->name)->used_bytes += bytes;
-    h->unsynced = true;
+    h->unsynced = h->unsynced.ns ? h->unsynced : clock_mono();
     pthread_mutex_unlock(&h->lock);
+}
+
+uint64_t hub_unsynced_ms(struct hub *h)
+{
+    pthread_mutex_lock(&h->lock);
+    const mono_ns since = h->syncing.ns ? h->syncing : h->unsynced;
+    const int64_t age = since.ns ? mono_diff(clock_mono(), since) : 0;
+    pthread_mutex_unlock(&h->lock);
+    return since.ns ? (uint64_t)age / NS_PER_MS + 1 : 0;
 }
 
 uint64_t hub_left(struct hub *h, const struct token *t)
@@ -179,7 +190,7 @@ static void hub_prune(struct hub *h)
     if (prune_find(h->folder, (wall_ns){clock_wall().ns - h->keep_ns}, &a, &v, &n, &e))
         fprintf(stderr, "footplate: --keep: %s\n", e.msg);
     for (size_t i = 0; i < n; i++)
-        if (prune_remove(h->folder, &v[i], "serve --keep", &e))
+        if (prune_remove(h->folder, &v[i], "serve --keep", &e) && e.code != ERR_BUSY)
             fprintf(stderr, "footplate: --keep: %s\n", e.msg);
     arena_free(&a);
 }
@@ -253,11 +264,16 @@ static void hub_sync(struct hub *h)
 {
     struct err e;
     pthread_mutex_lock(&h->lock);
-    const bool due = h->unsynced;
-    h->unsynced = false;
+    h->syncing = h->syncing.ns ? h->syncing : h->unsynced;
+    h->unsynced = (mono_ns){0};
+    const bool due = h->syncing.ns != 0;
     pthread_mutex_unlock(&h->lock);
-    if (due && storage_of(h->folder)->sync(h->folder, &e))
+    const int rc = due ? storage_of(h->folder)->sync(h->folder, &e) : 0;
+    if (rc)
         fprintf(stderr, "footplate: %s\n", e.msg);
+    pthread_mutex_lock(&h->lock);
+    h->syncing = rc ? h->syncing : (mono_ns){0}; /* after a failure the next one is for it, too */
+    pthread_mutex_unlock(&h->lock);
 }
 
 static void *hub_watch(void *arg)
@@ -266,10 +282,6 @@ static void *hub_watch(void *arg)
     mono_ns next = clock_mono();
     for (unsigned round = 0; !thread_sleep(&h->end, &h->lock, &h->ended, next); round++) {
         next = mono_add(clock_mono(), ROUND_S * NS_PER_S);
-        if (round % PRUNE_S == 0)
-            hub_prune(h);
-        if (round % COUNT_S == 0)
-            hub_count_runs(h);
         if (round % SYNC_S == 0)
             hub_sync(h);
         hub_read_tokens(h);
@@ -277,7 +289,31 @@ static void *hub_watch(void *arg)
     return NULL;
 }
 
+/* Work on all runs takes minutes for many of them: what must be done in time is in hub_watch. */
+static void *hub_walk_runs(void *arg)
+{
+    struct hub *h = arg;
+    mono_ns next = clock_mono();
+    for (unsigned round = 0; !thread_sleep(&h->end, &h->lock, &h->ended, next); round++) {
+        next = mono_add(clock_mono(), COUNT_S * NS_PER_S);
+        if (round % PRUNE_COUNTS == 0)
+            hub_prune(h);
+        hub_count_runs(h);
+    }
+    return NULL;
+}
+
 /* ---- opening ---- */
+
+static int hub_start(struct hub *h, struct err *e)
+{
+    static void *(*const loops[])(void *) = {hub_watch, hub_walk_runs};
+    for (size_t i = 0; i < COUNT_OF(loops); i++) {
+        TRY(thread_start(&h->thread[i], STACK, loops[i], h, i ? "hub-runs" : "hub", e));
+        h->started++;
+    }
+    return 0;
+}
 
 int hub_open(struct hub **out, const struct hub_options *ask, struct rights *r, struct err *e)
 {
@@ -287,7 +323,8 @@ int hub_open(struct hub **out, const struct hub_options *ask, struct rights *r, 
     h->token_file = ask->token_file;
     h->keep_ns = ask->keep_ns;
     h->rights = r;
-    h->token_version = 0; /* it may have changed since it was read: it is read again at once */
+    h->syncing = (mono_ns){1}; /* what came before this process began may not be durable yet */
+    h->token_version = 0;      /* it may have changed since it was read: it is read again at once */
     h->control = hub_control_open();
     pthread_mutex_init(&h->lock, NULL);
     thread_cond_init(&h->ended);
@@ -296,8 +333,7 @@ int hub_open(struct hub **out, const struct hub_options *ask, struct rights *r, 
     if (rc == 0)
         rc = storage_of(folder)->make_runs(folder, &made, e);
     if (rc == 0)
-        rc = thread_start(&h->thread, STACK, hub_watch, h, "hub", e);
-    h->started = rc == 0;
+        rc = hub_start(h, e);
     if (rc)
         hub_close(h);
     else
@@ -310,8 +346,8 @@ void hub_close(struct hub *h)
     if (!h)
         return;
     thread_set_flag(&h->end, &h->lock, &h->ended);
-    if (h->started)
-        pthread_join(h->thread, NULL);
+    for (size_t i = 0; i < h->started; i++)
+        pthread_join(h->thread[i], NULL);
     if (h->started)
         hub_sync(h);
     hub_control_close(h->control);

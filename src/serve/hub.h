@@ -47,6 +47,8 @@ void hub_audit(const struct hub *h, const struct audit_line *line);
 int hub_admit(struct hub *h, const struct token *t, uint64_t bytes);
 /* They have been written. */
 void hub_count(struct hub *h, const struct token *t, uint64_t bytes);
+/* The age of the oldest data that would not survive a loss of power; 0: there is none. */
+uint64_t hub_unsynced_ms(struct hub *h);
 /* What is left of its quota; UINT64_MAX: it has none. */
 uint64_t hub_left(struct hub *h, const struct token *t);
 /* What the senders use, in the order of their names, in the arena. */

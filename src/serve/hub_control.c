@@ -13,6 +13,7 @@
 #include "serve/hash.h"
 
 enum {
+    NODES_MOST = 1 << 16, /* more report all the same, and take no requests */
     KEPT_MOST = 16,   /* requests of a node that are stored, so that their results can be listed */
     WAITING_MOST = 8, /* of these may wait */
     WITHIN_MOST_S = 3600,
@@ -82,10 +83,11 @@ static struct hub_node *hub_node_find(struct hub_control *c, const char *run, co
     return at ? &c->nodes[at - 1] : NULL;
 }
 
+/* NULL: there are too many. */
 static struct hub_node *hub_node_add(struct hub_control *c, const char *run, const char *node)
 {
     struct hub_node *x = hub_node_find(c, run, node);
-    if (x)
+    if (x || c->n == NODES_MOST)
         return x;
     x = VEC_ADD(c->nodes, c->n, c->cap);
     *x = (struct hub_node){.within_s = 0};
@@ -145,9 +147,11 @@ unsigned hub_control_seen(struct hub_control *c, const char *run, const char *no
     pthread_mutex_lock(&c->lock);
     hub_control_sweep(c, now);
     struct hub_node *x = hub_node_add(c, run, node);
-    x->within_s = MIN_OF(within_s, (unsigned)WITHIN_MOST_S);
-    x->seen = now;
-    const unsigned waiting = hub_node_expire(x, now);
+    if (x) {
+        x->within_s = MIN_OF(within_s, (unsigned)WITHIN_MOST_S);
+        x->seen = now;
+    }
+    const unsigned waiting = x ? hub_node_expire(x, now) : 0;
     pthread_mutex_unlock(&c->lock);
     return waiting;
 }

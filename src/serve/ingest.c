@@ -193,11 +193,14 @@ static struct reply *ingest_reply(int status, const char *const (*more)[2], stru
 static struct reply *ingest_reply_offset(const struct ingest_job *q, int status,
                                          const struct receive_file *f, struct buf *body)
 {
-    char offset[NUMBER_LEN], requests[NUMBER_LEN];
+    char offset[NUMBER_LEN], requests[NUMBER_LEN], unsynced[NUMBER_LEN];
     snprintf(offset, sizeof offset, "%llu", (unsigned long long)f->size);
     snprintf(requests, sizeof requests, "%u", q->requests);
+    snprintf(unsynced, sizeof unsynced, "%llu",
+             (unsigned long long)hub_unsynced_ms(q->server->hub));
     const char *const more[][2] = {{"Upload-Offset", offset},
                                    {"Upload-Complete", f->complete ? "?1" : "?0"},
+                                   {"Footplate-Unsynced", unsynced},
                                    {q->requests ? "Footplate-Requests" : NULL, requests},
                                    {NULL, NULL}};
     return ingest_reply(status, more, body, 0);
@@ -312,27 +315,30 @@ static struct reply *ingest_append(struct ingest_job *q, const void *p, size_t n
     struct buf none = {0};
     part->p = p;
     part->n = n;
-    if (n && hub_left(q->server->hub, &q->token) < n) /* decoded it may be more than admitted */
-        return reply_refused(507);
     const int rc = receive_append(&q->ask.at, part, &f, e);
     if (rc == ERR_BUSY)
         return ingest_wrong_offset(q, &f);
     if (rc)
         return ingest_reply_of_err(e, 409);
     hub_count(q->server->hub, &q->token, n);
+    q->requests = hub_control_seen(hub_control(q->server->hub), q->ask.at.run, q->ask.at.node,
+                                   q->ask.within_s);
     return ingest_reply_offset(q, 204, &f, &none);
 }
 
 static struct reply *ingest_put(const struct ingest_job *q, const void *p, size_t n, struct err *e)
 {
     struct buf none = {0};
-    const bool small = q->ask.kind == RUN_FILE_ABOUT || q->ask.kind == RUN_FILE_NODE;
-    if (small && n > RECEIVE_SMALL_MOST)
+    const bool makes = q->ask.kind == RUN_FILE_ABOUT; /* nothing is made for what is none */
+    if ((makes || q->ask.kind == RUN_FILE_NODE) && n > RECEIVE_SMALL_MOST)
         return reply_refused(413);
+    if (makes &&
+        (receive_check(&q->ask.at, p, n, e) || receive_own(&q->ask.at, q->token.name, true, e)))
+        return ingest_reply_of_err(e, 403);
     if (receive_put(&q->ask.at, p, n, e))
         return ingest_reply_of_err(e, 400);
     hub_count(q->server->hub, &q->token, n);
-    return ingest_reply(q->ask.kind == RUN_FILE_ABOUT ? 201 : 204, NULL, &none, 0);
+    return ingest_reply(makes ? 201 : 204, NULL, &none, 0);
 }
 
 static struct reply *ingest_remove(const struct ingest_job *q, struct err *e)
@@ -377,7 +383,10 @@ static struct reply *ingest_write(struct ingest_job *q, struct err *e)
         p = plain.p ? plain.p : (const uint8_t *)"";
         n = plain.len;
     }
-    struct reply *r = q->ask.op == INGEST_PUT ? ingest_put(q, p, n, e) : ingest_append(q, p, n, e);
+    struct reply *r = n && hub_left(q->server->hub, &q->token) < n
+                          ? reply_refused(507) /* decoded it is more than was admitted */
+                      : q->ask.op == INGEST_PUT ? ingest_put(q, p, n, e)
+                                                : ingest_append(q, p, n, e);
     buf_free(&plain);
     return r;
 }
@@ -387,11 +396,8 @@ static struct reply *ingest_answer(struct ingest_job *q)
     struct err e = {0};
     const bool makes = q->ask.op == INGEST_PUT && q->ask.kind == RUN_FILE_ABOUT;
     q->ask.at.runs = hub_folder(q->server->hub);
-    if (receive_own(&q->ask.at, q->token.name, makes, &e))
+    if (!makes && receive_own(&q->ask.at, q->token.name, false, &e))
         return ingest_reply_of_err(&e, 403);
-    if (q->ask.op == INGEST_APPEND)
-        q->requests = hub_control_seen(hub_control(q->server->hub), q->ask.at.run, q->ask.at.node,
-                                       q->ask.within_s);
     if (q->ask.op == INGEST_STATE)
         return ingest_state(q, &e);
     if (q->ask.op == INGEST_LOOK)

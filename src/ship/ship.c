@@ -440,9 +440,9 @@ static int ship_all(struct ship *s, const struct ship_list *l, bool all, struct 
 static int ship_free_file(const struct ship *s, struct ship_sent *f, bool wanted, struct err *e)
 {
     char folder[PATH_LEN], path[PATH_LEN];
-    const int64_t wait_ns = s->target->durable_ns;
-    if (mono_diff(clock_mono(), f->arrived_at) >= wait_ns) {
-        f->durable = wait_ns ? f->arrived : f->final;
+    const struct ship_target *t = s->target;
+    if (!t->syncs_later || mono_diff(t->durable, f->arrived_at) >= 0) {
+        f->durable = t->syncs_later ? f->arrived : f->final;
         f->arrived = f->final;
         f->arrived_at = clock_mono();
     }

@@ -81,9 +81,10 @@ struct ship_target {
     uint64_t bytes;      /* sent so far, before compression */
     int retry_s;         /* of the last failure: what the target requests; 0: nothing */
     int64_t interval_ns; /* between two rounds: its own, unless the user has set another */
-    int64_t durable_ns;  /* after which what has arrived survives a loss of power there */
-    unsigned control_s;  /* announced: requests are looked for so often; 0: none are taken */
-    bool has_requests;   /* the target reported so in this round */
+    bool syncs_later;    /* only what arrived before `durable` survives a loss of power there */
+    mono_ns durable;
+    unsigned control_s; /* announced: requests are looked for so often; 0: none are taken */
+    bool has_requests;  /* the target reported so in this round */
 };
 
 struct ship_target_ask {

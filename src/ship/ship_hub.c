@@ -35,7 +35,6 @@ enum {
     ANSWER_LEN = 256,
 };
 #define INTERVAL_NS (2 * NS_PER_S)
-#define DURABLE_NS  (10 * NS_PER_S) /* a hub syncs every 5 s */
 
 /* A file, and how far it is on the hub. */
 struct hub_file {
@@ -79,6 +78,15 @@ __attribute__((format(printf, 2, 3))) static void hub_line(struct hub_request *q
     va_end(ap);
 }
 
+/* What arrived before the oldest data that the hub has not synced is durable. */
+static void hub_note_durable(struct ship_hub *h, const struct http_response *r, mono_ns sent)
+{
+    const char *text = http_response_header(r, "Footplate-Unsynced");
+    const long long ms = text ? strtoll(text, NULL, 10) : -1;
+    if (ms >= 0 && ms < sent.ns / NS_PER_MS)
+        h->target.durable = mono_add(sent, -ms * NS_PER_MS);
+}
+
 static int hub_send(struct ship_hub *h, const struct hub_request *q, struct http_response *r,
                     struct err *e)
 {
@@ -98,7 +106,10 @@ static int hub_send(struct ship_hub *h, const struct hub_request *q, struct http
                                      .body_len = q->n,
                                      .body_most = APPEND_MOST,
                                      .timeout_ms = REQUEST_MS};
-    return http_client_send(h->client, &ask, r, e);
+    const mono_ns sent = clock_mono();
+    TRY(http_client_send(h->client, &ask, r, e));
+    hub_note_durable(h, r, sent);
+    return 0;
 }
 
 /* ---- answers ---- */
@@ -568,7 +579,7 @@ int ship_hub_open(struct ship_target **out, const struct ship_target_ask *ask, c
     snprintf(h->run, sizeof h->run, "%s", run);
     h->append_most = APPEND_FIRST;
     h->target = (struct ship_target){
-        .ops = &hub_ops, .to = h->to, .interval_ns = INTERVAL_NS, .durable_ns = DURABLE_NS};
+        .ops = &hub_ops, .to = h->to, .interval_ns = INTERVAL_NS, .syncs_later = true};
     *out = &h->target;
     return 0;
 }

@@ -84,6 +84,17 @@ def test_who_installs_a_hub_can_add_tokens_and_the_hub_can_read_them(footplate: 
     assert f"--token-file {json.loads(run['CMD'])[4]} " in CONTAINER.read_text()
 
 
+def test_a_hub_answers_under_its_dns_name() -> None:
+    """Otherwise each request of a sender is for an unknown host, and refused."""
+    service = unit()["Service"]
+    words = dict(service)["ExecStart"].split()
+    name = re.fullmatch(r"\$\{(\w+)\}", words[words.index("--host") + 1])
+    assert name and [v for k, v in service if k == "Environment"] == [f"{name[1]}=localhost"]
+    assert "systemctl edit footplate-hub" in UNIT.read_text()
+    assert f"Environment={name[1]}=hub.example.org" in UNIT.read_text()
+    assert "podman run --hostname hub.example.org -p 7171:7171" in CONTAINER.read_text()
+
+
 def test_systemd_takes_the_unit(footplate: Path, tmp_path: Path) -> None:
     if not shutil.which("systemd-analyze"):
         pytest.skip("SKIPPED: systemd-analyze is not installed")

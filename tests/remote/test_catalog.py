@@ -121,6 +121,15 @@ def test_a_run_without_an_entry_appears_and_one_that_is_gone_does_not(
     assert not any("copied" in asked.key for asked in stub.log), "it is in the pack now"
 
 
+def test_an_entry_whose_name_no_run_can_have_is_passed_over(fp, ls, stub, recorded, tmp_path):
+    copies(fp, recorded, tmp_path, 2)
+    before = ls()
+    (key,) = [k for k in stub.objects if k.startswith(BASE + "day/") and "demo-1" in k]
+    for name in ("..", ".hidden", "a b", "a;b", "x" * 200):
+        stub.objects[f"{Path(key).parent}/{name}.json"] = stub.objects[key]
+    assert ls() == before and ls("--rebuild") == before and ls() == before
+
+
 def test_rm_and_note_change_the_catalogue(fp, ls, stub, recorded, tmp_path):
     copies(fp, recorded, tmp_path, 3)
     fp("rm", "--yes", f"{DEST}/demo-0")

@@ -215,6 +215,27 @@ def test_a_link_in_the_hubs_folder_is_not_followed(
     assert answer.status == 404 and b"untouched" not in answer.body
 
 
+def test_what_is_refused_leaves_nothing_on_the_disk(
+    hub: Server, own_runs: Path, tmp_path: Path
+) -> None:
+    for i, body in enumerate((b"", b"no json", b"{}", b"{" + b" " * 300_000 + b"}")):
+        answer = hub.ask(f"/api/v1/ingest/r{i}/run.json", "PUT", body, **bearer())
+        assert answer.status in (400, 413), answer.body
+    make_run(hub, own_runs / "one")
+    data = growing(own_runs / "one")
+    for i in range(5):
+        at = f"r/node-n{i}/metrics.fp"
+        assert patch(hub, at, data[1000:], 1000, id_of(data)).status == 409
+        assert patch(hub, at, b"x" * 64, 0, id_of(data)).status == 400
+    assert sorted(p.name for p in (tmp_path / "hub").rglob("*")) == [
+        "r",
+        "received.json",
+        "run.json",
+    ]
+    for i in range(5):
+        assert hub.ask(f"/api/v1/ingest/r/node-n{i}", **bearer()).status == 404
+
+
 def test_a_huge_body_is_refused_before_it_is_sent(hub: Server) -> None:
     head = (
         "PATCH /api/v1/ingest/r/node-n/metrics.fp HTTP/1.1\r\nHost: localhost\r\n"
@@ -303,6 +324,28 @@ def test_a_quota_ends_with_507(hub: Server, own_runs: Path) -> None:
     assert 90_000 < left <= 100_000
     full = patch(hub, "small-1/node-n/metrics.fp", data[200_000:], 200_000, id_of(data), SMALL)
     assert full.status == 507 and int(full.headers["Retry-After"]) >= 60
+
+
+def test_a_quota_counts_plain_bytes_of_whole_files_and_a_recount_frees_none(
+    footplate: Path, own_runs: Path, tmp_path: Path
+) -> None:
+    if not shutil.which("zstd"):
+        pytest.skip("SKIPPED: the zstd program is not installed")
+    tokens = tokens_of(tmp_path)
+
+    def put(s: Server, name: str, size: int) -> Answer:
+        plain = b"{" + b" " * (size - 2) + b"}"
+        packed = subprocess.run(["zstd", "-q", "-c"], input=plain, capture_output=True, check=True)
+        headers = {"Content_Encoding": "zstd"} | bearer(SMALL)
+        return s.ask(f"/api/v1/ingest/small-1/{name}", "PUT", packed.stdout, **headers)
+
+    with serving(footplate, tmp_path / "hub", "--receive", "--token-file", tokens) as s:
+        make_run(s, own_runs / "one", run="small-1", token=SMALL)
+        assert put(s, "findings.json", 400_000).status == 507
+        assert put(s, "findings.json", 200_000).status == 204
+        assert put(s, "report.json", 200_000).status == 507
+    with serving(footplate, tmp_path / "hub", "--receive", "--token-file", tokens) as s:
+        wait_for(lambda: put(s, "report.json", 200_000).status == 507, "the count of earlier runs")
 
 
 def test_a_quota_counts_what_was_there_before(
@@ -460,6 +503,17 @@ def test_a_token_that_is_revoked_stops_working(
     hub_token("revoke", "new")
     wait_for(lambda: make_run(hub, own_runs / "one", "new-1", token).status == 401, "its end", 8)
     assert make_run(hub, own_runs / "one").status == 201  # the others still work
+
+
+def test_tokens_that_are_made_at_once_are_all_in_the_file(footplate: Path, tmp_path: Path) -> None:
+    words = [footplate, "hub", "token", "add", "--token-file", tmp_path / "tokens", "--name"]
+    made = [
+        subprocess.Popen([*words, f"n{i}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for i in range(16)
+    ]
+    tokens = [process.communicate()[0].decode().strip() for process in made]
+    lines = (tmp_path / "tokens").read_text().splitlines()
+    assert sorted(x.split()[1] for x in lines) == sorted(tokens) and len(set(tokens)) == 16
 
 
 def test_a_hub_needs_a_write_token(footplate: Path, tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import time
 from pathlib import Path
@@ -313,6 +315,12 @@ def test_tls_with_certificate_and_key(footplate: Path, kept_runs: Path, tmp_path
     with serving(footplate, kept_runs, "--tls-cert", cert, "--tls-key", key) as s:
         assert s.scheme == "https"
         assert len(s.api("/runs")) == 3
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+        old.set_ciphers("ALL:@SECLEVEL=0")
+        old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+        with socket.create_connection(("127.0.0.1", s.port)) as c, pytest.raises(ssl.SSLError):
+            old.wrap_socket(c)
         assert b"run-0" not in s.raw(b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert "must be given together" in refused(footplate, kept_runs, "--tls-cert", cert)
     assert "matching PEM files" in refused(

@@ -1,9 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_http_client.c - requests through libcurl to a server of the test. */
+#include <stdarg.h>
+
 #include "base/mem.h"
 #include "http_stub.h"
 #include "net/curl.h"
 #include "net/http_client.h"
+
+/* An option that this libcurl does not know; 0: it knows all. */
+static int unknown_option;
+static int (*real_setopt)(void *h, int option, ...);
+
+/* Arguments are pointers or as large as one. */
+static int some_setopt(void *h, int option, ...)
+{
+    va_list ap;
+    va_start(ap, option);
+    void *value = va_arg(ap, void *);
+    va_end(ap);
+    return option == unknown_option ? 4 : real_setopt(h, option, value);
+}
+
+int __real_curl_begin(struct curl *c, void **h, struct err *e);
+int __wrap_curl_begin(struct curl *c, void **h, struct err *e);
+int __wrap_curl_begin(struct curl *c, void **h, struct err *e)
+{
+    const int rc = __real_curl_begin(c, h, e);
+    if (rc == 0 && unknown_option) {
+        real_setopt = c->easy_setopt;
+        c->easy_setopt = some_setopt;
+    }
+    return rc;
+}
 
 struct seen {
     char head[4096];
@@ -223,5 +251,24 @@ TEST(proxies_of_the_environment_are_not_used)
     setenv("ALL_PROXY", "http://127.0.0.1:1", 1);
     bench_open(&b, NULL, false);
     CHECK_INT(bench_send(&b, "/x", (struct http_request){.method = "GET"}), 0);
+    bench_close(&b);
+}
+
+TEST(without_support_for_a_pinned_key_nothing_is_sent)
+{
+    struct bench b;
+    struct http_client *client;
+    struct err e;
+    const struct http_client_config config = {.pinned_key = "sha256//AAAA"};
+    bench_open(&b, NULL, true);
+    char *url = test_printf("%s/x", b.stub.url);
+    const struct http_request q = {.method = "GET", .url = url};
+    unknown_option = OPT_PINNEDPUBLICKEY;
+    OK(http_client_open(&client, &config, &e));
+    CHECK_INT(http_client_send(client, &q, &b.r, &e), ERR_USAGE);
+    CHECK(strstr(e.msg, "pinned key") && b.seen.answers == 0);
+    unknown_option = 0;
+    http_client_close(client);
+    free(url);
     bench_close(&b);
 }

@@ -362,6 +362,27 @@ TEST(without_keys_nothing_is_sent)
     stage_close(&u);
 }
 
+TEST(a_service_of_credentials_that_is_away_for_a_moment_is_no_wrong_set_up)
+{
+    STAGE(error_answer(400, "ExpiredToken"));
+    CHECK_INT(setenv("AWS_EC2_METADATA_DISABLED", "true", 1), 0);
+    setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent", 1);
+    setenv("AWS_CONFIG_FILE", "/nonexistent", 1);
+    unsetenv("AWS_ACCESS_KEY_ID");
+    setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:1/", 1); /* nobody there */
+    unsetenv("AWS_SECRET_ACCESS_KEY");
+    CHECK_INT(s3_put(t.s3, "k", "x", 1, false, &t.e), ERR_NOT_FOUND);
+    CHECK(strstr(t.e.msg, "the container's service"));
+    setenv("AWS_ACCESS_KEY_ID", "A", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "s", 1);
+    CHECK_INT(s3_put(t.s3, "k", "x", 1, false, &t.e), ERR_SYS); /* expired, and so are the same */
+    unsetenv("AWS_ACCESS_KEY_ID");
+    unsetenv("AWS_SECRET_ACCESS_KEY");
+    unsetenv("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+    CHECK_INT(s3_put(t.s3, "k", "x", 1, false, &t.e), ERR_NOT_FOUND); /* there were some before */
+    stage_close(&t);
+}
+
 TEST(names_of_buckets_and_endpoints_are_checked)
 {
     struct s3 *s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_parts.c - files that lie in part files side by side. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "run/parts.h"
@@ -105,6 +106,18 @@ TEST(a_part_that_is_shorter_than_its_name_says_is_refused)
     struct fmap m;
     struct err e;
     put("m.fp.000000000000-00000009", "0123");
+    CHECK_INT(storage_of(at(path, "m.fp"))->source->map(path, true, &m, &e), ERR_FORMAT);
+}
+
+TEST(empty_parts_with_large_names_take_no_memory)
+{
+    char path[PATH_LEN], name[64];
+    struct fmap m;
+    struct err e;
+    for (unsigned long long i = 0; i < 15; i++) { /* 60 GiB */
+        snprintf(name, sizeof name, "m.fp.%012llx-ffffffff", i * 0xffffffffULL);
+        put(name, "");
+    }
     CHECK_INT(storage_of(at(path, "m.fp"))->source->map(path, true, &m, &e), ERR_FORMAT);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_receive.c - runs that arrive part by part. */
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,16 @@
 #define ABOUT "{\"format\": \"footplate-run\", \"id\": \"r\", \"start_ns\": 1790000000000000000}"
 #define ABOUT_LATER                                                                                \
     "{\"format\": \"footplate-run\", \"id\": \"r\", \"start_ns\": 1790000001000000000}"
+
+static bool sync_fails;
+
+int __wrap_syncfs(int fd);
+int __wrap_syncfs(int fd)
+{
+    (void)fd;
+    errno = EIO;
+    return sync_fails ? -1 : 0;
+}
 
 static struct receive_place place(const char *node, const char *file)
 {
@@ -134,6 +145,23 @@ TEST(a_file_of_another_recorder_is_left_alone)
     buf_free(&other);
 }
 
+TEST(a_part_that_is_refused_leaves_no_folder)
+{
+    const struct receive_place at = place("n", "metrics.fp");
+    char path[PATH_LEN];
+    struct buf b = file_of(FILE_SEALED, 0, 7, false);
+    struct receive_part part = part_of(&b, 70, b.len, 7);
+    struct receive_file f;
+    struct err e;
+    make_run();
+    CHECK_INT(receive_append(&at, &part, &f, &e), ERR_BUSY);
+    part = part_of(&b, 0, 0, 7);
+    CHECK_INT(receive_append(&at, &part, &f, &e), ERR_FORMAT);
+    OK(path_join(path, &e, "%s/r/node-n", test_tmpdir()));
+    CHECK(!storage_has(path));
+    buf_free(&b);
+}
+
 TEST(a_tail_begins_again_with_a_later_segment_and_never_goes_back)
 {
     const struct receive_place at = place("n", "metrics.tail");
@@ -194,6 +222,32 @@ TEST(a_complete_file_removes_its_tail_and_takes_no_more)
     part = (struct receive_part){.offset = b.len, .p = "x", .n = 1};
     memset(part.id, 7, sizeof part.id);
     CHECK_INT(receive_append(&at, &part, &f, &e), ERR_USAGE);
+    buf_free(&b);
+    buf_free(&t);
+}
+
+TEST(a_file_is_complete_and_without_a_tail_only_when_it_is_durable)
+{
+    const struct receive_place at = place("n", "metrics.fp"), tail = place("n", "metrics.tail");
+    char path[PATH_LEN];
+    struct buf b = file_of(FILE_SEALED, 0, 7, true), t = file_of(FILE_TAIL, 1, 7, false);
+    struct receive_part part = part_of(&t, 0, t.len, 7);
+    struct receive_file f;
+    struct err e;
+    make_run();
+    part.segment = 1;
+    OK(receive_append(&tail, &part, &f, &e));
+    OK(receive_path(&tail, path, &e));
+    part = part_of(&b, 0, b.len, 7);
+    part.complete = true;
+    sync_fails = true;
+    CHECK_INT(receive_append(&at, &part, &f, &e), ERR_SYS);
+    CHECK(storage_has(path));
+    sync_fails = false;
+    part = part_of(&b, b.len, b.len, 7);
+    part.complete = true;
+    OK(receive_append(&at, &part, &f, &e));
+    CHECK(!storage_has(path));
     buf_free(&b);
     buf_free(&t);
 }

@@ -61,11 +61,16 @@ TEST(new_findings_change_the_description_and_not_the_data)
 {
     struct rundir r = make_run();
     const uint64_t about = run_stamp_about(r.path), data = run_stamp_data(r.path).version;
+    const struct run_stamp before = run_stamp_data(r.path);
     CHECK_INT(run_stamp_findings(r.path), 0);
     put(r.path, RUN_FINDINGS, "{}");
     CHECK(run_stamp_about(r.path) != about);
     CHECK(run_stamp_data(r.path).version == data);
     CHECK(run_stamp_findings(r.path) > 0);
+    put(r.path, RUN_REPORT, "123");
+    const struct run_stamp after = run_stamp_data(r.path);
+    CHECK(after.version == data && after.newest_ns == before.newest_ns);
+    CHECK_INT(after.bytes, before.bytes + 5);
 }
 
 TEST(the_same_file_in_another_node_is_another_version)

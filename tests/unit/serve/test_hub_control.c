@@ -139,6 +139,20 @@ TEST(a_request_that_is_not_fetched_in_time_expires)
     hub_control_close(c);
 }
 
+TEST(senders_that_are_too_many_are_not_stored)
+{
+    struct hub_control *c = hub_control_open();
+    char name[16];
+    for (int i = 0; i < 70000; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        CHECK_INT(hub_control_seen(c, i < 100 ? "r" : "more", name, 2), 0);
+    }
+    CHECK_INT(hub_control_seen(c, "last", "n", 2), 0);
+    CHECK_INT(hub_control_within(c, "r"), 2);
+    CHECK_INT(hub_control_within(c, "last"), 0);
+    hub_control_close(c);
+}
+
 TEST(a_sender_that_is_silent_gets_no_requests_and_is_forgotten)
 {
     struct hub_control *c = hub_control_open();

@@ -198,7 +198,7 @@ static void seal_both(void *ctx)
 {
     const struct two_writers *t = ctx;
     struct err e;
-    for (size_t i = 0; i < COUNT_OF(t->w); i++) {
+    for (size_t i = 0; i < COUNT_OF(t->w) && t->w[i]; i++) {
         const uint64_t tail = writer_tail(t->w[i]);
         while (writer_tail(t->w[i]) == tail) {
             for (int k = 0; k < 2000; k++)
@@ -382,6 +382,38 @@ TEST(half_a_segment_of_a_living_recorder_stays_here)
     CHECK(same(&m, "metrics.fp"));
     ship_close(s);
     writer_discard(w);
+    memory_free(&m);
+}
+
+static size_t hole_of(const char *path)
+{
+    uint64_t hole = 0;
+    struct err e;
+    OK(storage_of(path)->hole(path, &hole, &e));
+    return (size_t)hole;
+}
+
+TEST(only_what_is_durable_at_the_target_is_removed_here)
+{
+    char path[PATH_LEN];
+    struct memory m = memory_new();
+    struct two_writers t = {{recorder(), NULL}};
+    struct ship *s;
+    struct err e;
+    OK(path_join(path, &e, "%s/node-n/metrics.fp", run_folder()));
+    m.target.syncs_later = true;
+    m.target.durable = clock_mono();
+    OK(ship_open(&s, run_folder(), "n", &m.target, &e));
+    ship_set_spool(s, 1);
+    seal_both(&t);
+    for (int i = 0; i < 3; i++)
+        OK(ship_round(s, false, &e));
+    CHECK_INT(hole_of(path), 0); /* all of it arrived after that */
+    m.target.durable = clock_mono();
+    OK(ship_round(s, false, &e));
+    CHECK(hole_of(path) > 0);
+    ship_close(s);
+    writer_discard(t.w[0]);
     memory_free(&m);
 }
 
