@@ -4,7 +4,7 @@
 Every step: the loss that backward is called on, learning rates, the loss scale and skipped steps of
 GradScaler, the norm that clip_grad_norm_ returns, a hash of the batch. On sampled steps: statistics
 of gradients, weights and updates (torch_tensors.py) and of the outputs of modules
-(torch_modules.py), whose hooks are only there while the root module runs.
+(torch_modules.py), whose calls the gate reports only then.
 
 Sampled are the steps 0, 1 and 2, then one in 10, and one in 50 from step 100 on. What a sample
 costs is measured; when it is more than the budget, the distance is doubled until it fits. So the
@@ -108,6 +108,7 @@ class Capture:
         self.jumped = False  # unless its loss stands out
         self.spent_ns = 0  # on them
         self.forwards = False  # the forward gate calls us
+        self.within = False  # also for the modules of the root that runs
         self.cost_ns = 0  # of the sample under way
         self.step = -1  # latest that an optimizer has reported
         # Of the step under way:
@@ -250,22 +251,49 @@ class Capture:
             return
         if self.hash is None and not self.quiet and not boundary.loop.loader:
             self.hash_batch([*args[1:], *(kwargs or {}).values()])
-        if self.saver is not None and not self.saver.attached:
+        self.forward_ends()  # of a root whose end was not reported
+        if self.saver is not None:
             step = boundary.under_way()
             if self.saver.is_due(step) and not self._is_capturing():
                 self.saver.attach(args[0], step)
-        if self.sampling and not self.sum_only and not self.watch.attached:
+        if self.sampling and not self.sum_only:
             before = _core.now_ns()
             self.watch.attach(args[0], self._sample())
             self.cost_ns += _core.now_ns() - before
+        if self.looks():
+            self.watch.begins(args[0], args[1:])
+            self.within = True
+            marks.follow("forward", before_nested)
+
+    def looks(self) -> bool:
+        """Whether outputs of modules are measured or saved now."""
+        return bool(self.watch.wanted) or (self.saver is not None and bool(self.saver.wanted))
+
+    def call_begins(self, args: "Args") -> bool:
+        """A module of the root is about to run. Whether `call_ended` is to be called."""
+        key = id(args[0])
+        if key in self.watch.wanted:
+            self.watch.begins(args[0], args[1:])
+            return True
+        return self.saver is not None and key in self.saver.wanted
+
+    def call_ended(self, args: "Args", output: "Any") -> None:
+        if output is None:
+            return  # or the module raised
+        if self.saver is not None and self.saver.wanted and self.watch.may_look():
+            self.saver.ended(args[0], output)
+        self.watch.ended(args[0], args[1:], output)
 
     def forward_ends(self) -> None:
-        if self.saver is not None and self.saver.attached:
+        if not self.within:
+            return
+        self.within = False
+        marks.follow("forward", None)
+        if self.saver is not None:
             self.saver.detach()
-        if self.watch.attached:
-            before = _core.now_ns()
-            self.watch.detach()
-            self.cost_ns += _core.now_ns() - before
+        before = _core.now_ns()
+        self.watch.detach()
+        self.cost_ns += _core.now_ns() - before
 
     # ---- optimizer steps ----
 
@@ -414,6 +442,7 @@ class Capture:
         """The step is over: what is done with the next one."""
         self.was_bad, self.loss_bad, self.clips = self.loss_bad, False, False
         self.jumped = False
+        self.forward_ends()  # of a root whose forward pass has this step in it
         whole = not self.sum_only
         self.schedule.ended(self.step, now, self.cost_ns if self.sampling and whole else 0)
         self.cost_ns = 0
@@ -561,11 +590,6 @@ class Capture:
 
     # ---- the end ----
 
-    def detach(self) -> None:
-        self.watch.detach()
-        if self.saver is not None:
-            self.saver.detach()
-
     def finish(self) -> None:
         self.forward_ends()
         if self.sample is not None:
@@ -646,7 +670,7 @@ def _off(error: Exception) -> None:
     _safe.report_loss("health", error)
     if capture is not None:
         with _safe.guard("health"):
-            capture.detach()
+            capture.forward_ends()
             if capture.saver is not None:
                 capture.saver.finish()
             capture.follow_forward(False)
@@ -672,9 +696,29 @@ def before_forward(args: "Args", kwargs: "Kwargs") -> None:
 
 def after_forward(args: "Args", result: "Any") -> None:
     capture = _here()
+    if capture is not None and capture.within:
+        try:
+            capture.call_ended(args, result)
+            capture.forward_ends()
+        except Exception as error:
+            _off(error)
+
+
+def before_nested(args: "Args") -> "Callable[[Args, Any], None] | None":
+    capture = _here()
     if capture is not None:
         try:
-            capture.forward_ends()
+            return after_nested if capture.call_begins(args) else None
+        except Exception as error:
+            _off(error)
+    return None
+
+
+def after_nested(args: "Args", result: "Any") -> None:
+    capture = _here()
+    if capture is not None and capture.within:
+        try:
+            capture.call_ended(args, result)
         except Exception as error:
             _off(error)
 
@@ -814,7 +858,7 @@ def _end() -> None:
     _State.wanted = _scalars.settings().on
     if capture is not None:
         with _safe.guard("health"):
-            capture.detach()
+            capture.forward_ends()
             marks.use("forward", before_forward, after_forward)
 
 
@@ -826,7 +870,7 @@ def _forked() -> None:
         _State.wanted = _scalars.settings().on
         if capture is not None:
             _core.keep_forever((capture, capture.watch.sample))
-            capture.detach()
+            capture.forward_ends()
             marks.use("forward", before_forward, after_forward)
 
 

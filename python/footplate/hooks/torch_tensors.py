@@ -54,15 +54,23 @@ WRAPPERS = {
 }
 
 
-def unwrap(module: "Any") -> "Any":
-    """The module of the user inside of DDP, FSDP, torch.compile and their like."""
-    for _ in range(8):
+def wrappers(module: "Any") -> "list[Any]":
+    """DDP, FSDP, torch.compile and their like around the module of the user."""
+    found: list[Any] = []
+    while len(found) < 8:
         inner = WRAPPERS.get(type(module).__name__)
-        found = module._modules.get(inner) if inner else None
-        if found is None:
-            return module
-        module = found
-    return module
+        held = module._modules.get(inner) if inner else None
+        if held is None:
+            break
+        found.append(module)
+        module = held
+    return found
+
+
+def unwrap(module: "Any") -> "Any":
+    """The module of the user inside of its wrappers."""
+    around = wrappers(module)
+    return around[-1]._modules[WRAPPERS[type(around[-1]).__name__]] if around else module
 
 
 def plain_name(name: str) -> str:

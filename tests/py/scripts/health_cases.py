@@ -377,7 +377,7 @@ def copies() -> None:
         assert torch.equal(copied.weight, again.weight)
         pickle.loads(pickle.dumps(optimizer))
         copy.deepcopy(optimizer)
-    say(inside=inside, hooks=hooks, sampled=told.steps())
+    say(inside=inside, hooks=hooks, sampled=told.steps("output.mean"))
 
 
 def compiled() -> None:
