@@ -53,3 +53,56 @@ def test_an_optimizer_that_steps_in_the_forward_pass_leaves_no_hook_and_no_liste
     assert (said["hooks"], said["follows"], said["on"]) == (0, False, True)
     assert said["seen"] == ["layer.0", "layer.1", "layer.2"]
     assert said["steps"] == [0, 1, 2]
+
+
+def test_a_model_and_its_optimizer_are_freed_when_the_program_drops_them(case):
+    assert case("freed") == {"left": [], "on": True}
+
+
+def test_of_50_models_in_turn_no_more_is_remembered_than_of_one(case):
+    said = case("in_turn")
+    assert said["names"] < 20
+    assert said["of"] == 4
+    assert said["optimizers"] == 0
+    assert said["roots"] == [0, 0]
+    assert said["order"] == ["0", "1", "2"]
+
+
+def test_tensors_without_memory_are_left_out_and_the_others_are_measured(case):
+    why = ("health of Wrapped tensors", "health of outputs")
+    said = case("without_memory", losses=why)
+    assert said["steps"] == [0, 1, 2, 3]
+    assert said["names"] == ["layer.0.bias", "layer.0.weight", "layer.2.bias", "layer.2.weight"]
+    assert said["lost"][0] == [1, 3]
+
+
+@pytest.mark.parametrize("kinds", ["float64", "float32 float64 bfloat16 float64", "bfloat16"])
+def test_norms_on_a_device_are_those_of_each_type(case, kinds):
+    assert case("doubles", *kinds.split()) == {"norms": [5.0] * len(kinds.split()), "none": []}
+
+
+def test_the_default_device_of_the_program_is_not_that_of_what_is_captured(case, ring):
+    save = {"tensors": ["0_output"], "steps": [{"start": 0, "count": 1}], "limit": 1 << 20}
+    said = case("default_device", save=save)
+    assert (said["steps"], said["outputs"]) == ([0, 1, 2], [0, 1, 2])
+    assert list(ring.folder.glob("tensors-0-0-*.npz"))
+
+
+def test_torch_for_cuda_without_a_gpu_is_captured(case):
+    assert case("no_gpu") == {"losses": [0, 1, 2, 3], "on": True}
+
+
+def test_values_of_two_devices_arrive_together(case):
+    said = case("two_devices")
+    assert said["l2"] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert said["sums"] == [10, 11, 12, 13, 14, 15]
+    assert said["exponents"] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_selective_checkpoint_caches_nothing_of_ours(case, torch_plain, package):
+    env = {"PYTHONPATH": f"{package}:{SCRIPTS}"}
+    plain = torch_plain(SCRIPTS / "health_models.py", "selective_plain", env=env)
+    assert plain.returncode == 0, plain.stderr
+    said = case("selective")
+    assert said["loss"] == json.loads(plain.stdout)["loss"]
+    assert said["seen"] == ["last"]

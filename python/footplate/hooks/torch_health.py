@@ -22,11 +22,10 @@ import os
 import sys
 import threading
 import weakref
-import zlib
 
 from .. import _core, _health, _safe
 from ..detail import boundary
-from . import _scalars, torch_saver
+from . import _scalars, torch_batches, torch_saver
 from . import torch_marks as marks
 from .torch_deferred import Lane
 from .torch_modules import Watch
@@ -45,10 +44,9 @@ if TYPE_CHECKING:
 
 _get_ident = threading.get_ident
 
-HASHED = 64  # values of a batch
 LISTS = (tuple, list)
+NO_KEY = 0, 0, 0
 DEEP_EVERY = 10  # samples; of one of them there are histograms and the optimizer's state
-MOST_LOOKED_AT = 8  # things in a batch, on each of two levels
 EXIT_WAIT_NS = 1_000_000_000
 LOSS_FUNCTIONS = (
     "cross_entropy",
@@ -60,10 +58,6 @@ LOSS_FUNCTIONS = (
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
 )
-
-
-# Elements of so many bytes are gathered as if they were of this type: their bits count.
-_WORDS = {2: 2, 4: 0, 8: 1}  # float16, float32, float64 of _core.DTYPES
 
 
 class Stepped:
@@ -212,27 +206,9 @@ class Capture:
             self.hash_batch(batch)
 
     def hash_batch(self, batch: "Any") -> None:
-        tensor = self._first_tensor(batch)
-        if tensor is not None:
-            found = hash_of(self.torch, tensor)
-            if found is not None:
-                self.hash = found if self.hash is None else hash((self.hash, found))
-
-    def _first_tensor(self, batch: "Any", levels: int = 2) -> "Any":
-        if isinstance(batch, self.torch.Tensor):
-            return batch
-        if levels == 0:
-            return None
-        parts: Any = ()
-        if isinstance(batch, tuple | list):
-            parts = batch[:MOST_LOOKED_AT]
-        elif isinstance(batch, dict):
-            parts = list(batch.values())[:MOST_LOOKED_AT]
-        for part in parts:
-            found = self._first_tensor(part, levels - 1)
-            if found is not None:
-                return found
-        return None
+        found = torch_batches.hash_of(self.torch, batch)
+        if found is not None:
+            self.hash = found if self.hash is None else hash((self.hash, found))
 
     # ---- forward ----
 
@@ -306,7 +282,9 @@ class Capture:
     def stepped(self, optimizer: "Any", index: int) -> Stepped:
         known = self.optimizers.get(index)
         if known is None or known.reference() is not optimizer:
-            known = self.optimizers[index] = Stepped(index, weakref.ref(optimizer))
+            of = self.optimizers  # what is known of an optimizer ends with it
+            reference = weakref.ref(optimizer, lambda gone: of.pop(index, None))
+            known = of[index] = Stepped(index, reference)
         return known
 
     def step_begins(self, optimizer: "Any", index: int, scaler: "Any" = None) -> None:
@@ -335,6 +313,10 @@ class Capture:
         if table is None or (self.sampling and table.is_old(optimizer, self.names)):
             settings, sharded = self.settings, self.watch.sharded
             table = known.table = Table(self.torch, optimizer, self.names, settings, sharded)
+            if self.sampling:
+                table.report_left_out()
+            else:
+                table.key = NO_KEY  # its modules may not have been called in a sampled step
         self.missing = 0 if table.has_gradient() else table.count
         self.scaling = scaler is not None
         self.versions = table.version() if self.scaling else None
@@ -382,7 +364,7 @@ class Capture:
         """A sample has come whose gradients are not all finite."""
         self.loss_bad = True
         if sample.scale is None:
-            self.origin.resolved(sample, self.optimizers.values())
+            self.origin.resolved(sample, list(self.optimizers.values()))
 
     def _is_capturing(self) -> bool:
         return self.lane.is_capturing()
@@ -599,26 +581,6 @@ class Capture:
             self.saver.finish()
         self.lane.finish(EXIT_WAIT_NS)
         self.core.health_flush()
-
-
-def hash_of(torch: "Any", tensor: "Any") -> "int | None":
-    """Of HASHED values, the shape and the type; the same in every process. None: not on the
-    host."""
-    count, size = tensor.numel(), tensor.element_size()
-    if not tensor.is_contiguous() or tensor.device.type != "cpu" or not count:
-        return None
-    if size in _WORDS:
-        stride = max(count // HASHED, 1)
-        where = tensor.data_ptr(), min(count, HASHED), _WORDS[size], stride
-        found = zlib.crc32(_scalars.core.health_gather(*where))
-    elif size == 1:
-        flat = tensor.detach().view(-1)
-        found = zlib.crc32(
-            bytes(flat[:: max(count // HASHED, 1)][:HASHED].view(torch.uint8).tolist())
-        )
-    else:
-        return None
-    return hash((found, size, *tensor.shape))
 
 
 def scale_of(torch: "Any", optimizer: "Any", scaler: "Any") -> "Any":

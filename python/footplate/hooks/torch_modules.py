@@ -21,6 +21,7 @@ from .torch_tensors import (
     Sample,
     _codes,
     device_counts,
+    is_stored,
     measure,
     plain_name,
     unwrap,
@@ -122,9 +123,9 @@ class Watch:
 
     def attach(self, root: "Any", sample: Sample) -> None:
         """The root is about to run in a sampled step."""
-        if id(root) in sample.roots:
+        if root in sample.roots:
             return
-        sample.roots.add(id(root))
+        sample.roots.add(root)
         self._look_at_wrapper(root)
         inner = unwrap(root)
         if next(inner.parameters(), None) is None:
@@ -255,7 +256,7 @@ class Watch:
         if not isinstance(value, self.torch.Tensor) or value.numel() == 0:
             return None
         value = getattr(value, "_local_tensor", value).detach()
-        plain = value.layout is self.torch.strided and not value.is_quantized
+        plain = value.layout is self.torch.strided and not value.is_quantized and is_stored(value)
         if plain and value.dtype in self.codes and value.device.type in ("cpu", "cuda"):
             return value
         if value.is_floating_point() or value.is_complex() or not plain:

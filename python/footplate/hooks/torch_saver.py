@@ -301,12 +301,12 @@ class Saver:
             wanted = (wanted / by).to(wanted.dtype)
         event = None
         if device == "cuda":
-            copy = torch.empty(wanted.shape, dtype=wanted.dtype, pin_memory=True)
+            copy = torch.empty(wanted.shape, dtype=wanted.dtype, pin_memory=True, device="cpu")
             copy.copy_(wanted, non_blocking=True)
             event = torch.cuda.Event()
-            event.record()
+            event.record(torch.cuda.current_stream(tensor.device))
         else:
-            copy = torch.empty(wanted.shape, dtype=wanted.dtype)
+            copy = torch.empty(wanted.shape, dtype=wanted.dtype, device="cpu")
             copy.copy_(wanted)
         self.batch.append(Saved(name, DESCR.get(kind, "<f4"), copy, event))
 

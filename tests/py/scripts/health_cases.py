@@ -522,7 +522,7 @@ def deep() -> None:
 
 
 class NoEvent:
-    def record(self) -> None:
+    def record(self, stream: Any = None) -> None:
         pass
 
     def query(self) -> bool:
@@ -546,6 +546,7 @@ def device_histograms() -> None:
             self.there = torch.zeros(size, dtype=torch.float64)
             self.here = torch.zeros(size, dtype=torch.float64)
             self.event = NoEvent()
+            self.stream = lambda device: None
             self.scalars = []
             self.sample = None
 
