@@ -25,7 +25,10 @@
  * `failed`, once, and the two are not called again.
  *
  * `pulse`: the call ends a step (core_pulse). `_footplate_range` is set while a detail window runs:
- * then the calls within an outermost one are ranges of the profiler, too.
+ * then the calls within an outermost one are ranges of the profiler, too. `_footplate_within(args)`
+ * is set in a step whose modules are measured: it is called before each call within an outermost
+ * one, where nothing but that has closed the gate, and answers None, or what is called after it, as
+ * after(args, result). So modules need no hooks, which compilers, copies and pickles would meet.
  *
  * `hidden` is for special methods such as __call__: an attribute look-up then gives the original
  * itself, and only calls through the type's slot, and through super(), meet the gate. */
@@ -46,6 +49,7 @@ struct gate {
     PyObject *begin, *end;             /* listeners; NULL: none */
     PyObject *chooser;                 /* NULL: `span` always */
     PyObject *range;                   /* NULL outside of a detail window; see call_original */
+    PyObject *within;                  /* NULL in most steps; see call_within */
     fp_name span, other;               /* other: when the chooser says no */
     uint32_t own, closed_by, opens;    /* bits of core_inside */
     bool hidden, always, pulse;
@@ -68,6 +72,7 @@ static int give_up(struct gate *g)
         Py_CLEAR(g->after);
         Py_CLEAR(g->begin);
         Py_CLEAR(g->end);
+        Py_CLEAR(g->within);
     }
     return rc;
 }
@@ -163,6 +168,28 @@ static PyObject *call_in_range(struct gate *g, PyObject *args, PyObject *kwargs,
     return core_outcome_give(&outcome, 0);
 }
 
+/* A call within an outermost one. */
+static PyObject *call_nested(struct gate *g, PyObject *args, PyObject *kwargs)
+{
+    return g->range ? call_in_range(g, args, kwargs, false)
+                    : PyObject_Call(g->original, args, kwargs);
+}
+
+/* The same, which `within` may want to look at. */
+static PyObject *call_within(struct gate *g, PyObject *args, PyObject *kwargs)
+{
+    PyObject *within = Py_NewRef(g->within); /* it may be taken off the gate */
+    PyObject *after = PyObject_CallFunctionObjArgs(within, args, NULL);
+    Py_DECREF(within);
+    if (!after && give_up(g) != 0)
+        return NULL;
+    PyObject *result = call_nested(g, args, kwargs);
+    if (after && after != Py_None)
+        result = call_after(g, after, args, result);
+    Py_XDECREF(after);
+    return result;
+}
+
 static PyObject *call_original(struct gate *g, PyObject *args, PyObject *kwargs)
 {
     if (__builtin_expect(g->range != NULL, 0))
@@ -232,11 +259,19 @@ static bool gate_is_closed(const struct gate *g)
     return core_inside & g->closed_by || !fp_enabled() || (core_quiet && !g->always);
 }
 
-/* An outermost call, or one within it that is a range of the profiler. */
+/* Whether somebody wants to know of calls within an outermost one, where this thread is. */
+static bool gate_is_followed(const struct gate *g)
+{
+    return (g->range || g->within) && core_inside & g->own;
+}
+
+/* An outermost call, or one within it that is followed. */
 static PyObject *gate_open(struct gate *g, bool closed, PyObject *args, PyObject *kwargs)
 {
+    if (closed && g->within && (core_inside & g->closed_by) == g->own)
+        return call_within(g, args, kwargs);
     if (closed)
-        return call_in_range(g, args, kwargs, false);
+        return call_nested(g, args, kwargs);
     const uint32_t outside = core_inside;
     core_inside = (core_inside | g->own) & ~g->opens;
     PyObject *result = call_marked(g, args, kwargs);
@@ -248,7 +283,7 @@ static PyObject *gate_call(PyObject *self, PyObject *const *args, size_t nargsf,
 {
     struct gate *g = (struct gate *)self;
     const bool closed = gate_is_closed(g);
-    if (closed && __builtin_expect(!g->range || !(core_inside & g->own), 1))
+    if (closed && __builtin_expect(!gate_is_followed(g), 1))
         return core_forward(g->original, args, nargsf, kwnames);
     PyObject *tuple, *dict;
     if (core_pack(args, nargsf, kwnames, &tuple, &dict) != 0)
@@ -353,6 +388,7 @@ static int gate_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(g->original);
     Py_VISIT(g->chooser);
     Py_VISIT(g->range);
+    Py_VISIT(g->within);
     Py_VISIT(g->before);
     Py_VISIT(g->after);
     Py_VISIT(g->begin);
@@ -368,6 +404,7 @@ static int gate_clear(PyObject *self)
     struct gate *g = (struct gate *)self;
     Py_CLEAR(g->chooser);
     Py_CLEAR(g->range);
+    Py_CLEAR(g->within);
     Py_CLEAR(g->before);
     Py_CLEAR(g->after);
     Py_CLEAR(g->begin);
@@ -432,6 +469,7 @@ static PyGetSetDef gate_getset[] = {
     {"_footplate_begin", get_callback, set_callback, NULL, (void *)offsetof(struct gate, begin)},
     {"_footplate_end", get_callback, set_callback, NULL, (void *)offsetof(struct gate, end)},
     {"_footplate_range", get_callback, set_callback, NULL, (void *)offsetof(struct gate, range)},
+    {"_footplate_within", get_callback, set_callback, NULL, (void *)offsetof(struct gate, within)},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -13,9 +13,9 @@ struct core_looks {
 
 /* What is the gate's and not the original's. */
 static const char *const own_names[] = {
-    "_footplate_original", "_footplate_before", "_footplate_after", "_footplate_begin",
-    "_footplate_end",      "_footplate_range",  "__class__",        "__reduce__",
-    "__reduce_ex__",       "__get__",           "__call__",
+    "_footplate_original", "_footplate_before", "_footplate_after",  "_footplate_begin",
+    "_footplate_end",      "_footplate_range",  "_footplate_within", "__class__",
+    "__reduce__",          "__reduce_ex__",     "__get__",           "__call__",
 };
 
 static bool is_own(PyObject *name)

@@ -156,6 +156,9 @@ class Gate:
 
     begin(declined) and end() are called around a marked call; `declined`: the chooser said no. Both
     stay silent while the thread's listeners rest.
+
+    _footplate_within(args) is called before each call within a marked one, and answers None or what
+    is called after it: after(args, result).
     """
 
     _footplate_original: Callable[..., Any]
@@ -164,6 +167,7 @@ class Gate:
     _footplate_begin: Callable[[bool], Any] | None
     _footplate_end: Callable[[], Any] | None
     _footplate_range: Callable[[tuple[Any, ...], bool], Any] | None
+    _footplate_within: Callable[[tuple[Any, ...]], Any] | None
 
     def __init__(
         self,

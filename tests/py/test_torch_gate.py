@@ -23,6 +23,7 @@ TOLD = {
     "quiet": "b b",
     "collected": "",
     "taken_off": "a a",
+    "within": "a a a a a a a a a a a a",
 }
 
 
@@ -38,7 +39,7 @@ def test_a_gate_is_what_it_stands_for_and_marks_its_calls(hooked, ring, what):
 
 @pytest.mark.parametrize("what", TOLD)
 def test_a_gate_does_its_work_when_nobody_records(hooked, what):
-    if what in ("verdicts", "fails", "interrupts"):
+    if what in ("verdicts", "fails", "interrupts", "within"):
         pytest.skip("is about what is only called while somebody records")
     done = hooked(SCRIPTS / "torch_gates.py", what, env={"FOOTPLATE_DISABLE": None}, cwd="/")
     assert (done.returncode, done.stderr) == (0, "")

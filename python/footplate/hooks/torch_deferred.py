@@ -50,14 +50,15 @@ class Buffer:
     def __init__(self, torch: "Any", device: "Any", size: int) -> None:
         self.size = size
         self.there = torch.zeros(size, dtype=torch.float64, device=device)
-        self.here = torch.zeros(size, dtype=torch.float64, pin_memory=True)
+        self.here = torch.zeros(size, dtype=torch.float64, pin_memory=True, device="cpu")
         self.event = torch.cuda.Event()
+        self.stream = torch.cuda.current_stream
         self.scalars: list[Scalar] = []
         self.sample: Any = None  # (Sample, names of its norm, where its words begin, scale)
 
     def send(self, count: int) -> None:
         self.here[:count].copy_(self.there[:count], non_blocking=True)
-        self.event.record()
+        self.event.record(self.stream(self.there.device))
 
 
 class Lane:
@@ -68,6 +69,7 @@ class Lane:
         self.core = core
         built = torch.version.cuda is not None or torch.version.hip is not None
         self.capturing = torch._C._cuda_isCurrentStreamCapturing if built else None
+        self.started = False  # torch.cuda is in use: before, asking it raises without a GPU
         self.device: Any = None
         self.buffer: Buffer | None = None  # that scalars are put into
         self.free: list[Buffer] = []
@@ -80,7 +82,10 @@ class Lane:
         self.eval_weight = 0
 
     def is_capturing(self) -> bool:
-        return self.capturing is not None and bool(self.capturing())
+        if self.capturing is None:
+            return False
+        self.started = self.started or bool(self.torch.cuda.is_initialized())
+        return self.started and bool(self.capturing())
 
     # ---- scalars ----
 
@@ -90,13 +95,13 @@ class Lane:
             return None
         if self.device is None:
             self.device = device
-        if device != self.device or self.is_capturing():
+        if self.is_capturing():
             return None
         if self.buffer is None and self.free:
             self.buffer = self.free.pop()
         if self.buffer is None and self.made < MOST_BUFFERS:
             self.made += 1
-            self.buffer = Buffer(self.torch, device, SCALARS)
+            self.buffer = Buffer(self.torch, self.device, SCALARS)
         if self.buffer is None or len(self.buffer.scalars) == SCALARS:
             self.core.health_lost(1, LEFT_OUT)
             return None
@@ -144,7 +149,8 @@ class Lane:
             return False
         if self.eval_sum is None:
             self.eval_sum = self.torch.zeros(1, dtype=self.torch.float64, device=value.device)
-        self.eval_sum.add_(value.detach().reshape(1), alpha=weight)
+        value = value.detach().reshape(1).to(self.eval_sum.device, non_blocking=True)
+        self.eval_sum.add_(value, alpha=weight)
         self.eval_weight += weight
         return True
 
@@ -201,12 +207,12 @@ class Lane:
                 reals.append(sample.scale)
             self._fill(parcel.there, reals)
             if words:
-                whole = parcel.there.view(torch.int64)[len(reals) : len(reals) + len(words)]
-                whole.copy_(torch.stack([v.detach().reshape(()) for v in words]))
+                self._fill(parcel.there.view(torch.int64)[len(reals) :], words)
             begin = len(reals) + len(words)
             count = begin + EXPONENTS * len(vectors)
             if vectors:
-                parcel.there.view(torch.int64)[begin:count].copy_(torch.cat(vectors))
+                whole = parcel.there.view(torch.int64)[begin:count].view(-1, EXPONENTS)
+                self._fill(whole, vectors)
         parcel.sample = sample, norm, len(reals), extra
         parcel.send(count)
         self.pending.append(parcel)
@@ -215,14 +221,15 @@ class Lane:
         self.flush()
 
     def _fill(self, there: "Any", values: "list[Any]") -> None:
-        """Each run of one type in one go."""
-        begin = 0
+        """Each run of one type and device in one go."""
+        begin, shape = 0, there.shape[1:]
+        kinds = [(one.dtype, one.device) for one in values]
         while begin < len(values):
             end = begin
-            while end < len(values) and values[end].dtype == values[begin].dtype:
+            while end < len(values) and kinds[end] == kinds[begin]:
                 end += 1
-            part = [v.detach().reshape(()) for v in values[begin:end]]
-            there[begin:end].copy_(self.torch.stack(part))
+            part = [v.detach().reshape(shape) for v in values[begin:end]]
+            there[begin:end].copy_(self.torch.stack(part), non_blocking=True)
             begin = end
 
     # ---- arrival ----

@@ -4,7 +4,7 @@
 Every step: the loss that backward is called on, learning rates, the loss scale and skipped steps of
 GradScaler, the norm that clip_grad_norm_ returns, a hash of the batch. On sampled steps: statistics
 of gradients, weights and updates (torch_tensors.py) and of the outputs of modules
-(torch_modules.py), whose hooks are only there while the root module runs.
+(torch_modules.py), whose calls the gate reports only then.
 
 Sampled are the steps 0, 1 and 2, then one in 10, and one in 50 from step 100 on. What a sample
 costs is measured; when it is more than the budget, the distance is doubled until it fits. So the
@@ -22,11 +22,10 @@ import os
 import sys
 import threading
 import weakref
-import zlib
 
 from .. import _core, _health, _safe
 from ..detail import boundary
-from . import _scalars, torch_saver
+from . import _scalars, torch_batches, torch_saver
 from . import torch_marks as marks
 from .torch_deferred import Lane
 from .torch_modules import Watch
@@ -45,10 +44,9 @@ if TYPE_CHECKING:
 
 _get_ident = threading.get_ident
 
-HASHED = 64  # values of a batch
 LISTS = (tuple, list)
+NO_KEY = 0, 0, 0
 DEEP_EVERY = 10  # samples; of one of them there are histograms and the optimizer's state
-MOST_LOOKED_AT = 8  # things in a batch, on each of two levels
 EXIT_WAIT_NS = 1_000_000_000
 FSDP = "torch.distributed.fsdp.fully_sharded_data_parallel"
 LOSS_FUNCTIONS = (
@@ -61,10 +59,6 @@ LOSS_FUNCTIONS = (
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
 )
-
-
-# Elements of so many bytes are gathered as if they were of this type: their bits count.
-_WORDS = {2: 2, 4: 0, 8: 1}  # float16, float32, float64 of _core.DTYPES
 
 
 class Stepped:
@@ -109,6 +103,7 @@ class Capture:
         self.jumped = False  # unless its loss stands out
         self.spent_ns = 0  # on them
         self.forwards = False  # the forward gate calls us
+        self.within = False  # also for the modules of the root that runs
         self.cost_ns = 0  # of the sample under way
         self.step = -1  # latest that an optimizer has reported
         # Of the step under way:
@@ -228,27 +223,9 @@ class Capture:
             self.hash_batch(batch)
 
     def hash_batch(self, batch: "Any") -> None:
-        tensor = self._first_tensor(batch)
-        if tensor is not None:
-            found = hash_of(self.torch, tensor)
-            if found is not None:
-                self.hash = found if self.hash is None else hash((self.hash, found))
-
-    def _first_tensor(self, batch: "Any", levels: int = 2) -> "Any":
-        if isinstance(batch, self.torch.Tensor):
-            return batch
-        if levels == 0:
-            return None
-        parts: Any = ()
-        if isinstance(batch, tuple | list):
-            parts = batch[:MOST_LOOKED_AT]
-        elif isinstance(batch, dict):
-            parts = list(batch.values())[:MOST_LOOKED_AT]
-        for part in parts:
-            found = self._first_tensor(part, levels - 1)
-            if found is not None:
-                return found
-        return None
+        found = torch_batches.hash_of(self.torch, batch)
+        if found is not None:
+            self.hash = found if self.hash is None else hash((self.hash, found))
 
     # ---- forward ----
 
@@ -267,22 +244,49 @@ class Capture:
             return
         if self.hash is None and not self.quiet and not boundary.loop.loader:
             self.hash_batch([*args[1:], *(kwargs or {}).values()])
-        if self.saver is not None and not self.saver.attached:
+        self.forward_ends()  # of a root whose end was not reported
+        if self.saver is not None:
             step = boundary.under_way()
             if self.saver.is_due(step) and not self._is_capturing():
                 self.saver.attach(args[0], step)
-        if self.sampling and not self.sum_only and not self.watch.attached:
+        if self.sampling and not self.sum_only:
             before = _core.now_ns()
             self.watch.attach(args[0], self._sample())
             self.cost_ns += _core.now_ns() - before
+        if self.looks():
+            self.watch.begins(args[0], args[1:])
+            self.within = True
+            marks.follow("forward", before_nested)
+
+    def looks(self) -> bool:
+        """Whether outputs of modules are measured or saved now."""
+        return bool(self.watch.wanted) or (self.saver is not None and bool(self.saver.wanted))
+
+    def call_begins(self, args: "Args") -> bool:
+        """A module of the root is about to run. Whether `call_ended` is to be called."""
+        key = id(args[0])
+        if key in self.watch.wanted:
+            self.watch.begins(args[0], args[1:])
+            return True
+        return self.saver is not None and key in self.saver.wanted
+
+    def call_ended(self, args: "Args", output: "Any") -> None:
+        if output is None:
+            return  # or the module raised
+        if self.saver is not None and self.saver.wanted and self.watch.may_look():
+            self.saver.ended(args[0], output)
+        self.watch.ended(args[0], args[1:], output)
 
     def forward_ends(self) -> None:
-        if self.saver is not None and self.saver.attached:
+        if not self.within:
+            return
+        self.within = False
+        marks.follow("forward", None)
+        if self.saver is not None:
             self.saver.detach()
-        if self.watch.attached:
-            before = _core.now_ns()
-            self.watch.detach()
-            self.cost_ns += _core.now_ns() - before
+        before = _core.now_ns()
+        self.watch.detach()
+        self.cost_ns += _core.now_ns() - before
 
     # ---- optimizer steps ----
 
@@ -295,7 +299,9 @@ class Capture:
     def stepped(self, optimizer: "Any", index: int) -> Stepped:
         known = self.optimizers.get(index)
         if known is None or known.reference() is not optimizer:
-            known = self.optimizers[index] = Stepped(index, weakref.ref(optimizer))
+            of = self.optimizers  # what is known of an optimizer ends with it
+            reference = weakref.ref(optimizer, lambda gone: of.pop(index, None))
+            known = of[index] = Stepped(index, reference)
         return known
 
     def step_begins(self, optimizer: "Any", index: int, scaler: "Any" = None) -> None:
@@ -324,6 +330,10 @@ class Capture:
         if table is None or (self.sampling and table.is_old(optimizer, self.names)):
             settings, sharded = self.settings, self.watch.sharded
             table = known.table = Table(self.torch, optimizer, self.names, settings, sharded)
+            if self.sampling:
+                table.report_left_out()
+            else:
+                table.key = NO_KEY  # its modules may not have been called in a sampled step
         self.missing = 0 if table.has_gradient() else table.count
         self.scaling = scaler is not None
         self.versions = table.version() if self.scaling else None
@@ -371,7 +381,7 @@ class Capture:
         """A sample has come whose gradients are not all finite."""
         self.loss_bad = True
         if sample.scale is None:
-            self.origin.resolved(sample, self.optimizers.values())
+            self.origin.resolved(sample, list(self.optimizers.values()))
 
     def _is_capturing(self) -> bool:
         return self.lane.is_capturing()
@@ -432,6 +442,7 @@ class Capture:
         """The step is over: what is done with the next one."""
         self.was_bad, self.loss_bad, self.clips = self.loss_bad, False, False
         self.jumped = False
+        self.forward_ends()  # of a root whose forward pass has this step in it
         whole = not self.sum_only
         self.schedule.ended(self.step, now, self.cost_ns if self.sampling and whole else 0)
         self.cost_ns = 0
@@ -582,11 +593,6 @@ class Capture:
 
     # ---- the end ----
 
-    def detach(self) -> None:
-        self.watch.detach()
-        if self.saver is not None:
-            self.saver.detach()
-
     def finish(self) -> None:
         self.forward_ends()
         if self.sample is not None:
@@ -596,26 +602,6 @@ class Capture:
             self.saver.finish()
         self.lane.finish(EXIT_WAIT_NS)
         self.core.health_flush()
-
-
-def hash_of(torch: "Any", tensor: "Any") -> "int | None":
-    """Of HASHED values, the shape and the type; the same in every process. None: not on the
-    host."""
-    count, size = tensor.numel(), tensor.element_size()
-    if not tensor.is_contiguous() or tensor.device.type != "cpu" or not count:
-        return None
-    if size in _WORDS:
-        stride = max(count // HASHED, 1)
-        where = tensor.data_ptr(), min(count, HASHED), _WORDS[size], stride
-        found = zlib.crc32(_scalars.core.health_gather(*where))
-    elif size == 1:
-        flat = tensor.detach().view(-1)
-        found = zlib.crc32(
-            bytes(flat[:: max(count // HASHED, 1)][:HASHED].view(torch.uint8).tolist())
-        )
-    else:
-        return None
-    return hash((found, size, *tensor.shape))
 
 
 def scale_of(torch: "Any", optimizer: "Any", scaler: "Any") -> "Any":
@@ -667,7 +653,7 @@ def _off(error: Exception) -> None:
     _safe.report_loss("health", error)
     if capture is not None:
         with _safe.guard("health"):
-            capture.detach()
+            capture.forward_ends()
             if capture.saver is not None:
                 capture.saver.finish()
             capture.follow_forward(False)
@@ -693,9 +679,29 @@ def before_forward(args: "Args", kwargs: "Kwargs") -> None:
 
 def after_forward(args: "Args", result: "Any") -> None:
     capture = _here()
+    if capture is not None and capture.within:
+        try:
+            capture.call_ended(args, result)
+            capture.forward_ends()
+        except Exception as error:
+            _off(error)
+
+
+def before_nested(args: "Args") -> "Callable[[Args, Any], None] | None":
+    capture = _here()
     if capture is not None:
         try:
-            capture.forward_ends()
+            return after_nested if capture.call_begins(args) else None
+        except Exception as error:
+            _off(error)
+    return None
+
+
+def after_nested(args: "Args", result: "Any") -> None:
+    capture = _here()
+    if capture is not None and capture.within:
+        try:
+            capture.call_ended(args, result)
         except Exception as error:
             _off(error)
 
@@ -837,7 +843,7 @@ def _end() -> None:
     _State.wanted = _scalars.settings().on
     if capture is not None:
         with _safe.guard("health"):
-            capture.detach()
+            capture.forward_ends()
             marks.use("forward", before_forward, after_forward)
 
 
@@ -849,7 +855,7 @@ def _forked() -> None:
         _State.wanted = _scalars.settings().on
         if capture is not None:
             _core.keep_forever((capture, capture.watch.sample))
-            capture.detach()
+            capture.forward_ends()
             marks.use("forward", before_forward, after_forward)
 
 

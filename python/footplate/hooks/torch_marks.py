@@ -115,6 +115,12 @@ def use(phase: str, before: "Before | None", after: "After | None") -> None:
         _connect(phase, entry)
 
 
+def follow(phase: str, within: "Callable[[tuple[Any, ...]], Any] | None") -> None:
+    """Calls it before each call within an outermost one of the phase, until it is None."""
+    for entry in _gates.get(phase, ()):
+        entry.gate._footplate_within = within
+
+
 def gates(phase: str) -> "list[Any]":
     """The gates of a phase."""
     return [entry.gate for entry in _gates.get(phase, ())]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of what modules put out, on sampled steps.
 
-Hooks are put on the leaf modules when a root module is called in a sampled step, and taken off when
-that call returns: a model that is copied, pickled or compiled between two calls has none. What
-torch.compile has taken into a graph cannot be seen and gets no hook; the run says so.
+While a root module runs in a sampled step, the gate of Module.__call__ calls `begins` before each
+module in it and `ended` after it. No module ever has a hook of ours: compilers trace hooks, and
+copies and pickles contain them. What torch.compile has taken into a graph calls no module, and
+cannot be seen; the run says so.
 """
 
 import collections
@@ -20,16 +21,18 @@ from .torch_tensors import (
     Sample,
     _codes,
     device_counts,
+    is_stored,
     measure,
     plain_name,
     unwrap,
+    wrappers,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MOST_MODULES = 2048  # that get a hook
+MOST_MODULES = 2048  # of a root that are followed
 MOST_VALUES = 1 << 18  # of an output on a device, for its mean and deviation
 MOST_UNITS = 1 << 20  # values that are looked at for dead units
 SATURATED = {"Tanh": 2.65, "Sigmoid": 5.3}  # the slope is below 2 % of its maximum beyond
@@ -39,11 +42,23 @@ CHANNELS = ("Conv", "BatchNorm", "InstanceNorm", "GroupNorm")
 NO_ACTIVATIONS = ("MultiheadAttention", "Softmax", "Softmax2d", "LogSoftmax", "Softmin", "Module")
 
 
+def is_compiled(module: "Any") -> bool:
+    """Whether torch.compile has the module, or its forward, as a graph."""
+    if type(module).__name__ == "OptimizedModule":
+        return True
+    if getattr(module, "_compiled_call_impl", None) is not None:
+        return True
+    forward = getattr(module, "forward", None)
+    known = getattr(forward, "_torchdynamo_orig_callable", None) is not None
+    return known and not getattr(forward, "_torchdynamo_disable", False)
+
+
 class Leaf:
     """A module without children, or one that is compiled."""
 
     __slots__ = (
         "module",
+        "kind",
         "name",
         "number",
         "relu",
@@ -58,7 +73,8 @@ class Leaf:
     )
 
     def __init__(self, module: "Any", name: str, number: int, kinds: "dict[str, Any]") -> None:
-        self.module = module
+        self.module = weakref.ref(module)
+        self.kind = type(module).__name__
         self.name = name
         self.number = number
         self.relu = isinstance(module, kinds["relu"])
@@ -73,16 +89,17 @@ class Leaf:
 
 
 class Watch:
-    """The hooks of the root module that runs, and what is known of root modules."""
+    """What is known of root modules, and the sample of the one that runs."""
 
     def __init__(self, torch: "Any", names: Names, settings: "_scalars.Settings") -> None:
         self.torch = torch
         self.codes = _codes(torch)
         self.names = names
         self.settings = settings
-        self.leaves: weakref.WeakKeyDictionary[Any, list[Leaf]] = weakref.WeakKeyDictionary()
-        self.order: list[Leaf] = []  # of the first root's leaves, as they were called
-        self.attached: list[Any] = []
+        # By id of the module, of each root.
+        self.leaves: weakref.WeakKeyDictionary[Any, dict[int, Leaf]] = weakref.WeakKeyDictionary()
+        self.order: list[Leaf] = []  # of the first living root's leaves, as they were called
+        self.wanted: dict[int, Leaf] = {}  # leaves of the root that runs
         self.sample: Sample | None = None
         self.latest: Leaf | None = None
         self.called: list[Leaf] = []
@@ -102,12 +119,13 @@ class Watch:
             ),
         }
 
-    # ---- hooks ----
+    # ---- calls ----
 
     def attach(self, root: "Any", sample: Sample) -> None:
-        if id(root) in sample.roots:
+        """The root is about to run in a sampled step."""
+        if root in sample.roots:
             return
-        sample.roots.add(id(root))
+        sample.roots.add(root)
         self._look_at_wrapper(root)
         inner = unwrap(root)
         if next(inner.parameters(), None) is None:
@@ -115,39 +133,54 @@ class Watch:
         prefix = self.names.learn(inner)
         if self.replica > 0:
             return
-        if inner is not root and type(root).__name__ == "OptimizedModule":
+        if any(is_compiled(one) for one in wrappers(root)):
             self._report_compiled()
             return
         leaves = self.leaves.get(inner)
         if leaves is None:
             leaves = self.leaves[inner] = self._find(inner, prefix)
-        self.sample, self.latest, self.called = sample, None, []
-        for leaf in leaves:
-            if not leaf.broken:
-                self._hook(leaf)
-
-    def _hook(self, leaf: Leaf) -> None:
-        leaf.calls = 0
-
-        def saw(module: "Any", inputs: "Any", output: "Any") -> None:
-            self.saw(leaf, inputs, output)
-
-        self.attached.append(leaf.module.register_forward_hook(saw))
-        if leaf.activation and leaf.inplace:
-
-            def before(module: "Any", inputs: "Any") -> None:
-                self.saw_input(leaf, inputs)
-
-            self.attached.append(leaf.module.register_forward_pre_hook(before))
+        for leaf in leaves.values():
+            leaf.calls = 0
+        self.sample, self.latest, self.called, self.wanted = sample, None, [], leaves
 
     def detach(self) -> None:
-        handles, self.attached = self.attached, []
-        for handle in handles:
-            handle.remove()
-        if self.called and not self.order:
+        if self.called and (not self.order or self.order[0].module() is None):
             self.order = self.called
-        self.called = []
-        self.sample = None
+        self.sample, self.latest, self.called, self.wanted = None, None, [], {}
+
+    def _leaf(self, module: "Any") -> "Leaf | None":
+        """Whose call is measured."""
+        leaf = self.wanted.get(id(module))
+        if leaf is None or leaf.calls or leaf.broken or leaf.module() is not module:
+            return None
+        return leaf if self.may_look() else None
+
+    def begins(self, module: "Any", inputs: "Any") -> None:
+        leaf = self._leaf(module)
+        if leaf is not None and leaf.activation and leaf.inplace:
+            self._measure(leaf, self._input, inputs)
+
+    def ended(self, module: "Any", inputs: "Any", output: "Any") -> None:
+        leaf = self._leaf(module)
+        if leaf is None:
+            return
+        leaf.calls += 1  # a module that is called again in the same pass is left out
+        self._measure(leaf, self._call, inputs, output)
+        self.latest = leaf
+        self.called.append(leaf)
+
+    def _measure(self, leaf: Leaf, how: "Any", *given: "Any") -> None:
+        try:
+            with self.torch.no_grad():
+                how(self.sample, leaf, *given)
+        except Exception as error:
+            leaf.broken = True
+            _safe.report_loss("health modules", error)
+
+    def _call(self, sample: Sample, leaf: Leaf, inputs: "Any", output: "Any") -> None:
+        if (leaf.activation or self.latest is None) and not leaf.inplace:
+            self._input(sample, leaf, inputs)
+        self._output(sample, leaf, inputs, output)
 
     def may_look(self) -> bool:
         """Not while something else than training runs the module: a tracer, an exporter, vmap."""
@@ -178,33 +211,30 @@ class Watch:
 
     # ---- which ----
 
-    def _find(self, root: "Any", prefix: str) -> "list[Leaf]":
-        found: list[Leaf] = []
+    def _find(self, root: "Any", prefix: str) -> "dict[int, Leaf]":
+        found: dict[int, Leaf] = {}
         for name, module in itertools.islice(self._leaves(root, ""), MOST_MODULES + 1):
             name = prefix + plain_name(name + ".")[:-1] if name else prefix + type(root).__name__
             if len(found) == MOST_MODULES:
                 _safe.report_loss("health modules", f"only {MOST_MODULES} are followed")
                 break
-            if self.settings.follows(name):
+            if id(module) not in found and self.settings.follows(name):
                 leaf = Leaf(module, name, self.settings.number(name), self.kinds)
                 if leaf.number:
-                    found.append(leaf)
+                    found[id(module)] = leaf
         return found
 
     def _leaves(self, module: "Any", name: str) -> "Any":
-        """Compiled modules are leaves: a hook on the wrapper runs, one inside does not."""
-        if type(module).__name__ == "OptimizedModule":
-            self._report_compiled()
-            yield name, module
-            return
-        if getattr(module, "_compiled_call_impl", None) is not None:
-            self._report_compiled()
-            return
+        """Compiled modules are leaves: what is in them is not called."""
         if isinstance(module, self.torch.jit.ScriptModule):
             return
+        compiled = is_compiled(module)
+        if compiled:
+            self._report_compiled()
         children = [(k, child) for k, child in module._modules.items() if child is not None]
-        if not children:
+        if compiled or not children:
             yield name, module
+            return
         for key, child in children:
             yield from self._leaves(child, f"{name}.{key}" if name else key)
 
@@ -212,32 +242,6 @@ class Watch:
         _safe.report_loss("health activations", "modules inside of torch.compile are not seen")
 
     # ---- what they put out ----
-
-    def saw(self, leaf: Leaf, inputs: "Any", output: "Any") -> None:
-        sample = self.sample
-        if sample is None or leaf.calls:
-            return  # a module that is called again in the same pass
-        leaf.calls += 1
-        try:
-            with self.torch.no_grad():
-                if (leaf.activation or self.latest is None) and not leaf.inplace:
-                    self._input(sample, leaf, inputs)
-                self._output(sample, leaf, inputs, output)
-        except Exception as error:
-            leaf.broken = True
-            _safe.report_loss("health modules", error)
-        self.latest = leaf
-        self.called.append(leaf)
-
-    def saw_input(self, leaf: Leaf, inputs: "Any") -> None:
-        if self.sample is None or leaf.calls:
-            return
-        try:
-            with self.torch.no_grad():
-                self._input(self.sample, leaf, inputs)
-        except Exception as error:
-            leaf.broken = True
-            _safe.report_loss("health modules", error)
 
     def _tensor(self, leaf: Leaf, value: "Any") -> "Any":
         """The first tensor of what a module got or gave, if it has statistics."""
@@ -252,7 +256,7 @@ class Watch:
         if not isinstance(value, self.torch.Tensor) or value.numel() == 0:
             return None
         value = getattr(value, "_local_tensor", value).detach()
-        plain = value.layout is self.torch.strided and not value.is_quantized
+        plain = value.layout is self.torch.strided and not value.is_quantized and is_stored(value)
         if plain and value.dtype in self.codes and value.device.type in ("cpu", "cuda"):
             return value
         if value.is_floating_point() or value.is_complex() or not plain:
@@ -353,7 +357,7 @@ class Watch:
 
     def _dead(self, sample: Sample, leaf: Leaf, tensor: "Any") -> None:
         """The share of units that are active in less than DEAD of their positions."""
-        before = type(self.latest.module).__name__ if self.latest is not None else ""
+        before = self.latest.kind if self.latest is not None else ""
         if tensor.dim() >= 4 or (tensor.dim() == 3 and any(k in before for k in CHANNELS)):
             tensor = tensor.movedim(1, -1)
         units = tensor.shape[-1] if tensor.dim() else 1

@@ -116,8 +116,9 @@ class Origin:
             return
         name = sample.bad_modules[0]
         leaf = next((one for one in self.watch.order if one.name == name), None)
-        if leaf is not None:
-            for parameter in leaf.module.parameters(recurse=False):
+        module = leaf.module() if leaf is not None else None
+        if module is not None:
+            for parameter in module.parameters(recurse=False):
                 if self._is_bad(parameter):
                     return
         self.waiting = None

@@ -25,7 +25,8 @@ import time
 
 from .. import _core, _safe
 from . import _scalars
-from .torch_tensors import local, plain_name, unwrap
+from .torch_modules import is_compiled
+from .torch_tensors import local, plain_name, unwrap, wrappers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,7 +166,7 @@ class Saver:
         self.unsaved = 0
         self.files: list[File] = []  # under way
         self.made = 0
-        self.attached: list[Any] = []
+        self.wanted: dict[int, tuple[Any, list[str]]] = {}  # of the root that runs: names, by id
         self.known: tuple[int, list[tuple[str, Any]]] = (-1, [])
         self.rank: int | None = None
 
@@ -188,23 +189,21 @@ class Saver:
         prefix = f"{top}."
         if next(inner.parameters(), None) is not None:
             prefix = self.names.learn(inner)
-        if type(root).__name__ == "OptimizedModule":
+        if any(is_compiled(one) for one in wrappers(root)):
             self._report_compiled()
             return
         for name, module in self._modules(inner, ""):
             full = prefix + plain_name(name + ".")[:-1] if name else prefix[:-1] or top
             if self.request.takes(full + "_output_0"):
-                self._hook(module, full)
+                self.wanted.setdefault(id(module), (module, []))[1].append(full)
 
     def _modules(self, module: "Any", name: str) -> "Any":
-        if type(module).__name__ == "OptimizedModule" or getattr(
-            module, "_compiled_call_impl", None
-        ):
-            self._report_compiled()
-            return
         if isinstance(module, self.torch.jit.ScriptModule):
             return
         yield name, module
+        if is_compiled(module):
+            self._report_compiled()
+            return
         for key, child in module._modules.items():
             if child is not None:
                 yield from self._modules(child, f"{name}.{key}" if name else key)
@@ -215,12 +214,12 @@ class Saver:
                 "saved tensors", "outputs of modules inside of torch.compile are not seen"
             )
 
-    def _hook(self, module: "Any", name: str) -> None:
-        def saw(module: "Any", inputs: "Any", output: "Any") -> None:
+    def ended(self, module: "Any", output: "Any") -> None:
+        """A module of the root has returned."""
+        wanted = self.wanted.get(id(module))
+        for name in wanted[1] if wanted is not None else ():
             with _safe.guard("saved tensors"):
                 self._outputs(name, output)
-
-        self.attached.append(module.register_forward_hook(saw))
 
     def _outputs(self, name: str, output: "Any") -> None:
         if f"{name}_output_0" in self.taken:
@@ -232,9 +231,7 @@ class Saver:
                 self.take(f"{name}_output_{i}", part)
 
     def detach(self) -> None:
-        handles, self.attached = self.attached, []
-        for handle in handles:
-            handle.remove()
+        self.wanted = {}
 
     # ---- parameters and gradients ----
 
@@ -304,12 +301,12 @@ class Saver:
             wanted = (wanted / by).to(wanted.dtype)
         event = None
         if device == "cuda":
-            copy = torch.empty(wanted.shape, dtype=wanted.dtype, pin_memory=True)
+            copy = torch.empty(wanted.shape, dtype=wanted.dtype, pin_memory=True, device="cpu")
             copy.copy_(wanted, non_blocking=True)
             event = torch.cuda.Event()
-            event.record()
+            event.record(torch.cuda.current_stream(tensor.device))
         else:
-            copy = torch.empty(wanted.shape, dtype=wanted.dtype)
+            copy = torch.empty(wanted.shape, dtype=wanted.dtype, device="cpu")
             copy.copy_(wanted)
         self.batch.append(Saved(name, DESCR.get(kind, "<f4"), copy, event))
 

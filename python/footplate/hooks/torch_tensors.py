@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_TENSORS = 10_000  # of one optimizer that are followed
 MOST_NAMED = 50_000
+FIRST_NAMED = 1000
 MOST_STRIDED = 4096  # elements of a parameter whose change is measured
 MOST_CANARY = 65_536  # elements of a gradient that is looked at in every step
 CHUNK = 1 << 22  # elements of a device tensor that are counted at once: a temporary of 16 MiB
@@ -54,15 +55,23 @@ WRAPPERS = {
 }
 
 
-def unwrap(module: "Any") -> "Any":
-    """The module of the user inside of DDP, FSDP, torch.compile and their like."""
-    for _ in range(8):
+def wrappers(module: "Any") -> "list[Any]":
+    """DDP, FSDP, torch.compile and their like around the module of the user."""
+    found: list[Any] = []
+    while len(found) < 8:
         inner = WRAPPERS.get(type(module).__name__)
-        found = module._modules.get(inner) if inner else None
-        if found is None:
-            return module
-        module = found
-    return module
+        held = module._modules.get(inner) if inner else None
+        if held is None:
+            break
+        found.append(module)
+        module = held
+    return found
+
+
+def unwrap(module: "Any") -> "Any":
+    """The module of the user inside of its wrappers."""
+    around = wrappers(module)
+    return around[-1]._modules[WRAPPERS[type(around[-1]).__name__]] if around else module
 
 
 def plain_name(name: str) -> str:
@@ -82,12 +91,12 @@ class Names:
     def __init__(self, settings: "_scalars.Settings") -> None:
         self.settings = settings
         self.of: dict[int, tuple[Any, str]] = {}
+        self.most = FIRST_NAMED  # of them, before those of parameters that are gone are dropped
         self.prefixes: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-        self.taken: set[str] = set()
         self.version = 0
 
     def learn(self, root: "Any") -> str:
-        """The prefix of the root's names: none for the first root."""
+        """The prefix of the root's names: none for the first root that is alive."""
         known = self.prefixes.get(root)
         if known is not None:
             return known
@@ -101,19 +110,21 @@ class Names:
             held = self.of.get(id(parameter))
             if parts or held is None or held[0]() is not parameter:
                 self.of[id(parameter)] = weakref.ref(parameter), prefix + plain_name(name)
+        if len(self.of) > self.most:
+            self.of = {key: held for key, held in self.of.items() if held[0]() is not None}
+            self.most = max(2 * len(self.of), FIRST_NAMED)
         self.version += 1
         return prefix
 
     def _prefix(self, root: "Any") -> str:
-        if "" not in self.taken:
-            self.taken.add("")
+        taken = set(self.prefixes.values())
+        if "" not in taken:
             return ""
         word = prefix = type(root).__name__ + "."
         count = 2
-        while prefix in self.taken:
+        while prefix in taken:
             prefix = f"{word[:-1]}#{count}."
             count += 1
-        self.taken.add(prefix)
         return prefix
 
     def name_of(self, parameter: "Any") -> "str | None":
@@ -189,17 +200,16 @@ class Table:
         self.key = self._key(optimizer, names)
         self.count = self.key[1]
         self.has_dims = False
-        unnamed = 0
+        self.unnamed = 0
         parameters = itertools.chain.from_iterable(g["params"] for g in optimizer.param_groups)
         for i, parameter in enumerate(itertools.islice(parameters, MOST_TENSORS)):
             name = names.name_of(parameter)
             if name is None:
                 name = f"parameter.{i}"
-                unnamed += 1
+                self.unnamed += 1
             if settings.follows(name):
                 self._add(parameter, name)
         self.sharded = sharded or any(not entry.words for entry in self.entries)
-        self._report_left_out(unnamed)
         self.live = self.entries[0] if self.entries else None  # has, or had, a gradient
         self.canaries = self._canaries()
         self.bound_copies()
@@ -213,14 +223,14 @@ class Table:
                 entry.stride = -(-entry.size // min(most, MOST_STRIDED))
                 entry.taken = -(-entry.size // entry.stride)
 
-    def _report_left_out(self, unnamed: int) -> None:
+    def report_left_out(self) -> None:
         if self.count > MOST_TENSORS:
             _safe.report_loss(
                 "health tensors", f"{MOST_TENSORS} of {self.count} parameters are followed"
             )
-        if unnamed:
+        if self.unnamed:
             _safe.report_loss(
-                "health names", f"{unnamed} parameters belong to no module that was called"
+                "health names", f"{self.unnamed} parameters belong to no module that was called"
             )
 
     @staticmethod
@@ -257,7 +267,7 @@ class Table:
             return str(tensor.dtype).replace("torch.", "")
         if tensor.device.type not in ("cpu", "cuda"):
             return tensor.device.type
-        return ""
+        return "" if not tensor.numel() or is_stored(tensor) else type(tensor).__name__
 
     def _canaries(self) -> "list[Entry]":
         """What is not finite in the backward pass reaches the first layers: a small gradient there
@@ -313,10 +323,23 @@ def measure(table: "Table | Any", tensor: "Any") -> "Any":
         tensor = values_of(table.torch, tensor)
         if tensor is None:
             return None
-    if code is None or tensor.numel() == 0:
+    if code is None or tensor.numel() == 0 or not is_stored(tensor):
         return None
     tensor = dense(table.torch, tensor)
     return _scalars.core.health_stats(tensor.data_ptr(), tensor.numel(), code)
+
+
+def is_stored(tensor: "Any") -> bool:
+    """Whether the memory of its elements is there: FSDP frees what it has gathered, and subclasses
+    that wrap other tensors have none."""
+    last: int = tensor.storage_offset()
+    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        last += (size - 1) * stride
+    try:
+        there = tensor.data_ptr() and tensor.untyped_storage().nbytes()
+    except RuntimeError:  # of a fake tensor
+        return False
+    return bool(there >= (last + 1) * tensor.element_size())
 
 
 def values_of(torch: "Any", tensor: "Any") -> "Any":
@@ -367,7 +390,7 @@ class Sample:
         self.squares = 0.0  # of all gradients
         self.bad = False  # a gradient is not finite
         self.bad_modules: list[str] = []  # outputs, in the order of the calls
-        self.roots: set[int] = set()  # whose modules were looked at
+        self.roots: weakref.WeakSet[Any] = weakref.WeakSet()  # whose modules were looked at
         self.reported_sharded = False
 
     # ---- values ----
@@ -720,11 +743,17 @@ def in_memory(tensor: "Any") -> "Any":
 
 
 def norms(torch: "Any", tensors: "list[Any]", order: int) -> "list[Any]":
-    """In float32, also of 16-bit tensors."""
-    try:
-        return list(torch._foreach_norm(tensors, order, dtype=torch.float32))
-    except TypeError:  # before 2.3
-        return list(torch._foreach_norm([t.float() for t in tensors], order))
+    """In float32, also of 16-bit tensors; of float64 as they are, for torch narrows none."""
+    wide = [tensor.dtype is torch.float64 for tensor in tensors]
+    found = {}
+    for own in set(wide):
+        part = [tensor for tensor, its in zip(tensors, wide, strict=True) if its is own]
+        kind = torch.float64 if own else torch.float32
+        try:
+            found[own] = iter(torch._foreach_norm(part, order, dtype=kind))
+        except TypeError:  # before 2.3
+            found[own] = iter(torch._foreach_norm([t.to(kind) for t in part], order))
+    return [next(found[own]) for own in wide]
 
 
 def device_counts(torch: "Any", tensor: "Any") -> "tuple[Any, Any]":

@@ -472,7 +472,7 @@ def copies() -> None:
         assert torch.equal(copied.weight, again.weight)
         pickle.loads(pickle.dumps(optimizer))
         copy.deepcopy(optimizer)
-    say(inside=inside, hooks=hooks, sampled=told.steps())
+    say(inside=inside, hooks=hooks, sampled=told.steps("output.mean"))
 
 
 def compiled() -> None:
@@ -617,7 +617,7 @@ def deep() -> None:
 
 
 class NoEvent:
-    def record(self) -> None:
+    def record(self, stream: Any = None) -> None:
         pass
 
     def query(self) -> bool:
@@ -641,6 +641,7 @@ def device_histograms() -> None:
             self.there = torch.zeros(size, dtype=torch.float64)
             self.here = torch.zeros(size, dtype=torch.float64)
             self.event = NoEvent()
+            self.stream = lambda device: None
             self.scalars = []
             self.sample = None
 

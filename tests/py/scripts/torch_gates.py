@@ -219,4 +219,43 @@ def taken_off():
     assert box["gate"]() == 1
 
 
+def within():
+    """What a gate calls before and after the calls within an outermost one."""
+    told, seen = [], []
+    masks = {"own": 2, "closed_by": 2 | 4}
+
+    def call(n, then=None):
+        return then() if then else n and gate(n - 1)
+
+    def before(args):
+        seen.append(args)
+        return (lambda args, result: seen.append((args, result))) if args == (1,) else None
+
+    gate = _core.Gate(call, span=ID["a"], failed=told.append, **masks)
+    assert gate(2) == 0 and seen == []
+    gate._footplate_within = before
+    assert gate(2) == 0 and seen == [(1,), (0,), ((1,), 0)]
+    del seen[:]
+    closed = _core.Gate(lambda: gate(1), own=4, closed_by=4)  # and in something else
+    gate(0, closed)
+    closed()
+    assert seen == []
+    gate._footplate_range = lambda args, outermost: None
+    assert gate(1) == 0 and seen == [(0,)]
+    gate._footplate_within = lambda args: 1 / 0
+    assert gate(2) == 0 and len(told) == 1
+    assert gate._footplate_within is None
+
+    def stop(args):
+        raise KeyboardInterrupt
+
+    gate._footplate_within = stop
+    try:
+        gate(1)
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError
+
+
 globals()[sys.argv[1]]()
