@@ -15,6 +15,8 @@ const detailed = "h200"; // one rank with an outlier, evaluation, and two steps 
 let twoRanks;
 let none;
 let lagging;
+let shortComm;
+let insideBackward;
 
 // Rank 1 works 100 ms longer in each step, rank 0 spends them waiting for it in a collective; in every
 // tenth step it is rank 0 that works longest.
@@ -26,14 +28,14 @@ rank 1 on slow: steps 100 x 500ms from 5s forward=80% comm=10%
 `;
 
 before(async () => {
-  t = await start({ scenes: ["dataloader/one_bad_node", "cpu_bottleneck/fires"] });
-  [twoRanks, none] = t.runs;
+  t = await start({ scenes: ["dataloader/one_bad_node", "cpu_bottleneck/fires", "straggler/ddp_and_comm", "straggler/busy_in_backward"] });
+  [twoRanks, none, shortComm, insideBackward] = t.runs;
   await t.copy(detailed);
   const scene = join(t.dir, "..", `lagging-${process.pid}.scene`);
   writeFileSync(scene, SCENE);
   lagging = await t.import(scene);
   rmSync(scene);
-  await until(async () => (await t.api("/runs")).length === 4, "all runs in the list");
+  await until(async () => (await t.api("/runs")).length === 6, "all runs in the list");
   format = await pageModule("format.ts");
   model = await pageModule("views/steps_model.ts");
 });
@@ -216,7 +218,7 @@ test("a rank that the others wait for is named, with how often and how long", as
     ["rank 0", "fast", "10 steps", "10.1 %"],
   ]);
   assert.equal(rows[0][4], "8.9 s"); // without the first step, which is warm-up
-  const card = page.locator("section.card", { has: page.getByRole("heading", { name: "Slowest rank of each step" }) });
+  const card = slowestCard(page);
   assert.match(await card.innerText(), /Rank 1 on slow is slowest in 89\.9 % of the steps, 8\.9 s behind/);
   const worst = await tableText(page, "Steps with the largest lag");
   assert.equal(worst[0][1], "rank 0 on fast");
@@ -224,6 +226,32 @@ test("a rank that the others wait for is named, with how often and how long", as
   await page.waitForSelector("#tab-timeline[aria-selected=true]");
   t.calm(page);
 });
+
+const slowestCard = (page) => page.locator("section.card", { has: page.getByRole("heading", { name: "Slowest rank of each step" }) });
+
+for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [390, "light"]])
+  test(`the slowest rank is the one that the rule names, and the rule's finding comes first at ${width} px, ${scheme}`, async () => {
+    for (const [name, rank, own] of [
+      [shortComm, 3, /Rank 3 on a is slowest in 100\.0 % of the steps/], // by the steps, too
+      [insideBackward, 2, /Outside of the backward pass, all ranks are within 1 %/], // only its thread shows it
+    ]) {
+      const page = await opened(name, "", { width, scheme });
+      const verdict = (await t.findings(name)).find((v) => v.rule === "Straggler");
+      const card = slowestCard(page);
+      const text = await card.locator(".answer-finding").innerText();
+      assert.equal(verdict.findings[0].entity, `rank ${rank}`);
+      assert.ok(text.includes(verdict.title) && text.includes(verdict.findings[0].message.slice(1)), text);
+      assert.ok(text.includes(verdict.findings[0].advice), text);
+      const all = await card.innerText();
+      assert.match(all, own);
+      assert.ok(all.indexOf(verdict.title) < all.search(own), "the finding is first");
+      await t.axe(page);
+      await t.fits(page);
+      await t.shot(page, `straggler-${rank}-${width}-${scheme}`);
+      t.calm(page);
+      await page.close();
+    }
+  });
 
 test("the breakdown says in a sentence what is critical, and shows the API's steps and devices", async () => {
   const page = await opened(detailed);

@@ -98,14 +98,13 @@ for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [390, "light"]])
     const page = await t.open(`#/compare/${quick}/${slow}`, { width, scheme, ready: ".compare-curves" });
     const card = page.locator("section.card", { has: page.getByRole("heading", { name: "Curves of both runs" }) });
     const titles = await card.locator("h3").allInnerTexts();
-    assert.deepEqual(titles, ["Iteration", "loss", "CPU utilization", "CPU memory"]);
-    assert.equal(await card.locator("path.curve-a[d^=M]").count(), 4);
-    assert.equal(await card.locator("path.curve-b[d^=M]").count(), 4);
+    assert.deepEqual(titles, ["Iteration", "loss", "CPU utilization", "CPU of the job", "CPU memory"]);
+    for (const side of ["a", "b"]) assert.equal(await card.locator(`path.curve-${side}[d^=M]`).count(), 5);
     await card.getByRole("button", { name: "By step" }).click();
     assert.match(page.url(), /over=step/);
     await card.getByRole("button", { name: "Show as table: loss" }).click();
     const rows = await tableText(page, "loss");
-    assert.equal(rows.length, 40);
+    assert.deepEqual(rows.map((row) => row[0]), Array.from({ length: 40 }, (_, k) => String(k)));
     for (const row of rows) assert.equal(row[1], row[2], `at step ${row[0]} both have the same loss`);
     await t.axe(page);
     await t.fits(page);
@@ -113,3 +112,24 @@ for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [390, "light"]])
     t.calm(page);
   });
 }
+
+test("any metric of both runs can be added in Compare, stays in the address, and can be removed", async () => {
+  const page = await t.open(`#/compare/${quick}/${slow}`, { ready: ".compare-curves" });
+  const card = page.locator("section.card", { has: page.getByRole("heading", { name: "Curves of both runs" }) });
+  const add = card.getByLabel("Add a metric");
+  const metrics = async (run) => (await t.api(`/runs/${run}`)).metrics.map((m) => m.metric);
+  const both = new Set((await metrics(quick)).filter(((b) => (m) => b.has(m))(new Set(await metrics(slow)))));
+  const offered = await add.locator("option").evaluateAll((all) => all.map((o) => o.value));
+  for (const m of both) assert.equal(offered.includes(m), !["cpu.util", "job.cpu", "gpu.util", "mem.util"].includes(m), m);
+  await add.selectOption("mem.used");
+  const chart = card.locator(".chart", { has: page.locator("h3", { hasText: /^Memory used/ }) });
+  await chart.locator("path.curve-b[d^=M]").waitFor();
+  assert.match(page.url(), /metrics=mem\.used/);
+  await t.axe(page);
+  const again = await t.open(page.url().slice(t.address.length), { ready: ".compare-curves" });
+  assert.equal(await again.locator("path.curve-a[d^=M]").count(), 6);
+  await chart.getByRole("button", { name: /^Remove: / }).click();
+  await until(async () => (await card.locator("path.curve-a[d^=M]").count()) === 5, "the chart to go");
+  assert.doesNotMatch(page.url(), /metrics=/);
+  t.calm(page);
+});

@@ -411,7 +411,7 @@ test("the program's own counters are shown once, marks and those of hooks are no
 });
 
 test("a rank behind by less than one percent of the step is not a slow one", () => {
-  const straggle = (lag_s: number) => ({ mode: "train", step: 1, start_ns: 0, duration_s: 1, slowest: { node: "a", rank: 1 }, lag_s });
+  const straggle = (lag_s: number) => ({ mode: "train", step: 1, start_ns: 0, duration_s: 1, slowest: { node: "a", rank: 1 }, lag_s, wait: "comm" as const });
   assert.deepEqual(stragglersOf([straggle(0.009)]), []);
   assert.equal(stragglersOf([straggle(0.011), straggle(0.009)])[0]?.share, 0.5);
 });
@@ -435,7 +435,26 @@ test("the slowest rank is the one that the others wait for, in collectives or in
   const first = { ...between(0, 5, 4.9), warmup: true } as Step;
   assert.deepEqual(stragglesOf([first, { ...between(1, 0.1, 0.001), warmup: true }, ...[0, 1].map((r) => ({ ...between(r, 0.032, r ? 0.001 : 0.031), step: 2 }))]).map((s) => s.slowest.rank), [1]);
   const [apart] = stragglesOf([step(0, 0.05, { backward: 0.01, comm: 0.03 }), step(1, 0.05, { backward: 0.035, comm: 0.002 })]);
-  assert.equal(apart?.slowest.rank, 1, "with collectives apart a long backward pass is work");
+  assert.deepEqual([apart?.slowest.rank, apart?.wait], [1, "comm"], "with collectives apart a long backward pass is work");
+});
+
+test("a short collective after backward does not make waiting in backward work", () => {
+  // tests/rules/straggler/ddp_and_comm.scene: rank 3 loads 30 ms longer, the others wait for it in backward.
+  const step = (rank: number, backward: number, comm: number) =>
+    ({ node: "a", rank, mode: "train", step: 1, start_ns: 0, duration_s: 0.112, iteration_s: 0.112, events: { backward, comm } }) as unknown as Step;
+  const [ddp] = stragglesOf([0, 1, 2, 3].map((r) => step(r, r === 3 ? 0.032 : 0.062, 0.002)));
+  assert.deepEqual([ddp?.slowest.rank, ddp?.wait], [3, "backward"]);
+  assert.ok(Math.abs((ddp?.lag_s ?? 0) - 0.03) < 1e-9);
+  // Collectives that one rank did not record are not where the ranks wait, however they differ.
+  const [partly] = stragglesOf([0, 1, 2, 3].map((r) => (r === 3 ? step(r, 0.062, 0) : step(r, 0.012, 0.05))));
+  assert.equal(partly?.wait, "backward");
+});
+
+test("a wait for the GPU is not a rank's own work", () => {
+  const step = (rank: number, sync: number) => ({ node: "a", rank, mode: "train", step: 1, start_ns: 0, duration_s: 0.1, iteration_s: 0.1, events: { backward: 0.02, sync } }) as unknown as Step;
+  const [waits] = stragglesOf([step(0, 0.05), step(1, 0.01)]);
+  assert.equal(waits?.slowest.rank, 1);
+  assert.ok(Math.abs((waits?.lag_s ?? 0) - 0.04) < 1e-9);
 });
 
 test("how far a run was sent reads as in the terminal", () => {

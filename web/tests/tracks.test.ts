@@ -6,7 +6,7 @@ import test from "node:test";
 import { curvePath, growths, scaleOf } from "../src/charts/curve";
 import { firstTracks, trackLines, valueAt } from "../src/timeline/tracks_model";
 import type { CounterSeries, Grid, GridSeries, MetricInfo, Step } from "../src/types";
-import { oneRank, pairsOf, rowsOf, type Side, stepAt } from "../src/views/compare_curves";
+import { addable, oneRank, pairsOf, rowsOf, shownOf, type Side, stepAt } from "../src/views/compare_curves";
 import { axisText, marksOf } from "../src/views/compare_overlay";
 import { counterCharts, metricCharts, withMarks } from "../src/views/metrics_plan";
 
@@ -73,14 +73,34 @@ test("two runs are drawn together on the time after their first step, or on the 
     counters: names.map((n) => counter(n)),
     counterGrid: { from_ns: start, step_ns: 1e9 },
     steps: [0, 1, 2, 3].map((n) => ({ ...step(n), start_ns: start + n * 1e9 })),
+    charts: metricCharts([metric(gpu ? "gpu.util" : "cpu.util", ["total"])], ""),
   });
   const [a, b] = [side(5e9, ["loss", "mine"], false), side(50e9, ["loss"], true)];
   const pairs = pairsOf(a, b, "time");
   assert.deepEqual(pairs.map((p) => [p.id, p.a.length, p.b.length]), [["iteration", 3, 3], ["counter loss", 2, 2], ["cpu.util", 2, 0], ["gpu.util", 0, 2]]);
   assert.deepEqual(pairs[2]?.a, [{ x: 0.5, y: 15 }, { x: 1.5, y: 30 }]);
   assert.deepEqual(pairsOf(a, b, "step")[1]?.b.map((p) => p.x), [0.5, 1.5]);
-  const rows = rowsOf(pairs[0]!, 2);
+  const rows = rowsOf(pairs[0]!, "time", 2);
   assert.deepEqual(rows.map((r) => [r.x, r.a, r.b]), [[0, 1, 1], [1, 1, 1]]);
+});
+
+test("what both runs have can be added, metrics and counters of the hooks, beside those that are shown at first", () => {
+  const side = (names: string[]): Side => ({
+    start_ns: 0,
+    grid: { from_ns: 0, to_ns: 2e9, step_ns: 1e9, n: 2, series: names.map((n) => ({ node: "a", metric: n, v: [1, 2] })) } as unknown as Grid,
+    counters: [counter("cuda.reserved", "B", false)],
+    counterGrid: { from_ns: 0, step_ns: 1e9 },
+    steps: [],
+    charts: [...counterCharts([counter("cuda.reserved", "B", false)]), ...metricCharts(names.map((n) => metric(n, ["total"])), "")],
+  });
+  const [a, b] = [side(["cpu.util", "job.cpu", "mem.used", "disk.read"]), side(["mem.used", "psi.cpu.some", "job.cpu"])];
+  const keys = (added: string[]): string[] => addable(a, b, added).map((c) => c.key);
+  assert.deepEqual(keys([]), ["counter:cuda.reserved", "mem.used"]);
+  assert.deepEqual(keys(["mem.used"]), ["counter:cuda.reserved"]);
+  assert.deepEqual(shownOf(a.charts, ["mem.used", "gone"]).map((c) => c.key), ["cpu.util", "job.cpu", "mem.used"]);
+  const added = pairsOf(a, b, "time", ["counter:cuda.reserved", "mem.used"]).map((p) => [p.title, p.a.length, p.b.length]);
+  assert.deepEqual(added, [["CPU utilization", 2, 0], ["CPU of the job", 2, 2], ["Cuda reserved", 2, 2], ["Memory used", 2, 2]]);
+  assert.deepEqual(pairsOf(a, b, "step", ["mem.used"]).map((p) => [p.id, p.a.length]), [["mem.used", 0]], "an added one is shown without points, so that it can be removed");
 });
 
 test("the curves of two runs have round marks, from before the first step on", () => {
@@ -99,11 +119,13 @@ test("by step a counter's value belongs to the step that began last, wherever in
     counters: [{ ...counter("loss"), t_ns: [-1, 0.3e9, 1.6e9, 2.5e9, 3.9e9].map((t) => t + late * 1e9), values: [9, 4, 3, 2, 1] }],
     counterGrid: { from_ns: 0, step_ns: 1e9 },
     steps: [0, 1, 2, 3].map((n) => step(n)),
+    charts: [],
   });
   const [, loss] = pairsOf(side(0), side(0.35), "step");
   const points = [4, 3, 2, 1].map((y, x) => ({ x, y }));
   assert.deepEqual(loss?.a, points);
   assert.deepEqual(loss?.b.slice(1), points, "the first is that of the value before");
-  assert.deepEqual(rowsOf({ ...loss!, b: points }, 4).map((r) => r.a === r.b), [true, true, true, true]);
+  assert.deepEqual(rowsOf({ ...loss!, b: points }, "step").map((r) => [r.x, r.a, r.b]), [[0, 4, 4], [1, 3, 3], [2, 2, 2], [3, 1, 1]]);
+  assert.deepEqual(rowsOf({ ...loss!, b: points }, "step", 2).map((r) => [r.x, r.a]), [[0, 3.5], [2, 1.5]]);
   assert.deepEqual(pairsOf(side(0), side(0), "time")[1]?.a.map((p) => p.x), [-1e-9, 0.3, 1.6, 2.5, 3.9]);
 });

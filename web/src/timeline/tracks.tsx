@@ -6,6 +6,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { api } from "../api";
 import { bridged } from "../charts/columns";
 import { curvePath, growths, scaleOf } from "../charts/curve";
+import { AddChart } from "../components/add_chart";
 import { Button } from "../components/basics";
 import { ChartFrame, type ChartTable } from "../components/chart_frame";
 import type { Column } from "../components/table";
@@ -196,27 +197,6 @@ const COLUMNS: readonly Column<TrackNumbers>[] = [
   { id: "count", title: "Readings", numeric: true, cell: (r) => r.count, sort: (r) => r.count },
 ];
 
-function AddTrack(p: { charts: readonly MetricChart[]; tracks: readonly Track[] }) {
-  const shown = p.tracks.map((t) => t.chart.key);
-  const rest = p.charts.filter((c) => !shown.includes(c.key));
-  const groups = [...new Set(rest.map((c) => c.group))];
-  if (rest.length === 0) return null;
-  return (
-    <select aria-label="Add a track" value="" onChange={(e) => e.currentTarget.value !== "" && setTracks([...shown, e.currentTarget.value])}>
-      <option value="">Add a track …</option>
-      {groups.map((g) => (
-        <optgroup key={g} label={g}>
-          {rest.filter((c) => c.group === g).map((c) => (
-            <option key={c.key} value={c.key}>
-              {c.title}
-            </option>
-          ))}
-        </optgroup>
-      ))}
-    </select>
-  );
-}
-
 export function Tracks(p: { store: Store; run: RunInfo }) {
   const { store, run } = p;
   const at = node.value;
@@ -225,6 +205,7 @@ export function Tracks(p: { store: Store; run: RunInfo }) {
   const counters = useLoad(`${run.run} ${at}`, (signal) => api.counters(run.run, { points: 1, node: at }, signal), tick, true);
   const charts = useMemo(() => [...withMarks(counterCharts(counters.data?.series ?? [])), ...metricCharts(run.metrics, at)], [run.metrics, at, counters.data]);
   const tracks = chosenTracks(charts);
+  const shown = tracks.map((t) => t.chart.key);
   const r = useSettled(store.range.value);
   const px = store.width.value;
   const points = Math.min(MOST_POINTS, Math.max(LEAST_PX, Math.round(px / PX_PER_POINT)));
@@ -239,7 +220,7 @@ export function Tracks(p: { store: Store; run: RunInfo }) {
       class="tl-counters"
       summary={`${plural(tracks.length, "track")} on the time axis of the lanes: ${tracks.map((t) => t.chart.title).join(", ")}.`}
       table={table}
-      actions={<AddTrack charts={charts} tracks={tracks} />}
+      actions={<AddChart label="Add a track" charts={charts.filter((c) => !shown.includes(c.key))} onAdd={(key) => setTracks([...shown, key])} />}
     >
       {tracks.length > 0 && (
         <div class={`tl-box tl-tracks ${store.narrow.value ? "tl-narrow" : ""}`}>

@@ -2,6 +2,7 @@
 // compare_curves.ts - curves of two runs on one axis: seconds after the start of the training loop (of the run, where
 // there is none), or the number of the training step. Pure.
 import type { CounterSeries, Grid, GridSeries, Step } from "../types";
+import type { MetricChart } from "./metrics_plan";
 
 export type Axis = "time" | "step";
 
@@ -28,6 +29,8 @@ export interface Side {
   readonly counterGrid: Pick<Grid, "from_ns" | "step_ns"> | null;
   /** Training steps of one rank, in order. */
   readonly steps: readonly Step[];
+  /** Every metric, and every counter of the hooks. */
+  readonly charts: readonly MetricChart[];
 }
 
 /** The steps of the rank that is listed first. */
@@ -83,12 +86,23 @@ function iterations(side: Side, axis: Axis): Point[] {
   return side.steps.flatMap((s) => (s.iteration_s === null ? [] : [{ x: axis === "step" ? s.step : (s.start_ns - side.start_ns) / 1e9, y: s.iteration_s }]));
 }
 
-/** Metrics that both charts show where one of the runs has them: the mean over its nodes. */
-export const METRICS: readonly { metric: string; entity: string; title: string; unit: string }[] = [
-  { metric: "cpu.util", entity: "total", title: "CPU utilization", unit: "%" },
-  { metric: "gpu.util", entity: "*mean*", title: "GPU utilization", unit: "%" },
-  { metric: "mem.util", entity: "total", title: "CPU memory", unit: "%" },
-];
+/** Metrics that are shown at first where one of the runs has them: the mean over its nodes. */
+const FIRST: Readonly<Record<string, string>> = {
+  "cpu.util": "CPU utilization",
+  "job.cpu": "CPU of the job",
+  "gpu.util": "GPU utilization",
+  "mem.util": "CPU memory",
+};
+
+/** The first metrics and the added ones, of those that a run has. */
+export const shownOf = (charts: readonly MetricChart[], added: readonly string[]): MetricChart[] =>
+  [...Object.keys(FIRST), ...added].flatMap((key) => charts.filter((c) => c.key === key));
+
+/** What both runs have and is not shown. */
+export function addable(a: Side, b: Side, added: readonly string[]): MetricChart[] {
+  const shown = [...Object.keys(FIRST), ...added];
+  return a.charts.filter((c) => !shown.includes(c.key) && b.charts.some((x) => x.key === c.key));
+}
 
 /** The mean of the series of all nodes, column by column. */
 function meanOf(all: readonly GridSeries[]): Pick<GridSeries, "v"> | undefined {
@@ -101,21 +115,29 @@ function meanOf(all: readonly GridSeries[]): Pick<GridSeries, "v"> | undefined {
   return { v: first.v.map((_, i) => mean(i)) };
 }
 
-/** All curves that at least one of the runs has, counters of the program where both have them. */
-export function pairsOf(a: Side, b: Side, axis: Axis): Pair[] {
-  const metric = (s: Side, m: (typeof METRICS)[number]): Point[] => pointsOf(s, axis, s.grid, meanOf((s.grid?.series ?? []).filter((x) => x.metric === m.metric)));
-  const counter = (s: Side, name: string): Point[] => {
-    const found = s.counters.find((c) => c.metric === name);
-    return found?.t_ns === undefined ? pointsOf(s, axis, s.counterGrid, found) : exactPoints(s, axis, found);
-  };
+function metricPoints(s: Side, axis: Axis, metric: string): Point[] {
+  return pointsOf(s, axis, s.grid, meanOf((s.grid?.series ?? []).filter((x) => x.metric === metric)));
+}
+
+function counterPoints(s: Side, axis: Axis, name: string): Point[] {
+  const found = s.counters.find((c) => c.metric === name);
+  return found?.t_ns === undefined ? pointsOf(s, axis, s.counterGrid, found) : exactPoints(s, axis, found);
+}
+
+/** All curves that at least one of the runs has, counters of the program where both have them; `added`: metrics and counters
+ * of the hooks by their keys. */
+export function pairsOf(a: Side, b: Side, axis: Axis, added: readonly string[] = []): Pair[] {
   const own = (s: Side): string[] => s.counters.filter((c) => c.own && c.unit !== "marks").map((c) => c.metric);
   const names = [...new Set(own(a))].filter((n) => own(b).includes(n));
+  const counter = (id: string, name: string, title: string, unit: string): Pair => ({ id, title, unit, a: counterPoints(a, axis, name), b: counterPoints(b, axis, name) });
+  const metric = (c: MetricChart): Pair => ({ id: c.key, title: FIRST[c.key] ?? c.title, unit: c.unit, a: metricPoints(a, axis, c.name), b: metricPoints(b, axis, c.name) });
+  const charts = shownOf([...a.charts, ...b.charts.filter((c) => !a.charts.some((x) => x.key === c.key))], added);
   const pairs: Pair[] = [
     { id: "iteration", title: "Iteration", unit: "s", a: iterations(a, axis), b: iterations(b, axis) },
-    ...names.map((n) => ({ id: `counter ${n}`, title: n, unit: a.counters.find((c) => c.metric === n)?.unit ?? "", a: counter(a, n), b: counter(b, n) })),
-    ...METRICS.map((m) => ({ id: m.metric, title: m.title, unit: m.unit, a: metric(a, m), b: metric(b, m) })),
+    ...names.map((n) => counter(`counter ${n}`, n, n, a.counters.find((c) => c.metric === n)?.unit ?? "")),
+    ...charts.map((c) => (c.counter ? counter(c.key, c.name, c.title, c.unit) : metric(c))),
   ];
-  return pairs.filter((p) => p.a.length + p.b.length > 1);
+  return pairs.filter((p) => p.a.length + p.b.length > 1 || added.includes(p.id));
 }
 
 export interface Row {
@@ -124,15 +146,18 @@ export interface Row {
   readonly b: number | null;
 }
 
-/** Both curves as a table of so many rows: means of equal parts of the axis. */
-export function rowsOf(p: Pair, most = 40): Row[] {
+/** Both curves as a table of at most so many rows: means of equal parts of the axis, which are whole steps where there
+ * are few. */
+export function rowsOf(p: Pair, axis: Axis, most = 40): Row[] {
   const xs = [...p.a, ...p.b].map((q) => q.x);
-  const [low, high] = [xs.reduce((m, x) => Math.min(m, x), Infinity), xs.reduce((m, x) => Math.max(m, x), -Infinity)];
-  if (!(high > low)) return [];
-  const each = (high - low) / most;
+  const [first, last] = [xs.reduce((m, x) => Math.min(m, x), Infinity), xs.reduce((m, x) => Math.max(m, x), -Infinity)];
+  if (!(last > first)) return [];
+  const [low, high] = axis === "step" ? [Math.floor(first), Math.floor(last) + 1] : [first, last];
+  const parts = axis === "step" ? Math.min(most, high - low) : most;
+  const each = (high - low) / parts;
   const mean = (all: readonly Point[], i: number): number | null => {
-    const mine = all.filter((q) => Math.min(most - 1, Math.floor((q.x - low) / each)) === i);
+    const mine = all.filter((q) => Math.min(parts - 1, Math.floor((q.x - low) / each)) === i);
     return mine.length === 0 ? null : mine.reduce((n, q) => n + q.y, 0) / mine.length;
   };
-  return Array.from({ length: most }, (_, i) => ({ x: low + i * each, a: mean(p.a, i), b: mean(p.b, i) })).filter((r) => r.a !== null || r.b !== null);
+  return Array.from({ length: parts }, (_, i) => ({ x: low + i * each, a: mean(p.a, i), b: mean(p.b, i) })).filter((r) => r.a !== null || r.b !== null);
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare_overlay.tsx - utilization, iterations and the program's counters of both runs in one picture each, over time
-// or by step (compare_curves.ts).
+// compare_overlay.tsx - iterations, the program's counters, utilization and added metrics of both runs in one picture
+// each, over time or by step (compare_curves.ts).
 import { api } from "../api";
 import { scaleOf } from "../charts/curve";
 import { stepTicks, tickStep } from "../charts/timeaxis";
-import { Card, Choice, Legend } from "../components/basics";
+import { AddChart } from "../components/add_chart";
+import { Button, Card, Choice, Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Loaded } from "../components/empty";
 import { ticks } from "../components/plots/scale";
@@ -13,26 +14,34 @@ import { useWidth } from "../components/width";
 import { duration, fixed, value } from "../format";
 import { useLoad } from "../load";
 import { params, setParam } from "../state";
+import { trackLines } from "../timeline/tracks_model";
 import { A_COLOUR, B_COLOUR } from "./compare_charts";
-import { type Axis, METRICS, oneRank, type Pair, pairsOf, type Point, type Row, rowsOf, type Side } from "./compare_curves";
+import { addable, type Axis, oneRank, type Pair, pairsOf, type Point, type Row, rowsOf, shownOf, type Side } from "./compare_curves";
+import { counterCharts, MARKS, metricCharts } from "./metrics_plan";
 
 const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [64, 12, 8, 22, 150];
 const POINTS = 400;
 const STEPS = 2000;
 const TWO = 1000; // pixels from which on two charts are side by side
 const OVER = "over"; // in the address
+const ADDED = "metrics"; // in the address: keys
 
-async function readSide(run: string, signal: AbortSignal): Promise<Side> {
-  const info = await api.run(run, signal);
-  const metric = METRICS.filter((m) => info.metrics.some((x) => x.metric === m.metric)).map((m) => `${m.metric}:${m.entity}`);
-  const [grid, counters, steps] = await Promise.all([
-    metric.length === 0 ? null : api.grid(run, { metric, points: POINTS }, signal),
+async function readSide(run: string, added: readonly string[], signal: AbortSignal): Promise<Side> {
+  const [info, counters, steps] = await Promise.all([
+    api.run(run, signal),
     api.counters(run, { points: POINTS, exact: true }, signal),
     api.steps(run, { last: STEPS }, signal),
   ]);
+  const hooks = counters.series.filter((c) => !c.own && c.unit !== MARKS);
+  const charts = [...counterCharts(hooks), ...metricCharts(info.metrics, "")];
+  const metric = [...new Set(shownOf(charts, added).filter((c) => !c.counter).flatMap((c) => trackLines(c).map((l) => l.ask)))];
+  const grid = metric.length === 0 ? null : await api.grid(run, { metric, points: POINTS }, signal);
   const start_ns = info.loop_start_ns ?? info.start_ns ?? 0;
-  return { start_ns, grid, counters: counters.series, counterGrid: counters, steps: oneRank(steps.steps) };
+  return { start_ns, grid, counters: counters.series, counterGrid: counters, steps: oneRank(steps.steps), charts };
 }
+
+const keysAdded = (): string[] => (params.value[ADDED] ?? "").split(",").filter((k) => k !== "").map(decodeURIComponent);
+const setAdded = (keys: readonly string[]): void => setParam(ADDED, keys.length === 0 ? null : keys.map(encodeURIComponent).join(","));
 
 /** A mark of the axis, or the time of a row. */
 export const axisText = (axis: Axis, x: number): string => (axis === "step" ? fixed(x, 0) : x === 0 ? "0 s" : duration(x));
@@ -92,28 +101,34 @@ function Overlay(p: { pair: Pair; axis: Axis; ends: { low: number; high: number 
   const { pair, axis } = p;
   const text = (of: readonly Point[]): string => (of.length === 0 ? "not recorded" : value(meanOf(of), pair.unit));
   const summary = `${pair.title} of both runs ${axis === "time" ? "over time" : "by step"}: mean of A ${text(pair.a)}, of B ${text(pair.b)}.`;
+  const missing = [...(pair.a.length === 0 ? ["A"] : []), ...(pair.b.length === 0 ? ["B"] : [])];
+  const remove = (
+    <Button kind="quiet" label={`Remove: ${pair.title}`} onClick={() => setAdded(keysAdded().filter((k) => k !== pair.id))}>
+      ✕
+    </Button>
+  );
   const columns: readonly Column<Row>[] = [
     { id: "x", title: axis === "time" ? "Time" : "Step", numeric: true, cell: (r) => axisText(axis, r.x), sort: (r) => r.x },
     { id: "a", title: "A", numeric: true, cell: (r) => value(r.a, pair.unit), sort: (r) => r.a },
     { id: "b", title: "B", numeric: true, cell: (r) => value(r.b, pair.unit), sort: (r) => r.b },
   ];
   return (
-    <ChartFrame title={pair.title} summary={summary} table={() => ({ columns, rows: rowsOf(pair) })}>
+    <ChartFrame title={pair.title} summary={summary} table={() => ({ columns, rows: rowsOf(pair, axis) })} {...(keysAdded().includes(pair.id) ? { actions: remove } : {})}>
       {p.wide > 0 && <Curves pair={pair} axis={axis} ends={p.ends} wide={p.wide} label={summary} />}
-      {(pair.a.length === 0 || pair.b.length === 0) && <p class="quiet">Not recorded in {pair.a.length === 0 ? "A" : "B"}.</p>}
+      {missing.length > 0 && <p class="quiet">Not recorded in {missing.join(" and ")}.</p>}
     </ChartFrame>
   );
 }
 
-function Charts(p: { a: Side; b: Side; names: readonly [string, string] }) {
+function Charts(p: { a: Side; b: Side; names: readonly [string, string]; added: readonly string[] }) {
   const [box, wide] = useWidth();
   const steps = p.a.steps.length > 1 && p.b.steps.length > 1;
   const axis: Axis = steps && params.value[OVER] === "step" ? "step" : "time";
-  const pairs = pairsOf(p.a, p.b, axis);
+  const pairs = pairsOf(p.a, p.b, axis, p.added);
   const ends = endsOf(pairs);
   const columns = wide >= TWO ? 2 : 1;
   const each = Math.floor((wide - (columns - 1) * 24) / columns);
-  const choice = (
+  const axes = steps && (
     <Choice<Axis>
       label="Axis"
       value={axis}
@@ -124,8 +139,14 @@ function Charts(p: { a: Side; b: Side; names: readonly [string, string] }) {
       onChange={(v) => setParam(OVER, v === "step" ? v : null)}
     />
   );
+  const actions = (
+    <>
+      <AddChart label="Add a metric" charts={addable(p.a, p.b, keysAdded())} onAdd={(key) => setAdded([...keysAdded(), key])} />
+      {axes}
+    </>
+  );
   return (
-    <Card title="Curves of both runs" hint={axis === "time" ? "time after the first training step" : "number of the training step"} {...(steps ? { actions: choice } : {})}>
+    <Card title="Curves of both runs" hint={axis === "time" ? "time after the first training step" : "number of the training step"} actions={actions}>
       <div ref={box} class="compare-overlays">
         {pairs.map((pair) => (
           <Overlay key={pair.id} pair={pair} axis={axis} ends={ends} wide={each} />
@@ -144,10 +165,19 @@ function Charts(p: { a: Side; b: Side; names: readonly [string, string] }) {
 
 /** `a` and `b`: the first run of each side. */
 export function Overlays(p: { a: string; b: string; names: readonly [string, string] }) {
-  const load = useLoad(`${p.a} ${p.b}`, (signal) => Promise.all([readSide(p.a, signal), readSide(p.b, signal)]));
+  const added = keysAdded();
+  const load = useLoad(
+    [p.a, p.b, ...added].join(" "),
+    async (signal) => {
+      const [a, b] = await Promise.all([readSide(p.a, added, signal), readSide(p.b, added, signal)]);
+      return { a, b, read: added };
+    },
+    0,
+    true,
+  );
   return (
     <Loaded load={load} what="the curves">
-      {([a, b]) => <Charts a={a} b={b} names={p.names} />}
+      {({ a, b, read }) => <Charts a={a} b={b} names={p.names} added={added.filter((k) => read.includes(k))} />}
     </Loaded>
   );
 }

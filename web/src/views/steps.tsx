@@ -8,17 +8,18 @@ import { Empty, Loaded } from "../components/empty";
 import { type Column, DataTable, secondsColumn } from "../components/table";
 import { useWidth } from "../components/width";
 import { count, rankText, value } from "../format";
-import { version } from "../live";
+import { findingsVersion, version } from "../live";
 import { type Load, useLoad } from "../load";
 import { node, params, setParam } from "../state";
-import type { Histograms, Step, StepRank, Steps } from "../types";
+import type { Histograms, RunInfo, Step, StepRank, Steps } from "../types";
 import type { ViewProps } from "../views";
 import { partTitle, plural, STEPS_OF } from "../words";
 import { BreakdownCard } from "./steps_breakdown";
 import { ClockBars, hostText } from "./steps_clocks";
 import { StepDurations } from "./steps_durations";
-import { asIteration, linesOf, markOf, outliersOf, rankKey, stragglesOf } from "./steps_model";
+import { asIteration, hasComm, linesOf, markOf, outliersOf, rankKey, type Straggle, stragglesOf } from "./steps_model";
 import { OutlierTable, RANK_COLUMNS, RankNotes, Stragglers, SyncPlaces } from "./steps_tables";
+import "./overview.css";
 import "./steps.css";
 
 const LASTS = ["100", "500", "2000"] as const;
@@ -84,7 +85,7 @@ function LastSteps(p: { steps: readonly Step[]; ranks: readonly StepRank[]; mode
   );
 }
 
-function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
+function Shown(p: { run: RunInfo; data: Steps; histograms: Load<Histograms>; last: string }) {
   const here = (x: { node: string }): boolean => node.value === "" || x.node === node.value;
   const ranks = p.data.ranks.filter(here);
   const steps = p.data.steps.filter(here);
@@ -127,9 +128,17 @@ function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
           {() => <OutlierTable outliers={outliers} />}
         </Loaded>
       </Card>
-      {straggles.length > 0 && <Stragglers straggles={straggles} collectives={ended.some((s) => (s.events["comm"] ?? 0) > 0)} />}
+      {straggles.length > 0 && <SlowestRank run={p.run} straggles={straggles} collectives={ended.some(hasComm)} />}
     </>
   );
+}
+
+/** The slowest rank, by the rule and by the steps. */
+function SlowestRank(p: { run: RunInfo; straggles: readonly Straggle[]; collectives: boolean }) {
+  const { run, live } = p.run;
+  const verdicts = useLoad(run, (signal) => api.findings(run, signal), live ? findingsVersion.value : version.value);
+  const found = verdicts.data?.find((v) => v.rule === "Straggler" && v.state === "issue") ?? null;
+  return <Stragglers {...p} found={found} />;
 }
 
 export function StepsView(p: ViewProps) {
@@ -140,7 +149,7 @@ export function StepsView(p: ViewProps) {
   return (
     <div class="stack">
       <Loaded load={steps} what="the steps">
-        {(data) => <Shown data={data} histograms={histograms} last={last} />}
+        {(data) => <Shown run={p.run} data={data} histograms={histograms} last={last} />}
       </Loaded>
       <BreakdownCard run={p.run} />
     </div>

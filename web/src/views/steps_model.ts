@@ -85,18 +85,33 @@ export interface Straggle {
   slowest: { node: string; rank: number | null };
   /** Its own work above that of the median rank: what the others waited for. */
   lag_s: number;
+  /** Where the ranks wait for each other. */
+  wait: Wait;
 }
 
+/** The parts in which ranks wait for each other. DDP runs its collectives inside of backward; where they are recorded,
+ * backward may be work (src/query/frontier.c). */
+const WAITS = { backward: ["backward", "comm", "sync"], comm: ["comm", "sync"] } as const;
+export type Wait = keyof typeof WAITS;
+
+/** Of the steps of a rank: with fewer of them in collectives, these are not where the ranks wait. */
+const COMM_LEAST = 0.6;
+
 /** Own work of an iteration, for the ranks of one step: waiting for other ranks does not count for the one that
- * waits. So the stage in which the ranks wait for each other is left out: the rank that waits least there is slowest,
- * and only differences between ranks are used. That stage are the collectives; where none was recorded they are inside of backward, as
- * of DDP. What a rank does between its steps makes the others wait, too: an iteration counts, not a step. */
-function ownWorkIn(steps: readonly Step[]): (s: Step) => number {
-  const stage = steps.some((s) => (s.events["comm"] ?? 0) > 0) ? "comm" : "backward";
-  const spent = (s: Step): number => s.events[stage] ?? 0;
+ * waits. So the parts in which the ranks wait for each other are left out: the rank that waits least there is slowest,
+ * and only differences between ranks are used. What a rank does between its steps makes the others wait, too: an
+ * iteration counts, not a step. */
+function ownWorkIn(steps: readonly Step[], wait: Wait): (s: Step) => number {
   const whole = steps.every((s) => s.iteration_s !== null && s.iteration_s !== undefined);
   const lasted = (s: Step): number => (whole ? (s.iteration_s as number) : s.duration_s);
-  return (s) => lasted(s) - spent(s);
+  return (s) => WAITS[wait].reduce((own, part) => own - (s.events[part] ?? 0), lasted(s));
+}
+
+export const hasComm = (s: Step): boolean => (s.events["comm"] ?? 0) > 0;
+
+/** Whether each rank has collectives in most of its steps. */
+function commOnAll(steps: readonly Step[]): boolean {
+  return linesOf(steps).every((l) => l.steps.filter(hasComm).length >= COMM_LEAST * l.steps.length);
 }
 
 /** Steps of each number, of all ranks. */
@@ -111,8 +126,8 @@ function byNumber(steps: readonly Step[]): Step[][] {
   return [...out.values()].filter((list) => list.length > 1);
 }
 
-function straggleOf(ranks: readonly Step[]): Straggle {
-  const ownWork = ownWorkIn(ranks);
+function straggleOf(ranks: readonly Step[], wait: Wait): Straggle {
+  const ownWork = ownWorkIn(ranks, wait);
   const sorted = [...ranks].sort((a, b) => ownWork(a) - ownWork(b));
   const last = sorted[sorted.length - 1]!;
   const middle = sorted[Math.floor((sorted.length - 1) / 2)]!;
@@ -123,15 +138,22 @@ function straggleOf(ranks: readonly Step[]): Straggle {
     duration_s: last.iteration_s ?? last.duration_s,
     slowest: { node: last.node, rank: last.rank },
     lag_s: ownWork(last) - ownWork(middle),
+    wait,
   };
 }
 
 /** The slowest rank of each step that several ranks took part in. Warm-up and steps that a detail window slowed are
- * left out, unless there are no others. */
+ * left out, unless there are no others. Where the ranks wait is not recorded: of both possibilities the one with
+ * the larger lag is used, as by the rule. */
 export function stragglesOf(steps: readonly Step[]): Straggle[] {
   const all = byNumber(steps);
   const usual = all.filter((list) => list.every((s) => markOf(s) === null));
-  return (usual.length > 0 ? usual : all).map(straggleOf).sort((a, b) => a.step - b.step);
+  const used = usual.length > 0 ? usual : all;
+  const lags = (wait: Wait): Straggle[] => used.map((ranks) => straggleOf(ranks, wait)).sort((a, b) => a.step - b.step);
+  const total = (list: readonly Straggle[]): number => list.reduce((sum, s) => sum + s.lag_s, 0);
+  const backward = lags("backward");
+  const comm = commOnAll(used.flat()) ? lags("comm") : [];
+  return total(comm) > total(backward) ? comm : backward;
 }
 
 export interface Straggler {

@@ -4,9 +4,10 @@ import { Bar, Button, Card } from "../components/basics";
 import { type Column, DataTable, secondsColumn } from "../components/table";
 import { count, dateTime, fixed, rankText, samplesPerSecond, share, value } from "../format";
 import { showInTimeline } from "../timeline/links";
-import type { StepRank, SyncPlace } from "../types";
+import type { RunInfo, StepRank, SyncPlace, Verdict } from "../types";
 import { plural, sentenceCase } from "../words";
-import { type Outlier, rankKey, type Straggle, type Straggler, stragglersOf } from "./steps_model";
+import { TopFinding } from "./overview_answer";
+import { type Outlier, rankKey, type Straggle, type Straggler, stragglersOf, type Wait } from "./steps_model";
 
 /** A column of buttons that show the row's step in the timeline. */
 function whereColumn<T extends { step: number; start_ns: number; duration_s: number; iteration_s?: number }>(): Column<T> {
@@ -159,14 +160,20 @@ const STEP_COLUMNS: readonly Column<Straggle>[] = [
   whereColumn(),
 ];
 
-/** `collectives`: they were recorded, so waiting for other ranks is separate from a rank's own work. */
-export function Stragglers(p: { straggles: readonly Straggle[]; collectives: boolean }) {
+const WAIT_TEXT: Readonly<Record<Wait, string>> = { backward: "the backward pass", comm: "collectives" };
+
+/** `collectives`: they were recorded. `found`: what the rule found, by other evidence, too. */
+export function Stragglers(p: { run: RunInfo; straggles: readonly Straggle[]; collectives: boolean; found: Verdict | null }) {
   const rows = stragglersOf(p.straggles);
   const worst = rows[0];
+  const wait = WAIT_TEXT[p.straggles[0]?.wait ?? "backward"];
   return (
     <Card title="Slowest rank of each step" hint={`${plural(p.straggles.length, "step")} with several ranks, without warm-up`}>
+      {p.found !== null && <TopFinding v={p.found} run={p.run} more={0} />}
       {worst === undefined ? (
-        <p>All ranks are within 1 % of each other in every step.</p>
+        <p>
+          Outside of {wait}, all ranks are within 1 % of each other in every step.
+        </p>
       ) : (
         <p>
           {sentenceCase(rankText(worst.rank))} on {worst.node} is slowest in {share(worst.share)} of the steps, {value(worst.lag_s, "s")} behind the median
@@ -174,8 +181,8 @@ export function Stragglers(p: { straggles: readonly Straggle[]; collectives: boo
         </p>
       )}
       <p class="quiet">
-        {p.collectives ? "Time in collectives" : "Collectives were not recorded: time in the backward pass"} above that of the rank with the shortest one counts
-        as waiting for others. Time between steps counts as work.
+        {p.collectives ? "Time" : "Collectives were not recorded: time"} in {wait} above that of the rank with the shortest one counts as waiting for others.
+        Time between steps counts as work.
       </p>
       {worst !== undefined && <StragglerTables rows={rows} straggles={p.straggles} />}
     </Card>
