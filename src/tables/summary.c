@@ -131,6 +131,25 @@ static const char *summary_others(const struct summary_text *x, const struct ver
     return text;
 }
 
+/* What lost_share is a share of. */
+static const char *verdict_whole(const struct verdict *v, bool has_steps)
+{
+    return has_steps && !v->rule->whole_job ? "training loop" : "job";
+}
+
+/* " Would save up to 13.0 s."; "": not known, the advice says what to expect, or the run goes on.
+ */
+static const char *summary_saving(const struct summary_text *x, const struct verdict *v,
+                                  const char *advice)
+{
+    if (!(v->lost_share >= NOTHING) || strstr(advice, "Expected: ") ||
+        x->show->info->status == RUN_RUNNING)
+        return "";
+    return arena_printf(x->arena, " Would save up to %s, %.0f %% of the %s.",
+                        value_text(x->arena, v->lost_s, "s"), v->lost_share * 100,
+                        verdict_whole(v, x->ask->checked->run.has_steps));
+}
+
 static void summary_put_issues(struct summary_text *x, const struct verdict **v, size_t n)
 {
     const struct checked *c = x->ask->checked;
@@ -147,7 +166,7 @@ static void summary_put_issues(struct summary_text *x, const struct verdict **v,
                     : "");
     const char *advice = finding_advice(v[0], f);
     if (*advice)
-        summary_put(x, "fix", "%s", advice);
+        summary_put(x, "fix", "%s%s", advice, summary_saving(x, v[0], advice));
     if (n > 1)
         summary_put(x, "also", "%s", summary_others(x, v, n));
 }
