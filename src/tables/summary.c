@@ -22,6 +22,8 @@ static const double PART_SHARE = 0.01;
 /* Of the loop: what reads "0.0 %". Other issues have lost the same time. */
 static const double NOTHING = 0.0005;
 
+#define ESTIMATE " (estimate)"
+
 struct summary_text {
     const struct summary_ask *ask;
     const struct show *show;
@@ -315,10 +317,11 @@ const char *verdict_size_words(const struct verdict *v, bool has_steps, struct a
     if (v->lost_share < NOTHING && v->severity > SEVERITY_INFO)
         return arena_printf(a, "%s, in time that other issues account for", t);
     if (!isnan(v->lost_s))
-        t = arena_printf(a, "%s, %s lost", t, value_text(a, v->lost_s, "s"));
+        t = arena_printf(a, "%s, %s lost%s", t, value_text(a, v->lost_s, "s"),
+                         FIND_ANY(i, v->n_findings, v->findings[i].estimated) ? ESTIMATE : "");
     if (!isnan(v->lost_share))
         t = arena_printf(a, "%s, %.1f %% of the %s", t, v->lost_share * 100,
-                         has_steps && !v->rule->whole_job ? "training loop" : "job");
+                         verdict_whole(v, has_steps));
     if (!isnan(v->lost_cost))
         t = arena_printf(a, "%s, at a cost of %s", t,
                          human_price(v->lost_cost, v->currency, money, sizeof money));
@@ -358,7 +361,9 @@ const char *finding_when_words(const struct finding *f, wall_ns job_start, struc
 
 const char *finding_lost_words(const struct finding *f, struct arena *a)
 {
-    const char *t = isnan(f->lost_s) ? "" : value_text(a, f->lost_s, "s");
+    const char *t = isnan(f->lost_s) ? ""
+                                     : arena_printf(a, "%s%s", value_text(a, f->lost_s, "s"),
+                                                    f->estimated ? ESTIMATE : "");
     return isnan(f->lost_gpu_s) ? t
                                 : arena_printf(a, "%s%s%s of GPU time", t, *t ? ", " : "",
                                                value_text(a, f->lost_gpu_s, "s"));
