@@ -7,7 +7,7 @@
  * finding's size: of more ranges or steps than are looked at, evenly spread ones represent all.
  *
  * From top to bottom: lists of shares, operators, places in the code
- * that wait for the GPU, steps and their parts. */
+ * that wait for the GPU, spans between steps, steps and their parts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +51,11 @@ static void share_settle(struct share_list *l, size_t first)
     l->n = MIN_OF(l->n, first + SHARES_KEPT);
     while (l->n > first && l->v[l->n - 1].share < SHARE_LEAST)
         l->n--;
+}
+
+static int64_t correlate_end_of(struct step s)
+{
+    return s.start.ns + s.dur_ns;
 }
 
 /* Whether the finding is about this rank. */
@@ -379,6 +384,99 @@ static int name_exception(const struct correlate_ask *ask, struct verdict *v, st
     return 0;
 }
 
+/* ==== what ran between steps ==== */
+
+/* Of a finding of TimeBetweenSteps: gaps that are looked at, evenly spread; names in its message.
+ */
+enum { GAPS_MOST = 64, GAP_NAMED = 2 };
+#define GAP_SHARE_LEAST 0.1
+
+/* Spans that lie in the gap, but in no other one. What other rules are about is left out. */
+static void gap_add_spans(struct share_list *l, const struct run_event *v, size_t n,
+                          const struct time_range *gap)
+{
+    int64_t until = gap->start.ns;
+    for (size_t i = 0; i < n; i++) {
+        const struct event *x = &v[i].event;
+        const enum event_id id = event_find(x->name);
+        const int64_t end = v[i].at.ns + x->dur_ns;
+        if (x->kind != EVENT_SPAN || v[i].at.ns < until || end > gap->end.ns || id == EV_SYNC ||
+            id == EV_LOADER_START || id == EV_DETAIL)
+            continue;
+        until = end;
+        const size_t at = FIND_FIRST(k, l->n, strcmp(l->v[k].name, x->name) == 0);
+        if (at == l->n)
+            share_add(l, (struct share){.name = arena_strdup(l->arena, x->name)});
+        l->v[at].seconds += (double)x->dur_ns / 1e9;
+    }
+}
+
+static bool is_of_step(const struct event *v)
+{
+    const enum event_id id = event_find(v->name);
+    return v->kind == EVENT_STEP || (id != EV_N && step_part_of(id) != NO_PART);
+}
+
+/* Of the thread that has the step. */
+static int gap_read(const struct op_windows *w, const struct rank_steps *r, const struct step *s,
+                    struct share_list *out, struct err *e)
+{
+    const struct time_range gap = {{correlate_end_of(*s)}, step_time(s).end};
+    for (size_t i = 0; i < w->n_tracks; i++) {
+        const struct run_track *t = &w->tracks[i];
+        struct arena texts = {0};
+        struct run_event *v;
+        size_t n;
+        if (t->detail || t->track.kind != TRACK_THREAD || !is_same_process(t->process, r->process))
+            continue;
+        const int rc = events_read(w->ask->run, t, s->start, gap.end, &texts, &v, &n, e);
+        if (rc == 0 && FIND_ANY(k, n, is_of_step(&v[k].event)))
+            gap_add_spans(out, v, n, &gap);
+        arena_free(&texts);
+        TRY(rc);
+    }
+    return 0;
+}
+
+/* "; 62 % of it in 'log', 20 % in 'plot'" */
+static const char *gap_words(struct share_list *l, double all_s, struct arena *a)
+{
+    const char *words = "";
+    for (size_t i = 0; i < l->n; i++)
+        l->v[i].share = MIN_OF(l->v[i].seconds / fmax(all_s, 1e-9), 1);
+    share_settle(l, 0);
+    for (size_t i = 0; i < l->n && i < GAP_NAMED && l->v[i].share >= GAP_SHARE_LEAST; i++)
+        words = arena_printf(a, "%s%s %.0f %% of it in '%s'", words, i ? "," : ";",
+                             100 * l->v[i].share, l->v[i].name);
+    return words;
+}
+
+/* Adds the spans of the program to a message of TimeBetweenSteps. */
+static int gap_name_spans(const struct op_windows *w, struct verdict *v, struct finding *f,
+                          const struct rank_steps *r, struct err *e)
+{
+    struct share_list names = {.arena = w->arena};
+    double all_s = 0;
+    for (size_t i = 0; i < r->n; i += 1 + r->n / GAPS_MOST) {
+        const struct step s = rank_step(r, i);
+        if (s.mode != MODE_TRAIN || !step_is_steady(&s) || s.between_ns <= 0 || s.save_ns > 0)
+            continue;
+        all_s += (double)(s.between_ns - s.between_sync_ns) / 1e9;
+        TRY(gap_read(w, r, &s, &names, e));
+    }
+    f->message = arena_printf(v->arena, "%s%s", f->message, gap_words(&names, all_s, v->arena));
+    return 0;
+}
+
+static int name_between(const struct op_windows *w, struct verdict *v, struct err *e)
+{
+    for (size_t i = 0; i < v->n_findings; i++)
+        for (size_t k = 0; k < w->ask->n_ranks; k++)
+            if (correlate_is_about(&v->findings[i], w->ask->ranks[k].node, w->ask->ranks[k].rank))
+                TRY(gap_name_spans(w, v, &v->findings[i], &w->ask->ranks[k], e));
+    return 0;
+}
+
 /* ---- time of steps in the ranges ---- */
 
 /* Of each finding, and of each rank in it. */
@@ -400,11 +498,6 @@ static double overlap_s(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t from = MAX_OF(a, c), to = MIN_OF(b, d);
     return to > from ? (double)(to - from) / 1e9 : 0;
-}
-
-static int64_t correlate_end_of(struct step s)
-{
-    return s.start.ns + s.dur_ns;
 }
 
 /* The first step that ends after t; steps of a rank do not overlap. */
@@ -567,6 +660,8 @@ int rules_correlate(const struct correlate_ask *ask, struct verdicts *v, struct 
         rc = name_threads(ask, &v->v[RULE_gil_contention], a, e);
     if (rc == 0)
         rc = name_exception(ask, &v->v[RULE_failed_early], a, e);
+    if (rc == 0)
+        rc = name_between(&ops, &v->v[RULE_time_between_steps], e);
     if (rc == 0)
         rc = summarize_ops(&ops, &v->v[RULE_overall_framework_metrics], e);
     arena_free(&scratch);

@@ -84,7 +84,9 @@ struct rule {
     bool health;                     /* about what the model learns, not about speed */
     enum severity severity;          /* of a health rule: nothing is lost that could be sized */
     const char *const *explained_by; /* names of rules, ends with NULL; NULL: none */
-    const char *part;                /* the part of a step that it is about; NULL: no single one */
+    bool
+        estimates; /* what is lost is computed from readings (use, pressure, CPU time), not timed */
+    const char *part; /* the part of a step that it is about; NULL: no single one */
 
     const struct state_spec *spec; /* see RULE_STATE in per_entity.h; or NULL */
     const void *family;            /* what makes it one of several that share `judge`; or NULL */
@@ -121,6 +123,9 @@ const char *rule_title(const char *name);
 /* Of its parameters: for how long sweeps are left out at the start of a run without steps. NULL: it
  * has none, or is about the whole job. */
 const struct param_value *rule_patience(const struct rule *r, const struct param_value *p);
+
+/* What its lost_s comes from: "measured" or "estimated". NULL: not known, or nothing is lost. */
+const char *finding_basis(const struct finding *f, const struct rule *r);
 
 /* ---- names of SageMaker Debugger: rules_documented.c ---- */
 

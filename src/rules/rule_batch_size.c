@@ -222,6 +222,7 @@ const struct rule rule_batch_size = {
                {"gpu_memory_free", "%", "Free GPU memory"},
                {"batch_factor", "", "Possible batch size / current"},
                {"batch", "samples", "Batch size"}},
+    .estimates = true,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     /* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
     .explained_by =

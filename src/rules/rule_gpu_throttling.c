@@ -282,6 +282,7 @@ const struct rule rule_gpu_throttling = {
                {"clock_lost_pct", "%", "Clock reduction"},
                {"clock_held", "MHz", "Average reduced clock"},
                {"clock_usual", "MHz", "Usual clock"}},
+    .estimates = true,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     RULE_STATE(struct node_state, .gpu_size = sizeof(struct throttled_gpu), .gpu = throttle_see,
                .memory_gpu = throttle_memory),

@@ -319,6 +319,7 @@ const struct rule rule_memory_pressure = {
                {"memory_p95", "%", "Memory used, p95"},
                {"swap_growth", "B", "Growth of swap in use"},
                {"limit", "%", "Highest use of the memory limit"}},
+    .estimates = true,
     .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     RULE_STATE(struct memory_state, .signals = {SIG_PSI_MEM, SIG_PSI_MEM_FULL, SIG_MEM},
                .n_signals = 3, .sweeps = memory_sweeps, .memory_own = pressure_memory),

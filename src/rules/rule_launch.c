@@ -242,6 +242,7 @@ const struct rule rule_host_bound = {
                {"sm_active", "%", "SM activity"},
                {"wait_share", "%", "Waits for the GPU, share of iteration"},
                {"data_share", "%", "Waits for data, share of iteration"}},
+    .estimates = true,
     .needs = NEEDS_SWEEPS | NEEDS_GPU | NEEDS_STEPS,
     .explained_by = (const char *const[]){"SyncBound", "CompileTime", "GilContention", NULL},
     LAUNCH_STATE(host_bound),

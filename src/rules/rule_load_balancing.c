@@ -443,6 +443,7 @@ const struct rule rule_load_balancing = {
                {"gap", "%", "Difference at the same moment, average"},
                {"gap_by_chance", "%", "Difference expected for independent GPUs"},
                {"pairs", "", "Affected GPU pairs"}},
+    .estimates = true,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = (const char *const[]){"GPUThrottling", "Straggler", NULL},
     RULE_STATE(struct balance_state, .gpu_size = sizeof(struct balance_gpu), .gpu = balance_see_gpu,

@@ -264,6 +264,7 @@ const struct rule rule_shared_machine = {
                {"taken", "", "Cores taken, mean"},
                {"job", "", "Cores of the job, mean"},
                {"slower", "%", "CPU that the job lacked"}},
+    .estimates = true,
     .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     RULE_STATE(struct shared_state, KEEPS_BUSY_GPUS, .sweeps = shared_sweeps,
                .memory_own = shared_memory),

@@ -170,6 +170,7 @@ const struct rule rule_slow_storage = {
                {"io_full_mean", "%", "I/O pressure (all tasks), mean"},
                {"wait", "s", "Loader wait"},
                {"save", "s", "Checkpoint time"}},
+    .estimates = true,
     .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", NULL},
     RULE_STATE(struct storage_state, .signals = {SIG_PSI_IO, SIG_PSI_IO_FULL}, .n_signals = 2,

@@ -146,6 +146,7 @@ static void straggler_find_busy(const struct judge *j, struct verdict *v,
     FINDING_NUMBERS(v, f, 1e3 * b->excess_s, share, 1e3 * b->work_s, 1e3 * b->usual_s,
                     1e3 * b->excess_s, (double)NUMBER_ABSENT, (double)x->steps);
     finding_lost(f, b->excess_s * (double)r->steps, judge_gpus(j));
+    f->estimated = true;
     finding_count(v, f, 1, r->steps);
 }
 

@@ -18,8 +18,12 @@ struct gap_rank {
     int64_t loop_ns, gap_ns, longest_ns; /* of steady iterations */
     uint64_t starts;                     /* of loaders, in the loop */
     int64_t start_ns;
+    struct counted ran, delay; /* CPU time of the loop's thread, and its waits for a core */
     struct episodes when;
 };
+
+/* Of the time between steps: what is most of it. */
+static const double MOST = 0.5;
 
 /* ---- seeing ---- */
 
@@ -51,9 +55,14 @@ static void gap_steps(void *state, const struct rule_view *c, const struct rule_
 
 static void gap_event(void *state, const struct rule_view *c, const struct rule_event *v)
 {
-    if (v->id != EV_LOADER_START || v->worker >= 0 || v->at.ns < c->from.ns)
+    const bool cpu = v->id == EV_CPU_THREAD || v->id == EV_CPU_DELAY;
+    if (v->worker >= 0 || (!cpu && (v->id != EV_LOADER_START || v->at.ns < c->from.ns)))
         return;
     struct gap_rank *own = state_event_rank(state, c, v);
+    if (cpu) {
+        counted_see(v->id == EV_CPU_THREAD ? &own->ran : &own->delay, c->from, v);
+        return;
+    }
     own->starts++;
     own->start_ns += v->dur_ns;
 }
@@ -70,6 +79,19 @@ static double gap_s(const struct gap_rank *r)
     return ns_to_s(MAX_OF(r->gap_ns - r->start_ns, 0));
 }
 
+/* What the loop's thread did between steps. Its CPU time is read once a second, so only bounds are
+ * known: it worked in all of the steps, or in none. */
+static const char *gap_thread(const struct judge *j, const struct gap_rank *r, double share)
+{
+    const wall_ns end = j->run->loop_end;
+    const double delay = counted_per_s(&r->delay, end),
+                 worked = (counted_per_s(&r->ran, end) + (isnan(delay) ? 0 : delay)) / 1e9,
+                 most = fmax(worked / share, 0), least = (worked - (1 - share)) / share;
+    return most < 1 - MOST ? "; its thread slept or waited for most of that time"
+           : least > MOST  ? "; its thread worked for most of that time"
+                           : "";
+}
+
 static void gap_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
                      const struct gap_rank *r)
 {
@@ -79,9 +101,9 @@ static void gap_find(const struct judge *j, struct verdict *v, const struct judg
     finding_in(v, f, &r->when);
     finding_say(v, f,
                 "%.0f %% of the training loop was between steps (threshold %g %%): %s of each "
-                "iteration of %s, longest %s; this is neither a checkpoint nor evaluation",
+                "iteration of %s, longest %s; this is neither a checkpoint nor evaluation%s",
                 share, j->p[THRESHOLD].v, judge_time(j, each_s), judge_time(j, step_s),
-                judge_time(j, ns_to_s(r->longest_ns)));
+                judge_time(j, ns_to_s(r->longest_ns)), gap_thread(j, r, share / 100));
     f->refute = "part of the training itself is outside of the steps that were detected or marked";
     FINDING_NUMBERS(v, f, share, s, each_s, step_s, ns_to_s(r->longest_ns));
     finding_lost(f, s, node->facts->n_gpus);

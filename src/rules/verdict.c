@@ -57,7 +57,8 @@ struct finding *verdict_find(struct verdict *v, const char *node, const char *en
                           .step = -1,
                           .message = "",
                           .lost_s = NAN,
-                          .lost_gpu_s = NAN};
+                          .lost_gpu_s = NAN,
+                          .estimated = v->rule && v->rule->estimates};
     v->state = RULE_ISSUE;
     return f;
 }
@@ -149,6 +150,11 @@ void finding_lost(struct finding *f, double seconds, size_t gpus)
 {
     f->lost_s = seconds;
     f->lost_gpu_s = gpus ? seconds * (double)gpus : NAN;
+}
+
+const char *finding_basis(const struct finding *f, const struct rule *r)
+{
+    return isnan(f->lost_s) || r->custom ? NULL : f->estimated ? "estimated" : "measured";
 }
 
 bool verdict_has_nothing(const struct verdict *v)

@@ -86,6 +86,7 @@ struct finding {
     struct finding_number *numbers;
     size_t n_numbers, cap_numbers;
     double lost_s, lost_gpu_s; /* NAN: not known */
+    bool estimated;            /* what is lost; as its rule says, unless the rule sets it */
     struct share *shares;
     size_t n_shares;
     const char **explained_by; /* names of rules */

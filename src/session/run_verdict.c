@@ -63,11 +63,18 @@ static int run_verdict_print_all(const struct run_verdict_printing *t, struct ru
         run_verdict_line(t, lines[i]);
     if (own->right_size)
         run_verdict_line(t, arena_printf(t->arena, "Right-sizing: %s", own->right_size->why));
-    if (!t->checked->run.has_steps && !runview_attached(t->info)) {
-        const char *none;
-        TRY(steps_none_line(r, t->arena, &none, e));
-        run_verdict_line(t, none);
-    }
+    return 0;
+}
+
+/* What is not seen, and what to do: the last line of a run. */
+static int run_verdict_print_no_steps(const struct run_verdict_printing *t, struct run *r,
+                                      struct err *e)
+{
+    const char *none;
+    if (t->checked->run.has_steps || runview_attached(t->info))
+        return 0;
+    TRY(steps_none_line(r, t->arena, &none, e));
+    run_verdict_line(t, none);
     return 0;
 }
 
@@ -121,12 +128,14 @@ static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a,
     TRY(rules_read_steps(r, a, &own->steps, e));
     TRY(rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c, e));
     TRY(run_verdict_judge_user(ask, r, c, a, own, e));
+    const struct run_verdict_printing printing = {ask, c, own, a, run_get_info(r)};
     if (!ask->quiet)
-        TRY(run_verdict_print_all(&(struct run_verdict_printing){ask, c, own, a, run_get_info(r)},
-                                  r, e));
+        TRY(run_verdict_print_all(&printing, r, e));
     TRY(findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e));
     if (ask->report)
         run_verdict_write_report(ask, r, c, own, a);
+    if (!ask->quiet)
+        TRY(run_verdict_print_no_steps(&printing, r, e));
     return 0; /* the process ends now: nothing is closed */
 }
 

@@ -22,6 +22,8 @@ static const double PART_SHARE = 0.01;
 /* Of the loop: what reads "0.0 %". Other issues have lost the same time. */
 static const double NOTHING = 0.0005;
 
+#define ESTIMATE " (estimate)"
+
 struct summary_text {
     const struct summary_ask *ask;
     const struct show *show;
@@ -131,6 +133,25 @@ static const char *summary_others(const struct summary_text *x, const struct ver
     return text;
 }
 
+/* What lost_share is a share of. */
+static const char *verdict_whole(const struct verdict *v, bool has_steps)
+{
+    return has_steps && !v->rule->whole_job ? "training loop" : "job";
+}
+
+/* " Would save up to 13.0 s."; "": not known, the advice says what to expect, or the run goes on.
+ */
+static const char *summary_saving(const struct summary_text *x, const struct verdict *v,
+                                  const char *advice)
+{
+    if (!(v->lost_share >= NOTHING) || strstr(advice, "Expected: ") ||
+        x->show->info->status == RUN_RUNNING)
+        return "";
+    return arena_printf(x->arena, " Would save up to %s, %.0f %% of the %s.",
+                        value_text(x->arena, v->lost_s, "s"), v->lost_share * 100,
+                        verdict_whole(v, x->ask->checked->run.has_steps));
+}
+
 static void summary_put_issues(struct summary_text *x, const struct verdict **v, size_t n)
 {
     const struct checked *c = x->ask->checked;
@@ -147,7 +168,7 @@ static void summary_put_issues(struct summary_text *x, const struct verdict **v,
                     : "");
     const char *advice = finding_advice(v[0], f);
     if (*advice)
-        summary_put(x, "fix", "%s", advice);
+        summary_put(x, "fix", "%s%s", advice, summary_saving(x, v[0], advice));
     if (n > 1)
         summary_put(x, "also", "%s", summary_others(x, v, n));
 }
@@ -296,10 +317,11 @@ const char *verdict_size_words(const struct verdict *v, bool has_steps, struct a
     if (v->lost_share < NOTHING && v->severity > SEVERITY_INFO)
         return arena_printf(a, "%s, in time that other issues account for", t);
     if (!isnan(v->lost_s))
-        t = arena_printf(a, "%s, %s lost", t, value_text(a, v->lost_s, "s"));
+        t = arena_printf(a, "%s, %s lost%s", t, value_text(a, v->lost_s, "s"),
+                         FIND_ANY(i, v->n_findings, v->findings[i].estimated) ? ESTIMATE : "");
     if (!isnan(v->lost_share))
         t = arena_printf(a, "%s, %.1f %% of the %s", t, v->lost_share * 100,
-                         has_steps && !v->rule->whole_job ? "training loop" : "job");
+                         verdict_whole(v, has_steps));
     if (!isnan(v->lost_cost))
         t = arena_printf(a, "%s, at a cost of %s", t,
                          human_price(v->lost_cost, v->currency, money, sizeof money));
@@ -339,7 +361,9 @@ const char *finding_when_words(const struct finding *f, wall_ns job_start, struc
 
 const char *finding_lost_words(const struct finding *f, struct arena *a)
 {
-    const char *t = isnan(f->lost_s) ? "" : value_text(a, f->lost_s, "s");
+    const char *t = isnan(f->lost_s) ? ""
+                                     : arena_printf(a, "%s%s", value_text(a, f->lost_s, "s"),
+                                                    f->estimated ? ESTIMATE : "");
     return isnan(f->lost_gpu_s) ? t
                                 : arena_printf(a, "%s%s%s of GPU time", t, *t ? ", " : "",
                                                value_text(a, f->lost_gpu_s, "s"));

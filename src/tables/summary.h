@@ -29,7 +29,7 @@ size_t summary_lines(const struct summary_ask *ask, const char *out[SUMMARY_LINE
 
 /* The words for verdicts and findings, wherever they are shown. */
 
-/* "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20" */
+/* "warning, 12.4 s lost (estimate), 3.1 % of the training loop, at a cost of 1.20" */
 const char *verdict_size_words(const struct verdict *v, bool has_steps, struct arena *a);
 
 /* "No issues found"; of a job that did not end well "No performance issues found in the recorded
@@ -42,7 +42,7 @@ const char *verdicts_ending(const struct run_info *info, const struct verdicts *
 /* "from 12.0 s to 5 min 00 s after the start; 3 times, 40.1 s in total"; "" when it has no
  * time. */
 const char *finding_when_words(const struct finding *f, wall_ns job_start, struct arena *a);
-/* "12.4 s, 24.8 s of GPU time"; "" when it is not known. */
+/* "12.4 s (estimate), 24.8 s of GPU time"; "" when it is not known. */
 const char *finding_lost_words(const struct finding *f, struct arena *a);
 /* "by I/O bottleneck, Data loading"; "" when nothing explains it. */
 const char *finding_explained_words(const struct finding *f, struct arena *a);

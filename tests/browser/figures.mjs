@@ -570,10 +570,12 @@ export function runFigures(f, percentages) {
   // ---- findings ----
 
   const hasSteps = (d) => d.report.run.loop_start_ns !== null;
+  const ESTIMATE = " (estimate)"; // of the terminal and the report; the page has none
+  const estimate = (findings) => (findings.some((x) => x.basis === "estimated") ? ESTIMATE : "");
   const size = (v, d) =>
     [
       v.severity,
-      ...(v.lost_s === null ? [] : [`${f.value(v.lost_s, "s")} lost`]),
+      ...(v.lost_s === null ? [] : [`${f.value(v.lost_s, "s")} lost${estimate(v.findings)}`]),
       ...(v.lost_share === null ? [] : [`${f.share(v.lost_share)} of the ${hasSteps(d) && !v.of_job ? "training loop" : "job"}`]),
       ...(v.lost_cost === null ? [] : [`at a cost of ${f.price(v.lost_cost, d.report.currency)}`]),
     ].join(", ");
@@ -585,7 +587,7 @@ export function runFigures(f, percentages) {
     const more = x.ranges.length > 1 ? `; ${x.ranges.length} times, ${f.duration(held)} in total` : "";
     return `from ${span(from, x.start_ns)} to ${span(from, x.end_ns)} after the start${more}`;
   };
-  const lost = (x) => [...(x.lost_s === null ? [] : [f.value(x.lost_s, "s")]), ...(x.lost_gpu_s === null ? [] : [`${f.value(x.lost_gpu_s, "s")} of GPU time`])].join(", ");
+  const lost = (x) => [...(x.lost_s === null ? [] : [f.value(x.lost_s, "s") + estimate([x])]), ...(x.lost_gpu_s === null ? [] : [`${f.value(x.lost_gpu_s, "s")} of GPU time`])].join(", ");
   const MOST = [["phase", 2], ["event", 3], ["operator", 2]];
   const during = (x) => {
     const [first] = x.shares;
@@ -609,7 +611,7 @@ export function runFigures(f, percentages) {
 
   return {
     tables: { use, loopUse, reportIterations, partMeans, reportGpus, ranks, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, groups, memory, windows, rules, machines, losses, phases, plotTable },
-    isTold, facts, reportFacts, gpuFacts, tiles, trainRanks, together, clockText, PARTS, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
+    isTold, facts, reportFacts, gpuFacts, tiles, trainRanks, together, clockText, PARTS, states, size, ESTIMATE, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
     clocks: { iterations, clockTable, clockRows, eachGpu },
   };
 }

@@ -9,6 +9,7 @@ healthy ones also cut to the first 10 s of their loop and resampled to 5 s.
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -274,5 +275,8 @@ def test_show_begins_with_the_cause_in_at_most_15_lines(fixture):
     cause = fixture.truth["cause"]
     assert f"({cause}): " in lines[0] and len(lines) <= 15
     assert lines[1].startswith("  why         ") and lines[2].startswith("  fix         ")
+    saving = r" Would save up to .* \d+ % of the (training loop|job)\.$"
+    (lost,) = (v["lost_share"] for v in fixture.json("check") if v["rule"] == cause)
+    assert lost is None or "Expected: " in lines[2] or re.search(saving, lines[2])
     marked = [line.split()[0] for line in lines if line.endswith("<-- here")]
     assert marked == ([MARKED[cause]] if cause in MARKED else [])

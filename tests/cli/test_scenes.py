@@ -2,7 +2,7 @@
 """Every scene of tests/rules, imported and checked: what it expects of the rules must come out.
 
     expect RULE STATE [node N] [entity E] [findings N] [violations N] [severity S] [says TEXT]
-                      [silent TEXT] [explained RULE] [cause yes] [lost SECONDS]
+                      [silent TEXT] [explained RULE] [cause yes] [lost SECONDS] [basis WORD]
     expect nothing else      no other rule finds an issue
     set RULE.PARAM=VALUE     as `footplate check --set`
 
@@ -54,6 +54,8 @@ def matches(verdict: dict, key: str, value: str) -> bool:
             return all(f["explained_by"] == [] for f in findings)
         case "lost":
             return abs(verdict["lost_s"] - float(value)) < 0.01 * float(value)
+        case "basis":
+            return all(f["basis"] == value for f in findings)
         case "says":
             return value in said(verdict)
         case "silent":

@@ -80,7 +80,9 @@ def test_a_notebook_shows_the_figures_of_the_terminal(runs: Runs, run_fp):
     found = _plain(run.findings()._repr_html_())
     said = run_fp("check", folder).stdout
     sizes = re.findall(
-        r"\): (?:critical|info), (\S+ s lost), (\S+ %) [^:\n]*(at a cost of [\d.]+ USD)", said
+        r"\): (?:critical|info), (\S+ s lost)(?: \(estimate\))?, (\S+ %) [^:\n]*"
+        r"(at a cost of [\d.]+ USD)",
+        said,
     )
     assert len(sizes) == 3
     for lost, share, cost in sizes:

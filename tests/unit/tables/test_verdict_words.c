@@ -21,6 +21,9 @@ TEST(the_size_of_an_issue_leaves_out_what_is_not_known)
     CHECK_STR(verdict_size_words(&v, true, &a),
               "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20 USD");
     CHECK(strstr(verdict_size_words(&v, false, &a), "3.1 % of the job"));
+    v.findings = &(struct finding){.estimated = true};
+    v.n_findings = 1;
+    CHECK(strstr(verdict_size_words(&v, true, &a), "12.4 s lost (estimate), 3.1 %"));
     v.rule = &outside;
     CHECK(strstr(verdict_size_words(&v, true, &a), "3.1 % of the job"));
     arena_free(&a);
@@ -75,6 +78,8 @@ TEST(lost_time_of_gpus_is_added_to_lost_time)
     const struct finding gpu = {.lost_s = NAN, .lost_gpu_s = 24.8};
     CHECK_STR(finding_lost_words(&both, &a), "12.4 s, 24.8 s of GPU time");
     CHECK_STR(finding_lost_words(&gpu, &a), "24.8 s of GPU time");
+    const struct finding estimate = {.lost_s = 12.4, .lost_gpu_s = NAN, .estimated = true};
+    CHECK_STR(finding_lost_words(&estimate, &a), "12.4 s (estimate)");
     arena_free(&a);
 }
 
