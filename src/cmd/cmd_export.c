@@ -149,22 +149,21 @@ static int cmd_export_on_run(struct run *r, const struct cmd_args *args, struct 
     return f->folder ? write_folder(f, &job, path, e) : write_file(f, &job, path, e);
 }
 
+#define EXPORT(id, contains) #id ": " contains,
+static const char *const help[] = {
+#include "export/exports.def"
+    "jsonl and chrome contain the complete run: 'footplate import' restores it. The run is "
+    "streamed, so runs of any size can be exported.",
+    NULL,
+};
+#undef EXPORT
+
 const struct cmd cmd_export = {
     .name = "export",
-    .summary = "export a run as a Chrome trace, CSV, JSON Lines, SageMaker or TensorBoard",
+    .summary = "export a run in the format of another tool",
     .args = cmd_arg_run,
     .options = options,
-    .help = CMD_HELP("csv: one row per reading (node, metric, entity, unit, time in nanoseconds "
-                     "since the epoch, value), or with --what one row per event, step or operator. "
-                     "jsonl: one JSON object per line with its type; the whole run in one stream.",
-                     "chrome: a JSON trace for Perfetto (ui.perfetto.dev) and chrome://tracing: "
-                     "phases and steps, the metrics of each node as counters, a process for each "
-                     "rank with its threads and streams, arrows from launches to kernels. "
-                     "sagemaker: a folder in the format of SageMaker's profiler.",
-                     "tensorboard: a folder of event files with the training health: scalars, "
-                     "statistics of tensors as scalars, and histograms of their exponents.",
-                     "jsonl and chrome contain the complete run: 'footplate import' restores it. "
-                     "The run is streamed, so runs of any size can be exported."),
+    .help = help,
     .examples = CMD_EXAMPLES(
         {"footplate export last --format chrome -o run.json.gz", "Write a trace for Perfetto."},
         {"footplate export last --format chrome --steps 100:110 -o steps.json",

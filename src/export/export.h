@@ -63,7 +63,7 @@ struct export_format {
     int (*write)(const struct export_job *job, struct err *e);
 };
 
-#define EXPORT(id) extern const struct export_format export_##id;
+#define EXPORT(id, ...) extern const struct export_format export_##id;
 #include "export/exports.def"
 #undef EXPORT
 

@@ -8,14 +8,14 @@
 #include "query/event_flow.h"
 #include "query/steps.h"
 
-#define EXPORT(id) &export_##id,
+#define EXPORT(id, ...) &export_##id,
 const struct export_format *const export_formats[] = {
 #include "export/exports.def"
     NULL,
 };
 #undef EXPORT
 
-#define EXPORT(id) #id,
+#define EXPORT(id, ...) #id,
 const char *const export_names[] = {
 #include "export/exports.def"
     NULL,

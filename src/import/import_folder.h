@@ -37,16 +37,7 @@ MUST_CHECK int folder_open(struct folder *f, const char *path, const struct impo
                            struct err *e);
 void folder_close(struct folder *f);
 
-enum place_kind {
-    PLACE_ANY,     /* its bytes decide */
-    PLACE_TRACE,   /* it is one by its name: when it cannot be read, that is reported */
-    PLACE_BEING,   /* it is still being written */
-    PLACE_MARSHAL, /* a profile in the form that only Python itself reads */
-    PLACE_INDEX,   /* it describes another file */
-    PLACE_ORPHAN,  /* and that file is missing */
-};
-
-/* Fills the hint, which is cleared first. */
-enum place_kind import_place(const char *path, struct import_hint *hint);
+/* What names show about a file. Fills the hint, which is cleared first. */
+enum import_place import_place_of(const char *path, struct import_hint *hint);
 
 #endif

@@ -4,9 +4,11 @@
  * The top level is an object with traceEvents, or the bare array. The rank may come before the
  * events or after them. */
 #include <assert.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "import/kineto_internal.h"
 #include "json/json.h"
@@ -490,6 +492,27 @@ static int kineto_run(const struct import_ask *ask, struct import_result *out, s
     return rc;
 }
 
+/* ---- names of files ---- */
+
+/* host_1234.1700000000000000.pt.trace.json.gz */
+static enum import_place kineto_place(const char *path, struct import_hint *h)
+{
+    const char *name = path_base(path);
+    const char *end = strstr(name, ".pt.trace.json");
+    if (!end || end == name)
+        return PLACE_ANY;
+    size_t n = (size_t)(end - name);
+    size_t at = n;
+    while (at > 0 && isdigit((unsigned char)name[at - 1]))
+        at--;
+    if (at > 1 && at < n && name[at - 1] == '.')
+        n = at - 1;
+    import_hint_text(h->worker, name, n);
+    import_hint_host(h->worker, '_', h->node);
+    import_hint_rank(name, h);
+    return PLACE_TRACE;
+}
+
 static int kineto_sniff(const char *head, size_t n)
 {
     size_t at = n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -508,5 +531,6 @@ const struct importer importer_kineto = {
     .name = "kineto",
     .help = "PyTorch profiler (Kineto) and other Chrome traces",
     .sniff = kineto_sniff,
+    .place = kineto_place,
     .run = kineto_run,
 };

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "import/import_out.h"
 #include "import/importer.h"
@@ -365,6 +367,36 @@ static int python_profile_run(const struct import_ask *ask, struct import_result
     return rc;
 }
 
+/* ---- names of files ---- */
+
+/* .../<worker>/<from>_<to>/python_stats.json, where <from> ends in microseconds:
+ * train-0-stepstart-1700000009000000.5, or in older ones 1700000009000000.0 */
+static void python_profile_hint(const char *path, struct import_hint *h)
+{
+    char folder[PATH_LEN];
+    import_folder_above(path, 2, folder);
+    import_hint_text(h->worker, path_base(folder), strlen(path_base(folder)));
+    import_hint_host(h->worker, '-', h->node);
+    import_folder_above(path, 1, folder);
+    char *from = folder + (path_base(folder) - folder);
+    from[strcspn(from, "_")] = '\0';
+    const char *dash = strrchr(from, '-');
+    const char *at = dash ? dash + 1 : from;
+    h->has_base = import_base_us(at, import_digits_at(at), &h->base);
+}
+
+static enum import_place python_profile_place(const char *path, struct import_hint *h)
+{
+    const char *name = path_base(path);
+    if (strcmp(name, "python_stats") != 0 && strcmp(name, "python_stats.json") != 0)
+        return PLACE_ANY;
+    python_profile_hint(path, h);
+    if (text_ends(name, ".json"))
+        return PLACE_TRACE;
+    h->skipped = "a Python profile in marshal format, which is not supported";
+    return PLACE_LOST;
+}
+
 static int python_profile_sniff(const char *head, size_t n)
 {
     const bool mine = n && *head == '{' && memmem(head, n, "\"profiler\"", 10) &&
@@ -376,6 +408,7 @@ const struct importer importer_python_profile = {
     .name = "python_profile",
     .help = "function profile of a training process",
     .sniff = python_profile_sniff,
+    .place = python_profile_place,
     .run = python_profile_run,
 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -375,6 +376,26 @@ static int sm_events_run(const struct import_ask *ask, struct import_result *out
     return rc;
 }
 
+/* ---- names of files ---- */
+
+/* 1700000000000000_27-algo-1_pythontimeline.json; some have one more part after the worker. */
+static enum import_place timeline_place(const char *path, struct import_hint *h)
+{
+    const char *name = path_base(path);
+    static const char *const ends[] = {"_pythontimeline.json", "_model_timeline.json",
+                                       "_horovod_timeline.json", "_smdataparallel_timeline.json"};
+    const size_t n = import_digits_at(name);
+    bool timeline = false;
+    for (size_t i = 0; i < COUNT_OF(ends); i++)
+        timeline = timeline || text_ends(name, ends[i]);
+    if (!timeline || n == 0 || name[n] != '_')
+        return PLACE_ANY;
+    const char *worker = name + n + 1;
+    import_hint_text(h->worker, worker, strcspn(worker, "_"));
+    import_hint_host(h->worker, '-', h->node);
+    return PLACE_TRACE;
+}
+
 static int timeline_sniff(const char *head, size_t n)
 {
     static const char mark[] = "\"start_time_since_epoch_in_micros\"";
@@ -385,5 +406,6 @@ const struct importer importer_sagemaker_events = {
     .name = "sagemaker_events",
     .help = "SageMaker profiler timeline",
     .sniff = timeline_sniff,
+    .place = timeline_place,
     .run = sm_events_run,
 };

@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "import/import_out.h"
 #include "import/importer.h"
@@ -491,6 +493,20 @@ static int sm_system_run(const struct import_ask *ask, struct import_result *out
     return rc;
 }
 
+/* ---- names of files ---- */
+
+/* 1591748100.algo-1.json */
+static enum import_place sm_system_place(const char *path, struct import_hint *h)
+{
+    const char *name = path_base(path);
+    const size_t n = strlen(name), end = sizeof ".json" - 1;
+    if (import_digits_at(name) != 10 || name[10] != '.' || !text_ends(name, ".json") ||
+        n <= 11 + end)
+        return PLACE_ANY;
+    import_hint_text(h->node, name + 11, n - end - 11);
+    return PLACE_TRACE;
+}
+
 static int sm_system_sniff(const char *head, size_t n)
 {
     const char *line = n ? memchr(head, '\n', n) : NULL;
@@ -504,5 +520,6 @@ const struct importer importer_sagemaker_system = {
     .name = "sagemaker_system",
     .help = "SageMaker system metrics",
     .sniff = sm_system_sniff,
+    .place = sm_system_place,
     .run = sm_system_run,
 };

@@ -392,6 +392,55 @@ static int smdebug_run(const struct import_ask *ask, struct import_result *out, 
     return rc;
 }
 
+/* ---- names of files ---- */
+
+/* events/<step>/<step>_<worker>.tfevents of smdebug, where a worker is often worker_<rank>. */
+static enum import_place smdebug_tensor_place(const char *path, struct import_hint *h)
+{
+    const char *name = path_base(path);
+    static const char worker[] = "worker_";
+    const size_t digits = import_digits_at(name), n = strlen(name), end = sizeof ".tfevents" - 1;
+    if (digits != 12 || name[digits] != '_' || !text_ends(name, ".tfevents") || n <= 13 + end)
+        return PLACE_ANY;
+    import_hint_text(h->worker, name + 13, n - end - 13);
+    int64_t rank;
+    h->has_rank =
+        text_starts(h->worker, worker) &&
+        import_digits(h->worker + sizeof worker - 1, strlen(h->worker + sizeof worker - 1), &rank);
+    h->rank = h->has_rank ? rank : 0;
+    return PLACE_TRACE;
+}
+
+/* index/<...>/<step>_<worker>.json of smdebug: all its data is in the event file, unless that
+ * is missing. */
+static enum import_place smdebug_index_place(const char *path, struct import_hint *h)
+{
+    char root[PATH_LEN], events[PATH_LEN];
+    struct err ignored;
+    const char *name = path_base(path);
+    import_folder_above(path, 2, root);
+    const size_t digits = import_digits_at(name), n = strlen(name), end = sizeof ".json" - 1;
+    if (strcmp(path_base(root), "index") != 0 || digits != 12 || name[digits] != '_' ||
+        !text_ends(name, ".json"))
+        return PLACE_ANY;
+    import_folder_above(path, 3, root);
+    if (path_join(events, &ignored, "%s/events/%.12s/%.*s.tfevents", root, name, (int)(n - end),
+                  name) != 0)
+        return PLACE_ANY;
+    if (access(events, F_OK) == 0) {
+        h->skipped = "an index of an event file, which is read itself";
+        return PLACE_SKIPPED;
+    }
+    h->skipped = "an index whose event file is missing";
+    return PLACE_LOST;
+}
+
+static enum import_place smdebug_place(const char *path, struct import_hint *h)
+{
+    const enum import_place place = smdebug_tensor_place(path, h);
+    return place != PLACE_ANY ? place : smdebug_index_place(path, h);
+}
+
 /* Records that begin with a time. TensorBoard's begin with a version, and its importer is surer. */
 static int smdebug_sniff(const char *head, size_t n)
 {
@@ -406,5 +455,6 @@ const struct importer importer_smdebug = {
     .name = "smdebug",
     .help = "SageMaker Debugger tensors (debug-output, events/*/*.tfevents)",
     .sniff = smdebug_sniff,
+    .place = smdebug_place,
     .run = smdebug_run,
 };

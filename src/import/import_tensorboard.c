@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "import/import_summary.h"
@@ -472,6 +473,30 @@ static int tb_run(const struct import_ask *ask, struct import_result *out, struc
     return rc;
 }
 
+/* ---- names of files ---- */
+
+/* A rank in the name of a worker or of a folder above the file. */
+static void tb_rank_above(const char *path, struct import_hint *h)
+{
+    char folder[PATH_LEN];
+    import_folder_above(path, 1, folder);
+    const char *name = path_base(folder);
+    if (text_starts(name, "rank"))
+        import_hint_rank(name, h);
+}
+
+/* events.out.tfevents.<seconds>.<host>... of TensorBoard. A training that was started again, or
+ * writes several files, is one process: the names that they have decide nothing. */
+static enum import_place tb_place(const char *path, struct import_hint *h)
+{
+    if (!strstr(path_base(path), "tfevents."))
+        return PLACE_ANY;
+    tb_rank_above(path, h);
+    if (!h->has_rank)
+        import_hint_text(h->worker, "tensorboard", sizeof "tensorboard" - 1);
+    return PLACE_TRACE;
+}
+
 /* The first record is a version: "brain.Event:2". */
 static int tb_sniff(const char *head, size_t n)
 {
@@ -486,5 +511,7 @@ const struct importer importer_tensorboard = {
     .name = "tensorboard",
     .help = "TensorBoard event files (events.out.tfevents.*)",
     .sniff = tb_sniff,
+    .place = tb_place,
+    .restarts = true,
     .run = tb_run,
 };

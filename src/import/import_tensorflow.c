@@ -8,11 +8,13 @@
  * Times count from the start of the profiler, which the trace does not contain: the name of a file
  * beside it does (the hint). */
 #include <ctype.h>
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -556,6 +558,46 @@ static int tf_run(const struct import_ask *ask, struct import_result *out, struc
     return rc;
 }
 
+/* ---- names of files ---- */
+
+/* <worker>_<start>_<end>.metadata: an empty file, all is in its name. */
+static bool tf_metadata(const char *name, struct import_hint *h)
+{
+    const char *worker_end = strchr(name, '_');
+    if (!text_ends(name, ".metadata") || !worker_end)
+        return false;
+    const size_t n = import_digits_at(worker_end + 1);
+    wall_ns start;
+    if (worker_end[1 + n] != '_' || !import_base_us(worker_end + 1, n, &start))
+        return false;
+    h->has_base = true;
+    h->base = start;
+    import_hint_text(h->worker, name, (size_t)(worker_end - name));
+    import_hint_host(h->worker, '-', h->node);
+    return true;
+}
+
+/* .../<step>/plugins/profile/<when>/<host>.trace.json.gz, the metadata in <step>. Without it the
+ * machine is known from the name. */
+static enum import_place tf_file_place(const char *path, struct import_hint *h)
+{
+    char folder[PATH_LEN];
+    const char *name = path_base(path);
+    const char *end = strstr(name, ".trace.json");
+    if (!end || end == name || !strstr(path, "plugins/profile/"))
+        return PLACE_ANY;
+    import_folder_above(path, 4, folder);
+    DIR *d = opendir(*folder ? folder : *path == '/' ? "/" : ".");
+    for (const struct dirent *f = d ? readdir(d) : NULL; f && !h->has_base; f = readdir(d))
+        tf_metadata(f->d_name, h);
+    if (d)
+        closedir(d);
+    if (!*h->node)
+        import_hint_text(h->node, name, (size_t)(end - name));
+    import_hint_rank(name, h);
+    return PLACE_TRACE;
+}
+
 static int tf_sniff(const char *head, size_t n)
 {
     static const char *const signs[] = {"\"/host:CPU\"",
@@ -569,5 +611,6 @@ const struct importer importer_tensorflow = {
     .name = "tensorflow",
     .help = "TensorFlow or JAX profiler (trace.json.gz)",
     .sniff = tf_sniff,
+    .place = tf_file_place,
     .run = tf_run,
 };

@@ -13,6 +13,7 @@
 
 #include "base/bytes_in.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "json/json.h"
 #include "record/event.h"
@@ -39,6 +40,15 @@ struct import_hint {
     int64_t rank;
     char node[IMPORT_NAME_LEN];   /* machine; "": not given */
     char worker[IMPORT_NAME_LEN]; /* process on it; "": not given */
+    const char *skipped;          /* why the file is not read, with PLACE_SKIPPED and PLACE_LOST */
+};
+
+/* What the name and the folder of a file show. */
+enum import_place {
+    PLACE_ANY,     /* its bytes decide */
+    PLACE_TRACE,   /* it is a trace: when it cannot be read, that is reported */
+    PLACE_SKIPPED, /* it is not read, and nothing is missing */
+    PLACE_LOST,    /* it is not read, and its data is missing */
 };
 
 /* What the input has about a machine; zero: not given. */
@@ -92,6 +102,11 @@ struct importer {
     const char *help; /* one line */
     /* How sure it is, 0 (not mine) to 100, from the first bytes. */
     int (*sniff)(const char *head, size_t n);
+    /* Whether the file is one of this format by its name and folder. Fills the hint, which is
+     * empty, and leaves it alone with PLACE_ANY. NULL: names show nothing. */
+    enum import_place (*place)(const char *path, struct import_hint *h);
+    /* Files of one folder are those of one training, which may have been started again. */
+    bool restarts;
     int (*run)(const struct import_ask *ask, struct import_result *out, struct err *e);
 };
 
@@ -106,6 +121,24 @@ extern const struct importer *const importers[];
 const struct importer *importer_find(const char *name);
 /* The one that is surest; NULL when none knows the bytes. */
 const struct importer *importer_sniff(const char *head, size_t n);
+
+/* ---- parts of names, for `place` ---- */
+
+/* How many digits the text begins with. */
+size_t import_digits_at(const char *p);
+/* Stores the first n bytes, cut to what fits. */
+void import_hint_text(char to[IMPORT_NAME_LEN], const char *p, size_t n);
+/* The folder `up` levels above the file; "" when there is none. */
+void import_folder_above(const char *path, unsigned up, char out[PATH_LEN]);
+/* A time of so many digits, in microseconds. False: it is none. */
+bool import_base_us(const char *p, size_t digits, wall_ns *out);
+/* "host" of a worker called "27-host" or, with mark '_', "host_27". False: it is not such a name.
+ */
+bool import_hint_host(const char *worker, char mark, char host[IMPORT_NAME_LEN]);
+/* "rank3", "rank_3", "rank-3" anywhere in the name. */
+void import_hint_rank(const char *name, struct import_hint *h);
+
+/* ---- events and times ---- */
 
 /* The process that the tracks of the trace belong to: as the caller knows it, as the name of the
  * worker begins with it ("80807-host"), else one that is the rank's own. Never 0. */

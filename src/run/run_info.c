@@ -833,7 +833,7 @@ int run_find(const char *dir, const char *ref, char path[], struct err *e)
         return path_join(path, e, "%s", ref);
     if (rc != ERR_SYS && rc != ERR_LIMIT) /* elsewhere, and it cannot be reached */
         return rc;
-    if (e->sys == EACCES && rc == ERR_SYS && storage_of(ref) != &storage_local)
+    if (e->sys == EACCES && rc == ERR_SYS && storage_of(ref)->objects)
         return rc;
     if (e->sys == EACCES) {
         errno = e->sys;

@@ -466,11 +466,21 @@ struct show_losses {
     size_t n;
 };
 
+static struct show_loss show_loss_of_part(const char *part, const char *why)
+{
+    return (struct show_loss){.what = part,
+                              .title = part,
+                              .why = why,
+                              .count = 1,
+                              .kind = losses[LOSS_ABSENT].name,
+                              .part = part};
+}
+
 /* Numbers of the object "gpu" that are null. */
 static void add_gpu_loss(void *ctx, const char *what, const char *why)
 {
     struct show_losses *l = ctx;
-    l->v[l->n++] = (struct show_loss){what, what, why, 1, losses[LOSS_ABSENT].name, NULL};
+    l->v[l->n++] = show_loss_of_part(what, why);
 }
 
 struct show_loss show_loss_of(const struct run_loss *l, struct arena *a)
@@ -483,6 +493,9 @@ struct show_loss show_loss_of(const struct run_loss *l, struct arena *a)
         .count = (int64_t)x->count,
         .kind = losses[x->id].name,
         .node = l->node,
+        .metric = x->metric < METRIC_N ? metrics[x->metric].name : NULL,
+        .entity = known_text(x->entity),
+        .part = known_text(x->part),
     };
 }
 
@@ -493,8 +506,7 @@ static struct row_cell show_losses(const struct show *s, struct arena *a)
     for (size_t i = 0; i < l->n; i++)
         out.v[out.n++] = show_loss_of(&l->v[i], a);
     if (s->no_steps)
-        out.v[out.n++] =
-            (struct show_loss){"steps", "steps", s->no_steps, 1, losses[LOSS_ABSENT].name, NULL};
+        out.v[out.n++] = show_loss_of_part("steps", s->no_steps);
     gpuview_missing(&s->gpu, add_gpu_loss, &out);
     return row_list(out.v, out.n, NULL);
 }

@@ -129,7 +129,8 @@ double show_loop_percent(const double pct[PHASE_N]);
 struct show_loss {
     const char *what, *title, *why;
     int64_t count;
-    const char *kind, *node; /* node NULL: of the run */
+    const char *kind, *node;            /* node NULL: of the run */
+    const char *metric, *entity, *part; /* NULL: there is none; either metric or part is set */
 };
 
 struct show_loss show_loss_of(const struct run_loss *l, struct arena *a);

@@ -99,6 +99,7 @@ def test_what_is_not_known_without_steps_is_null_and_says_why(fp):
         assert set(loss) >= {"what", "why", "count"} and loss["why"]
     (steps,) = [x for x in run["losses"] if x["what"] == "steps"]
     assert steps["why"] and steps["count"] == 1
+    assert (steps["metric"], steps["entity"], steps["part"]) == (None, None, "steps")
     assert f"no steps were detected: {steps['why']}. " in fp("show", "last")
     assert run["phases"] == []
 

@@ -16,6 +16,7 @@ import { isMinor } from "../src/views/compare_tables";
 import { lastTriggered, lostShare, numbersOf } from "../src/views/insight_rule";
 import { countText, inOrder, isJudged } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
+import { absence } from "../src/views/nodes_charts";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { ownCounters, plannedSteps, secondsLeft } from "../src/views/overview_answer";
 import { loopOf, shownRank, sparkPath } from "../src/views/overview_loop";
@@ -199,9 +200,19 @@ test("a command in the list is without the folder of its program", () => {
 });
 
 test("what is missing for the same reason is one line", () => {
-  const loss = (what: string, node: string | null, why: string) => ({ what, title: what, node, why, count: 1, kind: "absent" });
+  const loss = (what: string, node: string | null, why: string) => ({ what, title: what, node, why, count: 1, kind: "absent", metric: null, entity: null, part: what });
   const lines = lossLines([loss("nvml", "a", "no driver"), loss("swap.used", "a", "no swap"), loss("nvml_slow", "a", "no driver"), loss("gpu", null, "no driver")]);
   assert.deepEqual(lines.map((l) => [l.what.length, l.why]), [[2, "no driver"], [1, "no swap"]]);
+});
+
+test("a chart without a line says why by the metric or the part that is missing, not by their texts", () => {
+  const loss = (more: Partial<RunInfo["losses"][number]>) => ({ what: "gpu.util", title: "", node: "a", why: "no driver", count: 1, kind: "absent", metric: null, entity: null, part: null, ...more });
+  const why = (metric: string, ...losses: RunInfo["losses"]) => absence({ losses } as unknown as RunInfo, "a", [metric]);
+  assert.equal(why("gpu.util", loss({ what: "gpu0 gpu.util", metric: "gpu.util", entity: "gpu0" })), "no driver");
+  assert.equal(why("nvml", loss({ what: "nvml", part: "nvml" })), "no driver");
+  assert.equal(why("gpu.util", loss({ metric: "gpu.energy" })), null);
+  assert.equal(why("gpu.util", loss({ metric: "gpu.util", node: "b" })), null);
+  assert.equal(why("gpu.util", loss({ metric: "gpu.util", node: null })), "no driver");
 });
 
 test("a symptom whose cause was not found, or that explains itself in a circle, is a cause", () => {
@@ -350,7 +361,7 @@ test("a run that ended badly says so with its exit status, one that ended well s
 
 test("an attached run is known by its exit status that cannot be known, or by what it says of steps", () => {
   const exit = (number: number): RunInfo["marks"] => [{ node: "a", mark: "job-exit", time_ns: 1, number, text: "" }];
-  const steps = (why: string): RunInfo["losses"] => [{ what: "steps", title: "steps", why, count: 1, kind: "absent", node: null }];
+  const steps = (why: string): RunInfo["losses"] => [{ what: "steps", title: "steps", why, count: 1, kind: "absent", node: null, metric: null, entity: null, part: "steps" }];
   assert.equal(isAttached({ marks: exit(-1), losses: [] }), true);
   assert.equal(isAttached({ marks: exit(0), losses: steps("no process reported events") }), false);
   assert.equal(isAttached({ marks: [], losses: steps("attach records no steps; start the job with 'footplate run' to record them") }), true);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tables/runview.h"
+#include "tables/show.h"
 #include "test.h"
 
 static struct arena arena;
@@ -156,4 +157,18 @@ TEST(a_machine_without_swap_lacks_nothing)
     CHECK(!loss_is_no_news(&l));
     l = loss_of(LOSS_ABSENT, LOST_METRIC(M_CPU_UTIL), "no /proc");
     CHECK(!loss_is_no_news(&l));
+}
+
+TEST(a_loss_is_listed_with_the_keys_of_what_is_missing)
+{
+    struct arena a = {0};
+    const struct run_loss energy = run_loss_of("a", "gpu0 gpu.energy", "too old"),
+                          probe = run_loss_of("a", "nvml_gpm", "needs Hopper");
+    const struct show_loss metric = show_loss_of(&energy, &a), part = show_loss_of(&probe, &a);
+    CHECK_STR(metric.metric, "gpu.energy");
+    CHECK_STR(metric.entity, "gpu0");
+    CHECK(!metric.part);
+    CHECK_STR(part.part, "nvml_gpm");
+    CHECK(!part.metric && !part.entity);
+    arena_free(&a);
 }

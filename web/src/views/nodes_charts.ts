@@ -183,11 +183,10 @@ export function planChart(run: RunInfo, node: string, kind: ChartKind, chosen: r
   return { looks, asks: [...asks], devices: [...devices].sort(byNumber), unit };
 }
 
-/** Why a chart has no line, from what the recorder noted; null when it noted nothing. */
-export function absence(run: RunInfo, node: string, metrics: readonly string[]): string | null {
+/** Why a chart of these metrics or parts has no line, from what the recorder noted; null when it noted nothing. */
+export function absence(run: RunInfo, node: string, subjects: readonly string[]): string | null {
   const here = run.losses.filter((l) => node === "" || l.node === null || l.node === node);
-  const exact = here.find((l) => metrics.some((m) => l.what === m || l.what.endsWith(` ${m}`)));
-  return exact?.why ?? null;
+  return here.find((l) => subjects.includes(l.metric ?? l.part ?? ""))?.why ?? null;
 }
 
 /** Why there is no GPU on the node, or on any. */
