@@ -19,6 +19,7 @@
 #include "query/event_flow.h"
 #include "query/ops.h"
 #include "query/sync_places.h"
+#include "record/event.h"
 #include "rules/engine_internal.h"
 
 /* ---- lists of shares ---- */
