@@ -153,7 +153,7 @@ TEST(new_notes_change_the_version_but_do_not_make_the_data_newer)
     const struct run_stamp after = run_stamp_data(r.path);
     CHECK(before.version != after.version && about != run_stamp_about(r.path));
     CHECK_INT(after.newest_ns, before.newest_ns);
-    CHECK_INT(after.bytes, before.bytes);
+    CHECK(after.bytes > before.bytes); /* the size of a run is that of all its files */
 }
 
 TEST(a_removed_run_is_gone_and_others_stay)
