@@ -134,6 +134,23 @@ def test_a_part_at_another_offset_is_told_where_to_go_on(hub: Server, own_runs: 
     )
 
 
+def test_the_answer_to_a_part_has_the_age_of_what_is_not_durable(
+    hub: Server, own_runs: Path
+) -> None:
+    make_run(hub, own_runs / "one")
+    data = growing(own_runs / "one")
+    at = "r/node-n/metrics.fp"
+    assert int(patch(hub, at, data, 0, id_of(data)).headers["Footplate-Unsynced"]) > 0
+    arrived = time.monotonic()
+
+    def is_durable() -> bool:
+        sent = time.monotonic()
+        answer = patch(hub, at, b"", len(data), id_of(data))
+        return sent - int(answer.headers["Footplate-Unsynced"]) / 1000 > arrived
+
+    wait_for(is_durable, "the next sync of the hub", 30)
+
+
 def test_a_part_before_its_run_is_not_found(hub: Server, own_runs: Path) -> None:
     data = growing(own_runs / "one")
     assert patch(hub, "r/node-n/metrics.fp", data[:99], 0, id_of(data)).status == 404

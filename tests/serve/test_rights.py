@@ -303,6 +303,7 @@ def test_with_a_token_it_listens_on_all_addresses(footplate: Path, kept_runs: Pa
         assert s.ask("/api/v1/runs", Host="evil.example", **bearer(CONTROL)).status == 403
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
 def test_tls_with_certificate_and_key(footplate: Path, kept_runs: Path, tmp_path: Path) -> None:
     if not shutil.which("openssl"):
         pytest.skip("there is no openssl to make a certificate with")

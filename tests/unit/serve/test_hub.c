@@ -75,7 +75,7 @@ TEST(data_is_durable_only_after_a_sync_that_worked)
     atomic_store(&fails, 1 << 30);
     hub_count(h, &t, 1000);
     const int before = atomic_load(&syncs);
-    while (atomic_load(&syncs) < before + 3)
+    for (int i = 0; i < 5000 && atomic_load(&syncs) < before + 3; i++)
         usleep(1000);
     CHECK(hub_unsynced_ms(h) > 0);
     atomic_store(&fails, 0);
