@@ -21,5 +21,6 @@ status=0
 export FOOTPLATE_BIN=$PWD/build/footplate
 FOOTPLATE_ROUNDS=100 .venv/bin/python -m pytest -q --timeout 1200 tests/remote/test_living.py -k killed || status=1
 FOOTPLATE_ROUNDS=50 .venv/bin/python -m pytest -q --timeout 1200 tests/remote/test_living.py -k cut || status=1
+FOOTPLATE_S3_SERVER=swift FOOTPLATE_ROUNDS=100 .venv/bin/python -m pytest -q --timeout 1200 tests/remote/test_living.py -k killed || status=1
 scripts/ship_trial.sh || status=1
 exit $status

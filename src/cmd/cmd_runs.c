@@ -479,9 +479,11 @@ static int set_hub_look(struct set_hub *h, const json_t *asked, bool *waiting, s
         const json_t *found = set_hub_find(list, json_array_get(asked, i));
         *waiting |= strcmp(json_get_str(found, "state", h->arena, ""), "waiting") == 0;
     }
-    for (size_t i = 0; i < json_array_size(asked) && !*waiting && rc == 0; i++) {
+    for (size_t i = 0; i < json_array_size(asked) && !*waiting; i++) {
         const json_t *one = json_array_get(asked, i);
-        rc = set_hub_print(h, one, set_hub_find(list, one), e);
+        struct err later; /* the first failure counts */
+        const int got = set_hub_print(h, one, set_hub_find(list, one), rc ? &later : e);
+        rc = rc ? rc : got;
     }
     json_decref(now);
     return rc;

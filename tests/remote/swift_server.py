@@ -7,12 +7,17 @@ It checks signatures, the hash of each body and the clock, and has no conditiona
 from __future__ import annotations
 
 import getpass
+import http.client
 import os
 import shutil
 import socket
 import subprocess
+import threading
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 SERVERS = ("account", "container", "object", "proxy")
@@ -38,6 +43,10 @@ pipeline = catch_errors gatekeeper healthcheck cache listing_formats s3api tempa
 use = egg:swift#proxy
 account_autocreate = true
 allow_account_management = true
+# On a busy machine half a second is too short, and each storage server is the only one.
+conn_timeout = 20
+node_timeout = 60
+error_suppression_limit = 1000000
 [filter:cache]
 use = egg:swift#memcache
 memcache_servers = 127.0.0.1:1
@@ -136,3 +145,57 @@ class Swift:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+class Flipping(BaseHTTPRequestHandler):
+    """A proxy that changes a byte in the first body of each key that is put. Swift refuses
+    conditions before it looks at the body."""
+
+    protocol_version = "HTTP/1.1"
+    server: FlippingServer
+
+    def forward(self) -> None:
+        body = bytearray(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        plain = self.command == "PUT" and "If-None-Match" not in self.headers
+        first = plain and bool(body) and self.path not in self.server.refused
+        if first:
+            body[len(body) // 2] ^= 1
+        to = http.client.HTTPConnection(self.server.to, timeout=60)
+        headers = {k: v for k, v in self.headers.items() if k.lower() != "expect"}
+        to.request(self.command, self.path, bytes(body) or None, headers)
+        answer = to.getresponse()
+        text = answer.read()
+        if first:
+            self.server.refused[self.path] = (answer.status, text)
+        self.send_response(answer.status)
+        length = str(len(text))
+        for name, value in answer.getheaders():
+            if name.lower() == "content-length":
+                length = value  # of a HEAD: that of the object
+            elif name.lower() not in ("connection", "transfer-encoding", "date", "server"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", length)
+        self.end_headers()
+        self.wfile.write(text)
+        to.close()
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = forward
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+class FlippingServer(ThreadingHTTPServer):
+    daemon_threads = True
+    to: str
+    refused: dict[str, tuple[int, bytes]]  # what was answered to a changed body, by path
+
+
+@contextmanager
+def flipping(swift: Swift) -> Iterator[FlippingServer]:
+    server = FlippingServer(("127.0.0.1", 0), Flipping)
+    server.to, server.refused = swift.url.partition("://")[2], {}
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()

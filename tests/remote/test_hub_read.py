@@ -425,12 +425,15 @@ def test_a_request_that_the_recorder_refuses_is_a_failure_of_set(run_fp, env, re
 
         def do_POST(self) -> None:
             asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
-            self.answer({"answer": [], "requests": [{"id": 7, "node": "n", "state": "waiting"}]})
+            nodes = [{"id": 7, "node": "n"}, {"id": 8, "node": "m"}]
+            self.answer({"answer": [], "requests": nodes})
 
         def do_GET(self) -> None:
             if self.path.endswith("/control"):
                 state, text = next(states), "the disk is full"
-                return self.answer({"requests": [{"id": 7, "state": state, "text": text}]})
+                ours = {"id": 7, "state": state, "text": text}
+                other = {"id": 8, "state": "applied", "text": "done"}
+                return self.answer({"requests": [ours, other]})
             described = [("run.json", about)], [("node.json", node)]
             files = [
                 [{"name": n, "bytes": len(t), "etag": '"1"', "text": t} for n, t in one]
@@ -441,9 +444,10 @@ def test_a_request_that_the_recorder_refuses_is_a_failure_of_set(run_fp, env, re
 
     with listening(Refusing) as server:
         base = f"http://127.0.0.1:{server.server_address[1]}"
-        said = failure(run_fp, env, "set", f"{base}/x", "monitoring=off")
-    assert "n: the disk is full" in said and asked == ['{"set":"monitoring=off"}'], (said, asked)
-    assert not list(states)
+        done = run_fp("set", f"{base}/x", "monitoring=off", env=env)
+    assert done.returncode == 2 and done.stdout == "m: done\n", done
+    assert "n: the disk is full" in done.stderr and done.stderr.count("\n") == 1
+    assert asked == ['{"set":"monitoring=off"}'] and not list(states)
 
 
 def test_a_hub_that_is_started_again_is_read_on(run_fp, footplate, recorded, tmp_path):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run that is sent to object storage while it is recorded: kills, cuts, signals, secrets.
 
-FOOTPLATE_ROUNDS is how often the shipper is killed and the network is cut (5)."""
+FOOTPLATE_ROUNDS is how often the shipper is killed and the network is cut (5). FOOTPLATE_S3_SERVER
+is where the kill loop sends the run: the stub, or swift."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -19,9 +21,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from s3_requests import S3
 from test_s3_stub import DEST, files, objects
 
 ROUNDS = int(os.environ.get("FOOTPLATE_ROUNDS", "5"))
+SERVER = os.environ.get("FOOTPLATE_S3_SERVER", "stub")
 
 
 def wait_for(condition: Callable[[], object], what: str, timeout_s: float = 30) -> object:
@@ -33,19 +37,56 @@ def wait_for(condition: Callable[[], object], what: str, timeout_s: float = 30) 
     raise AssertionError(f"waited {timeout_s} s for {what}")
 
 
-class Sent:
-    """A recording that is sent to the stub, and what is there of it."""
+class OnStub:
+    """What the stub has of a run."""
 
-    def __init__(self, footplate: Path, stub, env: dict[str, str], folder: Path) -> None:
-        self.footplate, self.stub, self.folder = footplate, stub, folder
-        self.secret = "secret-" + uuid.uuid4().hex
-        self.env = env | {"AWS_SECRET_ACCESS_KEY": self.secret}
+    def __init__(self, stub) -> None:
+        self.stub = stub
+
+    def names(self, run: str) -> list[str]:
+        return list(self.objects(run))
+
+    def objects(self, run: str) -> dict[str, bytes]:
+        return objects(self.stub, run)
+
+
+class OnSwift:
+    """What Swift has of a run."""
+
+    def __init__(self, swift) -> None:
+        self.s3 = S3(swift.url, swift.KEY, swift.SECRET)
+
+    def names(self, run: str) -> list[str]:
+        start = f"team/runs/{run}/"
+        return [key[len(start) :] for key in self.s3.keys("bucket", start)]
+
+    def objects(self, run: str) -> dict[str, bytes]:
+        return {x: self.s3.get("bucket", f"team/runs/{run}/{x}") for x in self.names(run)}
+
+
+class Sent:
+    """A recording that is sent to object storage, and what is there of it."""
+
+    def __init__(
+        self, footplate: Path, there: OnStub | OnSwift, env: dict[str, str], folder: Path
+    ) -> None:
+        self.footplate, self.place, self.folder = footplate, there, folder
+        self.secret = env["AWS_SECRET_ACCESS_KEY"]
+        self.mark = uuid.uuid4().hex
+        self.env = env | {"MARK_OF_TEST": self.mark}
         self.job: subprocess.Popen[str] | None = None
 
-    def start(self, *words: object, job: str = "sleep 1000", interval: str = "1s") -> None:
+    def start(
+        self,
+        *words: object,
+        job: str = "sleep 1000",
+        interval: str = "1s",
+        args: tuple[str, ...] = (),
+    ) -> None:
         self.job = subprocess.Popen(
             [self.footplate, "run", "--dir", self.folder, "--name", "sent", "-i", "20ms"]
-            + ["--to", DEST, "--to-interval", interval, *map(str, words), "--", "sh", "-c", job],
+            + ["--to", DEST, "--to-interval", interval, *map(str, words)]
+            + ["--", "sh", "-c", job, "sh", *args],
             env=self.env,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -63,8 +104,11 @@ class Sent:
     def run(self) -> Path:
         return next(p.parent for p in self.folder.glob("*/run.json"))
 
+    def names(self) -> list[str]:
+        return self.place.names(self.run.name) if list(self.folder.glob("*/run.json")) else []
+
     def there(self) -> dict[str, bytes]:
-        return objects(self.stub, self.run.name) if list(self.folder.glob("*/run.json")) else {}
+        return self.place.objects(self.run.name) if list(self.folder.glob("*/run.json")) else {}
 
     def is_same(self) -> bool:
         return self.there() == files(self.run)
@@ -79,7 +123,7 @@ class Sent:
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
                 if (
-                    self.secret.encode() in (folder / "environ").read_bytes()
+                    self.mark.encode() in (folder / "environ").read_bytes()
                     and b"\0run\0" in (folder / "cmdline").read_bytes()
                     and b"libcurl" in (folder / "maps").read_bytes()
                 ):
@@ -87,19 +131,33 @@ class Sent:
         return found
 
 
-@pytest.fixture
-def sent(footplate, stub, stub_env, tmp_path) -> Iterator[Sent]:
-    one = Sent(footplate, stub, stub_env, tmp_path / "runs")
+def to_its_end(one: Sent) -> Iterator[Sent]:
     yield one
     if one.job and one.job.poll() is None:
         one.end(signal.SIGTERM)
 
 
+@pytest.fixture
+def sent(footplate, stub, stub_env, tmp_path) -> Iterator[Sent]:
+    env = stub_env | {"AWS_SECRET_ACCESS_KEY": "secret-" + uuid.uuid4().hex}
+    yield from to_its_end(Sent(footplate, OnStub(stub), env, tmp_path / "runs"))
+
+
+@pytest.fixture
+def sent_there(request, footplate, tmp_path) -> Iterator[Sent]:
+    """To the server that FOOTPLATE_S3_SERVER names."""
+    if SERVER == "swift":
+        swift, env = map(request.getfixturevalue, ("swift", "swift_env"))
+        yield from to_its_end(Sent(footplate, OnSwift(swift), env, tmp_path / "runs"))
+    else:
+        yield request.getfixturevalue("sent")
+
+
 class Watcher:
     """Opens the run there all the time, without a cache: it must never be broken."""
 
-    def __init__(self, sent: Sent, cache: Path) -> None:
-        self.sent, self.cache = sent, cache
+    def __init__(self, sent: Sent, cache: Path, **env: str) -> None:
+        self.sent, self.cache, self.env = sent, cache, env
         self.seen, self.broken = 0, ""
         self.end = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -107,9 +165,10 @@ class Watcher:
 
     def watch(self) -> None:
         while not self.end.wait(0.1):
-            if not any("metrics" in name for name in self.sent.there()):
+            if not any("metrics" in name for name in self.sent.names()):
                 continue
-            done = self.sent.show(XDG_CACHE_HOME=str(self.cache / str(self.seen)))
+            env = {"XDG_CACHE_HOME": str(self.cache / str(self.seen))} | self.env
+            done = self.sent.show(**env)
             self.seen += 1
             if done.returncode or "damaged" in done.stdout or "torn" in done.stdout:
                 self.broken = done.stderr + done.stdout
@@ -120,7 +179,8 @@ class Watcher:
         assert self.seen and not self.broken, (self.seen, self.broken)
 
 
-def test_a_shipper_that_is_killed_goes_on_and_no_reader_sees_a_broken_run(sent, tmp_path):
+def test_a_shipper_that_is_killed_goes_on_and_no_reader_sees_a_broken_run(sent_there, tmp_path):
+    sent = sent_there
     watcher = Watcher(sent, tmp_path / "watched")
     sent.start()
     for _ in range(ROUNDS):
@@ -146,34 +206,45 @@ def test_a_file_of_events_that_is_taken_back_while_the_run_is_opened_is_no_damag
     sent.end(signal.SIGTERM)
 
 
-def test_a_network_that_is_cut_costs_nothing(sent, stub, tmp_path):
-    """A request that got no answer may have been done, or not."""
+def test_a_network_that_is_cut_costs_nothing_and_no_reader_sees_a_broken_run(sent, stub, tmp_path):
+    """A request that got no answer may have been done, or not. The reader's network is whole."""
+    watcher = Watcher(sent, tmp_path / "watched", AWS_ACCESS_KEY_ID="READER")
     sent.start()
     cuts = 0
 
     def cut(asked) -> object:
         nonlocal cuts
-        if random.random() < 0.6 and cuts < ROUNDS:
+        reader = "READER" in asked.headers.get("authorization", "")
+        if random.random() < 0.6 and cuts < ROUNDS and not reader:
             cuts += 1
             return random.choice(["drop", "lost", "cut"])
         return None
 
-    wait_for(lambda: any("metrics.tail" in x for x in sent.there()), "the tail")
+    wait_for(lambda: any("metrics.tail" in x for x in sent.names()), "the tail")
     stub.faults = cut
     wait_for(lambda: cuts >= ROUNDS, "all cuts", 60 + 10 * ROUNDS)
     stub.faults = lambda asked: None
     status, said = sent.end(signal.SIGTERM)
     assert status == 143 and "the run is at" in said, said
+    watcher.check()
     assert sent.is_same()
     assert sent.show().returncode == 0
 
 
 @pytest.mark.parametrize(
-    "fault", [(503, "SlowDown"), (403, "AccessDenied"), (507, "InsufficientStorage"), "slow"],
-    ids=["busy", "refusing", "full", "slow"],
-)  # fmt: skip
+    "fault",
+    [(503, "SlowDown"), (403, "AccessDenied"), (507, "InsufficientStorage"), "slow", "dead"]
+    + ["silent"],
+    ids=["busy", "refusing", "full", "slow", "dead", "silent"],
+)
 def test_the_status_and_the_time_of_the_job_are_those_without_to(sent, stub, fault):
-    if fault == "slow":
+    """dead: nothing listens there; silent: nobody accepts the connection."""
+    there = dict(sent.env)
+    silent = socket.create_server(("127.0.0.1", 0))
+    port = silent.getsockname()[1] if fault == "silent" else 1
+    if fault in ("dead", "silent"):
+        sent.env["AWS_ENDPOINT_URL_S3"] = f"http://127.0.0.1:{port}"
+    elif fault == "slow":
         stub.delay_s = 3
     else:
         stub.faults = lambda asked: fault
@@ -181,10 +252,11 @@ def test_the_status_and_the_time_of_the_job_are_those_without_to(sent, stub, fau
     sent.start(job=f"sleep 1; date +%s.%N > {ended}; exit 9")
     begin = time.time()
     status, said = sent.end()
+    silent.close()
     assert status == 9 and "not all of the run was sent" in said or fault == "slow", said
     assert status == 9 and float(ended.read_text()) - begin < 8, "the job did not wait"
     assert time.time() - begin < 60
-    stub.delay_s, stub.faults = 0, lambda asked: None
+    stub.delay_s, stub.faults, sent.env = 0, lambda asked: None, there
     words = [sent.footplate, "push", sent.run, DEST]
     assert subprocess.run(words, env=sent.env, stdout=subprocess.DEVNULL).returncode == 0
     assert sent.is_same()
@@ -355,3 +427,28 @@ def test_no_secret_is_in_a_log_a_run_a_process_list_the_cache_or_the_bucket(sent
     for text in texts:
         for word in (sent.secret, token, "X-Amz-Signature", "X-Amz-Credential"):
             assert word.encode() not in text
+
+
+def test_a_secret_in_the_command_of_a_job_is_in_no_object(sent, stub):
+    """Neither as it lies there while the run grows, nor in what commands read from it."""
+    args = ("--api-key", "HIDDEN-ARG", "--db_password=HIDDEN-EQ", "WANDB_API_KEY=HIDDEN-ENV")
+    args += ("https://me:HIDDEN-LOGIN@host/x", "Authorization: Bearer HIDDEN-HEAD")
+    sent.start(job='sh -c "sleep 3; exit 5" child "$@"', args=args)
+    assert sent.job
+    texts = {}
+    while sent.job.poll() is None:
+        texts |= {(k, v.etag): v.body for k, v in list(stub.objects.items())}
+        time.sleep(0.1)
+    status, said = sent.end()
+    assert status == 5 and "the run is at" in said, said
+    texts |= {(k, v.etag): v.body for k, v in stub.objects.items()}
+    there = f"{DEST}/{sent.run.name}"
+    for words in (["show", "--json"], ["export", "--format", "jsonl", "-o", "-"], ["show"]):
+        line = [sent.footplate, words[0], there, *words[1:]]
+        done = subprocess.run(line, env=sent.env, capture_output=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        texts[" ".join(words), ""] = done.stdout + done.stderr
+    assert b"--api-key" in texts["show", ""] and b"***" in texts["show", ""]
+    assert any(key.endswith("metrics.tail") for key, _ in texts)
+    found = {where for where, text in texts.items() if b"HIDDEN" in text}
+    assert not found, found

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hub_server import Hub
-from test_living import Sent, wait_for
+from test_living import OnStub, Sent, to_its_end, wait_for
 from test_s3_stub import DEST, files, objects
 
 HERE = Path(__file__).parent
@@ -25,10 +24,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def sent(footplate, stub, stub_env, tmp_path):
-    one = Sent(footplate, stub, stub_env, tmp_path / "runs")
-    yield one
-    if one.job and one.job.poll() is None:
-        one.end(signal.SIGTERM)
+    yield from to_its_end(Sent(footplate, OnStub(stub), stub_env, tmp_path / "runs"))
 
 
 def names(stub) -> set[str]:

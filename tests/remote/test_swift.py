@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from s3_requests import S3, environment
 from same_output import FORTY, RUNS, copy_runs, output_of
+from swift_server import flipping
 from test_s3_stub import files
 
 DEST = "s3://bucket/a b+c/é~"  # what has to be encoded in addresses and signatures
@@ -80,6 +81,24 @@ def test_wrong_keys_regions_and_buckets_are_one_sentence(run_fp, fp, swift_env, 
     assert "SignatureDoesNotMatch" in refused(AWS_ACCESS_KEY_ID="nobody")
     assert "NoSuchBucket" in refused("s3://no-such-bucket/x")
     assert "demo" in fp("show", pushed, AWS_REGION="eu-west-1"), "the answer names the region"
+
+
+def test_a_body_that_changes_on_the_way_is_refused_and_sent_again(
+    run_fp, s3, swift, swift_env, recorded
+):
+    """The hash of the body is signed, so the server notices. No object is what was refused."""
+    dest = "s3://bucket/flipped"
+    with flipping(swift) as proxy:
+        env = swift_env | {"AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{proxy.server_port}"}
+        done = run_fp("push", recorded, dest, env=env)
+    assert done.returncode == 0, done.stderr
+    start = f"flipped/{recorded.name}/"
+    there = {k[len(start) :]: s3.get("bucket", k) for k in s3.keys("bucket", start)}
+    assert there == files(recorded)
+    assert {f"/bucket/{start}{name}" for name in there} <= proxy.refused.keys()
+    for path, (status, text) in proxy.refused.items():
+        assert status == 400, (path, status, text)
+        assert b"BadDigest" in text or b"XAmzContentSHA256Mismatch" in text, (path, text)
 
 
 def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
