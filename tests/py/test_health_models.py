@@ -76,6 +76,13 @@ def test_tensors_without_memory_are_left_out_and_the_others_are_measured(case):
     assert said["lost"][0] == [1, 3]
 
 
+def test_a_model_that_is_converted_after_some_steps_is_measured_as_it_is_then(case):
+    said = case("converted")
+    assert said["ratio"] == pytest.approx(said["want"], rel=1e-4)
+    assert said["sums"] == said["words"]
+    assert said["unchanged"] == ["0.weight", "2.weight"]
+
+
 @pytest.mark.parametrize("kinds", ["float64", "float32 float64 bfloat16 float64", "bfloat16"])
 def test_norms_on_a_device_are_those_of_each_type(case, kinds):
     assert case("doubles", *kinds.split()) == {"norms": [5.0] * len(kinds.split()), "none": []}

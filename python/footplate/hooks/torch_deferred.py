@@ -62,7 +62,7 @@ class Buffer:
 
 
 class Lane:
-    """The way from one device to the host."""
+    """The way from the devices to the host; its buffers are on the first that a value is on."""
 
     def __init__(self, torch: "Any", core: "Any") -> None:
         self.torch = torch
@@ -70,7 +70,7 @@ class Lane:
         built = torch.version.cuda is not None or torch.version.hip is not None
         self.capturing = torch._C._cuda_isCurrentStreamCapturing if built else None
         self.started = False  # torch.cuda is in use: before, asking it raises without a GPU
-        self.device: Any = None
+        self.device: Any = None  # of the buffers
         self.buffer: Buffer | None = None  # that scalars are put into
         self.free: list[Buffer] = []
         self.pending: list[Buffer] = []

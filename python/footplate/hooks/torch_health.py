@@ -153,7 +153,7 @@ class Capture:
         """backward is about to be called on it."""
         if type(tensor) in LISTS:
             tensor = tensor[0] if tensor else None
-        if tensor is None or tensor.numel() != 1:
+        if not isinstance(tensor, self.torch.Tensor) or tensor.numel() != 1:
             return
         loss = tensor
         if self.scaled is not None:

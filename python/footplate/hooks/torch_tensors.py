@@ -140,6 +140,8 @@ class Entry:
         "name",
         "number",
         "dims",
+        "dtype",
+        "device",
         "code",
         "codes",
         "host",
@@ -164,6 +166,7 @@ class Entry:
         self.name = name
         self.number = number
         self.dims = tensor.dim()
+        self.dtype, self.device = inner.dtype, inner.device
         self.code = codes[inner.dtype]
         self.codes = codes
         self.host = inner.device.type == "cpu"
@@ -174,6 +177,11 @@ class Entry:
         self.words = tensor is inner and not sharded
         self.before: Any = None
         self.skipped = False
+
+    def is_old(self) -> bool:
+        """Whether the parameter was moved or converted."""
+        now = local(self.tensor)
+        return (now.dtype, now.device, now.numel()) != (self.dtype, self.device, self.size)
 
 
 def _codes(torch: "Any") -> "dict[Any, int]":
@@ -239,7 +247,9 @@ class Table:
         return len(groups), sum(len(group["params"]) for group in groups), names.version
 
     def is_old(self, optimizer: "Any", names: Names) -> bool:
-        return self.key != self._key(optimizer, names)
+        if self.key != self._key(optimizer, names):
+            return True
+        return any(entry.is_old() for entry in self.entries)
 
     def _add(self, parameter: "Any", name: str) -> None:
         inner = local(parameter)
@@ -302,6 +312,8 @@ class Table:
         for entry in self.canaries:
             gradient = entry.tensor.grad
             if gradient is None:
+                continue
+            if not gradient.is_cpu:
                 continue
             if type(gradient) is plain and gradient.layout is strided and gradient.is_contiguous():
                 code = self.codes.get(gradient.dtype)
@@ -480,6 +492,8 @@ class Sample:
                 self._host_gradient(table, entry, gradient)
             elif gradient.layout is not self.torch.strided:
                 self.skip(entry, "sparse")
+            elif gradient.dtype not in entry.codes or not gradient.numel():
+                self.skip(entry, str(gradient.dtype).replace("torch.", ""))
             else:
                 there.append((entry, gradient))
         if there:
@@ -645,7 +659,9 @@ class Sample:
         for entry in table.entries:
             held = optimizer.state.get(entry.tensor) if entry.dims >= 2 else None
             for key, value in list(held.items())[:8] if held else ():
-                if isinstance(value, self.torch.Tensor) and value.numel() == entry.tensor.numel():
+                if not isinstance(value, self.torch.Tensor) or value.dtype not in entry.codes:
+                    continue  # of 8 bits, perhaps
+                if value.numel() == entry.tensor.numel():
                     there.append((self.settings.number(f"{entry.name}:{key}"), local(value)))
         for number, value in there[:MOST_STATES]:
             if value.device.type == "cpu":

@@ -678,6 +678,7 @@ def device_limits() -> None:
     weights = [nn.Parameter(torch.zeros(128, 64)) for _ in range(2500)]
     optimizer = torch.optim.SGD(weights, lr=0.1)
     table = torch_tensors.Table(torch, optimizer, torch_tensors.Names(settings), settings)
+    table.report_left_out()
     for entry in table.entries:
         entry.host = False
         entry.tensor.grad = torch.zeros(1, 1).expand(128, 64)

@@ -234,6 +234,31 @@ def without_memory() -> None:
     say(names=sorted(told.tensor("gradient.l2")), lost=told.lost, steps=sorted(told.scalar("loss")))
 
 
+def converted() -> None:
+    """A model that becomes one of 16 bits after some steps is measured as what it is."""
+    told = Told.listen()
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(11):
+        if step == 5:
+            model.bfloat16()
+            optimizer.zero_grad()
+        x = X.to(model[0].weight.dtype)
+        before = model[0].weight.detach().float().clone()
+        functional.cross_entropy(model(x).float(), Y).backward()
+        optimizer.step()
+        if step == 7:
+            torch.autograd.backward(torch.autograd.graph.get_gradient_edge(model(x).sum()))
+    weight = model[0].weight.detach()
+    say(
+        ratio=told.tensor("update.ratio")["0.weight"][10],
+        want=((weight.float() - before).norm() / before.norm()).item(),
+        sums=told.tensor("weight.sum")["0.weight"][10],
+        words=weight.view(torch.int16).long().bitwise_and(0xFFFF).sum().item(),
+        unchanged=sorted(told.tensor("update.unchanged")),
+    )
+
+
 def doubles() -> None:
     """As on a device: norms of float64 beside those of other types."""
     from footplate.hooks import torch_tensors
