@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 page=web/dist/index.html
-if [ -e $page ] && [ -z "$(find web/src web/*.mjs web/package-lock.json src/*/*_rows.def -newer $page -print -quit)" ]; then
+if [ -e $page ] && [ -z "$(find web/src web/*.mjs web/package-lock.json src/*/*_rows.def src/report/colours.def src/tables/stepsview.h -newer $page -print -quit)" ]; then
     exit
 fi
 for tool in node npm; do

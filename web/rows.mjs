@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rows.mjs - writes made/rows.ts: a type for each kind of row, from the tables that the program writes its
 // JSON from (src/*/*_rows.def; src/base/row_table.h explains them); and of src/report/colours.def, which
-// the report has too, made/colours.css and made/looks.ts. The page is built before the program, so this
+// the report has too, made/colours.css and made/looks.ts; and the frameworks of src/tables/stepsview.h. The page is built before the program, so this
 // reads the files itself. `node rows.mjs` writes it; build.mjs and the tests do.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -127,6 +127,12 @@ export function coloursOf(text) {
   return `${theme(":root", 1)}\n${theme(':root[data-theme="dark"]', 2)}\n`;
 }
 
+/** Whose steps need no marks, from stepsview.h. */
+export function stepsOf(text) {
+  const [, list] = /#define STEPS_OF[\s\\]+"(.+)"/.exec(text);
+  return `export const STEPS_OF = ${JSON.stringify(list)};\n`;
+}
+
 /** Its phases and parts of a step, as TypeScript. */
 export function looksOf(text) {
   const rows = calls(text).filter(([macro]) => macro === "LOOK");
@@ -152,6 +158,7 @@ export function writeRows() {
   write("rows.ts", rowsOf(files().map((path) => readFileSync(path, "utf8"))));
   write("colours.css", coloursOf(colours));
   write("looks.ts", looksOf(colours));
+  write("steps_of.ts", stepsOf(readFileSync(join(source, "tables", "stepsview.h"), "utf8")));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) writeRows();

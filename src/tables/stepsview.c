@@ -28,12 +28,12 @@ const char *steps_none_text(const struct run_info *info, const char *why, struct
 {
     if (runview_attached(info))
         return attached_has_none;
-    return arena_printf(a,
-                        "no steps were detected: %s. Steps are detected automatically for PyTorch, "
-                        "Keras and frameworks based on them, and XGBoost. In other programs, mark "
-                        "them with footplate.step() in Python or fp_step_begin() in C "
-                        "(docs/steps.md).",
-                        why);
+    return arena_printf(
+        a,
+        "no steps were detected: %s. Steps are detected automatically in " STEPS_OF
+        ". In other programs, mark them with footplate.step() in Python or fp_step_begin() in C "
+        "(docs/steps.md).",
+        why);
 }
 
 const char *steps_none_words(const struct run_info *info)

@@ -110,6 +110,10 @@ void steps_unseen_modes(const struct steps_view *v, const struct rank_steps *ran
 
 /* ---- runs without steps ---- */
 
+/* Whose steps need no marks; the dashboard's page has this text too (web/rows.mjs). */
+#define STEPS_OF                                                                                   \
+    "PyTorch (Lightning, Transformers, Accelerate and others), Keras, JAX, XGBoost and LightGBM"
+
 const char *mode_name(enum event_mode m); /* "train", "eval", "predict" */
 
 /* Why there are no steps, as half a sentence: never NULL. */

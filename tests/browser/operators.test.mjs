@@ -133,7 +133,7 @@ test("by group there is one row for each kind of kernel, and windows say what th
   assert.deepEqual(shown.map((c) => c[0]), rows.map((o) => o.name));
   const { windows } = await t.api(`/runs/${name}/breakdown`);
   await page.locator(".window-note").first().waitFor();
-  assert.match(await page.locator(".window-note").first().innerText(), new RegExp(`steps ${windows[0].first_step} to .*recording slowed the host`));
+  assert.match(await page.locator(".window-note").first().innerText(), new RegExp(`^Steps ${windows[0].first_step} to .*recording slowed the host`));
   t.calm(page);
 });
 

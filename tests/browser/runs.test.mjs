@@ -58,26 +58,30 @@ test("what the rules found is counted by severity", async () => {
 test("the list has the speed of runs with steps, labels that can be filtered by, and says where no rule applied", async () => {
   const job = await t.recordJob("labelled", ["sleep", "0.3"], { args: ["--label", "team=vision"], env: { USER: "maria" } });
   await job.done;
+  const sampled = await t.copy("h200");
   const page = await t.open("#/", { ready: "tbody tr" });
   const runs = await t.api("/runs");
   const withSteps = [];
   for (const r of runs.filter((x) => x.status !== null)) {
     const { ranks } = await t.api(`/runs/${r.run}/steps?last=1`);
     const best = ranks.filter((x) => x.mode === "train").sort((a, b) => b.count - a.count)[0];
-    if (best?.iteration_s.mean > 0) withSteps.push([r.run, format.general(1 / best.iteration_s.mean, 3)]);
+    const samples = ranks.filter((x) => x.mode === "train").map((x) => x.throughput.steady);
+    const below = samples.includes(null) ? [] : [`${format.samplesPerSecond(samples.reduce((a, b) => a + b, 0))} samples/s`];
+    if (best?.iteration_s.mean > 0) withSteps.push([r.run, [format.general(1 / best.iteration_s.mean, 3), ...below].join("\n")]);
   }
   for (const [run, rate] of withSteps) {
     const cell = page.locator("tbody tr", { has: page.locator(`a[href$="/${run}/overview"]`) }).locator("td").nth(5);
     await until(async () => (await cell.innerText()) === rate, `${rate} steps/s of ${run}`);
   }
+  assert.ok(withSteps.some(([, rate]) => rate.includes("\n")), "samples/s of a run whose batch size is known");
   await page.getByLabel("Filter runs").fill("team=vision maria");
   await until(async () => (await tableText(page, "Runs")).length === 1, "the labelled run");
   const [row] = await tableText(page, "Runs");
   assert.match(row[1], /team=vision/);
   assert.ok(row.includes("maria"), row.join(" | "));
   await until(async () => (await tableText(page, "Runs"))[0].at(-1) === "no rule applied", "no rule applied");
-  rmSync(join(t.dir, job.run), { recursive: true });
-  await until(async () => (await t.api("/runs")).every((r) => r.run !== job.run), "a list without the deleted run");
+  for (const run of [job.run, sampled]) rmSync(join(t.dir, run), { recursive: true });
+  await until(async () => (await t.api("/runs")).every((r) => ![job.run, sampled].includes(r.run)), "a list without the deleted runs");
   t.calm(page);
 });
 

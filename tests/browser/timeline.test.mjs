@@ -115,6 +115,23 @@ test("dragging moves the window along with the hand, and a double click shows th
   t.calm(page);
 });
 
+for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [390, "light"]])
+  test(`a window without slices says so, and a button shows all, at ${width} px, ${scheme}`, async () => {
+    const { steps } = await t.api(`/runs/${name}/steps?last=500`);
+    const first = Math.min(...steps.map((s) => s.start_ns));
+    assert.ok(first - info.start_ns > 2e9, "time before the first step");
+    const [from, to] = [info.start_ns + 1e8, info.start_ns + 6e8].map((ns) => BigInt(Math.round(ns)));
+    const page = await opened(`?from=${from}&to=${to}`, { width, scheme });
+    await page.getByText("No steps, events or operators in this time range.").waitFor();
+    await t.axe(page);
+    await t.fits(page);
+    await t.shot(page, `timeline-nothing-${width}-${scheme}`);
+    await page.getByRole("button", { name: "Show all", exact: true }).click();
+    await page.locator(".tl-nothing").waitFor({ state: "detached" });
+    await until(() => windowOf(page) === null, "the whole run in the address");
+    t.calm(page);
+  });
+
 test("keys zoom, move and show the whole run as in other trace viewers", async () => {
   const page = await opened();
   await page.locator(".tl-canvas").focus();

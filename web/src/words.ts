@@ -44,8 +44,7 @@ export function endSentence(run: Pick<RunInfo, "status" | "exit_status" | "nodes
   }
 }
 
-/** Frameworks whose steps need no marks. */
-export const STEPS_OF = "PyTorch, Keras, Lightning, Transformers, XGBoost and LightGBM";
+export { STEPS_OF } from "../made/steps_of"; // frameworks whose steps need no marks
 
 /** Why a run has no steps; "": not known. */
 export function whyNoSteps(run: Pick<RunInfo, "losses">): string {

@@ -19,7 +19,8 @@ import { functionTables } from "../src/views/operators_functions";
 import { absence } from "../src/views/nodes_charts";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { ownCounters, plannedSteps, secondsLeft } from "../src/views/overview_answer";
-import { loopOf, shownRank, sparkPath } from "../src/views/overview_loop";
+import { shownRank, sparkPath } from "../src/views/overview_loop";
+import { loopOf, stepRate } from "../src/views/rates";
 import { stragglersOf, stragglesOf } from "../src/views/steps_model";
 import { lossLines, sentText } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
@@ -251,6 +252,8 @@ test("throughput of the loop is that of all ranks, and not known where one of th
   const slow = rank({ rank: 1, count: 10, throughput: { steady: 2, overall: 1, unit: "samples/s" } });
   assert.deepEqual([loopOf([rank({}), slow]).steady, loopOf([rank({}), slow]).overall], [12, 9]);
   assert.equal(loopOf([slow, rank({})]).best?.rank, 0);
+  assert.deepEqual([null, 0, 0.25].map((mean) => stepRate(rank({ iteration_s: { mean } as StepRank["iteration_s"] }))), [null, null, 4]);
+  assert.equal(stepRate(null), null);
   const unknown = rank({ throughput: { steady: null, overall: null, unit: "samples/s" } });
   assert.equal(loopOf([rank({}), unknown]).steady, null);
 });

@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { STEPS_OF } from "../src/words";
+
 const { rowsOf } = (await import(join(process.env["FOOTPLATE_ROOT"] ?? "", "web", "rows.mjs"))) as { rowsOf: (texts: string[]) => string };
 
 const linesOf = (text: string): string[] => rowsOf([text]).split("\n").filter((line) => line.startsWith("  ") || line.startsWith("export") || line.startsWith("import"));
@@ -52,4 +54,11 @@ test("a colour of the report is a variable of both themes, a phase has its name 
   const text = 'COLOUR(phase_train, "#0072b2", "#3d9be0")\nLOOK(train, "Training", phase_train)\n';
   assert.equal(coloursOf(text), ':root {\n  --phase-train: #0072b2;\n}\n:root[data-theme="dark"] {\n  --phase-train: #3d9be0;\n}\n');
   assert.match(looksOf(text), /^ {2}train: \{ title: "Training", color: "--phase-train" \},$/m);
+});
+
+test("the page names the frameworks that the program names", async () => {
+  const root = process.env["FOOTPLATE_ROOT"] ?? "";
+  const { stepsOf } = (await import(join(root, "web", "rows.mjs"))) as Record<"stepsOf", (text: string) => string>;
+  assert.equal(stepsOf('#define STEPS_OF            \\\n    "A (B) and C"\n'), 'export const STEPS_OF = "A (B) and C";\n');
+  for (const name of ["PyTorch", "Keras", "JAX", "XGBoost", "LightGBM"]) assert.match(STEPS_OF, new RegExp(name));
 });

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
 import type { Answer, Lane } from "../src/timeline/model";
-import { asAnswer, buildChunk, covers, indexAt, sliceOf, uniteLanes } from "../src/timeline/model";
+import { asAnswer, buildChunk, covers, hasSlices, indexAt, sliceOf, uniteLanes } from "../src/timeline/model";
 import { bodies, contrast, labelOf, lookOf, LOOKS, styleOf, textOn } from "../src/timeline/palette";
 
 const lane = (id: string, more: Partial<Lane> = {}): Lane => ({
@@ -48,6 +48,14 @@ const SCENE = answer(
     [1, 0, 0, 1000, 1],
   ],
 );
+
+test("a window is empty where nothing but phases lies in it", () => {
+  const scene = answer([lane("7"), lane("9", { kind: "phases" })], [[0, 0, 500, 100, 1], [0, 1, 120, 30, 2], [1, 0, 0, 1000, 1]]);
+  const chunks = [buildChunk(scene, { from: 0, to: 1000 }, 100)];
+  const has = (from: number, to: number): boolean => hasSlices(chunks, { from, to });
+  assert.deepEqual([has(0, 1000), has(140, 200), has(150, 500), has(599, 700), has(600, 700), has(0, 120)], [true, true, false, true, false, false]);
+  assert.equal(hasSlices([], { from: 0, to: 1 }), false);
+});
 
 test("slices find their lane and row and are sorted by start", () => {
   const chunk = buildChunk({ ...SCENE, base: 1000 }, { from: 1000, to: 3000 }, 100);

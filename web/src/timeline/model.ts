@@ -239,6 +239,15 @@ export function slicesIn(chunks: readonly Chunk[], window: Range, most: number):
   return out.sort((a, b) => b.end - b.start - (a.end - a.start)).slice(0, most);
 }
 
+/** Whether anything but phases lies in a window. */
+export function hasSlices(chunks: readonly Chunk[], window: Range): boolean {
+  const inside = (track: Track): boolean => {
+    const i = firstEndingAfter(track, window.from);
+    return i < track.start.length && track.start[i]! < window.to;
+  };
+  return chunks.some((chunk) => chunk.lanes.some((lane) => lane.kind !== "phases" && (chunk.tracks.get(lane.id) ?? []).some(inside)));
+}
+
 /** Whether this chunk shows the window as sharply as one requested now would. */
 export function covers(chunk: Chunk, window: Range, px: number, bounds: Range): boolean {
   const slack = (window.to - window.from) * 0.4;

@@ -9,7 +9,7 @@ import { count, rankText, share, value } from "../format";
 import { version } from "../live";
 import { useLoad } from "../load";
 import type { BreakdownWindow } from "../types";
-import { plural } from "../words";
+import { plural, sentenceCase } from "../words";
 
 /** The times of a name. */
 interface Timed {
@@ -73,10 +73,8 @@ export function WindowLines(p: { windows: readonly BreakdownWindow[] }) {
   return (
     <>
       {known.map((w) => (
-        <p key={`${w.node} ${w.rank} ${w.first_step}`} class="hint window-note">
-          {several ? `${rankText(w.rank)}, ` : ""}
-          {steps(w)}
-          {w.note}.
+        <p key={`${w.node} ${w.rank} ${w.first_step}`} class="quiet window-note">
+          {sentenceCase(`${several ? `${rankText(w.rank)}, ` : ""}${steps(w)}${w.note}`)}.
         </p>
       ))}
     </>

@@ -13,7 +13,8 @@ import { isLoss } from "./health_model";
 import { inOrder, isJudged, NoRules } from "./insights";
 import { lostShare } from "./insight_rule";
 import { priceText } from "./overview_job";
-import { loopOf, type Tile, Tiles } from "./overview_loop";
+import { type Tile, Tiles } from "./overview_loop";
+import { loopOf, stepRate } from "./rates";
 
 const TOTAL = "steps.total"; // reported by hooks or by the program: how many steps it plans
 const MOST_COUNTERS = 3;
@@ -48,11 +49,11 @@ function stepTile(run: RunInfo, best: StepRank, planned: number | null): Tile {
 
 function speedTiles(ranks: readonly StepRank[], best: StepRank): Tile[] {
   const loop = loopOf(ranks);
-  const mean = best.iteration_s.mean;
+  const rate = stepRate(best);
   const speed: Tile =
-    mean === null || mean <= 0
+    rate === null
       ? { term: "Steps/s", text: null, below: "no iteration has ended yet" }
-      : { term: "Steps/s", text: general(1 / mean, 3), below: `${value(mean, "s")} each, without warm-up` };
+      : { term: "Steps/s", text: general(rate, 3), below: `${value(best.iteration_s.mean, "s")} each, without warm-up` };
   const samples: Tile =
     loop.steady === null
       ? { term: "Samples/s", text: null, below: "the batch size is not known" }

@@ -11,6 +11,7 @@ import type { GpuEfficiency, GpuUse, RunGpu, RunInfo, StepRank, Steps, Verdict }
 import { CLOCK_HOLDS, hasGpu, plural } from "../words";
 import { inOrder } from "./insights";
 import { ClockBars } from "./steps_clocks";
+import { loopOf } from "./rates";
 import { leavesOut } from "./steps_tables";
 
 /** Why a number of the object "gpu" is null. */
@@ -46,19 +47,6 @@ function Spark(p: { values: readonly (number | null)[] }) {
       <path d={sparkPath(p.values)} />
     </svg>
   );
-}
-
-/** The training ranks: throughput is that of all, the iteration that of the rank with most steps. */
-export function loopOf(ranks: readonly StepRank[]): { best: StepRank | null; ranks: number; steady: number | null; overall: number | null } {
-  const mine = ranks.filter((r) => r.mode === "train");
-  const sum = (of: (r: StepRank) => number | null): number | null =>
-    mine.reduce<number | null>((t, r) => (t === null || of(r) === null ? null : t + (of(r) as number)), 0);
-  return {
-    best: mine.reduce<StepRank | null>((a, r) => (a === null || r.count > a.count ? r : a), null),
-    ranks: mine.length,
-    steady: sum((r) => r.throughput.steady),
-    overall: sum((r) => r.throughput.overall),
-  };
 }
 
 function iterationTile(best: StepRank | null): Tile {

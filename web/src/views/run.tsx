@@ -52,13 +52,14 @@ function Notes(p: { run: RunInfo }) {
 const MOST_NODES = 3;
 const COMMIT = 10; // characters of it that are shown
 
-/** Where the run is from: its nodes, commit and labels. */
+/** Where the run is from: its user, nodes, commit and labels. */
 function Origin(p: { run: RunInfo }) {
-  const { nodes, git_commit, directory } = p.run;
+  const { nodes, git_commit, directory, user } = p.run;
   const hosts = nodes.length > MOST_NODES ? [plural(nodes.length, "node")] : nodes.map((n) => n.host ?? n.id);
   const labels = Object.entries(p.run.labels).map(([key, v]) => (v === "" ? key : `${key}=${v}`));
   return (
     <p class="quiet run-origin">
+      {user !== null && <span>{user}</span>}
       {hosts.length > 0 && <span>{hosts.join(", ")}</span>}
       {directory !== null && <code>{directory}</code>}
       {git_commit !== null && <span title={git_commit}>commit {git_commit.slice(0, COMMIT)}</span>}

@@ -9,11 +9,12 @@ import { Badge, Button, Card } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
 import { FilterBox, hasWords } from "../components/filter_box";
 import { type Column, DataTable } from "../components/table";
-import { bytes, dateTime, duration, general } from "../format";
+import { bytes, dateTime, duration, general, samplesPerSecond } from "../format";
 import { useLoad } from "../load";
 import { go, params, routePath, setParam, tagAddress } from "../state";
-import type { HubStorage, RunLine, RunRow, RunStatus, Severities, Severity, StepRank } from "../types";
+import type { HubStorage, RunLine, RunRow, RunStatus, Severities, Severity } from "../types";
 import { plural, SEVERITY, STATUS } from "../words";
+import { loopOf, stepRate } from "./rates";
 import "./runs.css";
 
 /** How soon to ask again: sooner while a run is live, unless the list is very long. */
@@ -142,9 +143,14 @@ function Labels(p: { of: Readonly<Record<string, string>>; tags: readonly string
 const RATED = 20; // runs at the top whose speed is shown
 const RATED_AGAIN_NS = 5e9; // of data, of a run that goes on
 
-/** Training steps per second of the rank with the most, by run; one run is asked about at a time. */
-function useRates(shown: readonly RunLine[]): ReadonlyMap<string, number | null> {
-  const [rates, setRates] = useState<ReadonlyMap<string, number | null>>(new Map());
+interface Rates {
+  steps: number | null;
+  samples: number | null;
+}
+
+/** Training steps per second of the rank with the most, samples per second of all, by run; one run is asked about at a time. */
+function useRates(shown: readonly RunLine[]): ReadonlyMap<string, Rates> {
+  const [rates, setRates] = useState<ReadonlyMap<string, Rates>>(new Map());
   const known = useRef(new Map<string, number>());
   const wanted = shown.filter(isGood).slice(0, RATED).filter((l) => {
     const at = known.current.get(l.run);
@@ -158,20 +164,14 @@ function useRates(shown: readonly RunLine[]): ReadonlyMap<string, number | null>
         const steps = await api.steps(l.run, { last: 1 }, abort.signal).catch(() => null); // its own page says why
         if (abort.signal.aborted) return;
         known.current.set(l.run, l.updated_ns);
-        setRates((old) => new Map([...old, [l.run, stepRate(steps?.ranks ?? [])]]));
+        const loop = loopOf(steps?.ranks ?? []);
+        setRates((old) => new Map([...old, [l.run, { steps: stepRate(loop.best), samples: loop.best === null ? null : loop.steady }]]));
       }
     };
     void ask();
     return () => abort.abort();
   }, [wanted.map((l) => l.run).join(" ")]);
   return rates;
-}
-
-/** Null: no iteration of a training step has ended. */
-export function stepRate(ranks: readonly StepRank[]): number | null {
-  const best = ranks.filter((r) => r.mode === "train").reduce<StepRank | null>((a, r) => (a === null || r.count > a.count ? r : a), null);
-  const mean = best?.iteration_s.mean ?? null;
-  return mean === null || mean <= 0 ? null : 1 / mean;
 }
 
 /** On a phone the columns at the right are out of sight, so the findings are repeated at the left; the start is moved. */
@@ -234,11 +234,22 @@ function PickBox(p: { line: RunLine } & Pick) {
   );
 }
 
-function columnsFor(pick: Pick, rates: ReadonlyMap<string, number | null>, all: readonly RunLine[]): Column<RunLine>[] {
+function Speed(p: { of: Rates | undefined }) {
+  const { steps = null, samples = null } = p.of ?? {};
+  if (steps === null) return null;
+  return (
+    <>
+      {general(steps, 3)}
+      {samples !== null && <span class="runs-samples quiet">{samplesPerSecond(samples)} samples/s</span>}
+    </>
+  );
+}
+
+function columnsFor(pick: Pick, rates: ReadonlyMap<string, Rates>, all: readonly RunLine[]): Column<RunLine>[] {
   const of = <T,>(get: (r: RunRow) => T) => (l: RunLine): T | null => (isGood(l) ? get(l) : null);
   const show = (get: (r: RunRow) => ComponentChildren) => of(get);
   const users = new Set(all.filter(isGood).map((r) => r.user));
-  const rate = (l: RunLine): number | null => rates.get(l.run) ?? null;
+  const rate = (l: RunLine): number | null => rates.get(l.run)?.steps ?? null;
   const own: Column<RunLine>[] = [
     ...([...users].some((u) => u !== null) ? [{ id: "user", title: "User", cell: show((r) => r.user), sort: of((r) => r.user) }] : []),
     ...(new Set(all.map((l) => l.folder)).size > 1 ? [{ id: "folder", title: "Folder", cell: (l: RunLine) => <span class="runs-folder" title={l.folder}>{l.folder}</span>, sort: (l: RunLine) => l.folder }] : []),
@@ -249,7 +260,7 @@ function columnsFor(pick: Pick, rates: ReadonlyMap<string, number | null>, all: 
     { id: "status", title: "Status", cell: (l) => <StatusAndFound line={l} />, sort: (l) => l.status ?? "damaged" },
     { id: "start", title: "Start", cell: show((r) => dateTime(r.start_ns)), sort: of((r) => r.start_ns), numeric: true },
     { id: "duration", title: "Duration", cell: show((r) => duration(r.duration_s)), sort: of((r) => r.duration_s), numeric: true },
-    { id: "rate", title: "Steps/s", cell: (l) => (rate(l) === null ? "" : general(rate(l) as number, 3)), sort: rate, numeric: true, hint: "Training steps per second, without warm-up" },
+    { id: "rate", title: "Steps/s", cell: (l) => <Speed of={rates.get(l.run)} />, sort: rate, numeric: true, hint: "Training steps per second, without warm-up; below: samples per second of all ranks" },
     { id: "nodes", title: "Nodes", cell: show((r) => r.nodes.length), sort: of((r) => r.nodes.length), numeric: true },
     { id: "gpus", title: "GPUs", cell: (l) => gpusOf(l), sort: gpusOf, numeric: true },
     { id: "size", title: "Size", cell: show((r) => bytes(r.bytes)), sort: of((r) => r.bytes), numeric: true, hint: "Storage used by the run" },

@@ -14,7 +14,7 @@ import { count, rankText, value } from "../format";
 import { version } from "../live";
 import { useLoad } from "../load";
 import { Minimap } from "../timeline/minimap";
-import { isTimed, type Slice, slicesIn } from "../timeline/model";
+import { hasSlices, isTimed, type Slice, slicesIn } from "../timeline/model";
 import { Legend, RangePanel, Search, SlicePanel } from "../timeline/panels";
 import { KEYS_HELP } from "../timeline/pointer";
 import { offsetText } from "../timeline/range";
@@ -116,6 +116,17 @@ function NothingMarked(p: { phases: boolean }) {
   );
 }
 
+/** In a window without slices, what is wrong and the way back. */
+function EmptyWindow(p: { store: Store }) {
+  return (
+    <p class="tl-nothing" role="status">
+      <span>
+        No steps, events or operators in this time range. <Button onClick={() => p.store.reset()}>Show all</Button>
+      </span>
+    </p>
+  );
+}
+
 /** Loads how many steps were timed on the GPU, where lanes of such phases are. */
 function useTimed(store: Store, run: RunInfo): void {
   const any = store.lanes.value.some(isTimed);
@@ -137,6 +148,7 @@ export function TimelineView(p: ViewProps) {
   const whole = store.whole.value;
   const error = store.error.value;
   const bare = whole !== null && store.lanes.value.every((lane) => lane.kind === "phases");
+  const empty = !bare && store.zoomed.value && !store.loading.value && !hasSlices(store.chunks.value, store.range.value);
   const { selected, selection } = store;
   return (
     <div class="stack">
@@ -147,6 +159,7 @@ export function TimelineView(p: ViewProps) {
           <div class="tl-box">
             <Minimap store={store} />
             <Stage store={store} describedBy={keysId} />
+            {empty && <EmptyWindow store={store} />}
           </div>
           {whole === null && error === null && <Loading what="the timeline" />}
           {bare && <NothingMarked phases={store.lanes.value.length > 0} />}
