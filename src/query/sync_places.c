@@ -16,6 +16,7 @@ static const struct {
     [PLACES_SYNC] = {"sync.calls ", "sync.ns "},
     [PLACES_THREAD] = {"thread.calls ", "thread.ns "},
     [PLACES_EXCEPTION] = {"exception.calls ", "exception.ns "},
+    [PLACES_BETWEEN] = {"between.calls ", "between.ns "},
 };
 
 /* The totals of one place, -1: not seen. */

@@ -6,22 +6,23 @@
  * "sync.calls OP FILE:LINE" and "sync.ns OP FILE:LINE", e.g. "sync.ns item train.py:31"; waits of
  * further places are summed up as "elsewhere". CPU time of a thread beside the loop is
  * "thread.ns FUNCTION FILE:LINE". The exception that ended a process is "exception.ns TYPE
- * FILE:LINE", and its number is when that was, by the monotonic clock. So the largest number of a
- * name is its total. Only those blocks of events are decoded that hold a total larger than any seen
- * later. */
+ * FILE:LINE", and its number is when that was, by the monotonic clock. Where a step ended and the
+ * next batch is fetched is "between.calls FILE:LINE FILE:LINE", about once a second. So the largest
+ * number of a name is its total. Only those blocks of events are decoded that hold a total larger
+ * than any seen later. */
 #ifndef QUERY_SYNC_PLACES_H
 #define QUERY_SYNC_PLACES_H
 
 #include "query/events.h"
 
-enum code_place_kind { PLACES_SYNC, PLACES_THREAD, PLACES_EXCEPTION, PLACE_KIND_N };
+enum code_place_kind { PLACES_SYNC, PLACES_THREAD, PLACES_EXCEPTION, PLACES_BETWEEN, PLACE_KIND_N };
 
 struct sync_place {
     const struct run_process *process; /* its node, pid and rank */
-    const char *op;                    /* "item", the function, the type; "": not known */
-    const char *where;                 /* "train.py:31", or "elsewhere" */
-    uint64_t count;                    /* calls */
-    double seconds;                    /* in all of them; NAN: not measured */
+    const char *op;    /* "item", the function, the type, the end of the step; "": not known */
+    const char *where; /* "train.py:31", or "elsewhere" */
+    uint64_t count;    /* calls */
+    double seconds;    /* in all of them; NAN: not measured */
 };
 
 /* Of all processes, those with the most time first. Having none is not an error. */

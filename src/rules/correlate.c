@@ -469,13 +469,39 @@ static int gap_name_spans(const struct op_windows *w, struct verdict *v, struct 
     return 0;
 }
 
+/* "; between train.py:41 and train.py:36" */
+static const char *gap_place_words(const struct sync_place *places, size_t n,
+                                   const struct run_process *process, struct arena *a)
+{
+    for (size_t i = 0; process && i < n; i++)
+        if (is_same_process(places[i].process, process))
+            return arena_printf(a, "; between %s and %s", places[i].op, places[i].where);
+    return "";
+}
+
+/* Adds where in the program that is. */
+static int gap_name_places(const struct op_windows *w, struct verdict *v, struct err *e)
+{
+    struct sync_place *places;
+    size_t n;
+    if (v->n_findings == 0)
+        return 0;
+    TRY(sync_places_read(w->ask->run, PLACES_BETWEEN, w->arena, &places, &n, e));
+    for (size_t i = 0; i < v->n_findings; i++) {
+        struct finding *f = &v->findings[i];
+        f->message = arena_printf(v->arena, "%s%s", f->message,
+                                  gap_place_words(places, n, sync_process_of(w->ask, f), v->arena));
+    }
+    return 0;
+}
+
 static int name_between(const struct op_windows *w, struct verdict *v, struct err *e)
 {
     for (size_t i = 0; i < v->n_findings; i++)
         for (size_t k = 0; k < w->ask->n_ranks; k++)
             if (correlate_is_about(&v->findings[i], w->ask->ranks[k].node, w->ask->ranks[k].rank))
                 TRY(gap_name_spans(w, v, &v->findings[i], &w->ask->ranks[k], e));
-    return 0;
+    return gap_name_places(w, v, e);
 }
 
 /* ---- time of steps in the ranges ---- */

@@ -3,6 +3,7 @@
  */
 #include <math.h>
 
+#include "base/human.h"
 #include "base/mem.h"
 #include "query/steps.h"
 #include "rules/per_entity.h"
@@ -28,6 +29,7 @@ struct storage_state {
     struct node_state head;
     struct seconds slow;
     struct episodes slow_when;
+    uint64_t reads, read_bytes; /* readings of the disks' rate meanwhile; the sum of the rates */
 };
 
 /* ---- seeing ---- */
@@ -38,6 +40,15 @@ static bool storage_is_slow(const struct sweeps *s, size_t i, float limit)
 {
     const float *io = s->v[SIG_PSI_IO], *cpu = s->v[SIG_CPU], *blocked = s->v[SIG_BLOCKED];
     return (io && io[i] > limit) || (cpu && blocked && cpu[i] >= NODE_FULL && blocked[i] >= 1);
+}
+
+/* Bytes per second. */
+static void storage_add_read(struct storage_state *t, float rate)
+{
+    if (!(rate >= 0))
+        return;
+    t->reads++;
+    t->read_bytes += (uint64_t)rate;
 }
 
 static void storage_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
@@ -51,6 +62,7 @@ static void storage_sweeps(void *state, const struct rule_view *c, const struct 
         if (storage_is_slow(s, i, limit)) {
             seconds_mark(&t->slow, s->at[i], s->period_ns);
             episodes_add(&t->slow_when, s->at[i], s->period_ns);
+            storage_add_read(t, s->v[SIG_DISK_READ] ? s->v[SIG_DISK_READ][i] : NAN);
         }
 }
 
@@ -104,26 +116,37 @@ static double storage_lost(const struct storage_state *t, const struct storage_r
     return ns_to_s(r->wait_ns + r->save_ns) * storage_share(t, r);
 }
 
+/* "; the disks read 3.1 MB/s meanwhile": a network file system reads none. */
+static const char *storage_read_words(const struct judge *j, double rate, bool saves)
+{
+    return saves || isnan(rate)
+               ? ""
+               : arena_printf(j->arena, "; the disks of the node read %s meanwhile",
+                              value_text(j->arena, rate, "B/s"));
+}
+
 static void storage_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
                          const struct storage_rank *r)
 {
     const struct storage_state *t = node->state;
     const bool saves = r->save_ns > r->wait_ns;
     const double s = storage_lost(t, r), share = 100 * s / judge_counted_s(j),
-                 io = hist_mean(state_signal(t, 0)), full = hist_mean(state_signal(t, 1));
+                 io = hist_mean(state_signal(t, 0)), full = hist_mean(state_signal(t, 1)),
+                 rate = t->reads ? (double)t->read_bytes / (double)t->reads : NAN;
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, r));
     finding_in(v, f, &t->slow_when);
     finding_say(v, f,
                 "%s took %s, %.0f %% of the training loop (threshold %g %%), while tasks of the "
-                "node waited for storage; I/O pressure was %.0f %% on average",
+                "node waited for storage; I/O pressure was %.0f %% on average%s",
                 saves ? "saving checkpoints" : "waiting for data", judge_time(j, s), share,
-                j->p[THRESHOLD].v, io);
+                j->p[THRESHOLD].v, io, storage_read_words(j, rate, saves));
     f->advice = saves ? "Write checkpoints to a faster disk, or in the background, or less often."
                       : "Keep the data on a local disk or in memory, read it in a few large files, "
                         "and prefetch more of it.";
     f->part = saves ? NULL : step_part_name(step_part_of(EV_DATA));
     f->refute = "another job causes the I/O pressure, and the loader waits for its own computation";
-    FINDING_NUMBERS(v, f, share, io, full, ns_to_s(r->wait_ns), ns_to_s(r->save_ns));
+    FINDING_NUMBERS(v, f, share, io, full, ns_to_s(r->wait_ns), ns_to_s(r->save_ns),
+                    t->reads ? rate : NUMBER_ABSENT);
     finding_lost(f, s, node->facts->n_gpus);
     finding_count(v, f, 1, 1);
 }
@@ -169,7 +192,8 @@ const struct rule rule_slow_storage = {
                {"io_mean", "%", "I/O pressure, mean"},
                {"io_full_mean", "%", "I/O pressure (all tasks), mean"},
                {"wait", "s", "Loader wait"},
-               {"save", "s", "Checkpoint time"}},
+               {"save", "s", "Checkpoint time"},
+               {"read_rate", "B/s", "Read from disk meanwhile"}},
     .estimates = true,
     .needs = NEEDS_SWEEPS | NEEDS_STEPS,
     .explained_by = (const char *const[]){"CheckpointStall", "IOBottleneck", NULL},

@@ -4,7 +4,8 @@
  * Where all ranks arrive together, one may still be slower inside backward, which ends for all at
  * once. Its duration does not show that, but what the loop's thread did in it does: it worked, or
  * waited for a core, while the threads of the others waited for it. That is looked at where there
- * is no GPU; a GPU works on its own. */
+ * is no GPU; a GPU works on its own. Durations are those of the host, so with GPUs those of the
+ * launches, up to where the host waits: the finding says so. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -161,10 +162,11 @@ static void straggler_find(const struct judge *j, struct verdict *v,
     finding_say(
         v, f,
         "rank %lld slowed the others down by %s of each iteration of %s, %.0f %% (threshold "
-        "%g %%): '%s' took %s on it and %s on the median of the others; it led %.0f %% of "
+        "%g %%): '%s' took %s%s on it and %s on the median of the others; it led %.0f %% of "
         "%zu steps",
         (long long)r->head.id.rank, judge_time(j, x->excess_s), judge_time(j, x->iteration_s),
-        share, j->p[THRESHOLD].v, stage, judge_time(j, x->stage_s), judge_time(j, x->usual_s),
+        share, j->p[THRESHOLD].v, stage, judge_time(j, x->stage_s),
+        all->node[x->rank]->facts->n_gpus ? " of host time" : "", judge_time(j, x->usual_s),
         100 * x->led, x->steps);
     finding_advise(v, f,
                    "Look at what rank %lld does %s and at its node and GPU; with the others' "

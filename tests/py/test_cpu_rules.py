@@ -75,6 +75,33 @@ def test_a_python_thread_beside_the_loop_is_found_and_named(record):
     assert found["numbers"]["beside"] > found["numbers"]["main"]
 
 
+PAUSES = """\
+import time, footplate, torch
+from torch.utils.data import DataLoader, TensorDataset
+
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for (x,) in DataLoader(TensorDataset(torch.rand(100, 8)), batch_size=1):
+    model(x).square().mean().backward()
+    optimizer.step()
+    with footplate.span("log"):
+        time.sleep(0.05)
+    if x[0, 0] > 0.9:
+        with torch.no_grad():
+            for (y,) in DataLoader(TensorDataset(torch.rand(2, 8))):
+                model(y)
+"""
+
+
+def test_time_between_steps_is_found_with_its_place_and_the_span_that_took_it(record, tmp_path):
+    (tmp_path / "train.py").write_text(PAUSES)
+    rule = record(tmp_path / "train.py")["TimeBetweenSteps"]
+    assert rule["state"] == "issue", rule
+    (found,) = rule["findings"]
+    assert "; between train.py:8 and train.py:6" in found["message"]
+    assert int(re.findall(r"; (\d+) % of it in 'log'", found["message"])[0]) > 80
+
+
 @pytest.mark.parametrize("twin", ["none", "helper"])
 def test_a_loop_that_computes_and_a_thread_without_the_lock_are_no_issue(record, twin):
     rules = record("cpu_troubles.py", twin, SECONDS)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python threads that compute beside the training loop: their CPU time, and in which function.
+"""Python threads that compute beside the training loop: their CPU time, and in which function. And
+where the loop itself is between two steps.
 
 Read about once a second at the end of a step, from the loop's thread, which costs some
 microseconds per thread. A thread's CPU clock is read by its number: one that has ended gives an
 error and is left out. The function is where the thread happens to be, in a file of the program.
+Between steps is from where a step ends to where the loop began to iterate over its loader.
 """
 
 import sys
@@ -21,13 +23,14 @@ _BESIDE = _core.intern("cpu.beside")
 BUSY_NS = 50_000_000  # since the last reading: less is not worth a name
 MOST_PLACES = 32
 MOST_FRAMES = 24
-MOST_FUNCTION, MOST_FILE = 22, 20  # characters; a name has 62 bytes
+MOST_FUNCTION, MOST_FILE, MOST_LINE = 22, 20, 22  # characters; a name has 62 bytes
 
 
 class _State:
     total = 0
     seen: "dict[int, int]" = {}  # CPU time by thread
-    places: "dict[str, tuple[int, int]]" = {}  # name: its number, CPU time
+    places: "dict[str, tuple[int, int]]" = {}  # name: its number, CPU time or readings
+    fetched = ""  # where the loop iterates over its loader
 
 
 def _clock(tid: int) -> "int | None":
@@ -60,6 +63,29 @@ def _add(name: str, ns: int) -> None:
     _core.count(number, before + ns)
 
 
+def _line(frame: "FrameType | None") -> str:
+    """ "FILE:LINE" where the innermost function of the program is."""
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            break
+        path = frame.f_code.co_filename
+        if _waits.is_own(path):
+            return f"{_waits.describe(path)}:{frame.f_lineno}".replace(" ", "_")[-MOST_LINE:]
+        frame = frame.f_back
+    return ""
+
+
+def iterates() -> None:
+    """The loop begins to iterate over its loader here."""
+    _State.fetched = _line(sys._getframe(1))
+
+
+def _look_between() -> None:
+    ended = _line(sys._getframe(1)) if _State.fetched else ""
+    if ended and ended != _State.fetched:
+        _add(f"between.calls {ended} {_State.fetched}", 1)
+
+
 def _look(threading: "Any") -> None:
     seen: dict[int, int] = {}
     me = threading.get_ident()
@@ -83,6 +109,7 @@ def _look(threading: "Any") -> None:
 
 @_safe.guard("threads")
 def look() -> None:
+    _look_between()
     threading = sys.modules.get("threading")
     if threading is not None:
         _look(threading)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from .. import _core
 from ..detail import boundary
-from . import torch_health
+from . import _threads, torch_health
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -122,6 +122,8 @@ def _after_measured(args: "Args", batch: "Any") -> None:
 def _after_iter(args: "Args", iterator: "Any") -> None:
     loader = args[0]
     torch_health.iterates(iterator)
+    if sys.modules["torch"].is_grad_enabled():  # not of an evaluation
+        _threads.iterates()
     for name, number in _FACTS.items():
         value = getattr(loader, name, None)
         if name == "prefetch_factor" and not loader.num_workers:
