@@ -252,12 +252,11 @@ TEST(values_that_are_not_finite_are_found_after_skipped_steps_of_many_parameters
         }
         put(t, HEALTH_SCALAR, "amp.scale", step, 65536 * pow(0.5, (double)step - 50));
     }
-    put(t, HEALTH_OUTPUT_NONFINITE, "2", 95, 4);
-    put_loss(t, 95, NAN);
     put(t, HEALTH_GRADIENT_NONFINITE, "2.weight", 95, 4);
+    put(t, HEALTH_GRADIENT_NONFINITE, "0.weight", 95, 4);
     const struct finding *f = finding_of(t, "NonFinite");
     CHECK_INT(f->step, 95);
-    check_says(f->message, "the loss was not finite at step 95");
+    check_says(f->message, "the gradient of 2.weight had 4 values that are not finite at step 95");
 }
 
 TEST(a_first_step_that_loss_scaling_skipped_is_not_a_finding)
