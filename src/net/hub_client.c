@@ -248,7 +248,8 @@ int hub_client_send(struct hub_client *c, const struct hub_call *q, struct http_
         int64_t wait_ms = WAIT_MS << (attempt - 1);
         const int rc = hub_send_once(c, q, r, e);
         const bool again = rc ? rc == ERR_NOT_FOUND : hub_passes(r, &wait_ms);
-        if (!again || attempt == ATTEMPTS || (q->body && rc == 0)) {
+        /* A request that changes something is sent once: it may have arrived before a cut. */
+        if (!again || attempt == ATTEMPTS || q->body) {
             if (rc)
                 return rc == ERR_NOT_FOUND || rc == ERR_FORMAT ? hub_not_reached(c, e) : rc;
             return r->status / 100 == 2 ? 0 : hub_failed(c, r, e);
