@@ -117,7 +117,8 @@ def watched(net: nn.Module) -> Iterator[None]:
 def debugged(net: nn.Module) -> Iterator[None]:
     import smdebug.pytorch as smd
 
-    hook = smd.Hook(out_dir="smdebug-out", include_collections=["weights", "gradients", "losses"])
+    out = f"smdebug-{time.monotonic_ns()}"  # it must be a new one
+    hook = smd.Hook(out_dir=out, include_collections=["weights", "gradients", "losses"])
     hook.register_module(net)
     yield
     hook.close()
