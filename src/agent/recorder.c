@@ -68,7 +68,7 @@ static void recorder_on_message(void *ctx, const struct helper_message *m)
     struct sink *s = writer_sink(r->writer);
     switch (m->kind) {
     case HELPER_SAY:
-        recorder_say(r, "%s", m->text);
+        recorder_print(r, "%s", m->text);
         break;
     case HELPER_WARN:
         recorder_warn(r, "%s", m->text);
@@ -152,7 +152,7 @@ void recorder_started(struct recorder *r)
         r->ask->print(r->ask->report_ctx, r->held[i]);
 }
 
-void recorder_say(struct recorder *r, const char *fmt, ...)
+void recorder_print(struct recorder *r, const char *fmt, ...)
 {
     va_list ap;
     if (r->ask->quiet)

@@ -131,7 +131,7 @@ static void close_events(struct recorder *r, struct job_events_result *res)
         return;
     sink_loss(r->sink, LOSS_NO_HOOKS, LOST_PART("steps"), "%s", why_no_hooks(r, res));
     if (*res->too_old)
-        recorder_say(r, "no steps: %s", why_no_hooks(r, res));
+        recorder_print(r, "no steps: %s", why_no_hooks(r, res));
 }
 
 static void close_files(struct recorder *r, struct record_result *out)
@@ -198,10 +198,10 @@ static void say_goodbye(struct recorder *r, const struct record_result *out,
         snprintf(events, sizeof events, "%s event%s, ",
                  human_count(out->events, samples, sizeof samples), out->events == 1 ? "" : "s");
     own_cost_text(r, out, job_end, cost, sizeof cost);
-    recorder_say(r, "recorded %s: %s readings, %s%s, %s%s", took,
-                 human_count(out->samples, samples, sizeof samples), events,
-                 human_bytes((double)out->file_bytes, bytes, sizeof bytes), cost,
-                 r->ask->spool ? "" : "; see 'footplate show last'");
+    recorder_print(r, "recorded %s: %s readings, %s%s, %s%s", took,
+                   human_count(out->samples, samples, sizeof samples), events,
+                   human_bytes((double)out->file_bytes, bytes, sizeof bytes), cost,
+                   r->ask->spool ? "" : "; see 'footplate show last'");
 }
 
 bool recorder_end(struct recorder *r, struct record_result *out)

@@ -100,7 +100,7 @@ struct recorder {
 struct own_cost recorder_cost_now(void);
 
 /* Lines for the user: news unless quiet, errors always. */
-void recorder_say(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void recorder_print(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void recorder_warn(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* The run is recorded: prints the messages that were deferred. */

@@ -291,7 +291,7 @@ void recorder_take_gpus(struct recorder *r, int64_t wait_ns)
     about->gpu_absent = r->gpus->n ? NULL : r->gpus->absent;
     nodefile_unlock(&r->node);
     if (r->gpus->n == 0)
-        recorder_say(r, "no GPU found: %s", r->gpus->absent);
+        recorder_print(r, "no GPU found: %s", r->gpus->absent);
     r->env.nvml = r->gpus->nvml;
     r->env.nvml_absent = r->gpus->absent;
     thread_end_init(&r->first_round);
@@ -440,16 +440,17 @@ bool recorder_runs_python(const struct recorder *r)
 }
 
 /* Nothing inside of a process that runs already is recorded. */
-static void recorder_say_what_is_seen(struct recorder *r)
+static void recorder_print_coverage(struct recorder *r)
 {
     if (!r->job.attached || r->ask->link_fd)
         return;
-    recorder_say(r, "metrics of the machine, its GPUs and processes are recorded, but no steps: %s",
-                 recorder_runs_python(r)
-                     ? "hooks must be there when Python starts. To record steps, start the program "
-                       "with 'footplate run --', or call footplate.start() in it"
-                     : "a program that is attached to cannot report them. To record steps, start "
-                       "it with 'footplate run --'");
+    recorder_print(
+        r, "metrics of the machine, its GPUs and processes are recorded, but no steps: %s",
+        recorder_runs_python(r)
+            ? "hooks must be there when Python starts. To record steps, start the program "
+              "with 'footplate run --', or call footplate.start() in it"
+            : "a program that is attached to cannot report them. To record steps, start "
+              "it with 'footplate run --'");
 }
 
 int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
@@ -474,9 +475,9 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
     }
     snprintf(out->path, sizeof out->path, "%s", r->dir.path);
     recorder_started(r);
-    recorder_say(r, "recording to %s every %s", r->dir.path,
-                 duration_text((double)r->interval_ns / 1e9, every, sizeof every));
-    recorder_say_what_is_seen(r);
+    recorder_print(r, "recording to %s every %s", r->dir.path,
+                   duration_text((double)r->interval_ns / 1e9, every, sizeof every));
+    recorder_print_coverage(r);
     start_helpers(r);
     recorder_greet_link(r);
     return 0;

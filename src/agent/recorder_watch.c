@@ -34,7 +34,8 @@ static void pass_on(struct recorder *r, struct signal_news news)
     job_signal(&r->job, sig, r->job.exited ? &r->left : NULL);
 }
 
-/* Stopped from the terminal: so are we, and the time until we go on is no lateness. */
+/* The terminal stopped the job. The recorder stops too, and readings that it misses meanwhile are
+ * not counted as late. */
 static void stop_with_job(struct recorder *r, int sig)
 {
     const mono_ns before = clock_mono();
@@ -85,10 +86,10 @@ static void recorder_watch_note_end(struct recorder *r)
     for (size_t i = 0; i < r->left.n; i++) {
         const struct job_process *p = &r->left.list[i];
         sink_mark(r->sink, MARK_LEFT_RUNNING, p->pid, "%s", p->name);
-        recorder_say(r, "still running: pid %d (%s)", (int)p->pid, p->name);
+        recorder_print(r, "still running: pid %d (%s)", (int)p->pid, p->name);
     }
     if (r->left.daemons > r->left.n)
-        recorder_say(r, "still running: %zu more", r->left.daemons - r->left.n);
+        recorder_print(r, "still running: %zu more", r->left.daemons - r->left.n);
     r->ended = true;
 }
 
@@ -106,7 +107,7 @@ static void look_for_rest(struct recorder *r, bool alone, mono_ns now)
     if (r->waiting_reported || mono_diff(now, r->exited_at) < TELL_NS)
         return;
     r->waiting_reported = true;
-    recorder_say(
+    recorder_print(
         r, "the command exited with status %d; still recording %zu of its processes (pid %d, %s)",
         r->job.status, r->left.members, (int)r->left.list[0].pid, r->left.list[0].name);
 }

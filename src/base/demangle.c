@@ -345,7 +345,8 @@ static bool is_distinctive(struct name_part p)
            (words > 0 || name.end < p.end);
 }
 
-/* What a carrier carries: at most SHOWN_MOST functors. 0: it is none, or has none. */
+/* The functors that a carrier has as template arguments, at most SHOWN_MOST. 0: the name is not a
+ * carrier, or has no functor. */
 static size_t carried_parts(const struct name_part *kernel, struct name_part shown[SHOWN_MOST])
 {
     struct name_part list, arg;

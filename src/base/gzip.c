@@ -14,16 +14,9 @@
 #include <zlib.h>
 #ifdef FP_HAVE_ISAL
 #include <isa-l/igzip_lib.h>
-#ifdef __x86_64__
-#if __GLIBC_PREREQ(2, 33)
-#include <sys/platform/x86.h>
-#else
-#include <cpuid.h>
-#include <stdatomic.h>
-#endif
-#endif
 #endif
 
+#include "base/cpu.h"
 #include "base/mem.h"
 
 /* ------------------------------------------------------------------------------------------------
@@ -52,42 +45,6 @@ struct inflate_ops {
  * ISA-L */
 
 #ifdef FP_HAVE_ISAL
-/* ---- whether the processor has AVX ----
- *
- * Read from the C library, which detected it when it started. The compiler's own way,
- * __builtin_cpu_supports, needs a library that is not there in every build for older systems. A
- * program for a glibc before 2.33 queries the processor once, at the first call. */
-
-#if defined(__x86_64__) && !__GLIBC_PREREQ(2, 33)
-enum cpu_answer { CPU_NOT_ASKED, CPU_NO, CPU_YES };
-
-enum { LEAF_BASIC = 1, XMM_AND_YMM = 6 };
-
-/* The system must also save the wide registers of a process that is not running. */
-static enum cpu_answer cpu_ask(void)
-{
-    unsigned a, b, c, d, low, high;
-    if (!__get_cpuid(LEAF_BASIC, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX))
-        return CPU_NO;
-    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (low & XMM_AND_YMM) == XMM_AND_YMM ? CPU_YES : CPU_NO;
-}
-
-static bool cpu_has_avx(void)
-{
-    static _Atomic int known; /* every thread finds the same, so that any may write it */
-    int answer = atomic_load_explicit(&known, memory_order_relaxed);
-    if (answer == CPU_NOT_ASKED) {
-        answer = cpu_ask();
-        atomic_store_explicit(&known, answer, memory_order_relaxed);
-    }
-    return answer == CPU_YES;
-}
-#define CPU_AVX cpu_has_avx()
-#elif defined(__x86_64__)
-#define CPU_AVX CPU_FEATURE_ACTIVE(AVX)
-#endif
-
 /* NULL: it is not installed. For dlsym and dlclose; it stays loaded, so that to open it again costs
  * little. */
 static void *isal_open(void)
@@ -107,7 +64,7 @@ __attribute__((target("avx"))) static void isal_clean_registers(void)
 static void isal_leave(void)
 {
 #ifdef __x86_64__
-    if (CPU_AVX)
+    if (cpu_vectors() >= CPU_AVX)
         isal_clean_registers();
 #endif
 }

@@ -7,13 +7,11 @@
  */
 #include "base/health_stats.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 #include <math.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "base/cpu.h"
 
 enum { BLOCK = 4096, LANES = 8 };
 
@@ -193,35 +191,10 @@ DEFINE_FOLD(fold_plain, )
 DEFINE_FOLD(fold_avx2, __attribute__((target("avx2"))))
 #endif
 
-#if defined(__x86_64__)
-enum { LEAF_BASIC = 1, LEAF_MORE = 7, XMM_AND_YMM = 6 };
-enum fold_answer { FOLD_NOT_ASKED, FOLD_PLAIN, FOLD_AVX2 };
-
-/* By the instruction itself: __builtin_cpu_supports needs a library that is not there in every
- * build for older systems. The system must also save the wide registers. */
-static enum fold_answer fold_ask(void)
-{
-    unsigned a, b, c, d, low, high;
-    if (!__get_cpuid(LEAF_BASIC, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX))
-        return FOLD_PLAIN;
-    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    if ((low & XMM_AND_YMM) != XMM_AND_YMM || !__get_cpuid_count(LEAF_MORE, 0, &a, &b, &c, &d))
-        return FOLD_PLAIN;
-    return b & bit_AVX2 ? FOLD_AVX2 : FOLD_PLAIN;
-}
-#endif
-
-/* Querying the CPU takes long below a hypervisor, so it is done once; all threads find the same. */
 static fold_fn *choose_fold(void)
 {
 #if defined(__x86_64__)
-    static _Atomic int known;
-    int answer = atomic_load_explicit(&known, memory_order_relaxed);
-    if (answer == FOLD_NOT_ASKED) {
-        answer = (int)fold_ask();
-        atomic_store_explicit(&known, answer, memory_order_relaxed);
-    }
-    if (answer == FOLD_AVX2)
+    if (cpu_vectors() == CPU_AVX2)
         return fold_avx2;
 #endif
     return fold_plain;

@@ -43,48 +43,35 @@ static const struct opt ls_options[] = {
     {0},
 };
 
-/* Half of a long list is read by another thread: entries of a catalogue are parsed, runs elsewhere
- * answer slowly. */
-struct ls_part {
+/* A long list is read by several threads: entries of a catalogue are parsed, runs elsewhere answer
+ * slowly. */
+struct ls_list {
     const struct run_listed *runs;
     struct run_line *lines;
-    size_t n;
-    struct arena *arena;
 };
 
-enum { LS_LONG = 1000, LS_STACK = 1 << 20 };
+enum { LS_EACH = 500 };
 
-static void *cmd_ls_describe_part(void *arg)
+static void cmd_ls_describe_some(struct parallel *c, struct arena *a)
 {
-    const struct ls_part *p = arg;
-    for (size_t i = 0; i < p->n; i++) {
+    const struct ls_list *l = c->ctx;
+    for (size_t i; parallel_next(c, &i);) {
         struct err why = {0};
-        if (run_info_of(&p->lines[i].info, &p->runs[i], p->arena, &why) != 0)
-            p->lines[i].broken = arena_strdup(p->arena, why.msg);
+        if (run_info_of(&l->lines[i].info, &l->runs[i], a, &why) != 0)
+            l->lines[i].broken = arena_strdup(a, why.msg);
     }
-    return NULL;
 }
 
 static void cmd_ls_describe(const struct run_listed *runs, struct run_line *lines, size_t n,
-                            struct arena *a, struct arena *second)
+                            struct arena *a)
 {
-    const size_t half = n < LS_LONG ? n : n / 2;
-    struct ls_part parts[] = {{runs, lines, half, a},
-                              {runs + half, lines + half, n - half, second}};
-    pthread_t thread;
-    struct err ignored;
-    const bool threaded = half < n && thread_start(&thread, LS_STACK, cmd_ls_describe_part,
-                                                   &parts[1], "ls", &ignored) == 0;
-    cmd_ls_describe_part(&parts[0]);
-    if (threaded)
-        pthread_join(thread, NULL);
-    else
-        cmd_ls_describe_part(&parts[1]);
+    struct ls_list list = {runs, lines};
+    struct parallel job = {.n = n, .each = LS_EACH, .work = cmd_ls_describe_some, .ctx = &list};
+    parallel_run(&job, a);
 }
 
-/* `second` is for another thread, and lives as long as `a`. */
-static int cmd_ls_read(const struct cmd_args *args, struct arena *a, struct arena *second,
-                       struct run_line **out, size_t *n, struct err *e)
+static int cmd_ls_read(const struct cmd_args *args, struct arena *a, struct run_line **out,
+                       size_t *n, struct err *e)
 {
     struct run_listed *runs;
     const char *dir = runs_folder(args->opt[LS_DIR].text);
@@ -97,7 +84,7 @@ static int cmd_ls_read(const struct cmd_args *args, struct arena *a, struct aren
     for (size_t i = 0; i < *n; i++)
         (*out)[i].folder = path_base(runs[i].path);
     if (!args->opt[LS_NAMES].given)
-        cmd_ls_describe(runs, *out, *n, a, second);
+        cmd_ls_describe(runs, *out, *n, a);
     return 0;
 }
 
@@ -174,13 +161,11 @@ static void cmd_ls_print(const struct cmd_args *args, const struct run_line *v, 
 
 static int cmd_ls_run(const struct cmd_args *args, struct err *e)
 {
-    struct arena second = {0};
     struct run_line *v;
     size_t n;
-    const int rc = cmd_ls_read(args, args->arena, &second, &v, &n, e);
+    const int rc = cmd_ls_read(args, args->arena, &v, &n, e);
     if (rc == 0)
         cmd_ls_print(args, v, n);
-    arena_free(&second);
     return rc ? rc : EXIT_FINE;
 }
 

@@ -2,11 +2,11 @@
 /* compare_read.c - everything of the runs of both sides, each side by a separate thread; first
  * the steps of a job from those of its ranks. */
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "compare/compare_internal.h"
 #include "query/eventsum.h"
@@ -309,31 +309,34 @@ struct read_reader {
     struct err e;
 };
 
-static void *read_side(void *arg)
+static void read_side(struct read_reader *r)
 {
-    struct read_reader *r = arg;
     const struct pricing pricing = {.table = r->table, .price_per_hour = r->group->price_per_hour};
     r->out->n = r->group->n;
     r->out->v = arena_array(r->arena, struct compare_reading, r->group->n + 1);
     for (size_t i = 0; r->rc == 0 && i < r->group->n; i++)
         r->rc = read_run(r->group->runs[i], &pricing, r->arena, &r->out->v[i], &r->e);
-    return NULL;
+}
+
+static void read_sides(struct parallel *c, struct arena *results)
+{
+    struct read_reader *r = c->ctx;
+    (void)results; /* each side has its own arena */
+    for (size_t s; parallel_next(c, &s);)
+        read_side(&r[s]);
 }
 
 int readings_open(const struct compare_ask *ask, struct arena scratch[COMPARE_SIDES],
                   struct side_reading out[COMPARE_SIDES], struct err *e)
 {
     struct read_reader r[COMPARE_SIDES];
-    pthread_t other;
+    struct arena unused = {0};
+    struct parallel job = {.n = COMPARE_SIDES, .each = 1, .work = read_sides, .ctx = r};
     for (int s = 0; s < COMPARE_SIDES; s++)
         r[s] = (struct read_reader){
             .group = &ask->side[s], .table = ask->table, .arena = &scratch[s], .out = &out[s]};
-    const bool started = pthread_create(&other, NULL, read_side, &r[COMPARE_B]) == 0;
-    read_side(&r[COMPARE_A]);
-    if (started)
-        pthread_join(other, NULL);
-    else
-        read_side(&r[COMPARE_B]);
+    parallel_run(&job, &unused);
+    arena_free(&unused);
     for (int s = 0; s < COMPARE_SIDES; s++)
         if (r[s].rc) {
             *e = r[s].e;

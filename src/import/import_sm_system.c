@@ -56,7 +56,7 @@ struct sm_sweep {
 struct sm_total {
     slot_id slot;
     uint32_t members;
-    uint32_t n; /* of them in the row at hand */
+    uint32_t n; /* of them in the current row */
     double sum;
 };
 

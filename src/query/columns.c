@@ -362,7 +362,7 @@ struct columns_place *columns_place(const struct columns *c)
     return memcpy(xmalloc(bytes), c->place, bytes);
 }
 
-/* The session at hand is the one of the place, and is as it was. */
+/* Whether the open session is the one of the place, and its files have not changed. */
 static bool columns_fit(struct columns *c, const struct columns_place *p)
 {
     bool fit = p->sessions == columns_count_sessions(c) && p->n_lanes == c->n_lanes &&

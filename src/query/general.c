@@ -28,7 +28,7 @@ struct summing {
     uint32_t row_of_kind[EV_N];
     struct general_sum *v;
     size_t n, cap;
-    const struct run_track *track; /* at hand */
+    const struct run_track *track; /* the current one */
     size_t at;                     /* 1 + its number */
 };
 

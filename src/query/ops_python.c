@@ -24,7 +24,7 @@ struct sum {
     int64_t self_ns, total_ns;
 };
 
-/* Of the window at hand; the name stays until the track's end. */
+/* Of the current window; the name stays until the track's end. */
 struct functions_pending {
     const char *name;
     struct sum sum;
@@ -224,7 +224,7 @@ struct stacks {
     struct op_names names;
     struct stack_node *nodes; /* the first is above all */
     uint32_t n_nodes, cap_nodes;
-    struct stack_span *spans; /* of the track at hand */
+    struct stack_span *spans; /* of the current track */
     size_t n_spans, cap_spans;
     bool wanted;
 };

@@ -75,7 +75,7 @@ static void merge_series(struct run *r)
 
 /* ---- opening ---- */
 
-/* From so many sessions on only what is in use is held of each. */
+/* Of runs with at least this number of sessions, only the files in use stay open. */
 enum { LARGE = 5 };
 
 struct opening {

@@ -108,7 +108,7 @@ struct step_owned {
 struct steps_fill {
     const struct points *points; /* sorted */
     size_t point, batch, mark;   /* the next to look at: for parts, batches, marks */
-    struct step *v;              /* the steps at hand */
+    struct step *v;              /* the current steps */
     size_t n, at;                /* the first whose iteration has not ended where we are */
     int64_t end;                 /* of the last of them */
     struct step_owned owned[64]; /* from where we are on, in order, without gaps */

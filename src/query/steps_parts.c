@@ -30,7 +30,7 @@ static int64_t iteration_end(const struct step *s)
     return step_end(s) + MAX_OF(s->between_ns, 0);
 }
 
-/* The first iteration that does not end before t becomes the one at hand. */
+/* Makes the first iteration that does not end before t the current one. */
 static void move_to(struct steps_fill *w, int64_t t)
 {
     while (w->at < w->n && iteration_end(&w->v[w->at]) <= t)

@@ -29,7 +29,7 @@ static void figure_svg(struct buf *b, const struct figure *f)
         svg_bars(b, &f->words, f->parts, f->n);
         break;
     case FIGURE_BOXES:
-        svg_boxes(b, &f->words, f->boxes, f->n, f->lo, f->hi);
+        svg_box_plot(b, &f->words, f->boxes, f->n, f->lo, f->hi);
         break;
     case FIGURE_HISTOGRAM:
         svg_histogram(b, &f->words, f->edges, f->n_edges, f->counts, f->n);

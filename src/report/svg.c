@@ -395,8 +395,8 @@ static void put_box(struct buf *b, const struct plot_area *a, const struct svg_b
     buf_text(b, "</g>\n");
 }
 
-void svg_boxes(struct buf *b, const struct svg_words *w, const struct svg_box *v, size_t n,
-               double lo, double hi)
+void svg_box_plot(struct buf *b, const struct svg_words *w, const struct svg_box *v, size_t n,
+                  double lo, double hi)
 {
     double widest = 0, most = 0;
     for (size_t i = 0; i < n; i++) {

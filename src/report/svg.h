@@ -62,8 +62,8 @@ struct svg_box {
 };
 
 /* Whiskers at p5 and p95. `lo`..`hi` of the axis; both 0: as the values have it. */
-void svg_boxes(struct buf *b, const struct svg_words *w, const struct svg_box *v, size_t n,
-               double lo, double hi);
+void svg_box_plot(struct buf *b, const struct svg_words *w, const struct svg_box *v, size_t n,
+                  double lo, double hi);
 
 struct svg_counts {
     const char *label;

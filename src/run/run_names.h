@@ -50,7 +50,7 @@ MUST_CHECK int run_session_path(char *out, const char *folder, const char *stem,
 /* A new name for a folder in which a run is made; the caller tries another when it is taken. */
 MUST_CHECK int run_hidden_path(char *out, const char *runs, unsigned number, struct err *e);
 
-/* The ID in the name of a node's folder; NULL: it is none. */
+/* The ID in the name of a node's folder; NULL: it is not a node's folder. */
 const char *run_node_id(const char *name);
 /* Whether a file in a node's folder has the events of a detail window. */
 bool run_is_window(const char *name);

@@ -52,8 +52,8 @@ static int report_answer(const struct route_request *q, report_writer *put, cons
                          struct route_answer *out, struct err *e)
 {
     struct report_making making = {.put = put, .out = &out->body};
-    const int rc =
-        memo_with_run(runs_heavy(q->runs), q->info->path, documents_write_report, &making, e);
+    const int rc = memo_with_run(runs_memory_limit(q->runs), q->info->path, documents_write_report,
+                                 &making, e);
     arena_free(&making.arena);
     if (route_number(q, "download", 0))
         out->file_name = arena_printf(q->arena, "%s-report.%s", q->name, end);
@@ -95,7 +95,8 @@ int api_trace(const struct route_request *q, struct route_answer *out, struct er
 {
     if (route_number(q, "download", 0))
         out->file_name = arena_printf(q->arena, "%s-trace.json", q->name);
-    return memo_with_run(runs_heavy(q->runs), q->info->path, documents_write_trace, &out->body, e);
+    return memo_with_run(runs_memory_limit(q->runs), q->info->path, documents_write_trace,
+                         &out->body, e);
 }
 
 /* ---- two runs ---- */
@@ -211,8 +212,8 @@ int api_compare(const struct route_request *q, struct route_answer *out, struct 
     for (int s = 0; s < COMPARE_SIDES; s++)
         for (size_t i = 0; i < sides[s].n; i++)
             size += run_stamp_data(sides[s].paths[i]).bytes;
-    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), size);
+    const uint64_t bytes = memory_limit_enter(runs_memory_limit(q->runs), size);
     rc = compare_in_turn(sides, &out->body, e);
-    heavy_end(runs_heavy(q->runs), bytes);
+    memory_limit_leave(runs_memory_limit(q->runs), bytes);
     return rc;
 }

@@ -91,22 +91,22 @@ uint64_t sigbus_guard_count(void)
 
 enum { TOGETHER_MOST = 24 << 20 }; /* bytes of files that are worked on at once */
 
-struct heavy {
+struct memory_limit {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     uint64_t bytes; /* that are worked on */
     unsigned n;     /* jobs that do */
 };
 
-struct heavy *heavy_open(void)
+struct memory_limit *memory_limit_open(void)
 {
-    struct heavy *h = xcalloc(1, sizeof *h);
+    struct memory_limit *h = xcalloc(1, sizeof *h);
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->changed, NULL);
     return h;
 }
 
-void heavy_close(struct heavy *h)
+void memory_limit_close(struct memory_limit *h)
 {
     if (!h)
         return;
@@ -115,7 +115,7 @@ void heavy_close(struct heavy *h)
     free(h);
 }
 
-uint64_t heavy_begin(struct heavy *h, uint64_t bytes)
+uint64_t memory_limit_enter(struct memory_limit *h, uint64_t bytes)
 {
     pthread_mutex_lock(&h->lock);
     while (h->n && h->bytes + bytes > TOGETHER_MOST)
@@ -126,7 +126,7 @@ uint64_t heavy_begin(struct heavy *h, uint64_t bytes)
     return bytes;
 }
 
-void heavy_end(struct heavy *h, uint64_t bytes)
+void memory_limit_leave(struct memory_limit *h, uint64_t bytes)
 {
     heap_give_back();
     pthread_mutex_lock(&h->lock);

@@ -36,15 +36,15 @@ uint64_t sigbus_guard_count(void);
  * jobs run side by side only as long as the runs are small together; a large one waits until it is
  * alone. So the maximum does not grow with the number of runs that are requested. */
 
-struct heavy;
+struct memory_limit;
 
-struct heavy *heavy_open(void);
-void heavy_close(struct heavy *h); /* NULL is fine */
+struct memory_limit *memory_limit_open(void);
+void memory_limit_close(struct memory_limit *h); /* NULL is fine */
 
-/* Waits for the turn of work on files of so many bytes; returns what heavy_end needs. */
-uint64_t heavy_begin(struct heavy *h, uint64_t bytes);
+/* Waits for the turn of work on files of this size; returns the bytes for memory_limit_leave. */
+uint64_t memory_limit_enter(struct memory_limit *h, uint64_t bytes);
 /* Gives the memory that was freed back to the kernel, too. */
-void heavy_end(struct heavy *h, uint64_t bytes);
+void memory_limit_leave(struct memory_limit *h, uint64_t bytes);
 
 /* ---- when to repeat what is repeated while a client watches ----
  *

@@ -39,7 +39,7 @@ struct memo {
     struct memo_entry *newest, *oldest;
     size_t bytes, bytes_most, n_pending;
     struct work *worker;
-    struct heavy *heavy; /* not ours */
+    struct memory_limit *limit; /* not ours */
 };
 
 void memo_unref(struct memo_value *v)
@@ -168,16 +168,17 @@ size_t memo_bytes(struct memo *m)
 
 /* ---- jobs ---- */
 
-int memo_with_run(struct heavy *heavy, const char *path, memo_use *use, void *ctx, struct err *e)
+int memo_with_run(struct memory_limit *limit, const char *path, memo_use *use, void *ctx,
+                  struct err *e)
 {
     struct run *run = NULL;
-    const uint64_t bytes = heavy_begin(heavy, run_stamp_data(path).bytes);
+    const uint64_t bytes = memory_limit_enter(limit, run_stamp_data(path).bytes);
     const uint64_t truncations = sigbus_guard_count();
     int rc = run_open(&run, path, e);
     if (rc == 0)
         rc = use(ctx, run, e);
     run_close(run);
-    heavy_end(heavy, bytes);
+    memory_limit_leave(limit, bytes);
     if (rc == 0 && sigbus_guard_count() != truncations)
         rc = err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
     return rc;
@@ -231,7 +232,7 @@ static void memo_run_job(struct work_job *w, bool ends)
 {
     struct memo_running *g = (struct memo_running *)w;
     struct err e = {0};
-    const int rc = ends ? 0 : memo_with_run(g->memo->heavy, g->path, memo_make, g, &e);
+    const int rc = ends ? 0 : memo_with_run(g->memo->limit, g->path, memo_make, g, &e);
     memo_end_job(g, rc ? &e : NULL);
     memo_free_job(&g->job);
     free(g->path);
@@ -277,12 +278,12 @@ int memo_start(struct memo *m, const struct memo_key *k, const struct memo_job *
 
 /* ---- all of it ---- */
 
-int memo_open(struct memo **out, size_t bytes_most, struct heavy *heavy, struct err *e)
+int memo_open(struct memo **out, size_t bytes_most, struct memory_limit *limit, struct err *e)
 {
     struct memo *m = xcalloc(1, sizeof *m);
     pthread_mutex_init(&m->lock, NULL);
     m->bytes_most = bytes_most;
-    m->heavy = heavy;
+    m->limit = limit;
     const int rc = work_open(&m->worker, THREADS, "memo", e);
     if (rc == 0)
         *out = m;

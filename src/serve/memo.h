@@ -11,7 +11,7 @@
  * again
  *
  * A job opens the run for itself, so that requests for the same run do not wait for it, and runs
- * under the memory limit of heavy.h. Safe for any number of threads. */
+ * under the memory limit of limits.h. Safe for any number of threads. */
 #ifndef SERVE_MEMO_H
 #define SERVE_MEMO_H
 
@@ -23,7 +23,7 @@
 #include "base/err.h"
 
 struct memo;
-struct heavy;
+struct memory_limit;
 struct run;
 
 /* The first field of a value. */
@@ -47,8 +47,9 @@ struct memo_job {
     void (*free)(void *ctx); /* called once, also when the job is not run; NULL: nothing to free */
 };
 
-/* `heavy` is the caller's and outlives the cache. */
-MUST_CHECK int memo_open(struct memo **out, size_t bytes_most, struct heavy *heavy, struct err *e);
+/* `limit` is the caller's and outlives the cache. */
+MUST_CHECK int memo_open(struct memo **out, size_t bytes_most, struct memory_limit *limit,
+                         struct err *e);
 void memo_close(struct memo *m); /* NULL is fine */
 
 /* A count of the value of this version; NULL: there is none. With `older`, the value of another
@@ -67,7 +68,7 @@ size_t memo_bytes(struct memo *m);
 /* Opens a run for one use under the memory limit. ERR_FORMAT: its files were truncated meanwhile.
  */
 typedef int memo_use(void *ctx, struct run *run, struct err *e);
-MUST_CHECK int memo_with_run(struct heavy *heavy, const char *path, memo_use *use, void *ctx,
+MUST_CHECK int memo_with_run(struct memory_limit *limit, const char *path, memo_use *use, void *ctx,
                              struct err *e);
 
 #endif

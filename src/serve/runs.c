@@ -30,17 +30,17 @@ int runs_open(struct runs **out, const char *const *folders, size_t n, size_t op
 {
     struct runs *r = xcalloc(1, sizeof *r);
     r->open_bytes_most = open_bytes_most;
-    r->heavy = heavy_open();
+    r->limit = memory_limit_open();
     int rc = work_open(&r->judges, JUDGES, "judge", e);
     if (rc == 0)
         rc = work_open(&r->quiet, 1, "quiet", e);
     for (int i = 0; rc == 0 && i < CACHE_N; i++)
-        rc = memo_open(&r->memo[i], cache_bytes[i], r->heavy, e);
+        rc = memo_open(&r->memo[i], cache_bytes[i], r->limit, e);
     if (rc) {
         runs_close_caches(r);
         work_close(r->quiet);
         work_close(r->judges);
-        heavy_close(r->heavy);
+        memory_limit_close(r->limit);
         free(r);
         return rc;
     }
@@ -62,7 +62,7 @@ void runs_close(struct runs *r)
     work_close(r->quiet);
     work_close(r->judges);
     runs_close_caches(r);
-    heavy_close(r->heavy);
+    memory_limit_close(r->limit);
     picture_unref(r, r->picture);
     for (size_t i = 0; i < RUNS_SLOTS; i++)
         while (r->slot[i]) {
@@ -102,9 +102,9 @@ struct memo *runs_memo(struct runs *r, enum runs_cache which)
     return r->memo[which];
 }
 
-struct heavy *runs_heavy(struct runs *r)
+struct memory_limit *runs_memory_limit(struct runs *r)
 {
-    return r->heavy;
+    return r->limit;
 }
 
 size_t runs_folders(const struct runs *r, const char *const **out)

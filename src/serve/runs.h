@@ -58,7 +58,7 @@ void runs_list_requested(struct runs *r);
 enum runs_cache { CACHE_ANSWERS, CACHE_STEPS, CACHE_N };
 struct memo *runs_memo(struct runs *r, enum runs_cache which);
 /* Whose turn it is to do what takes much memory. */
-struct heavy *runs_heavy(struct runs *r);
+struct memory_limit *runs_memory_limit(struct runs *r);
 size_t runs_folders(const struct runs *r, const char *const **out);
 
 /* A run that a request holds. */

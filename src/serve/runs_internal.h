@@ -102,7 +102,7 @@ struct runs {
     mono_ns list_requested; /* the same; 0: never */
     mono_ns quiet_next;     /* when live runs may be evaluated for the list; its thread's */
     struct memo *memo[CACHE_N];
-    struct heavy *heavy;
+    struct memory_limit *limit;
     mono_ns began;
     void (*fill)(void *ctx, struct runs_facts *out);
     void *fill_ctx;

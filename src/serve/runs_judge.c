@@ -281,10 +281,10 @@ static void judge_run_job(struct work_job *j, bool ends)
     struct judging_job *g = (struct judging_job *)j;
     struct runs_item *x = g->item;
     if (!ends && g->turns) {
-        const uint64_t bytes = heavy_begin(g->runs->heavy, run_stamp_data(x->path).bytes);
+        const uint64_t bytes = memory_limit_enter(g->runs->limit, run_stamp_data(x->path).bytes);
         g->began = clock_mono(); /* waiting costs nothing */
         judge_evaluate(g);
-        heavy_end(g->runs->heavy, bytes);
+        memory_limit_leave(g->runs->limit, bytes);
     } else if (!ends) {
         judge_evaluate(g);
         heap_give_back();
@@ -299,7 +299,7 @@ static void judge_run_job(struct work_job *j, bool ends)
 }
 
 /* Evaluates the findings of a run and caches them: work whose `run` does it. Under the lock, and
- * only when `evaluating` is not set. `turns`: it waits for its turn, see heavy.h. */
+ * only when `evaluating` is not set. `turns`: it waits for its turn, see limits.h. */
 static struct work_job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version,
                                       bool turns)
 {

@@ -58,7 +58,7 @@ struct store_tail {
     uint32_t n_parts, cap_parts;
 };
 
-struct store_own {
+struct store_internal {
     struct fmap map;
     struct store_tail tail;
     struct found_block *found; /* while it is opened: the file's, then the tail's */
@@ -78,7 +78,7 @@ struct store_own {
 };
 
 /* Blocks are listed in the order of the file, those of the tail after them. */
-static void add_found(struct store_own *o, const struct block_header *h, const uint8_t *p)
+static void add_found(struct store_internal *o, const struct block_header *h, const uint8_t *p)
 {
     *VEC_ADD(o->found, o->n_found, o->cap_found) = (struct found_block){*h, p};
 }
@@ -95,7 +95,7 @@ static bool is_index(const uint8_t *p, size_t n)
 /* A block that does not check is skipped by searching the next one. Damage costs the blocks that
  * it hits, and not what follows. The search gives up after BAD_BLOCKS_MOST false starts: a file
  * full of magic numbers must not cost minutes. */
-static void walk_blocks(struct store_own *o, const uint8_t *p, size_t at, size_t n)
+static void walk_blocks(struct store_internal *o, const uint8_t *p, size_t at, size_t n)
 {
     unsigned tries = 0;
     while (at < n) {
@@ -118,7 +118,7 @@ static void walk_blocks(struct store_own *o, const uint8_t *p, size_t at, size_t
 }
 
 /* The index of a closed file. False when there is none, or it does not lead to whole blocks. */
-static bool use_index(struct store_own *o, const uint8_t *p, size_t n)
+static bool use_index(struct store_internal *o, const uint8_t *p, size_t n)
 {
     if (n < FILE_HEADER_LEN + BLOCK_HEADER_LEN + FILE_END_LEN ||
         memcmp(p + n - 8, FILE_END_MAGIC, 8) != 0)
@@ -151,7 +151,7 @@ static bool use_index(struct store_own *o, const uint8_t *p, size_t n)
 /* ---- the tail ---- */
 
 /* Whether the file has all blocks of a segment: its last one is there. */
-static bool segment_complete(const struct store_own *o, uint64_t number)
+static bool segment_complete(const struct store_internal *o, uint64_t number)
 {
     return FIND_ANY(i, o->n_found,
                     o->found[i].h.segment == number && o->found[i].h.flags & BLOCK_LAST);
@@ -159,7 +159,7 @@ static bool segment_complete(const struct store_own *o, uint64_t number)
 
 /* The number of the segment that the tail has when its header does not have it: one more than the
  * last complete one. */
-static uint64_t next_segment(const struct store_own *o)
+static uint64_t next_segment(const struct store_internal *o)
 {
     uint64_t next = 1;
     for (uint32_t i = 0; i < o->n_found; i++)
@@ -169,7 +169,7 @@ static uint64_t next_segment(const struct store_own *o)
 }
 
 /* Blocks of a segment that is incomplete in the file: the tail has all of it. */
-static void forget_segment(struct store_own *o, uint64_t number)
+static void forget_segment(struct store_internal *o, uint64_t number)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < o->n_found; i++)
@@ -235,7 +235,7 @@ static void tail_close(struct store_tail *t)
     *t = (struct store_tail){0};
 }
 
-static void find_in_tail(struct store_own *o)
+static void find_in_tail(struct store_internal *o)
 {
     o->n_of_file = o->n_found;
     for (uint32_t i = 0; i < o->tail.n_parts; i++)
@@ -289,7 +289,7 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
 /* False: damaged. Kinds of a later version are skipped. */
 static bool parse_block(struct store *s, const struct found_block *f, bool in_tail)
 {
-    struct store_own *o = s->own;
+    struct store_internal *o = s->own;
     const uint8_t *payload = f->p + BLOCK_HEADER_LEN;
     struct rows_block *rows;
     struct events_block *events;
@@ -320,7 +320,7 @@ static bool parse_block(struct store *s, const struct found_block *f, bool in_ta
  * are applied when all blocks are known. */
 static void parse_blocks(struct store *s)
 {
-    struct store_own *o = s->own;
+    struct store_internal *o = s->own;
     for (uint32_t i = 0; i < o->n_found; i++)
         o->damaged += !parse_block(s, &o->found[i], i >= o->n_of_file);
     for (uint32_t i = 0; i < s->n_events; i++)
@@ -413,7 +413,7 @@ static bool has_end(const struct store_source *from, const char *path)
 /* What is in the file, then what is in the tail. */
 static void find_blocks(struct store *s, const char *tail, size_t tail_len)
 {
-    struct store_own *o = s->own;
+    struct store_internal *o = s->own;
     s->closed = use_index(o, o->map.p, o->map.len);
     if (!s->closed) {
         o->n_found = 0;
@@ -429,7 +429,7 @@ static void find_blocks(struct store *s, const char *tail, size_t tail_len)
  * are dropped, and the list of blocks must be final before series refer to it by number. */
 static bool list_contents(struct store *s)
 {
-    struct store_own *o = s->own;
+    struct store_internal *o = s->own;
     const uint32_t first = s->n_blocks;
     s->steps = NULL;
     parse_blocks(s);
@@ -445,7 +445,7 @@ static bool list_contents(struct store *s)
            reader_by_time(&s->blocks[first - 1], &s->blocks[first]) <= 0;
 }
 
-static void forget_found(struct store_own *o)
+static void forget_found(struct store_internal *o)
 {
     free(o->found);
     o->found = NULL;
@@ -516,7 +516,7 @@ static int reader_open_parts(struct store *s, const struct store_source *from, s
  *   them. */
 
 /* The blocks of the segments that the file has got since: `more` is what is in it after map.len. */
-static bool follow_blocks(struct store_own *o, const struct buf *more)
+static bool follow_blocks(struct store_internal *o, const struct buf *more)
 {
     size_t end = o->map.len ? 0 : FILE_HEADER_LEN;
     uint32_t n = 0;
@@ -556,7 +556,7 @@ static bool follow_header(struct store *s, const struct buf *more)
 /* False: it is not the next segment's, or not what it was. An empty one was not begun. */
 static bool follow_tail(struct store *s, const char *bytes, size_t len)
 {
-    struct store_own *o = s->own;
+    struct store_internal *o = s->own;
     struct store_tail *t = &o->tail;
     const uint8_t *p = (const uint8_t *)bytes;
     struct file_header h;
@@ -581,7 +581,7 @@ static bool follow_tail(struct store *s, const char *bytes, size_t len)
 /* Replaces what was listed of the tail. */
 static bool follow_list(struct store *s)
 {
-    struct store_own *o = s->own;
+    struct store_internal *o = s->own;
     uint32_t n = 0;
     catalog_return(&o->catalog, &o->mark);
     for (uint32_t i = 0; i < s->n_events; i++)
@@ -603,7 +603,7 @@ static bool follow_list(struct store *s)
 static bool follow_parts(struct store *s, const struct store_source *from, struct buf *more,
                          struct arena *a)
 {
-    struct store_own *o = s->own;
+    struct store_internal *o = s->own;
     struct err e;
     char path[PATH_LEN], *tail;
     size_t len;
@@ -709,7 +709,7 @@ void store_forget(struct store *s)
 
 size_t store_memory(const struct store *s)
 {
-    const struct store_own *o = s->own;
+    const struct store_internal *o = s->own;
     size_t bytes = sizeof *s + sizeof *o + arena_bytes(&s->arena) + arena_bytes(&o->scratch) +
                    o->cap_blocks * sizeof *s->blocks + o->cap_events * sizeof *s->events +
                    o->map.copied;

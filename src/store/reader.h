@@ -82,7 +82,7 @@ struct store {
     uint64_t rows, samples, file_bytes;
     bool closed; /* the recorder closed it properly */
     uint8_t id[FILE_ID_LEN];
-    struct store_own *own; /* mapped files and memory that the rest points into */
+    struct store_internal *own; /* mapped files and memory that the rest points into */
 };
 
 /* How the bytes of a file are reached. They may be a stranger's: links are not followed. */

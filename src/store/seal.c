@@ -198,7 +198,7 @@ static int seal_emit(const struct block_header *h, const struct buf *head, const
 
 /* ---- events, track by track ---- */
 
-/* Memory of one sealing, and the block at hand. */
+/* Memory of one sealing, and the current block. */
 struct seal_events_work {
     struct codec *codec;
     const struct segment *s;

@@ -76,7 +76,7 @@ TEST(whiskers_stand_at_p5_and_p95)
 {
     const struct svg_box v[] = {{"gpu0", 10, 20, 50, 80, 90}};
     struct buf b = {0};
-    svg_boxes(&b, &(struct svg_words){.title = "t", .unit = "%"}, v, 1, 0, 100);
+    svg_box_plot(&b, &(struct svg_words){.title = "t", .unit = "%"}, v, 1, 0, 100);
     const char *text = text_of(&b);
     const double left = svg_width_of("gpu0") + 12, right = SVG_HALF - 14;
     char p5[64], p95[64];
@@ -122,7 +122,7 @@ TEST(odd_numbers_break_no_chart)
     svg_pie(&b, &words, &part, 1);
     svg_bars(&b, &words, &part, 1);
     svg_bars(&b, &words, NULL, 0);
-    svg_boxes(&b, &words, &box, 1, 0, 0);
+    svg_box_plot(&b, &words, &box, 1, 0, 0);
     svg_histogram(&b, &words, edges, 2, &counts, 1);
     svg_histogram(&b, &words, NULL, 0, NULL, 0);
     svg_lines(&b, &words, &(struct svg_lines){.v = &line, .n = 1});

@@ -12,19 +12,19 @@
 
 enum { LIMIT = 1 << 20, EACH = 50000 };
 
-static struct memo *open_memo(size_t bytes_most, struct heavy **heavy)
+static struct memo *open_memo(size_t bytes_most, struct memory_limit **limit)
 {
     struct memo *m;
     struct err e;
-    *heavy = heavy_open();
-    OK(memo_open(&m, bytes_most, *heavy, &e));
+    *limit = memory_limit_open();
+    OK(memo_open(&m, bytes_most, *limit, &e));
     return m;
 }
 
-static void close_memo(struct memo *m, struct heavy *heavy)
+static void close_memo(struct memo *m, struct memory_limit *limit)
 {
     memo_close(m);
-    heavy_close(heavy);
+    memory_limit_close(limit);
 }
 
 static void free_value(struct memo_value *v)
@@ -65,21 +65,21 @@ static size_t got(struct memo *m, const char *text, uint64_t version)
 
 TEST(a_value_is_found_under_its_key_and_version_only)
 {
-    struct heavy *heavy;
-    struct memo *m = open_memo(LIMIT, &heavy);
+    struct memory_limit *limit;
+    struct memo *m = open_memo(LIMIT, &limit);
     put(m, "one", 1, 100);
     put(m, "two", 1, 200);
     CHECK(got(m, "one", 1) == 100 && got(m, "two", 1) == 200 && got(m, "three", 1) == 0);
     CHECK(got(m, "one", 2) == 0);
     put(m, "one", 2, 300);
     CHECK(got(m, "one", 2) == 300 && got(m, "one", 1) == 0);
-    close_memo(m, heavy);
+    close_memo(m, limit);
 }
 
 TEST(a_value_of_older_data_is_found_by_who_can_use_it)
 {
-    struct heavy *heavy;
-    struct memo *m = open_memo(LIMIT, &heavy);
+    struct memory_limit *limit;
+    struct memo *m = open_memo(LIMIT, &limit);
     const struct memo_key k = key_of("key", 2);
     bool older = false;
     put(m, "key", 1, 100);
@@ -90,13 +90,13 @@ TEST(a_value_of_older_data_is_found_by_who_can_use_it)
     v = memo_get(m, &k, &older);
     CHECK(v && !older);
     memo_unref(v);
-    close_memo(m, heavy);
+    close_memo(m, limit);
 }
 
 TEST(bytes_are_bounded_and_what_was_used_stays)
 {
-    struct heavy *heavy;
-    struct memo *m = open_memo(LIMIT, &heavy);
+    struct memory_limit *limit;
+    struct memo *m = open_memo(LIMIT, &limit);
     char key[16];
     put(m, "used", 1, EACH);
     for (int i = 0; i < 200; i++) {
@@ -106,29 +106,29 @@ TEST(bytes_are_bounded_and_what_was_used_stays)
         CHECK(memo_bytes(m) <= LIMIT);
     }
     CHECK(got(m, "k0", 1) == 0 && got(m, "k199", 1) == EACH);
-    close_memo(m, heavy);
+    close_memo(m, limit);
 }
 
 TEST(a_value_that_is_larger_than_the_limit_is_cached_alone)
 {
-    struct heavy *heavy;
-    struct memo *m = open_memo(LIMIT, &heavy);
+    struct memory_limit *limit;
+    struct memo *m = open_memo(LIMIT, &limit);
     put(m, "small", 1, 100);
     put(m, "large", 1, 2 * LIMIT);
     CHECK(got(m, "large", 1) == 2 * LIMIT && got(m, "small", 1) == 0);
     put(m, "small", 1, 100);
     CHECK(got(m, "large", 1) == 0 && got(m, "small", 1) == 100);
-    close_memo(m, heavy);
+    close_memo(m, limit);
 }
 
 TEST(a_value_outlives_the_cache_for_who_holds_it)
 {
-    struct heavy *heavy;
-    struct memo *m = open_memo(LIMIT, &heavy);
+    struct memory_limit *limit;
+    struct memo *m = open_memo(LIMIT, &limit);
     const struct memo_key k = key_of("key", 1);
     put(m, "key", 1, 100);
     struct memo_value *v = memo_get(m, &k, NULL);
-    close_memo(m, heavy);
+    close_memo(m, limit);
     CHECK(v && v->bytes == 100);
     memo_unref(v);
 }
@@ -170,19 +170,19 @@ static const char *record(const char *folder)
 
 TEST(a_pending_job_is_not_started_twice)
 {
-    struct heavy *heavy;
-    struct memo *m = open_memo(LIMIT, &heavy);
+    struct memory_limit *limit;
+    struct memo *m = open_memo(LIMIT, &limit);
     struct err e;
     _Atomic int made = 0;
     OK(wait_for(m, record("once"), &made, &e));
     CHECK_INT(atomic_load(&made), 1);
-    close_memo(m, heavy);
+    close_memo(m, limit);
 }
 
 TEST(a_failed_job_is_reported_once_and_tried_again)
 {
-    struct heavy *heavy;
-    struct memo *m = open_memo(LIMIT, &heavy);
+    struct memory_limit *limit;
+    struct memo *m = open_memo(LIMIT, &limit);
     const char *path = record("away");
     char away[PATH_LEN];
     struct err e;
@@ -195,7 +195,7 @@ TEST(a_failed_job_is_reported_once_and_tried_again)
     CHECK(rename(path, away) == 0); /* the value stays */
     OK(wait_for(m, path, &made, &e));
     CHECK_INT(atomic_load(&made), 1);
-    close_memo(m, heavy);
+    close_memo(m, limit);
 }
 
 enum { FREED = 1000 };
@@ -207,8 +207,8 @@ static void free_ctx(void *ctx)
 
 TEST(jobs_that_are_pending_at_the_end_are_dropped)
 {
-    struct heavy *heavy;
-    struct memo *m = open_memo(LIMIT, &heavy);
+    struct memory_limit *limit;
+    struct memo *m = open_memo(LIMIT, &limit);
     const char *path = record("end");
     struct err e;
     _Atomic int made = 0;
@@ -218,7 +218,7 @@ TEST(jobs_that_are_pending_at_the_end_are_dropped)
         const struct memo_key k = key_of(text, 1);
         OK(memo_start(m, &k, &(struct memo_job){path, make_job, &made, free_ctx}, &e));
     }
-    close_memo(m, heavy);
+    close_memo(m, limit);
     CHECK(atomic_load(&made) >= FREED);
     CHECK_INT(atomic_load(&made) / FREED, 50); /* each once */
     CHECK(atomic_load(&made) % FREED < 50);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_heavy.c - small work goes on side by side, large work alone. */
+/* test_memory_limit.c - small work goes on side by side, large work alone. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 enum { THREADS = 8, TIMES = 20, SMALL = 1 << 20, LARGE = 1 << 30 };
 
 struct shared {
-    struct heavy *heavy;
+    struct memory_limit *limit;
     atomic_int large, all, most_large, most_all, most_beside_large;
 };
 
@@ -33,7 +33,7 @@ static void *work(void *arg)
     struct worker *w = arg;
     struct shared *s = w->shared;
     for (int i = 0; i < TIMES; i++) {
-        const uint64_t bytes = heavy_begin(s->heavy, w->bytes);
+        const uint64_t bytes = memory_limit_enter(s->limit, w->bytes);
         const int large = w->bytes == LARGE;
         const int n_large = atomic_fetch_add(&s->large, large) + large;
         const int n = atomic_fetch_add(&s->all, 1) + 1;
@@ -44,7 +44,7 @@ static void *work(void *arg)
         usleep(500);
         atomic_fetch_sub(&s->all, 1);
         atomic_fetch_sub(&s->large, large);
-        heavy_end(s->heavy, bytes);
+        memory_limit_leave(s->limit, bytes);
     }
     return NULL;
 }
@@ -53,14 +53,14 @@ static void run_all(struct shared *s, unsigned n_large)
 {
     struct worker w[THREADS];
     heap_set_up();
-    s->heavy = heavy_open();
+    s->limit = memory_limit_open();
     for (unsigned i = 0; i < THREADS; i++) {
         w[i] = (struct worker){.shared = s, .bytes = i < n_large ? LARGE : SMALL};
         CHECK_INT(pthread_create(&w[i].thread, NULL, work, &w[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(w[i].thread, NULL);
-    heavy_close(s->heavy);
+    memory_limit_close(s->limit);
 }
 
 TEST(small_runs_are_worked_on_side_by_side)
