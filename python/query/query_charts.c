@@ -175,7 +175,7 @@ static int chart_boxes(struct buf *b, const struct chart_panel *p)
         if (!PyArg_ParseTuple(PyList_GetItem(rows, i), "sddddd", &v[i].label, &v[i].p5, &v[i].p25,
                               &v[i].p50, &v[i].p75, &v[i].p95))
             return -1;
-    svg_boxes(b, &p->words, v, (size_t)len, 0, most);
+    svg_box_plot(b, &p->words, v, (size_t)len, 0, most);
     return 0;
 }
 
