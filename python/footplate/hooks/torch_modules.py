@@ -156,8 +156,10 @@ class Watch:
         return leaf if self.may_look() else None
 
     def begins(self, module: "Any", inputs: "Any") -> None:
-        leaf = self._leaf(module)
-        if leaf is not None and leaf.activation and leaf.inplace:
+        leaf = self.wanted.get(id(module))
+        if leaf is None or not (leaf.activation and leaf.inplace):
+            return
+        if self._leaf(module) is not None:
             self._measure(leaf, self._input, inputs)
 
     def ended(self, module: "Any", inputs: "Any", output: "Any") -> None:
