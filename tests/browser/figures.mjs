@@ -570,8 +570,7 @@ export function runFigures(f, percentages) {
   // ---- findings ----
 
   const hasSteps = (d) => d.report.run.loop_start_ns !== null;
-  const ESTIMATE = " (estimate)"; // of the terminal and the report; the page has none
-  const estimate = (findings) => (findings.some((x) => x.basis === "estimated") ? ESTIMATE : "");
+  const estimate = (findings) => (findings.some((x) => x.basis === "estimated") ? " (estimate)" : "");
   const size = (v, d) =>
     [
       v.severity,
@@ -611,7 +610,7 @@ export function runFigures(f, percentages) {
 
   return {
     tables: { use, loopUse, reportIterations, partMeans, reportGpus, ranks, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, groups, memory, windows, rules, machines, losses, phases, plotTable },
-    isTold, facts, reportFacts, gpuFacts, tiles, trainRanks, together, clockText, PARTS, states, size, ESTIMATE, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
+    isTold, facts, reportFacts, gpuFacts, tiles, trainRanks, together, clockText, PARTS, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
     clocks: { iterations, clockTable, clockRows, eachGpu },
   };
 }

@@ -457,12 +457,12 @@ function insightFacts(v, d) {
     const all = x.ranges.length > 0 ? x.ranges : [x];
     return [...all.slice(0, 3).map(range), ...(all.length > 3 ? [F.plural(all.length - 3, "more range")] : [])].join(" ");
   };
-  const [severity, ...inAll] = F.size(v, d).replace(F.ESTIMATE, "").split(", ");
+  const [severity, ...inAll] = F.size(v, d).split(", ");
   assert.equal(severity, v.severity);
-  const whole = inAll.join(", ").replace(" lost", v.lost_gpu_s === null ? "" : `, ${f.value(v.lost_gpu_s, "s")} of GPU time`).replace(/at a cost of .*$/, f.price(v.lost_cost, d.report.run.currency ?? null));
+  const whole = inAll.join(", ").replace(/ lost( \(estimate\))?/, (_, estimate = "") => `${estimate}${v.lost_gpu_s === null ? "" : `, ${f.value(v.lost_gpu_s, "s")} of GPU time`}`).replace(/at a cost of .*$/, f.price(v.lost_cost, d.report.run.currency ?? null));
   return {
     When: v.findings.map(when),
-    "Time lost": v.findings.map((x) => F.lost(x).replace(F.ESTIMATE, "")),
+    "Time lost": v.findings.map((x) => F.lost(x)),
     "Activity meanwhile": v.findings.map(F.during),
     Numbers: v.findings.map((x) => numbersOf(x).map((n) => `${n.label} ${n.text}`).join(" ")),
     "Times triggered": [f.count(v.triggered)],

@@ -53,9 +53,14 @@ function When(p: { f: Finding; run: RunInfo }) {
   );
 }
 
-function lostText(f: { lost_s: number | null; lost_gpu_s: number | null }): string {
+/** Beside a time that was not measured; of all findings of a rule if it is that of one. */
+export function estimate(findings: readonly Pick<Finding, "basis">[]): string {
+  return findings.some((f) => f.basis === "estimated") ? " (estimate)" : "";
+}
+
+function lostText(f: { lost_s: number | null; lost_gpu_s: number | null }, findings: readonly Finding[]): string {
   const gpu = f.lost_gpu_s === null ? "" : `, ${value(f.lost_gpu_s, "s")} of GPU time`;
-  return `${value(f.lost_s, "s")}${gpu}`;
+  return `${value(f.lost_s, "s")}${estimate(findings)}${gpu}`;
 }
 
 function where(f: Finding): string {
@@ -112,7 +117,7 @@ function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo; titles: Readonl
       </p>
       <dl class="facts">
         <Fact term="What to do">{f.advice ?? p.v.recommendation}</Fact>
-        {f.lost_s !== null && <Fact term="Time lost">{lostText(f)}</Fact>}
+        {f.lost_s !== null && <Fact term="Time lost">{lostText(f, [f])}</Fact>}
         <Fact term="When">
           <When f={f} run={p.run} />
         </Fact>
@@ -201,7 +206,7 @@ function AboutRule(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
       {last !== null && <Fact term="Last triggered">{last}</Fact>}
       {v.state === "issue" && v.lost_s !== null && (
         <Fact term="Total time lost">
-          {lostText(v)}
+          {lostText(v, v.findings)}
           {v.lost_share !== null && `, ${lostShare(v, p.run)}`}
           {v.lost_cost !== null && `, ${price(v.lost_cost, p.run.currency)}`}
         </Fact>

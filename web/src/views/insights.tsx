@@ -13,7 +13,7 @@ import { useLoad } from "../load";
 import { params, setParam } from "../state";
 import type { Rule, RunInfo, Severity, Verdict } from "../types";
 import { endSentence, isAttached, plural, RULE_STATE, SEVERITY, STATUS, STEPS_OF, whyNoSteps } from "../words";
-import { lostShare, RuleDetails } from "./insight_rule";
+import { estimate, lostShare, RuleDetails } from "./insight_rule";
 
 const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
 
@@ -93,7 +93,7 @@ function inShort(v: Verdict, run: RunInfo, cause: string | null): string {
   if (cause !== null) return `explained by ${cause}: ${message}`;
   if (v.severity === "info" || v.lost_s === null) return message;
   if (v.lost_share !== null && v.lost_share < NOTHING) return "in time that other issues account for";
-  return `${value(v.lost_s, "s")} lost${v.lost_share === null ? "" : `, ${lostShare(v, run)}`}`;
+  return `${value(v.lost_s, "s")} lost${estimate(v.findings)}${v.lost_share === null ? "" : `, ${lostShare(v, run)}`}`;
 }
 
 function StateBadge(p: { v: Verdict; explained: boolean }) {

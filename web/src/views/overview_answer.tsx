@@ -11,7 +11,7 @@ import type { Counters, CounterSeries, HealthCurve, HealthScalar, RunInfo, StepR
 import { endSentence, SEVERITY, sentenceCase } from "../words";
 import { isLoss } from "./health_model";
 import { inOrder, isJudged, NoRules } from "./insights";
-import { lostShare } from "./insight_rule";
+import { estimate, lostShare } from "./insight_rule";
 import { priceText } from "./overview_job";
 import { type Tile, Tiles } from "./overview_loop";
 import { loopOf, stepRate } from "./rates";
@@ -104,7 +104,7 @@ function costTile(run: RunInfo): Tile[] {
 /** "1.2 s, 6.3 % of the training loop, 0.02 USD" */
 function savingText(v: Verdict, run: RunInfo): string {
   return [
-    value(v.lost_s, "s"),
+    `${value(v.lost_s, "s")}${estimate(v.findings)}`,
     ...(v.lost_share === null ? [] : [lostShare(v, run)]),
     ...(v.lost_cost === null ? [] : [price(v.lost_cost, run.currency)]),
   ].join(", ");
