@@ -55,20 +55,28 @@ export function stepTables(f, { steps, histograms }) {
 }
 
 /** Of each iteration that several ranks took, warm-up aside: who worked longest, and how much longer than the median
- * rank. Time in collectives, or in backward, beyond that of the rank with the least of it is waiting for others. */
+ * rank. Ranks wait for others in backward, or only in collectives if nearly all steps have them: whichever explains
+ * more. */
 function lagsOf(steps) {
   const numbers = [...new Set(steps.filter((s) => !s.cut).map((s) => s.step))].sort((a, b) => a - b);
   const groups = numbers.map((n) => steps.filter((s) => s.step === n && !s.cut)).filter((all) => all.length > 1);
   const usual = groups.filter((all) => all.every((s) => !s.warmup && !s.disturbed));
-  return (usual.length > 0 ? usual : groups).map((all) => {
-    const wait = all.some((s) => s.events.comm > 0) ? "comm" : "backward";
-    const least = Math.min(...all.map((s) => s.events[wait] ?? 0));
-    const ended = all.every((s) => s.iteration_s !== null);
-    const own = (s) => (ended ? s.iteration_s : s.duration_s) - (s.events[wait] ?? 0) + least;
-    const sorted = [...all].sort((a, b) => own(a) - own(b));
-    const last = sorted[sorted.length - 1];
-    return { ...last, duration_s: last.iteration_s ?? last.duration_s, lag_s: own(last) - own(median(sorted)) };
-  });
+  const used = usual.length > 0 ? usual : groups;
+  const apartFrom = (parts) =>
+    used.map((all) => {
+      const ended = all.every((s) => s.iteration_s !== null);
+      const own = (s) => (ended ? s.iteration_s : s.duration_s) - parts.reduce((sum, part) => sum + (s.events[part] ?? 0), 0);
+      const sorted = [...all].sort((a, b) => own(a) - own(b));
+      const last = sorted[sorted.length - 1];
+      return { ...last, duration_s: last.iteration_s ?? last.duration_s, lag_s: own(last) - own(median(sorted)) };
+    });
+  const inBackward = apartFrom(["backward", "comm", "sync"]);
+  const stepsOf = (r) => used.flat().filter((s) => s.node === r.node && s.rank === r.rank);
+  const seldom = (of) => of.filter((s) => s.events.comm > 0).length < 0.6 * of.length;
+  if (used.length === 0 || used[0].some((r) => seldom(stepsOf(r)))) return inBackward;
+  const inCollectives = apartFrom(["comm", "sync"]);
+  const total = (list) => list.reduce((sum, s) => sum + s.lag_s, 0);
+  return total(inCollectives) > total(inBackward) ? inCollectives : inBackward;
 }
 
 const LANES = [
