@@ -402,6 +402,9 @@ static const char *advise_first(const struct judge *j, const struct loader_seen 
                "prepare them in advance, or use a machine with more cores.";
     if ((known || t->fetches) && x->waits)
         return "Workers mostly wait: read from faster or nearer storage, or in larger parts.";
+    if ((known || t->fetches) && t->readings < READINGS_LEAST)
+        return "There are already as many workers as cores. If they compute, make batches cheaper "
+               "to prepare; if they wait for storage or a network, more workers than cores help.";
     if (known || t->fetches)
         return "There are already as many workers as cores: make batches cheaper to prepare, or "
                "use a machine with more cores.";
