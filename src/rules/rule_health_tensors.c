@@ -101,8 +101,8 @@ static void tensor_judge(const struct judge *j, struct verdict *out)
         verdict_not_evaluated(out, "needs %d sampled steps, has %llu", SAMPLES_LEAST,
                               (unsigned long long)samples);
     else
-        verdict_why(out, "nothing found in %zu tensors at %llu sampled steps", looked,
-                    (unsigned long long)samples);
+        verdict_why(out, "nothing found in %zu tensor%s at %llu sampled steps", looked,
+                    looked == 1 ? "" : "s", (unsigned long long)samples);
 }
 
 #define TENSOR_LABELS                                                                              \
@@ -235,8 +235,8 @@ static void vanish_judge(const struct judge *j, struct verdict *out)
     } else if (looked == 0)
         verdict_not_evaluated(out, "needs gradients of %d sampled steps", SAMPLES_LEAST);
     else
-        verdict_why(out, "gradients of %zu parameters at %llu sampled steps", looked,
-                    (unsigned long long)out->datapoints);
+        verdict_why(out, "gradients of %zu parameter%s at %llu sampled steps", looked,
+                    looked == 1 ? "" : "s", (unsigned long long)out->datapoints);
 }
 
 const struct rule rule_vanishing_gradient = {
