@@ -266,7 +266,7 @@ def p12(seed: int) -> float:
     pairs = [(x[:64], y[:64]), (x[64:128], y[64:128])]
     model = mlp(3)
     optimizer = sgd(model, 0.05)
-    for step in range(200):
+    for step in range(800):
         optimizer.zero_grad()
         functional.cross_entropy(model(pairs[step % 2][0]), pairs[step % 2][1]).backward()
         optimizer.step()
