@@ -81,13 +81,17 @@ struct parts_found {
     uint64_t bytes, version;
     int64_t changed_ns;
     bool damaged; /* one of them */
+    bool whole;   /* the file itself is there, too */
 };
 
 static void parts_note(void *ctx, const struct storage_entry *x)
 {
     struct parts_found *f = ctx;
     struct part p;
-    if (x->kind != STORAGE_FILE || !part_name_parse(x->name, f->stem, &p))
+    if (x->kind != STORAGE_FILE)
+        return;
+    f->whole |= strcmp(x->name, f->stem) == 0;
+    if (!part_name_parse(x->name, f->stem, &p))
         return;
     p.damaged = x->stat.bytes != p.bytes;
     *VEC_ADD(f->v, f->n, f->cap) = p;
@@ -95,7 +99,9 @@ static void parts_note(void *ctx, const struct storage_entry *x)
     f->changed_ns = MAX_OF(f->changed_ns, x->stat.changed_ns);
 }
 
-/* The caller frees f->v, also after a failure. */
+/* Parts count only where one list has them and not the whole file. Beside the file they are being
+ * removed, one by one, and those left may be a beginning that looks complete. The caller then looks
+ * for the file again. The caller frees f->v, also after a failure. */
 static int parts_find(const struct storage *s, const char *path, struct parts_found *f,
                       struct err *e)
 {
@@ -104,7 +110,7 @@ static int parts_find(const struct storage *s, const char *path, struct parts_fo
     *f = (struct parts_found){.stem = stem};
     TRY(path_join(folder, e, "%.*s", (int)MAX_OF(stem - path - 1, 0), path));
     const int rc = s->list(stem == path ? "." : folder, STORAGE_WITH_STAT, parts_note, f, e);
-    f->n = rc ? 0 : parts_choose(f->v, f->n);
+    f->n = rc || f->whole ? 0 : parts_choose(f->v, f->n);
     for (size_t i = 0; i < f->n; i++) {
         assert(f->v[i].offset == f->bytes); /* they follow each other without a gap */
         f->bytes += f->v[i].bytes;
