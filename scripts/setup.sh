@@ -227,6 +227,7 @@ test-all)
     install_python_packages test needed
     install_python_packages torch optional
     install_python_packages frameworks optional
+    install_python_packages remote optional
     ;;
 page)
     install_page_packages build

@@ -7,6 +7,7 @@ import http.client
 import http.server
 import json
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -126,6 +127,29 @@ def test_a_user_of_the_hub_changes_and_stops_a_job_on_another_machine(
     assert (hub.folder / "audit.jsonl").stat().st_mode & 0o777 == 0o600
     text = (hub.folder / "audit.jsonl").read_text()
     assert CONTROL not in text and TOKEN not in text
+
+
+def test_a_detail_window_is_opened_through_the_hub(
+    footplate: Path, hub: Hub, tmp_path: Path
+) -> None:
+    """The steps of the job, which another machine runs, then have operators on the hub."""
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    enough = tmp_path / "enough"
+    script = Path(__file__).parents[1] / "py/scripts/torch_phases.py"
+    job = record(
+        footplate, tmp_path, hub.url, f"exec {sys.executable} {script} 100000 10 0 {enough}"
+    )
+    desk = Desk(hub)
+    run = living(desk)
+    wait_for(lambda: len(desk.get(f"/runs/{run}/steps")["steps"]) > 5, "steps on the hub", 60)
+    assert desk.set(run, "detail=now:3")["state"] == "applied"
+    wait_for(lambda: len(desk.get(f"/runs/{run}/breakdown")["steps"]) == 3, "the window", 60)
+    assert any(x["name"] == "aten::linear" for x in desk.get(f"/runs/{run}/ops"))
+    assert len(desk.marks(run, "detail")) == 1
+    enough.touch()
+    _, said = job.communicate(timeout=90)
+    assert job.returncode == 0 and "the run is at" in said, said
+    assert_same(tmp_path)
 
 
 def test_only_a_control_token_changes_a_run(footplate: Path, hub: Hub, tmp_path: Path) -> None:

@@ -207,16 +207,18 @@ def test_a_file_of_events_that_is_taken_back_while_the_run_is_opened_is_no_damag
 
 
 def test_a_network_that_is_cut_costs_nothing_and_no_reader_sees_a_broken_run(sent, stub, tmp_path):
-    """A request that got no answer may have been done, or not. The reader's network is whole."""
+    """A request that got no answer may have been done, or not. The reader's network is whole. Cuts
+    are so far apart that they hit different uploads."""
     watcher = Watcher(sent, tmp_path / "watched", AWS_ACCESS_KEY_ID="READER")
     sent.start()
-    cuts = 0
+    cuts, last = 0, 0.0
 
     def cut(asked) -> object:
-        nonlocal cuts
+        nonlocal cuts, last
         reader = "READER" in asked.headers.get("authorization", "")
-        if random.random() < 0.6 and cuts < ROUNDS and not reader:
-            cuts += 1
+        late = time.monotonic() - last > 0.5
+        if late and random.random() < 0.6 and cuts < ROUNDS and not reader:
+            cuts, last = cuts + 1, time.monotonic()
             return random.choice(["drop", "lost", "cut"])
         return None
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roles by STS and conditional writes, against moto, which has both. It checks no signatures, as
-Swift does, and has 316 MB: skipped unless moto_server is in the PATH, or FOOTPLATE_MOTO is it."""
+Swift does. `make test-all` installs it (scripts/requirements-remote.txt)."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -24,9 +24,9 @@ ROLE = "arn:aws:iam::123456789012:role/train"
 
 @pytest.fixture(scope="module")
 def moto(tmp_path_factory) -> Iterator[str]:
-    program = os.environ.get("FOOTPLATE_MOTO") or shutil.which("moto_server")
-    if not program:
-        pytest.skip("moto is not installed (pip install 'moto[server]')")
+    program = Path(sys.executable).with_name("moto_server")
+    if not program.exists():
+        pytest.skip("moto is not installed in .venv")
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -82,6 +82,23 @@ def test_a_run_is_pushed_and_read_by_a_role_that_a_profile_assumes(run_fp, moto,
     assert objects(moto, recorded.name) == files(recorded)
     shown = run_fp("show", f"{DEST}/{recorded.name}", env=env)
     assert shown.returncode == 0 and "demo" in shown.stdout, shown.stderr
+
+
+def test_a_run_is_pushed_with_the_token_of_a_pod(run_fp, moto, env, recorded, tmp_path):
+    """Web identity, as on Kubernetes: the role is assumed with a file and without any keys."""
+    (tmp_path / "token").write_text("eyJhbGciOiJub25lIn0.e30.")
+    pod = {k: v for k, v in env.items() if k != "AWS_PROFILE"} | {
+        "AWS_ROLE_ARN": ROLE,
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+        "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
+        "AWS_CONFIG_FILE": "/nonexistent",
+        "AWS_REGION": "us-east-1",
+    }
+    done = run_fp("push", recorded, "s3://bucket/pod", env=pod)
+    assert done.returncode == 0, done.stderr
+    assert objects(moto, recorded.name, "pod") == files(recorded)
+    (tmp_path / "token").unlink()
+    assert run_fp("push", recorded, "s3://bucket/pod", env=pod).returncode != 0
 
 
 def test_a_run_json_of_another_run_is_not_replaced(run_fp, moto, env, recorded, tmp_path):

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from hub_server import serving
 from s3_requests import S3, environment
 from same_output import FORTY, RUNS, copy_runs, output_of
 from swift_server import flipping
 from test_s3_stub import files
 
+ROOT = Path(__file__).parents[2]
 DEST = "s3://bucket/a b+c/é~"  # what has to be encoded in addresses and signatures
 
 
@@ -119,6 +123,61 @@ def test_a_run_is_sent_while_it_is_recorded_and_is_whole_when_it_ends(
     _, err = job.communicate(timeout=60)
     assert job.returncode == 0, err
     assert objects(s3, run.name) == files(run)
+
+
+def test_a_prefix_is_listed_annotated_served_and_opened_in_python(
+    footplate, fp, s3, recorded, swift_env, tmp_path
+):
+    """By its catalogue, which Swift lists and serves as it does runs."""
+    dest = DEST + "/many"
+    for i in range(3):
+        shutil.copytree(recorded, tmp_path / f"demo-{i}")
+        fp("push", tmp_path / f"demo-{i}", dest)
+
+    def listed(*words: str, **env: str) -> dict[str, list[str]]:
+        found = json.loads(fp("ls", "--dir", dest, "--json", *words, **env))
+        return {x["path"].rpartition("/")[2]: x["tags"] for x in found}
+
+    assert listed() == {"demo-0": [], "demo-1": [], "demo-2": []}
+    fp("note", f"{dest}/demo-1", "--tag", "keep")
+    fp("rm", "--yes", f"{dest}/demo-2")
+    changed = {"demo-0": [], "demo-1": ["keep"]}
+    assert listed(XDG_CACHE_HOME=str(tmp_path / "cold")) == listed("--rebuild") == changed
+    assert not s3.keys("bucket", "a b+c/é~/many/demo-2/")
+
+    with serving(footplate, dest, "--api-only", env=swift_env) as server:
+        runs = {x["run"]: x["tags"] for x in server.api("/runs")}
+        series = server.api("/runs/demo-0/series?metric=cpu.util&points=5")
+    assert runs == changed and series[0]["v"]
+
+    code = (
+        "import sys, footplate\n"
+        "print(sorted(footplate.runs(sys.argv[1], frames='table')['path']))\n"
+        "print(footplate.open(sys.argv[1] + '/demo-0').info['status'])\n"
+    )
+    package = os.environ.get("FOOTPLATE_PYTHON", str(ROOT / "build/release/python"))
+    done = subprocess.run(
+        [sys.executable, "-c", code, dest],
+        env=swift_env | {"PYTHONPATH": package, "FOOTPLATE_BIN": str(footplate)},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{[f'{dest}/demo-0', f'{dest}/demo-1']}\nfinished\n"
+
+
+def test_the_folder_goes_when_all_of_a_run_is_on_swift(footplate, fp, s3, swift_env, tmp_path):
+    words = ["--to-only=16MiB", "--to-interval", "1s", "-i", "20ms", "--", "sh", "-c"]
+    done = subprocess.run(
+        [footplate, "run", "--dir", tmp_path / "runs", "--to", DEST + "/spool", *words]
+        + ["sleep 3; exit 4"],
+        env=swift_env, capture_output=True, text=True, timeout=90,
+    )  # fmt: skip
+    assert done.returncode == 4, done.stderr
+    assert not list((tmp_path / "runs").glob("*/run.json")), done.stderr
+    (found,) = json.loads(fp("ls", "--dir", DEST + "/spool", "--json"))
+    there = s3.keys("bucket", f"a b+c/é~/spool/{found['path'].rpartition('/')[2]}/")
+    assert any(x.endswith("metrics.fp") for x in there)
+    assert not [x for x in there if ".tail" in x or ".fp." in x], there
 
 
 def test_a_large_file_goes_in_parts_and_is_read_in_ranges(fp, s3, recorded, pushed, tmp_path):
