@@ -145,7 +145,7 @@ int check_collect(struct check *c, struct run *r, struct err *e)
 {
     struct hosted *user;
     size_t n;
-    TRY(user_rules_check(&c->user, r, c->arena, &user, &n, e));
+    TRY(user_rules_check(&c->user, NULL, r, c->arena, &user, &n, e));
     c->v = arena_array(c->arena, struct verdict, RULE_N + RULES_UNSUPPORTED + n);
     c->p = arena_array(c->arena, const struct param_value *, RULE_N + RULES_UNSUPPORTED + n);
     for (size_t k = 0; k < RULE_N; k++)

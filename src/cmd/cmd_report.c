@@ -143,7 +143,7 @@ static int cmd_report_judge(struct run *r, const struct run_steps *steps, struct
     struct hosted *own = NULL;
     TRY(rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
                           &c->checked, e));
-    TRY(user_rules_check(&c->user, r, c->arena, &own, &ask->n_own, e));
+    TRY(user_rules_check(&c->user, NULL, r, c->arena, &own, &ask->n_own, e));
     ask->checked = &c->checked;
     ask->params = &c->params;
     ask->own = own;

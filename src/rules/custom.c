@@ -205,18 +205,65 @@ struct verdict custom_verdict(const char *name, const char *description, const c
 
 /* A custom rule over a run. */
 
-/* One series in windows. */
-struct custom_judging {
-    const struct custom_rule *rule;
-    const struct series *s;
-    double *scratch; /* for a window's samples */
+/* What was found in the windows of a series so far. */
+struct custom_found {
     struct time_range *ranges;
-    size_t n_ranges;
+    size_t n_ranges, cap_ranges;
     struct time_range now; /* the windows that pass the limit, so far; end 0: none */
     double worst;          /* of those in ranges */
     double worst_now;
     uint64_t windows, passed;
 };
+
+/* One series in windows. */
+struct custom_judging {
+    const struct custom_rule *rule;
+    const struct series *s;
+    double *scratch; /* for a window's samples */
+    struct custom_found f;
+};
+
+/* ---- what is remembered of a series that grows ----
+ *
+ * The recorder appends to a series in the order of time, so a window that lies some minutes back
+ * gets no more readings, and the clock's ties around it are there: its times stay. What was found
+ * in such windows is copied, and the next evaluation begins after them. Before that it compares
+ * number, least, highest and middle of the readings in them, which summaries of blocks answer.
+ * After damage they differ, and all is read again. */
+
+#define CUSTOM_FINAL_NS (3 * 60 * NS_PER_S) /* the clock is tied once a minute */
+
+struct custom_series {
+    char *node, *entity;
+    wall_ns first, from;       /* its first reading; where the windows that may change begin */
+    struct series_stats stats; /* of what is before them, without texts */
+    struct custom_found f;
+};
+
+static void custom_series_free(struct custom_series *x)
+{
+    free(x->node);
+    free(x->entity);
+    free(x->f.ranges);
+}
+
+void custom_memory_free(struct custom_memory *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        custom_series_free(&m->v[i]);
+    free(m->v);
+    *m = (struct custom_memory){0};
+}
+
+static struct custom_found custom_found_copy(const struct custom_found *f)
+{
+    struct custom_found copy = *f;
+    copy.cap_ranges = f->n_ranges;
+    copy.ranges = xcalloc(f->n_ranges + 1, sizeof *copy.ranges);
+    for (size_t i = 0; i < f->n_ranges; i++)
+        copy.ranges[i] = f->ranges[i];
+    return copy;
+}
 
 /* Linear between neighbours. */
 static double p95_of(const struct custom_judging *j, size_t from, size_t n)
@@ -258,40 +305,48 @@ static double worse(const struct custom_rule *c, double a, double b)
 
 static void end_interval(struct custom_judging *j)
 {
-    if (j->now.end.ns && j->now.end.ns - j->now.start.ns >= j->rule->for_ns) {
-        j->ranges[j->n_ranges++] = j->now;
-        j->worst = worse(j->rule, j->worst, j->worst_now);
+    struct custom_found *f = &j->f;
+    if (f->now.end.ns && f->now.end.ns - f->now.start.ns >= j->rule->for_ns) {
+        *VEC_ADD(f->ranges, f->n_ranges, f->cap_ranges) = f->now;
+        f->worst = worse(j->rule, f->worst, f->worst_now);
     }
-    j->now = (struct time_range){{0}, {0}};
-    j->worst_now = NAN;
+    f->now = (struct time_range){{0}, {0}};
+    f->worst_now = NAN;
 }
 
 static void take_window(struct custom_judging *j, int64_t start, size_t from, size_t n)
 {
     const double v = custom_together(j, from, n);
-    j->windows++;
+    struct custom_found *f = &j->f;
+    f->windows++;
     if (!passes(j->rule, v)) {
         end_interval(j);
         return;
     }
-    if (j->now.end.ns != start) /* nothing was measured in between */
+    if (f->now.end.ns != start) /* nothing was measured in between */
         end_interval(j);
-    if (!j->now.end.ns)
-        j->now.start.ns = start;
-    j->now.end.ns = start + j->rule->window_ns;
-    j->worst_now = worse(j->rule, j->worst_now, v);
-    j->passed++;
+    if (!f->now.end.ns)
+        f->now.start.ns = start;
+    f->now.end.ns = start + j->rule->window_ns;
+    f->worst_now = worse(j->rule, f->worst_now, v);
+    f->passed++;
 }
 
-/* `period`: the time that the last sample covers. The window that the run ended in is left out when
- * it is not whole. */
-static void judge_series(struct custom_judging *j, int64_t period)
+/* `first`: of the series, of which the samples may be the end. `period`: the time that the last one
+ * covers. The window that the run ended in is left out when it is not whole. With `to`, the windows
+ * that are final are copied there, and from->from is where the others begin. */
+static void judge_series(struct custom_judging *j, wall_ns first, int64_t period,
+                         struct custom_series *to)
 {
     const struct series *s = j->s;
-    const int64_t window = j->rule->window_ns, first = s->n ? s->t[0].ns : 0,
-                  end = s->n ? s->t[s->n - 1].ns + period : 0;
+    const int64_t window = j->rule->window_ns, end = s->n ? s->t[s->n - 1].ns + period : 0;
     for (size_t i = 0, next; i < s->n; i = next) {
-        const int64_t start = first + (s->t[i].ns - first) / window * window;
+        const int64_t start = first.ns + (s->t[i].ns - first.ns) / window * window;
+        if (to && start + window > end - CUSTOM_FINAL_NS) {
+            to->from.ns = start;
+            to->f = custom_found_copy(&j->f);
+            to = NULL;
+        }
         for (next = i; next < s->n && s->t[next].ns < start + window;)
             next++;
         if (start + window <= end)
@@ -315,23 +370,24 @@ static void custom_find(const struct custom_judging *j, struct verdict *v)
     const struct series_key *k = &j->s->key;
     char window[HUMAN_LEN], held[HUMAN_LEN], worst[HUMAN_LEN], limit[HUMAN_LEN];
     double held_s = 0;
-    for (size_t i = 0; i < j->n_ranges; i++)
-        held_s += (double)(j->ranges[i].end.ns - j->ranges[i].start.ns) / 1e9;
+    const struct custom_found *found = &j->f;
+    for (size_t i = 0; i < found->n_ranges; i++)
+        held_s += (double)(found->ranges[i].end.ns - found->ranges[i].start.ns) / 1e9;
     const double at = isnan(c->below) ? c->above : c->below;
     struct finding *f = verdict_find(v, k->node, k->entity);
-    finding_when(v, f, j->ranges, j->n_ranges);
+    finding_when(v, f, found->ranges, found->n_ranges);
     finding_say(v, f, "%s%s%s of %s: the %s over %s was %s %s for %s in total, at worst %s",
                 c->message ? c->message : "", c->message ? ": " : "", k->metric, k->entity,
                 words[c->aggregate],
                 duration_text((double)c->window_ns / 1e9, window, sizeof window),
                 isnan(c->below) ? "above" : "below", human_value(at, k->unit, limit, sizeof limit),
                 duration_text(held_s, held, sizeof held),
-                human_value(j->worst, k->unit, worst, sizeof worst));
+                human_value(found->worst, k->unit, worst, sizeof worst));
     const char *unit = arena_strdup(v->arena, k->unit); /* the series goes */
-    finding_number(v, f, "worst", j->worst, unit);
+    finding_number(v, f, "worst", found->worst, unit);
     finding_number(v, f, "limit", at, unit);
     finding_number(v, f, "held", held_s, "s");
-    finding_count(v, f, j->n_ranges, 0);
+    finding_count(v, f, found->n_ranges, 0);
 }
 
 /* ---- over a run ---- */
@@ -343,20 +399,100 @@ static int64_t custom_period_of(const struct run *r, const struct series *s)
     return at < info->n_nodes ? info->nodes[at].interval_ns : 0;
 }
 
-static uint64_t judge_one(const struct custom_rule *c, const struct run *r, const struct series *s,
-                          struct verdict *out)
+/* Statistics of the readings before a moment, and the first of them. */
+static int custom_read_past(struct run *r, const struct series_key *k, wall_ns to,
+                            struct series_stats *stats, wall_ns *first, struct err *e)
 {
-    struct custom_judging j = {.rule = c, .s = s, .worst = NAN, .worst_now = NAN};
+    struct arena scratch = {0};
+    struct series_stats *found;
+    struct series *s;
+    size_t n = 0, n_series = 0;
+    struct series_ask ask = {.node = k->node, .metric = k->metric, .entity = k->entity, .to = to};
+    int rc = series_stats_read(r, &ask, &scratch, &found, &n, e);
+    ask.points = 1;
+    if (rc == 0)
+        rc = series_read(r, &ask, &scratch, &s, &n_series, e);
+    const bool one = rc == 0 && n == 1 && n_series == 1 && s->n == 1;
+    *stats = one ? *found : (struct series_stats){0};
+    *first = one ? s->t[0] : (wall_ns){0};
+    arena_free(&scratch);
+    return rc;
+}
+
+/* What is remembered of the series and still is so; NULL: nothing. */
+static int custom_recall(struct custom_memory *m, struct run *r, const struct series_key *k,
+                         struct custom_series **out, struct err *e)
+{
+    struct series_stats stats;
+    wall_ns first;
+    const size_t at = FIND_FIRST(
+        i, m->n, strcmp(m->v[i].node, k->node) == 0 && strcmp(m->v[i].entity, k->entity) == 0);
+    *out = NULL;
+    if (at == m->n)
+        return 0;
+    struct custom_series *x = &m->v[at];
+    TRY(custom_read_past(r, k, x->from, &stats, &first, e));
+    if (stats.count == x->stats.count && stats.min == x->stats.min && stats.max == x->stats.max &&
+        stats.p50 == x->stats.p50 && first.ns == x->first.ns) {
+        *out = x;
+        return 0;
+    }
+    custom_series_free(x);
+    *x = m->v[--m->n];
+    return 0;
+}
+
+/* Remembers what judge_series left in `x`, if it found a window that is final. */
+static int custom_remember(struct custom_memory *m, struct custom_series *x, struct run *r,
+                           const struct series_key *k, struct custom_series *old, struct err *e)
+{
+    wall_ns first;
+    if (!x->f.windows || (old && old->from.ns == x->from.ns)) {
+        free(x->f.ranges);
+        return 0;
+    }
+    const int rc = custom_read_past(r, k, x->from, &x->stats, &first, e);
+    if (rc || !x->stats.count || first.ns != x->first.ns) {
+        free(x->f.ranges);
+        return rc;
+    }
+    x->node = xstrdup(k->node);
+    x->entity = xstrdup(k->entity);
+    if (old)
+        custom_series_free(old);
+    else
+        old = VEC_ADD(m->v, m->n, m->cap);
+    *old = *x;
+    return 0;
+}
+
+/* A rule over a run. */
+struct custom_task {
+    const struct custom_rule *rule;
+    struct custom_memory *memory; /* NULL: once */
+    struct run *run;
+    struct verdict *out;
+    uint64_t windows;
+};
+
+/* The samples of a series, or those from `old` on. */
+static int judge_one(struct custom_task *t, struct custom_series *old, const struct series *s,
+                     bool remembers, struct err *e)
+{
+    struct custom_judging j = {.rule = t->rule, .s = s, .f = {.worst = NAN, .worst_now = NAN}};
+    struct custom_series x = {.first = old ? old->first : s->n ? s->t[0] : (wall_ns){0}};
+    if (old)
+        j.f = custom_found_copy(&old->f);
     j.scratch = xcalloc(s->n + 1, sizeof(double));
-    j.ranges = xcalloc(s->n + 1, sizeof *j.ranges);
-    judge_series(&j, custom_period_of(r, s));
-    out->datapoints += s->n;
-    out->violations += j.passed;
-    if (j.n_ranges)
-        custom_find(&j, out);
+    judge_series(&j, x.first, custom_period_of(t->run, s), remembers ? &x : NULL);
+    t->out->datapoints += s->n + (old ? old->stats.count : 0);
+    t->out->violations += j.f.passed;
+    t->windows += j.f.windows;
+    if (j.f.n_ranges)
+        custom_find(&j, t->out);
     free(j.scratch);
-    free(j.ranges);
-    return j.windows;
+    free(j.f.ranges);
+    return remembers ? custom_remember(t->memory, &x, t->run, &s->key, old, e) : 0;
 }
 
 static void say_nothing_seen(const struct custom_rule *c, size_t n, struct verdict *out)
@@ -372,27 +508,35 @@ static void say_nothing_seen(const struct custom_rule *c, size_t n, struct verdi
 }
 
 /* One series at a time: those of all cores of a long run would fill the memory. */
-static int judge_key(const struct custom_rule *c, struct run *r, const struct series_key *k,
-                     uint64_t *windows, struct verdict *out, struct err *e)
+static int judge_key(struct custom_task *t, const struct series_key *k, struct err *e)
 {
     struct arena scratch = {0};
+    struct custom_series *old = NULL;
+    const struct series nothing = {.key = *k};
     struct series *v;
     size_t n = 0;
-    const struct series_ask ask = {.node = k->node, .metric = k->metric, .entity = k->entity};
-    const int rc = series_read(r, &ask, &scratch, &v, &n, e);
+    if (t->memory)
+        TRY(custom_recall(t->memory, t->run, k, &old, e));
+    const struct series_ask ask = {.node = k->node,
+                                   .metric = k->metric,
+                                   .entity = k->entity,
+                                   .from = old ? old->from : (wall_ns){0}};
+    int rc = series_read(t->run, &ask, &scratch, &v, &n, e);
+    if (rc == 0 && n == 0 && old)
+        rc = judge_one(t, old, &nothing, false, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        *windows += judge_one(c, r, &v[i], out);
+        rc = judge_one(t, old, &v[i], t->memory && n == 1, e);
     arena_free(&scratch);
     return rc;
 }
 
-int custom_rule_check(const struct custom_rule *c, struct run *r, struct arena *a,
-                      struct verdict *out, struct err *e)
+int custom_rule_check(const struct custom_rule *c, struct custom_memory *m, struct run *r,
+                      struct arena *a, struct verdict *out, struct err *e)
 {
     struct arena scratch = {0};
     struct series_key *series;
+    struct custom_task t = {.rule = c, .memory = m, .run = r, .out = out};
     size_t n = 0, seen = 0;
-    uint64_t windows = 0;
     const struct series_ask ask = {.metric = c->metric, .entity = c->entity};
     *out = custom_verdict(c->name, c->message ? c->message : "User-defined limit.",
                           c->recommendation ? c->recommendation : "", a);
@@ -404,10 +548,10 @@ int custom_rule_check(const struct custom_rule *c, struct run *r, struct arena *
     int rc = series_list(r, &scratch, &series, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (series_matches(&ask, &series[i])) {
-            rc = judge_key(c, r, &series[i], &windows, out, e);
+            rc = judge_key(&t, &series[i], e);
             seen++;
         }
-    if (rc == 0 && windows == 0)
+    if (rc == 0 && t.windows == 0)
         say_nothing_seen(c, seen, out);
     arena_free(&scratch);
     return rc;

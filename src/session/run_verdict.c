@@ -85,7 +85,7 @@ static int run_verdict_judge_user(const struct run_verdict_ask *ask, struct run 
                                   struct err *e)
 {
     struct machines table;
-    const int rc = user_rules_check(ask->own, r, a, &out->v, &out->n, e);
+    const int rc = user_rules_check(ask->own, NULL, r, a, &out->v, &out->n, e);
     /* Without a price, right-sizing after every run would be noise. */
     if (rc == 0 && c->n_nodes && !isnan(c->nodes[0].price_per_hour) &&
         machines_load(&table, NULL, a, e) == 0)

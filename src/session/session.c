@@ -53,6 +53,7 @@ static void session_print_problems(const struct settings *s, struct arena *a)
 struct session_rules {
     struct rule_params params;
     struct user_rule_set user;
+    struct user_rules_memory memory; /* of the helper process */
     struct action *actions;
     size_t n_actions;
 };
@@ -263,15 +264,24 @@ static bool session_is_wrong_use(const struct settings *s, const struct err *e)
                                     settings_origin(s, SETTING_NODE)->source == FROM_OPTION);
 }
 
-static int session_check_user_rules(const void *ctx, struct run *r, struct arena *a,
-                                    struct hosted **out, size_t *n, struct err *e)
+static int session_check_user_rules(void *ctx, struct run *r, struct arena *a, struct hosted **out,
+                                    size_t *n, struct err *e)
 {
-    return user_rules_check(ctx, r, a, out, n, e);
+    struct session_rules *wishes = ctx;
+    return user_rules_check(&wishes->user, &wishes->memory, r, a, out, n, e);
+}
+
+static void session_watch(const struct helper_task *t, void *ctx)
+{
+    const struct watch_ask *ask = ctx;
+    struct session_rules *wishes = ask->user_rules;
+    watch_main(t, ctx);
+    user_rules_forget(&wishes->memory);
 }
 
 /* What the helper process is to do. */
 static void session_set_helper(struct record_ask *ask, const struct settings *s,
-                               const struct session_rules *wishes, struct arena *a)
+                               struct session_rules *wishes, struct arena *a)
 {
     struct watch_ask *watch = arena_new(a, struct watch_ask);
     *watch = (struct watch_ask){
@@ -281,9 +291,9 @@ static void session_set_helper(struct record_ask *ask, const struct settings *s,
         .actions = wishes->actions,
         .n_actions = wishes->n_actions,
         .check_user_rules = user_rules_any(&wishes->user) ? session_check_user_rules : NULL,
-        .user_rules = &wishes->user,
+        .user_rules = wishes,
     };
-    ask->helper = (struct helper_program){watch_main, watch};
+    ask->helper = (struct helper_program){session_watch, watch};
 }
 
 /* ---- sends the run elsewhere while it is recorded (--to), in a separate process ----

@@ -260,8 +260,14 @@ static int python_host_check(const struct user_rule_set *u, const char *run, str
 
 /* ---- evaluating ---- */
 
-int user_rules_check(const struct user_rule_set *u, struct run *r, struct arena *a,
-                     struct hosted **out, size_t *n, struct err *e)
+void user_rules_forget(struct user_rules_memory *m)
+{
+    for (size_t i = 0; i < CUSTOM_MOST; i++)
+        custom_memory_free(&m->custom[i]);
+}
+
+int user_rules_check(const struct user_rule_set *u, struct user_rules_memory *m, struct run *r,
+                     struct arena *a, struct hosted **out, size_t *n, struct err *e)
 {
     struct hosted *python;
     size_t n_python;
@@ -271,7 +277,8 @@ int user_rules_check(const struct user_rule_set *u, struct run *r, struct arena 
     *out = arena_array(a, struct hosted, u->n_custom + n_python + 1);
     for (size_t i = 0; rc == 0 && i < u->n_custom; i++)
         if (u->n_only == 0 || text_among(u->custom[i].name, u->only, u->n_only))
-            rc = custom_rule_check(&u->custom[i], r, a, &(*out)[(*n)++].v, e);
+            rc = custom_rule_check(&u->custom[i], m ? &m->custom[i] : NULL, r, a, &(*out)[(*n)++].v,
+                                   e);
     for (size_t i = 0; i < n_python; i++)
         (*out)[(*n)++] = python[i];
     return rc;

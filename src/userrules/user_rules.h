@@ -38,8 +38,16 @@ bool user_rules_any(const struct user_rule_set *u);
 /* Whether the custom rules contain this name. */
 bool user_rules_has(const struct user_rule_set *u, const char *name);
 
-/* Evaluates all. What is wrong with one rule is its verdict. */
-MUST_CHECK int user_rules_check(const struct user_rule_set *u, struct run *r, struct arena *a,
-                                struct hosted **out, size_t *n, struct err *e);
+/* What the custom rules of a set found in a run that grows. A zeroed one is ready. */
+struct user_rules_memory {
+    struct custom_memory custom[CUSTOM_MOST];
+};
+void user_rules_forget(struct user_rules_memory *m);
+
+/* Evaluates all. What is wrong with one rule is its verdict. Custom rules read only what is new
+ * since the last time with `m`; NULL: all. Rules in Python are code, which reads what it likes. */
+MUST_CHECK int user_rules_check(const struct user_rule_set *u, struct user_rules_memory *m,
+                                struct run *r, struct arena *a, struct hosted **out, size_t *n,
+                                struct err *e);
 
 #endif

@@ -22,9 +22,9 @@ struct watch_ask {
     const struct action *actions;
     size_t n_actions;
     /* Evaluates the rules of the user over the run; NULL: there are none. */
-    int (*check_user_rules)(const void *ctx, struct run *r, struct arena *a, struct hosted **out,
+    int (*check_user_rules)(void *ctx, struct run *r, struct arena *a, struct hosted **out,
                             size_t *n, struct err *e);
-    const void *user_rules;
+    void *user_rules;
 };
 
 #define SCAN_NS (60 * NS_PER_S)

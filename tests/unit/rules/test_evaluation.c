@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "query/recordkit.h"
 #include "record/group.h"
+#include "rules/custom.h"
 #include "rules/engine.h"
 #include "rules/feed_run.h"
 #include "rules/verdict_json.h"
@@ -178,6 +179,42 @@ static void story_go_on(struct story *s, int64_t until_ms)
     story_node(s, "running");
 }
 
+/* ---- rules of the user ---- */
+
+static const char *const custom_keys[] = {"name",  "metric", "aggregate", "window",
+                                          "above", "for",    "entity"};
+static const char *const custom_values[][COUNT_OF(custom_keys)] = {
+    {"Busy", "cpu.util", "mean", "7s", "50", "10s", "cpu3"},
+    {"Peak", "cpu.util", "p95", "1s", "95", "0s", "cpu0"},
+    {"Gpu", "gpu.util", "max", "10s", "60", "20s", "each"},
+    {"Memory", "mem.util", "min", "30s", "31", "60s", "each"},
+};
+enum { CUSTOM_N = COUNT_OF(custom_values) };
+
+/* `m` NULL: once. */
+static void put_custom(struct custom_memory *m, struct run *r, struct jw *j)
+{
+    for (size_t i = 0; i < CUSTOM_N; i++) {
+        struct custom_rule c = custom_rule_new();
+        struct arena a = {0};
+        struct verdict v;
+        struct err e;
+        for (size_t k = 0; k < COUNT_OF(custom_keys); k++)
+            OK(custom_rule_set(&c, custom_keys[k], custom_values[i][k], &e));
+        OK(custom_rule_check(&c, m ? &m[i] : NULL, r, &a, &v, &e));
+        verdict_json(j, NULL, &v, NULL);
+        arena_free(&a);
+    }
+}
+
+static struct custom_memory remembered[CUSTOM_N];
+
+static void forget_custom(void)
+{
+    for (size_t i = 0; i < CUSTOM_N; i++)
+        custom_memory_free(&remembered[i]);
+}
+
 /* `v` NULL: from a run that is opened anew. */
 static void put_verdicts(struct evaluation *v, struct run **before, const char *path,
                          struct buf *out)
@@ -193,11 +230,12 @@ static void put_verdicts(struct evaluation *v, struct run **before, const char *
     rule_params_init(&p, &a);
     OK(v ? run_open_next(r, path, "n1", &e) : run_open_node(r, path, "n1", &e));
     OK(evaluation_run(v, *r, &(struct check_ask){.params = &p, .pricing = &unpriced}, &a, c, &e));
-    run_close(anew);
     jw_array(&j, NULL);
     for (size_t i = 0; i < RULE_N; i++)
         verdict_json(&j, NULL, &c->verdicts.v[i], p.v[i]);
+    put_custom(v ? remembered : NULL, *r, &j);
     jw_end(&j);
+    run_close(anew);
     arena_free(&a);
 }
 
@@ -241,6 +279,7 @@ TEST(a_run_that_grows_is_judged_as_if_it_were_read_anew)
     story_close_groups(&s);
     recordkit_close(&first, 0, 0, "finished");
     evaluation_close(v);
+    forget_custom();
     run_close(r);
 }
 
@@ -285,6 +324,7 @@ TEST(of_the_files_of_a_run_that_grows_only_what_is_new_is_read)
     story_close_groups(&s);
     buf_free(&out);
     evaluation_close(v);
+    forget_custom();
     run_close(r);
 }
 
@@ -327,5 +367,6 @@ TEST(a_run_whose_sealed_readings_are_gone_is_judged_by_the_others)
     story_close_groups(&s);
     buf_free(&out);
     evaluation_close(v);
+    forget_custom();
     run_close(r);
 }

@@ -89,11 +89,11 @@ TEST(only_the_rules_that_are_named_are_evaluated)
     OK(user_rules_add(u, &a, &e));
     OK(user_rules_add(u, &b, &e));
     OK(run_open(&r, make_run(), &e));
-    OK(user_rules_check(u, r, &arena, &v, &n, &e));
+    OK(user_rules_check(u, NULL, r, &arena, &v, &n, &e));
     CHECK_INT(n, 2);
     u->only = only;
     u->n_only = 1;
-    OK(user_rules_check(u, r, &arena, &v, &n, &e));
+    OK(user_rules_check(u, NULL, r, &arena, &v, &n, &e));
     CHECK_INT(n, 1);
     CHECK_STR(v[0].v.rule->name, "B");
     CHECK_INT(v[0].v.state, RULE_ISSUE);
@@ -112,7 +112,7 @@ TEST(a_rule_file_that_cannot_be_read_is_an_error)
     s->rule_files[s->n_rule_files++] = "/nonexistent.py";
     user_rules_files(u, s, &arena);
     OK(run_open(&r, make_run(), &e));
-    CHECK_INT(user_rules_check(u, r, &arena, &v, &n, &e), ERR_USAGE);
+    CHECK_INT(user_rules_check(u, NULL, r, &arena, &v, &n, &e), ERR_USAGE);
     CHECK(strstr(e.msg, "/nonexistent.py"));
     run_close(r);
 }
