@@ -189,10 +189,12 @@ run_pytest() { # FOLDER OF tests/ [PYTEST OPTION...]
 }
 
 run_browser() { # [NAME...]
-    local status=0
+    local status=0 failed
     JUNIT_XML=$logs/$step.xml steady node tests/browser/run.mjs "$@" || status=$?
-    [ $status = 0 ] || [ $status = $skipped ] ||
-        JUNIT_XML=$logs/$step.again.xml steady node tests/browser/run.mjs "$@"
+    [ $status != 0 ] && [ $status != $skipped ] || return $status
+    mapfile -t failed < <(sed -n 's/.* file="\([a-z_]*\)\.test\.mjs"><failure.*/\1/p' "$logs/$step.xml" | sort -u)
+    [ ${#failed[@]} = 0 ] || set -- "${failed[@]}" # only these files
+    JUNIT_XML=$logs/$step.again.xml steady node tests/browser/run.mjs "$@"
 }
 
 run_step() { # NAME

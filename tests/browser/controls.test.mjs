@@ -89,7 +89,7 @@ test("a run without steps says why it has none, and in which programs they are d
   await t.findings(job.run);
   const page = await open(job.run, { ready: ".insight-none" });
   const text = await page.locator(".insights .insight-none").innerText();
-  assert.match(text, /no training steps were detected \(no process reported events\)\. Steps are detected automatically in PyTorch, .* and LightGBM/);
+  assert.match(text, /no training steps were detected \(no process reported events\)\. Steps are detected automatically in PyTorch .* and LightGBM\. In other programs, mark them/);
   t.calm(page);
 });
 

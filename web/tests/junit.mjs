@@ -2,6 +2,7 @@
 // junit.mjs - a reporter for node's test runner that writes JUnit's format, which node 18 lacks. The
 // file is named by JUNIT_XML; people read the log of the other reporter.
 import { writeFileSync } from "node:fs";
+import { basename } from "node:path";
 
 const escapes = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escapeXml = (text) =>
@@ -11,7 +12,8 @@ const escapeXml = (text) =>
 
 function testcase(data, failed) {
   const seconds = ((data.details?.duration_ms ?? 0) / 1000).toFixed(3);
-  const open = `<testcase name="${escapeXml(data.name)}" time="${seconds}"`;
+  const file = data.file ? ` file="${escapeXml(basename(data.file))}"` : ""; // node 18.13 has none
+  const open = `<testcase name="${escapeXml(data.name)}" time="${seconds}"${file}`;
   if (data.skip !== undefined) return `${open}><skipped message="${escapeXml(data.skip)}"/></testcase>`;
   if (!failed) return `${open}/>`;
   const error = data.details?.error;
