@@ -409,14 +409,6 @@ void breakdown_track_end(void *breaking)
         end_device(b);
 }
 
-void breakdown_track(struct breaking *b, const struct run_track *t, const struct run_event *v,
-                     size_t n)
-{
-    breakdown_track_begin(b, t);
-    breakdown_events(b, v, n);
-    breakdown_track_end(b);
-}
-
 /* ---- the end of a process ---- */
 
 COMPARE_BY(by_device, struct breakdown_lane, device)

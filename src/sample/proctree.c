@@ -521,28 +521,6 @@ bool proctree_overflowed(const struct proctree *t)
     return t->overflowed;
 }
 
-size_t proctree_members(struct proctree *t, struct proctree_view *out, size_t most)
-{
-    size_t n = 0;
-    proctree_scan(t);
-    for (size_t i = 0; i < t->places; i++) {
-        if (!proctree_refresh(t, i) || t->members[i].ended)
-            continue;
-        const struct pid_stat *s = &t->members[i].stat;
-        if (n < most) {
-            out[n] = (struct proctree_view){.pid = s->pid,
-                                            .ppid = s->ppid,
-                                            .pgid = s->pgid,
-                                            .session = s->session,
-                                            .start_ticks = s->start_ticks};
-            memcpy(out[n].comm, s->comm, sizeof out[n].comm);
-        }
-        n++;
-    }
-    proctree_sweep(t);
-    return n;
-}
-
 /* ---- the threads of a process ---- */
 
 enum { SCHEDSTAT_SIZE = 128 };
