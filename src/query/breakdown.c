@@ -52,8 +52,7 @@ static void add_gap(struct stream *s, const struct launch *l, int64_t begin)
 static void add_launch(struct stream *s, const struct launch *l, int64_t begin, int64_t end)
 {
     const size_t i = s->row.launches++;
-    if (i == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 1024;
+    if (VEC_GROW(s->cap, i + 1)) {
         s->delays = xrealloc(s->delays, s->cap, sizeof *s->delays);
         s->launched = xrealloc(s->launched, s->cap, sizeof *s->launched);
         s->begun = xrealloc(s->begun, s->cap, sizeof *s->begun);
@@ -192,10 +191,8 @@ struct breaking {
 
 static void *rows_add(struct rows *r, size_t n, size_t size)
 {
-    if (r->cap - r->n < n) {
-        r->cap = MAX_OF(r->n + n, 2 * r->cap);
+    if (VEC_GROW(r->cap, r->n + n))
         r->v = xrealloc(r->v, r->cap, size);
-    }
     r->n += n;
     return (char *)r->v + (r->n - n) * size;
 }
