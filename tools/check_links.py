@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fail when a document names a path of this tree that is not there.
+"""Fail when a document or a C comment names a file of this tree that does not exist.
 
-Looked at are all .md files: relative links, and words in `backticks` that start with a folder of
-this tree. In a path like `src/rules/rule_<name>.c` or `tests/*.c`, only the folder before the first
-placeholder must exist. Code blocks are left out, and so is what gets built.
+Documents are all .md files: the relative links in them, and words in `backticks` that start with a
+folder of this tree. In a path like `src/rules/rule_<name>.c` or `tests/*.c`, only the folder before
+the first placeholder must exist. Code blocks are excluded, and so is what gets built.
+
+In comments of .c, .h and .def files, a name like frontier.h or query/frontier.h must be the end of
+the path of a file, or be included somewhere as a header of the system.
 """
 
 from __future__ import annotations
@@ -23,6 +26,13 @@ PLACEHOLDER = re.compile(r"[<*{…]|\.\.\.")
 ELSEWHERE = re.compile(r"^(\w+:|//|#)")
 # Not build/, which need not be there.
 FOLDERS = r"\.ci|bench|cmake|docs|examples|include|python|scripts|src|tests|tools|web"
+# A comment, a literal, or what is between them.
+C_TOKEN = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[^/\"']+|.", re.DOTALL
+)
+# Not a path from the root of the file system, a pattern or the end of an arrow.
+C_FILE = re.compile(r"(?<![\w/.<*-])(?:[\w.-]+/)*\w[\w-]*\.(?:c|h|def)\b")
+SYSTEM_HEADER = re.compile(r"^\s*#\s*include\s+<([\w./-]+)>", re.M)
 REPO_PATH = re.compile(rf"^(?:\./)?((?:{FOLDERS})/[^\s,;:]*)")
 
 
@@ -69,11 +79,33 @@ def document_problems(root: Path, document: Path) -> Iterator[str]:
                 yield f"{where}: the link to {path} leads nowhere"
 
 
+def path_ends(path: str) -> Iterator[str]:
+    """src/base/err.h, base/err.h, err.h"""
+    parts = path.split("/")
+    for n in range(len(parts)):
+        yield "/".join(parts[n:])
+
+
+def comment_problems(root: Path, sources: list[Path]) -> Iterator[str]:
+    texts = {path.relative_to(root).as_posix(): path.read_text() for path in sources}
+    known = {end for name in texts for end in path_ends(name)}
+    known |= {header for text in texts.values() for header in SYSTEM_HEADER.findall(text)}
+    for name, text in texts.items():
+        for token in C_TOKEN.finditer(text):
+            for hit in C_FILE.finditer(token[0]) if token[0].startswith(("/*", "//")) else ():
+                if hit[0] not in known:
+                    line = 1 + text.count("\n", 0, token.start() + hit.start())
+                    yield f"{name}:{line}: the comment names {hit[0]}, which does not exist"
+
+
 def main() -> int:
     root: Path = root_argument(__doc__).parse_args().root
     documents = with_suffix(root, ".md")
+    sources = with_suffix(root, ".c", ".h", ".def")
     problems = [p for document in documents for p in document_problems(root, document)]
-    return report(problems, f"links: {len(documents)} documents name only what exists")
+    problems += comment_problems(root, sources)
+    n = len(documents) + len(sources)
+    return report(problems, f"links: {n} documents and C files name only what exists")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fail on functions over 80 lines and files over 900, and on struct tags that exist twice in src/;
-list functions over 50 lines and files over 600, and count lines and asserts per folder of src/.
+"""Fail on functions over 80 lines and files over 900; in src/ on struct tags that exist twice, on
+more than 600 files, and when more than 5 % of the functions share their name with another one.
+List functions over 50 lines and files over 600, and count lines and asserts per folder of src/.
 
 C functions are found by their braces in the first column, which is where clang-format puts them.
 Tables do not count: .def files are left out, and so are the lines of array and struct initialisers
@@ -13,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,10 @@ from sources import report, root_argument, with_suffix
 
 FUNCTION_LIMIT, FUNCTION_NOTE = 80, 50
 FILE_LIMIT, FILE_NOTE = 900, 600
+SRC_FILES_LIMIT = 600
+SHARED_NAMES_LIMIT = 0.05  # of the functions in src/
+SHARED_NAMES_SHOWN = 10
+NO_NAME = re.compile(r"__attribute__$|[A-Z_]+$")  # of the return type; macros stand for names
 
 
 @dataclass
@@ -116,6 +122,28 @@ def tag_problems(root: Path) -> list[str]:
     return problems
 
 
+def src_problems(root: Path) -> Iterator[str]:
+    """Too many files to find one's way in, and names that grep, gdb and perf cannot tell apart."""
+    files = with_suffix(root / "src", ".c", ".h", ".def")
+    if len(files) > SRC_FILES_LIMIT:
+        yield f"src: it has {len(files)} files; the limit is {SRC_FILES_LIMIT}"
+    names = Counter(
+        name
+        for path in files
+        if path.suffix != ".def"
+        for name, _, _ in c_functions(path.read_text().splitlines())
+        if not NO_NAME.match(name)
+    )
+    shared = {name: n for name, n in names.most_common() if n > 1}
+    share = sum(shared.values()) / max(names.total(), 1)
+    if share > SHARED_NAMES_LIMIT:
+        most = ", ".join(list(shared)[:SHARED_NAMES_SHOWN])
+        yield (
+            f"src: {share:.1%} of the functions share their name with another one; "
+            f"the limit is {SHARED_NAMES_LIMIT:.0%}: {most}"
+        )
+
+
 def count_lines(text: str) -> tuple[int, int]:
     """Lines of code, and lines that are only comment."""
     code = comment = 0
@@ -156,6 +184,7 @@ def main() -> int:
         if s.lines > s.limit
     ]
     problems += tag_problems(root)
+    problems += src_problems(root)
     print_folders(root)
     return report(problems, f"sizes: {len(files)} files and {len(sizes) - len(files)} functions")
 

@@ -3,7 +3,8 @@
 """Fail when text that users meet has wording that they would have to decode.
 
 Looks at string literals in src/ and python/footplate, at strings and markup text in web/src, and at
-README.md and docs/. Comments are not looked at. A correct use of a banned word is allowed by a
+README.md and docs/. Of comments only those of C in src/ are read, for the few words of
+IN_COMMENTS. A correct use of a banned word is allowed by a
 phrase in tools/words_allowed.txt; a hit inside of such a phrase is no problem.
 """
 
@@ -52,6 +53,16 @@ BANNED = [
     (r"is left out", "is ignored, is excluded"),
 ]
 
+# In comments of C: private names for what the field has a word for.
+IN_COMMENTS = [
+    (r"told", "reported, recorded, set"),
+    (r"piles?", "packed table, column buffer"),
+    (r"crews?", "parallel_for, workers"),
+    (r"stretch(?:es)?", "span, interval"),
+    (r"squeezed?", "gzip, compress"),
+    (r"shed", "madvise, release"),
+]
+
 
 def compiled(words: str) -> re.Pattern[str]:
     spaced = words.replace("there )", "there\\s)").replace(" ", r"\s+")  # also over a line's end
@@ -59,6 +70,7 @@ def compiled(words: str) -> re.Pattern[str]:
 
 
 COMPILED = [(compiled(words), instead) for words, instead in BANNED]
+COMPILED_COMMENTS = [(compiled(words), instead) for words, instead in IN_COMMENTS]
 
 C_TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\\\n|\s+|.', re.DOTALL
@@ -87,6 +99,14 @@ def c_texts(source: str) -> Iterator[Text]:
         line += token.count("\n")
     if start:
         yield start, joined.replace("\\n", "\n").replace('\\"', '"')
+
+
+def c_comments(source: str) -> Iterator[Text]:
+    line = 1
+    for token in C_TOKEN.findall(source):
+        if token.startswith(("/*", "//")):
+            yield line, token
+        line += token.count("\n")
 
 
 def docstrings(tree: ast.AST) -> set[int]:
@@ -163,7 +183,17 @@ def hits(text: str, allowed: list[re.Pattern[str]]) -> Iterator[tuple[int, str, 
                 yield m.start(), m[0], instead
 
 
+def comment_problems(source: str, name: str) -> Iterator[str]:
+    for line, text in c_comments(source):
+        for pattern, instead in COMPILED_COMMENTS:
+            for m in pattern.finditer(text):
+                at_line = line + text.count("\n", 0, m.start())
+                yield f'{name}:{at_line}: "{m[0]}" in a comment (write: {instead})'
+
+
 def problems_of(path: Path, name: str, allowed: list[re.Pattern[str]]) -> Iterator[str]:
+    if READERS[path.suffix] is c_texts:
+        yield from comment_problems(path.read_text(), name)
     for line, text in READERS[path.suffix](path.read_text()):
         for at, found, instead in hits(text, allowed):
             shown = " ".join(text[max(0, at - 40) : at + 50].split())

@@ -28,6 +28,17 @@ enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
                       : (void)((cap) = MAX_OF((least), (cap) ? 2 * (cap) : VEC_FIRST),             \
                                (items) = xrealloc((items), (cap), sizeof *(items))))
 
+/* For arrays that grow together and share one capacity. True: it was not `least` and is now more,
+ * and each of them must be allocated again with it.
+ *
+ *     if (VEC_GROW(list->cap, list->n + 1)) {
+ *         list->names = xrealloc(list->names, list->cap, sizeof *list->names);
+ *         list->times = xrealloc(list->times, list->cap, sizeof *list->times);
+ *     } */
+#define VEC_GROW(cap, least)                                                                       \
+    ((least) <= (cap) ? false                                                                      \
+                      : ((void)((cap) = MAX_OF((least), (cap) ? 2 * (cap) : VEC_FIRST)), true))
+
 /* The address of one more item at the end. The item is not initialized. */
 #define VEC_ADD(items, n, cap) (VEC_ROOM(items, cap, (n) + 1), &(items)[(n)++])
 

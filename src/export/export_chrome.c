@@ -354,8 +354,10 @@ static void chrome_put_step(struct chrome *c, const struct step *s, int64_t tid)
         jw_bool(&j, "warmup", true);
     if (s->disturbed)
         jw_bool(&j, "disturbed", true);
-    if (s->batch >= 0)
-        jw_int(&j, "batch", s->batch);
+    if (s->batch >= 0) {
+        jw_int(&j, "batch", s->batch); /* the old name of `samples` */
+        jw_int(&j, "samples", s->batch);
+    }
     chrome_put_parts(&j, s);
     if (s->between_ns >= 0) {
         jw_num(&j, "between_ms", chrome_ns_to_ms(s->between_ns));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* footplate_internal.h - between the files of the importer of our own exports: a record as it
- * is in the input (import_footplate.c fills it), and what it becomes (footplate_records.c,
- * footplate_rows.c).
- */
+ * is in the input (import_footplate.c fills it), and what it becomes (footplate_records.c). */
 #ifndef IMPORT_FOOTPLATE_INTERNAL_H
 #define IMPORT_FOOTPLATE_INTERNAL_H
 
@@ -119,7 +117,7 @@ bool fp_is(const struct footplate *f, enum footplate_key k, const char *text);
 unsigned fp_word(const struct footplate *f, enum footplate_key k, const char *const *names,
                  unsigned n, unsigned otherwise);
 
-/* ---- footplate_records.c: the fields of a record ---- */
+/* ---- footplate_records.c: the fields of a record, then samples ---- */
 
 void fp_put_run(struct footplate *f, const struct json_text *about);
 void fp_put_node(void *f);
@@ -129,8 +127,6 @@ void fp_put_mark(void *f);
 void fp_emit_event(void *f);      /* a line */
 void fp_put_trace_event(void *f); /* an element of traceEvents */
 void fp_flush_events(struct footplate *f);
-
-/* ---- footplate_rows.c: samples ---- */
 
 void fp_put_series(void *f);
 void fp_put_sample(void *f); /* a line */

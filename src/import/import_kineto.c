@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "import/kineto_internal.h"
 #include "json/json.h"
 #include "json/json_members.h"
@@ -160,10 +161,7 @@ static uint64_t id_of(const struct json_item *it)
     int64_t v;
     if (it->kind != JS_STRING)
         return json_int(it, &v) ? (uint64_t)v : 0;
-    uint64_t hash = 14695981039346656037u;
-    for (uint32_t i = 0; i < it->text.len; i++)
-        hash = (hash ^ (uint8_t)it->text.p[i]) * 1099511628211u;
-    return hash;
+    return hash_more(HASH_BEGIN, it->text.p, it->text.len);
 }
 
 JSON_INLINE uint64_t positive(const struct json_item *it)

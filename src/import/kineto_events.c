@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kineto_events.c - what an event of a trace becomes.
  *
- * Other formats mark a collective, a wait for data or a step by its name (name_sense.h). Each
+ * Other formats mark a collective, a wait for data or a step by its name (enum name_sense). Each
  * name is looked at once and remembered with its text. */
 #include <assert.h>
 #include <stdio.h>

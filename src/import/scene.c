@@ -194,11 +194,10 @@ static int take_shape(struct parsing *p, struct scene_range *x, struct err *e)
 
 static uint64_t text_key(const char *a, const char *b, const char *c)
 {
-    uint64_t h = 1469598103934665603u;
+    uint64_t h = 1469598103934665603u; /* not HASH_BEGIN: with that scenes had other noise */
     const char *const texts[] = {a, b, c};
     for (size_t i = 0; i < COUNT_OF(texts); i++, h = mix(h))
-        for (const char *t = texts[i]; *t; t++)
-            h = (h ^ (unsigned char)*t) * 1099511628211u;
+        h = hash_more(h, texts[i], strlen(texts[i]));
     return h;
 }
 

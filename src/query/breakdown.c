@@ -52,8 +52,7 @@ static void add_gap(struct stream *s, const struct launch *l, int64_t begin)
 static void add_launch(struct stream *s, const struct launch *l, int64_t begin, int64_t end)
 {
     const size_t i = s->row.launches++;
-    if (i == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 1024;
+    if (VEC_GROW(s->cap, i + 1)) {
         s->delays = xrealloc(s->delays, s->cap, sizeof *s->delays);
         s->launched = xrealloc(s->launched, s->cap, sizeof *s->launched);
         s->begun = xrealloc(s->begun, s->cap, sizeof *s->begun);
@@ -192,10 +191,8 @@ struct breaking {
 
 static void *rows_add(struct rows *r, size_t n, size_t size)
 {
-    if (r->cap - r->n < n) {
-        r->cap = MAX_OF(r->n + n, 2 * r->cap);
+    if (VEC_GROW(r->cap, r->n + n))
         r->v = xrealloc(r->v, r->cap, size);
-    }
     r->n += n;
     return (char *)r->v + (r->n - n) * size;
 }
@@ -407,14 +404,6 @@ void breakdown_track_end(void *breaking)
     struct breaking *b = breaking;
     if (breakdown_is_device(b->track))
         end_device(b);
-}
-
-void breakdown_track(struct breaking *b, const struct run_track *t, const struct run_event *v,
-                     size_t n)
-{
-    breakdown_track_begin(b, t);
-    breakdown_events(b, v, n);
-    breakdown_track_end(b);
 }
 
 /* ---- the end of a process ---- */

@@ -3,8 +3,7 @@
  *
  * breakdown_open, then for each process breakdown_process, its tracks (threads before devices) and
  * breakdown_process_end, then breakdown_result; or breakdown_read, which does all that for a run. A
- * track is breakdown_track_begin, any number of breakdown_events, breakdown_track_end; or
- * breakdown_track for all of it.
+ * track is breakdown_track_begin, any number of breakdown_events, breakdown_track_end.
  * Times are wall ns, amounts of time ns. */
 #ifndef QUERY_BREAKDOWN_H
 #define QUERY_BREAKDOWN_H
@@ -124,7 +123,7 @@ struct memory_row {
     int64_t peak_step; /* the step at whose time the peak was first read; -1: not known */
 };
 
-/* What recording a window cost (detail_cost.h), and how idle the device was with and without it. */
+/* What recording a window cost (detail.h), and how idle the device was with and without it. */
 struct window_row {
     struct breakdown_of of;
     int64_t begin, end; /* known to the microsecond */
@@ -159,8 +158,6 @@ void breakdown_track_begin(void *breaking, const struct run_track *t);
 /* Sorted by begin, the longer one first. */
 void breakdown_events(void *breaking, const struct run_event *v, size_t n);
 void breakdown_track_end(void *breaking);
-void breakdown_track(struct breaking *b, const struct run_track *t, const struct run_event *v,
-                     size_t n);
 void breakdown_process_end(void *breaking);
 /* In the order of processes; rows live in the arena. Once, at the end. */
 void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out);

@@ -29,8 +29,7 @@ struct range_list {
 static struct detail_range *ranges_add(struct range_list *l, const struct run_track *t,
                                        const struct store *file)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 16;
+    if (VEC_GROW(l->cap, l->n + 1)) {
         l->v = xrealloc(l->v, l->cap, sizeof *l->v);
         l->files = xrealloc(l->files, l->cap, sizeof *l->files);
     }

@@ -2,7 +2,6 @@
 /* frontier.c - see frontier.h. */
 #include "query/frontier.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -67,12 +66,6 @@ void frontier_see(struct frontier_rank *r, const struct step *v, size_t n)
         r->between_us = frontier_us(s->between_ns);
         r->last = s->mode == MODE_TRAIN && s->between_ns >= 0 && !s->save_ns ? s->number + 1 : 0;
     }
-}
-
-void frontier_free(struct frontier_rank *r)
-{
-    free(r->v);
-    *r = (struct frontier_rank){0};
 }
 
 const char *frontier_stage_name(size_t stage)

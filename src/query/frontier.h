@@ -10,7 +10,8 @@
  * Which of the two it is need not be known: where backward contains the wait, all ranks arrive at
  * a later collective together, and no rank is late by that reckoning.
  *
- *     frontier_see for each step of a rank; frontier_of over all ranks; frontier_free.
+ *     frontier_see for each step of a rank; frontier_of over all ranks; the caller
+ *     frees `v`.
  *
  * Of long runs every 2nd, 4th, ... step is stored, by its number, so ranks store the same ones. */
 #ifndef QUERY_FRONTIER_H
@@ -55,7 +56,6 @@ struct frontier {
 
 /* Steady train steps count; in order. */
 void frontier_see(struct frontier_rank *r, const struct step *v, size_t n);
-void frontier_free(struct frontier_rank *r);
 /* False: there are fewer than 2 ranks, or than 20 steps that all of them have. */
 bool frontier_of(const struct frontier_rank *const *ranks, size_t n, struct arena *a,
                  struct frontier *out);

@@ -24,7 +24,7 @@ enum ops_by {
     OPS_BY_NAME,     /* operators, calls of the runtime, spans of the user; kernels, copies */
     OPS_BY_MODULE,   /* modules of the model and spans of the user, the rest within them */
     OPS_BY_FUNCTION, /* functions of Python, where they were profiled */
-    OPS_BY_GROUP,    /* kinds of work on the devices: kernel_groups.h */
+    OPS_BY_GROUP,    /* kinds of work on the devices: kernel_groups.def */
 };
 
 struct op_row {

@@ -24,7 +24,6 @@ struct rank_marks {
 };
 
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a);
-/* Memory that the marks of so many steps take, about. */
 
 struct steps_sum {
     size_t n;

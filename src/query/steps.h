@@ -52,7 +52,7 @@ struct step {
                               * -1: there is none, or it is cut */
     int64_t between_sync_ns; /* of that, time in which the program waited for the GPU */
     int64_t save_ns;         /* time of its iteration in which a checkpoint was saved */
-    int64_t paced_ns; /* see steps_set_pace: its iteration, as rules compare it; 0: not known */
+    int64_t paced_ns; /* see step_pace_give: its iteration, as rules compare it; 0: not known */
     int64_t part_ns[STEP_PARTS_MOST];
     int64_t batch; /* samples, summed over the batches that it fetched; -1: not known */
 };
@@ -312,8 +312,5 @@ void step_pace_done(struct step_pace *p);
 /* Sets paced_ns of the n steps of the window from number `from` on. */
 void step_pace_give(const struct step_pace *p, size_t from, struct step *v, size_t n);
 void step_pace_free(struct step_pace *p);
-
-/* All of it for all steps of a rank that lie in one array. */
-void steps_set_pace(struct step *v, size_t n);
 
 #endif

@@ -110,18 +110,6 @@ void step_pace_free(struct step_pace *p)
     *p = (struct step_pace){0};
 }
 
-void steps_set_pace(struct step *v, size_t n)
-{
-    for (size_t i = 0, to; i < n; i = to) {
-        struct step_pace p = {0};
-        to = pace_window_end(i, n);
-        step_pace_see(&p, v + i, to - i);
-        step_pace_done(&p);
-        step_pace_give(&p, 0, v + i, to - i);
-        step_pace_free(&p);
-    }
-}
-
 /* ---- parts that were not recorded ---- */
 
 /* "keras data" is about the part "data". */
@@ -375,7 +363,7 @@ static double overall_rate(const struct rank_steps *s, enum event_mode mode)
 
 /* ---- steps ---- */
 
-/* Near a GPU a long iteration among short ones is not an outlier: see steps_set_pace. */
+/* Near a GPU a long iteration among short ones is not an outlier: see iteration_groups. */
 static void find_outliers(const struct rank_steps *s, const struct chosen *c, struct arena *a,
                           struct step_stats *out)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 /* 2^53: what a double holds exactly, and small enough that the sum of a summary bucket fits. */
 #define CELL_MOST 9007199254740992.0
@@ -43,8 +44,7 @@ static slot_id free_slot(struct group *g)
     for (slot_id s = 0; s < g->n; s++)
         if (!g->slots[s].used)
             return s;
-    if (g->n == g->cap) {
-        g->cap = g->cap ? g->cap * 2 : 16;
+    if (VEC_GROW(g->cap, g->n + 1)) {
         g->slots = xrealloc(g->slots, g->cap, sizeof *g->slots);
         g->scales = xrealloc(g->scales, g->cap, sizeof *g->scales);
         g->cells = xrealloc(g->cells, g->cap, sizeof *g->cells);

@@ -44,8 +44,8 @@ MUST_CHECK int rules_check_steps(struct run *r, const struct check_ask *ask, str
 /* ---- a run that is evaluated again and again while it grows ----
  *
  * The same result, to the last byte, but samples that were read before are not read again.
- * evaluation_open, any number of evaluation_run of one run, which is opened anew each time,
- * evaluation_close. Not for two threads at once. */
+ * evaluation_open, any number of evaluation_run of one run, which is opened again
+ * or followed (run_open_next) each time, evaluation_close. Not for two threads at once. */
 struct evaluation;
 
 struct evaluation *evaluation_open(void);

@@ -331,6 +331,13 @@ int rundir_put_node(const struct rundir *r, const char *node_id, unsigned sessio
                                  e);
 }
 
+int rundir_open_window(struct writer **out, const struct rundir_window *x, struct err *e)
+{
+    char stem[64];
+    run_window_stem(stem, sizeof stem, x->pid, x->python, x->window);
+    return writer_open_session(out, x->node_path, x->session, stem, e);
+}
+
 /* ---- what is in it ---- */
 
 struct rundir_files {

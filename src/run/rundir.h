@@ -99,6 +99,17 @@ uint64_t rundir_disk_bytes(const char *node_path);
 /* Size of all files that this session wrote for its node. */
 uint64_t rundir_session_bytes(const struct rundir *r, unsigned session);
 
+/* The file of a detail window that a living recorder's hooks left, in the folder of its node. The
+ * recorder need not be this process: `session` is its number. `python` as in run_window_stem. */
+struct rundir_window {
+    const char *node_path;
+    unsigned session, pid, window;
+    bool python;
+};
+
+MUST_CHECK int rundir_open_window(struct writer **out, const struct rundir_window *x,
+                                  struct err *e);
+
 /* ---- a run that is made out of something else ---- */
 
 /* The events of a detail window have a separate file. */

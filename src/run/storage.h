@@ -3,9 +3,10 @@
  *
  * A location names a file or folder of a run: a path of the local file system, or the address of an
  * object ("s3://BUCKET/PREFIX/RUN/run.json") or of a file on a hub
- * ("https://HOST/RUN/run.json"). storage_of selects the implementation by the location. All code
- * above this header passes locations on and never checks which it is; only src/run and src/store
- * compose them (run_names.h), and tools/check_storage.py enforces that.
+ * ("https://HOST/RUN/run.json"). storage_of selects the implementation by the location. Code above
+ * this header passes locations on; it checks which it is only where a user's request has a meaning
+ * for one kind alone (`footplate set`, `footplate push`). Only src/run and src/store compose
+ * locations of what is in a run (run_names.h), and tools/check_storage.py enforces that.
  *
  * Object storage has no rename, no append and no lock. The operations are those that it has, too.
  * For each, first how the local file system (storage_local.c) does it, then how objects do

@@ -219,10 +219,11 @@ static void add_member(struct proctree *t, const struct pid_stat *stat)
 
 COMPARE_NUMBERS(proctree_by_value, int)
 
+enum { LIST_FIRST = 256 }; /* processes that most machines have not more of */
+
 static void list_add(struct proctree *t, int pid)
 {
-    if (t->n_list == t->list_cap) {
-        t->list_cap = t->list_cap ? t->list_cap * 2 : 256;
+    if (VEC_GROW(t->list_cap, MAX_OF(t->n_list + 1, (size_t)LIST_FIRST))) {
         t->list = xrealloc(t->list, t->list_cap, sizeof *t->list);
         t->mark = xrealloc(t->mark, t->list_cap, sizeof *t->mark);
     }
@@ -352,10 +353,7 @@ static void take_candidates(struct proctree *t)
 static void keep_foreign(struct proctree *t)
 {
     t->n_foreign = 0;
-    if (t->foreign_cap < t->list_cap) {
-        t->foreign_cap = t->list_cap;
-        t->foreign = xrealloc(t->foreign, t->foreign_cap, sizeof *t->foreign);
-    }
+    VEC_ROOM(t->foreign, t->foreign_cap, t->list_cap);
     for (size_t i = 0; i < t->n_list; i++)
         if (t->mark[i] == PID_FOREIGN)
             t->foreign[t->n_foreign++] = t->list[i];
@@ -519,28 +517,6 @@ const struct proctree_member *proctree_at(const struct proctree *t, size_t i)
 bool proctree_overflowed(const struct proctree *t)
 {
     return t->overflowed;
-}
-
-size_t proctree_members(struct proctree *t, struct proctree_view *out, size_t most)
-{
-    size_t n = 0;
-    proctree_scan(t);
-    for (size_t i = 0; i < t->places; i++) {
-        if (!proctree_refresh(t, i) || t->members[i].ended)
-            continue;
-        const struct pid_stat *s = &t->members[i].stat;
-        if (n < most) {
-            out[n] = (struct proctree_view){.pid = s->pid,
-                                            .ppid = s->ppid,
-                                            .pgid = s->pgid,
-                                            .session = s->session,
-                                            .start_ticks = s->start_ticks};
-            memcpy(out[n].comm, s->comm, sizeof out[n].comm);
-        }
-        n++;
-    }
-    proctree_sweep(t);
-    return n;
 }
 
 /* ---- the threads of a process ---- */

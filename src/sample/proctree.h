@@ -66,17 +66,6 @@ const struct proctree_member *proctree_at(const struct proctree *t, size_t i);
 /* Whether there were ever more than PROCTREE_MOST. */
 bool proctree_overflowed(const struct proctree *t);
 
-/* One member as others see it. */
-struct proctree_view {
-    int pid, ppid, pgid, session;
-    uint64_t start_ticks; /* since boot, 1/sysconf(_SC_CLK_TCK) s */
-    char comm[COMM_LEN];
-};
-
-/* The living members, at most `most` of them: scans, reads each, sweeps. Zombies are not living.
- * Returns how many there are, which may be more than were written. */
-size_t proctree_members(struct proctree *t, struct proctree_view *out, size_t most);
-
 /* ---- the threads of a process ---- */
 
 /* How long they ran, and how long they waited for a core. The kernel counts both for each thread

@@ -29,7 +29,7 @@ enum {
     FEED_SERIES = 3072,    /* that are followed for one topic */
     FEED_TEXT = 512 << 10, /* longest event; a larger one is left out */
     FEED_LATE_S = 30,      /* readings may reach the disk so late */
-    FEED_STEPS_MS = 2000,  /* between two reads of the steps, or more, see pace.h */
+    FEED_STEPS_MS = 2000,  /* between two reads of the steps, or more, see pace_next */
 };
 
 /* ==== new data of a run ==== */

@@ -158,14 +158,6 @@ void memo_put(struct memo *m, const struct memo_key *k, struct memo_value *v)
     pthread_mutex_unlock(&m->lock);
 }
 
-size_t memo_bytes(struct memo *m)
-{
-    pthread_mutex_lock(&m->lock);
-    const size_t n = m->bytes;
-    pthread_mutex_unlock(&m->lock);
-    return n;
-}
-
 /* ---- jobs ---- */
 
 int memo_with_run(struct memory_limit *limit, const char *path, memo_use *use, void *ctx,

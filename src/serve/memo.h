@@ -63,7 +63,6 @@ void memo_unref(struct memo_value *v); /* NULL is fine */
  * returned instead, once: the next request tries again, for the run may be readable again. */
 MUST_CHECK int memo_start(struct memo *m, const struct memo_key *k, const struct memo_job *job,
                           struct err *e);
-size_t memo_bytes(struct memo *m);
 
 /* Opens a run for one use under the memory limit. ERR_FORMAT: its files were truncated meanwhile.
  */

@@ -17,7 +17,7 @@
 #include "query/run.h"
 
 struct runs;      /* runs.h: the folders that are followed, and the runs that are open */
-struct live;      /* live.h: the streams of running runs */
+struct live;      /* live.c: the streams of running runs */
 struct exchange;  /* httpd.h: a request and its connection */
 struct reply;     /* httpd.h */
 struct row_table; /* base/row_table.h */

@@ -172,22 +172,6 @@ size_t format_final_len(const uint8_t *p, size_t n, size_t from)
     return last;
 }
 
-size_t format_tail_len(const uint8_t *p, size_t n, struct file_header *h)
-{
-    struct err ignored;
-    size_t at = FILE_HEADER_LEN;
-    if (n < at || file_header_get(h, p, n, "tail", &ignored) || h->kind != FILE_TAIL)
-        return 0;
-    for (;;) {
-        struct cur c = cur_of(p + at, n - at);
-        const uint32_t len = cur_u32(&c), sum = cur_u32(&c);
-        if (c.bad || len > FRAME_MOST || cur_left(&c) < len ||
-            format_sum32(c.p, len, h->segment) != sum)
-            return at;
-        at += FRAME_HEADER_LEN + len;
-    }
-}
-
 size_t record_begin(struct buf *b, enum record_tag tag)
 {
     buf_u8(b, (uint8_t)tag);

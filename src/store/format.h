@@ -130,8 +130,6 @@ size_t format_next_block(const uint8_t *p, size_t at, size_t n, unsigned *tries)
  * file. What follows may still be cut by its writer. `from`: what an earlier call returned, or 0.
  */
 size_t format_final_len(const uint8_t *p, size_t n, size_t from);
-/* Of the bytes of a tail file, how many are its header and whole frames; 0: it has no header. */
-size_t format_tail_len(const uint8_t *p, size_t n, struct file_header *h);
 /* Whether a file ends as a closed one does; `end` are its last FILE_END_LEN bytes. */
 bool format_is_closed(const uint8_t *end, uint64_t file_len);
 

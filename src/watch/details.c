@@ -16,7 +16,7 @@
 #include "import/importer.h"
 #include "record/record.h"
 #include "run/run_files.h"
-#include "run/run_names.h"
+#include "run/rundir.h"
 #include "watch/watch.h"
 
 enum {
@@ -120,10 +120,13 @@ static int import_into(struct writer *w, const char *path, const struct window_f
 static int keep_file(struct details *d, const char *path, const struct window_file *f,
                      struct err *e)
 {
-    char name[64];
     struct writer *w;
-    run_window_stem(name, sizeof name, f->pid, strcmp(f->kind, "python") == 0, f->k);
-    int rc = writer_open_session(&w, d->ask.node, d->ask.session, name, e);
+    const struct rundir_window x = {.node_path = d->ask.node,
+                                    .session = d->ask.session,
+                                    .pid = f->pid,
+                                    .window = f->k,
+                                    .python = strcmp(f->kind, "python") == 0};
+    int rc = rundir_open_window(&w, &x, e);
     if (rc)
         return rc;
     rc = import_into(w, path, f, e);

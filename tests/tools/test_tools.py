@@ -126,6 +126,16 @@ def test_only_the_storage_reaches_into_a_run(tree: Path, line: str, sentence: st
     assert check("check_storage", plant(tree, {"src/run/fine.c": text})).returncode == 0
 
 
+def test_writers_are_opened_by_the_storage_and_the_recorder(tree: Path) -> None:
+    text = "int f(void)\n{\n    TRY(writer_open_session(&w, folder, 1, name, e));\n}\n"
+    excepted = {"src/STORAGE": "rules/bad.c: its own file\n"}
+    bad = text + 'int g(void)\n{\n    return open("/dev/null", 0);\n}\n'
+    plant(tree, {**excepted, "src/rules/bad.c": bad, "src/agent/fine.c": text})
+    refused("check_storage", tree, "src/rules/bad.c:3: writer_open_session: writers of a run")
+    (tree / "src/rules/bad.c").write_text(bad.replace("writer_open_session", "store_window"))
+    assert check("check_storage", tree).returncode == 0
+
+
 def test_a_name_that_run_names_defines_is_refused_elsewhere(tree: Path) -> None:
     names = '#define RUN_PIECES "pieces.bin"\n#define RUN_START "part-"\n#define RUN_STEM "node"\n'
     plant(tree, {"src/run/run_names.h": names})
@@ -168,6 +178,31 @@ def test_layers_refuses_a_call_into_a_folder_that_the_file_does_not_name(tree: P
 def test_sizes_refuses_a_struct_tag_that_exists_twice(tree: Path) -> None:
     plant(tree, {"src/base/a.c": "struct thing {\n};\n", "src/store/b.h": "struct thing {\n};\n"})
     refused("check_sizes", tree, "src/store/b.h: the tag thing also exists in src/base/a.c")
+
+
+def test_sizes_refuses_a_src_of_more_than_600_files(tree: Path) -> None:
+    files = len([path for path in (tree / "src").rglob("*") if path.suffix in (".c", ".h", ".def")])
+    plant(tree, {f"src/base/file_{n}.c": "" for n in range(600 - files)})
+    assert check("check_sizes", tree).returncode == 0
+    refused(
+        "check_sizes",
+        plant(tree, {"src/base/last.def": ""}),
+        "src: it has 601 files; the limit is 600",
+    )
+
+
+def c_functions(*names: str) -> str:
+    return "".join(f"static int {name}(void)\n{{\n    return 1;\n}}\n\n" for name in names)
+
+
+def test_sizes_refuses_functions_that_share_their_name(tree: Path) -> None:
+    plant(tree, {"src/base/a.c": c_functions("take", *(f"base_do_{n}" for n in range(38)))})
+    assert check("check_sizes", plant(tree, {"src/store/b.c": c_functions("take")})).returncode == 0
+    plant(tree, {"src/rules/c.c": c_functions("take")})
+    sentence = "src: 7.3% of the functions share their name with another one; the limit is 5%: take"
+    refused("check_sizes", tree, sentence)
+    plant(tree, {"src/rules/c.c": "__attribute__((noinline)) static int a_b(void)\n{\n}\n"})
+    assert check("check_sizes", tree).returncode == 0
 
 
 def test_sizes_counts_lines_per_folder(tree: Path) -> None:
@@ -251,6 +286,38 @@ def test_links_lets_pass(tree: Path, text: str) -> None:
     assert check("check_links", plant(tree, {"docs/new.md": text})).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "/* one\n * see gone.h */\n",
+            "src/base/new.c:2: the comment names gone.h, which does not",
+        ),
+        ("// base/gone.def\n", "src/base/new.c:1: the comment names base/gone.def"),
+        ("int a; /* store/err.h */\n", "the comment names store/err.h"),
+        ("int a = 1 / 2; /* gone.c: what */\n", "the comment names gone.c"),
+    ],
+)
+def test_links_refuses_a_comment_that_names_a_file_that_does_not_exist(
+    tree: Path, text: str, sentence: str
+) -> None:
+    refused("check_links", plant(tree, {"src/base/new.c": text}), sentence)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/* new.c - see err.h, base/err.h and src/base/err.h */\n",
+        '#include <linux/gone.h>\n/* linux/gone.h has it */\nconst char *s = "see gone.c";\n',
+        "const char a = '\"'; /* rule_*.c, rule_<name>.c, /usr/include/gone.h */\n",
+        'int n = sizeof "/* gone.c */";\n',
+    ],
+)
+def test_links_lets_pass_comments(tree: Path, text: str) -> None:
+    done = check("check_links", plant(tree, {"src/base/new.c": text}))
+    assert done.returncode == 0, done.stdout
+
+
 def test_what_was_built_is_not_looked_at(tree: Path) -> None:
     plant(tree, {f"{folder}/x.c": "int x;\n" * 2000 for folder in ("build", ".venv", "tests/data")})
     assert check("check_sizes", tree).returncode == 0
@@ -271,6 +338,8 @@ def words(root: Path, *places: str) -> subprocess.CompletedProcess[str]:
         ("src/cmd/a.h", '#define HELP "this is " \\\n    "behind it"\n', '"behind"'),
         ("src/cmd/a.c", 'puts("Nobody has it");\n', '"Nobody"'),
         ("src/cmd/a.c", 'puts("12 s in all");\n', '"in all"'),
+        ("src/cmd/a.c", "/* one\n * was told so */\n", 'a.c:2: "told" in a comment'),
+        ("src/cmd/a.h", "int a; // the piles\n", 'a.h:1: "piles" in a comment'),
         ("web/src/a.tsx", "// told\nconst a = <p>it stands there</p>;\n", 'a.tsx:2: "stands"'),
         ("web/src/a.ts", "const a = `for ${x.told} told`;\n", '"told"'),
         (
@@ -290,7 +359,7 @@ def test_words_refuses(tree: Path, file: str, text: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("src/cmd/a.c", '/* the job told nothing */\nputs("all fine"); // nobody knows\n'),
+        ("src/cmd/a.c", '/* the job lives, retold */\nputs("all fine"); // nobody knows\n'),
         ("src/cmd/a.c", 'static_assert(N == 1, "one bit is no less than it counts");\n'),
         ("src/cmd/a.c", 'jw_str("told", x);\nputs("there is no GPU");\nputs("is no longer up");\n'),
         ("src/cmd/a.c", 'puts("is not a percentage");\nputs("the standard deviation");\n'),

@@ -30,6 +30,27 @@ TEST(room_for_many_items_is_made_at_once)
     free(items);
 }
 
+TEST(arrays_that_share_a_capacity_grow_together)
+{
+    uint32_t n = 0, cap = 0, grown = 0;
+    int *items = NULL;
+    char *marks = NULL;
+    for (; n < 100; n++) {
+        if (VEC_GROW(cap, n + 1)) {
+            items = xrealloc(items, cap, sizeof *items);
+            marks = xrealloc(marks, cap, sizeof *marks);
+            grown++;
+        }
+        items[n] = (int)n;
+        marks[n] = (char)n;
+    }
+    CHECK_INT(cap, 128);
+    CHECK_INT(grown, 4);
+    CHECK(items[0] == 0 && items[99] == 99 && marks[99] == 99);
+    free(items);
+    free(marks);
+}
+
 TEST(a_search_finds_the_first_item_that_is_not_before)
 {
     const int sorted[] = {1, 3, 5, 7, 7, 9};

@@ -8,6 +8,13 @@ struct result {
     struct breakdown b;
 };
 
+static void break_track(struct breaking *b, const struct kit_track *t)
+{
+    breakdown_track_begin(b, &t->track);
+    breakdown_events(b, t->v, t->n);
+    breakdown_track_end(b);
+}
+
 static struct result result_of(struct kit *k)
 {
     struct result r = {0};
@@ -15,7 +22,7 @@ static struct result result_of(struct kit *k)
     kit_sort(k);
     breakdown_process(b, &k->process);
     for (size_t i = 0; i < k->n; i++)
-        breakdown_track(b, &k->tracks[i].track, k->tracks[i].v, k->tracks[i].n);
+        break_track(b, &k->tracks[i]);
     breakdown_process_end(b);
     breakdown_result(b, &r.arena, &r.b);
     breakdown_close(b);
@@ -530,7 +537,7 @@ TEST(several_processes_give_their_rows_one_after_the_other)
         kit_link(s, 20, 30, CAT_KERNEL, "k", 1);
         breakdown_process(b, &k.process);
         for (size_t i = 0; i < k.n; i++)
-            breakdown_track(b, &k.tracks[i].track, k.tracks[i].v, k.tracks[i].n);
+            break_track(b, &k.tracks[i]);
         breakdown_process_end(b);
     }
     breakdown_result(b, &r.arena, &r.b);

@@ -73,6 +73,7 @@ TEST(no_group_reaches_across_what_is_left_out)
 TEST(steps_are_paced_by_their_mode_and_warm_up_is_left_out)
 {
     struct step v[40] = {0};
+    struct step_pace pace = {0};
     for (size_t i = 0; i < COUNT_OF(v); i++) {
         v[i].mode = i >= 20 && i < 30 ? MODE_EVAL : MODE_TRAIN;
         v[i].dur_ns = v[i].mode == MODE_EVAL ? 1 * MS : 8 * MS;
@@ -81,7 +82,10 @@ TEST(steps_are_paced_by_their_mode_and_warm_up_is_left_out)
     v[0].dur_ns = 1000 * MS;
     v[0].warmup = true;
     v[39].between_ns = -1;
-    steps_set_pace(v, COUNT_OF(v));
+    step_pace_see(&pace, v, COUNT_OF(v));
+    step_pace_done(&pace);
+    step_pace_give(&pace, 0, v, COUNT_OF(v));
+    step_pace_free(&pace);
     CHECK_INT(v[0].paced_ns, 0);
     CHECK_INT(v[1].paced_ns, 10 * MS);
     CHECK_INT(v[19].paced_ns, 10 * MS);

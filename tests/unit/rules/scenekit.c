@@ -146,6 +146,19 @@ static int by_begin(const void *a, const void *b)
     return (x->event.dur_ns < y->event.dur_ns) - (x->event.dur_ns > y->event.dur_ns);
 }
 
+/* As feed_run.c does it for the steps of a stored run, window by window. */
+static void set_pace(struct step *v, size_t n)
+{
+    for (size_t i = 0, to; i < n; i = to) {
+        struct step_pace p = {0};
+        to = pace_window_end(i, n);
+        step_pace_see(&p, v + i, to - i);
+        step_pace_done(&p);
+        step_pace_give(&p, 0, v + i, to - i);
+        step_pace_free(&p);
+    }
+}
+
 static void take_process(struct played *p, struct process *x)
 {
     struct played_node *d = &p->nodes[x->node];
@@ -155,7 +168,7 @@ static void take_process(struct played *p, struct process *x)
     if (x->worker < 0)
         steps_derive(x->v, x->n, &p->arena, &r->steps, &r->n);
     if (d->facts.n_gpus)
-        steps_set_pace(r->steps, r->n);
+        set_pace(r->steps, r->n);
     p->n_ranks += r->n > 0;
     for (size_t i = 0; i < x->n; i++) {
         const enum event_id id = event_find(x->v[i].event.name);

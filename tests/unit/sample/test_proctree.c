@@ -9,11 +9,23 @@
 
 enum { VIEWS = 600 };
 
-static struct proctree_view view[VIEWS];
+static struct pid_stat view[VIEWS];
 
+/* The living members, into `view`: scans, reads each, sweeps. Returns how many there are, which may
+ * be more than fit. */
 static size_t look(struct proctree *t)
 {
-    return proctree_members(t, view, VIEWS);
+    size_t n = 0;
+    proctree_scan(t);
+    for (size_t i = 0; i < proctree_places(t); i++) {
+        if (!proctree_refresh(t, i) || proctree_at(t, i)->ended)
+            continue;
+        if (n < VIEWS)
+            view[n] = proctree_at(t, i)->stat;
+        n++;
+    }
+    proctree_sweep(t);
+    return n;
 }
 
 static bool seen(size_t n, int pid)
