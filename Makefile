@@ -49,7 +49,7 @@ bench: ## run the benchmarks
 	@scripts/build.sh
 	@python3 bench/run.py
 
-trial: ## planted problems and healthy runs: is the cause found (30 minutes, nothing else may run)
+trial: ## planted problems and healthy runs: is the cause found (an hour or more, nothing else may run)
 	@scripts/trial.sh
 
 format: ## put all sources into the one format

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # trial.sh - the trial: planted problems on a quiet and on a busy machine, healthy runs, and sick
-# models (health_trial.py). The machine must have nothing else to do. Options are those of tests/trial/trial.py. Without options
-# also the loops that kill and cut what sends and receives runs (ship_trial.sh).
+# models (health_trial.py). The machine must have nothing else to do. Options are those of
+# tests/trial/trial.py, which alone takes about 30 minutes. Without options also the loops that kill
+# and cut what sends and receives runs (ship_trial.sh): an hour or more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -2,6 +2,7 @@
 /* frontier.c - see frontier.h. */
 #include "query/frontier.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,6 +13,9 @@ enum { STEPS_LEAST = 20 };
 /* Of a step that a rank must be above the others to lead it; of all steps that one rank and part
  * must lead; how near another must not come. */
 static const double LEADS = 0.02, LED_LEAST = 0.6, NEAR = 0.8;
+/* Of two equal ranks one leads half of the steps, give or take 0.5 / sqrt(steps); by chance alone
+ * none leads this many times that more. */
+static const double CHANCE = 3;
 /* Of what a rank is late that the others must wait: else they do not wait for it. */
 static const double WAITED = 0.5;
 
@@ -230,7 +234,8 @@ static void frontier_conclude(const struct frontier_look *l, struct frontier *ou
     out->usual_s = s->usual[out->stage] / led / 1e6;
     out->led = (double)s->led_by[out->stage] / n;
     const bool late = out->excess_s > LEADS * out->iteration_s && s->waited >= WAITED * s->excess;
-    const bool clear = out->led >= LED_LEAST && l->sums[other].excess <= NEAR * s->excess &&
+    const double least = fmax(LED_LEAST, 0.5 + CHANCE * 0.5 / sqrt(n));
+    const bool clear = out->led >= least && l->sums[other].excess <= NEAR * s->excess &&
                        stage_excess(s, second) <= NEAR * stage_excess(s, out->stage);
     out->trust = !late ? FRONTIER_NONE : clear ? FRONTIER_SURE : FRONTIER_AMBIGUOUS;
 }

@@ -211,6 +211,23 @@ static bool is_full(const struct loader_state *t)
     return t->readings && (double)t->node_cpu / (double)t->readings / 10 > NODE_FULL;
 }
 
+/* Whether the loop makes its batches itself and sleeps while it does: for most of the wait, even if
+ * it slept in all of the time that is no wait, for a GPU or other ranks. Spinning threads of the
+ * step, which look busy to making_waits, do not matter. Loaders of Keras are left out: they make
+ * batches in threads of their own, for which the loop sleeps. */
+static bool loop_sleeps(const struct judge *j, const struct loader_seen *x)
+{
+    const struct loader_state *t = x->t;
+    const struct loader_rank *r = x->worst;
+    if (!r || t->fetches || !t->facts[F_WORKERS].n || workers_now(t) > 0 ||
+        loader_of(t) >= OF_ARRAYS)
+        return false;
+    const double waited = ns_to_s(r->wait_ns) / judge_counted_s(j);
+    const double runs = counted_per_s(&r->ran, j->run->loop_end) / 1e9,
+                 delayed = counted_per_s(&r->delay, j->run->loop_end) / 1e9;
+    return (1 - runs - delayed) - (1 - waited) > WAITS_BELOW * waited; /* false if one is NAN */
+}
+
 /* Whether batches are waited for by what makes them, too: far less CPU time was used than the
  * making took. The whole job's CPU time is the most that the workers can have used. */
 static bool making_waits(const struct loader_seen *x)
@@ -247,7 +264,7 @@ static struct loader_seen loader_look(const struct judge *j, const struct judged
     x.cores = node->facts->cores;
     x.fetch_s = making_s(&x);
     x.job_cpu = t->readings ? (double)t->job_cpu / (double)t->readings / 1e3 : NAN;
-    x.waits = making_waits(&x);
+    x.waits = making_waits(&x) || loop_sleeps(j, &x);
     return x;
 }
 

@@ -274,9 +274,10 @@ static void threads_find(const struct judge *j, struct verdict *v, const struct 
     const double n = 100 * (double)t->over, runnable = (double)t->runnable / n,
                  usable = (double)t->usable / n, delay = (double)t->delay / n,
                  share = 100 * (double)t->over / (double)t->n;
-    size_t ranks;
-    const double waits = threads_waits(j, t, &ranks);
-    const double each = fmax(floor(usable / (double)MAX_OF(ranks, (size_t)1)), 1);
+    size_t with_steps;
+    const double waits = threads_waits(j, t, &with_steps);
+    const size_t ranks = MAX_OF(with_steps, (size_t)1); /* none may have had a step yet */
+    const double each = fmax(floor(usable / (double)ranks), 1);
     struct finding *f = verdict_find(v, node->facts->id, "");
     finding_in(v, f, &t->when);
     finding_say(v, f,

@@ -53,8 +53,8 @@ struct reply {
     struct MHD_Response *response;
     int status;
     size_t bytes;
-    bool stream;
-    char etag[HTTP_ETAG_LEN]; /* "": none */
+    struct reply_source *source; /* of a stream; NULL: it is none */
+    char etag[HTTP_ETAG_LEN];    /* "": none */
 };
 
 struct httpd_exchange {
@@ -179,10 +179,18 @@ static ssize_t reply_read_source(void *cls, uint64_t at, char *out, size_t most)
     return n < 0 ? MHD_CONTENT_READER_END_OF_STREAM : n;
 }
 
+/* Once, by the thread of the connection. */
+static void reply_end_source(struct reply_source *s)
+{
+    if (s->done)
+        s->done(s->ctx);
+    s->done = NULL;
+}
+
 static void reply_free_source(void *cls)
 {
     struct reply_source *s = cls;
-    s->done(s->ctx);
+    reply_end_source(s);
     free(s);
 }
 
@@ -194,7 +202,7 @@ struct reply *reply_stream(const struct reply_head *h, const struct reply_source
         reply_finish(MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
                                                        reply_read_source, own, reply_free_source),
                      h, 0);
-    r->stream = true;
+    r->source = own;
     return r;
 }
 
@@ -432,6 +440,9 @@ static void httpd_completed(void *cls, struct MHD_Connection *c, void **own,
     if (!x)
         return;
     *own = NULL;
+    /* The response is freed later, and until its source ends a producer may wake the exchange. */
+    if (x->reply && x->reply->source)
+        reply_end_source(x->reply->source);
     if (x->conn) {
         httpd_end_sending(cls, x->conn);
         atomic_store(&x->conn->large, false);
@@ -466,7 +477,7 @@ static bool exchange_has_tag(const struct httpd_exchange *x, const struct reply 
 static enum MHD_Result exchange_send(struct httpd_exchange *x)
 {
     struct reply *r = x->reply;
-    conn_is(x->conn, r->stream ? CONN_STREAMS : CONN_RECEIVES);
+    conn_is(x->conn, r->source ? CONN_STREAMS : CONN_RECEIVES);
     if (r->status != 200 || !exchange_has_tag(x, r)) {
         if (r->bytes)
             httpd_begin_sending(x->httpd, x->conn, r);

@@ -3,9 +3,10 @@
 // the driver's library plays: what the page shows is what the server answered it last, or, of a time
 // that is over, what it answers now.
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { listed, pageModule, tableText, until } from "./help.mjs";
+import { listed, pageModule, root, tableText, until } from "./help.mjs";
 import { drag, gridRows, hash, living, pastOf, pieWanted, place, shows, showsPie, watched } from "./living.mjs";
 import { binCounts, jobDetails, ruleTexts, stackedBars, stepBins, stepBinsWanted } from "./shown.mjs";
 
@@ -115,6 +116,41 @@ test("the resources of a living node, its GPUs among them, are the server's, wit
   const verdict = page.locator(`section[aria-label="Node ${node}"] .use-verdict`);
   await shows("the verdict", () => verdict.textContent(), () => usage()?.slice(node.length + 2) ?? null);
   t.calm(page);
+});
+
+// A program that reports how many steps it plans, and a number of its own.
+const PLANS = `
+import footplate, time
+footplate.counter("steps.total", 20000)
+for i in range(20000):
+    with footplate.step():
+        time.sleep(0.02)
+    footplate.counter("reward", 2 + i / 10000)
+`;
+
+test("the head of a living job has its step of those planned, the time left and its own counter", async () => {
+  const python = process.env.FOOTPLATE_PYTHON ?? join(root, "build", "release", "python");
+  const plans = await t.recordJob("plans", ["python3", "-c", PLANS], { env: { PYTHONPATH: python } });
+  for (const [width, scheme] of [[1280, "light"], [1280, "dark"], [390, "light"]]) {
+    const page = await t.open(`#/run/${plans.run}/overview`, { width, scheme, ready: ".answer .tiles" });
+    const tile = (term) => page.locator(".answer dl.tiles > div", { has: page.locator("dt", { hasText: new RegExp(`^${term}$`) }) });
+    const text = async (term, part) => (await tile(term).locator(part).innerText()).trim();
+    const done = async () => Number((await text("Step", ".tile-value")).replace(/ of .*/s, "").replace(/\D/g, ""));
+    await tile("reward").waitFor();
+    await until(async () => / left$/.test(await text("Step", ".tile-below")), "the time left");
+    assert.match(await text("Step", ".tile-value"), /^[\d,\u202f\u00a0 ]+ of 20.?000$/);
+    assert.match(await text("Step", ".tile-below"), /^[\d.]+ % done, .*\d.* left$/);
+    assert.match(await text("reward", ".tile-value"), /^2(\.\d+)?$/);
+    assert.match(await text("reward", ".tile-below"), /^from 2 to 2(\.\d+)?$/);
+    const before = await done();
+    await until(async () => (await done()) > before, "more steps");
+    await t.axe(page);
+    await t.fits(page);
+    await t.shot(page, `live-head-${width}-${scheme}`);
+    t.calm(page);
+  }
+  plans.child.kill("SIGINT");
+  await plans.done;
 });
 
 test("a living job without a detail window has no operators, and its overview says how to record some", async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, start, tableText, until } from "./help.mjs";
+import { pageModule, root, start, tableText, until } from "./help.mjs";
 
 const SCENE = `scene 1
 node n1 cores=2 gpus=1
@@ -121,14 +121,15 @@ test("a zoom in one chart is that of all", async () => {
   t.calm(page);
 });
 
+const python = process.env.FOOTPLATE_PYTHON ?? join(root, "build", "release", "python");
+
 test("counters and marks of a program are curves", async () => {
   const code = "import footplate, time\nfor i in range(40):\n  footplate.counter('loss', 2.5 - i / 20); time.sleep(0.02)\n  if i % 10 == 0: footplate.mark('saved')\n";
-  const python = process.env.FOOTPLATE_PYTHON;
-  if (python === undefined) return;
   const job = await t.recordJob("own", ["python3", "-c", code], { env: { PYTHONPATH: python } });
   await job.done;
   const page = await t.open(`#/run/${job.run}/metrics?q=program`, { ready: ".metrics-chart canvas" });
-  assert.deepEqual(await keys(page), ["counter:loss", "counter:saved"]);
+  const counters = (await keys(page)).filter((key) => key.startsWith("counter:")); // a busy machine has readings of other programs, too
+  assert.deepEqual(counters, ["counter:loss", "counter:saved"]);
   assert.match(await chart(page, "counter:loss").locator("p.sr-only").first().innerText(), /from 0\.55 to 2\.5\./);
   assert.match(await chart(page, "counter:saved").innerText(), /saved/);
   t.calm(page);

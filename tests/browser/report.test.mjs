@@ -79,6 +79,17 @@ test("both pages are valid HTML, whatever the names in them are", async () => {
   }
 });
 
+test("the report and the comparison fit a phone", async () => {
+  for (const [name, file] of Object.entries({ report: plain, comparison: compared, "report-odd": odd, "comparison-odd": oddCompared })) {
+    const { page, calm, close } = await open(file, { viewport: { width: 390, height: 844 } });
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    assert.ok(over <= 0, `${name}: ${over} px too wide`);
+    await page.screenshot({ path: join(artefacts, `${name}-390.png`), fullPage: true });
+    calm();
+    await close();
+  }
+});
+
 for (const colorScheme of ["light", "dark"])
   test(`axe finds nothing in the ${colorScheme} pages, and they fit their window`, async () => {
     // Names do not change colours: those that are markup are looked at in one scheme.

@@ -108,6 +108,9 @@ def test_attach_says_that_it_records_no_steps(footplate, fp, tmp_path):
     finally:
         job.kill()
         job.wait()
+    seen = "metrics of the machine, its GPUs and processes are recorded, but no steps: "
+    assert seen in told
+    assert "hooks must be there when Python starts" in told and "footplate.start()" in told
     hint = "attach records no steps; start the job with 'footplate run' to record them"
     assert hint in told and "footplate.step()" not in told
     assert hint in fp("show", "last").stdout

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records programs with planted problems, and healthy ones, and checks what Footplate says.
 
-    trial.py                          everything: about 25 minutes on two cores
+    trial.py                          everything: about 30 minutes on two cores
     trial.py --parts quiet,busy       without the healthy runs
     trial.py --only decode,gil        these cases in all parts
     trial.py --quick                  one run of a few cases
