@@ -262,6 +262,35 @@ def test_a_nan_of_a_backward_pass_is_traced_to_the_border_of_finite_gradients(ca
     assert said["origin"] == [["backward", "0..3", 150]]
 
 
+@pytest.mark.parametrize("kind", ["plain", "disabled"])
+@pytest.mark.parametrize("at", [0, 1, 45])
+def test_so_it_is_where_clipping_spreads_it_to_all_gradients(case, at, kind):
+    said = case("clipped", str(at), kind, health=ON | {"every": 1000})
+    assert said["origin"] == [["backward", "0..3", at]]
+
+
+def test_after_clipping_a_module_is_named_only_when_others_have_finite_gradients(case):
+    often = ON | {"every": 1000}
+    assert case("clipped", "45", "hidden", health=often)["origin"] == [["backward", "", 45]]
+    assert case("clipped", "45", "one", health=often)["origin"] == [["backward", "0..3", 45]]
+    found = case("resolved", health=often)
+    assert found == {"False 6": "4", "False 2": "0..2", "True 6": "", "True 2": "0..2"}
+
+
+@pytest.mark.parametrize("layers", ["wide", "frozen"])
+def test_so_it_is_when_the_first_layers_have_no_small_gradient_or_none(case, layers):
+    said = case(layers, health=ON | {"every": 1000})
+    assert said["origin"] == [["backward", "3..6", 45]]
+    assert 45 not in said["samples"]
+
+
+def test_so_it_is_in_a_trainer_that_clips(case):
+    need("transformers")
+    said = case("trainer", health=ON | {"every": 1000})
+    assert said["origin"] == [["backward", "first..second", 21]]
+    assert 21 not in said["samples"]
+
+
 def test_an_explosion_is_followed_from_its_first_jump(case):
     said = case("scene", "p02")
     assert said["origin"] == [["forward", "2", 4]]
