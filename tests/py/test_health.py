@@ -147,6 +147,11 @@ def test_of_very_many_parameters_some_are_followed(case):
     assert said == {"followed": 10000, "steps": [0, 1, 2], "on": True}
 
 
+def test_of_a_million_parameters_some_are_followed(case):
+    said = case("many", "1000000", losses=["health tensors: 10000 of 1000000"])
+    assert said == {"followed": 10000, "steps": [0, 1, 2], "on": True}
+
+
 def test_models_and_optimizers_are_copied_and_pickled_without_hooks_of_ours(case):
     assert case("copies") == {"inside": [0, 0, 0], "hooks": [0, 0, 0], "sampled": [0, 1, 2]}
 
