@@ -27,11 +27,11 @@ from .. import _core, _health, _safe
 from ..detail import boundary
 from . import _scalars, torch_batches, torch_saver
 from . import torch_marks as marks
-from .torch_deferred import Lane
+from .torch_deferred import Lane, record_clip
 from .torch_modules import Watch
 from .torch_origin import Origin
 from .torch_schedule import ALARM_STEPS, Jumps, Schedule
-from .torch_tensors import Names, Sample, Table
+from .torch_tensors import Names, Sample, Stepped, Table, scale_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,27 +50,9 @@ DEEP_EVERY = 10  # samples; of one of them there are histograms and the optimize
 EXIT_WAIT_NS = 1_000_000_000
 FSDP = "torch.distributed.fsdp.fully_sharded_data_parallel"
 LOSS_FUNCTIONS = (
-    "cross_entropy",
-    "nll_loss",
-    "mse_loss",
-    "l1_loss",
-    "smooth_l1_loss",
-    "huber_loss",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
+    *("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"),
+    *("binary_cross_entropy", "binary_cross_entropy_with_logits"),
 )
-
-
-class Stepped:
-    """What is known of an optimizer: its number, its parameters, the numbers of its names."""
-
-    def __init__(self, index: int, reference: "Any") -> None:
-        self.index = index
-        self.reference = reference
-        self.table: Table | None = None
-        self.loss = _name("loss" if index == 1 else f"loss.{index - 1}")
-        self.rates: list[int] = []  # names of its groups' learning rates
-        self.calls = 1  # of backward in a step
 
 
 def _name(text: str) -> int:
@@ -556,10 +538,9 @@ class Capture:
             self.lane.put(value, self.step, name)
 
     def clip_begins(self) -> None:
-        """Gradients are as backward has left them. With a GradScaler some are not always finite,
-        and an output that is not finite is for the optimizer's step to report."""
+        """Gradients are as backward has left them. With a GradScaler some may be bad."""
         spread, self.spread, self.looked = self.spread, True, False
-        outputs = self.sample.bad_modules if self.sample is not None else None
+        outputs = self.sample is not None and self.sample.bad_modules  # for step_begins
         if self.scaling or self.loss_bad or outputs or self._is_capturing():
             return
         tables = self._tables()
@@ -603,13 +584,7 @@ class Capture:
         if not isinstance(norm, float):
             self.lane.give_clip(norm, self.step, self.ids, limit)
             return
-        core = self.core
-        core.health_value(0, self.ids["grad.norm"], norm)
-        if limit is not None:
-            core.health_value(0, self.ids["clip.max"], limit)
-            core.health_value(
-                0, self.ids["grad.norm.clipped"], norm * min(1, limit / (norm + 1e-6))
-            )
+        record_clip(self.core, norm, self.ids, limit)
 
     def scaler_updated(self, scaler: "Any") -> None:
         scale = getattr(scaler, "_scale", None)
@@ -636,19 +611,6 @@ class Capture:
             self.saver.finish()
         self.lane.finish(EXIT_WAIT_NS)
         self.core.health_flush()
-
-
-def scale_of(torch: "Any", optimizer: "Any", scaler: "Any") -> "Any":
-    """What the gradients have been multiplied by: None, a float, or a tensor on a device."""
-    found = getattr(optimizer, "grad_scale", None)
-    if scaler is not None and found is None:
-        states = getattr(scaler, "_per_optimizer_states", {})
-        stage = states[id(optimizer)].get("stage") if id(optimizer) in states else None
-        if getattr(stage, "value", 0) == 0:  # READY: step() has yet to unscale them
-            found = getattr(scaler, "_scale", None)
-    if not isinstance(found, torch.Tensor):
-        return None
-    return float(found.item()) if found.device.type == "cpu" else found
 
 
 # ---- what gates call ----

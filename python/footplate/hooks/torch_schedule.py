@@ -7,8 +7,8 @@ from . import _scalars
 ALWAYS, EARLY, EARLY_EVERY = 3, 100, 10  # steps that are always sampled; the early ones
 ALARM_STEPS, MOST_ALARMS, ALARM_DISTANCE = 20, 10, 200
 FREE_ALARMS = 2  # later ones wait until the budget has paid for those before
-SCALAR_SHARE, MOST_STRIDE = 0.005, 64  # of the loop, for the numbers of every step
-LEAST_SHARE = 0.5  # of what the settings grant, for samples, when those numbers take much of it
+SCALAR_SHARE, MOST_STRIDE = 0.01, 64  # of the loop, for the numbers of every step
+LEAST_SHARE = 0.8  # of what the settings grant, for samples, when those numbers take much of it
 MIX = 0x9E3779B1
 MOST_SUM_STEPS = 4096  # in the sums of the schedule; then they are halved
 

@@ -340,6 +340,18 @@ class Table:
         return False
 
 
+class Stepped:
+    """What is known of an optimizer: its number, its parameters, the numbers of its names."""
+
+    def __init__(self, index: int, reference: "Any") -> None:
+        self.index = index
+        self.reference = reference
+        self.table: Table | None = None
+        self.loss = int(_scalars.core.health_name("loss" if index == 1 else f"loss.{index - 1}"))
+        self.rates: list[int] = []  # names of its groups' learning rates
+        self.calls = 1  # of backward in a step
+
+
 def measure(table: "Table | Any", tensor: "Any") -> "Any":
     """(sum, l1, l2, min, max, zeros, nonfinite) of a tensor on the CPU; None when it is empty or
     of a kind without statistics."""
@@ -757,6 +769,19 @@ class Sample:
             found = values[i * EXPONENTS : (i + 1) * EXPONENTS]
             self._put_exponents(at, number, found, scale if at == gradients else 1.0)
         self.vectors = []
+
+
+def scale_of(torch: "Any", optimizer: "Any", scaler: "Any") -> "Any":
+    """What the gradients have been multiplied by: None, a float, or a tensor on a device."""
+    found = getattr(optimizer, "grad_scale", None)
+    if scaler is not None and found is None:
+        states = getattr(scaler, "_per_optimizer_states", {})
+        stage = states[id(optimizer)].get("stage") if id(optimizer) in states else None
+        if getattr(stage, "value", 0) == 0:  # READY: step() has yet to unscale them
+            found = getattr(scaler, "_scale", None)
+    if not isinstance(found, torch.Tensor):
+        return None
+    return float(found.item()) if found.device.type == "cpu" else found
 
 
 def strided(tensor: "Any", entry: Entry) -> "Any":
