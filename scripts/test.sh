@@ -101,7 +101,7 @@ step_package() {
 step_gcc() { build_preset gcc && run_ctest gcc --parallel "$jobs"; }
 step_cli-release() { scripts/build.sh && use release && run_pytest cli --numprocesses "$jobs" --dist loadfile; }
 step_fault-release() { scripts/build.sh && use release && run_pytest fault --weight heavy --numprocesses "$jobs" --dist loadfile; }
-step_serve-release() { scripts/build.sh && use release && run_pytest serve; }
+step_serve-release() { scripts/build.sh && use release && run_pytest serve --numprocesses "$jobs" --dist loadfile; }
 step_remote-swift() { scripts/build.sh && use release && run_pytest remote --weight heavy --numprocesses "$waiting" --dist loadfile; }
 step_py-heavy() { scripts/build.sh && use release && run_pytest py --weight heavy --numprocesses "$jobs" --dist loadfile; }
 step_trial() { scripts/build.sh && use release && run_pytest trial; }

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from pykit import ROOT, SCRIPTS
 from talk import QUIET, need, need_torch
 
 CASES = SCRIPTS / "health_cases.py"
+ORIGINS = SCRIPTS / "health_origins.py"
 TRIAL = ROOT / "tests" / "trial"
 ON = {"mode": "on", "every": 10}
+SELDOM = ON | {"every": 1000}
 Case = Callable[..., dict[str, Any]]
 
 
@@ -22,11 +25,16 @@ Case = Callable[..., dict[str, Any]]
 def case(torch_hooked, ring, package) -> Case:
     need_torch(2, 4, "training health")
 
-    def run(*words: str, health: dict | None = None, losses: list[str] | None = None) -> dict:
+    def run(
+        *words: str,
+        health: dict | None = None,
+        losses: list[str] | None = None,
+        script: Path = CASES,
+    ) -> dict:
         """What the case said last. `losses`: beginnings of all that hooks report as lost."""
         ring.ask(health=health or ON)
         env = {"PYTHONPATH": f"{package}:{TRIAL}:{SCRIPTS}"}
-        done = torch_hooked(CASES, *words, env=env)
+        done = torch_hooked(script, *words, env=env)
         assert done.returncode == 0, done.stderr
         told = ring.losses()
         assert [one for one in told if not one.startswith(tuple(losses or ("-",)))] == []
@@ -147,6 +155,11 @@ def test_of_very_many_parameters_some_are_followed(case):
     assert said == {"followed": 10000, "steps": [0, 1, 2], "on": True}
 
 
+def test_of_a_million_parameters_some_are_followed(case):
+    said = case("many", "1000000", losses=["health tensors: 10000 of 1000000"])
+    assert said == {"followed": 10000, "steps": [0, 1, 2], "on": True}
+
+
 def test_models_and_optimizers_are_copied_and_pickled_without_hooks_of_ours(case):
     assert case("copies") == {"inside": [0, 0, 0], "hooks": [0, 0, 0], "sampled": [0, 1, 2]}
 
@@ -260,6 +273,35 @@ def test_so_it_is_in_a_step_that_is_not_sampled(case):
 def test_a_nan_of_a_backward_pass_is_traced_to_the_border_of_finite_gradients(case):
     said = case("scene", "p08b", health=ON | {"every": 1000})
     assert said["origin"] == [["backward", "0..3", 150]]
+
+
+@pytest.mark.parametrize("kind", ["plain", "disabled"])
+@pytest.mark.parametrize("at", [0, 1, 45])
+def test_so_it_is_where_clipping_spreads_it_to_all_gradients(case, at, kind):
+    said = case("clipped", str(at), kind, health=SELDOM, script=ORIGINS)
+    assert said["origin"] == [["backward", "0..3", at]]
+
+
+def test_after_clipping_a_module_is_named_only_when_others_have_finite_gradients(case):
+    for kind, place in (("hidden", ""), ("one", "0..3")):
+        said = case("clipped", "45", kind, health=SELDOM, script=ORIGINS)
+        assert said["origin"] == [["backward", place, 45]]
+    found = case("resolved", health=SELDOM, script=ORIGINS)
+    assert found == {"False 6": "4", "False 2": "0..2", "True 6": "", "True 2": "0..2"}
+
+
+@pytest.mark.parametrize("layers", ["wide", "frozen"])
+def test_so_it_is_when_the_first_layers_have_no_small_gradient_or_none(case, layers):
+    said = case(layers, health=SELDOM, script=ORIGINS)
+    assert said["origin"] == [["backward", "3..6", 45]]
+    assert 45 not in said["samples"]
+
+
+def test_so_it_is_in_a_trainer_that_clips(case):
+    need("transformers")
+    said = case("trainer", health=SELDOM, script=ORIGINS)
+    assert said["origin"] == [["backward", "first..second", 21]]
+    assert 21 not in said["samples"]
 
 
 def test_an_explosion_is_followed_from_its_first_jump(case):

@@ -83,3 +83,29 @@ def test_steps_that_are_recorded_are_as_often_odd_as_even_and_common_to_all_rank
     assert all(abs(counts[stride] * int(stride) - 6400) < 200 for stride in counts)
     assert all(0.45 < share < 0.55 for share in odd.values())  # batches may come in turn
     assert common
+
+
+# Steps of 10 ms; their numbers take 20 us of each, and a sample takes 2.4 ms.
+BOTH = """
+import json
+from types import SimpleNamespace
+from footplate.hooks.torch_schedule import Schedule
+settings = SimpleNamespace(share=0.005, every=50, forced=False)
+schedule, now, spent = Schedule(settings), 0, 0
+for step in range(20_000):
+    due = schedule.is_due(step)
+    cost = 2_400_000 if due else 20_000 if not schedule.is_quiet(step) else 0
+    now += 10_000_000 + cost
+    spent += cost if step >= 200 else 0
+    if not due and cost:
+        schedule.scalars_cost(cost)
+    schedule.ended(step, now, cost if due else 0)
+print(json.dumps([schedule.stride, schedule.interval(19_999), spent / now]))
+"""
+
+
+def test_samples_get_of_the_budget_what_the_numbers_of_every_step_leave(package):
+    stride, interval, share = said(package, BOTH)
+    assert stride == 1
+    assert interval == 100  # one in 50 alone would take 0.48 %
+    assert share < 0.005

@@ -226,6 +226,8 @@ def _explicit(begins: bool, number: int, mode: int) -> None:
         loop.ended = number
         _begin()
     else:
+        if loop.stepped:
+            loop.usual, loop.stepped = loop.stepped, set()
         _end(number + 1)
 
 

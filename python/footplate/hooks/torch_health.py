@@ -27,11 +27,11 @@ from .. import _core, _health, _safe
 from ..detail import boundary
 from . import _scalars, torch_batches, torch_saver
 from . import torch_marks as marks
-from .torch_deferred import Lane
+from .torch_deferred import Lane, record_clip
 from .torch_modules import Watch
 from .torch_origin import Origin
 from .torch_schedule import ALARM_STEPS, Jumps, Schedule
-from .torch_tensors import Names, Sample, Table
+from .torch_tensors import Names, Sample, Stepped, Table, scale_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,27 +50,9 @@ DEEP_EVERY = 10  # samples; of one of them there are histograms and the optimize
 EXIT_WAIT_NS = 1_000_000_000
 FSDP = "torch.distributed.fsdp.fully_sharded_data_parallel"
 LOSS_FUNCTIONS = (
-    "cross_entropy",
-    "nll_loss",
-    "mse_loss",
-    "l1_loss",
-    "smooth_l1_loss",
-    "huber_loss",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
+    *("cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"),
+    *("binary_cross_entropy", "binary_cross_entropy_with_logits"),
 )
-
-
-class Stepped:
-    """What is known of an optimizer: its number, its parameters, the numbers of its names."""
-
-    def __init__(self, index: int, reference: "Any") -> None:
-        self.index = index
-        self.reference = reference
-        self.table: Table | None = None
-        self.loss = _name("loss" if index == 1 else f"loss.{index - 1}")
-        self.rates: list[int] = []  # names of its groups' learning rates
-        self.calls = 1  # of backward in a step
 
 
 def _name(text: str) -> int:
@@ -118,6 +100,8 @@ class Capture:
         self.epochs = 0
         self.versions: Any = None
         self.clips = False  # the script clips, which gives the norm
+        self.spread = False  # by clipping: one bad gradient has made all of them bad
+        self.looked = False  # at gradients, before clipping, and its norm was finite
         self.sharded = False  # gradients of this process are parts of those of the model
         self.scaling = False  # a GradScaler steps the optimizer
         self.latest_scale = 0.0
@@ -177,6 +161,9 @@ class Capture:
 
     def scale(self, given: "Any", result: "Any") -> None:
         """GradScaler.scale(given) is `result`."""
+        if result is given:
+            return  # it is disabled
+        self.scaling = True
         if isinstance(given, self.torch.Tensor) and isinstance(result, self.torch.Tensor):
             self.scaled = weakref.ref(result), given.detach()
 
@@ -316,7 +303,8 @@ class Capture:
         if self._is_left_out():
             self.step = step
             known = self.optimizers.get(index)
-            if known is not None and known.table is not None and scaler is None:
+            look = scaler is None and not self.looked
+            if look and known is not None and known.table is not None:
                 self._look_at_canaries(known.table)
             if not self.loss_bad:
                 return
@@ -339,7 +327,7 @@ class Capture:
         self.versions = table.version() if self.scaling else None
         if self.sampling:
             self._sample_before(table, optimizer, scaler)
-        elif scaler is None and not self.loss_bad:
+        elif scaler is None and not self.loss_bad and not self.looked:
             self._look_at_canaries(table)
         self.spent_ns = _core.now_ns() - begin
 
@@ -353,10 +341,11 @@ class Capture:
         sample.step, sample.at_ns = self.step, before
         if not self.sum_only and self.watch.replica == 0:
             sample.scale = scale_of(self.torch, optimizer, scaler)
+            sample.clipped = self.spread
             sample.gradients(table)
             sample.keep(table)
             if scaler is None and sample.bad and not self.loss_bad:
-                self.origin.border(table, self.step)
+                self.origin.border(table.named(), self.step, self.spread)
         self.cost_ns += _core.now_ns() - before
 
     def _settle_origin(self) -> None:
@@ -367,7 +356,7 @@ class Capture:
 
     def _look_at_canaries(self, table: Table) -> None:
         if table.canary_is_bad():
-            self.origin.border(table, self.step)
+            self.origin.border(table.named(), self.step, self.spread)
             self.loss_bad = True  # arms
         else:
             self.origin.over = False
@@ -441,7 +430,7 @@ class Capture:
     def _plan(self, now: int) -> None:
         """The step is over: what is done with the next one."""
         self.was_bad, self.loss_bad, self.clips = self.loss_bad, False, False
-        self.jumped = False
+        self.jumped = self.spread = self.looked = False
         self.forward_ends()  # of a root whose forward pass has this step in it
         whole = not self.sum_only
         self.schedule.ended(self.step, now, self.cost_ns if self.sampling and whole else 0)
@@ -548,19 +537,45 @@ class Capture:
         else:
             self.lane.put(value, self.step, name)
 
+    def clip_begins(self) -> None:
+        """Gradients are as backward has left them. With a GradScaler some may be bad."""
+        spread, self.spread, self.looked = self.spread, True, False
+        outputs = self.sample is not None and self.sample.bad_modules  # for step_begins
+        if self.scaling or self.loss_bad or outputs or self._is_capturing():
+            return
+        tables = self._tables()
+        if not tables and not spread:  # of the first step
+            self.loss_bad = self.origin.border(self.names.named(), boundary.under_way(), False)
+        for table in tables:
+            if table.canary_is_bad():
+                self.origin.border(table.named(), boundary.under_way(), spread)
+                self.loss_bad = True
+                return
+        self.looked = bool(tables)
+        self.origin.over = self.origin.over and not self.looked
+
+    def _tables(self) -> list[Table]:
+        return [one.table for one in self.optimizers.values() if one.table is not None]
+
     def clip(self, norm: "Any") -> None:
         """clip_grad_norm_ has returned `norm`. Of a DTensor, reading it starts a collective."""
         limit = self.limit
-        if self._is_left_out():
-            return
         if type(norm) is not self.torch.Tensor:
             self.clipped = None, limit
-        elif norm.device.type == "cpu":
-            self.clipped = float(norm.item()), limit
+        elif norm.is_cpu:
+            self.clipped = norm.item(), limit
             if not math.isfinite(self.clipped[0]):
-                self.loss_bad = True
-        elif not self._is_capturing():
+                self.clip_was_bad()
+        elif not self._is_left_out() and not self._is_capturing():
             self.clipped = self.lane.hold(norm), limit
+
+    def clip_was_bad(self) -> None:
+        """Its norm is not finite; when that was not seen before it, the gradients no longer show
+        where it arose, unless others were not clipped."""
+        if self.looked and not self.loss_bad:
+            for table in self._tables():
+                self.origin.border(table.named(), boundary.under_way(), True)
+        self.loss_bad, self.looked = True, False
 
     def _put_clip(self) -> None:
         norm, limit = self.clipped
@@ -569,13 +584,7 @@ class Capture:
         if not isinstance(norm, float):
             self.lane.give_clip(norm, self.step, self.ids, limit)
             return
-        core = self.core
-        core.health_value(0, self.ids["grad.norm"], norm)
-        if limit is not None:
-            core.health_value(0, self.ids["clip.max"], limit)
-            core.health_value(
-                0, self.ids["grad.norm.clipped"], norm * min(1, limit / (norm + 1e-6))
-            )
+        record_clip(self.core, norm, self.ids, limit)
 
     def scaler_updated(self, scaler: "Any") -> None:
         scale = getattr(scaler, "_scale", None)
@@ -602,19 +611,6 @@ class Capture:
             self.saver.finish()
         self.lane.finish(EXIT_WAIT_NS)
         self.core.health_flush()
-
-
-def scale_of(torch: "Any", optimizer: "Any", scaler: "Any") -> "Any":
-    """What the gradients have been multiplied by: None, a float, or a tensor on a device."""
-    found = getattr(optimizer, "grad_scale", None)
-    if scaler is not None and found is None:
-        states = getattr(scaler, "_per_optimizer_states", {})
-        stage = states[id(optimizer)].get("stage") if id(optimizer) in states else None
-        if getattr(stage, "value", 0) == 0:  # READY: step() has yet to unscale them
-            found = getattr(scaler, "_scale", None)
-    if not isinstance(found, torch.Tensor):
-        return None
-    return float(found.item()) if found.device.type == "cpu" else found
 
 
 # ---- what gates call ----
@@ -737,7 +733,8 @@ def scaler_begins(scaler: "Any", optimizer: "Any", index: int) -> None:
     if capture is not None:
         try:
             _State.optimizer = optimizer, index
-            capture.step_begins(optimizer, index, scaler)
+            on = getattr(scaler, "_enabled", True)
+            capture.step_begins(optimizer, index, scaler if on else None)
         except Exception as error:
             _off(error)
 
@@ -772,6 +769,10 @@ def _before_clip(args: "Args", kwargs: "Kwargs") -> None:
     capture = _here()
     if capture is not None:
         capture.limit = args[1] if len(args) > 1 else (kwargs or {}).get("max_norm")
+        try:
+            capture.clip_begins()
+        except Exception as error:
+            _off(error)
 
 
 def after_update(args: "Args", result: "Any") -> None:

@@ -3,6 +3,8 @@
 
 backward: the loss is finite, some gradients are not. Gradients of the layers between the loss and
 the culprit are finite, those of the layers before it are not: the border names it ("0..3").
+Clipping by the norm makes all of them bad, so they are looked at before it; when that found
+nothing, and all are bad after it, the origin is not known.
 
 forward, on a CPU: the loss is not finite, and the graph is still there. The tensors that its nodes
 have saved for the backward pass are looked at, from the loss on: the culprit is a node whose input
@@ -16,7 +18,7 @@ A module is only named while the weights are finite: two steps later everything 
 import collections
 
 from .. import _core, _safe
-from .torch_tensors import Names, Sample, Table, local, measure
+from .torch_tensors import Names, Sample, local, measure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,20 +71,23 @@ class Origin:
 
     # ---- gradients ----
 
-    def border(self, table: Table, step: int) -> None:
-        """Of gradients that are finite and those that are not."""
+    def border(self, named: "list[tuple[str, Any]]", step: int, clipped: bool) -> bool:
+        """Of the parameters' gradients that are finite and those that are not. Whether there are
+        such."""
         if self.over or self.recorded >= MOST_RECORDED:
-            return
+            return False
         bad: dict[str, bool] = {}
-        for entry in table.entries:
-            gradient = entry.tensor.grad
+        for name, parameter in named:
+            gradient = parameter.grad
             if gradient is None:
                 continue
-            module = entry.name.rpartition(".")[0]
+            module = name.rpartition(".")[0]
             bad[module] = bad.get(module, False) or self._is_bad(gradient)
-        if any(self._is_bad(entry.tensor) for entry in table.entries if entry.host):
-            return  # the weights are not finite any more
-        self._record("backward", self._between(bad), step)
+        if not any(bad.values()):
+            return False
+        if not any(self._is_bad(parameter) for _, parameter in named):  # else it arose earlier
+            self._record("backward", self._between(bad, clipped), step)
+        return True
 
     def resolved(self, sample: Sample, optimizers: "Any") -> None:
         """The same, of numbers that have come from a device."""
@@ -91,14 +96,20 @@ class Origin:
         weights = sample.ids.get("weight.nonfinite", -1)
         if sample.bad_modules or weights in sample.counts:
             return
+        norms = sample.reals.get(sample.ids.get("gradient.l2", -1), ([], []))[0]
+        there = set(norms)  # have gradients
         bad: dict[str, bool] = {}
         for known in optimizers:
             for entry in known.table.entries if known.table is not None else ():
+                if there and entry.number not in there:
+                    continue
                 module = entry.name.rpartition(".")[0]
                 bad[module] = bad.get(module, False) or entry.number in numbers
-        self._record("backward", self._between(bad), sample.step)
+        self._record("backward", self._between(bad, sample.clipped), sample.step)
 
-    def _between(self, bad: "dict[str, bool]") -> str:
+    def _between(self, bad: "dict[str, bool]", clipped: bool) -> str:
+        if clipped and all(bad.values()):
+            return ""
         order = [leaf.name for leaf in self.watch.order if leaf.name in bad]
         order += [name for name in bad if name not in order]
         last = max((i for i, name in enumerate(order) if bad[name]), default=-1)

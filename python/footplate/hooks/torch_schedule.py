@@ -8,6 +8,7 @@ ALWAYS, EARLY, EARLY_EVERY = 3, 100, 10  # steps that are always sampled; the ea
 ALARM_STEPS, MOST_ALARMS, ALARM_DISTANCE = 20, 10, 200
 FREE_ALARMS = 2  # later ones wait until the budget has paid for those before
 SCALAR_SHARE, MOST_STRIDE = 0.01, 64  # of the loop, for the numbers of every step
+LEAST_SHARE = 0.8  # of what the settings grant, for samples, when those numbers take much of it
 MIX = 0x9E3779B1
 MOST_SUM_STEPS = 4096  # in the sums of the schedule; then they are halved
 
@@ -29,7 +30,8 @@ class Schedule:
         every = self.least(step)
         if self.settings.forced or not self.samples or not self.wall_ns:
             return every
-        pays = self.settings.share * self.wall_ns / self.steps  # by each step
+        share = self.settings.share * self.wall_ns / self.steps  # of each step
+        pays = max(share - self.scalars_take(), LEAST_SHARE * share)
         while every * pays < self.cost_ns / self.samples and every < 1 << 20:
             every *= 2
         return every
@@ -54,6 +56,10 @@ class Schedule:
             stride *= 2
         self.stride = stride
         self.scalar_ns, self.scalars = self.scalar_ns / 2, self.scalars / 2
+
+    def scalars_take(self) -> float:
+        """What they take of each step, in the mean."""
+        return self.scalar_ns / self.scalars / self.stride if self.scalars else 0.0
 
     def is_quiet(self, step: int) -> bool:
         """Whether the numbers of the step are left out: not in a regular order, which could meet a

@@ -127,6 +127,11 @@ class Names:
             count += 1
         return prefix
 
+    def named(self) -> "list[tuple[str, Any]]":
+        """All parameters, with their names."""
+        there = [(name, reference()) for reference, name in self.of.values()]
+        return [(name, parameter) for name, parameter in there if parameter is not None]
+
     def name_of(self, parameter: "Any") -> "str | None":
         held = self.of.get(id(parameter))
         return held[1] if held is not None and held[0]() is parameter else None
@@ -280,15 +285,15 @@ class Table:
         return "" if not tensor.numel() or is_stored(tensor) else type(tensor).__name__
 
     def _canaries(self) -> "list[Entry]":
-        """What is not finite in the backward pass reaches the first layers: a small gradient there
-        and at the end show cheaply, in every step, whether there is such a number."""
+        """What is not finite in the backward pass reaches the first layers that are trained: a
+        small gradient there and at the end show cheaply, in every step, whether there is such a
+        number. Where all four are large, some elements of one do: mostly a whole row is bad."""
         found: list[Entry] = []
-        for part in (self.entries[:4], self.entries[-4:]):
-            small = [e for e in part if e.host and e.size <= MOST_CANARY]
-            if small:
-                best = min(small, key=lambda e: e.size)
-                if best not in found:
-                    found.append(best)
+        mine = [e for e in self.entries if e.host and e.tensor.requires_grad]
+        for part in (mine[:4], mine[-4:]):
+            best = min(part, key=lambda e: e.size, default=None)
+            if best is not None and best not in found:
+                found.append(best)
         return found
 
     def has_gradient(self) -> bool:
@@ -306,6 +311,9 @@ class Table:
         """Grows with every change of a parameter that has a gradient."""
         return int(local(self.live.tensor)._version) if self.live is not None else 0
 
+    def named(self) -> "list[tuple[str, Any]]":
+        return [(entry.name, entry.tensor) for entry in self.entries]
+
     def canary_is_bad(self) -> bool:
         """In every step: so little is called."""
         stats, plain, strided = _scalars.core.health_stats, self.torch.Tensor, self.torch.strided
@@ -317,14 +325,31 @@ class Table:
                 continue
             if type(gradient) is plain and gradient.layout is strided and gradient.is_contiguous():
                 code = self.codes.get(gradient.dtype)
-                count = gradient.numel()
-                if code is not None and count and stats(gradient.data_ptr(), count, code)[6]:
+                count, stride = gradient.numel(), 1
+                if count > MOST_CANARY:
+                    stride = -(-count // MOST_STRIDED)
+                    count = -(-count // stride)
+                if code is None or not count:
+                    continue
+                if stats(gradient.data_ptr(), count, code, stride)[6]:
                     return True
                 continue
-            found = measure(self, local(gradient))
+            found = measure(self, local(gradient)) if entry.size <= MOST_CANARY else None
             if found is not None and found[6]:
                 return True
         return False
+
+
+class Stepped:
+    """What is known of an optimizer: its number, its parameters, the numbers of its names."""
+
+    def __init__(self, index: int, reference: "Any") -> None:
+        self.index = index
+        self.reference = reference
+        self.table: Table | None = None
+        self.loss = int(_scalars.core.health_name("loss" if index == 1 else f"loss.{index - 1}"))
+        self.rates: list[int] = []  # names of its groups' learning rates
+        self.calls = 1  # of backward in a step
 
 
 def measure(table: "Table | Any", tensor: "Any") -> "Any":
@@ -389,6 +414,7 @@ class Sample:
         self.step = -1
         self.at_ns = 0
         self.scale: Any = None  # what the gradients were multiplied by
+        self.clipped = False  # the gradients, before they were measured
         self.ids = {name: i for name, i in _scalars.STATISTICS.items() if settings.takes(name)}
         self.reals: dict[int, tuple[list[int], list[float]]] = {}
         self.counts: dict[int, tuple[list[int], list[int]]] = {}
@@ -743,6 +769,19 @@ class Sample:
             found = values[i * EXPONENTS : (i + 1) * EXPONENTS]
             self._put_exponents(at, number, found, scale if at == gradients else 1.0)
         self.vectors = []
+
+
+def scale_of(torch: "Any", optimizer: "Any", scaler: "Any") -> "Any":
+    """What the gradients have been multiplied by: None, a float, or a tensor on a device."""
+    found = getattr(optimizer, "grad_scale", None)
+    if scaler is not None and found is None:
+        states = getattr(scaler, "_per_optimizer_states", {})
+        stage = states[id(optimizer)].get("stage") if id(optimizer) in states else None
+        if getattr(stage, "value", 0) == 0:  # READY: step() has yet to unscale them
+            found = getattr(scaler, "_scale", None)
+    if not isinstance(found, torch.Tensor):
+        return None
+    return float(found.item()) if found.device.type == "cpu" else found
 
 
 def strided(tensor: "Any", entry: Entry) -> "Any":
