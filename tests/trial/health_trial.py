@@ -76,7 +76,7 @@ SICK = {
     "p14 scale": Want(("RankDivergence",), steps=(50, 60), module=r"^6\.bias"),
     "p15": Want(("LowPrecisionUpdate",), follow=("LossNotDecreasing",)),
 }
-HEALTHY = (*(f"h{i}" for i in range(1, 8)), "p13h")
+HEALTHY = (*(f"h{i}" for i in range(1, 10)), "p13h")
 
 
 def issues_of(footplate: Path, scene: str, seed: int, folder: Path) -> list[dict[str, Any]]:
