@@ -106,6 +106,20 @@ def run_fp(footplate: Path) -> RunFp:
     return run
 
 
+@pytest.fixture
+def foreign() -> Callable[[str], Path]:
+    """foreign("sagemaker/test_traces"): what others wrote, which is no part of the project: in the
+    folder that FOOTPLATE_TRACES names, or beside the checkout. Without it, the test is skipped."""
+    folder = Path(os.environ.get("FOOTPLATE_TRACES") or ROOT.parent / "shared" / "data")
+
+    def path(name: str) -> Path:
+        if not (folder / name).exists():
+            pytest.skip(f"no {folder / name}: FOOTPLATE_TRACES names no folder that has it")
+        return folder / name
+
+    return path
+
+
 MEMORY_GROUPS = [Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")]  # version 1, 2
 
 

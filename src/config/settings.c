@@ -461,6 +461,30 @@ static int settings_add_rule(struct settings *s, const char *text, size_t len,
     return 0;
 }
 
+/* Whether the text begins with RULE.PARAM=, or with nothing: a comma before it ends a value. */
+static bool settings_begins_rule(const char *text)
+{
+    static const char word[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    text += strspn(text, " ");
+    const size_t rule = strspn(text, word);
+    if (rule == 0 || text[rule] != '.')
+        return *text == '\0' || *text == ',';
+    const size_t param = strspn(text + rule + 1, word);
+    return param > 0 && text[rule + 1 + param] == '=';
+}
+
+/* The next setting of a list; a value may have commas: "AllZero.collection_names=a,b". */
+static size_t settings_next_rule(const char **rest, const char **part)
+{
+    const char *begin = *rest, *more;
+    size_t len = settings_next_part(rest, part, true);
+    while (*rest && !settings_begins_rule(*rest)) {
+        settings_next_part(rest, &more, true);
+        len = *rest ? (size_t)(*rest - 1 - begin) : strlen(begin);
+    }
+    return len;
+}
+
 /* The values of all sources are stored, those of higher ones later: the last one counts. */
 static int parse_rule(struct settings *s, enum setting_id id, const char *text,
                       const struct origin *o, struct err *e)
@@ -468,7 +492,7 @@ static int parse_rule(struct settings *s, enum setting_id id, const char *text,
     const size_t before = s->n_rule_settings;
     (void)id;
     for (const char *rest = text, *part; rest;) {
-        const size_t len = settings_next_part(&rest, &part, true);
+        const size_t len = settings_next_rule(&rest, &part);
         if (settings_add_rule(s, part, len, o, e) != 0) {
             s->n_rule_settings = before;
             return e->code;

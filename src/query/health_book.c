@@ -43,6 +43,21 @@ double health_first_loss(const struct book_rank *r)
     return health_first_median(r->loss.first, r->loss.n);
 }
 
+/* Rounding makes no loss negative. */
+#define NEGATIVE_SHARE 0.01
+
+const char *health_loss_without_level(const struct book_rank *r)
+{
+    const double first = health_first_loss(r);
+    if (r->loss.several)
+        return "several losses are trained in turn, as those of adversaries: none of them must "
+               "fall";
+    if (first <= 0 || r->loss.least < -NEGATIVE_SHARE * first)
+        return "the loss is negative in some steps, as that of a policy gradient: it has no level "
+               "that must fall";
+    return NULL;
+}
+
 /* ---- windows ---- */
 
 static size_t window_place(const struct book_window *w, double x)
@@ -357,6 +372,8 @@ static void rank_loss(struct book_rank *r, const struct book_value *v)
     }
     loss_look_for_spike(l, v);
     l->first_step = l->n ? l->first_step : v->step;
+    l->several |= l->others;
+    l->least = fmin(l->least, v->v);
     health_first(l->first, l->n, v->v);
     curve_add(&l->curve, v->v);
     l->n++;
@@ -364,6 +381,13 @@ static void rank_loss(struct book_rank *r, const struct book_value *v)
     l->last_step = v->step;
     l->since_sum += v->v;
     l->since_n++;
+}
+
+/* "loss.1": of the second optimizer. A later one that goes on where the first one ended is the next
+ * part of the training. */
+static void rank_other_loss(struct book_rank *r, const struct book_value *v)
+{
+    r->loss.others |= v->mode == MODE_TRAIN;
 }
 
 /* Of short steps not all are recorded; those that are have a learning rate. */
@@ -465,7 +489,8 @@ static void rank_missing(struct book_rank *r, const struct book_value *v)
     }
 }
 
-enum { BATCHES_LEAST = 50 };
+/* Of short steps not all are recorded. */
+enum { BATCH_STEPS_LEAST = 50, BATCHES_LEAST = 20 };
 
 COMPARE_NUMBERS(health_by_word, int64_t)
 
@@ -483,7 +508,9 @@ static uint32_t hashes_distinct(const struct book_rank *r)
 /* An epoch, or HASHES_KEPT steps, have ended: the worst ones are stored. */
 void health_close_hashes(struct book_rank *r)
 {
-    const uint64_t distinct = r->n_hashes >= BATCHES_LEAST ? hashes_distinct(r) : 0;
+    const bool enough =
+        r->n_hashes >= BATCHES_LEAST && r->hashes_last - r->hashes_step + 1 >= BATCH_STEPS_LEAST;
+    const uint64_t distinct = enough ? hashes_distinct(r) : 0;
     if (distinct && (!r->batches || distinct * r->batches < r->distinct * r->n_hashes)) {
         r->batches = r->n_hashes;
         r->distinct = distinct;
@@ -498,6 +525,7 @@ static void rank_hash(struct book_rank *r, const struct book_value *v)
         health_close_hashes(r);
     if (r->n_hashes == 0)
         r->hashes_step = v->step;
+    r->hashes_last = v->step;
     r->hashes[r->n_hashes++] = v->count;
     if (r->n_first_batches < HASHES_COMPARED)
         r->first_batches[r->n_first_batches++] = (struct book_batch){v->step, v->count};
@@ -534,6 +562,8 @@ static void rank_scalar(struct book_rank *r, const struct book_value *v)
         }
     if (strncmp(v->name, "lr.", 3) == 0) /* of another group */
         rank_recorded(r, v->step);
+    if (strncmp(v->name, "loss.", 5) == 0)
+        rank_other_loss(r, v);
     if (!r->origin && strncmp(v->name, ORIGIN, sizeof ORIGIN - 1) == 0) {
         r->origin = rank_name(r, v->name + sizeof ORIGIN - 1);
         r->origin_step = v->step;

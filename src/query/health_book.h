@@ -109,6 +109,9 @@ struct book_eval {
 struct book_loss {
     uint64_t n; /* finite ones */
     double first[FIRST_LOSSES];
+    double least; /* of them; of none 0 */
+    bool others;  /* another loss came: that of a second optimizer */
+    bool several; /* and this one after it: they are trained in turn */
     struct book_curve curve;
     struct book_spikes spikes;
     int64_t first_step, last_step;
@@ -210,9 +213,9 @@ struct book_rank {
     /* Batches of an epoch, or of HASHES_KEPT steps. */
     int64_t hashes[HASHES_KEPT];
     uint32_t n_hashes;
-    uint64_t batches, distinct; /* of the worst part of at least 50 batches; 0: none */
-    int64_t batches_step;       /* where that part begins */
-    int64_t hashes_step;
+    uint64_t batches, distinct;       /* of the worst part that is long enough; 0: none */
+    int64_t batches_step;             /* where that part begins */
+    int64_t hashes_step, hashes_last; /* of the part that is being read */
     struct book_batch first_batches[HASHES_COMPARED]; /* by step */
     uint32_t n_first_batches;
     /* What is not finite. */
@@ -243,6 +246,9 @@ void health_book_add(struct health_book *b, const struct book_value *v);
 
 /* Median of the first losses; NAN: there are fewer than FIRST_LOSSES. */
 double health_first_loss(const struct book_rank *r);
+/* Why the losses of the rank have no level that must fall and that a spike is above: adversaries
+ * are trained in turn, or a loss is negative. NULL: they have one. */
+const char *health_loss_without_level(const struct book_rank *r);
 /* The optimizer step was skipped because of loss scaling. */
 bool health_step_skipped(const struct book_rank *r, int64_t step);
 /* The learning rate at about the step, as a share of its peak; NAN: not known. */

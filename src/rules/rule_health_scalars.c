@@ -203,12 +203,16 @@ static void flat_judge(const struct judge *j, struct verdict *out)
     struct health_hit h = {0};
     struct flat x, seen = {.least = NAN};
     uint64_t most;
+    const char *without = NULL;
     const struct book_rank *r;
     out->datapoints = health_losses(j, &most);
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
         if (loss_steps(r) < least || r->loss.n < LOSSES_LEAST)
             continue;
-        if (loss_is_flat(j, r, &x))
+        const bool flat = loss_is_flat(j, r, &x);
+        const char *why = flat || x.unclear ? health_loss_without_level(r) : NULL;
+        without = why ? why : without;
+        if (flat && !why)
             health_hit_add(&h, &at, r);
         seen = x;
     }
@@ -219,6 +223,8 @@ static void flat_judge(const struct judge *j, struct verdict *out)
                               least, (unsigned long long)most);
     else if (h.rank)
         flat_find(j, out, &h);
+    else if (without)
+        verdict_not_evaluated(out, "%s", without);
     else if (seen.unclear)
         verdict_not_evaluated(out,
                               "the losses vary too much: mean %.4g in the first tenth of the "
@@ -233,11 +239,12 @@ const struct rule rule_loss_not_decreasing = {
     .title = "Loss does not decrease",
     .description = "Checks whether the mean training loss of the last tenth of the steps is below "
                    "that of the first tenth by more than chance (three standard errors) and 1 %, "
-                   "or a fifth below the first loss.",
+                   "or a fifth below the first loss. Losses that are trained in turn, as those of "
+                   "adversaries, and losses below 0 need not fall.",
     .recommendation = "Check that labels belong to inputs, that the optimizer has the model's "
                       "parameters, and the learning rate; then try to overfit one batch.",
     RULE_PARAMS([FLAT_STEPS] =
-                    {"num_steps", 100, 20, 1e9, PARAM_COUNT,
+                    {"num_steps", 100, 1, 1e9, PARAM_COUNT,
                      "steps that a run that has ended must have; ten times as many while it "
                      "runs"},
                 [FLAT_PERCENT] = {"diff_percent", 1, 0, 100, PARAM_PERCENT,
@@ -271,12 +278,14 @@ struct spike_family {
     size_t spikes, values; /* offsets in a struct book_rank: struct book_spikes, uint64_t */
     const char *what;
     unsigned least;
+    bool level; /* it needs one: health_loss_without_level */
 };
 
-static const struct spike_family loss_family = {offsetof(struct book_rank, loss.spikes),
-                                                offsetof(struct book_rank, loss.n), "loss", 33};
-static const struct spike_family gradient_family = {
-    offsetof(struct book_rank, grad), offsetof(struct book_rank, grad_norms), "gradient norm", 65};
+static const struct spike_family loss_family = {
+    offsetof(struct book_rank, loss.spikes), offsetof(struct book_rank, loss.n), "loss", 33, true};
+static const struct spike_family gradient_family = {offsetof(struct book_rank, grad),
+                                                    offsetof(struct book_rank, grad_norms),
+                                                    "gradient norm", 65, false};
 
 static const struct book_spikes *spikes_of(const struct spike_family *family,
                                            const struct book_rank *r)
@@ -312,16 +321,22 @@ static void spike_judge(const struct judge *j, struct verdict *out)
     const struct spike_family *family = j->rule->family;
     struct health_hit h = {0};
     uint64_t most = 0;
+    const char *without = NULL;
     const struct book_rank *r;
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
         const uint64_t n = *(const uint64_t *)(const void *)((const char *)r + family->values);
+        const bool spikes = spikes_count(spikes_of(family, r)) > 0;
+        const char *why = spikes && family->level ? health_loss_without_level(r) : NULL;
         out->datapoints += n;
         most = MAX_OF(most, n);
-        if (spikes_count(spikes_of(family, r)))
+        without = why ? why : without;
+        if (spikes && !why)
             health_hit_add(&h, &at, r);
     }
     if (h.rank)
         spike_find(j, out, &h, family);
+    else if (without)
+        verdict_not_evaluated(out, "%s", without);
     else if (most < family->least)
         verdict_not_evaluated(out, "needs %u values of the %s, has %llu", family->least,
                               family->what, (unsigned long long)most);
@@ -682,7 +697,7 @@ static void duplicate_judge(const struct judge *j, struct verdict *out)
     else if (same_data_find(j, out))
         return;
     else if (out->datapoints == 0)
-        verdict_not_evaluated(out, "fewer than 50 batches of an epoch were recorded");
+        verdict_not_evaluated(out, "needs 20 recorded batches in 50 steps of an epoch");
     else
         verdict_why(out, "batches of an epoch were different");
 }

@@ -57,6 +57,9 @@ static const struct {
     {"LossNotDecreasing", "increase_threshold_percent"},
     {"LossNotDecreasing", "mode"},
     {"Overfit", "patience"},
+    {"StalledTraining", "base_trial"},
+    {"StalledTraining", "stop_training_on_fire"},
+    {"StalledTraining", "training_job_name_prefix"},
 };
 
 bool rule_param_is_unused(const struct rule *r, const char *param)

@@ -216,9 +216,22 @@ def test_parameters_of_a_renamed_rule_are_those_of_the_rule_here(check):
     assert of["ZeroGradient"]["threshold"] == 90
 
 
+def test_documented_parameters_are_accepted_with_their_documented_values(check):
+    words = ["--set", "LossNotDecreasing.num_steps=10"]
+    words += ["--set", "AllZero.collection_names=weights,biases,AllZero.threshold=80"]
+    words += ["--set", "StalledTraining.base_trial=a,StalledTraining.stop_training_on_fire=True"]
+    words += ["--set", "StalledTraining.training_job_name_prefix=job"]
+    words += ["--rule", "LossNotDecreasing", "--rule", "AllZero", "--rule", "StalledTraining"]
+    of = {v["rule"]: v["params"] for v in json.loads(check(*words, "--json").stdout)}
+    assert of["LossNotDecreasing"]["num_steps"] == 10
+    assert of["ZeroGradient"]["threshold"] == 80
+    assert set(of["StalledTraining"]) == {"threshold", "factor"}
+
+
 @pytest.mark.parametrize(
     "words, sentence",
     [
+        (["--set", "LossNotDecreasing.num_steps=0"], "0 is out of range (1 to "),
         (["--set", "LowGPU.window=5"], "unknown rule 'LowGPU'"),
         (["--set", "LowGPUUtilization.windw=5"], "LowGPUUtilization has no parameter 'windw'; its"),
         (["--set", "LowGPUUtilization.threshold_p5=300"], "300 is out of range (0 to 100 %)"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import struct
 import sys
@@ -19,7 +18,6 @@ sys.path.insert(0, str(ROOT / "tests" / "tools"))
 import event_files as ef  # noqa: E402
 
 WALL = 1_700_000_000.0
-TRACES = Path(os.environ.get("FOOTPLATE_TRACES", "/nonexistent"))
 
 
 @pytest.fixture
@@ -133,13 +131,10 @@ def test_an_index_without_its_event_file_is_reported(imported, run_fp, tmp_path)
     assert "event file is missing" in shown.stdout
 
 
-@pytest.mark.skipif(
-    not (TRACES / "smdebug_trial").is_dir(), reason="FOOTPLATE_TRACES has no trial of smdebug"
-)
-def test_a_trial_that_smdebug_itself_wrote_has_all_its_numbers(imported, values):
-    run, _ = imported(TRACES / "smdebug_trial")
+def test_a_trial_that_smdebug_itself_wrote_has_all_its_numbers(imported, values, foreign):
+    run, _ = imported(foreign("smdebug_trial"))
     found = values(run)
-    expected = json.loads((TRACES / "smdebug_trial_expected.json").read_text())
+    expected = json.loads(foreign("smdebug_trial_expected.json").read_text())
     steps = {0: ("train", 0), 2: ("train", 2), 4: ("train", 4), 5: ("eval", 0), 7: ("eval", 2)}
     assert set(steps) == set(expected["steps"])
     seen = 0

@@ -99,13 +99,9 @@ def test_a_trace_whose_beginning_is_not_told_says_so(run_fp, tensorflow_run):
     assert "without an absolute start time" in run_fp("show", tensorflow_run["run"]).stdout
 
 
-def test_the_real_trace_of_tensorflow_gives_its_numbers(run_fp, tmp_path):
-    root = Path(os.environ.get("FOOTPLATE_TRACES", "/nonexistent"))
-    found = sorted(root.rglob("*.trace.json.gz")) if root.is_dir() else []
-    found = [p for p in found if "tensorflow" in str(p)]
-    if not found:
-        pytest.skip("FOOTPLATE_TRACES names no folder with a trace of TensorFlow")
-    got = imported(run_fp, found[0], "-o", tmp_path / "run")
+def test_the_real_trace_of_tensorflow_gives_its_numbers(run_fp, tmp_path, foreign):
+    (trace,) = foreign("sagemaker/tfprofiler_timeline_traces").rglob("*.trace.json.gz")
+    got = imported(run_fp, trace, "-o", tmp_path / "run")
     base_ns = 1596659864545103000
     assert got["counts"]["kept"] == 798
     assert got["start_ns"] == base_ns + 21_307_000

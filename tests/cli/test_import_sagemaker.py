@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 START_S = 1_700_000_000
-# A folder of traces that others wrote. They are not part of the project.
-TRACES = os.environ.get("FOOTPLATE_TRACES", "")
 
 
 def line(kind: str, name: str, what: str, value: float, at_s: float, node: str) -> str:
@@ -157,15 +154,8 @@ def test_profiles_of_pyinstrument_are_read(run_fp, tmp_path):
 # ---- files that others wrote ----
 
 
-def sample(name: str) -> Path:
-    path = Path(TRACES) / "sagemaker" / name
-    if not TRACES or not path.is_dir():
-        pytest.skip(f"no {path}: FOOTPLATE_TRACES names no folder that has it")
-    return path
-
-
-def test_the_numbers_of_a_real_job_come_out(run_fp, tmp_path):
-    got = imported(run_fp, sample("test_traces"), "-o", tmp_path / "run")
+def test_the_numbers_of_a_real_job_come_out(run_fp, tmp_path, foreign):
+    got = imported(run_fp, foreign("sagemaker/test_traces"), "-o", tmp_path / "run")
     assert got["counts"]["readings"] == 78
     by_file = [f["counts"]["readings"] for f in got["files"] if "readings" in f["counts"]]
     assert by_file == [14, 32, 32]
@@ -178,15 +168,15 @@ def test_the_numbers_of_a_real_job_come_out(run_fp, tmp_path):
     assert cores["cpu11"] == [51.1, 55.99]
 
 
-def test_the_numbers_of_real_horovod_timelines_come_out(run_fp, tmp_path):
-    got = imported(run_fp, sample("horovod_timeline_traces"), "-o", tmp_path / "run")
+def test_the_numbers_of_real_horovod_timelines_come_out(run_fp, tmp_path, foreign):
+    got = imported(run_fp, foreign("sagemaker/horovod_timeline_traces"), "-o", tmp_path / "run")
     assert got["counts"]["capped"] == 19
     seconds = (got["end_ns"] - got["start_ns"]) / 1e9
     assert seconds == pytest.approx(9.3, abs=0.1)
 
 
-def test_the_numbers_of_a_real_tensorflow_profile_come_out(run_fp, tmp_path):
-    got = imported(run_fp, sample("tfprofiler_timeline_traces"), "-o", tmp_path / "run")
+def test_the_numbers_of_a_real_tensorflow_profile_come_out(run_fp, tmp_path, foreign):
+    got = imported(run_fp, foreign("sagemaker/tfprofiler_timeline_traces"), "-o", tmp_path / "run")
     base = 1_596_659_864_545_103_000
     trace = [f for f in got["files"] if f.get("format") == "tensorflow"]
     assert len(trace) == 1 and trace[0]["counts"]["kept"] >= 798

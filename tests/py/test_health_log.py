@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
@@ -89,6 +91,48 @@ def test_the_text_begins_with_the_verdict_and_names_the_worst_tensor(run):
     counted = re.search(r"(\d+) health issues?, (\d+) passed, (\d+) skipped", text)
     report = ask("report", run, "--format", "text")
     assert counted and counted[0] in " ".join(report.split())
+
+
+def test_csv_has_a_row_for_each_scalar_and_for_each_tensor(run):
+    scalars = list(csv.DictReader(io.StringIO(ask("health", run, "--csv"))))
+    rows = {(row["name"], row["mode"]): row for row in scalars}
+    assert len(rows) == len(scalars)
+    assert rows["loss", "train"]["count"] == "200"
+    assert float(rows["loss", "train"]["last"]) == 1 / 200
+    assert rows["bad", "train"]["nonfinite"] == "100"
+    assert rows["accuracy", "eval"]["first_step"] == "7"
+    layers = list(csv.DictReader(io.StringIO(ask("health", run, "--layers", "--csv"))))
+    tensors = {row["name"]: row for row in layers}
+    assert len(tensors) == len(layers) == 300
+    assert float(tensors["layer.7.weight"]["gradient_l2"]) == 7
+    assert tensors["layer.8.weight"]["update_ratio"] == "", "not measured"
+
+
+ENDS_WITH_ITS_ACTION = """
+import footplate, math, os, sys, time
+for i in range(20):
+    with footplate.step():
+        footplate.log("loss", math.nan if i == 12 else 1 / (i + 1))
+until = time.monotonic() + 60
+while not os.path.exists(sys.argv[1]) and time.monotonic() < until:
+    time.sleep(0.05)
+print("acted" if os.path.exists(sys.argv[1]) else "nothing")
+"""
+
+
+def test_a_loss_that_is_not_finite_sets_an_action_off_while_the_job_runs(tmp_path):
+    told = tmp_path / "told.json"
+    keep = f"cat > {told}.new && mv {told}.new {told}"
+    action = f"do: exec, rules: [NonFinite], command: '{keep}'"
+    said = ask(
+        *("run", "--dir", tmp_path / "runs", "--scan-interval", "1s", "--action", action),
+        *("--", "python3", "-c", ENDS_WITH_ITS_ACTION, told),
+    )
+    assert said == "acted\n"
+    event = json.loads(told.read_text())
+    assert (event["event"], event["rule"]) == ("issue", "NonFinite")
+    assert event["verdict"]["severity"] == "critical"
+    assert event["verdict"]["findings"][0]["step"] == 12
 
 
 def test_other_readers_are_not_disturbed(run):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """health_scenes.py SCENE [SEED]: trains a small model that is sick (p01 to p15) or healthy (h1 to
-h7), with a fixed seed, on one thread, in seconds. SCENES says what is to be found.
+h9), with a fixed seed, on one thread, in seconds. SCENES says what is to be found.
 
 Common parts: `blobs` are 4096 points with 32 features around 10 centres, an `mlp` of a depth has
 that many hidden layers, `fit` trains with batches of 64 from a DataLoader. p14 needs a kind of
@@ -47,6 +47,8 @@ SCENES: dict[str, tuple[str, ...]] = {
     "h5": (),
     "h6": (),
     "h7": (),
+    "h8": (),
+    "h9": (),
     "p13h": (),
 }
 
@@ -67,7 +69,7 @@ def mlp(depth: int, width: int = 128, act: type[nn.Module] = nn.ReLU) -> nn.Sequ
     return nn.Sequential(*layers, nn.Linear(size, 10))
 
 
-def batches(data: Data, steps: int, size: int = 64) -> Iterator[list[Tensor]]:
+def batches(data: tuple[Tensor, ...], steps: int, size: int = 64) -> Iterator[list[Tensor]]:
     """So many shuffled batches, epoch by epoch."""
     loader = DataLoader(TensorDataset(*data), batch_size=size, shuffle=True, drop_last=True)
     done = 0
@@ -266,7 +268,7 @@ def p12(seed: int) -> float:
     pairs = [(x[:64], y[:64]), (x[64:128], y[64:128])]
     model = mlp(3)
     optimizer = sgd(model, 0.05)
-    for step in range(800):
+    for step in range(200):
         optimizer.zero_grad()
         functional.cross_entropy(model(pairs[step % 2][0]), pairs[step % 2][1]).backward()
         optimizer.step()
@@ -493,6 +495,51 @@ def h7(seed: int) -> float:
     model = Recurrent()
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     return fit(model, optimizer, (x.view(-1, 4, 8), y), 300, clip=1)
+
+
+def h8(seed: int) -> float:
+    """Adversaries: a generator and a discriminator, each with its optimizer."""
+    x, _ = blobs(seed)
+    maker = nn.Sequential(
+        nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32)
+    )
+    judge = nn.Sequential(
+        nn.Linear(32, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2), nn.Linear(64, 1)
+    )
+    ours = torch.optim.Adam(maker.parameters(), lr=1e-3, betas=(0.5, 0.999))
+    theirs = torch.optim.Adam(judge.parameters(), lr=1e-3, betas=(0.5, 0.999))
+    wanted = functional.binary_cross_entropy_with_logits
+    real, fake = torch.ones(64, 1), torch.zeros(64, 1)
+    last = math.nan
+    for (batch,) in batches((x,), 500):
+        made = maker(torch.randn(64, 8))
+        theirs.zero_grad()
+        wanted(judge(batch), real).backward()
+        wanted(judge(made.detach()), fake).backward()
+        theirs.step()
+        ours.zero_grad()
+        found = wanted(judge(made), real)
+        found.backward()
+        ours.step()
+        last = found.item()
+    return last
+
+
+def h9(seed: int) -> float:
+    """Policy gradient: the label of a point has to be guessed, and pays one."""
+    model = mlp(2, 64)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    paid = 0.0
+    for x, y in batches(blobs(seed), 500):
+        policy = functional.log_softmax(model(x), 1)
+        move = torch.multinomial(policy.detach().exp(), 1)
+        reward = (move[:, 0] == y).float()
+        gain = (reward - reward.mean()) / (reward.std() + 1e-6)
+        optimizer.zero_grad()
+        (-policy.gather(1, move)[:, 0] * gain).mean().backward()
+        optimizer.step()
+        paid = reward.mean().item()
+    return paid
 
 
 def main() -> None:

@@ -44,6 +44,7 @@ SICK = {
     "p01": Want(
         ("VanishingGradient",),
         follow=("UpdateTooSmall", "LossNotDecreasing"),
+        module=r"^[0246]\.weight",  # the gradient fades towards the input
     ),
     "p02": Want(
         ("NonFinite",),
@@ -61,8 +62,9 @@ SICK = {
         ("PoorWeightInitialization",),
         follow=("VanishingGradient", "UpdateTooSmall", "LossNotDecreasing"),
         steps=(0, 2),
+        module=r"^15$",  # the last activation
     ),
-    "p06": Want(("UpdateTooSmall",), follow=("LossNotDecreasing",)),
+    "p06": Want(("UpdateTooSmall",), follow=("LossNotDecreasing",), module=r"^[0246]\.weight"),
     "p07": Want(("NoGradient",), follow=("LossNotDecreasing",), steps=(0, 0)),
     "p08": Want(("NonFinite",), steps=(150, 150), module=r"^2"),
     "p08b": Want(("NonFinite",), steps=(150, 150), module=r"^0\.\.3"),
@@ -74,9 +76,9 @@ SICK = {
     "p14 bit": Want(("RankDivergence",), steps=(50, 60), module=r"^2\.weight"),
     "p14 noise": Want(("RankDivergence",), steps=(50, 60), module=r"^2\.weight"),
     "p14 scale": Want(("RankDivergence",), steps=(50, 60), module=r"^6\.bias"),
-    "p15": Want(("LowPrecisionUpdate",), follow=("LossNotDecreasing",)),
+    "p15": Want(("LowPrecisionUpdate",), follow=("LossNotDecreasing",), module=r"^[0246]\.weight"),
 }
-HEALTHY = (*(f"h{i}" for i in range(1, 8)), "p13h")
+HEALTHY = (*(f"h{i}" for i in range(1, 10)), "p13h")
 
 
 def issues_of(footplate: Path, scene: str, seed: int, folder: Path) -> list[dict[str, Any]]:

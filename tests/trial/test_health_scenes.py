@@ -37,7 +37,7 @@ def test_every_scene_is_tried():
         ("p09", [("LossSpike", "warning", 300, "")], "no GradientSpike, but LossSpike"),
         (
             "p06",
-            [("UpdateTooSmall", "warning", 0, ""), ("LossNotDecreasing", "warning", 0, "")],
+            [("UpdateTooSmall", "warning", 0, "0.weight"), ("LossNotDecreasing", "warning", 0, "")],
             "LossNotDecreasing is not explained by UpdateTooSmall",
         ),
         ("p08", [("NonFinite", "critical", 150, "2")], ""),

@@ -634,6 +634,19 @@ TEST(values_for_rules_of_all_sources_are_kept_the_higher_ones_behind)
     CHECK_INT(c.s.rule_settings[5].from.source, FROM_OPTION);
 }
 
+TEST(a_value_for_a_rule_may_have_commas)
+{
+    SCENE(c);
+    scene_env(&c, "FOOTPLATE_RULES=A.names=a,b, c,B-1.x_2=3,A.regex=x{1,2},C.y=");
+    load(&c);
+    CHECK_INT(c.s.problems.n, 0);
+    CHECK_INT(c.s.n_rule_settings, 4);
+    CHECK_STR(c.s.rule_settings[0].text, "A.names=a,b, c");
+    CHECK_STR(c.s.rule_settings[1].text, "B-1.x_2=3");
+    CHECK_STR(c.s.rule_settings[2].text, "A.regex=x{1,2}");
+    CHECK_STR(c.s.rule_settings[3].text, "C.y=");
+}
+
 TEST(what_is_no_value_for_a_rule_is_refused)
 {
     static const struct {
@@ -645,6 +658,7 @@ TEST(what_is_no_value_for_a_rule_is_refused)
         {"rules: {off: maybe}\n", "rules.off: 'maybe' is neither on nor off"},
         {"rules: {A: {b: {c: 1}}}\n", "'rules.A.b' takes a value, not a map"},
         {"rules: A\n", "rules: 'A' is not of the form RULE.PARAM=VALUE"},
+        {"rules: ['A.b=1,,C.d=2']\n", "rules: '' is not of the form RULE.PARAM=VALUE"},
         {"rules: ['A.b=1,']\n", "rules: '' is not of the form RULE.PARAM=VALUE"},
         {"actions: stop\n", "actions: action: the text is empty"},
         {"actions: [[stop]]\n", "a list can contain only strings and numbers"},

@@ -167,6 +167,79 @@ TEST(batches_are_compared_within_an_epoch)
     health_book_close(c);
 }
 
+/* Two batches in turn, one in `every` steps recorded: the batches of the part that is long enough.
+ */
+static uint64_t recorded_batches(int64_t steps, int64_t every)
+{
+    struct health_book *b = health_book_open();
+    for (int64_t i = 0; i < steps; i += every) {
+        struct book_value x = scalar("batch.hash", i, 0);
+        x.count = i / every % 2;
+        health_book_add(b, &x);
+    }
+    health_close_hashes(b->ranks[0]);
+    const uint64_t n = b->ranks[0]->batches;
+    health_book_close(b);
+    return n;
+}
+
+TEST(batches_are_compared_from_20_recorded_ones_in_50_steps_on)
+{
+    CHECK(recorded_batches(50, 1) == 50 && recorded_batches(49, 1) == 0);
+    CHECK(recorded_batches(77, 4) == 20 && recorded_batches(76, 4) == 0);
+    CHECK(recorded_batches(30, 1) == 0);
+}
+
+TEST(a_part_of_the_batches_begins_where_the_one_before_has_ended)
+{
+    struct health_book *b = health_book_open();
+    for (int64_t i = 0; i < 200; i++) { /* epochs of 40 steps */
+        struct book_value x = scalar("batch.hash", i, 0), epoch = scalar("epoch", i, 0);
+        if (i % 40 == 0)
+            health_book_add(b, &epoch);
+        health_book_add(b, &x);
+    }
+    health_close_hashes(b->ranks[0]);
+    CHECK(b->ranks[0]->batches == 0);
+    health_book_close(b);
+}
+
+TEST(losses_that_are_trained_in_turn_have_no_level)
+{
+    struct health_book *turns = health_book_open(), *parts = health_book_open();
+    for (int64_t i = 0; i < 100; i++) {
+        const struct book_value x = scalar("loss", i, 2), y = scalar("loss.1", i, 1),
+                                z = scalar("loss.1", 100 + i, 1);
+        health_book_add(turns, &x);
+        health_book_add(turns, &y);
+        health_book_add(parts, &x);
+        if (i == 99)
+            for (int64_t k = 0; k < 100; k++)
+                health_book_add(parts, &z);
+    }
+    CHECK(strstr(health_loss_without_level(turns->ranks[0]), "several losses"));
+    CHECK(!health_loss_without_level(parts->ranks[0])); /* the second one came after the first */
+    health_book_close(turns);
+    health_book_close(parts);
+}
+
+TEST(a_loss_below_zero_has_no_level)
+{
+    static const struct {
+        double first, later;
+        bool level;
+    } rows[] = {{2, 0.5, true}, {2, -0.01, true}, {2, -0.1, false}, {-1, -2, false}, {0, 0, false}};
+    for (size_t k = 0; k < COUNT_OF(rows); k++) {
+        double v[100];
+        struct health_book *b = health_book_open();
+        for (size_t i = 0; i < 100; i++)
+            v[i] = i == 50 ? rows[k].later : rows[k].first;
+        const char *why = health_loss_without_level(fed(b, "loss", v, 100));
+        CHECK(rows[k].level ? !why : why && strstr(why, "negative"));
+        health_book_close(b);
+    }
+}
+
 TEST(a_table_drops_every_second_sample_when_it_is_full)
 {
     struct health_book *b = health_book_open();

@@ -3,6 +3,7 @@
  * the verdicts. The story of the run has everything that makes an evaluation forget. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +95,52 @@ static void story_row(struct story *s)
         group_commit(&s->mem, to, (mono_ns){ms * NS_PER_MS + 500 * NS_PER_US});
 }
 
+/* ---- training health ---- */
+
+enum { HEALTH_MS = 5 * STEP_MS, NAN_STEP = 2600, SAMPLE_STEPS = 10 };
+
+static void story_put(struct story *s, int rank, enum health_id stat, const char *name, double v,
+                      enum event_mode mode)
+{
+    struct track t = {.kind = TRACK_HEALTH, .pid = 70 + (uint32_t)rank, .id = stat};
+    struct event e = {.at = {s->rank_ms[rank] * NS_PER_MS + NS_PER_MS * STEP_MS / 2},
+                      .kind = EVENT_REAL,
+                      .name = name,
+                      .mode = mode,
+                      .link = (uint64_t)(s->rank_ms[rank] / HEALTH_MS + 1)};
+    struct sink *to = writer_sink(s->k.events);
+    memcpy(&e.value, &v, sizeof v);
+    snprintf(t.name, sizeof t.name, "%s", health_words[stat].name);
+    to->ops->events(to, &t, &e, 1);
+}
+
+/* A loss that falls and has spikes, evaluations whose loss rises, the scale of mixed precision,
+ * batches that repeat, one NaN, and samples of tensors, one of which hardly changes. */
+static void story_health(struct story *s, int rank)
+{
+    static const char *const tensors[] = {"0.weight", "2.weight", "4.weight"};
+    const int64_t step = s->rank_ms[rank] / HEALTH_MS;
+    const double chance = (double)(story_random(s) % 1000) / 1000;
+    const double loss = 2 * exp(-(double)step / 800) + 0.1 * chance;
+    const bool bad = rank == 0 && step == NAN_STEP;
+    story_put(s, rank, HEALTH_SCALAR, "loss", bad ? NAN : loss + (step % 601 == 600 ? 30 : 0), 0);
+    story_put(s, rank, HEALTH_SCALAR, "lr", 0.1, 0);
+    story_put(s, rank, HEALTH_SCALAR, "grad.norm", 1 + chance + (step % 1003 == 1002 ? 40 : 0), 0);
+    story_put(s, rank, HEALTH_SCALAR, "batch.hash", (double)(step % (step < 2000 ? 1000 : 9)), 0);
+    story_put(s, rank, HEALTH_SCALAR, "amp.scale", step % 201 < 100 ? 65536 : 32768, 0);
+    if (step % 300 == 0)
+        story_put(s, rank, HEALTH_SCALAR, "loss", 1 + (double)step / 1800, MODE_EVAL);
+    for (size_t i = 0; step % SAMPLE_STEPS == 0 && i < COUNT_OF(tensors); i++) {
+        story_put(s, rank, HEALTH_PARAMETER_DIMS, tensors[i], 2, 0);
+        story_put(s, rank, HEALTH_GRADIENT_L2, tensors[i], i ? chance : 1e-9 * chance, 0);
+        story_put(s, rank, HEALTH_WEIGHT_L2, tensors[i], 5 + chance, 0);
+        story_put(s, rank, HEALTH_UPDATE_RATIO, tensors[i], i ? 1e-3 : 1e-12, 0);
+        story_put(s, rank, HEALTH_OUTPUT_DEAD, tensors[i], i == 1 ? 0.9 : 0.1, 0);
+    }
+}
+
+/* ---- steps ---- */
+
 /* The steps of a rank until the moment that the story has come to. */
 static void story_steps(struct story *s, int rank)
 {
@@ -115,6 +162,8 @@ static void story_steps(struct story *s, int rank)
         else
             recordkit_thread(w, pid, pid, at, "D5000000 N32 F8000000 B10000000 O2000000");
         recordkit_device(w, pid, (unsigned)rank, at + 5 * NS_PER_MS, "F9000000 B11000000");
+        if (s->rank_ms[rank] % HEALTH_MS == 0)
+            story_health(s, rank);
         s->rank_ms[rank] += STEP_MS;
     }
 }
@@ -251,6 +300,25 @@ static void compare(struct evaluation *v, struct run **r, const struct story *s)
     buf_free(&anew);
 }
 
+/* The verdicts at the end have these findings, so they were compared, too. */
+static void check_health_is_found(const struct story *s)
+{
+    static const char *const found[] = {"NonFinite",        "LossSpike",      "GradientSpike",
+                                        "Overfit",          "DuplicatedData", "DeadRelu",
+                                        "VanishingGradient"};
+    struct buf out = {0};
+    put_verdicts(NULL, NULL, s->k.run, &out);
+    buf_u8(&out, 0);
+    for (size_t i = 0; i < COUNT_OF(found); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "\"rule\":\"%s\"", found[i]);
+        const char *at = strstr((const char *)out.p, text);
+        if (!at || strncmp(strstr(at, "\"state\":"), "\"state\":\"issue\"", 15) != 0)
+            test_fail(__FILE__, __LINE__, "%s: %.300s", found[i], at ? at : "none");
+    }
+    buf_free(&out);
+}
+
 TEST(a_run_that_grows_is_judged_as_if_it_were_read_anew)
 {
     const char *run = kit_run("run", "run", "run", KIT_START);
@@ -276,6 +344,7 @@ TEST(a_run_that_grows_is_judged_as_if_it_were_read_anew)
     }
     recordkit_close(&s.k, 0, s.at_ms * NS_PER_MS, "finished");
     compare(v, &r, &s);
+    check_health_is_found(&s);
     story_close_groups(&s);
     recordkit_close(&first, 0, 0, "finished");
     evaluation_close(v);

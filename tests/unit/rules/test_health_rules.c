@@ -291,6 +291,45 @@ TEST(a_loss_that_does_not_fall_is_found_at_the_end_and_not_early_while_it_runs)
     CHECK(verdict_of(early, "LossNotDecreasing")->state == RULE_NOT_EVALUATED);
 }
 
+/* Adversaries: the loss of the one rises and has a spike when the other one wins. */
+TEST(losses_of_adversaries_need_not_fall)
+{
+    struct trial *turns = trial_open(), *one = trial_open();
+    for (int64_t i = 0; i < 500; i++) {
+        const double loss = 0.5 + 0.001 * (double)i + 0.05 * jitter(i) + (i == 300 ? 20 : 0);
+        put_loss(turns, i, loss);
+        put(turns, HEALTH_SCALAR, "loss.1", i, 2 - loss);
+        put_loss(one, i, loss);
+    }
+    CHECK(verdict_of(one, "LossNotDecreasing")->state == RULE_ISSUE);
+    CHECK(verdict_of(one, "LossSpike")->state == RULE_ISSUE);
+    CHECK(verdict_of(turns, "LossNotDecreasing")->state == RULE_NOT_EVALUATED);
+    CHECK(verdict_of(turns, "LossSpike")->state == RULE_NOT_EVALUATED);
+    check_says(verdict_of(turns, "LossSpike")->why, "several losses are trained in turn");
+}
+
+TEST(a_loss_below_zero_need_not_fall_but_may)
+{
+    struct trial *policy = trial_open(), *density = trial_open();
+    for (int64_t i = 0; i < 500; i++) {
+        put_loss(policy, i, 0.02 + jitter(i) + (i == 300 ? 20 : 0));
+        put_loss(density, i, 5 - 0.02 * (double)i + jitter(i));
+    }
+    CHECK(verdict_of(policy, "LossNotDecreasing")->state == RULE_NOT_EVALUATED);
+    check_says(verdict_of(policy, "LossNotDecreasing")->why, "negative in some steps");
+    CHECK(verdict_of(policy, "LossSpike")->state == RULE_NOT_EVALUATED);
+    CHECK(verdict_of(density, "LossNotDecreasing")->state == RULE_CLEAR);
+    CHECK(verdict_of(density, "LossSpike")->state == RULE_CLEAR);
+}
+
+TEST(repeated_batches_are_found_where_one_of_eight_is_recorded)
+{
+    struct trial *t = trial_open();
+    for (int64_t i = 0; i < 200; i += 8)
+        put(t, HEALTH_SCALAR, "batch.hash", i, (double)(i / 8 % 2 + 5));
+    check_says(finding_of(t, "DuplicatedData")->message, "only 2 of 25 batches");
+}
+
 TEST(losses_that_fall_but_vary_too_much_are_not_evaluated)
 {
     struct trial *falls = trial_open(), *stays = trial_open();
