@@ -169,6 +169,7 @@ static void loss_look_for_spike(struct book_loss *l, const struct book_value *v)
         return;
     }
     const bool looks = s->window.n >= LOSS_SPIKE_AFTER && !isnan(first);
+    s->looked |= looks;
     const double above =
         looks && v->v > 1.2 * window_median(&s->window) ? loss_limit(l, first) : (double)INFINITY;
     if (v->v > above) {
@@ -180,7 +181,8 @@ static void loss_look_for_spike(struct book_loss *l, const struct book_value *v)
 
 /* ---- spikes of the gradient ---- */
 
-enum { GRADIENT_SPIKE_AFTER = 64 };
+/* Norms grow in the first steps of healthy trainings, of which short steps record only some. */
+enum { GRADIENT_SPIKE_AFTER = 32, GRADIENT_SPIKE_STEPS = 64 };
 
 static void rank_gradient_norm(struct book_rank *r, const struct book_value *v)
 {
@@ -188,9 +190,14 @@ static void rank_gradient_norm(struct book_rank *r, const struct book_value *v)
     const struct book_window *w = &s->window;
     if (!isfinite(v->v))
         return;
+    if (r->grad_norms == 0)
+        r->grad_since = v->step;
     health_first(r->grad_first, r->grad_norms, v->v);
     r->grad_norms++;
-    if (w->n >= GRADIENT_SPIKE_AFTER && v->v > 3 * w->sorted[w->n - 1]) {
+    const bool looks =
+        w->n >= GRADIENT_SPIKE_AFTER && v->step - r->grad_since >= GRADIENT_SPIKE_STEPS;
+    s->looked |= looks;
+    if (looks && v->v > 3 * w->sorted[w->n - 1]) {
         const double median = window_median(w);
         const double above = fmax(median + 10 * window_deviation(w, median),
                                   health_first_median(r->grad_first, r->grad_norms));

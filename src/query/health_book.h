@@ -97,6 +97,7 @@ struct book_spikes {
     bool open, sure;
     double above; /* what a value must exceed to belong to it */
     unsigned after, after_above;
+    bool looked; /* a value had enough values before it to compare it with */
 };
 
 struct book_eval {
@@ -189,6 +190,7 @@ struct book_rank {
     uint32_t pid;
     struct book_loss loss;
     uint64_t grad_norms; /* values */
+    int64_t grad_since;  /* the step of the first one */
     double grad_first[FIRST_LOSSES];
     struct book_spikes grad;
     double lr_peak, lr_last;

@@ -276,16 +276,16 @@ static const struct book_spike *spikes_first(const struct book_spikes *s)
 
 struct spike_family {
     size_t spikes, values; /* offsets in a struct book_rank: struct book_spikes, uint64_t */
-    const char *what;
-    unsigned least;
+    const char *what, *needs;
     bool level; /* it needs one: health_loss_without_level */
 };
 
-static const struct spike_family loss_family = {
-    offsetof(struct book_rank, loss.spikes), offsetof(struct book_rank, loss.n), "loss", 33, true};
-static const struct spike_family gradient_family = {offsetof(struct book_rank, grad),
-                                                    offsetof(struct book_rank, grad_norms),
-                                                    "gradient norm", 65, false};
+static const struct spike_family loss_family = {offsetof(struct book_rank, loss.spikes),
+                                                offsetof(struct book_rank, loss.n), "loss",
+                                                "33 values of the loss", true};
+static const struct spike_family gradient_family = {
+    offsetof(struct book_rank, grad), offsetof(struct book_rank, grad_norms), "gradient norm",
+    "33 values of the gradient norm over 65 steps", false};
 
 static const struct book_spikes *spikes_of(const struct spike_family *family,
                                            const struct book_rank *r)
@@ -321,10 +321,12 @@ static void spike_judge(const struct judge *j, struct verdict *out)
     const struct spike_family *family = j->rule->family;
     struct health_hit h = {0};
     uint64_t most = 0;
+    bool looked = false;
     const char *without = NULL;
     const struct book_rank *r;
     for (struct health_at at = {0}; (r = next_health_rank(j, &at));) {
         const uint64_t n = *(const uint64_t *)(const void *)((const char *)r + family->values);
+        looked |= spikes_of(family, r)->looked;
         const bool spikes = spikes_count(spikes_of(family, r)) > 0;
         const char *why = spikes && family->level ? health_loss_without_level(r) : NULL;
         out->datapoints += n;
@@ -337,9 +339,8 @@ static void spike_judge(const struct judge *j, struct verdict *out)
         spike_find(j, out, &h, family);
     else if (without)
         verdict_not_evaluated(out, "%s", without);
-    else if (most < family->least)
-        verdict_not_evaluated(out, "needs %u values of the %s, has %llu", family->least,
-                              family->what, (unsigned long long)most);
+    else if (!looked)
+        verdict_not_evaluated(out, "needs %s, has %llu", family->needs, (unsigned long long)most);
     else
         verdict_why(out, "no spike in %llu values", (unsigned long long)most);
 }

@@ -132,7 +132,39 @@ TEST(a_gradient_spike_is_above_all_norms_before_it)
     v[20] = 50; /* too early to say */
     v[200] = 4; /* its window has the 50 no more: 3 times the largest is 3.9 */
     const struct book_rank *r = fed(b, "grad.norm", v, 400);
-    CHECK(r->grad.n == 1 && r->grad.v[0].step == 200);
+    CHECK(r->grad.n == 1 && r->grad.v[0].step == 200 && r->grad.looked);
+    health_book_close(b);
+}
+
+/* Of short steps one in four is recorded, and each that stands out. */
+TEST(a_gradient_spike_is_found_between_norms_of_few_steps)
+{
+    static const struct {
+        size_t spike;
+        bool found;
+    } rows[] = {{300, true}, {132, true}, {124, false}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct health_book *b = health_book_open();
+        for (size_t k = 0; k < 400; k += 4) {
+            const double norm = k == rows[i].spike ? 60 : 1 + 0.3 * noise(k);
+            const struct book_value x = scalar("grad.norm", (int64_t)k, norm);
+            health_book_add(b, &x);
+        }
+        const struct book_rank *r = b->ranks[0];
+        CHECK(r->grad.n == rows[i].found);
+        CHECK(!rows[i].found || r->grad.v[0].step == (int64_t)rows[i].spike);
+        health_book_close(b);
+    }
+}
+
+TEST(norms_of_fewer_than_65_steps_are_not_compared)
+{
+    double v[64];
+    struct health_book *b = health_book_open();
+    for (size_t i = 0; i < 64; i++)
+        v[i] = i == 50 ? 60 : 1;
+    const struct book_rank *r = fed(b, "grad.norm", v, 64);
+    CHECK(r->grad.n == 0 && !r->grad.looked && r->grad_norms == 64);
     health_book_close(b);
 }
 
