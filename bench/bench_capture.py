@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import tempfile
 
+import peers
 from harness import Context, Line, Result
 
 GOALS = {"short": 2.0, "long": 0.5}  # % of the loop
@@ -21,19 +22,25 @@ PEERS = {"anomaly": "autograd anomaly mode", "wandb": "wandb.watch", "smdebug": 
 Taken = dict[str, list[float]]
 
 
+def watchers(context: Context) -> pathlib.Path:
+    return context.venv.with_name(context.venv.name + "-watchers")
+
+
 def train(context: Context, model: str, rounds: int, *options: str) -> Taken:
     with tempfile.TemporaryDirectory(dir=context.scratch) as folder:
         out = pathlib.Path(folder) / "steps.json"
-        script = str(context.tool_source("health_step.py"))
+        script = context.tool_source("health_step.py")
         command = [context.footplate, "run", "--quiet", "--no-rules", "--dir", folder, *options]
-        command += ["--", context.python, script, model, str(rounds), str(out)]
+        command += ["--", watchers(context) / "bin/python", script, model, rounds, out]
         hooks = context.build / "python"
         env = os.environ | {
             "FOOTPLATE_HOOKS": str(hooks / "footplate" / "_bootstrap"),
             "PYTHONPATH": str(hooks),
             "WANDB_SILENT": "true",
         }
-        done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder)
+        done = subprocess.run(
+            list(map(str, command)), capture_output=True, text=True, env=env, cwd=folder
+        )
         if done.returncode or not out.exists():
             raise RuntimeError(done.stderr.strip()[-400:])
         taken: Taken = json.loads(out.read_text())
@@ -44,20 +51,13 @@ def line(what: str, taken: Taken, goal: float | None) -> Line:
     plain, spent = statistics.median(taken["plain"]), statistics.median(taken["spent"])
     added = [a - b for a, b in zip(taken["health"], taken["plain"], strict=True)]
     share = 100 * spent / plain
-    others = {
-        kind: 100 * (statistics.median(taken[kind]) - plain) / plain
-        for kind in PEERS
-        if kind in taken
-    }
-    missing = [name for kind, name in PEERS.items() if kind not in taken]
+    others = {kind: 100 * (statistics.median(taken[kind]) - plain) / plain for kind in PEERS}
     shown = ", ".join(f"{PEERS[kind]} {value:.1f} %" for kind, value in others.items())
     note = (
         f"a step takes {plain / 1e3:.2f} ms; difference of blocks "
         f"{100 * statistics.median(added) / plain:+.2f} %; a sample takes "
         f"{taken['sample_us'][0]:.0f} us, one in {taken['interval'][0]:.0f} steps; peers: {shown}"
     )
-    if missing:
-        note += f"; not installed: {', '.join(missing)}"
     return Line(
         what,
         share,
@@ -72,6 +72,7 @@ def line(what: str, taken: Taken, goal: float | None) -> Line:
 
 
 def run(context: Context, result: Result) -> None:
+    peers.ensure_watchers(watchers(context))
     rounds = 5 if context.quick else 15
     for model, goal in GOALS.items():
         taken = train(context, model, rounds if model == "short" else max(rounds // 3, 2))

@@ -2,9 +2,9 @@
 """health_step.py MODEL ROUNDS OUT: what the capture of training health adds to training steps.
 
 Runs below `footplate run`. Blocks of steps follow each other: hooks without health (plain), with it
-(health), and as peers do it: autograd's anomaly mode, `wandb.watch` and smdebug's hook where they
-are installed. Writes for every kind the mean step of each block in us of CPU time to OUT as JSON,
-and the time that was spent in the capture itself, which noise does not hide.
+(health), and as peers do it: autograd's anomaly mode, `wandb.watch` and smdebug's hook. Writes for
+every kind the mean step of each block in us of CPU time to OUT as JSON, and the time that was spent
+in the capture itself, which noise does not hide.
 
 MODEL: short, with steps of about 1 ms; long, of about 50 ms; large, 10 M parameters, sampled at
 every step."""
@@ -12,7 +12,6 @@ every step."""
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import pathlib
 import sys
@@ -103,36 +102,41 @@ def make(size: str) -> tuple[nn.Module, Callable[[], None]]:
 
 
 @contextlib.contextmanager
-def watched(net: nn.Module) -> Iterator[None]:
+def watched(net: nn.Module, every: int) -> Iterator[None]:
     import wandb
 
     run = wandb.init(mode="offline", project="bench")
-    wandb.watch(net, log="all", log_freq=50)
+    wandb.watch(net, log="all", log_freq=every)
     yield
     wandb.unwatch(net)
     run.finish()
 
 
 @contextlib.contextmanager
-def debugged(net: nn.Module) -> Iterator[None]:
+def debugged(net: nn.Module, every: int) -> Iterator[None]:
     import smdebug.pytorch as smd
 
     out = f"smdebug-{time.monotonic_ns()}"  # it must be a new one
-    hook = smd.Hook(out_dir=out, include_collections=["weights", "gradients", "losses"])
+    hook = smd.Hook(
+        out_dir=out,
+        include_collections=["weights", "gradients", "losses"],
+        save_config=smd.SaveConfig(save_interval=every),
+    )
     hook.register_module(net)
     yield
     hook.close()
 
 
-def peers() -> dict[str, Callable[[nn.Module], Any]]:
-    found: dict[str, Callable[[nn.Module], Any]] = {
-        "anomaly": lambda net: torch.autograd.detect_anomaly(check_nan=True)
+# How often wandb and smdebug take a sample: as often as we do in "large", else one in 50.
+EVERY = {"short": 50, "long": 50, "large": 1}
+
+
+def peers(every: int) -> dict[str, Callable[[nn.Module], Any]]:
+    return {
+        "anomaly": lambda net: torch.autograd.detect_anomaly(check_nan=True),
+        "wandb": lambda net: watched(net, every),
+        "smdebug": lambda net: debugged(net, every),
     }
-    if importlib.util.find_spec("wandb"):
-        found["wandb"] = watched
-    if importlib.util.find_spec("smdebug"):
-        found["smdebug"] = debugged
-    return found
 
 
 def main() -> None:
@@ -160,7 +164,7 @@ def main() -> None:
         block("health")
         taken["spent"].append(capture.spent_ns / count / 1e3)
         capture.off()
-        for name, peer in peers().items():
+        for name, peer in peers(EVERY[size]).items():
             with peer(net):
                 block(name)
     state = torch_health._State.capture

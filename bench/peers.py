@@ -37,9 +37,21 @@ PACKAGES = {
     # Where PyPI has a CPU build of this version that is what comes; it is only measured on the CPU.
     "torch": ("torch==2.13.0", "torch"),
     "tensorboard": ("tensorboard==2.21.0", "tensorboard"),
-    "wandb": ("wandb==0.31.0", "wandb"),
     "hta": ("HolisticTraceAnalysis==0.5.0", "HolisticTraceAnalysis"),
 }
+
+# What watches tensors during training, in an environment of their own: smdebug is of 2022 and needs
+# NumPy, pandas and protobuf of then.
+WATCHERS = [
+    "torch==2.13.0",
+    "numpy==2.2.6",
+    "wandb==0.25.0",
+    "smdebug==1.0.34",
+    "protobuf==3.20.3",
+    "pandas==2.2.3",
+    "requests==2.34.2",
+    "psutil==7.2.2",
+]
 
 
 def _run(command: list[str], env: dict[str, str] | None = None) -> bool:
@@ -100,6 +112,15 @@ def _install_package(venv: pathlib.Path, requirement: str, module: str) -> None:
     if _run(install):
         return
     raise Skipped(f"pip could not install {requirement}")
+
+
+def ensure_watchers(venv: pathlib.Path) -> None:
+    _make_venv(venv)
+    python = str(venv / "bin" / "python")
+    if not _run([python, "-c", "import smdebug.pytorch, torch, wandb"]):
+        print(f"installing {' '.join(WATCHERS)} into {venv}", file=sys.stderr)
+        if not _run([python, "-m", "pip", "install", "-q", *WATCHERS]):
+            raise Skipped("pip could not install torch, wandb and smdebug")
 
 
 def ensure(name: str, venv: pathlib.Path) -> None:

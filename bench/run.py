@@ -88,7 +88,6 @@ BENCHES = [
         "capture",
         "what the capture of training health adds to a training step",
         bench_capture.run,
-        ["torch", "numpy", "wandb"],
     ),
     Bench("rules", "all rules, afterwards and while a run lives", bench_rules.run, ["pandas"]),
     Bench("report", "the report of a day", bench_report.run, ["pandas"]),
