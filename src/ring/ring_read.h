@@ -7,8 +7,8 @@
  *
  * Every byte of the file may be wrong: no size or position is taken from it, only compared. The
  * file is read with pread and never mapped: a file that is cut while mapped raises SIGBUS, which a
- * library cannot catch for its program, while pread merely returns less. It also keeps what was
- * checked from changing afterwards. */
+ * library cannot catch for its program, while pread merely returns less. What was checked is also a
+ * copy, which cannot change afterwards. */
 #ifndef RING_READ_H
 #define RING_READ_H
 
