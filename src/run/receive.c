@@ -5,7 +5,7 @@
  *
  *   - A part is written only where the file ends, so a file is always a prefix of the recorded one.
  *     A part that was cut by a crash, or whose answer was lost, makes the file longer; the next
- *     part then has another offset (ERR_BUSY), and the sender asks for the size again.
+ *     part then has another offset (ERR_BUSY), and the sender requests the size again.
  *   - A tail of a new segment empties the file before its first part is written. A file without a
  *     whole header counts as absent, and the sealed file has the data of the old segment: the
  *     sender sends that first (ship/ship.h).

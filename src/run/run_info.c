@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_info.c - what run.json and the node-*.json files say, and which runs a folder has.
+/* run_info.c - reads run.json and the node-*.json files, and lists the runs of a folder.
  *
  * A recorder may start, restart and end at any time while this reads. node.json is replaced whole,
  * so it is never half of one; what can be stale is its status. The order decides that: first the
@@ -68,7 +68,7 @@ static const char **run_info_read_command(const json_t *o, struct arena *a)
         const char *s = json_string_value(json_array_get(list, i));
         out[i] = s ? s : "";
     }
-    return redact_words(out, n, a); /* runs of older versions hold the secrets */
+    return redact_words(out, n, a); /* runs of older versions contain the secrets */
 }
 
 static void run_info_read_labels(const json_t *o, struct arena *a, struct run_info *out)
@@ -122,8 +122,8 @@ static int run_info_read_run(struct run_info *out, const char *path, struct aren
 
 /* ---- node.json ---- */
 
-/* What a node.json may say. Anything beyond is not known, so that sums over thousands of nodes and
- * products with small factors fit into 64 bits. */
+/* Limits for the numbers in a node.json. Anything beyond counts as not known, so that sums over
+ * thousands of nodes and products with small factors fit into 64 bits. */
 #define NODE_NUMBER_MOST      ((int64_t)1 << 50) /* bytes, samples, events */
 #define NODE_CORES_MOST       ((int64_t)1 << 20)
 #define NODE_INTERVAL_MOST_NS (24 * 3600 * NS_PER_S)
@@ -190,8 +190,8 @@ static int64_t run_info_changed_s(const char *dir, const char *stem, unsigned se
                : 0;
 }
 
-/* Where the storage cannot say whether it is alive, the age of the data decides; node.json is sent
- * again while there is none. */
+/* Where the storage cannot tell a live recorder from a dead one, the age of the data decides;
+ * node.json is sent again while there is none. */
 static bool run_info_recorder_lives(const char *dir, const struct node_info *n, int64_t newest_s)
 {
     const enum storage_alive alive = storage_of(dir)->alive(dir);
@@ -280,7 +280,7 @@ static void run_info_add_node(void *ctx, const struct storage_entry *found)
         assert(x->out->n_nodes <= x->cap);
         *n = (struct node_info){.id = arena_strdup(x->arena, id), .session = k};
         run_info_read_node(dir, x->arena, n);
-        if (n->status == RUN_RUNNING && k < sessions) { /* the lock is held by a later one */
+        if (n->status == RUN_RUNNING && k < sessions) { /* a later session has the lock */
             n->status = RUN_DIED;
             n->why = *n->why ? n->why : why_died;
         }

@@ -41,13 +41,13 @@ struct run_job {
     size_t common;   /* length of the part of the shared ID that all starts of the job have */
 };
 
-/* What run.json says; immutable once written. */
+/* The contents of run.json; immutable once written. */
 struct run_about {
     const char *name;
     const char *const *command; /* ends with NULL */
     const char *directory;
     const char *git_commit; /* "": none */
-    const char *user;       /* who started it; NULL: not known */
+    const char *user;       /* the user that started it; NULL: not known */
     const struct run_label *labels;
     size_t n_labels;
     const struct run_job *job; /* NULL: the run belongs to none */
