@@ -39,7 +39,7 @@ struct column_batch {
 
 struct columns;
 
-/* The asks and their texts are the caller's and must stay. */
+/* The asks and their texts belong to the caller and must outlive the columns. */
 MUST_CHECK int columns_open(struct columns **out, struct run *r, const char *node,
                             const struct column_ask *asks, size_t n, struct err *e);
 /* False: that was all. Damaged columns are as if they had not been read; run_losses counts them. */

@@ -77,7 +77,7 @@ const char *frontier_stage_name(size_t stage)
 
 /* What is summed up of each rank over the steps. */
 struct frontier_sum {
-    size_t at;          /* the step being looked at */
+    size_t at;          /* the step being read */
     uint64_t own, wait; /* of this step */
     double excess;      /* where it led */
     double part[FRONTIER_STAGES], usual[FRONTIER_STAGES], waited;

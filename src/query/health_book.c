@@ -116,7 +116,7 @@ static double loss_limit(const struct book_loss *l, double first)
 
 static void loss_spike_goes_on(struct book_spikes *s, const struct book_value *v)
 {
-    s->after++; /* not all steps are recorded, but those whose loss stands out are */
+    s->after++; /* not all steps are recorded, but those with a conspicuous loss are */
     const bool near = s->after <= SPIKE_LOOKS && v->step - s->now.step <= SPIKE_LOOKS;
     if (v->v > s->above) {
         s->now.value = fmax(s->now.value, v->v);
