@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feed_run.c - see feed_run.h. What is known of the run as a whole comes first, since it says which
- * sweeps count; then every node is read into a separate engine. */
+/* feed_run.c - see feed_run.h. What is known of the run as a whole comes first, since it decides
+ * which sweeps count; then every node is read into a separate engine. */
 #include "rules/feed_run.h"
 
 #include <assert.h>

@@ -27,7 +27,7 @@ void trend_add(struct trend *t, const wall_ns *at, const float *v, size_t n, flo
 /* Least squares over the means of the blocks, each with the weight of its readings. In the unit of
  * the readings. */
 struct trend_fit {
-    uint32_t blocks;   /* that hold something; below 3 the rest is NAN */
+    uint32_t blocks;   /* with values; below 3 the rest is NAN */
     double from, to;   /* of the line, at both ends */
     double seconds;    /* from the first block to the last */
     double per_s;      /* its slope */
