@@ -45,7 +45,7 @@ struct group {
 };
 
 void group_open(struct group *g, const char *name, int64_t period_ns);
-void group_close(struct group *g); /* frees what it holds; a zeroed one is fine */
+void group_close(struct group *g); /* frees its memory; a zeroed one is fine */
 slot_id group_add(struct group *g, enum metric_id m, const char *entity);
 /* A series that is the mean of `parts` sources (all cores): its step is that much finer. */
 slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, unsigned parts);
