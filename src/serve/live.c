@@ -71,7 +71,7 @@ enum { FEED_STATUS, FEED_SAMPLES, FEED_STEPS, FEED_FINDINGS, FEED_N };
 
 struct feed_news {
     struct feed_text *text[FEED_N]; /* NULL: nothing new */
-    bool gone;                      /* the run was removed; the status says so */
+    bool gone;                      /* the run was removed; the status reports it */
 };
 
 /* ---- events as text ---- */

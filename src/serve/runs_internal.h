@@ -54,7 +54,7 @@ struct runs_item {
     uint64_t run_version;
     int64_t used; /* monotonic ns of the last use. Under runs.lock. */
     bool open;    /* run is not NULL. Under runs.lock. */
-    size_t bytes; /* that it holds. Under runs.lock. */
+    size_t bytes; /* of memory in use. Under runs.lock. */
 
     char *findings; /* as JSON, under runs.lock; NULL: none yet */
     uint64_t findings_version;

@@ -20,7 +20,7 @@
 #include "serve/limits.h"
 #include "serve/runs_internal.h"
 
-/* ==== what findings.json says ==== */
+/* ==== the contents of findings.json ==== */
 
 /* User rules, as the recorder evaluated them. */
 struct findings_rest {
