@@ -155,7 +155,7 @@ JSON_INLINE int64_t whole(const struct json_item *it)
     return json_int(it, &v) ? v : INT64_MIN;
 }
 
-/* Ids may be written as texts, and beyond what a signed number holds. */
+/* Ids may be written as texts, and may exceed a signed number. */
 static uint64_t id_of(const struct json_item *it)
 {
     int64_t v;
