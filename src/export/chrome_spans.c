@@ -337,7 +337,7 @@ static void put_mark(struct spans *s, const struct run_event *x, const char *rea
     end_args(s, begin, some, v);
 }
 
-/* The name of the value says whether it is whole. */
+/* The name of the value shows whether it is whole. */
 static void put_counter(struct spans *s, const struct run_event *x)
 {
     const struct event *v = &x->event;
@@ -356,7 +356,7 @@ static void put_counter(struct spans *s, const struct run_event *x)
     end_args(s, begin, false, v);
 }
 
-/* What no curve can show is a mark that says so. */
+/* What no curve can show becomes a mark. */
 static void put_real(struct spans *s, const struct run_event *x)
 {
     const double v = event_real(&x->event);
