@@ -149,7 +149,7 @@ static inline void *vec_zeroed(void *items, size_t *n, size_t least, size_t size
  *         hash_add(&t, hash, n);
  *     }
  *
- * A slot holds the position of an item plus 1, and its hash; 0 is a free slot. */
+ * A slot has the position of an item plus 1, and its hash; 0 is a free slot. */
 struct hash_slot {
     uint32_t position, hash;
 };
