@@ -116,7 +116,7 @@ struct rule_setting {
 };
 
 /* What to do when a rule's answer changes, as it was written: "do" "webhook", "url" "http://...". A
- * list is several pairs with one key. May hold secrets. Custom rules have the same form. */
+ * list is several pairs with one key. May contain secrets. Custom rules have the same form. */
 struct action_pair {
     const char *key, *value;
     bool listed; /* an entry of a list */
