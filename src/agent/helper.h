@@ -9,7 +9,7 @@
  *     helper_take whenever its descriptor is readable, helper_wait at the end, helper_stop.
  *
  * A supervisor process starts the helper again when it crashes, HELPER_RESTARTS times. After that,
- * or without a helper at all, the recording goes on. The job never waits for it. */
+ * or without a helper at all, the recording continues. The job never waits for it. */
 #ifndef AGENT_HELPER_H
 #define AGENT_HELPER_H
 

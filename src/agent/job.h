@@ -87,7 +87,7 @@ bool job_is_gone(struct job *j);
  * (may be NULL) besides. */
 void job_signal(struct job *j, int sig, const struct jobtree *left);
 /* The job was stopped from its terminal (Ctrl-Z): take the terminal, stop the recorder's group the
- * same way, and go on together when it is continued. Returns then. False: the job stays stopped,
+ * same way, and continue together with it. Returns then. False: the job stays stopped,
  * because it waits for a terminal that cannot be given to it. */
 bool job_stop_together(struct job *j, int sig);
 /* After SIGCONT: gives the terminal back to the job when it is ours to give. */
