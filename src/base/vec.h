@@ -22,7 +22,7 @@
 
 enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
 
-/* Room for `least` items in all. `cap` is a size_t or a uint32_t. */
+/* Room for `least` items in total. `cap` is a size_t or a uint32_t. */
 #define VEC_ROOM(items, cap, least)                                                                \
     ((least) <= (cap) ? (void)0                                                                    \
                       : (void)((cap) = MAX_OF((least), (cap) ? 2 * (cap) : VEC_FIRST),             \
