@@ -18,7 +18,7 @@
 /* ------------------------------------------------------------------------------------------------
  * Arrows: which launches get one to what they launched. Those of which both ends are there. */
 
-/* Beyond so many links of a process there are no arrows: they could not be seen. */
+/* With more links than this a process has no arrows: they could not be seen. */
 enum { LINKS_MOST = 4 << 20 };
 
 struct links {
