@@ -11,7 +11,7 @@
 #include "import/scene.h"
 #include "record/group.h"
 
-/* ROWS_BREATH: after so many rows or batches of events the caller may write them down. */
+/* ROWS_BREATH: after each of so many rows or batches of events the caller may store them. */
 enum {
     BATCH = 512,
     ROWS_BREATH = 4096,
