@@ -33,7 +33,7 @@
  * only bytes: whatever is different is scanned as usual, and gives the same items. This and the
  * loop that is made for it (json_members.h) save 45 % of the time of an import of a Kineto trace.
  *
- * What is often broken in traces is mended and counted in `faults`; what cannot be mended is
+ * What is often broken in traces is repaired and counted in `faults`; what cannot be repaired is
  * JS_BAD, and json_recover finds the next element. */
 #ifndef JSON_JSON_H
 #define JSON_JSON_H
@@ -93,7 +93,7 @@ struct json_item {
     struct json_number number;
 };
 
-/* What was broken, by kind; each is mended or passed over. */
+/* What was broken, by kind; each is repaired or skipped. */
 #define JSON_FAULTS(X)                                                                             \
     X(words, "bare words such as NaN or N/A instead of a value")                                   \
     X(numbers, "numbers in a form that JSON does not allow")                                       \

@@ -3,7 +3,7 @@
  * before, as a loop that is compiled into the caller.
  *
  * Whatever is not as expected ends the loop before the item, and json_next reads that item from its
- * beginning: nothing is mended, counted or read from the source here. So what `take` is given is
+ * beginning: nothing is repaired, counted or read from the source here. So what `take` is given is
  * exactly what json_next would have returned.
  *
  * The loop waits for memory and for its own comparisons most of the time; what `take` does is done
