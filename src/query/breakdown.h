@@ -45,7 +45,7 @@ struct memcurve {
     bool exact;
     struct mem_point *points; /* in order of time */
     size_t n;
-    /* The allocator's own peak where it reports one: readings once a second miss what lives for a
+    /* The allocator's own peak where it reports one: readings once a second miss what exists for a
      * part of a step, which is most of it. Else the highest point. */
     bool allocator_peak;
     int64_t peak_bytes;

@@ -102,7 +102,7 @@ static void spikes_begin(struct book_spikes *s, const struct book_value *v, doub
 /* ---- spikes of the loss ----
  *
  * A value is a spike if it is far above the values before it, and either above the first losses or
- * followed by more such values. Values of a spike are no usual values: the window does not get
+ * followed by more such values. Values of a spike are not usual values: the window does not get
  * them, until there are so many that the level has changed. */
 
 enum { LOSS_SPIKE_AFTER = 32, SPIKE_LOOKS = 10, SPIKE_AGAIN = 3 };

@@ -184,7 +184,7 @@ struct run_steps {
 MUST_CHECK int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
                                 struct run_steps *out, struct err *e);
 
-/* How many training steps the program plans in all, as it reported last; -1: it did not, or its
+/* How many training steps the program plans in total, as it reported last; -1: it did not, or its
  * EV_STEPS_TOTAL was not wanted. */
 int64_t steps_planned(const struct run_steps *s);
 /* Until they are done, if the loop continues as it did so far, pauses included. */

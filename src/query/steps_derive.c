@@ -532,7 +532,8 @@ static bool has_teacher(const struct teacher_walk *w)
 /* ---- steps whose work is not seen ---- */
 
 /* A CUDA job may fetch batch after batch with nothing in between that hooks see: its steps run as a
- * graph, or in C++. After steps that were seen, so many fetches that nothing follows are steps. */
+ * graph, or in C++. After steps that were seen, so many fetches without any work after them are
+ * steps. */
 enum { BARE_FETCHES_LEAST = 10 };
 
 static bool is_bare(const struct point *p)
