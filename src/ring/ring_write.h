@@ -147,7 +147,8 @@ static inline bool ring_seems_full(const struct ring_thread *t)
 }
 
 /* Writes into place h, which has been taken. The seq comes last: it makes the event whole. Each
- * word by itself: two that a compiler puts together in a wider register wait for one another there.
+ * word separately: two that a compiler puts together in a wider register wait for one another
+ * there.
  */
 static inline void ring_fill(struct ring_thread *t, uint64_t h, uint64_t time,
                              struct ring_payload s)
