@@ -561,7 +561,7 @@ static size_t correlate_count_steps(const struct rank_steps *r, const struct tim
 }
 
 /* What is left of the range when steps are taken off: before the loop, after it, or between. While
- * the run lives nothing is after it. */
+ * the run is being recorded, nothing is after it. */
 static void add_rest(struct spent *x, const struct time_range *g, const struct run_facts *f,
                      double in_steps)
 {

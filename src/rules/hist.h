@@ -105,7 +105,8 @@ struct shared *shared_begin(struct shared *x, size_t n);
 /* The column `v` of the batch, all s->n values, in tenths; NULL: nothing is shared.
  * Good for the time of the batch. */
 const uint16_t *shared_tenths(const struct sweeps *s, const float *v);
-/* Adds the column to the histogram; by itself where nothing is shared. NULL: it never was read. */
+/* Adds the column to the histogram, from its values where nothing is shared. NULL: it never was
+ * read. */
 void shared_hist(const struct sweeps *s, const float *v, struct hist *to);
 
 #endif

@@ -36,8 +36,8 @@ struct trend_fit {
 };
 
 struct trend_fit trend_fit_of(const struct trend *t, float scale);
-/* The line explains nearly everything, more than it does of one or two steps, and the climb goes on
- * in the last third. */
+/* The line explains nearly everything, more than it does of one or two steps, and the climb
+ * continues in the last third. */
 bool trend_is_climb(const struct trend_fit *f);
 /* The time of all blocks becomes the range of a finding. */
 void finding_over(struct verdict *v, struct finding *f, const struct trend *t);
