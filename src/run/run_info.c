@@ -3,7 +3,7 @@
  *
  * A recorder may start, restart and end at any time while this reads. node.json is replaced whole,
  * so it is never half of one; what can be stale is its status. The order decides that: first the
- * status, then whether the recorder lives, and if it does not, the status once more, because it may
+ * status, then whether the recorder runs, and if it does not, the status once more, because it may
  * have ended properly in between.
  *
  * Why no run that ended properly is shown as died, in the folder where it was recorded:
@@ -236,7 +236,7 @@ static void run_info_read_node_file(const char *dir, struct arena *a, struct nod
         o = NULL;
     run_info_fill_node(o, a, n);
     if (!o)
-        n->status = RUN_RUNNING; /* the caller finds out whether its recorder lives */
+        n->status = RUN_RUNNING; /* the caller finds out whether its recorder runs */
     json_decref(o);
 }
 

@@ -137,7 +137,7 @@ struct run_maker {
 MUST_CHECK int run_maker_begin(struct run_maker *m, const char *home, struct err *e);
 /* NULL: there is none. `id` as name_sanitize makes it. */
 struct run_maker_node *run_maker_find(const struct run_maker *m, const char *id, unsigned session);
-/* A new one; the times of its files are on the clock of `tie`. It lives as long as the maker. */
+/* A new one; the times of its files are on the clock of `tie`. It is valid as long as the maker. */
 MUST_CHECK int run_maker_node(struct run_maker *m, const char *id, unsigned session,
                               struct clock_tie tie, struct run_maker_node **out, struct err *e);
 /* The file of a detail window, made when it is first requested. */
