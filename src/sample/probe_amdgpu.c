@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities go on after the
- * NVIDIA ones: gpu0, gpu1... */
+/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities continue the
+ * numbers of the NVIDIA ones: gpu0, gpu1... */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>

@@ -365,7 +365,7 @@ static void lose_all(const struct nvml_ask *a, const struct gpm_one *o, enum los
             nvml_loss(a, id, gpm[i].metric, o->refused);
 }
 
-/* The one metric is not there; the others go on. */
+/* Only this metric is not there; the others continue. */
 static void end_metric(struct gpm_state *st, struct nvml_gpu *gpu, struct gpm_one *o, size_t i)
 {
     if (gpm[i].bytes > 0)

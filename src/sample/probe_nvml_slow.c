@@ -370,7 +370,7 @@ static void nvml_jobs_read(struct nvml_jobs *j, const struct nvml_ask *round)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Errors (XID) that the driver reports while the run goes on. The driver queues them; a reading
+ * Errors (XID) that the driver reports during the run. The driver queues them; a reading
  * takes what has come and never waits. */
 
 enum { EVENTS_A_ROUND = 64 }; /* a storm is counted over several rounds */

@@ -10,7 +10,7 @@
  * when they use it. How the totals stay right while processes come and go is described in
  * proc_tally.h.
  *
- * A process gets separate series when it has lived through two scans, so that a job which starts
+ * A process gets separate series when two scans have found it, so that a job which starts
  * a thousand short children does not make thousands of series. At most FOLLOW_MOST are followed one
  * by one; the others count in the totals, which are then taken every CROWD_PERIOD_NS only, because
  * reading all of them costs too much. */

@@ -6,7 +6,7 @@
  * child used is not lost even when no scan ever saw it, but what a child used while it was watched
  * would be counted twice, and its end alone would be a dip. Hence:
  *
- *   - While a member lives, its own growth counts.
+ *   - While a member runs, its own growth counts.
  *   - When it is gone, its nearest living ancestor owes all that it ever used (inherited_owe).
  *   - When the ancestor's account of children is next read, what it grew by, less what is owed,
  *     counts (inherited_growth). The kernel adds to the parent's account before the child's pid

@@ -333,7 +333,7 @@ static bool is_ours(const struct proctree *t, const struct pid_stat *s)
     return parent >= 0 && t->members[parent].stat.start_ticks <= s->start_ticks;
 }
 
-/* A child may be before its parent in the list, so this goes on until nothing changes. */
+/* A child may be before its parent in the list, so this continues until nothing changes. */
 static void take_candidates(struct proctree *t)
 {
     bool changed;
@@ -536,7 +536,8 @@ static bool thread_read(int dir, const char *tid, struct thread_sched *out)
     return n > 0 && procfs_schedstat(text, (size_t)n, out);
 }
 
-/* The thread in the list before; it is in the same order, so the search goes on where it ended. */
+/* The thread in the list before; it is in the same order, so the search continues where it
+ * ended. */
 static const struct thread_seen *thread_find(const struct proc_threads *t, size_t n_before,
                                              size_t *at, int tid)
 {

@@ -29,7 +29,7 @@ struct proctree_member {
     bool ended;           /* a zombie; gone at once when no process of the job would wait for it */
     bool first;           /* was there when the tree was opened */
     int stat_fd;          /* stays open; -1: opened for each reading */
-    unsigned scans;       /* how many scans it has lived through */
+    unsigned scans;       /* how many scans have found it */
     struct pid_stat stat; /* as read last */
 };
 
@@ -60,7 +60,7 @@ bool proctree_refresh(struct proctree *t, size_t i);
 void proctree_sweep(struct proctree *t);
 
 /* Members are at index 0 <= i < proctree_places; some places are not in use. A member's index does
- * not change while it lives. */
+ * not change while it exists. */
 size_t proctree_places(const struct proctree *t);
 const struct proctree_member *proctree_at(const struct proctree *t, size_t i);
 /* Whether there were ever more than PROCTREE_MOST. */
