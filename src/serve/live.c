@@ -24,7 +24,7 @@ enum {
     TOPICS = 256,
     QUEUE = 16, /* events that wait for a client */
     POLL_MS = 500,
-    KEEPALIVE_S = 15, /* after which a comment shows that the connection lives */
+    KEEPALIVE_S = 15, /* after which a comment shows that the connection is alive */
     STACK = 8 << 20,
     FEED_SERIES = 3072,    /* that are followed for one topic */
     FEED_TEXT = 512 << 10, /* longest event; a larger one is left out */
