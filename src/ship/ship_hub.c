@@ -430,7 +430,7 @@ static bool hub_is_later(const struct hub_file *x, const struct hub_file *y)
     return order ? order > 0 : x->segment > y->segment;
 }
 
-/* A part without bytes, of the readings: a file whose time shows readers that the recorder lives.
+/* A part without bytes, of the readings: a file whose time shows readers that the recorder runs.
  */
 static int hub_alive(struct ship_target *t, const char *node, struct err *e)
 {
