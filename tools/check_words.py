@@ -68,6 +68,8 @@ IN_COMMENTS = [
     (r"asked|asking", "request, call"),
     (r"pieces?", "part, segment, span, block"),
     (r"of its own accord", "automatically"),
+    (r"mended", "repaired"),
+    (r"go(?:es)? on|went on", "continues"),
 ]
 
 
