@@ -27,7 +27,7 @@
  * answers JS_AGAIN: the scanner is back at the hold, and the caller begins that item again. Nothing
  * is copied, and the usual case costs nothing.
  *
- * Repeated structure: the objects of a trace look alike. With json_keys the scanner remembers, for
+ * Repeated structure: the objects of a trace look alike. With json_keys the scanner caches, for
  * each key, the gap that followed its value: comma, next key, colon and white space. Where the same
  * gap follows again, which takes one comparison, its key is known without being read. A gap is
  * only bytes: whatever is different is scanned as usual, and gives the same items. This and the

@@ -239,7 +239,7 @@ JSON_INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, str
     return k;
 }
 
-/* Remembers the gap between the item before and the value, in place of the older one of two. */
+/* Caches the gap between the item before and the value, in place of the older one of two. */
 static void scan_learn_gap(struct json_scan *s, const struct json_item *it, const uint8_t *from,
                            const uint8_t *value)
 {
