@@ -140,7 +140,7 @@ static inline int64_t step_end(const struct step *s)
     return s->start.ns + s->dur_ns;
 }
 
-/* ==== steps_process.c: from what was read of a process to its steps, and what is remembered ====
+/* ==== steps_process.c: from what was read of a process to its steps, and what is cached ====
  */
 
 struct named_list {
@@ -167,7 +167,7 @@ struct hook_part {
     uint64_t rows;
     bool may_step;                   /* steps may be in it */
     bool gpu_times;                  /* phases of the process, as a device had them */
-    int64_t from, to;                /* of steps_node; INT64_MIN: nothing is remembered */
+    int64_t from, to;                /* of steps_node; INT64_MIN: nothing is cached */
     uint64_t before_from, before_to; /* rows that begin before them */
     struct points points;            /* in memory of the pass, after those of the part before */
     struct gpu_spans gpu;            /* of a device's line */
