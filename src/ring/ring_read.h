@@ -113,7 +113,7 @@ void ring_reader_close(struct ring_reader *r); /* NULL is fine */
 MUST_CHECK int ring_reader_drain(struct ring_reader *r, const struct ring_clock *c,
                                  const struct ring_handler *h, size_t *events, struct err *e);
 /* Costs two system calls. Order: check, drain, and if the check found it ended and the drain
- * brought nothing, it is finished; ring_reader_check remembers the first half. */
+ * brought nothing, it is finished; ring_reader_check records the first half. */
 enum ring_check ring_reader_check(struct ring_reader *r);
 
 /* Signals to the process that there are new settings (emit.h: fp_asked). */
