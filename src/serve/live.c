@@ -171,7 +171,7 @@ static void feed_put_times(struct jw *j, const struct series *s, size_t from)
     jw_end(j);
 }
 
-/* The first read only remembers the newest reading. */
+/* The first read only stores the newest reading. */
 static void feed_put_series(struct live_feed *f, struct jw *j, const struct series *s)
 {
     struct feed_seen *seen = s->n ? feed_seen_of(f, &s->key) : NULL;

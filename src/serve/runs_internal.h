@@ -21,7 +21,7 @@ enum {
     RUNS_FRESH_MS = 500, /* a scan of the folders, or the version of a run, is fresh so long */
     RUNS_SLOTS = 4096,   /* a power of two */
     CATALOG_FEW = 1000,  /* of so many runs with entries of a catalogue findings are read, too */
-    RUNS_GONE = 64,      /* names of vanished runs that are remembered */
+    RUNS_GONE = 64,      /* names of vanished runs that are stored */
     RUNS_FINDINGS = 64,  /* findings that are cached as text, some 30 kB each */
 };
 
