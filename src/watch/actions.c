@@ -122,7 +122,7 @@ struct item {
     struct news_text *news; /* counted: several actions may share it */
 };
 
-/* What the thread and the limit remember of an action. */
+/* What the thread and the limit store of an action. */
 struct memory {
     mono_ns since; /* of the time that `used` counts; 0: none yet */
     int64_t used;
