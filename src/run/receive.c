@@ -231,7 +231,7 @@ static int receive_check_part(const struct receive_part *part, const struct rece
     *again = later || is->size == 0;
     if (part->offset != (*again ? 0 : is->size))
         return err_set(e, ERR_BUSY, "the part does not begin where the file ends");
-    assert(!later || is->kind == RUN_FILE_TAIL); /* a sealed file is never begun again */
+    assert(!*again || is->size == 0 || is->kind == RUN_FILE_TAIL); /* sealed bytes stay */
     return *again ? receive_check_first(part, is->kind, e) : 0;
 }
 

@@ -2,9 +2,10 @@
 /* receive.h - runs that arrive from other machines, part by part (docs/remote.md).
  *
  * A run on the hub is a run folder like any other. No other state is stored: the size of a file is
- * how far it came, its header identifies its recorder, and its end shows whether it is complete. So no
- * crash can leave state that contradicts the data. A file that grows is at every moment a prefix of
- * the file that was recorded, and readers take such files as they take those of a living recorder.
+ * how far it came, its header identifies its recorder, and its end shows whether it is complete. So
+ * no crash can leave state that contradicts the data. A file that grows is at every moment a prefix
+ * of the file that was recorded, and readers take such files as they take those of a living
+ * recorder.
  *
  * Names come from a stranger: receive_check_place refuses all that are not the name of a file of a
  * run. Two calls for the same file must not be made at once. */
