@@ -61,6 +61,15 @@ IN_COMMENTS = [
     (r"stretch(?:es)?", "span, interval"),
     (r"squeezed?", "gzip, compress"),
     (r"shed", "madvise, release"),
+    (r"said|says", "reports, states, shows, defines"),
+    (r"nobody|anybody|somebody|whoever", "the component by its name, or the passive"),
+    (r"stands?|stood", "is, is listed, or another plain verb"),
+    (r"look(?:s|ed|ing)? at", "read, check, inspect"),
+    (r"asked|asking", "request, call"),
+    (r"pieces?", "part, segment, span, block"),
+    (r"of its own accord", "automatically"),
+    (r"mended", "repaired"),
+    (r"go(?:es)? on|went on", "continues"),
 ]
 
 
@@ -75,6 +84,7 @@ COMPILED_COMMENTS = [(compiled(words), instead) for words, instead in IN_COMMENT
 C_TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\\\n|\s+|.', re.DOTALL
 )
+COMMENT_LINE = re.compile(r"^[ \t]*(?:\*(?!/)|//)", re.MULTILINE)  # what begins a line of one
 TS_TOKEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`'
     r"|(?<=[\w}>/])>[^<>{}=;]+(?=[<{])|.",
@@ -184,11 +194,13 @@ def hits(text: str, allowed: list[re.Pattern[str]]) -> Iterator[tuple[int, str, 
 
 
 def comment_problems(source: str, name: str) -> Iterator[str]:
-    for line, text in c_comments(source):
+    for line, comment in c_comments(source):
+        text = COMMENT_LINE.sub(lambda m: " " * len(m[0]), comment)
         for pattern, instead in COMPILED_COMMENTS:
             for m in pattern.finditer(text):
                 at_line = line + text.count("\n", 0, m.start())
-                yield f'{name}:{at_line}: "{m[0]}" in a comment (write: {instead})'
+                found = " ".join(m[0].split())
+                yield f'{name}:{at_line}: "{found}" in a comment (write: {instead})'
 
 
 def problems_of(path: Path, name: str, allowed: list[re.Pattern[str]]) -> Iterator[str]:

@@ -125,7 +125,7 @@ static struct control_client *free_client(struct control *c)
     return oldest;
 }
 
-/* At most one a round, so a flood of connections cannot keep the loop here. */
+/* At most one a round, so a flood of connections cannot block the loop here. */
 static void take_client(struct control *c)
 {
     const int fd = accept4(c->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

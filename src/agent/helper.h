@@ -9,7 +9,7 @@
  *     helper_take whenever its descriptor is readable, helper_wait at the end, helper_stop.
  *
  * A supervisor process starts the helper again when it crashes, HELPER_RESTARTS times. After that,
- * or without a helper at all, the recording goes on. The job never waits for it. */
+ * or without a helper at all, the recording continues. The job never waits for it. */
 #ifndef AGENT_HELPER_H
 #define AGENT_HELPER_H
 
@@ -130,9 +130,9 @@ bool window_file_parse(struct window_file *out, const char *name);
  * A child of the recorder would look like a part of the job, and would be reaped like one. So this
  * one is made before the recorder adopts orphans, by a parent that ends at once: it has no parent
  * here. Where the recorder is the first process of a pid namespace, it becomes its child all the
- * same, and is known by its session. It holds none of the recorder's files and locks, since there
- * are none yet, nothing of the terminal, and ends when the recorder does, however that ends: its
- * socket closes. */
+ * same, and is known by its session. It has none of the recorder's files and locks, since there are
+ * none yet, nothing of the terminal, and ends when the recorder does, however that ends: its socket
+ * closes. */
 
 struct sidecar {
     int fd;        /* of a socket */

@@ -202,7 +202,7 @@ int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct e
     return 0;
 }
 
-/* Reads to the end of file: the request says that the connection is to be closed. */
+/* Reads to the end of file: the request has "Connection: close". */
 static int http_read_answer(int fd, mono_ns until, char *buf, size_t *len, struct err *e)
 {
     size_t got = 1;

@@ -17,7 +17,7 @@
 
 /* ---- connections ---- */
 
-/* A TCP connection of which every wait is bounded: `until` holds for all that a call does.
+/* A TCP connection of which every wait is bounded: `until` applies to all that a call does.
  * Names are not looked up: that cannot be bounded. */
 
 enum { NET_HOST = 256 };
@@ -55,7 +55,7 @@ struct http_url {
     bool tls;
     char host[NET_HOST];
     int port;
-    const char *path; /* inside the text given; "" stands for "/" */
+    const char *path; /* inside the text given; "" means "/" */
 };
 
 MUST_CHECK int http_url_parse(struct http_url *out, const char *text, struct err *e);

@@ -6,7 +6,7 @@
  * script), taking the terminal from them would stop them: the job then stays in that group, as it
  * would without us, and gets the terminal's signals directly.
  *
- * job_fork makes the process and holds it before exec, so that probes can take their first reading
+ * job_fork makes the process and stops it before exec, so that probes can take their first reading
  * of it; job_release lets it go, job_cancel ends it. Nothing ties the job to the recorder: it has
  * the recorder's own stdin, stdout and stderr, no pipe to it and no death signal, so it continues
  * when the recorder is killed. */
@@ -36,7 +36,7 @@ struct job_process {
 };
 
 struct jobtree {
-    size_t members, daemons; /* how many there are; the list below may hold fewer */
+    size_t members, daemons; /* how many there are; the list below may be shorter */
     size_t n;
     struct job_process list[JOBTREE_MOST];
 };
@@ -53,7 +53,7 @@ struct job {
     int pidfd; /* of an attached one; -1 where the kernel has none */
     int tty;   /* our terminal; -1: none */
     bool opened_tty, gave_tty;
-    bool shares_group; /* with us and our neighbours, who use the terminal too */
+    bool shares_group; /* with us and our neighbours, which use the terminal too */
     int gate;          /* write end: a byte lets the child go */
     int fault;         /* read end: errno of a failed exec, or end of file */
     bool exited;       /* the first process */
@@ -87,7 +87,7 @@ bool job_is_gone(struct job *j);
  * (may be NULL) besides. */
 void job_signal(struct job *j, int sig, const struct jobtree *left);
 /* The job was stopped from its terminal (Ctrl-Z): take the terminal, stop the recorder's group the
- * same way, and go on together when it is continued. Returns then. False: the job stays stopped,
+ * same way, and continue together with it. Returns then. False: the job stays stopped,
  * because it waits for a terminal that cannot be given to it. */
 bool job_stop_together(struct job *j, int sig);
 /* After SIGCONT: gives the terminal back to the job when it is ours to give. */

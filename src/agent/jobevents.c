@@ -23,8 +23,8 @@
 
 enum { STACK = 256 * 1024 };
 
-/* How long the thread sleeps. A ring holds 16 thousand events: a quarter of a million a second from
- * one thread fill it in 65 ms. */
+/* How long the thread sleeps. A ring has room for 16 thousand events: a quarter of a million a
+ * second from one thread fill it in 65 ms. */
 #define BUSY_NS  (10 * NS_PER_MS) /* many come, or a process has just begun to emit */
 #define CALM_NS  (50 * NS_PER_MS)
 #define IDLE_NS  (100 * NS_PER_MS) /* nothing came for a second */

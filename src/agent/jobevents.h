@@ -53,8 +53,9 @@ void job_events_stop(struct job_events *j, struct job_events_result *out);
 /* ---- spans.c: what the threads of one process emit becomes events: begin and end are paired ----
  *
  * Ends that match nothing are counted and left out; a span whose end was skipped (an exception went
- * through it) ends with the one around it and says so. What is still open is reported as open after
- * each batch, so that it survives the recorder, and cut off when the process has ended. One thread.
+ * through it) ends with the one around it and is marked so. What is still open is reported as open
+ * after each batch, so that it survives the recorder, and cut off when the process has ended. One
+ * thread.
  */
 
 struct process_spans;

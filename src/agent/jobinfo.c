@@ -47,7 +47,7 @@ struct launcher_row {
     const char *cluster, *job_start_s, *launch, *restarts;
     bool job_id_repeats;
     const char *node; /* also of a row that does not match: a pod's name counts below torchrun */
-    /* It holds whole nodes and says so in a batch script too. */
+    /* It allocates nodes, and sets its variables in a batch script, too. */
     bool scheduler;
     /* For what a plain variable does not have. */
     void (*derive)(struct launcher *l, const struct launcher_request *a);
@@ -314,7 +314,7 @@ void launcher_find(struct launcher *out, launcher_env env, void *ctx)
 
 /* ==== names of runs and nodes ==== */
 
-/* Programs that say little about what runs: their script does. */
+/* Programs with names that do not identify what runs: their script's name does. */
 static bool runname_is_interpreter(const char *name)
 {
     static const char *const words[] = {"python", "torchrun", "bash",       "sh",       "dash",

@@ -69,7 +69,7 @@ static _Noreturn void start_plainly(void)
     }
     keeper_say("The job runs without it\n");
     sigset_t all;
-    sigfillset(&all); /* this handler's own signal is blocked: exec would keep that */
+    sigfillset(&all); /* this handler's own signal is blocked: exec would not undo that */
     sigprocmask(SIG_UNBLOCK, &all, NULL);
     const int sys = keeper_become(keeper.argv);
     keeper_say("footplate: the job cannot be run\n");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keeper.h - keeps the job and its exit status when the recorder itself crashes (SIGSEGV, SIGBUS
+/* keeper.h - saves the job and its exit status when the recorder itself crashes (SIGSEGV, SIGBUS
  * from a file that was cut off, no memory) or is ended after the job.
  *
  * Before the job runs, a crash starts it without recording. While it runs, a crash turns this
- * process into one that only passes signals on and waits for the job: execve keeps the pid, the
+ * process into one that only passes signals on and waits for the job: execve preserves the pid, the
  * children and what waits for them. After it, the exit status is known and a crash ends with it.
  *
  * keeper_start; keeper_child and keeper_running as the job comes; keeper_ended. One per process. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* notice.h - notices from the cloud that it will take the machine away.
  *
- * A table says for each provider how its machines are recognized (DMI), what to request from its
+ * A table defines for each provider how its machines are recognized (DMI), what to request from its
  * metadata service and what in the answer means an interruption. On any other machine nothing is
  * requested. */
 #ifndef AGENT_NOTICE_H

@@ -58,7 +58,7 @@ struct record_result {
     uint64_t events, events_dropped; /* of the job */
 };
 
-/* Fails only while the job has not started: then nothing runs, no run folder is left behind and
+/* Fails only while the job has not started: then nothing runs, no run folder is left and
  * out->exit_status is 1, or 126 or 127 when the program cannot be run. */
 MUST_CHECK int recorder_run(const struct record_ask *ask, struct record_result *out, struct err *e);
 

@@ -156,7 +156,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     (void)!write_node(r, &st, &e);
     if (writer_close(r->writer, &e))
         recorder_warn(r, "could not close the recording: %s", e.msg);
-    /* Closing seals what the tail held, and how much that was cannot be read afterwards. */
+    /* Closing seals the tail, and its size cannot be read afterwards. */
     out->file_bytes = rundir_session_bytes(&r->dir, session);
     st.bytes_written += out->file_bytes > st.file_bytes ? out->file_bytes - st.file_bytes : 0;
     if (write_node(r, &st, &e))

@@ -19,7 +19,7 @@
 
 /* Why the run has a status other than that of its exit status. */
 struct ending {
-    int signal;          /* first that asked the job to end, 0: none */
+    int signal;          /* first that was to end the job, 0: none */
     bool stop_requested; /* by the user, through the control socket, or by a rule */
     char stop_why[TEXT_LEN];
     bool detached; /* an attached job that we leave */
@@ -65,7 +65,7 @@ struct recorder {
     struct lane_thread *lane[LANE_N]; /* the same; NULL: not started */
     struct thread_end first_round;    /* of the GPU lane */
     struct notice_watch notice;
-    /* Who is served. */
+    /* The job that is recorded. */
     struct signals signals;
     struct job job;
     struct job_events *events; /* NULL: events of the job are not recorded */
@@ -130,7 +130,7 @@ void recorder_greet_link(struct recorder *r);
 void recorder_take_link(struct recorder *r);
 void recorder_check_job(struct recorder *r, mono_ns now);
 bool recorder_handle_request(void *ctx, const struct control_request *q, char *answer, size_t size);
-/* SIGTERM now, SIGKILL after the grace time; `why`: who requested it. */
+/* SIGTERM now, SIGKILL after the grace time; `why`: the source of the request. */
 void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns);
 
 /* Whether the job's first process is a Python. */

@@ -27,7 +27,7 @@ struct signal_news {
 
 /* Worth a mark in the record. */
 bool signal_is_marked(int sig);
-/* Asks the job to end: the run then counts as interrupted. */
+/* Requests the end of the job: the run then counts as interrupted. */
 bool signal_interrupts(int sig);
 /* Stops a process, and can be caught. */
 bool signal_stops(int sig);

@@ -24,7 +24,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 /* Everything of `from` lives in `to` from now on, at the same addresses; `from` is empty. */
 void arena_join(struct arena *to, struct arena *from);
-/* That it holds, used or not. */
+/* Allocated, used or not. */
 size_t arena_bytes(const struct arena *a);
 void arena_free(struct arena *a);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bytes_in.h - where bytes come from, one read after the other: a file, memory, a decompressor.
- * What holds a `struct bytes_in` as its first member is one. */
+ * A struct with a `struct bytes_in` as its first member is one. */
 #ifndef BASE_BYTES_IN_H
 #define BASE_BYTES_IN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h - two clocks that the compiler keeps apart.
+/* clock.h - two clocks with types that the compiler distinguishes.
  * mono_ns is CLOCK_MONOTONIC: what samples and durations are made of. wall_ns is nanoseconds since
  * the epoch: what people read. A clock_tie relates the two at one moment. */
 #ifndef BASE_CLOCK_H

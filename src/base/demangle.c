@@ -172,7 +172,7 @@ static bool signature_part(const char *s, struct name_part *out, const char **sc
             const bool nameless = text_starts(at, "(anonymous namespace)::");
             if (!close || (*at == '(' && at > s && at[-1] == ' ' && !nameless))
                 return false;
-            /* Brackets before "::" are a scope; others of this kind hold the parameters. */
+            /* Brackets before "::" are a scope; others of this kind contain the parameters. */
             if (*at == '(' && strncmp(close + 1, "::", 2) != 0) {
                 out->end = at;
                 return at > out->begin;

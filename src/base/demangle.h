@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* demangle.h - names of C++ functions, short enough to read.
  *
- * Traces hold kernels as their whole signature: return type, namespaces, template arguments of
+ * Traces have kernels as their whole signature: return type, namespaces, template arguments of
  * template arguments, parameters. What distinguishes kernels for a reader is the last part of the
  * name and the outer template arguments. Of kernels that only apply a functor to every element
  * (demangle_carriers.def) it is the functor, or the function around a lambda:

@@ -11,12 +11,12 @@
 #define PRINTF_LIKE(fmt, a) __attribute__((format(printf, fmt, a)))
 
 enum err_code {
-    ERR_SYS = -1,       /* the system refused; err.sys holds errno */
+    ERR_SYS = -1,       /* the system refused; err.sys is errno */
     ERR_FORMAT = -2,    /* bytes that are not what they should be */
     ERR_LIMIT = -3,     /* larger than we are willing to handle */
     ERR_USAGE = -4,     /* the user requested something that does not exist */
     ERR_NOT_FOUND = -5, /* no such run, node, metric... */
-    ERR_BUSY = -6,      /* another process holds it */
+    ERR_BUSY = -6,      /* in use by another process */
     ERR_VERSION = -7,   /* written by a newer version */
 };
 

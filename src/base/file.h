@@ -38,8 +38,9 @@ struct fmap {
 MUST_CHECK int fmap_open(const char *path, bool growing, struct fmap *out, struct err *e);
 /* A file that grows, read again and again: `more` gets a copy of what is in it from out->len on.
  * The caller adds to out->len what its writer will not cut any more, which may then be read in the
- * mapping: it has room to grow, and what was seen keeps its address. With an empty `out` it is
- * mapped first. ERR_FORMAT: it is another file than before, or shorter, or there is no more room.
+ * mapping: it has room to grow, and the address of what was read does not change. With an empty
+ * `out` it is mapped first. ERR_FORMAT: it is another file than before, or shorter, or there is no
+ * more room.
  */
 MUST_CHECK int fmap_follow(const char *path, struct fmap *out, struct buf *more, struct err *e);
 /* Pages that were read leave this process's memory; they come back when they are read again. */

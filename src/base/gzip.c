@@ -327,7 +327,7 @@ static int at_end(struct inflate *z, struct err *e)
     return 0;
 }
 
-/* One read, one step. Room or input may be left over; the loop in read_plain goes on. */
+/* One read, one step. Room or input may be left over; the loop in read_plain continues. */
 static int advance(struct inflate *z, struct inflate_io *io, struct err *e)
 {
     if (z->left == 0 && !z->from_ended)

@@ -16,7 +16,7 @@ struct parser {
     enum opt_order order;
     int argc;
     char *const *argv;
-    int next; /* the word to look at next */
+    int next; /* the word to read next */
     struct arena *arena;
     struct opt_result *out;
 };

@@ -46,7 +46,7 @@ static const struct secret_form {
     {"sk-", 32, "-_"}, {"eyJ", 30, "-_."},
 };
 
-/* Parts of names that contain one of the above and are known to hold no secret. */
+/* Parts of names that contain one of the above and are known to contain no secret. */
 static const char *const harmless_parts[] = {
     "tokenizer", "tokenize", "tokenization", "key-value", "keyvalue", "keypoint",
     "keyframe",  "keyword",  "keyboard",     "monkey",    "turkey",   "hotkey",
@@ -63,7 +63,7 @@ static bool redact_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* What the value of this name is. Of a long name the end is looked at. */
+/* What the value of this name is. Of a long name the end is read. */
 static enum hide name_hides(const char *p, size_t n)
 {
     char name[NAME_MOST];

@@ -16,7 +16,7 @@ void stat_spread(const double *v, size_t n, double *mean, double *stddev);
 enum { PERCENTS_MOST = 64 };
 
 /* Rounded to tenths such that they sum to 100 (largest remainders). What is not positive has 0;
- * when nothing is positive all are 0. Of more than PERCENTS_MOST each is rounded by itself. */
+ * when nothing is positive all are 0. Of more than PERCENTS_MOST each is rounded on its own. */
 void percents_of(const double *v, size_t n, double *out);
 
 #endif

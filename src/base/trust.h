@@ -20,9 +20,8 @@ bool trust_others_write(const struct stat *st);
 
 /* The whole of a file that was found rather than named. It and its folder must belong to this user
  * or root, and others must not be able to write them; else ERR_USAGE with the reason ("it belongs
- * to
- * ..."). Links are followed: the folder decides who may make them, and the file that they lead to
- * is checked. The other outcomes are those of file_read. */
+ * to ..."). Links are followed: only users that may write the folder can make them, and their
+ * target is checked. The other outcomes are those of file_read. */
 MUST_CHECK int trust_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
                           struct err *e);
 /* As trust_read, whatever folder it is in: for a named file that grants rights. */

@@ -22,7 +22,7 @@
 
 enum { VEC_FIRST = 16 }; /* items that the first allocation has room for */
 
-/* Room for `least` items in all. `cap` is a size_t or a uint32_t. */
+/* Room for `least` items in total. `cap` is a size_t or a uint32_t. */
 #define VEC_ROOM(items, cap, least)                                                                \
     ((least) <= (cap) ? (void)0                                                                    \
                       : (void)((cap) = MAX_OF((least), (cap) ? 2 * (cap) : VEC_FIRST),             \
@@ -149,7 +149,7 @@ static inline void *vec_zeroed(void *items, size_t *n, size_t least, size_t size
  *         hash_add(&t, hash, n);
  *     }
  *
- * A slot holds the position of an item plus 1, and its hash; 0 is a free slot. */
+ * A slot has the position of an item plus 1, and its hash; 0 is a free slot. */
 struct hash_slot {
     uint32_t position, hash;
 };

@@ -20,7 +20,7 @@ enum arg_kind {
     ARG_RUN, /* a folder, a prefix of a name or id, or "last" */
     ARG_PATH,
     ARG_COMMAND, /* a program and all its arguments: ends the options */
-    ARG_WORD,    /* anything else; the help says what */
+    ARG_WORD,    /* anything else, as in the help */
 };
 
 /* The arguments after the options, in order. */

@@ -250,7 +250,7 @@ static void man_put_text(struct buf *out, const char *s)
     }
 }
 
-/* The text between two pieces of roff. */
+/* The text between two strings of roff. */
 static void man_put(struct buf *out, const char *before, const char *text, const char *after)
 {
     buf_printf(out, "%s", before);

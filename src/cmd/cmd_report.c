@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_report.c - a run as one document: what it did, what held it back, what that cost. */
+/* cmd_report.c - a run as one document: what it did, what slowed it down, what that cost. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>

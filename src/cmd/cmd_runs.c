@@ -406,7 +406,7 @@ static int set_hub_open(struct set_hub *h, const char *location, const char *nod
     return hub_client_open(&h->client, h->base, e);
 }
 
-/* `set` NULL: asks for the state of the requests. */
+/* `set` NULL: requests the state of the requests. */
 static int set_hub_call(struct set_hub *h, const char *set, json_t **out, struct err *e)
 {
     struct http_response r = {0};

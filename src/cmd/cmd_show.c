@@ -326,7 +326,7 @@ static void put_loop(const struct show *s)
     show_put_gpu(s);
 }
 
-/* What the loop says, where there is none; and what only the whole job has. */
+/* For runs without a loop, what the loop would show; and what only the whole job has. */
 static void put_job(const struct show *s)
 {
     const struct gpu_view *g = &s->gpu;
@@ -372,7 +372,7 @@ static void put_utilization(const struct show *s)
         const struct summary_line *l = &s->lines[i];
         CELL_TEXTS(&t, l->node, l->row->title);
         if (l->why && is_gpu(l->row->metric) && lacks_gpu(s->info, l->node)) {
-            table_rest(&t, "no GPU"); /* the node's line says why */
+            table_rest(&t, "no GPU"); /* the node's line has the reason */
             continue;
         }
         if (l->why) {

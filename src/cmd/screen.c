@@ -73,7 +73,7 @@ bool screen_can_open(void)
     return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 }
 
-/* Size of the terminal; 80 x 24 when it does not say. */
+/* Size of the terminal; 80 x 24 when that is not known. */
 static void screen_size(size_t *columns, size_t *rows)
 {
     struct winsize ws;

@@ -60,7 +60,7 @@ enum { TOP_RATES = 240 };
 struct top_steps {
     const char *none; /* why there are none; NULL: there are */
     int64_t number;   /* of the newest; -1: not known */
-    int64_t planned;  /* steps in all; -1: not known */
+    int64_t planned;  /* steps in total; -1: not known */
     double left_s;    /* until they are done; NAN: not known */
     double rate;      /* of the last seconds */
     double since_s;   /* how long ago the newest began */

@@ -143,7 +143,7 @@ static const char *cpu_of(const struct node_info *n, struct arena *a)
 
 static const char *sides_memory_of(const struct node_info *n, struct arena *a)
 {
-    /* The kernel keeps a part for itself that changes from boot to boot: whole GiB. */
+    /* The kernel reserves a part that changes from boot to boot: whole GiB. */
     const double gib = (double)n->memory_bytes / (double)(1 << 30);
     return gib > 0 ? arena_printf(a, "%.0f GiB of memory", gib) : "";
 }

@@ -7,8 +7,9 @@
  * in the arena and survives run_close. The same runs give the same answer: nothing is drawn by
  * chance that is not seeded. docs/compare.md has the method and what the words mean.
  *
- * Of a group of several runs, times, costs and quantiles are the means over its runs. A share says
- * how much B differs from A: +0.02 is 2 % more in B. NAN: not known; `losses` says why. */
+ * Of a group of several runs, times, costs and quantiles are the means over its runs. A share is
+ * the relative difference of B from A: +0.02 is 2 % more in B. NAN: not known; `losses` has the
+ * reason. */
 #ifndef COMPARE_COMPARE_H
 #define COMPARE_COMPARE_H
 
@@ -43,7 +44,8 @@ struct spread_group {
 void runspread_from(const struct spread_group *groups, size_t n, double confidence,
                     struct run_spread *out);
 
-/* An interval of a change (a share) that holds it for the code, not only for these two runs. */
+/* An interval of a change (a share) that covers the change of the code, not only of these two
+ * runs. */
 struct diff_interval runspread_widen(struct diff_interval v, double reach);
 
 /* Whether two runs are of the same code, as far as is known: name, command, commit where
@@ -53,7 +55,7 @@ bool runspread_same_code(const struct run_info *a, const struct run_info *b);
 /* One run against one run: what other runs beside them show. What cannot be read is left out. */
 struct spread_ask {
     const struct run_info *a, *b;
-    double mean[2];  /* of a and b, as `per_sample` says */
+    double mean[2];  /* of a and b, in the unit of `per_sample` */
     bool per_sample; /* time of a sample; else of an iteration */
     double confidence;
 };
@@ -70,7 +72,7 @@ enum { COMPARE_RUNS_MOST = 64 };
 struct compare_group {
     struct run *const *runs;
     size_t n;
-    double price_per_hour; /* of each machine, whatever the runs say; 0: as they say */
+    double price_per_hour; /* of each machine; 0: as recorded in the runs */
 };
 
 struct compare_ask {
@@ -224,7 +226,7 @@ struct compared_loss {
 
 /* Bars of the same width for both sides, over the compared steps. */
 struct compared_histogram {
-    double *edges_s; /* n + 1; the last bin holds all that is longer */
+    double *edges_s; /* n + 1; the last bin is for all that is longer */
     uint64_t *counts[COMPARE_SIDES];
     size_t n;
 };

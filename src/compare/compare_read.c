@@ -128,7 +128,7 @@ static void jobsteps_put_step(struct merge *m, const struct jobsteps_taken *t, s
     o->batch[k] = (double)t->batch;
 }
 
-/* The ranks go on to their next step. */
+/* The ranks continue with their next step. */
 static struct jobsteps_taken jobsteps_take(struct merge *m, int64_t key)
 {
     struct jobsteps_taken t = {0};

@@ -232,7 +232,7 @@ static struct diff_interval widened(const struct diff_interval *v, double reach)
 /* What a part must change by, as a share of the iteration, to be called faster or slower. */
 static const double PART_LEAST = 0.01;
 
-/* An interval wider than the iteration says nothing about a part of it; it is omitted. */
+/* An interval wider than the iteration has no information about a part of it; it is omitted. */
 static void judge_part(const struct comparing *c, struct compared_part *p)
 {
     const double iteration =

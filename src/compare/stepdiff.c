@@ -29,9 +29,9 @@ struct cells {
 
 enum { WARMUP_MOST = 100 };
 
-/* All intervals reach out a little further than theory asks. Chosen by trying it on pairs of equal
- * runs, so that most kinds of them give at most 5 % false verdicts at 95 %; docs/compare.md names
- * those that give more. */
+/* All intervals reach out a little further than theory requires. Chosen by trying it on pairs of
+ * equal runs, so that most kinds of them give at most 5 % false verdicts at 95 %; docs/compare.md
+ * names those that give more. */
 static const double CAUTION = 1.08;
 
 static const struct diff_interval nothing = {NAN, NAN, NAN};
@@ -91,7 +91,7 @@ static double cells_se(const struct cells *c, double *df)
 /* ---- one run against one run, step by step ---- */
 
 /* The wider of two intervals: the one from the lowest frequencies knows about dependence over long
- * spans, the one from drawing blocks again about heavy tails. */
+ * spans, the one from resampled blocks about heavy tails. */
 static struct diff_interval around(double at, const double *z, size_t n,
                                    const struct stepdiff_ask *ask, size_t *block)
 {
@@ -391,7 +391,7 @@ double student_quantile(double p, double df)
 
 static const double PI = 3.14159265358979323846;
 
-/* Cosines: many make the estimate sharp, few keep it free of what happens from step to step. */
+/* Cosines: many reduce the variance of the estimate, few exclude what varies from step to step. */
 enum { COSINES_LEAST = 4, COSINES_MOST = 24 };
 
 static const double RHO_MOST = 0.99;

@@ -57,7 +57,7 @@ struct window_list {
 extern const char *const python_profiler_names[PROFILER_N];
 extern const char *const python_timer_names[TIMER_N];
 
-/* What a list may hold. */
+/* The most entries of a list. */
 enum window_kinds {
     WINDOWS_OF_STEPS, /* steps and now */
     WINDOWS_OF_TIMES, /* times; a bare number is seconds since the epoch */

@@ -64,7 +64,7 @@ static bool truth_of(const json_t *v, bool *out)
     return true;
 }
 
-/* The dict, or the one that a text holds; a new reference. NULL with a sentence. */
+/* The dict, or the one in a text; a new reference. NULL with a sentence. */
 static json_t *dict_of(json_t *v, struct err *e)
 {
     json_t *d = NULL;

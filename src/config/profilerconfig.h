@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profilerconfig.h - SageMaker's profilerconfig.json, with all its oddities. Pure.
  *
- * Keys are found in any case; numbers may be texts; the nested parts may be texts that hold a
- * Python dict, and those are parsed, never evaluated. A part that is wrong is left out with a
- * sentence, and the others count. Texts (paths, regular expressions) keep their case. */
+ * Keys are found in any case; numbers may be texts; the nested parts may be texts with a Python
+ * dict, and those are parsed, never evaluated. A part that is wrong is left out with a sentence,
+ * and the others count. The case of texts (paths, regular expressions) does not change. */
 #ifndef CONFIG_PROFILERCONFIG_H
 #define CONFIG_PROFILERCONFIG_H
 
@@ -35,7 +35,7 @@ struct sm_range {
 
 struct profilerconfig {
     bool disabled;       /* DisableProfiler: nothing else counts */
-    bool has_parameters; /* ProfilingParameters holds something */
+    bool has_parameters; /* ProfilingParameters is not empty */
     int64_t interval_ns; /* 0: not given */
     struct sm_range part[SM_PARTS];
 };

@@ -116,7 +116,7 @@ struct rule_setting {
 };
 
 /* What to do when a rule's answer changes, as it was written: "do" "webhook", "url" "http://...". A
- * list is several pairs with one key. May hold secrets. Custom rules have the same form. */
+ * list is several pairs with one key. May contain secrets. Custom rules have the same form. */
 struct action_pair {
     const char *key, *value;
     bool listed; /* an entry of a list */
@@ -159,7 +159,7 @@ struct settings {
     struct window_list save_steps;     /* all begin at a step */
     int64_t save_bytes;                /* of each process */
     struct rank_list save_ranks;
-    bool rules;     /* follow them while the run lives, and evaluate at its end */
+    bool rules;     /* evaluate them during the run, and at its end */
     bool report;    /* write one at its end */
     const char *to; /* where the run is sent while it grows; NULL: nowhere */
     const char *to_token_file, *to_ca, *to_key; /* NULL: not set */

@@ -193,7 +193,7 @@ static int yaml_file_load(yaml_parser_t *p, const struct yaml_handler *h, struct
     return rc;
 }
 
-/* libyaml looks at every open bracket for every token: 64 KiB of them take it 12 s. */
+/* libyaml checks every open bracket for every token: 64 KiB of them take it 12 s. */
 static bool has_too_many_brackets(const char *text, size_t len)
 {
     size_t n = 0;

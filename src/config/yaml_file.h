@@ -2,8 +2,8 @@
 /* yaml_file.h - a small YAML file as a list of settings: "detail.steps", "5:2", line, column.
  *
  * Maps become dots in the path, a list gives one call for each of its entries, a null none. Where a
- * list may hold maps, those are "actions[0]", "actions[1]". Bounded in bytes, depth and number of
- * values, also where aliases repeat things. Pure. */
+ * list may contain maps, those are "actions[0]", "actions[1]". Bounded in bytes, depth and number
+ * of values, also where aliases repeat things. Pure. */
 #ifndef CONFIG_YAML_FILE_H
 #define CONFIG_YAML_FILE_H
 

@@ -56,8 +56,8 @@ int machines_unknown(const struct machines *t, const char *name, struct err *e);
 
 struct pricing {
     const struct machines *table; /* NULL: none */
-    const char *machine;          /* of all nodes; NULL: as the run says */
-    double price_per_hour;        /* the same; 0: as the run says */
+    const char *machine;          /* of all nodes; NULL: as the run recorded */
+    double price_per_hour;        /* the same; 0: as the run recorded */
 };
 
 struct node_price {

@@ -39,7 +39,7 @@ static double rightsize_tflops(const struct machines *t, const struct machine *m
 }
 
 /* The one machine of the table that has the same cores, GPUs and memory; NULL: none, or several. A
- * kernel keeps some of the memory for itself. */
+ * kernel reserves some of the memory. */
 static const struct machine *machine_by_hardware(const struct node_hardware *n,
                                                  const struct machines *t)
 {
@@ -135,7 +135,8 @@ static double gpu_pct(const struct fleet *f, const struct machine *m, double n)
     return need / (n * m->gpus * (alike ? 1 : m->gpu_tflops));
 }
 
-/* Each GPU holds what the fullest one held. NAN: one was not measured, or there is none. */
+/* Each GPU is assumed to use as much memory as the fullest one. NAN: one was not measured, or there
+ * is none. */
 static double gpu_memory_pct(const struct fleet *f, const struct machine *m)
 {
     double most = 0;

@@ -3,7 +3,7 @@
  * little.
  *
  * The measure is the 95th percentile of each resource, summed over the nodes, and it must leave
- * head room. Memory that was not measured is ignored, and the text says so. GPUs of another kind
+ * head room. Memory that was not measured is ignored, and the text states so. GPUs of another kind
  * are compared by the table's gpu_tflops. Pure. */
 #ifndef COST_RIGHTSIZE_H
 #define COST_RIGHTSIZE_H

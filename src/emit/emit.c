@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emit.c - libfootplate: include/footplate/emit.h over the ring. It lives inside the job, so it has
+/* emit.c - libfootplate: include/footplate/emit.h over the ring. It runs inside the job, so it has
  * what the rest of the tree avoids, state of the process and of each thread, and lacks what the
  * rest has: nothing here allocates, waits, prints or ends the program. */
 #define FP_NO_INLINE

@@ -18,7 +18,7 @@
 /* ------------------------------------------------------------------------------------------------
  * Arrows: which launches get one to what they launched. Those of which both ends are there. */
 
-/* Beyond so many links of a process there are no arrows: they could not be seen. */
+/* With more links than this a process has no arrows: they could not be seen. */
 enum { LINKS_MOST = 4 << 20 };
 
 struct links {
@@ -337,7 +337,7 @@ static void put_mark(struct spans *s, const struct run_event *x, const char *rea
     end_args(s, begin, some, v);
 }
 
-/* The name of the value says whether it is whole. */
+/* The name of the value shows whether it is whole. */
 static void put_counter(struct spans *s, const struct run_event *x)
 {
     const struct event *v = &x->event;
@@ -356,7 +356,7 @@ static void put_counter(struct spans *s, const struct run_event *x)
     end_args(s, begin, false, v);
 }
 
-/* What no curve can show is a mark that says so. */
+/* What no curve can show becomes a mark. */
 static void put_real(struct spans *s, const struct run_event *x)
 {
     const double v = event_real(&x->event);

@@ -13,7 +13,7 @@
 /* ---- files that are JSON already ---- */
 
 /* Ends the tree, and puts it as one line after the key; null when there is none. A
- * `command` takes the place of the file's, which may hold secrets. */
+ * `command` takes the place of the file's, which may contain secrets. */
 static void put_tree(struct jw *j, const char *key, json_t *o, const char *without,
                      const char *const *command)
 {

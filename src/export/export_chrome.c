@@ -2,7 +2,7 @@
 /* export_chrome.c - a run as one Chrome trace, for Perfetto and chrome://tracing.
  *
  * Times are microseconds with three decimals from "baseTimeNanoseconds" on, the start of the run:
- * a double holds those exactly for a hundred days, which it does not from 1970 on. */
+ * those are exact in a double for a hundred days; times since 1970 would not be. */
 #include <stdio.h>
 #include <string.h>
 

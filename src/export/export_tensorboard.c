@@ -6,7 +6,7 @@
  *     gradient.l2/layer4.conv.weight  a statistic of a tensor, as a scalar
  *     gradient.exponents/...          a histogram over the binary exponents of the values
  *
- * Sums of words and hashes are left out: a float does not hold them. */
+ * Sums of words and hashes are left out: they do not fit into a float. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,7 +187,7 @@ static void tb_add_exponent(struct tb_writer *t, const struct health_value *v)
 
 /* ---- values ---- */
 
-/* Whole numbers that a float holds. */
+/* Whole numbers that are exact in a float. */
 static bool tb_fits(const struct health_value *v)
 {
     return v->event.kind == EVENT_REAL || llabs(v->event.value) <= 1 << 24;

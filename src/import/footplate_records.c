@@ -307,10 +307,11 @@ void fp_emit_event(void *ctx)
 /* ---- samples become rows again ----
  *
  * Samples of one group and one moment are next to each other, as they were one row. The step or
- * group of a series may change in the middle of a run, so each has a list: what holds from when on.
+ * group of a series may change in the middle of a run, so each has a list of what applies from when
+ * on.
  */
 
-/* What a double holds exactly. */
+/* Exact in a double. */
 #define CELL_MOST 9007199254740992.0
 
 /* 1 + index under that key in the names; 0 and `new_number` for a new one, stored when it is not 0.
@@ -406,7 +407,7 @@ void fp_put_series(void *ctx)
         return;
     }
     k.group = in - 1;
-    /* At once where the time is not needed, so that columns keep their order. */
+    /* At once where the time is not needed, so that columns stay in their order. */
     struct group *g = &f->groups[k.group]->group;
     const bool fresh = s->n == 0 || s->v[s->n - 1].group != k.group;
     if (fresh && g->n < FP_SLOTS_MOST)
@@ -429,7 +430,7 @@ void fp_flush_row(struct footplate *f)
     group_commit(&g->group, fp_metrics(f, n), (mono_ns){f->row_time - n->offset_ns});
 }
 
-/* What holds at that time; entries come in order of time. */
+/* What applies at that time; entries come in order of time. */
 static struct fp_stored_as *stored_as_at(struct fp_series *s, int64_t at)
 {
     while (s->now + 1 < s->n && s->v[s->now + 1].from <= at)
@@ -439,7 +440,7 @@ static struct fp_stored_as *stored_as_at(struct fp_series *s, int64_t at)
     return &s->v[s->now];
 }
 
-/* The series keeps its slot for as long as its step stays the same. False: there are too many. */
+/* The slot of the series stays the same as long as its step does. False: there are too many. */
 static bool fp_take_slot(struct footplate *f, struct fp_series *s, struct fp_stored_as *k)
 {
     struct group *g = &f->groups[k->group]->group;

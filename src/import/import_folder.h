@@ -2,8 +2,8 @@
 /* import_folder.h - a file, or all files of a folder, that together are one run: which of them are
  * traces, of what format, of which machine and process, and in what order they are read.
  *
- * folder_open looks at names and at the first bytes of files; reading them is the caller's. Links
- * that lead out of the folder are not followed, and hidden files are not looked at. */
+ * folder_open checks names and the first bytes of files; reading them is the caller's. Links
+ * that lead out of the folder are not followed, and hidden files are skipped. */
 #ifndef IMPORT_IMPORT_FOLDER_H
 #define IMPORT_IMPORT_FOLDER_H
 
@@ -28,7 +28,7 @@ struct folder {
     bool single; /* a file was named, not a folder */
     struct folder_file *files;
     size_t n, n_read; /* all of them; those that are to be read */
-    bool cut;         /* there are more files or deeper folders than are looked at */
+    bool cut;         /* there are more files or deeper folders than the limits */
 };
 
 /* `format` NULL: by their bytes; else all files that are named as traces, or could be ones, are of

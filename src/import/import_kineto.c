@@ -155,7 +155,7 @@ JSON_INLINE int64_t whole(const struct json_item *it)
     return json_int(it, &v) ? v : INT64_MIN;
 }
 
-/* Ids may be written as texts, and beyond what a signed number holds. */
+/* Ids may be written as texts, and may exceed a signed number. */
 static uint64_t id_of(const struct json_item *it)
 {
     int64_t v;
@@ -337,7 +337,7 @@ JSON_INLINE void take(void *ctx, const struct json_item *it)
         take_member(k, it);
 }
 
-/* All that looks like the events before. JS_END: the event is over. JS_NULL: go on. */
+/* All that looks like the events before. JS_END: the event is over. JS_NULL: continue. */
 static enum json_kind kineto_read_take_members(struct kineto *k)
 {
     const bool in_args = k->in_args;
@@ -348,7 +348,7 @@ static enum json_kind kineto_read_take_members(struct kineto *k)
     return JS_NULL;
 }
 
-/* One item as json_next has it. JS_NULL: go on. */
+/* One item as json_next has it. JS_NULL: continue. */
 static enum json_kind take_next(struct kineto *k)
 {
     struct json_item it;

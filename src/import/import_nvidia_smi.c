@@ -190,7 +190,7 @@ static const struct {
 };
 
 /* After "clocks_throttle_reasons." or "clocks_event_reasons."; bits as the driver's library has
- * them, which is what gpu.throttle holds. */
+ * them, which are those of gpu.throttle. */
 static const struct {
     const char *word;
     uint64_t bit;

@@ -114,8 +114,8 @@ void out_event(struct import_out *o, uint32_t track, const struct event *v);
 /* A span that begins; out_end ends the innermost one of the track. */
 void out_begin(struct import_out *o, uint32_t track, const struct event *v);
 void out_end(struct import_out *o, uint32_t track, mono_ns at);
-/* Where the input says only at its end what its times count from: events are held in memory from
- * out_hold to out_base. When out_held_enough is true, it is time to find the base in another way.
+/* Where only the end of the input has the origin of its times: events stay in memory from out_hold
+ * to out_base. When out_held_enough is true, it is time to find the base in another way.
  */
 void out_base(struct import_out *o, int64_t base_ns);
 bool out_held_enough(const struct import_out *o);

@@ -554,7 +554,7 @@ static void pyinstrument_take_field(struct pyinstrument *p, const struct json_it
     }
 }
 
-/* One item inside of the tree. JS_END: go on, until the stack is empty. */
+/* One item inside of the tree. JS_END: continue until the stack is empty. */
 static enum json_kind read_item(struct pyinstrument *p)
 {
     struct json_item it;

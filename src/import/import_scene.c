@@ -11,7 +11,7 @@
 #include "import/scene.h"
 #include "record/group.h"
 
-/* ROWS_BREATH: after so many rows or batches of events the caller may write them down. */
+/* ROWS_BREATH: after each of so many rows or batches of events the caller may store them. */
 enum {
     BATCH = 512,
     ROWS_BREATH = 4096,
@@ -38,7 +38,7 @@ static mono_ns scene_out_moment(const struct scene_out *t, int64_t ns)
     return (mono_ns){SCENE_START_NS + ns - t->ask->wall_minus_mono_ns};
 }
 
-/* Asking for more input, of which there is none, is when the caller writes down what it received.
+/* The caller stores what it received when this requests more input, of which there is none.
  */
 static void scene_out_pause(struct scene_out *t)
 {

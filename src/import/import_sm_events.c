@@ -36,7 +36,7 @@ static const struct lane_kind {
     enum sm_where where;
     enum event_mode mode;
     enum event_category category;
-    unsigned ours; /* enum event_id: its name here; KEEP: its own */
+    unsigned ours; /* enum event_id: its name here; KEEP: its original name */
 } kinds[] = {
     {"Step:ModeKeys.EVAL", WHERE_STEP, MODE_EVAL, CAT_OTHER, KEEP},
     {"Step:ModeKeys.PREDICT", WHERE_STEP, MODE_PREDICT, CAT_OTHER, KEEP},

@@ -306,8 +306,8 @@ static inline void sm_sweeps_set_cell(struct sm_sweeps *s, const struct sm_serie
     w->cells[x->slot] = (int64_t)(cell + 0.5);
 }
 
-/* More than any of these metrics can be, and less than what a cell can hold. Far from where sums
- * of times overflow. */
+/* More than any of these metrics can be, and less than the largest value of a cell. Far from where
+ * sums of times overflow. */
 #define VALUE_MOST 1e13
 #define TIME_MOST  (INT64_MAX / 4)
 

@@ -263,7 +263,7 @@ static void take_reduction(struct smdebug *s, const struct summary_where *w, str
     struct tag_text name = {r->name, strlen(r->name)};
     const enum summary_subject subject = subject_of(s, &name, own);
     const enum health_id stat = reduction_of(op, &summary_kinds[subject]);
-    if (name.p == own) /* where it lives only now */
+    if (name.p == own) /* it is in the local buffer */
         name = (struct tag_text){r->name, strlen(r->name)};
     r->where = *w;
     r->where.name = name;

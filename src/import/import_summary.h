@@ -122,7 +122,7 @@ enum summary_subject {
 
 extern const struct summary_kind summary_kinds[SUMMARY_SUBJECTS];
 
-/* All statistics of a tensor; its shape is with the largest value. */
+/* All statistics of a tensor; its dimensions are with the largest value. */
 void summary_put_tensor(struct summary_in *s, const struct summary_where *w,
                         enum summary_subject subject, const struct summary_tensor *t);
 

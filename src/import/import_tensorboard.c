@@ -23,7 +23,7 @@ struct tensorboard {
     int64_t sample_step; /* of the last histogram */
     mono_ns sample_at;   /* all histograms of a step are one sample */
     bool has_sample;
-    bool own; /* our export wrote the file: tags say exactly what they are */
+    bool own; /* our export wrote the file: tags are exact */
     /* Tags that are the loss and the learning rate, by mode: the first one of each. */
     char owner[3][MODE_N][TB_NAME_MOST];
     char path[TB_NAME_MOST]; /* folder and tag */
@@ -250,7 +250,7 @@ static enum summary_subject histogram_subject(struct tag_text *name)
 
 /* Values between two limits go to the exponent of the middle. SummaryWriter's limits grow by a
  * tenth, so that this is the right one or, near a power of two, the next; its buckets below 1e-12
- * hold what is 0. */
+ * are for 0. */
 static void add_bucket(struct tb_histogram *h, double left, double right, double count)
 {
     const double middle = fabs(left / 2 + right / 2);

@@ -125,7 +125,7 @@ static void place_device(struct track *t, enum tf_line line)
     t->id = (uint64_t)number << 32 | low;
 }
 
-/* Makes it a track of process `pid`: threads keep their id, lines of devices become
+/* Makes it a track of process `pid`: ids of threads do not change, lines of devices become
  * TRACK_DEVICE. */
 static void tf_place(struct track *t, enum tf_line line, uint32_t pid)
 {
@@ -522,7 +522,7 @@ static void tf_put_phases(struct tf *f)
 
 /* ---- the importer ---- */
 
-/* The reader below asks for it when it sees that times are relative. */
+/* The reader below requests it when it sees that times are relative. */
 static bool base_of_hint(void *ctx, const char *key, int64_t *out)
 {
     struct tf *f = ctx;

@@ -2,7 +2,7 @@
 /* kineto_events.c - what an event of a trace becomes.
  *
  * Other formats mark a collective, a wait for data or a step by its name (enum name_sense). Each
- * name is looked at once and remembered with its text. */
+ * name is classified once, and the result is stored with its text. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

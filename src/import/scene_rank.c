@@ -12,7 +12,7 @@
 
 enum { STEPS_MOST = 10000000, RANK_LAST = 65535, CPU_EVENTS_MOST = 1000000 };
 
-/* A clause holds for several ranks at once. */
+/* A clause applies to several ranks at once. */
 struct many {
     struct parsing *p;
     int64_t from, to; /* numbers of ranks */

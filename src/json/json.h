@@ -27,13 +27,13 @@
  * answers JS_AGAIN: the scanner is back at the hold, and the caller begins that item again. Nothing
  * is copied, and the usual case costs nothing.
  *
- * Repeated structure: the objects of a trace look alike. With json_keys the scanner remembers, for
+ * Repeated structure: the objects of a trace look alike. With json_keys the scanner caches, for
  * each key, the gap that followed its value: comma, next key, colon and white space. Where the same
- * gap follows again, which takes one comparison, its key is known without being looked at. A gap is
+ * gap follows again, which takes one comparison, its key is known without being read. A gap is
  * only bytes: whatever is different is scanned as usual, and gives the same items. This and the
  * loop that is made for it (json_members.h) save 45 % of the time of an import of a Kineto trace.
  *
- * What is often broken in traces is mended and counted in `faults`; what cannot be mended is
+ * What is often broken in traces is repaired and counted in `faults`; what cannot be repaired is
  * JS_BAD, and json_recover finds the next element. */
 #ifndef JSON_JSON_H
 #define JSON_JSON_H
@@ -59,7 +59,7 @@ enum json_kind {
     JS_AGAIN,  /* the window moved: begin again what began at the hold */
     JS_DONE,   /* the input is complete */
     JS_CUT,    /* the input ends in the middle */
-    JS_BAD,    /* not JSON; json_error says what and where */
+    JS_BAD,    /* not JSON; json_error reports what and where */
     JS_FAILED, /* the source failed; json_error has its message */
     JS_SHORT,  /* never answered: internal: the window ends too early */
 };
@@ -77,7 +77,7 @@ struct json_text {
     bool high;    /* has bytes beyond ASCII; whether they are UTF-8 is not checked */
 };
 
-/* mantissa x 10^-fraction, negative with `minus`; only when `plain`, else look at the text. */
+/* mantissa x 10^-fraction, negative with `minus`; only when `plain`, else read the text. */
 struct json_number {
     uint64_t mantissa;
     uint8_t fraction; /* digits after the point */
@@ -93,7 +93,7 @@ struct json_item {
     struct json_number number;
 };
 
-/* What was broken, by kind; each is mended or passed over. */
+/* What was broken, by kind; each is repaired or skipped. */
 #define JSON_FAULTS(X)                                                                             \
     X(words, "bare words such as NaN or N/A instead of a value")                                   \
     X(numbers, "numbers in a form that JSON does not allow")                                       \
@@ -202,12 +202,12 @@ void json_release(struct json_scan *s);
  * reading. JS_END when all were taken, else a kind from JS_LOST on. */
 enum json_kind json_each(struct json_scan *s,
                          enum json_kind (*take)(void *ctx, const struct json_item *it), void *ctx);
-/* After JS_BAD: from the hold on (else from here), goes to the next object of the array that held
- * the one that was being read, or with `many` to the next line, and counts it as unread. JS_CUT
- * when there is none. */
+/* After JS_BAD: from the hold on (else from here), goes to the next object of the array of the one
+ * that was being read, or with `many` to the next line, and counts it as unread. JS_CUT when there
+ * is none. */
 enum json_kind json_recover(struct json_scan *s);
 /* The objects of an array, or with `many` of the input, one after the other, whatever is broken in
- * some: each is held in the window while it is read, and read again when the window has to move. */
+ * some: each stays in the window while it is read, and read again when the window has to move. */
 struct json_elements {
     struct json_scan *scan; /* has just entered the array */
     /* Reads the members of the object that was just entered, from the start each time it is
@@ -261,7 +261,7 @@ size_t json_decode(const struct json_text *t, char *to, size_t room, struct json
 /* ---- numbers: the usual in line, the rest in json_value.c ---- */
 
 bool json_odd_int(const struct json_item *it, int64_t *out);
-/* The number x 10^digits, rounded to the nearest; a string that holds a number counts too. False
+/* The number x 10^digits, rounded to the nearest; a string with a number counts, too. False
  * when it is none or too large. */
 bool json_scaled(const struct json_item *it, unsigned digits, int64_t *out);
 

@@ -2,9 +2,9 @@
 /* json_members.h - json_next for the members of an object that follow each other as they did
  * before, as a loop that is compiled into the caller.
  *
- * Whatever is not as expected ends the loop before the item, and json_next looks at that item from
- * its beginning: nothing is mended, counted or read from the source here. So what `take` is given
- * is exactly what json_next would have returned.
+ * Whatever is not as expected ends the loop before the item, and json_next reads that item from its
+ * beginning: nothing is repaired, counted or read from the source here. So what `take` is given is
+ * exactly what json_next would have returned.
  *
  * The loop waits for memory and for its own comparisons most of the time; what `take` does is done
  * meanwhile. Called out of line, with the items in an array, an import takes 8 to 12 % longer. */

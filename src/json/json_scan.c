@@ -239,7 +239,7 @@ JSON_INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, str
     return k;
 }
 
-/* Remembers the gap between the item before and the value, in place of the older one of two. */
+/* Caches the gap between the item before and the value, in place of the older one of two. */
 static void scan_learn_gap(struct json_scan *s, const struct json_item *it, const uint8_t *from,
                            const uint8_t *value)
 {
@@ -268,7 +268,7 @@ JSON_INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bo
     out->id = 0;
     if (s->keys) {
         out->id = json_key_number(s->keys, &out->key);
-        if (comma == s->some) /* what is mended is not made a habit */
+        if (comma == s->some) /* what was repaired is not learned */
             scan_learn_gap(s, out, s->p, value);
     }
     return scan_value(s, value, out);
@@ -348,7 +348,7 @@ enum json_kind json_next(struct json_scan *s, struct json_item *out)
                 continue;
         }
         if (__builtin_expect(s->noted, 0) && !s->hold)
-            s->noted = false; /* what was mended stays counted */
+            s->noted = false; /* what was repaired stays counted */
         return out->kind = k;
     }
 }

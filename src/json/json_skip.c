@@ -124,7 +124,7 @@ enum json_kind json_skip(struct json_scan *s, struct json_text *raw)
         }
         if (kind != JS_SHORT)
             return kind;
-        /* What is after the hold stays, and this goes on after it; without one nothing has to. */
+        /* What is after the hold stays, and this continues after it; without one nothing has to. */
         if (!s->hold)
             s->p = s->end;
         const size_t done = (size_t)(at - s->p);
@@ -232,7 +232,7 @@ static enum json_kind elements_leave(struct json_scan *s, uint32_t depth)
     return kind;
 }
 
-/* What becomes of one element: JS_END goes on. */
+/* The result for one element: JS_END continues. */
 static enum json_kind elements_settle(struct json_elements *x, enum json_kind kind, bool object,
                                       uint32_t depth)
 {

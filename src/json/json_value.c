@@ -112,7 +112,7 @@ size_t json_decode(const struct json_text *t, char *to, size_t room, struct json
 
 /* ---- numbers ---- */
 
-enum { DIGITS_MOST = 36 }; /* that a 128-bit number holds with room to scale */
+enum { DIGITS_MOST = 36 }; /* that fit into a 128-bit number with room to scale */
 
 /* A decimal of any length: sign, mantissa x 10^exponent. Digits beyond DIGITS_MOST are dropped. */
 struct json_decimal {

@@ -134,8 +134,8 @@ static void window_end_input(struct json_scan *s)
     s->taken++; /* so that positions stay what they are */
 }
 
-/* All the room there is, however many reads that takes: each time something is held it may have to
- * be begun again. */
+/* All the room there is, however many reads that takes: each time an item is under a hold it may
+ * have to be read again. */
 static enum json_kind window_fill(struct json_scan *s)
 {
     size_t len = (size_t)(s->end - s->window);
@@ -167,7 +167,7 @@ static enum json_kind window_at_end(struct json_scan *s)
     return JS_CUT;
 }
 
-/* What is held, or the item at s->p, fills the largest window. */
+/* What is under the hold, or the item at s->p, fills the largest window. */
 static enum json_kind window_too_long(struct json_scan *s)
 {
     window_take_back_faults(s);

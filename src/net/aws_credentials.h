@@ -13,7 +13,7 @@
  *   container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, ..._FULL_URI (ECS, EKS)
  *   instance          the metadata service of EC2, version 2
  *
- * A login by SSO and a role that asks for a second factor are refused with a sentence:
+ * A login by SSO and a role that requires a second factor are refused with a sentence:
  * credential_process covers them. No message contains a secret or a token. */
 #ifndef NET_AWS_CREDENTIALS_H
 #define NET_AWS_CREDENTIALS_H

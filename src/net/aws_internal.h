@@ -15,7 +15,7 @@ struct aws_profile {
     char section[300];                /* in the config file */
 };
 
-/* What a source looks at. */
+/* What a source reads. */
 struct aws_search {
     struct arena arena;
     struct aws_profile profile;

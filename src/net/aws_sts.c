@@ -65,7 +65,7 @@ static int sts_take_xml(struct aws_credentials *out, const struct buf *body, str
     return rc;
 }
 
-/* The form is overwritten: it may hold a token. */
+/* The form is overwritten: it may contain a token. */
 static int sts_send(struct aws_credentials *out, struct buf *form, const struct sts_place *place,
                     const char *const *headers, size_t n_headers, struct err *e)
 {

@@ -28,8 +28,8 @@ struct mail_route {
     const char *ca; /* a file with certificates; NULL: the system's */
 };
 
-/* Delivers a message with header and text, with TLS as the route says. It loads libcurl into the
- * calling process and waits without limit. */
+/* Delivers a message with header and text, with TLS as the route requires. It loads libcurl into
+ * the calling process and waits without limit. */
 MUST_CHECK int curl_mail(const struct mail_route *m, const void *message, size_t n, struct err *e);
 
 /* ---- for http_client.c ---- */

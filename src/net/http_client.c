@@ -168,8 +168,8 @@ static void http_exchange_set_limits(const struct http_client *c, const struct h
     curl->easy_setopt(c->handle, OPT_TCP_KEEPALIVE, 1L);
 }
 
-/* What libcurl would add by itself is left out: "Expect" makes it wait for a "100 Continue", and a
- * form's type is not what a body without one has. */
+/* What libcurl would add automatically is left out: "Expect" makes it wait for a "100 Continue",
+ * and a form's type is not what a body without one has. */
 static struct curl_list *http_exchange_headers(const struct curl *curl,
                                                const struct http_request *q)
 {

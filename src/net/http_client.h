@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http_client.h - requests to an HTTP server, through libcurl (curl.h).
  *
- * A client is one handle with one kept-alive connection: http_client_open, any number of
+ * A client is one handle with one keep-alive connection: http_client_open, any number of
  * http_client_send one after the other, http_client_close. Two threads have two clients. Redirects
  * are not followed, proxies of the environment are not used, and the address goes to the server as
  * it is given, byte for byte. HTTP/1.1, TLS 1.2 or later. */

@@ -3,7 +3,7 @@
  *
  * A client is one connection: s3_open, any number of calls one after the other, s3_close. Two
  * threads have two clients. Keys, region and endpoint are found as in aws_credentials.h; with
- * FOOTPLATE_S3_NO_SIGN=1 requests are not signed, for buckets that anybody may read. With a user's
+ * FOOTPLATE_S3_NO_SIGN=1 requests are not signed, for public buckets. With a user's
  * endpoint the bucket is in the path, on AWS in the host name.
  *
  * Transient failures are retried, with growing random delays: answers 5xx and 429, cut connections,

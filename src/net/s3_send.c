@@ -100,7 +100,8 @@ static int64_t s3_http_date(const char *text)
     return strptime(text, "%a, %d %b %Y %H:%M:%S", &tm) ? (int64_t)timegm(&tm) : 0;
 }
 
-/* An answer with status 200 may still be an <Error>, after white space that kept it alive. */
+/* An answer with status 200 may still be an <Error>, after white space that was sent to keep it
+ * alive. */
 static bool s3_is_error(const struct s3 *s)
 {
     struct xml x = xml_of(s->r.body.p, s->r.body.len);
@@ -278,7 +279,7 @@ static int s3_need_keys(struct s3 *s, struct err *e)
     struct aws_credentials fresh;
     const int rc = aws_credentials_find(&fresh, e);
     if (rc && s->keys.id && s->keys.expires_s > clock_wall().ns / NS_PER_S)
-        return 0; /* they still hold */
+        return 0; /* they are still valid */
     if (rc)       /* where there were keys, there will be some again */
         return e->code = s->had_keys ? ERR_NOT_FOUND : rc;
     aws_credentials_free(&s->keys);

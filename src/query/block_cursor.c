@@ -17,9 +17,20 @@
  *   (catalog.c). A series that disappeared and came back while a block was made has two columns in
  *   it, of different rows.
  * - A summary of `unit` values is the minimum, maximum and sum that the writer made of exactly
- * those values (column.c). Extents of summaries are therefore those of the values, to the last bit;
- * only which column of a grid a summary falls into depends on its middle.
- */
+ *   those values (column.c). Extents of summaries are therefore those of the values, to the last
+ *   bit; only which column of a grid a summary falls into depends on its middle.
+ *
+ * Why a file with wrong contents and right checksums cannot lead outside of an array: catalog.c
+ * checks that the rows of a column are rows of its block, and store_value_rows that there are
+ * `count` of them, all below `rows`. Both searches of slice_cut stay within 0..count for any times.
+ * If times are not in order, the slice may have other values than those of the window, but `from`
+ * is not after `to`: of two binary searches of the same times, the one for the later time never
+ * ends at an earlier row.
+ *
+ * Lifetimes and threads: a slice points into its store, and is valid until the run is closed or
+ * store_forget frees columns. A struct scan belongs to one thread: its buffers are overwritten by
+ * the next decoding. Times that it caches do not move or change until scan_close; another thread
+ * may read them while none decodes with this scan (samples.c). */
 #include "query/block_cursor.h"
 
 #include <assert.h>
@@ -187,6 +198,7 @@ static bool slice_cut(struct scan *s, struct slice *sl, const struct block_windo
         return false;
     sl->from = slice_value_at(sl->column, rows, slice_row_at(t, b->rows, w->from));
     sl->to = slice_value_at(sl->column, rows, slice_row_at(t, b->rows, w->to));
+    assert(w->from > w->to || sl->from <= sl->to);
     assert(sl->from <= sl->column->count && sl->to <= sl->column->count);
     return sl->from < sl->to;
 }
@@ -239,6 +251,7 @@ size_t block_groups(const struct store *s, const bool *used, struct arena *a,
             k++;
         if (k == n)
             v[n++].blocks = arena_array(a, uint32_t, s->n_blocks - i);
+        assert(v[k].n == 0 || v[k].blocks[v[k].n - 1] < i); /* there is room for those from i on */
         v[k].blocks[v[k].n++] = i;
     }
     *out = v;

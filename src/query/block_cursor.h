@@ -116,7 +116,7 @@ struct block_group {
 };
 
 /* The groups of a store, in the order of their first blocks, in the arena; returns how many. `used`
- * says by block which ones count; NULL: all. */
+ * selects blocks by their index; NULL: all. */
 size_t block_groups(const struct store *s, const bool *used, struct arena *a,
                     struct block_group **out);
 

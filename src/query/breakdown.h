@@ -24,7 +24,7 @@ enum { MEM_CPU = -1 }; /* the device of the host's own memory */
 enum mem_what {
     MEM_CHANGE,   /* bytes more, or fewer when negative */
     MEM_TOTAL,    /* bytes in use from now on */
-    MEM_RESERVED, /* bytes that the allocator holds from now on */
+    MEM_RESERVED, /* bytes that the allocator has reserved from now on */
     MEM_PEAK,     /* most bytes that were ever in use until now, by the allocator's own count */
 };
 
@@ -45,7 +45,7 @@ struct memcurve {
     bool exact;
     struct mem_point *points; /* in order of time */
     size_t n;
-    /* The allocator's own peak where it reports one: readings once a second miss what lives for a
+    /* The allocator's own peak where it reports one: readings once a second miss what exists for a
      * part of a step, which is most of it. Else the highest point. */
     bool allocator_peak;
     int64_t peak_bytes;
@@ -57,8 +57,8 @@ struct memcurve {
 /* An event of CAT_MEMORY; false when it is none of these, or of no known device. */
 bool mem_event_of(const struct run_track *t, const struct run_event *x, struct mem_event *out);
 
-/* One curve per device, the host first. `v` is sorted by device and time on the way; what happened
- * in one moment keeps its order. A device of which only reserved or peak bytes are known has no
+/* One curve per device, the host first. `v` is sorted by device and time on the way; entries with
+ * equal times stay in their order. A device of which only reserved or peak bytes are known has no
  * curve. */
 void memcurve_build(struct mem_event *v, size_t n, struct arena *a, struct memcurve **out,
                     size_t *n_out);

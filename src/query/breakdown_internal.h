@@ -31,8 +31,8 @@ void host_steps_unseen(const struct host_steps *s, struct intervals *out);
 void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begin, int64_t end);
 void host_steps_free(struct host_steps *s);
 
-/* The rows of a process: one per step that is not dropped. role[] holds normal lists. Returns
- * how many rows went to out[s->n]. */
+/* The rows of a process: one per step that is not dropped. The lists of role[] are normalized.
+ * Returns how many rows went to out[s->n]. */
 size_t host_steps_rows(struct host_steps *s, const struct intervals role[ROLE_OTHER],
                        struct step_row *out);
 

@@ -607,7 +607,7 @@ bool columns_first(struct columns *c, struct column_batch *out)
 
 /* ---- open and close ---- */
 
-/* Whether any recorder of the node read what the ask wants. */
+/* Whether any recorder of the node read the requested metric. */
 static bool columns_have(const struct columns *c, const struct column_ask *ask)
 {
     const struct run_info *info = &c->run->info;

@@ -39,7 +39,7 @@ struct column_batch {
 
 struct columns;
 
-/* The asks and their texts are the caller's and must stay. */
+/* The asks and their texts belong to the caller and must outlive the columns. */
 MUST_CHECK int columns_open(struct columns **out, struct run *r, const char *node,
                             const struct column_ask *asks, size_t n, struct err *e);
 /* False: that was all. Damaged columns are as if they had not been read; run_losses counts them. */
@@ -75,7 +75,7 @@ struct columns_place *columns_place(const struct columns *c);
 /* All groups of a node are read at the same tick, some milliseconds apart, slow ones not at every
  * tick. A row belongs to the sweep being made unless its group has one in it already or it comes
  * three quarters of a period or more after the sweep began. Pure, and fed row by row in order of
- * time, so that a run that lives and the files of one that ended show the same sweeps. */
+ * time, so that a live run and the files of one that ended show the same sweeps. */
 
 enum { SWEEP_GROUPS_MOST = 64 }; /* more than these are distinguished by time alone */
 

@@ -241,8 +241,8 @@ static bool is_inside(const struct step *s, wall_ns begin, wall_ns end)
     return s->mode == MODE_TRAIN && to > from && 2 * (to - from) > s->dur_ns;
 }
 
-/* The iteration of the last step holds the stop of the profiler, so it counts only when it is the
- * only one, and then without what lies between it and the next. */
+/* The iteration of the last step includes the stop of the profiler, so it counts only when it is
+ * the only one, and then without what lies between it and the next. */
 static double window_step_s(const struct rank_steps *r, size_t first, size_t n)
 {
     double sum = 0;

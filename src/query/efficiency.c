@@ -23,9 +23,9 @@
  *
  * The words are searched in the name that the driver gives, in upper case; the longest that match
  * count. A GPU that is not here has no peak: a guess would make every share of it wrong.
- * MHz: the SM clock at which the data sheet's FP16/BF16 number holds (SMs x FLOP a clock x clock),
- * which is below the highest clock of some cards (H100 and H200: 1980). 0 in a column: not offered,
- * or not published. */
+ * MHz: the SM clock at which the data sheet's FP16/BF16 number applies (SMs x FLOP a clock x
+ * clock), which is below the highest clock of some cards (H100 and H200: 1980). 0 in a column: not
+ * offered, or not published. */
 const struct gpu_peak gpu_peaks[] = {
     {"V100-SXM2", "FP16", 125, 0, 15.7, 0.900, 1530, 300},
     {"V100-PCIE", "FP16", 112, 0, 14, 0.900, 1367, 250},
@@ -587,7 +587,7 @@ static int efficiency_read_energy(struct efficiency_reader *rd, const struct spa
 /* ---- what follows from it ---- */
 
 /* Tensor cores that are nearly idle while the SMs work: the matrix products run elsewhere (FP32
- * without TF32 keeps 2 % on an H200), so that tensor activity is not the work done. */
+ * without TF32 leaves 2 % on an H200), so that tensor activity is not the work done. */
 static const double TENSOR_LEAST_PCT = 3, TENSOR_LEAST_OF_SM = 0.05, TENSOR_NONE_PCT = 0.1;
 
 bool efficiency_tensor_unused(const struct gpu_use *u)

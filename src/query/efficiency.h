@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* efficiency.h - what the GPUs of a run achieved: how busy their units were, TFLOP/s and the share
- * of the peak, power, energy, clocks and why they were held down.
+ * of the peak, power, energy, clocks and why they were throttled.
  *
  * Everything is given twice: over the training loop after its warm-up, and over the whole job.
  * NAN: not measured, or not known. docs/efficiency.md has the definition of each number. */
@@ -32,11 +32,11 @@ struct allocator_peak {
     bool tf32;
 };
 
-/* For steps_read_named: the events that allocator_peak_of looks at. */
+/* For steps_read_named: the events that allocator_peak_of reads. */
 bool allocator_event_wanted(enum event_id id);
 struct allocator_peak allocator_peak_of(const struct node_events *named, size_t n);
 
-/* Reasons why a clock is held down, as the driver gives them in the bits of gpu.throttle. */
+/* Reasons why a clock is throttled, as the driver reports them in the bits of gpu.throttle. */
 #define CLOCK_HOLDS(X)                                                                             \
     X(SETTING, 0x002, "clock_setting", "clock setting")                                            \
     X(POWER, 0x004, "power_cap", "power limit")                                                    \
@@ -83,7 +83,7 @@ struct gpu_use {
 struct gpu_efficiency {
     const char *node, *entity, *name; /* name "": not known */
     const struct gpu_peak *peak;      /* NULL: not known */
-    bool used;                        /* by the job, or it is not known by whom */
+    bool used;                        /* by the job, or by an unknown process */
     double mem_total_bytes;
     struct gpu_use loop, job;
 };

@@ -3,7 +3,27 @@
  *
  * A heap of the blocks that overlap, by the row that is next in each. Blocks of a track are in the
  * order of their first time, so a block is opened when its first time is not after the next row:
- * until then none of its rows can be next. Rows of a block are in order of their begin. */
+ * until then none of its rows can be next. Rows of a block are in order of their begin.
+ *
+ * Why the order is right, also for a damaged or foreign file:
+ *
+ * - Rows of a decoded block are in order of their begin and within the times of its head:
+ *   settle_at (store/event_columns.c) refuses all others. The first time of a head is rounded down
+ *   to us, so a block may be opened too early, which costs nothing, but never too late.
+ * - A block that begins at the same time as the next row is opened, too, so that events of the same
+ *   begin are compared by their duration.
+ * - flow_take_rows ends at the first row that is not before the next row of every other block in
+ *   the heap, or not before the first time of the block to open next.
+ * - Each block in the heap has a next row (row < end). flow_settle_first restores that, and the
+ *   order of the heap, after rows of the first block were taken.
+ *
+ * How long results live: rows are columns of a block of the heap. It is settled by the next call,
+ * not by the one that returned the rows. Texts of a block that ends in a call move to `done` and
+ * are freed by the next call. A block that was released is used again for the next one: its columns
+ * are overwritten, its texts are not.
+ *
+ * A flow belongs to one thread. The track and its store are the run's; a flow that the run caches
+ * has no open blocks, and uses a track again only after event_flow_track or event_flow_blocks. */
 #include "query/event_flow.h"
 
 #include <assert.h>
@@ -94,6 +114,7 @@ static bool flow_comes_before(const struct flow_block *x, const struct flow_bloc
 
 static void flow_swap(struct event_flow *f, size_t i, size_t k)
 {
+    assert(i < f->n && k < f->n);
     struct flow_block *b = f->heap[i];
     f->heap[i] = f->heap[k];
     f->heap[k] = b;
@@ -204,6 +225,7 @@ static void flow_settle_first(struct event_flow *f)
         flow_release(f, b);
     }
     flow_sift_down(f);
+    assert(f->n == 0 || f->heap[0]->row < f->heap[0]->end);
 }
 
 static int64_t flow_begin_of(const struct event_flow *f, uint32_t place)
@@ -276,7 +298,7 @@ static size_t flow_keep_overlapping(const struct flow_window *w, struct run_even
 
 size_t event_flow_next(struct event_flow *f, const struct run_event **out)
 {
-    assert(!f->as_stored);
+    assert(!f->as_stored && !f->taken); /* nor are its rows read by event_flow_rows */
     arena_free(&f->done);
     *out = f->events;
     for (size_t n = 0; flow_open_blocks(f); n = 0) {
@@ -408,8 +430,10 @@ int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns 
         *out = arena_array(a, struct run_event, rows);
         *n = 0;
     }
-    for (size_t more; rc == 0 && (more = event_flow_next(f, &v)) > 0; *n += more)
+    for (size_t more; rc == 0 && (more = event_flow_next(f, &v)) > 0; *n += more) {
+        assert(more <= rows - *n);
         memcpy(*out + *n, v, more * sizeof *v);
+    }
     event_flow_close(f);
     return rc;
 }

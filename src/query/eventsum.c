@@ -15,7 +15,7 @@
 /* ---- sums of a track ---- */
 
 /* The events of one track by what they are: each kind and name is a group. Durations of a group are
- * put side by side and sorted; numbers are looked at in the order in which they come. */
+ * put side by side and sorted; numbers are read in the order in which they come. */
 struct eventsum_group {
     struct event_sum sum;
     size_t at; /* of its next duration */
@@ -196,11 +196,11 @@ static size_t events_clip(struct run_event *v, size_t n, const struct event_wind
     return kept;
 }
 
-/* A track of the window, how many of its events lie there, and how many are looked at. */
+/* A track of the window, how many of its events lie there, and how many are read. */
 struct eventsum_wanted {
     const struct run_track *track;
     struct track_block *blocks;
-    size_t n, every; /* every so many-th is looked at; 1: all are */
+    size_t n, every; /* every so many-th is read; 1: all are */
     uint64_t events, looked;
 };
 
@@ -237,7 +237,7 @@ static int fewest_first(const void *x, const void *y)
     return COMPARE(a->events, b->events) ?: COMPARE(a->track->index, b->track->index);
 }
 
-/* Which blocks of a track are looked at. */
+/* Which blocks of a track are read. */
 static void plan_track(struct eventsum_wanted *x, uint64_t budget)
 {
     const uint64_t every = x->events / MAX_OF(budget, UINT64_C(1)) + 1;

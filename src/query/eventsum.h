@@ -14,7 +14,7 @@ struct event_sum {
     uint64_t count;
     double total_s, p50_s, p95_s, max_s; /* spans and steps; else NAN */
     double min, max, last;               /* numbers; else NAN */
-    bool estimated; /* count and total follow from a part of the events that was looked at */
+    bool estimated; /* count and total are extrapolated from the events that were read */
 };
 
 /* `detail`: those of detail windows and imported traces too. Sorted by track, then by what takes
@@ -24,8 +24,8 @@ MUST_CHECK int event_sums(struct run *r, wall_ns from, wall_ns to, bool detail, 
 
 /* Of the framework's insides, as a profiler records them: operators, runtime calls, kernels. */
 bool event_is_operator(const struct event *e);
-/* Whether the run has such, from a profiler or from an imported trace: what ops.h sums up. Looks at
- * no more than one block of each track. */
+/* Whether the run has such, from a profiler or from an imported trace: what ops.h sums up. Reads no
+ * more than one block of each track. */
 MUST_CHECK int events_have_operators(struct run *r, bool *out, struct err *e);
 
 /* Spans and steps alone, each cut to the window: how much of it they took. */
@@ -68,8 +68,8 @@ struct search_hit {
 struct search_result {
     struct search_hit *v; /* the first of each track, in order of time there */
     size_t n;
-    uint64_t count; /* of all that were looked at */
-    bool cut;       /* not all were looked at */
+    uint64_t count; /* of all that were read */
+    bool cut;       /* not all were read */
 };
 
 MUST_CHECK int search_read(struct run *r, const struct search_ask *ask, struct arena *a,

@@ -81,7 +81,7 @@ const char *frontier_stage_name(size_t stage)
 
 /* What is summed up of each rank over the steps. */
 struct frontier_sum {
-    size_t at;          /* the step being looked at */
+    size_t at;          /* the step being read */
     uint64_t own, wait; /* of this step */
     double excess;      /* where it led */
     double part[FRONTIER_STAGES], usual[FRONTIER_STAGES], waited;
@@ -134,7 +134,7 @@ static double others_median(const struct frontier_look *l, size_t rank,
     return ((double)l->values[m / 2] + (double)l->values[(m - 1) / 2]) / 2;
 }
 
-/* Of the other ranks, the longest own time: that is left when this one is mended. */
+/* Of the other ranks, the longest own time: that is left when this one is fixed. */
 static double others_longest(const struct frontier_look *l, size_t rank)
 {
     uint64_t most = 0;
@@ -208,7 +208,7 @@ static size_t worst_stage(const struct frontier_sum *s, size_t stages, size_t ex
     return most;
 }
 
-/* The rank that was late most in all; `except`: of the others. */
+/* The rank with the most lateness in total; `except`: of the others. */
 static size_t worst_rank(const struct frontier_look *l, size_t except)
 {
     size_t most = except ? 0 : 1;

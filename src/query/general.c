@@ -18,7 +18,7 @@ struct general_sum {
     int64_t covered; /* of that track: until when time is counted */
 };
 
-/* Where a name belongs: not looked at yet, not here, or FIRST_ROW + row. */
+/* Where a name belongs: not checked yet, not here, or FIRST_ROW + row. */
 enum { UNSEEN, ELSEWHERE, FIRST_ROW };
 
 struct summing {

@@ -14,7 +14,7 @@ enum { GRID_COLUMNS_MOST = 20000 };
 struct grid_ask {
     wall_ns from, to;               /* from inclusive, to exclusive; both given */
     size_t columns;                 /* at most GRID_COLUMNS_MOST */
-    const struct series_ask *which; /* node, metric and entity of each are looked at */
+    const struct series_ask *which; /* node, metric and entity of each are used */
     size_t n_which;
     bool means_only; /* min and max of the rows stay NULL, count 0; grid_mean needs them */
     /* There may be fewer columns, by a third at most, where so many samples or more need not be

@@ -377,7 +377,7 @@ static bool health_in_steps(int64_t step, int64_t from, int64_t to)
 struct health_drawing {
     const struct health_curve_ask *ask;
     struct health_curve *out;
-    struct health_point *v; /* mean holds the sum until the end */
+    struct health_point *v; /* mean is the sum until the end */
     size_t n, cap;
     uint32_t width; /* values a point */
     uint32_t name;  /* the number of the name that is drawn */

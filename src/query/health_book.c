@@ -117,7 +117,7 @@ static void spikes_begin(struct book_spikes *s, const struct book_value *v, doub
 /* ---- spikes of the loss ----
  *
  * A value is a spike if it is far above the values before it, and either above the first losses or
- * followed by more such values. Values of a spike are no usual values: the window does not get
+ * followed by more such values. Values of a spike are not usual values: the window does not get
  * them, until there are so many that the level has changed. */
 
 enum { LOSS_SPIKE_AFTER = 32, SPIKE_LOOKS = 10, SPIKE_AGAIN = 3 };
@@ -131,7 +131,7 @@ static double loss_limit(const struct book_loss *l, double first)
 
 static void loss_spike_goes_on(struct book_spikes *s, const struct book_value *v)
 {
-    s->after++; /* not all steps are recorded, but those whose loss stands out are */
+    s->after++; /* not all steps are recorded, but those with a conspicuous loss are */
     const bool near = s->after <= SPIKE_LOOKS && v->step - s->now.step <= SPIKE_LOOKS;
     if (v->v > s->above) {
         s->now.value = fmax(s->now.value, v->v);

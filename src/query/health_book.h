@@ -283,7 +283,7 @@ void health_memory_close(struct health_memory *m); /* NULL is fine */
 
 /* The book of all health events of the node, the caller's to close; NULL: there are none. `ranks`:
  * the rank of each process of the run, in the order of events_processes. `m` NULL: nothing is
- * remembered. */
+ * cached. */
 MUST_CHECK int health_book_read(struct run *r, const char *node, const int64_t *ranks,
                                 struct health_memory *m, struct health_book **out, struct err *e);
 

@@ -16,7 +16,7 @@
 
 /* Sorts an array that is made of sorted runs.
  * Neighbours that do not overlap cost a comparison, so what is nearly sorted costs nearly nothing.
- * Ties keep their order. */
+ * The sort is stable. */
 
 struct sorted_runs {
     size_t *begins; /* of each run */

@@ -562,7 +562,7 @@ void ops_track(struct ops *o, const struct run_track *t, const struct run_event 
 
 /* ---- of a run ---- */
 
-/* Only modules look at values: those of arrows. */
+/* Only modules use values: those of arrows. */
 static const struct trace_sink sinks[] = {
     [OPS_BY_NAME] = {ops_process, ops_track_begin, ops_events, ops_track_end, ops_process_end,
                      .want = {.link = true, .parent = true}},

@@ -58,7 +58,7 @@ struct run_size {
 };
 
 void run_get_size(struct run *r, struct run_size *out);
-/* Bytes of memory that the open run holds; files that are only mapped do not count. */
+/* Bytes of memory that the open run has allocated; mapped files do not count. */
 size_t run_memory(const struct run *r);
 
 #endif

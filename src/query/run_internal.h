@@ -50,7 +50,7 @@ struct event_index {
 struct run {
     struct arena arena;
     struct run_info info;
-    bool lean;                 /* only what is in use is held in memory */
+    bool lean;                 /* only what is in use is in memory */
     bool follows;              /* of run_open_next: files are opened to be followed */
     struct run *before;        /* whose event files are taken over; NULL: none */
     struct store **stores;     /* one per node_info; NULL when its file cannot be read */

@@ -2,7 +2,25 @@
 /* samples.c - see samples.h.
  *
  * Which values there are is known from the heads of blocks, so everything has its place before
- * anything is decoded. The times of a block are decoded once for all its columns. */
+ * anything is decoded. The times of a block are decoded once for all its columns.
+ *
+ * Why threads may fill at once without a lock:
+ *
+ * - A series is filled by one thread, into the places first..first + count of it alone. Places of
+ *   different series do not overlap (samples_take_series).
+ * - Each thread has its own struct scan for values and for the rows of columns with gaps.
+ * - Times are those of samples->scan, which all threads share. samples_open decoded them for the
+ *   block of every slice that it left in the list, so scan_times only finds them: it decodes and
+ *   allocates nothing.
+ * - Slices point into the stores of the run. These do not change: the run stays open, and no other
+ *   code uses it meanwhile (samples.h).
+ *
+ * Why counts are right before values are decoded: a slice without whole checksums, times or rows is
+ * dropped by samples_open. If its values do not decode all the same, they are NAN in their places,
+ * so nothing that follows moves.
+ *
+ * Row by row, a block with its texts and cells is in memory for the calls of the sink about it,
+ * and is freed before the next one is decoded. */
 #include "query/samples.h"
 
 #include <assert.h>
@@ -60,6 +78,7 @@ static uint32_t *rows_choose_columns(const struct rows_walk *w, struct rows_cell
     const uint32_t n = b->from->n_columns;
     uint32_t *which = arena_array(&b->arena, uint32_t, n);
     b->columns = arena_array(&b->arena, struct row_column, n);
+    assert(b->n == 0);
     for (uint32_t i = 0; i < n; i++) {
         const struct column *c = &block_columns(b->from)[i];
         const struct row_column one = {rows_text_of(&b->arena, &c->metric),
@@ -90,7 +109,7 @@ static void rows_fill_column(struct rows_walk *w, struct rows_cells *b, size_t a
 static bool rows_decode(struct rows_walk *w, struct rows_cells *b, const uint32_t *which)
 {
     const size_t cells = b->from->rows * b->n;
-    assert(b->n <= b->from->n_columns);
+    assert(b->n > 0 && b->n <= b->from->n_columns);
     b->times = arena_array(&b->arena, int64_t, b->from->rows);
     b->cells = arena_array(&b->arena, int64_t, cells);
     for (size_t i = 0; i < cells; i++)
@@ -256,6 +275,7 @@ size_t samples_series(const struct samples *s)
 
 const struct series_key *samples_key(const struct samples *s, size_t series)
 {
+    assert(series < s->n);
     return &s->series[series].key;
 }
 
@@ -339,6 +359,7 @@ static void samples_fill_one(struct samples_filling *f, struct scan *scan, size_
     uint64_t at = o->first;
     for (size_t k = 0; k < o->n; k++) {
         const struct slice *sl = &o->slices[k];
+        assert(sl->from <= sl->to && at + (sl->to - sl->from) <= o->first + o->count);
         samples_put_times(f->samples, scan, sl, f->t + at);
         samples_put_values(scan, sl, f->v + at);
         at += sl->to - sl->from;

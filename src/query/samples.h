@@ -19,7 +19,7 @@ void samples_close(struct samples *s); /* NULL is fine */
 
 size_t samples_series(const struct samples *s);
 const struct series_key *samples_key(const struct samples *s, size_t series);
-/* Samples of that series, and in all. */
+/* Samples of that series, and in total. */
 uint64_t samples_count(const struct samples *s, size_t series);
 uint64_t samples_total(const struct samples *s);
 

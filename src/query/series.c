@@ -169,8 +169,8 @@ static enum level layout_choose_level(const struct slice *slices, size_t n, uint
     return per_point >= b->l2 ? LEVEL_TWO : per_point >= b->l1 ? LEVEL_ONE : LEVEL_VALUES;
 }
 
-/* What `ask` selects from a series, as at most ask->points points (0: every value is one). It is in
- * `a`, its times in `times`. */
+/* The points that `ask` selects from a series, as at most ask->points points (0: every value is
+ * one). It is in `a`, its times in `times`. */
 static struct layout *layout_make(struct scan *s, const struct run_series *m,
                                   const struct series_ask *ask, struct arena *a,
                                   struct arena *times)

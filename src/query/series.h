@@ -12,7 +12,7 @@
 /* One series of one node, over all its sessions. */
 struct series_key {
     const char *node;
-    const char *metric; /* by name: a run may hold metrics this version does not know */
+    const char *metric; /* by name: a run may have metrics this version does not know */
     const char *entity;
     const char *unit;
 };
@@ -74,7 +74,7 @@ struct devhist {
     uint64_t count;
 };
 
-/* Every series that matches; points are not looked at. */
+/* Every series that matches; points are not read. */
 MUST_CHECK int devhist_read(struct run *r, const struct series_ask *ask, struct arena *a,
                             struct devhist **out, size_t *n, struct err *e);
 

@@ -105,7 +105,7 @@ static size_t stephist_bin_of(const struct step_hist *h, double s)
     return MIN_OF((size_t)at, (size_t)STEP_HIST_BINS - 1);
 }
 
-/* Keeps the longest: a new one takes the place of the shortest that is there. */
+/* The longest stay: a new one replaces the shortest in the list. */
 static void keep_outlier(struct step_hist *h, const struct step_mark *m)
 {
     h->outliers_all++;

@@ -111,20 +111,20 @@ struct hook_pass {
 
 enum { PART_ROWS = 1 << 16 };
 
-/* ---- what is remembered of earlier reads ----
+/* ---- what is cached of earlier reads ----
  *
  * Of every node a moment, `from`: all events that begin before it were taken. Only blocks that end
  * after it are decoded again, and of these only the events from that moment on are taken. The
  * moment lies well before the newest event (HORIZON_LAG_NS), because an event is recorded when it
  * ends. Should an event come later all the same, the number of rows that begin before `from` is
- * another one than it was; then all that is remembered is dropped, and the run is read anew. So
+ * another one than it was; then all that is cached is dropped, and the run is read anew. So
  * what is taken never depends on how often the run was read.
  *
  * Of every process the state of each pass after the events before `from`, and what it has not
  * consumed: points of its main thread, spans of its devices. Steps are final when nothing that
  * follows can change them: the walker is past them by two steps, and their table part is full (the
  * first part decides about warm-up). What steps depend on besides events, detail windows and the
- * clock, is compared. Nodes of several sessions are not remembered. */
+ * clock, is compared. Nodes of several sessions are not cached. */
 
 #define HORIZON_LAG_NS (120 * NS_PER_S)
 
@@ -134,7 +134,7 @@ struct steps_node {
     uint64_t rows;    /* that begin before `from` */
     uint64_t skipped; /* in blocks that are not read */
     uint32_t clock_steps;
-    bool good; /* it can be remembered */
+    bool good; /* it can be cached */
 };
 
 struct steps_memory {
@@ -432,15 +432,15 @@ struct steps_batch {
     const struct event_index *index;
     struct rank_steps *out; /* by process; n 0: it has no steps */
     bool packed;
-    struct steps_memory *memory; /* NULL: nothing is remembered */
-    atomic_bool stale;           /* what is remembered does not fit */
+    struct steps_memory *memory; /* NULL: nothing is cached */
+    atomic_bool stale;           /* what is cached does not fit */
 };
 
 /* So many rows are read before steps are made of them: enough for several threads, and a bound for
  * the memory that points take. */
 enum { ROWS_AT_ONCE = 1 << 21 };
 
-/* NULL: nothing is remembered of it. */
+/* NULL: nothing is cached of it. */
 static struct steps_cached *steps_cached_of(const struct steps_memory *m,
                                             const struct run_process *p)
 {
@@ -582,7 +582,7 @@ static size_t steps_count_nodes(const struct hook_pass *p)
     return n;
 }
 
-/* False: what is remembered does not fit. */
+/* False: what is cached does not fit. */
 static bool steps_read_all(struct hook_pass *p, const struct steps_want *want, struct arena *a,
                            struct run_steps *out)
 {
@@ -656,7 +656,7 @@ static struct steps_node *steps_node_of(struct steps_memory *m, const char *id)
     return n;
 }
 
-/* Up to which moment each node is remembered after this read. */
+/* The moment up to which each node is cached after this read. */
 static void steps_memory_begin(struct steps_memory *m, const struct run_info *info,
                                const struct event_index *x)
 {

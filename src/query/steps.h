@@ -184,7 +184,7 @@ struct run_steps {
 MUST_CHECK int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
                                 struct run_steps *out, struct err *e);
 
-/* How many training steps the program plans in all, as it reported last; -1: it did not, or its
+/* How many training steps the program plans in total, as it reported last; -1: it did not, or its
  * EV_STEPS_TOTAL was not wanted. */
 int64_t steps_planned(const struct run_steps *s);
 /* Until they are done, if the loop continues as it did so far, pauses included. */
@@ -192,7 +192,7 @@ double steps_left_s(wall_ns loop_start, wall_ns now, uint64_t done, int64_t plan
 
 /* Packed ones from `i`, a multiple of PACKED_ROWS, into out[PACKED_ROWS]; returns how many. */
 size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out);
-/* One, however they are held. */
+/* One step, in either representation. */
 struct step rank_step(const struct rank_steps *r, size_t i);
 
 /* Which steps the statistics, histograms and charts of iterations are about: the steady ones; if
@@ -307,7 +307,7 @@ struct step_pace {
 
 /* Steady steps count; one whose iteration has no end counts with its duration. */
 void step_pace_see(struct step_pace *p, const struct step *v, size_t n);
-/* All were shown. Modes are looked at one by one. */
+/* All were shown. Modes are compared one by one. */
 void step_pace_done(struct step_pace *p);
 /* Sets paced_ns of the n steps of the window from number `from` on. */
 void step_pace_give(const struct step_pace *p, size_t from, struct step *v, size_t n);

@@ -105,7 +105,7 @@ static void marked_walk_take(struct marked_walk *w, const struct point *x, struc
  *                 (no gradients); else continues it: gradients are being accumulated
  *   an optimizer  is where the step ends, should no other follow. Where no loader is used, one that
  *                 steps a second time ends the step before it. The replay of a CUDA graph, which
- *                 may hold a whole step, is taken for an optimizer, each graph for another one
+ *                 may contain a whole step, is taken for an optimizer, each graph for another one
  *   a loader's    beginning or end means that fetches without any work after them led to nothing,
  *                 and that forward passes without a backward pass were an evaluation
  *
@@ -532,7 +532,8 @@ static bool has_teacher(const struct teacher_walk *w)
 /* ---- steps whose work is not seen ---- */
 
 /* A CUDA job may fetch batch after batch with nothing in between that hooks see: its steps run as a
- * graph, or in C++. After steps that were seen, so many fetches that nothing follows are steps. */
+ * graph, or in C++. After steps that were seen, so many fetches without any work after them are
+ * steps. */
 enum { BARE_FETCHES_LEAST = 10 };
 
 static bool is_bare(const struct point *p)

@@ -107,7 +107,7 @@ struct step_owned {
 /* Steps from bare ones, with their parts and batches: all of a thread in order, some at a time. */
 struct steps_fill {
     const struct points *points; /* sorted */
-    size_t point, batch, mark;   /* the next to look at: for parts, batches, marks */
+    size_t point, batch, mark;   /* the next to read: for parts, batches, marks */
     struct step *v;              /* the current steps */
     size_t n, at;                /* the first whose iteration has not ended where we are */
     int64_t end;                 /* of the last of them */
@@ -125,7 +125,7 @@ void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t fro
 /* Steps after a detail window that are still slower than usual. */
 enum { DISTURBED_AFTER = 2 };
 
-/* Warm-up: see docs/steps.md. Only the first PACKED_ROWS steps of a rank are looked at. */
+/* Warm-up: see docs/steps.md. Only the first PACKED_ROWS steps of a rank are read. */
 enum { WARMUP_LOOKED_AT = 64, WARMUP_MOST = 16 };
 
 /* All steps of a rank, or at least its first PACKED_ROWS; in order. */
@@ -140,7 +140,7 @@ static inline int64_t step_end(const struct step *s)
     return s->start.ns + s->dur_ns;
 }
 
-/* ==== steps_process.c: from what was read of a process to its steps, and what is remembered ====
+/* ==== steps_process.c: from what was read of a process to its steps, and what is cached ====
  */
 
 struct named_list {
@@ -167,7 +167,7 @@ struct hook_part {
     uint64_t rows;
     bool may_step;                   /* steps may be in it */
     bool gpu_times;                  /* phases of the process, as a device had them */
-    int64_t from, to;                /* of steps_node; INT64_MIN: nothing is remembered */
+    int64_t from, to;                /* of steps_node; INT64_MIN: nothing is cached */
     uint64_t before_from, before_to; /* rows that begin before them */
     struct points points;            /* in memory of the pass, after those of the part before */
     struct gpu_spans gpu;            /* of a device's line */
@@ -226,8 +226,8 @@ struct steps_make_ask {
     bool packed, remember;
 };
 
-/* `k` has what was remembered, or nothing; ask->remember: it gets what there is now. False: what
- * was remembered does not fit. */
+/* `k` has what was cached, or nothing; ask->remember: it gets what there is now. False: what was
+ * cached does not fit. */
 MUST_CHECK bool steps_of_process(const struct process_parts *p, const struct event_index *x,
                                  struct steps_cached *k, const struct steps_make_ask *ask,
                                  struct arena *a, struct rank_steps *out);

@@ -14,7 +14,7 @@
  * Spans of one thread lie in each other like calls. At any moment the outermost one has the time,
  * with two exceptions: compilations and waits for the GPU count for themselves wherever they lie,
  * and so do the passes that an optimizer is handed as a closure. Spans come in order of their
- * begin. `owned` says which part has which time from here on, without gaps; what lies before the
+ * begin. `owned` assigns all time from here on to parts, without gaps; what lies before the
  * begin of the next span cannot change any more and is counted. */
 
 void steps_fill_open(struct steps_fill *w, const struct points *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_process.c - see steps_internal.h. From top to bottom: the thread that trains, GPU times,
- * the steps, their points. steps.c has the argument why what is remembered is right. */
+ * the steps, their points. steps.c has the argument why what is cached is right. */
 
 #include <assert.h>
 #include <stdlib.h>

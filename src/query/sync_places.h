@@ -8,8 +8,8 @@
  * "thread.ns FUNCTION FILE:LINE". The exception that ended a process is "exception.ns TYPE
  * FILE:LINE", and its number is when that was, by the monotonic clock. Where a step ended and the
  * next batch is fetched is "between.calls FILE:LINE FILE:LINE", about once a second. So the largest
- * number of a name is its total. Only those blocks of events are decoded that hold a total larger
- * than any seen later. */
+ * number of a name is its total. Only those blocks of events are decoded that contain a larger
+ * total than any later block. */
 #ifndef QUERY_SYNC_PLACES_H
 #define QUERY_SYNC_PLACES_H
 

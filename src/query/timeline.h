@@ -28,7 +28,7 @@ struct timeline_ask {
     bool detail;                              /* operators and GPU streams too */
     size_t limit;                             /* slices */
     uint64_t budget;                          /* events to decode */
-    uint64_t least;                           /* tracks with fewer events, in all, are left out */
+    uint64_t least;                           /* tracks with fewer events in total are left out */
     const struct timeline_overview *overview; /* of the same run; NULL: none */
     const struct run_phases *phases;          /* NULL: none */
     const struct rank_marks *ranks;           /* whose steps are shown */

@@ -149,7 +149,7 @@ uint32_t track_device(const struct track *t)
 
 /* ---- groups of kernels ---- */
 
-enum { NAME_MOST = 4096 }; /* what is longer is looked at as far as that */
+enum { NAME_MOST = 4096 }; /* of longer names only so much is read */
 
 const char *const kernel_group_names[] = {
     [GROUP_MATMUL] = "matmul",

@@ -79,7 +79,7 @@ uint32_t track_device(const struct track *t);
  * only the first time. op_names_turn forgets addresses; call it before texts of other memory come.
  */
 
-enum { OP_NAMES_NEAR = 4096 }; /* addresses remembered */
+enum { OP_NAMES_NEAR = 4096 }; /* addresses cached */
 
 struct op_name {
     const char *text; /* in the table's arena */

@@ -2,7 +2,7 @@
 /* event.h - what the framework did: spans, steps, moments and numbers, each on a track.
  *
  * A track is one line of a timeline: a thread of a process, or a lane of a device. Producers (ring,
- * importers) hand events of a track to the sink, each with its name as text; the store keeps every
+ * importers) hand events of a track to the sink, each with its name as text; the store has every
  * text once. Spans of a track nest. */
 #ifndef RECORD_EVENT_H
 #define RECORD_EVENT_H
@@ -14,7 +14,7 @@ enum event_kind {
     EVENT_STEP,     /* the same; the value is the step's number */
     EVENT_MARK,     /* a moment */
     EVENT_COUNT,    /* a whole number at a moment */
-    EVENT_REAL,     /* a number at a moment: the value holds the bits of a double */
+    EVENT_REAL,     /* a number at a moment: the value is the bits of a double */
     EVENT_KIND_N
 };
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-/* 2^53: what a double holds exactly, and small enough that the sum of a summary bucket fits. */
+/* 2^53: exact in a double, and small enough that the sum of a summary bucket fits. */
 #define CELL_MOST 9007199254740992.0
 
 /* A rate whose step is "one count per period" gets coarser as the period gets shorter. */

@@ -45,7 +45,7 @@ struct group {
 };
 
 void group_open(struct group *g, const char *name, int64_t period_ns);
-void group_close(struct group *g); /* frees what it holds; a zeroed one is fine */
+void group_close(struct group *g); /* frees its memory; a zeroed one is fine */
 slot_id group_add(struct group *g, enum metric_id m, const char *entity);
 /* A series that is the mean of `parts` sources (all cores): its step is that much finer. */
 slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, unsigned parts);
@@ -76,7 +76,7 @@ enum counter_step {
     COUNTER_RESET, /* it went backwards: growth unknown */
 };
 
-/* Compares a counter with its last reading, remembers this one, and puts the rate into slot s when
+/* Compares a counter with its last reading, stores this one, and puts the rate into slot s when
  * there is one. `bits` is the counter's width (32 or 64): a 32-bit one that went back by more than
  * half its range has wrapped, and its growth is known. */
 enum counter_step group_counter(struct group *g, slot_id s, struct counter *c, uint64_t now,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remake.h - a run put together anew from everything that another one held: an export of it, or
+/* remake.h - a run put together anew from all the data of another one: an export of it, or
  * several runs.
  *
  * The reader describes the run and each recorder (node and session), then requests the sink of

@@ -14,7 +14,7 @@
 
 /* ---- figures ---- */
 
-/* What a chart can hold and still be read; the rows that are left out are in report.json. */
+/* What fits into a readable chart; the rows that are left out are in report.json. */
 enum { ROWS_MOST = 32, HISTOGRAMS_MOST = 8, LINES_MOST = 8, PARTS_MOST = 16 };
 
 /* ---- drawing ---- */
@@ -151,7 +151,7 @@ static void doc_put_html(struct doc *d, const char *html)
     doc_put(d, html, "", "");
 }
 
-/* A text of HTML or Markdown between two pieces of markup. */
+/* A text of HTML or Markdown between two strings of markup. */
 static void doc_wrap(struct doc *d, const char *before, const char *text, size_t most,
                      const char *after)
 {
@@ -370,7 +370,7 @@ void doc_table_of(struct doc *d, const char *caption, struct table_column *colum
     doc_begin_table(d, caption);
 }
 
-/* An HTML cell over `span` columns: its attributes, its text between two pieces of markup. */
+/* An HTML cell over `span` columns: its attributes, its text between two strings of markup. */
 static void doc_html_cell(struct doc *d, size_t span, const char *attributes, double v,
                           const char *before, const char *text, const char *after)
 {

@@ -12,7 +12,7 @@
  *     doc_text(&d, "17 rules were evaluated.");
  *     doc_table(&d, "Rules", "Rule|>Time lost");
  *     doc_cell(&d, "LowGPUUtilization");
- *     doc_number(&d, 12.5, "12.5 s");          a full row begins the next by itself
+ *     doc_number(&d, 12.5, "12.5 s");          a full row begins the next one
  *     doc_table_end(&d);
  *     doc_section_end(&d);
  *     doc_close(&d, "made by ...");

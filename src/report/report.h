@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h - a run and what held it back, as one document that people mail to each other.
+/* report.h - a run and what slowed it down, as one document that people mail to each other.
  *
  * report_read gathers everything once; the functions below it only write it down, so that HTML,
  * JSON, text and Markdown have the same numbers. The caller evaluates the rules and passes

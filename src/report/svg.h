@@ -39,7 +39,7 @@ enum { SVG_COLORS = 8 }; /* of series: classes c0 .. c7 of the style sheet, dash
 
 struct svg_words {
     const char *title; /* what it is of */
-    const char *desc;  /* what is seen, in a sentence; NULL: the title says it */
+    const char *desc;  /* what is seen, in a sentence; NULL: the title is enough */
     const char *unit;  /* of the values, as human_value takes it; NULL: "" */
     const char *x;     /* what the axis across is; NULL: none */
 };

@@ -67,7 +67,7 @@ static void put_line_path(struct buf *b, const struct scale_of *s, const struct 
     }
 }
 
-/* Each run of values without a gap is a shape: along the maxima, back along the minima. */
+/* Each run of values without a gap is a polygon: along the maxima, back along the minima. */
 static void put_band(struct buf *b, const struct scale_of *s, const struct svg_line *l, int color)
 {
     buf_printf(b, "<path class=\"band c%d\" d=\"", color);

@@ -270,7 +270,7 @@ static bool round_of_all(struct ring_folder *f, size_t *events, struct err *e, i
 
 int ring_folder_finish(struct ring_folder *f, size_t *events, struct err *e)
 {
-    enum { MOST_ROUNDS = 64 }; /* a process that lives on might never stop emitting */
+    enum { MOST_ROUNDS = 64 }; /* a process that still runs might never stop emitting */
     int rc = 0;
     *events = 0;
     f->changed = (struct timespec){0};

@@ -44,7 +44,7 @@ enum {
     RING_SLOTS = 16384, /* of a ring; a power of two */
     RING_SPARE = 64,    /* slots that only events nested in another emit may take: a handler blocks
                          * its own signal, so at most 64 emits of a thread are open at once */
-    RING_ROOM = RING_SLOTS - RING_SPARE, /* events that a ring holds */
+    RING_ROOM = RING_SLOTS - RING_SPARE, /* events that fit into a ring */
     RING_NAMES = 1024,                   /* ids 1 to 1023 */
     RING_NAME_LEN = 62,                  /* longest name; longer ones are cut */
     RING_PREFIX_LEN = 5,                 /* of RING_PREFIX */
@@ -100,7 +100,7 @@ enum {
 enum ring_health_lost {
     RING_HEALTH_FULL,        /* values came faster than they could be recorded */
     RING_HEALTH_MANY_NAMES,  /* the table of names is full */
-    RING_HEALTH_BUDGET,      /* the hooks left them out to keep their cost small */
+    RING_HEALTH_BUDGET,      /* the hooks left them out to limit their cost */
     RING_HEALTH_UNSUPPORTED, /* a tensor of a kind that has no statistics */
     RING_HEALTH_UNSAVED,     /* tensors that were to be saved and were not */
     RING_HEALTH_LOST_N

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_make.c - see ring_make.h. The file is not kept open: a job may close all descriptors it does
- * not know, and use their numbers again. */
+/* ring_make.c - see ring_make.h. The file is closed after it has been mapped: a job may close all
+ * descriptors that it does not know, and use their numbers again. */
 #include "ring/ring_make.h"
 
 #include <errno.h>
@@ -141,8 +141,8 @@ void ring_unmake(const struct ring_writer *w, uint8_t *map)
     unlink(path);
 }
 
-/* Opens the file once more by its name: no descriptor is kept. When the recorder has removed it
- * meanwhile, the ring is not used. */
+/* Opens the file once more by its name, since its descriptor was closed. When the recorder has
+ * removed it meanwhile, the ring is not used. */
 bool ring_back(const struct ring_writer *w, uint8_t *map, unsigned ring)
 {
     char path[PATH_ROOM];

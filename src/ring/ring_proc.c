@@ -40,7 +40,7 @@ static uint64_t ring_proc_take_number(const char **at, const char *end)
 bool ring_stat_parse(const char *text, size_t len, struct ring_stat *out)
 {
     const char *end = text + len;
-    const char *at = memrchr(text, ')', len); /* the name may hold anything, also brackets */
+    const char *at = memrchr(text, ')', len); /* the name may contain anything, also brackets */
     if (!at || end - at < 4)
         return false;
     struct ring_stat s = {.state = at[2]};

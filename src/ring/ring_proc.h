@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ring_proc.h - what both sides of a ring read from the system: the two clocks of an event, which
- * process a file belongs to, and whether it still lives. Runs inside the job too: libc only,
+ * process a file belongs to, and whether it still runs. Also used inside the job: libc only,
  * nothing allocated. */
 #ifndef RING_PROC_H
 #define RING_PROC_H

@@ -454,7 +454,7 @@ static void ring_read_grow(struct ring_reader *r, uint64_t *seen, uint64_t now, 
 }
 
 /* Up to the head that was read at the start of the drain. What comes later waits for the next
- * one, so that a fast thread cannot keep the recorder in one ring. */
+ * one, so a thread that writes fast cannot occupy the recorder with one ring. */
 static int drain_ring(struct drain *d, unsigned ring, struct err *e)
 {
     struct ring_reader *r = d->r;

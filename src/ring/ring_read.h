@@ -7,8 +7,8 @@
  *
  * Every byte of the file may be wrong: no size or position is taken from it, only compared. The
  * file is read with pread and never mapped: a file that is cut while mapped raises SIGBUS, which a
- * library cannot catch for its program, while pread merely returns less. It also keeps what was
- * checked from changing afterwards. */
+ * library cannot catch for its program, while pread merely returns less. What was checked is also a
+ * copy, which cannot change afterwards. */
 #ifndef RING_READ_H
 #define RING_READ_H
 
@@ -113,7 +113,7 @@ void ring_reader_close(struct ring_reader *r); /* NULL is fine */
 MUST_CHECK int ring_reader_drain(struct ring_reader *r, const struct ring_clock *c,
                                  const struct ring_handler *h, size_t *events, struct err *e);
 /* Costs two system calls. Order: check, drain, and if the check found it ended and the drain
- * brought nothing, it is finished; ring_reader_check remembers the first half. */
+ * brought nothing, it is finished; ring_reader_check records the first half. */
 enum ring_check ring_reader_check(struct ring_reader *r);
 
 /* Signals to the process that there are new settings (emit.h: fp_asked). */

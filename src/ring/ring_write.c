@@ -31,10 +31,10 @@
 
 /* ---- names ----
  *
- * The table is the process's own, so a forked child still knows the ids that its variables hold,
- * and its new file gets all the names. Threads and signal handlers add to it without waiting for
- * each other: the loser of a race leaves an entry that is not used, at worst a second id for the
- * same text, which the reader resolves to the same name. */
+ * The table is the process's own, so the ids in a forked child's variables remain valid, and its
+ * new file gets all the names. Threads and signal handlers add to it without waiting for each
+ * other: the loser of a race leaves an entry that is not used, at worst a second id for the same
+ * text, which the reader resolves to the same name. */
 
 static uint32_t ring_name_hash(const char *text, size_t len)
 {
@@ -144,7 +144,7 @@ uint32_t ring_intern(struct ring_writer *w, const char *text)
 /* With more threads than rings, looking for one must not become what an event costs. */
 static const uint64_t retry_ns = 20 * 1000 * 1000;
 
-/* glibc keeps the values of the first keys in the thread itself and allocates for later ones. */
+/* glibc stores the values of the first keys in the thread itself and allocates for later ones. */
 enum { KEYS_WITHOUT_MALLOC = 32, LIVE_BYTES = 4096 };
 static_assert(sizeof(struct ring_live) <= LIVE_BYTES, "one page");
 static_assert(RING_NAME_INDEX >= 2 * RING_NAMES, "a search in the index always ends");
@@ -196,7 +196,7 @@ static bool take_owner(struct ring_head *r, uint32_t from, uint32_t to)
                                        __ATOMIC_RELAXED);
 }
 
-/* Looks at the recorder's tail only when the ring seems full. A tail that makes no sense leaves it
+/* Reads the recorder's tail only when the ring seems full. A tail that makes no sense leaves it
  * full. */
 static bool has_room(struct ring_thread *t)
 {

@@ -8,8 +8,8 @@
  *
  * How a fork is detected without a system call at each event: `live` lies in a page that the kernel
  * empties in the child (MADV_WIPEONFORK; ring_writer_forked does the same where the kernel is
- * older). An empty page means "no file", and no thread's `map` is equal to that. The child keeps
- * its parent's mapping, which it no longer uses: the fork may have happened in a signal handler
+ * older). An empty page means "no file", and no thread's `map` is equal to that. The child still
+ * has its parent's mapping, but no longer uses it: the fork may have happened in a signal handler
  * that interrupted an emit, whose second half must find its slot. */
 #ifndef RING_WRITE_H
 #define RING_WRITE_H
@@ -147,7 +147,8 @@ static inline bool ring_seems_full(const struct ring_thread *t)
 }
 
 /* Writes into place h, which has been taken. The seq comes last: it makes the event whole. Each
- * word by itself: two that a compiler puts together in a wider register wait for one another there.
+ * word separately: two that a compiler puts together in a wider register wait for one another
+ * there.
  */
 static inline void ring_fill(struct ring_thread *t, uint64_t h, uint64_t time,
                              struct ring_payload s)

@@ -4,7 +4,7 @@
  * For each rank: how much of that time it spent in training or evaluation steps, before and after
  * the loop and between steps ("phase"); in the parts of its steps ("event"); and, where a detail
  * window lies in that time, in which operators ("operator"). The work is bounded, whatever a
- * finding's size: of more ranges or steps than are looked at, evenly spread ones represent all.
+ * finding's size: of more ranges or steps than the limit, evenly spread ones represent all.
  *
  * From top to bottom: lists of shares, operators, places in the code
  * that wait for the GPU, spans between steps, steps and their parts. */
@@ -387,7 +387,7 @@ static int name_exception(const struct correlate_ask *ask, struct verdict *v, st
 
 /* ==== what ran between steps ==== */
 
-/* Of a finding of TimeBetweenSteps: gaps that are looked at, evenly spread; names in its message.
+/* Of a finding of TimeBetweenSteps: gaps that are read, evenly spread; names in its message.
  */
 enum { GAPS_MOST = 64, GAP_NAMED = 2 };
 #define GAP_SHARE_LEAST 0.1
@@ -561,7 +561,7 @@ static size_t correlate_count_steps(const struct rank_steps *r, const struct tim
 }
 
 /* What is left of the range when steps are taken off: before the loop, after it, or between. While
- * the run lives nothing is after it. */
+ * the run is being recorded, nothing is after it. */
 static void add_rest(struct spent *x, const struct time_range *g, const struct run_facts *f,
                      double in_steps)
 {

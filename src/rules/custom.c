@@ -223,7 +223,7 @@ struct custom_judging {
     struct custom_found f;
 };
 
-/* ---- what is remembered of a series that grows ----
+/* ---- what is cached of a series that grows ----
  *
  * The recorder appends to a series in the order of time, so a window that lies some minutes back
  * gets no more readings, and the clock's ties around it are there: its times stay. What was found
@@ -419,7 +419,7 @@ static int custom_read_past(struct run *r, const struct series_key *k, wall_ns t
     return rc;
 }
 
-/* What is remembered of the series and still is so; NULL: nothing. */
+/* The cached state of the series, if it still fits; NULL: there is none. */
 static int custom_recall(struct custom_memory *m, struct run *r, const struct series_key *k,
                          struct custom_series **out, struct err *e)
 {
@@ -442,7 +442,7 @@ static int custom_recall(struct custom_memory *m, struct run *r, const struct se
     return 0;
 }
 
-/* Remembers what judge_series left in `x`, if it found a window that is final. */
+/* Caches what judge_series left in `x`, if it found a window that is final. */
 static int custom_remember(struct custom_memory *m, struct custom_series *x, struct run *r,
                            const struct series_key *k, struct custom_series *old, struct err *e)
 {

@@ -4,7 +4,7 @@
  *
  *     name: GpuIdle, metric: gpu.util, aggregate: mean, window: 60s, below: 20, for: 5min
  *
- * They are evaluated over a run: each series by itself, in consecutive windows from its first
+ * They are evaluated over a run: each series separately, in consecutive windows from its first
  * sample. Windows that pass the limit without a break for long enough are a finding. While the run
  * grows, only windows that may still change are read again. */
 #ifndef RULES_CUSTOM_H

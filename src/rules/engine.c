@@ -29,8 +29,8 @@ struct engine *engine_open(const struct rule_params *params)
 
 /* ---- parts ---- */
 
-/* Where the rule's sweeps begin to count. Steps say when the loop began; patience is for runs
- * without them, and for users who ask for it. */
+/* Where the rule's sweeps begin to count. Steps show when the loop began; patience is for runs
+ * without them, and for users who set it. */
 static wall_ns engine_counts_from(const struct engine *g, const struct engine_node *n, size_t rule)
 {
     const struct rule *r = rules[rule];

@@ -45,7 +45,7 @@ void engine_merge(struct engine *g, struct engine *from);
 
 /* Whether sweeps before `until` that `p` was fed count in `g` as they did in `p`. */
 bool engine_agrees(const struct engine *p, const struct engine *g, wall_ns until);
-/* `p` gets the facts, the window and the left-out times of `g`, and keeps its states. */
+/* `p` gets the facts, the window and the left-out times of `g`; its states do not change. */
 void engine_align(struct engine *p, const struct engine *g);
 /* `g`, which was fed nothing, gets a copy of the states of `p`. */
 void engine_copy_states(struct engine *g, const struct engine *p);

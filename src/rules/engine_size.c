@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine_size.c - verdicts put in order, sized and linked.
  *
- * A finding that another rule explains is a symptom: it says what was lost, but only information.
- * What holds a run back are the causes, and their lost shares are those of one loop: the largest
- * counts whole, the next ones at most with what is left of the loop, so that together they are
- * never more than 100 % of it; findings keep what each of them measured. (A run that saves
+ * A finding that another rule explains is a symptom: it reports what was lost, but as information
+ * only. The causes are what slows the run down, and their lost shares are those of one loop: the
+ * largest counts whole, the next ones at most with what is left of the loop, so that together they
+ * are never more than 100 % of it; each finding still reports what it measured. (A run that saves
  * checkpoints for 60 % of the loop and waits for its loader for 50 % of the step has lost all of
  * the loop, not 110 % of it.) */
 #include <math.h>
@@ -22,7 +22,7 @@
 static const double WARNING_SHARE = 0.05, CRITICAL_SHARE = 0.25;
 /* What rounding makes of a share that is just as large. */
 static const double ROUNDING = 1e-9;
-/* Of the time of a finding that another must have held for as well, to explain it. */
+/* The share of a finding's time that another one must cover to explain it. */
 static const double EXPLAINED_SHARE = 0.1;
 /* Of what a finding lost that another must have lost, to explain it. */
 static const double EXPLAINED_LOST = 0.1;
@@ -98,7 +98,7 @@ static bool is_steady(const struct verdict *v, const struct run_facts *run)
     return steady;
 }
 
-/* What its shares are of: the loop, without its warm-up where that is not looked at; the job for
+/* What its shares are of: the loop, without its warm-up where the rule ignores that; the job for
  * what is lost outside of the loop. */
 static double loop_seconds(const struct verdict *v, const struct run_facts *run)
 {
@@ -153,7 +153,7 @@ static bool is_in_loop(const struct verdict *v, const struct run_facts *run)
     return false;
 }
 
-/* Findings keep what was measured. */
+/* What was measured does not change. */
 static void shrink(struct verdict *v, double by)
 {
     v->lost_s *= by;
@@ -161,7 +161,7 @@ static void shrink(struct verdict *v, double by)
     v->lost_cost *= by;
 }
 
-/* The cause that lost most of those not looked at yet; NULL: there is none. What is lost before or
+/* The cause that lost most of those not counted yet; NULL: there is none. What is lost before or
  * after the loop, or on an unused GPU, is not time of the loop. */
 static struct verdict *next_cause(struct verdicts *all, const struct run_facts *run, bool *done)
 {
@@ -216,7 +216,7 @@ static double whole_ns(const struct finding *f)
     return sum;
 }
 
-/* What has no time holds all the time. */
+/* What has no time applies all the time. */
 static bool happens_with(const struct finding *f, const struct finding *other)
 {
     if (*f->node && *other->node && strcmp(f->node, other->node) != 0)

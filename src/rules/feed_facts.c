@@ -95,7 +95,7 @@ int feed_find_others(struct run *r, const struct series_key *series, size_t n_se
 
 /* ---- when the loop runs ---- */
 
-/* The few steps of a rank that say when the loop begins and ends: its first one, its first train
+/* The few steps of a rank that define when the loop begins and ends: its first one, its first train
  * step, and the one that ends last. Steps of a rank do not overlap. */
 static struct rank_steps outermost(const struct rank_steps *r, struct arena *a)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feed_run.c - see feed_run.h. What is known of the run as a whole comes first, since it says which
- * sweeps count; then every node is read into a separate engine. */
+/* feed_run.c - see feed_run.h. What is known of the run as a whole comes first, since it decides
+ * which sweeps count; then every node is read into a separate engine. */
 #include "rules/feed_run.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ struct feed {
     wall_ns loop_end;              /* 0: there are no steps */
 };
 
-/* Of a rank: what of it is remembered. */
+/* Of a rank: what of it is cached. */
 struct fed_rank {
     int64_t rank, device;
     uint32_t pid;
@@ -46,10 +46,10 @@ struct fed_process {
     unsigned session;
 };
 
-/* Of a node: what is remembered, see below. */
+/* Of a node: what is cached, see below. */
 struct fed_before {
     char id[ENTITY_LEN];
-    struct engine *engine; /* NULL: nothing is remembered */
+    struct engine *engine; /* NULL: nothing is cached */
     struct columns_place *place;
     wall_ns until; /* all of its sweeps are before */
     struct fed_rank *ranks;
@@ -200,7 +200,7 @@ static size_t feed_read_steps(const struct rank_steps *r, size_t i, struct step 
     return n;
 }
 
-/* What is remembered of the rank; it is added when it is new. */
+/* What is cached of the rank; it is added when it is new. */
 static struct fed_rank *fed_rank_of(struct fed_before *m, const struct rank_steps *r)
 {
     const struct fed_rank one = {
@@ -270,16 +270,16 @@ static bool feed_make_batch(void *ctx, size_t slot)
 
 /* ---- sweeps, from where they were not final before ----
  *
- * An evaluation remembers for every node an engine that was fed all final sweeps (columns.h), and
+ * An evaluation caches for every node an engine that was fed all final sweeps (columns.h), and
  * the place after them. When the run is evaluated again, the engine is fed those that have become
  * final, and a copy of its states is fed the rest, all steps and all events. So the result is that
- * of an evaluation that remembers nothing:
+ * of an evaluation that caches nothing:
  *
  * - A state depends on what was fed and not on how it was cut (rule.h), and columns_next returns
  *   the same sweeps whether it begins at the place or at the begin of the run.
  * - Whether and how a sweep counts depends on the window, the facts and the times left out. When
  *   one of these is not what it was for the sweeps that were fed (engine_agrees), or when the files
- *   do not fit the place (columns_follow), what is remembered is dropped and all is read again. */
+ *   do not fit the place (columns_follow), what is cached is dropped and all is read again. */
 
 static void fed_before_drop(struct fed_before *m)
 {
@@ -292,7 +292,7 @@ static void fed_before_drop(struct fed_before *m)
     m->stale = false;
 }
 
-/* Of a node that is evaluated now; it need not be remembered yet. The list may move. */
+/* Of a node that is evaluated now; it may not be cached yet. The list may move. */
 static struct fed_before *fed_before_of(struct evaluation *v, const char *id)
 {
     for (size_t i = 0; i < v->n; i++)
@@ -317,8 +317,8 @@ static void evaluation_drop(struct evaluation *v)
         fed_before_drop(&v->nodes[i]);
 }
 
-/* Whether anything that is remembered does not fit. Of a node of which no sweep is final nothing is
- * remembered, so its steps and events must come again. */
+/* Whether anything that is cached does not fit. Of a node of which no sweep is final nothing is
+ * cached, so its steps and events must come again. */
 static bool evaluation_is_stale(const struct evaluation *v)
 {
     return FIND_ANY(i, v->n, v->nodes[i].stale);
@@ -340,7 +340,7 @@ void evaluation_close(struct evaluation *v)
     free(v);
 }
 
-/* The sweeps from where `c` is on. `m` NULL: nothing is remembered. */
+/* The sweeps from where `c` is on. `m` NULL: nothing is cached. */
 static void feed_batches(struct engine *g, struct fed_before *m, const struct asks *a,
                          struct columns *c, bool ahead_pays)
 {
@@ -366,7 +366,7 @@ static void feed_batches(struct engine *g, struct fed_before *m, const struct as
         engine_copy_states(g, to);
 }
 
-/* False: what is remembered does not fit. */
+/* False: what is cached does not fit. */
 static bool feed_node_go_on(struct engine *g, struct fed_before *m, struct columns *c,
                             wall_ns loop_end)
 {
@@ -417,7 +417,7 @@ static void feed_window(struct engine *g, const struct rank_steps *r, size_t fro
     step_pace_free(&pace);
 }
 
-/* Steps that will stay as they are, in windows that will, go to the engine that is remembered
+/* Steps that will stay as they are, in windows that will, go to the cached engine
  * (`final`); all others to that of this evaluation. */
 static void feed_node_steps(struct engine *to, const struct feed *f, struct fed_before *m,
                             const struct node_facts *facts, bool final)
@@ -490,7 +490,7 @@ static int64_t *feed_ranks(const struct feed *f)
     return ranks;
 }
 
-/* What was remembered of it depends on its own blocks alone, so it need not be dropped with the
+/* What was cached of it depends on its own blocks alone, so it need not be dropped with the
  * rest. */
 static int feed_node_health(struct engine *g, const struct feed *f, struct fed_before *m,
                             const char *id, struct err *e)
@@ -518,7 +518,7 @@ static void feed_node_events(struct engine *g, const struct feed *f, const char 
 
 struct fed_node {
     struct engine *engine;
-    struct fed_before *before; /* NULL: nothing is remembered */
+    struct fed_before *before; /* NULL: nothing is cached */
     int rc;
     struct err e;
 };
@@ -547,7 +547,7 @@ static void feed_node_processes(struct fed_before *m, const struct feed *f, cons
     }
 }
 
-/* The engine that is remembered gets what has become final, `g` a copy of its states and the rest.
+/* The cached engine gets what has become final, `g` a copy of its states and the rest.
  * What does not fit sets m->stale, and nothing is fed. */
 static int feed_node_all(struct engine *g, const struct feed *f, struct fed_before *m,
                          const struct node_facts *facts, struct err *e)
@@ -680,8 +680,8 @@ static int evaluation_try(struct evaluation *v, struct run *r, const struct chec
     return rc;
 }
 
-/* Events that were final are not read again. So when nothing is remembered of a node, or it does
- * not fit, nothing may be remembered of any. */
+/* Events that were final are not read again. So when nothing is cached of a node, or it does
+ * not fit, nothing may be cached of any. */
 static void evaluation_reset(struct evaluation *v)
 {
     evaluation_drop(v);

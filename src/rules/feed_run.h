@@ -31,7 +31,7 @@ struct check_ask {
     const struct rule_params *params;
     const struct pricing *pricing;
     const struct run_steps *steps; /* of rules_read_steps */
-    struct evaluation *evaluation; /* what is remembered; NULL: nothing */
+    struct evaluation *evaluation; /* what is cached; NULL: nothing */
 };
 
 /* Steps, and the events that rules want. */

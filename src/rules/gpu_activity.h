@@ -38,7 +38,7 @@ struct node_activity {
 
 struct node_activity node_activity_of(const struct node_state *t);
 
-/* No GPU has SM activity: says why. */
+/* No GPU has SM activity: records why. */
 void gpu_activity_is_missing(const struct judge *j, struct verdict *out);
 
 /* ---- the time of ranks ---- */
@@ -76,7 +76,7 @@ double rank_time_gpu_use(const struct judge *j, const struct rank_time *t, doubl
  * processes, what is in use on the device, or, of runs that were imported from SageMaker, how busy
  * the memory controller was, which is what its rules were given.
  *
- * A rule keeps a state for each of them and judges by the first that anything was read of. */
+ * A rule has a state for each of them and judges by the first that has readings. */
 
 enum gpu_memory { MEMORY_OF_JOB, MEMORY_OF_DEVICE, MEMORY_ACTIVITY, GPU_MEMORY_N };
 

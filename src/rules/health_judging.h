@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* health_judging.h - what rules about training health need when they judge.
  *
- * A health rule keeps no state: all of them judge the same book of each node (query/health_book.h).
+ * A health rule has no state: all of them judge the same book of each node (query/health_book.h).
  * Ranks of a job train the same model, so a finding of many ranks is one finding, about the first
  * of them. */
 #ifndef RULES_HEALTH_JUDGING_H
@@ -45,7 +45,7 @@ const char *health_ranks_text(const struct judge *j, const struct health_hit *h)
 
 /* ---- tensors ---- */
 
-/* A tensor and a number that says how bad it is; larger is worse. */
+/* A tensor and how bad it is; larger is worse. */
 struct health_worst {
     uint32_t name;
     double v;
@@ -54,7 +54,7 @@ struct health_worst {
 struct health_worsts {
     struct health_worst *v; /* by falling badness when sorted */
     size_t n, cap;
-    size_t of; /* tensors that were looked at */
+    size_t of; /* tensors that were checked */
 };
 
 void health_worst_add(struct health_worsts *w, struct arena *a, uint32_t name, double v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hist.h - distributions: how often each percentage occurred, in steps of a tenth, and values of
- * any size; they merge by addition. And what columns of a batch of sweeps say at a glance. */
+ * any size; they merge by addition. And quick checks of the columns of a batch of sweeps. */
 #ifndef RULES_HIST_H
 #define RULES_HIST_H
 
@@ -80,8 +80,8 @@ static inline int32_t tenths_of(float percent)
 
 /* ---- at a glance ---- */
 
-/* What a column says at a glance, by loops that the compiler vectorizes: most batches
- * need no closer look. NAN is where nothing was read. */
+/* Quick checks of a column, by loops that the compiler vectorizes: most batches need no more. NAN
+ * is where nothing was read. */
 
 /* How many were read. */
 size_t values_read(const float *v, size_t n);
@@ -105,7 +105,8 @@ struct shared *shared_begin(struct shared *x, size_t n);
 /* The column `v` of the batch, all s->n values, in tenths; NULL: nothing is shared.
  * Good for the time of the batch. */
 const uint16_t *shared_tenths(const struct sweeps *s, const float *v);
-/* Adds the column to the histogram; by itself where nothing is shared. NULL: it never was read. */
+/* Adds the column to the histogram, from its values where nothing is shared. NULL: it never was
+ * read. */
 void shared_hist(const struct sweeps *s, const float *v, struct hist *to);
 
 #endif

@@ -100,7 +100,7 @@ static bool rank_is_before(const struct rank_head *a, const struct rank_head *b)
     return a->id.rank != b->id.rank ? a->id.rank < b->id.rank : a->id.pid < b->id.pid;
 }
 
-/* Keeps the order when the one at i has got another number. */
+/* Restores the order after the number of the one at i has changed. */
 static void *state_settle_rank(struct node_state *t, size_t i)
 {
     void *one = t->ranks[i];

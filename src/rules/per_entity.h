@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* per_entity.h - what rules are written with: states, and what they need when they judge.
  *
- * A rule keeps one state for each node, one for each GPU and one for each rank. A rule says in
- * its record how large they are and what to do with readings and events:
+ * A rule has one state for each node, one for each GPU and one for each rank. The record of a rule
+ * defines how large they are and what to do with readings and events:
  *
  *     struct low_gpu {
  *         struct gpu_head head;
@@ -29,15 +29,15 @@
 #include "rules/rule_input.h"
 #include "rules/state.h"
 
-/* The head of a rule's struct for one GPU. It says whether the job used the GPU at all: one that it
- * did not use is a separate finding (UnusedGPU) and not evidence for others. */
+/* The head of a rule's struct for one GPU. It records whether the job used the GPU at all: one that
+ * it did not use is a separate finding (UnusedGPU) and not evidence for others. */
 struct gpu_head {
     char entity[ENTITY_LEN];
     float most_util;      /* percent; until it was used */
     float most_processes; /* of the job on it; the same */
 };
 
-/* All that most rules keep of a GPU: how busy it was. Members of a state_spec: KEEPS_BUSY_GPUS. */
+/* All that most rules need of a GPU: how busy it was. Members of a state_spec: KEEPS_BUSY_GPUS. */
 struct busy_gpu {
     struct gpu_head head;
     struct hist util;
@@ -73,9 +73,9 @@ struct gpu_batch {
 
 /* Functions may be NULL. */
 struct state_spec {
-    enum node_signal signals[STATE_SIGNALS]; /* of the node, in percent, kept as histograms */
+    enum node_signal signals[STATE_SIGNALS]; /* of the node, in percent, stored as histograms */
     size_t n_signals;
-    size_t gpu_size, rank_size; /* 0: none are kept */
+    size_t gpu_size, rank_size; /* 0: there are none */
     void (*gpu)(void *gpu, const struct gpu_batch *c);
     void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
     void (*event)(void *state, const struct rule_view *c, const struct rule_event *v);
@@ -97,7 +97,7 @@ void state_keep(void *state, enum state_op op);
     .sweeps = state_sweeps, .events = state_events, .memory = state_keep
 
 /* The state of that rank, or of the one that an event is of, made when it is new. A process that
- * reports its rank late keeps what it has. */
+ * reports its rank late does not lose what was recorded before. */
 void *state_rank(void *state, const struct rule_view *c, const struct rule_rank *id);
 void *state_event_rank(void *state, const struct rule_view *c, const struct rule_event *v);
 
@@ -144,9 +144,9 @@ const char *rank_entity(const struct judge *j, const void *rank);
 /* "node1 gpu0"; `gpu` begins with a gpu_head. */
 const char *judge_gpu_name(const struct judge *j, const struct judged_node *node, const void *gpu);
 
-/* Of the verdicts by enum rule_id: the title of the first rule that found what holds the run back,
- * and more than a little; NULL: none did. Low use, and room for a larger batch, only say that there
- * is room. */
+/* Of the verdicts by enum rule_id: the title of the first rule that found what slows the run down,
+ * and more than a little; NULL: none did. Low use, and room for a larger batch, only show that
+ * there is room. */
 const char *held_back_by(const struct verdict *v);
 
 /* "47.5 ms", in the judge's arena. */
@@ -154,7 +154,7 @@ const char *judge_time(const struct judge *j, double seconds);
 
 /* ---- enough readings ---- */
 
-/* Whether there is enough to judge, and the sentence that says that there is not. */
+/* Whether there is enough to judge, and the sentence for when there is not. */
 
 /* Whether no node has `least` sweeps that count; then the verdict is "needs 1000 readings (500 s),
  * has 312", patience included where it applied, or "needs 20 readings of the training loop (10 s),
@@ -165,8 +165,8 @@ const char *judge_time_of(const struct judge *j, uint64_t readings, bool trainin
 
 /* ---- numbers that hooks emit as "so far" ---- */
 
-/* How fast one grew in the training loop: CPU times, context switches. The last readings are kept,
- * since the end of the loop is not known while they come. */
+/* How fast one grew in the training loop: CPU times, context switches. The last readings are
+ * stored, since the end of the loop is not known while they come. */
 
 struct counted_reading {
     int64_t at_ns, value;

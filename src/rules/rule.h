@@ -2,14 +2,14 @@
 /* rule.h - a rule: one const record, and one line in rules.def. Rules about one subject share a
  * file.
  *
- * A rule keeps one state per node. The engine feeds it that node's sweeps, steps and events,
+ * A rule has one state per node. The engine feeds it that node's sweeps, steps and events,
  * each in order of time and in parts of any size. A state depends on what was seen alone, not on
  * how it was cut or on which of the three came first: counts and whole numbers, no floating sums.
  * When verdicts are requested, the rule judges all its states together.
  *
  * Sweeps before the training loop has its usual pace, or while the rule is still patient, those
- * after the loop and those of our own detail windows do not reach a rule, unless it says
- * .whole_job. Steps all do: step_is_steady says which of them a rule about the loop counts. */
+ * after the loop and those of our own detail windows do not reach a rule, unless it sets
+ * .whole_job. Steps all do: step_is_steady decides which of them a rule about the loop counts. */
 #ifndef RULES_RULE_H
 #define RULES_RULE_H
 
@@ -79,7 +79,7 @@ struct rule {
     bool whole_job;
     bool custom;                     /* not in rules.def: a user rule */
     bool summary;                    /* never an issue: it fills a table */
-    bool ending;                     /* says how the job ended; what it lost is not the loop's */
+    bool ending;                     /* reports how the job ended; what it lost is not the loop's */
     bool by_phase;                   /* plots in which phases its findings were */
     bool health;                     /* about what the model learns, not about speed */
     enum severity severity;          /* of a health rule: nothing is lost that could be sized */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BatchSize: CPU, GPU and GPU memory all have room, so the batch could be larger or the machine
  * smaller. Memory is what is occupied; only of a run that does not have it, as those imported from
- * SageMaker, what the memory controller was busy with, and the finding says so. */
+ * SageMaker, what the memory controller was busy with, and the finding states so. */
 #include <math.h>
 
 #include "base/mem.h"
@@ -117,7 +117,7 @@ static void batch_advise(struct verdict *v, struct finding *f, int64_t batch, do
 }
 
 /* The factor is as if all memory in use grew with the batch: weights do not, so there is room for
- * at least this. How busy the controller is says nothing about that. */
+ * at least this. How busy the controller is does not show that. */
 static void batch_find(const struct judge *j, const struct judged_node *node,
                        const struct batch_gpu *g, const struct windows *w, struct verdict *v)
 {

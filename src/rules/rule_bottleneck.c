@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule_bottleneck.c - GPUs that idle while something else of the node is hot: CPUBottleneck and
- * IOBottleneck. rule_internal.h says what they have in common. */
+ * IOBottleneck. What they have in common is in rule_internal.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ enum { CHUNK = 256, HALF = 32, HALVES = RULE_GPUS_MOST / HALF };
  * read. */
 enum { NOT_READ = -1 };
 
-/* Some sweeps, looked at column by column, which is how they lie in memory. */
+/* Some sweeps, read column by column, which is their order in memory. */
 struct bottleneck_chunk {
     size_t from, n;
     int heat[CHUNK];
@@ -235,7 +235,7 @@ static void bottleneck_memory(void *state, enum state_op op)
 
 /* ==== the verdict ==== */
 
-/* Below this a share of snapshots says nothing. */
+/* Below this a share of snapshots is not significant. */
 enum { LEAST = 10 };
 
 struct counts {
@@ -345,7 +345,7 @@ static void bottleneck_find(const struct judge *j, const struct bottleneck_spec 
     finding_count(v, f, n->episodes->n, n->bottleneck);
 }
 
-/* Nothing to count: says why. */
+/* Nothing to count: records why. */
 static void say_nothing(const struct judge *j, const struct bottleneck_spec *spec, uint64_t most,
                         struct verdict *out)
 {

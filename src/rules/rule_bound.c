@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ComputeBound, MemoryBound: what limits a busy GPU, as information. Neither is a fault: they say
- * where the next gain is to be had. By means over the training loop:
+/* ComputeBound, MemoryBound: what limits a busy GPU, as information. Neither is a fault: they show
+ * where the next gain is possible. By means over the training loop:
  *
  *     tensor activity   DRAM activity
  *     >= 50 %           any             compute-bound
  *     <  50 %           >= 60 %         memory-bound
  *
- * Otherwise neither is reported; other rules then look for what keeps the GPU from its limits. */
+ * Otherwise neither is reported; other rules then look for the reason that the GPU does not reach
+ * its limits. */
 #include <math.h>
 
 #include "base/mem.h"

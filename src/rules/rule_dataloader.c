@@ -35,7 +35,7 @@ enum { OF_PROGRAM, OF_TRAINER, OF_ARRAYS, OF_PY_DATASET, OF_GENERATOR, OF_TF_DAT
  * shared memory cost about as much (0.22 s became 0.80 s with two workers for a TensorDataset). */
 static const double HAND_OVER_S = 0.002;
 /* Workers that use less than this share of a core while they make a batch wait for something. On a
- * node without a free core they may lack CPU time, and only much less says so. */
+ * node without a free core they may lack CPU time, so only much less counts. */
 static const double WAITS_BELOW = 0.5, WAITS_BELOW_FULL = 0.2, NODE_FULL = 90;
 /* Workers for each core when they wait instead of computing. */
 static const double WAITING_PER_CORE = 4;
@@ -287,8 +287,8 @@ static int workers_for(const struct loader_seen *x)
 
 /* How long an iteration will take with so many workers: not less than a step without waiting, than
  * the making of a batch shared among the workers, and than all CPU time on all cores. Threads that
- * spin for work look busy, so the CPU time of the job says little: making a batch takes one core,
- * the step itself at most all, and none to speak of where a GPU does it. */
+ * spin for work look busy, so the CPU time of the job is weak evidence: making a batch takes one
+ * core, the step itself at most all, and none to speak of where a GPU does it. */
 static double expected_s(const struct loader_seen *x, int workers)
 {
     const double ranks = (double)MAX_OF(x->t->head.n_ranks, (size_t)1);

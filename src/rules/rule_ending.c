@@ -18,8 +18,8 @@
 
 enum { THRESHOLD, LEAST_S }; /* parameters */
 
-/* Checkpoints of a node in order of time. Which of them follow the last step is known only in the
- * end, so the last ones are kept. */
+/* Checkpoints of a node in order of time. Which of them follow the last step is known only at the
+ * end, so the last ones are stored. */
 enum { LAST_KEPT = 32 };
 
 struct final_state {

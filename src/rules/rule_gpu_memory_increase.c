@@ -3,7 +3,7 @@
  *
  * It is the job's own memory that counts, where that is known: another process that frees memory
  * would hide a leak, and one that takes some is not a leak of the job. The driver reports it, else
- * the allocator of each rank; only then the memory in use on the device is looked at. */
+ * the allocator of each rank; only without both is the memory in use on the device evaluated. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,10 +26,10 @@ enum { FINDINGS_MOST = 10 };
 
 #define MIB 1048576
 
-/* Readings of the job's memory, which is read rarely, from which it says more than that of the
- * device. */
+/* With so many readings of the job's memory, which is read rarely, it is better evidence than that
+ * of the device. */
 enum { JOB_LEAST = 3 };
-/* Readings through which a line says something. */
+/* The least number of readings for a line through them. */
 enum { CLIMB_LEAST = 5 };
 
 /* The course of one kind of memory. */
@@ -45,7 +45,7 @@ struct memory_gpu {
     float total; /* bytes; 0: not known */
 };
 
-/* What tensors hold, by the allocator of a rank. The last reading may be that of a process that is
+/* Memory of tensors, by the allocator of a rank. The last reading may be that of a process that is
  * about to end and has freed everything: whether the loop was over by then is known only in the
  * end, so it is stored separately. */
 struct memory_rank {
@@ -282,7 +282,7 @@ static bool memory_judge_gpu(const struct judge *j, const struct judged_node *no
     return true;
 }
 
-/* ---- by what allocators say ---- */
+/* ---- by the allocators' reports ---- */
 
 /* Bytes of one GPU of the node; 0: not known. */
 static double memory_total_of(const struct judged_node *node)
@@ -294,7 +294,7 @@ static double memory_total_of(const struct judged_node *node)
     return total;
 }
 
-/* Whether the driver reported what the job holds on any GPU of the node. */
+/* Whether the driver reported the job's memory on any GPU of the node. */
 static bool job_is_known(const struct node_state *t)
 {
     return FIND_ANY(k, t->n_gpus, memory_of(state_gpu(t, k)) == MEMORY_OF_JOB);

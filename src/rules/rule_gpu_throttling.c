@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUThrottling: heat, or a power limit below what the card has by default, hold the clock of a GPU
- * down. A GPU that works at its default limit is what one pays for: that is information. */
+/* GPUThrottling: heat, or a power limit below the card's default, lowers the clock of a GPU. A GPU
+ * that works at its default limit is what one pays for: that is information. */
 #include <math.h>
 
 #include "base/human.h"
@@ -27,7 +27,7 @@ static const struct {
 enum { REASONS = COUNT_OF(reasons) };
 static const uint32_t POWER_CAP = 0x04;
 
-/* What holds a sweep down: the power limit alone, or something harder. */
+/* What throttles a sweep: the power limit alone, or something harder. */
 enum { BY_POWER, BY_FAULT, KINDS };
 
 /* Whether the limit is the card's own is known only in the end, so both kinds are counted
@@ -145,7 +145,7 @@ static double usual_clock(const struct throttled_gpu *g)
     return g->most_clock > 0 ? (double)g->most_clock : NAN;
 }
 
-/* Share of the clock that was lost while it was held down; NAN: the clock is not known. */
+/* Share of the clock that was lost while it was throttled; NAN: the clock is not known. */
 static double clock_lost(const struct throttled_gpu *g)
 {
     const double usual = usual_clock(g);

@@ -166,7 +166,7 @@ static void unused_gpu_see(void *gpu, const struct gpu_batch *c)
     g->range.end.ns = c->s->at[last - 1].ns + c->s->period_ns;
 }
 
-/* While a run goes on a GPU may still be waiting for its turn. */
+/* While a run is being recorded, a GPU may still be waiting for its turn. */
 static uint64_t unused_gpu_needed(const struct judge *j, const struct judged_node *node)
 {
     const struct param_value *p = &j->p[UNUSED_GPU_PATIENCE];

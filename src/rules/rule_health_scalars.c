@@ -159,7 +159,7 @@ enum { LOSSES_LEAST = 20 };
 #define FAST_DEVIATIONS 5
 
 /* Losses that vary so much that a decrease by this share of them would not be significant: a mean
- * that is lower all the same says nothing. */
+ * that is lower all the same is no evidence. */
 #define UNCLEAR_SHARE 0.2
 
 struct flat {

@@ -10,13 +10,13 @@
 
 /* ==== GilContention ====
  *
- * Python threads compute beside the training loop and hold the interpreter's lock,
+ * Python threads compute beside the training loop and hold the interpreter lock,
  * so that the loop waits for it.
  *
  * The signature: loop and threads together use about one core, the loop's thread neither runs nor
  * waits for a core, and it does so in many short waits. Shares are of the time in which the loop's
  * thread does not wait for a core: others that take the cores slow down both sides. A thread that
- * waits for the lock wakes up every 5 ms (sys.getswitchinterval) to ask for it; one that waits for
+ * waits for the lock wakes up every 5 ms (sys.getswitchinterval) to request it; one that waits for
  * a batch, a lock of its own or a timer sleeps until that is there. */
 
 enum { WAIT, BESIDE }; /* parameters */

@@ -87,7 +87,7 @@ struct node_facts {
 /* What is known of the run as a whole when it is judged. */
 struct run_facts {
     bool ended;
-    bool interrupted; /* it did not end by itself: a signal, a notice, the user, a lost recorder */
+    bool interrupted; /* it was ended from outside: a signal, a notice, the user, a lost recorder */
     struct run_ending ending;
     bool has_steps;
     wall_ns job_start, job_end;   /* end: or now */

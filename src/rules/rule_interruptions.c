@@ -13,7 +13,7 @@
 
 enum { CHECKPOINT_THRESHOLD }; /* parameters */
 
-/* One checkpoint says nothing about how often they are saved, unless it is a long one. */
+/* One checkpoint does not show how often they are saved, unless it is a long one. */
 static const double ALONE_S = 60;
 
 struct save {

@@ -147,9 +147,9 @@ static void launch_judge(const struct judge *j, struct verdict *out)
 
 /* ==== HostBound ==== */
 
-/* HostBound: the process that launches work for the GPU keeps one core fully busy, and the GPU is
- * idle in between. Its signature is the CPU time of the process near 100 % of a core while the
- * GPU is low; the thread wanders over the cores, so that no single core shows it.
+/* HostBound: the process that launches work for the GPU occupies one core fully, and the GPU is
+ * idle in between. Its signature is the CPU time of the process near 100 % of a core while the GPU
+ * is low; the thread wanders over the cores, so that no single core shows it.
  *
  * The GPU's use is that of the time in which the program launches (rank_time_gpu_use): a job that
  * saves, loads or evaluates half of the time has other causes, and other rules for them. */

@@ -280,7 +280,7 @@ static double turns(const struct judge *j, const struct balance_entry *x,
 
 static bool is_apart(const struct balance_entry *x, const struct balance_entry *y)
 {
-    return fabs(x->shape.mean - y->shape.mean) >= APART_LEAST || /* says it without the work */
+    return fabs(x->shape.mean - y->shape.mean) >= APART_LEAST || /* shown without the work */
            hist_apart(&x->g->util, &y->g->util) >= APART_LEAST;
 }
 

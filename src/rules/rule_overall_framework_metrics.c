@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OverallFrameworkMetrics: where the time of the job and of its iterations went. Never an issue.
  *
- * What the program spends on a part is host time: on a GPU it launches work and goes on, so host
- * time says little about how long that work takes. Where hooks timed phases on the GPU those come
+ * What the program spends on a part is host time: on a GPU it launches work and continues, so host
+ * time hardly shows how long that work takes. Where hooks timed phases on the GPU those come
  * first. */
 #include <math.h>
 #include <string.h>

@@ -117,7 +117,7 @@ static bool is_low(const struct judge *j, const char *node)
            FIND_ANY(i, v->n_findings, strcmp(v->findings[i].node, node) == 0);
 }
 
-/* A smaller machine is for a job that nothing holds back. */
+/* A smaller machine is for a job that nothing slows down. */
 static const char *under_used(const struct judge *j)
 {
     const char *cause = j->others ? held_back_by(j->others) : NULL;
@@ -133,8 +133,8 @@ static bool is_lost_on(const struct verdict *v, const char *node)
     return false;
 }
 
-/* A GPU may be busy and yet lose much of its time: waits, FP32 on its plain cores. What says only
- * that it is used little, or less than others, is left to the other sentences. */
+/* A GPU may be busy and yet lose much of its time: waits, FP32 on its plain cores. That it is used
+ * little, or less than others, is left to the other sentences. */
 static const char *busy(const struct judge *j, const char *node)
 {
     for (size_t k = 0; j->others && k < RULE_N; k++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SharedMachine: the job gets less CPU than it asks for, because others use the machine, because
+/* SharedMachine: the job gets less CPU than it requests, because others use the machine, because
  * its control group has a limit, or because the hypervisor takes the time. */
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { THRESHOLD, OTHERS };
 /* Percent. A node that is busier has no core to spare; tasks wait for one; a core was taken away
  * from the control group, or the machine, for that share of the time. */
 static const float NODE_FULL = 90, PRESSURE = 20, THROTTLED = 20, STOLEN = 10;
-/* Of what it asks for that a job must lack. */
+/* The share of its demand that a job must lack. */
 static const double LACKS = 0.1;
 
 /* Cores that a program must have used to be named. */
@@ -47,7 +47,7 @@ static float shared_value(const struct sweeps *s, enum node_signal k, size_t at)
     return s->v[k] ? s->v[k][at] : NAN;
 }
 
-/* What was taken, in percent of a core, and by whom. TAKER_N: nothing. */
+/* What was taken, in percent of a core, and the taker. TAKER_N: nothing. */
 static enum taker taken_at(const struct rule_view *c, const struct sweeps *s, size_t at,
                            float *part)
 {
@@ -70,7 +70,7 @@ static enum taker taken_at(const struct rule_view *c, const struct sweeps *s, si
                : TAKER_N;
 }
 
-/* What its threads ran and waited for a core is what the job asks for, but no more than the node
+/* What its threads ran and waited for a core is the demand of the job, but no more than the node
  * has: a job with too many threads waits for itself. */
 static void shared_add_delay(struct taken *x, const struct rule_view *c, float job, float delay)
 {

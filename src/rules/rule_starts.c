@@ -330,7 +330,7 @@ static void start_find(const struct judge *j, struct verdict *v, const struct ju
     finding_count(v, f, 1, r->starts);
 }
 
-/* Loaders without workers start nothing, and those that keep them only once. */
+/* Loaders without workers start nothing, and those with persistent workers only once. */
 static bool starts_workers(const struct start_state *t)
 {
     return t->reported == 0 || (t->most_workers > 0 && !t->persistent);

@@ -22,10 +22,10 @@ enum { BETWEEN = STEP_PARTS_MOST + 1 }; /* beside the parts of a step */
 static const double OWN_USUAL = 0.5, OWN_MORE = 0.85;
 enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500, DURATION_BINS = 40 };
 
-/* Above these a sweep says that storage delayed a task; percent. */
+/* Above these storage delayed a task in a sweep; percent. */
 static const float PSI_HIGH = 20;
 #define IOWAIT_HIGH 50.0f
-/* Reasons of a held-down clock that are no wish of the user: power caps and heat. */
+/* Reasons for a throttled clock that the user did not choose: power caps and heat. */
 static const unsigned THROTTLED = 0xec;
 
 struct outlier_rank {

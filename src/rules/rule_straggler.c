@@ -3,9 +3,9 @@
  *
  * Where all ranks arrive together, one may still be slower inside backward, which ends for all at
  * once. Its duration does not show that, but what the loop's thread did in it does: it worked, or
- * waited for a core, while the threads of the others waited for it. That is looked at where there
+ * waited for a core, while the threads of the others waited for it. That is evaluated where there
  * is no GPU; a GPU works on its own. Durations are those of the host, so with GPUs those of the
- * launches, up to where the host waits: the finding says so. */
+ * launches, up to where the host waits: the finding states so. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -187,7 +187,7 @@ void at_once_memory(struct at_once *x, enum state_op op)
     chunks_memory(&x->chunks, sizeof(struct at_once_chunk), op);
 }
 
-/* Pieces between chunks, in which there was no work, are not kept and not looked at: then the job
+/* Gaps between chunks, in which there was no work, are neither stored nor read: then the job
  * did something else. */
 double at_once_median(const struct at_once *x)
 {

@@ -4,8 +4,8 @@
  * steps were split. An iteration is evened out where the host ran ahead of the GPU (see
  * query/steps.h); a step without an end of its iteration counts with its duration.
  *
- * The first step is stored separately: it compiles, tunes and fills caches, which says nothing
- * about the others. */
+ * The first step is stored separately: it compiles, tunes and fills caches, and is not typical of
+ * the others. */
 #ifndef RULES_STEP_SPREAD_H
 #define RULES_STEP_SPREAD_H
 
@@ -29,7 +29,7 @@ struct longest {
     uint32_t n, cap;
 };
 
-/* At most `most` are kept; of equal ones the earlier. `dur_ns` is how long it counts for. */
+/* At most `most` are stored; of equal ones the earlier. `dur_ns` is how long it counts for. */
 void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t dur_ns);
 /* Those that took more than `over_ns`, in order of time. */
 struct long_step *longest_over(const struct longest *l, double over_ns, struct arena *a, size_t *n);

@@ -10,7 +10,7 @@
 
 #define MESH_NS (100 * NS_PER_MS) /* the finest */
 
-/* Blocks from which a fit says something about the whole loop. */
+/* The least number of blocks for a fit over the whole loop. */
 enum { FIT_LEAST = 8 };
 
 /* A single step in the middle is explained by a line to 0.75, two even steps to 0.89. */
@@ -42,7 +42,7 @@ static void coarsen(struct trend *t)
     t->length_ns *= 2;
 }
 
-/* Room for the block that holds this moment; returns its place. */
+/* Room for the block of this moment; returns its place. */
 static uint32_t trend_place_of(struct trend *t, int64_t at_ns)
 {
     if (t->n == 0) {

@@ -27,7 +27,7 @@ void trend_add(struct trend *t, const wall_ns *at, const float *v, size_t n, flo
 /* Least squares over the means of the blocks, each with the weight of its readings. In the unit of
  * the readings. */
 struct trend_fit {
-    uint32_t blocks;   /* that hold something; below 3 the rest is NAN */
+    uint32_t blocks;   /* with values; below 3 the rest is NAN */
     double from, to;   /* of the line, at both ends */
     double seconds;    /* from the first block to the last */
     double per_s;      /* its slope */
@@ -36,8 +36,8 @@ struct trend_fit {
 };
 
 struct trend_fit trend_fit_of(const struct trend *t, float scale);
-/* The line explains nearly everything, more than it does of one or two steps, and the climb goes on
- * in the last third. */
+/* The line explains nearly everything, more than it does of one or two steps, and the climb
+ * continues in the last third. */
 bool trend_is_climb(const struct trend_fit *f);
 /* The time of all blocks becomes the range of a finding. */
 void finding_over(struct verdict *v, struct finding *f, const struct trend *t);

@@ -208,7 +208,7 @@ static bool is_worse(const struct verdict *x, const struct verdict *y)
     return verdict_cost_of(x) > verdict_cost_of(y);
 }
 
-/* By insertion: they are few, and equal ones keep their order. */
+/* By insertion: they are few, and the sort is stable. */
 void verdicts_worst_first(const struct verdict **v, size_t n)
 {
     for (size_t i = 1; i < n; i++) {

@@ -86,7 +86,7 @@ struct finding {
     struct finding_number *numbers;
     size_t n_numbers, cap_numbers;
     double lost_s, lost_gpu_s; /* NAN: not known */
-    bool estimated;            /* what is lost; as its rule says, unless the rule sets it */
+    bool estimated;            /* what is lost; as in its rule's record, unless the rule sets it */
     struct share *shares;
     size_t n_shares;
     const char **explained_by; /* names of rules */
@@ -150,7 +150,8 @@ void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
 void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* A rule about training health of a run that recorded nothing for it: most runs have no loss
- * scaling, and many no health at all. It is not listed; `footplate health` says what is missing. */
+ * scaling, and many no health at all. It is not listed; `footplate health` reports what is
+ * missing. */
 bool verdict_has_nothing(const struct verdict *v);
 /* Whether it counts as issue, passed or skipped: a rule that only fills a table does so only where
  * it was skipped, and a job that ended well is nothing to count. */

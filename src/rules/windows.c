@@ -223,7 +223,7 @@ static void rises_put(struct rises *r, const struct rise *x)
     *VEC_ADD(r->v, r->n, r->cap) = *x;
 }
 
-/* Half of the readings say enough about a mean. */
+/* Half of the readings are enough for a mean. */
 static bool rises_is_full(const struct rise_window *w)
 {
     return w->n > 0 && (int64_t)w->n * w->period_ns >= w->length_ns / 2;

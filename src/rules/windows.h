@@ -40,16 +40,17 @@ void finding_in(struct verdict *v, struct finding *f, const struct episodes *e);
 
 /* Consecutive windows of sweeps, each judged by the distribution of a few columns.
  *
- * Windows lie side by side from where the rule begins to count. The latest one is kept as
+ * Windows lie side by side from where the rule begins to count. The latest one is stored as
  * histograms, since sweeps may still come; when it has ended it is judged and becomes a count and
- * an episode of its class. The first one is kept for runs that are too short for a full window. */
+ * an episode of its class. The first one is stored for runs that are too short for a full
+ * window. */
 
 /* Class 0 is fine. */
 enum { WINDOW_CLASSES = 3, WINDOW_COLUMNS_MOST = 3 };
 
 struct windows_spec {
     size_t columns;
-    int points; /* index of the parameter that says how long a window is */
+    int points; /* index of the parameter for the length of a window */
     /* By its columns. */
     unsigned (*classify)(const struct hist *cols, const struct param_value *p);
 };
@@ -81,9 +82,8 @@ void windows_memory(struct windows *w, enum state_op op);
 /* Where the mean of a window lies above that of the window before it by more than a given
  * number of percentage points.
  *
- * Windows lie side by side from where the rule begins to count. The last two are kept as
- * sums; a pair is compared when the next window begins. Rises that follow each other closely are
- * one. */
+ * Windows lie side by side from where the rule begins to count. The last two are stored as sums; a
+ * pair is compared when the next window begins. Rises that follow each other closely are one. */
 
 struct rise {
     int64_t from_ns,

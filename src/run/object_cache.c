@@ -3,9 +3,9 @@
  *
  * An entry is written under a temporary name and renamed, so a reader of this or another process
  * finds it whole or not at all. Two processes that fetch the same object write the same bytes, and
- * the second rename replaces an equal file; a reader that maps the first keeps it. Nothing is
- * synced: after a loss of power an entry may be shorter than its object, and the size is compared
- * before it is used. */
+ * the second rename replaces an equal file; a reader that has mapped the first is not affected.
+ * Nothing is synced: after a loss of power an entry may be shorter than its object, and the size is
+ * compared before it is used. */
 #include "run/object_cache.h"
 
 #include <assert.h>

@@ -1,5 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* object_storage.c - see object_storage.h. */
+/* object_storage.c - see object_storage.h.
+ *
+ * Why a view may be read without the lock, and why an object that was replaced or cut cannot give
+ * a wrong result:
+ *
+ * - The thread that makes a view fills and sorts it, and only then puts it into shared.views. From
+ *   there on nothing in it changes but `refs`, which is used under the lock alone.
+ * - The table has one reference to a view and each user has one. A view that is replaced or
+ *   expires is freed by the last object_view_unref. Pointers into it (entries, names, ETags) are
+ *   valid until their user releases it, so results are copied out before that.
+ * - The lock is never held during a request. Two threads may make a view of the same root at the
+ *   same time: each uses its own, and one of the two stays in the table.
+ * - An idle client is taken out of the table, so at most one thread has it.
+ * - An object is fetched under the condition that it still has the ETag of the view (If-Match),
+ *   and each answer must have the length that follows from the view. It is in the cache under the
+ *   hash of endpoint, location and ETag, by a rename when it is complete. So a copy has all the
+ *   bytes of one version of the object. If the object is another one by now, or missing, the view
+ *   expires, and object_fetch begins again with a new one.
+ * - A copy that is removed from the cache after it was found is missing when it is opened. That is
+ *   an error, never other bytes; a copy that is open or mapped stays readable. */
 #include "run/object_storage.h"
 
 #include <assert.h>
@@ -65,6 +84,7 @@ void *object_client_take(const char *key)
 bool object_client_give(const char *key, void *client)
 {
     bool given = false;
+    assert(client); /* NULL marks a free place */
     pthread_mutex_lock(&shared.lock);
     for (size_t i = 0; i < CLIENTS_MOST && !given && strlen(key) < CLIENT_KEY_LEN; i++)
         if (!shared.idle[i].client) {
@@ -88,6 +108,7 @@ static void object_view_free(struct object_view *v)
 /* Under the lock. */
 static void object_view_unref(struct object_view *v)
 {
+    assert(!v || v->refs > 0);
     if (v && --v->refs == 0)
         object_view_free(v);
 }
@@ -135,6 +156,7 @@ static struct object_view *object_view_cached(const char *root, bool deep)
 static void object_view_share(struct object_view *v)
 {
     pthread_mutex_lock(&shared.lock);
+    assert(v->refs == 1); /* no other thread has it yet */
     size_t at = 0;
     for (size_t i = 0; i < VIEWS_MOST; i++) {
         const struct object_view *x = shared.views[i], *best = shared.views[at];
@@ -151,6 +173,9 @@ static void object_view_share(struct object_view *v)
     pthread_mutex_unlock(&shared.lock);
 }
 
+/* Users of such a view continue with it; the next object_view_get makes a new one. One that is
+ * being made at this moment is shared later all the same: its list may be older than the change.
+ * A changed object is then not fetched, for its ETag is another one, and that view expires too. */
 void object_view_expire(const char *location)
 {
     pthread_mutex_lock(&shared.lock);
@@ -164,6 +189,7 @@ void object_view_expire(const char *location)
 
 int object_view_add(struct object_view *v, const struct object_entry *x, struct err *e)
 {
+    assert(v->refs == 1 && x->name); /* it is being filled, and not shared yet */
     if (v->n >= ENTRIES_MOST)
         return err_set(e, ERR_LIMIT, "'%.200s' has more than %d objects", v->root, ENTRIES_MOST);
     *VEC_ADD(v->v, v->n, v->cap) = *x;
@@ -461,7 +487,9 @@ static int object_fetch(const char *location, struct object_copy *out, struct er
 static size_t object_place(size_t len, int64_t from)
 {
     const int64_t n = (int64_t)len;
-    return (size_t)(from < 0 ? MAX_OF(n + from, 0) : MIN_OF(from, n));
+    const int64_t at = from < 0 ? MAX_OF(n + from, 0) : MIN_OF(from, n);
+    assert(at >= 0 && at <= n);
+    return (size_t)at;
 }
 
 static int object_read_raw(const char *path, int64_t from, size_t most, struct arena *a, char **out,

@@ -80,7 +80,7 @@ MUST_CHECK int object_sync(const char *folder, struct err *e);
 
 /* ERR_LIMIT: there are too many. Texts are the view's. */
 MUST_CHECK int object_view_add(struct object_view *v, const struct object_entry *x, struct err *e);
-/* Whether a view says that it is a run. */
+/* Whether the objects of a view make up a run. */
 bool object_is_known_run(const char *root);
 /* Something in or below it was changed by us. */
 void object_view_expire(const char *location);

@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - see parts.h. */
+/* parts.c - see parts.h.
+ *
+ * Why the parts of one list give a prefix of the file, whatever its writer does meanwhile:
+ *
+ * - A part never changes, and its name has its offset and length. All parts are cut from the same
+ *   file, so two parts that overlap have the same bytes there: it does not matter which is used.
+ * - parts_choose takes the longest part at the end of those before it. A part that is missing ends
+ *   the chain early. That is a prefix, which readers take as a file that still grows.
+ * - The writer puts a joined part before it deletes those that it replaces, the last one first
+ *   (ship/ship_s3.c). Killed in between, it leaves parts inside the joined one. Their offsets are
+ *   before the end of the chain, so they are skipped.
+ * - The writer puts the whole file before it deletes its parts. A list that has both is not used
+ *   for parts (parts_find).
+ * - A part that was listed may be gone when it is read. Then all begins again with a new list, so
+ *   that no result is joined from two lists. A part whose length is not that of its name is an
+ *   error. */
 #include "run/parts.h"
 
 #include <assert.h>
@@ -71,6 +86,8 @@ size_t parts_choose(struct part *v, size_t n)
             end += v[i].bytes;
             v[used++] = v[i];
         }
+    assert(used <= n);
+    assert(end < PARTS_BYTES_MOST + (UINT64_C(1) << 4 * LENGTH_DIGITS)); /* fits an int64_t */
     return used;
 }
 
@@ -182,6 +199,7 @@ static int parts_load(const struct storage *s, const struct store_source *raw, c
             rc = parts_copy(raw, path, &f.v[i], at, f.bytes, p, e);
         free(f.v);
         if (rc == 0) {
+            assert(p && f.bytes - at <= most);
             *out = (struct fmap){.p = p, .len = f.bytes - at, .copied = f.bytes - at};
             return 0;
         }

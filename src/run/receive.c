@@ -5,14 +5,24 @@
  *
  *   - A part is written only where the file ends, so a file is always a prefix of the recorded one.
  *     A part that was cut by a crash, or whose answer was lost, makes the file longer; the next
- *     part then has another offset (ERR_BUSY), and the sender asks for the size again.
+ *     part then has another offset (ERR_BUSY), and the sender requests the size again.
  *   - A tail of a new segment empties the file before its first part is written. A file without a
  *     whole header counts as absent, and the sealed file has the data of the old segment: the
  *     sender sends that first (ship/ship.h).
  *   - A tail is removed only after the end of the sealed file was read back from the storage, and
  *     the file synced, so each reading is in one of the two at every moment, also after a loss of
  *     power.
- *   - run.json is put whole and only if it is absent: two jobs cannot share a folder. */
+ *   - run.json is put whole and only if it is absent: two jobs cannot share a folder.
+ *
+ * What a reader sees while a part is written: the bytes before the part, which do not change, and
+ * of the part as much as was written so far. A block or frame that is not whole is not read
+ * (store/reader.c). While a tail is emptied for the next segment it may be empty or without a whole
+ * header, and then has no rows; those of the segment before are in the sealed file already.
+ *
+ * Calls for the same file come one after the other (receive.h), so what receive_look found is still
+ * so when the part is written. The storage compares the size once more, so that a second writer
+ * would get ERR_BUSY. That a file is complete is not taken from the sender: its end is read back
+ * each time. */
 #include "run/receive.h"
 
 #include <assert.h>
@@ -221,10 +231,12 @@ static int receive_check_part(const struct receive_part *part, const struct rece
     *again = later || is->size == 0;
     if (part->offset != (*again ? 0 : is->size))
         return err_set(e, ERR_BUSY, "the part does not begin where the file ends");
+    assert(!*again || is->size == 0 || is->kind == RUN_FILE_TAIL); /* sealed bytes stay */
     return *again ? receive_check_first(part, is->kind, e) : 0;
 }
 
-/* Where the sealed file is complete the tail has nothing that it has not. */
+/* Where the sealed file is complete the tail has nothing that it has not. A crash before this is
+ * harmless: readers ignore the tail of a segment that the file has. */
 static void receive_remove_tail(const struct receive_place *at)
 {
     char name[128], path[PATH_LEN];
@@ -269,6 +281,7 @@ int receive_append(const struct receive_place *at, const struct receive_part *pa
     if (part->n || again || !part->complete) /* no bytes: a sign of life */
         TRY(receive_write_part(path, part, again, out, e));
     out->complete = out->kind == RUN_FILE_SEALED && receive_is_complete(path, out->size);
+    assert(out->size == part->offset + part->n);
     if (!part->complete || !out->complete)
         return 0;
     TRY(storage_of(folder)->sync(folder, e)); /* with the answer the sender may remove its file */

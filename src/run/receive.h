@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* receive.h - runs that arrive from other machines, part by part (docs/remote.md).
  *
- * A run on the hub is a run folder like any other. Nothing else is remembered: the size of a file
- * is how far it came, its header says whose it is, and its end says whether it is complete. So
- * there is nothing that a crash could make wrong. A file that grows is at every moment a prefix of
- * the file that was recorded, and readers take such files as they take those of a living recorder.
+ * A run on the hub is a run folder like any other. No other state is stored: the size of a file is
+ * how far it came, its header identifies its recorder, and its end shows whether it is complete. So
+ * no crash can leave state that contradicts the data. A file that grows is at every moment a prefix
+ * of the file that was recorded, and readers take such files as they take those of a living
+ * recorder.
  *
  * Names come from a stranger: receive_check_place refuses all that are not the name of a file of a
  * run. Two calls for the same file must not be made at once. */
@@ -25,7 +26,7 @@ struct receive_place {
     const char *run, *node, *file;
 };
 
-/* ERR_USAGE: one of the names is not allowed. A file of NULL is not looked at. */
+/* ERR_USAGE: one of the names is not allowed. A file of NULL is not checked. */
 MUST_CHECK int receive_check_place(const struct receive_place *at, enum run_file_kind *kind,
                                    struct err *e);
 
@@ -69,8 +70,8 @@ struct receive_part {
     size_t n;
 };
 
-/* Appends a part; one without bytes says that the recorder is alive. *out is how far the file is,
- * also after ERR_BUSY, which means that the part does not begin there. ERR_USAGE: the file is
+/* Appends a part; one without bytes reports that the recorder is alive. *out is how far the file
+ * is, also after ERR_BUSY, which means that the part does not begin there. ERR_USAGE: the file is
  * another's, or of a later segment. ERR_FORMAT: it does not begin as such a file does. */
 MUST_CHECK int receive_append(const struct receive_place *at, const struct receive_part *part,
                               struct receive_file *out, struct err *e);

@@ -344,7 +344,7 @@ static void run_catalog_see_folder(void *ctx, const struct storage_entry *found)
         x->run.folder = arena_strdup(&c->arena, found->name);
 }
 
-/* Entries say nothing about runs that were copied there, or deleted, by other programs. */
+/* Entries do not cover runs that other programs copied there or deleted. */
 static int run_catalog_compare_prefix(struct run_catalog *c, struct err *e)
 {
     struct run_catalog_item *old = c->items;

@@ -2,14 +2,15 @@
 /* run_catalog.h - which runs a prefix of object storage has, from a few requests instead of some
  * for each run.
  *
- *     PREFIX/.footplate/1/day/2026-11-18/RUN.json   an entry: what run.json, notes.json and the
- *                                                   node.json files say, by the day it was put
+ *     PREFIX/.footplate/1/day/2026-11-18/RUN.json   an entry: the contents of run.json, notes.json
+ *     and the
+ *                                                   node.json files, by the day it was put
  *     PREFIX/.footplate/1/pack/2026-11-16.zst       all entries up to that day and perhaps later
  *                                                   ones, a line each, compressed
  *
  * The sender of a run puts its entry at the start and at the end; notes and rm put one, too. A
- * newer day wins. Now and then a shipper packs: it joins the latest pack and the entries, looks at
- * the prefix for runs that came or went by other means, puts the new pack, and removes the entries
+ * newer day wins. Now and then a shipper packs: it joins the latest pack and the entries, lists the
+ * prefix to find runs that came or went by other means, puts the new pack, and removes the entries
  * of days that it has whole. All of it is a cache: without it, or where it is out of date, the runs
  * are read themselves. A run that is being recorded is always read itself. */
 #ifndef RUN_RUN_CATALOG_H

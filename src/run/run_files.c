@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_files.c - see run_files.h.
  *
- * Files come, grow and go while a run is recorded. Each is opened by itself, and store/reader.h
+ * Files come, grow and go while a run is recorded. Each is opened separately, and store/reader.h
  * gives a consistent view of one file. A stamp is a hash of name and version of every file, in any
  * order: it differs when a file came, went or changed. */
 #include "run/run_files.h"

@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_info.c - what run.json and the node-*.json files say, and which runs a folder has.
+/* run_info.c - reads run.json and the node-*.json files, and lists the runs of a folder.
  *
  * A recorder may start, restart and end at any time while this reads. node.json is replaced whole,
  * so it is never half of one; what can be stale is its status. The order decides that: first the
- * status, then whether the recorder lives, and if it does not, the status once more, because it may
- * have ended properly in between. */
+ * status, then whether the recorder runs, and if it does not, the status once more, because it may
+ * have ended properly in between.
+ *
+ * Why no run that ended properly is shown as died, in the folder where it was recorded:
+ *
+ * - A recorder writes its last status while it still has the lock of the node (recorder_end.c). So
+ *   if the lock was free, and node.json is still "running" when it is read after that, the recorder
+ *   was killed, or could not write it. Without a lock the age of the data decides: that is a
+ *   guess, which the next reading corrects.
+ * - A recorder has the lock before it makes the files of its session. When session k + 1 has files,
+ *   the recorder of session k has given the lock back, and its node.json is final. Sessions are
+ *   counted before any node.json is read. So one that is "running" then, and is not the latest,
+ *   died. Of a copy elsewhere the last status of an earlier session may not have been sent yet.
+ * - An entry of a catalogue is used only if the run was not being recorded when it was made; else
+ *   the files are read. An entry that does not parse is a copy that can be ignored.
+ *
+ * The result is made in a local variable and copied out at the end: a failure leaves *out as it
+ * was. All its texts are in the caller's arena, so no JSON tree outlives its function. */
 #include "run/run_info.h"
 
 #include <assert.h>
@@ -38,6 +54,7 @@ static const char *const status_names[RUN_STATUS_N] = {
 
 const char *run_status_name(enum run_status s)
 {
+    assert((size_t)s < COUNT_OF(status_names));
     return status_names[s];
 }
 
@@ -68,7 +85,7 @@ static const char **run_info_read_command(const json_t *o, struct arena *a)
         const char *s = json_string_value(json_array_get(list, i));
         out[i] = s ? s : "";
     }
-    return redact_words(out, n, a); /* runs of older versions hold the secrets */
+    return redact_words(out, n, a); /* runs of older versions contain the secrets */
 }
 
 static void run_info_read_labels(const json_t *o, struct arena *a, struct run_info *out)
@@ -122,8 +139,8 @@ static int run_info_read_run(struct run_info *out, const char *path, struct aren
 
 /* ---- node.json ---- */
 
-/* What a node.json may say. Anything beyond is not known, so that sums over thousands of nodes and
- * products with small factors fit into 64 bits. */
+/* Limits for the numbers in a node.json. Anything beyond counts as not known, so that sums over
+ * thousands of nodes and products with small factors fit into 64 bits. */
 #define NODE_NUMBER_MOST      ((int64_t)1 << 50) /* bytes, samples, events */
 #define NODE_CORES_MOST       ((int64_t)1 << 20)
 #define NODE_INTERVAL_MOST_NS (24 * 3600 * NS_PER_S)
@@ -190,8 +207,8 @@ static int64_t run_info_changed_s(const char *dir, const char *stem, unsigned se
                : 0;
 }
 
-/* Where the storage cannot say whether it is alive, the age of the data decides; node.json is sent
- * again while there is none. */
+/* Where the storage cannot tell a live recorder from a dead one, the age of the data decides;
+ * node.json is sent again while there is none. */
 static bool run_info_recorder_lives(const char *dir, const struct node_info *n, int64_t newest_s)
 {
     const enum storage_alive alive = storage_of(dir)->alive(dir);
@@ -219,7 +236,7 @@ static void run_info_read_node_file(const char *dir, struct arena *a, struct nod
         o = NULL;
     run_info_fill_node(o, a, n);
     if (!o)
-        n->status = RUN_RUNNING; /* the caller finds out whether its recorder lives */
+        n->status = RUN_RUNNING; /* the caller finds out whether its recorder runs */
     json_decref(o);
 }
 
@@ -239,6 +256,7 @@ static void run_info_read_node(const char *dir, struct arena *a, struct node_inf
         if (!*n->why)
             n->why = why_died;
     }
+    assert(n->status == (lives ? RUN_RUNNING : RUN_DIED));
     n->end.ns = newest * NS_PER_S;
 }
 
@@ -274,13 +292,14 @@ static void run_info_add_node(void *ctx, const struct storage_entry *found)
     struct err e;
     if (!id || found->kind != STORAGE_FOLDER || run_node_path(dir, x->out->path, id, &e))
         return;
-    const unsigned sessions = run_info_count_sessions(dir);
+    const unsigned sessions = run_info_count_sessions(dir); /* before any node.json, see above */
+    assert(sessions <= SESSIONS_MOST);
     for (unsigned k = 1; k <= sessions; k++) {
         struct node_info *n = ARENA_ADD(x->arena, x->out->nodes, x->out->n_nodes, x->cap);
         assert(x->out->n_nodes <= x->cap);
         *n = (struct node_info){.id = arena_strdup(x->arena, id), .session = k};
         run_info_read_node(dir, x->arena, n);
-        if (n->status == RUN_RUNNING && k < sessions) { /* the lock is held by a later one */
+        if (n->status == RUN_RUNNING && k < sessions) { /* a later session has the lock */
             n->status = RUN_DIED;
             n->why = *n->why ? n->why : why_died;
         }
@@ -465,6 +484,7 @@ static bool entry_gpus_alike(const struct node_info *n)
 /* Eight of them are two thirds of an entry, and most of the time that it takes to read it. */
 static void entry_alike_gpus(struct jw *j, const struct node_info *n)
 {
+    assert(n->gpus_known && n->n_gpus > 1);
     jw_object(j, "gpus_alike");
     entry_text(j, "name", n->gpus->name);
     entry_text(j, "driver", n->gpus->driver);
@@ -766,6 +786,7 @@ static const struct run_candidate *run_find_match(struct run_candidate *list, si
     for (size_t i = 0; i < n && *ref && !whole; i++)
         if (text_starts(list[i].folder, ref) || text_starts(list[i].id, ref))
             best = (*fits)++ ? best : &list[i];
+    assert((best != NULL) == (*fits > 0));
     return best;
 }
 
@@ -786,6 +807,7 @@ static int run_find_not_found(const char *dir, const char *ref, const struct run
                               size_t n, struct err *e)
 {
     struct nearest near = nearest_to(ref);
+    assert(n > 0); /* the message names the newest */
     for (size_t i = 0; i < n; i++) {
         nearest_offer(&near, list[i].folder);
         nearest_offer(&near, list[i].name);

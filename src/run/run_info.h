@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_info.h - which runs there are, and what their small files say.
+/* run_info.h - which runs there are, and the contents of their small files.
  *
  * run_find turns what the user typed into a location. run_info_read reads only the small JSON
  * files, so a list of a thousand runs stays cheap. */
@@ -20,7 +20,7 @@ enum run_status {
     RUN_FINISHED,    /* exit status 0 */
     RUN_FAILED,      /* another exit status */
     RUN_INTERRUPTED, /* ended by a signal or a notice from outside */
-    RUN_STOPPED,     /* ended because the user asked Footplate to */
+    RUN_STOPPED,     /* ended at the user's request */
     RUN_DIED,        /* the recorder vanished; what it wrote is shown */
     RUN_STATUS_N,
 };
@@ -81,7 +81,7 @@ struct run_info {
     enum run_status status; /* the worst of the nodes' */
     const char **command;   /* ends with NULL */
     const char *directory, *git_commit, *version;
-    const char *user; /* who started it; "": not known */
+    const char *user; /* the user that started it; "": not known */
     struct run_label *labels;
     size_t n_labels;
     struct node_info *nodes; /* sorted by id, then session */
@@ -102,7 +102,7 @@ struct run_listed {
     const char *path;
     const char *entry; /* of a catalogue (run_catalog.h), JSON; NULL: none */
     size_t entry_len;
-    uint64_t stamp;   /* of the entry; 0: the run has to be looked at */
+    uint64_t stamp;   /* of the entry; 0: the run has to be read */
     int64_t start_ns; /* of the entry */
 };
 
@@ -112,7 +112,7 @@ MUST_CHECK int run_list(const char *dir, struct arena *a, struct run_listed **ou
 /* The same in any order, without reading them: whatever may be a run. */
 MUST_CHECK int run_each(const char *dir, void (*visit)(void *ctx, const char *path), void *ctx,
                         struct err *e);
-/* With what a catalogue says about them; that is valid during the call. */
+/* With their entry in a catalogue; it is valid during the call. */
 MUST_CHECK int run_each_listed(const char *dir,
                                void (*visit)(void *ctx, const struct run_listed *x), void *ctx,
                                struct err *e);

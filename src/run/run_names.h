@@ -12,7 +12,7 @@
  *                      metrics.fp           metrics-2.fp
  *                      shipping.json        how far the node was sent elsewhere
  *                      trace-PID-K.fp       a detail window: events of a process
- *                      tensors-RANK-STEP-PID-K.npz    tensors that the user asked to save
+ *                      tensors-RANK-STEP-PID-K.npz    tensors saved at the user's request
  *          .import-XXXXXXXX/                a run that is being made
  *          audit.jsonl                      on a hub: what users did to runs */
 #ifndef RUN_RUN_NAMES_H

@@ -24,7 +24,7 @@ enum {
 };
 
 /* Checks the limits: names and tags are one line of UTF-8 without control characters, tags have no
- * comma and occur once. ERR_USAGE says what is wrong. */
+ * comma and occur once. The message of ERR_USAGE names the problem. */
 MUST_CHECK int run_notes_check(const struct run_notes *n, struct err *e);
 /* From an object with exactly the keys above; checked. */
 MUST_CHECK int run_notes_parse(struct run_notes *out, const json_t *tree, struct arena *a,

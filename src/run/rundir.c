@@ -49,7 +49,7 @@ int run_place_of(struct run_place *p, const char *wanted, const char *runs, stru
     TRY(path_join(p->id, e, "%s", slash ? slash + 1 : p->dir));
     if (!slash)
         return path_join(p->dir, e, ".");
-    slash[slash == p->dir] = '\0'; /* the root keeps its own */
+    slash[slash == p->dir] = '\0'; /* not that of the root */
     return 0;
 }
 
@@ -160,9 +160,9 @@ static int rundir_write_about(const struct rundir *r, const struct run_about *ab
  * another job may have that ID. Then all of them must take the same other one. They try ID, ID-2,
  * ID-3 ... and take the first whose run.json is of their own job, where each puts one if there is
  * none. Why they meet: run.json never changes and put-if-absent has one winner, so all nodes that
- * look at a candidate see the same job there. A node goes past a candidate only if it has seen
- * another job's run.json, and then no node of its job can win there or stay. Hence all nodes end at
- * the same candidate, the first that one of them won, also when several jobs begin at once.
+ * read a candidate see the same job there. A node goes past a candidate only if it has seen another
+ * job's run.json, and then no node of its job can win there or stay. Hence all nodes end at the
+ * same candidate, the first that one of them won, also when several jobs begin at once.
  *
  * A requeued job continues in the run of its earlier start, whose date is another. That run is
  * looked for among those that share the first part of the ID: the newest of this job into which at

@@ -41,13 +41,13 @@ struct run_job {
     size_t common;   /* length of the part of the shared ID that all starts of the job have */
 };
 
-/* What run.json says; immutable once written. */
+/* The contents of run.json; immutable once written. */
 struct run_about {
     const char *name;
     const char *const *command; /* ends with NULL */
     const char *directory;
     const char *git_commit; /* "": none */
-    const char *user;       /* who started it; NULL: not known */
+    const char *user;       /* the user that started it; NULL: not known */
     const struct run_label *labels;
     size_t n_labels;
     const struct run_job *job; /* NULL: the run belongs to none */
@@ -137,7 +137,7 @@ struct run_maker {
 MUST_CHECK int run_maker_begin(struct run_maker *m, const char *home, struct err *e);
 /* NULL: there is none. `id` as name_sanitize makes it. */
 struct run_maker_node *run_maker_find(const struct run_maker *m, const char *id, unsigned session);
-/* A new one; the times of its files are on the clock of `tie`. It lives as long as the maker. */
+/* A new one; the times of its files are on the clock of `tie`. It is valid as long as the maker. */
 MUST_CHECK int run_maker_node(struct run_maker *m, const char *id, unsigned session,
                               struct clock_tie tie, struct run_maker_node **out, struct err *e);
 /* The file of a detail window, made when it is first requested. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvml_api.h - NVIDIA's library as it looks from C: our own declarations of what is used.
- * Layouts and numbers are the library's binary interface on 64-bit Linux; the asserts below hold
- * them in place. Nothing here needs NVIDIA's header, to build or to run. */
+ * Layouts and numbers are the library's binary interface on 64-bit Linux; the asserts below check
+ * them. Nothing here needs NVIDIA's header, to build or to run. */
 #ifndef SAMPLE_NVML_API_H
 #define SAMPLE_NVML_API_H
 
@@ -80,7 +80,7 @@ struct nvml_temperature {
 
 struct nvml_process_v1 {
     uint32_t pid, pad;
-    uint64_t used; /* NVML_NOT_KNOWN when the driver cannot say */
+    uint64_t used; /* NVML_NOT_KNOWN when the driver does not know */
 };
 
 struct nvml_process {
@@ -133,7 +133,7 @@ struct nvml_gpm_metric {
     const char *short_name, *long_name, *unit;
 };
 
-/* The library's own array is as long as its header says, so there is room for any of them. */
+/* The library's own array is as long as in its header, so there is room for any of them. */
 enum { NVML_GPM_ROOM = 512, NVML_GPM_VERSION = 1 };
 
 struct nvml_gpm_get {

@@ -58,8 +58,8 @@ struct nvml_try {
 };
 
 bool nvml_try_due(const struct nvml_try *t, mono_ns now);
-/* True when rc says that the reading was taken. Otherwise the loss is reported for each of the n
- * metrics that it would have given; or, when the GPU is lost, for the GPU. */
+/* True when rc is that of a reading that was taken. Otherwise the loss is reported for each of the
+ * n metrics that it would have given; or, when the GPU is lost, for the GPU. */
 bool nvml_try_took(struct nvml_try *t, const struct nvml_ask *a, int rc, const enum metric_id *m,
                    size_t n);
 /* Whether the code means that the driver will never give this reading. */

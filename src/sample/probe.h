@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe.h - what a probe of the machine is: one const record and one line in probes.def.
  *
- * A probe keeps its files open, reads them when the lane says so, and commits rows to the sink. The
- * parsing is done by pure functions (procfs.h): bytes in, struct out. A probe never prints, never
- * exits, and after its first reads never allocates. What cannot be read becomes a loss once, never
- * a zero.
+ * A probe opens its files once, reads them when the lane calls it, and commits rows to the sink.
+ * The parsing is done by pure functions (procfs.h): bytes in, struct out. A probe never prints,
+ * never exits, and after its first reads never allocates. What cannot be read becomes a loss once,
+ * never a zero.
  *
  * Order: open; any number of read and set_period; end; close. All calls for one probe come from the
  * thread of its lane. */
@@ -36,7 +36,7 @@ struct probe_env {
     int root_pid;            /* first process of the job; 0: none */
     int self_pid;            /* the recorder, whose children the job's orphans become */
     int helper_session;      /* of the recorder's helper processes; 0: none */
-    bool no_others;          /* programs of others are not looked at */
+    bool no_others;          /* programs of others are not read */
     struct pidset *pids;     /* the job's processes, kept up to date by probe_proc */
     struct nvml_lib *nvml;   /* NULL: no NVIDIA driver here */
     const char *nvml_absent; /* then why, in a sentence */
@@ -51,7 +51,7 @@ struct probe {
     enum lane lane;
     int64_t min_period_ns; /* reading faster gives nothing new, or costs the job */
     size_t state_size;
-    /* Fills the zeroed state. Failure means: there is nothing to read here; `e` says why. */
+    /* Fills the zeroed state. Failure means: there is nothing to read here; `e` has the reason. */
     int (*open)(void *state, const struct probe_env *env, int64_t period_ns, struct err *e);
     void (*read)(void *state, struct sink *s);
     size_t group; /* offset of the state's group, when that is all that has a period */
@@ -73,7 +73,8 @@ extern const struct probe *const probes[]; /* in the order of probes.def; ends w
 /* ---- the process ids of the job ---- */
 
 /* The job's process ids, written by the process probe, read by the GPU lanes.
- * Safe for any number of threads. Holds at most PIDSET_MOST; beyond that `pidset_has` may miss. */
+ * Safe for any number of threads. At most PIDSET_MOST are stored; beyond that `pidset_has` may
+ * miss. */
 
 enum { PIDSET_MOST = 4096 };
 

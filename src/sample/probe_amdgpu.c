@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities go on after the
- * NVIDIA ones: gpu0, gpu1... */
+/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities continue the
+ * numbers of the NVIDIA ones: gpu0, gpu1... */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 enum { ALTERNATIVES = 4 };
 enum amd_place { DEVICE, HWMON };
 
-/* A metric and the files that may hold it, best first. */
+/* A metric and the files that may have it, best first. */
 struct amd_row {
     enum metric_id metric;
     struct {
@@ -45,7 +45,7 @@ static const struct amd_row rows[] = {
       {DEVICE, "gpu_metrics", NULL, 1, AMDGPU_AT_MEM_UTIL}}},
     {M_GPU_MEM_TOTAL, {{DEVICE, "mem_info_vram_total", amdgpu_number, 1}}},
     {M_GPU_MEM_USED, {{DEVICE, "mem_info_vram_used", amdgpu_number, 1}}},
-    {M_GPU_POWER, /* microwatt, kept as milliwatt */
+    {M_GPU_POWER, /* microwatt, stored as milliwatt */
      {{HWMON, "power1_average", amdgpu_number, 1e-3},
       {HWMON, "power1_input", amdgpu_number, 1e-3},
       {DEVICE, "gpu_metrics", NULL, 1e3, AMDGPU_AT_WATT}}},
@@ -142,8 +142,8 @@ static bool next_source(struct card *c, const struct amd_row *r, struct amd_one 
     return false;
 }
 
-/* What the driver says of a sensor that the card does not have. Not ENOENT: a file that was there
- * and is not any more belongs to a card that went, and may come back. */
+/* What the driver answers for a sensor that the card does not have. Not ENOENT: a file that was
+ * there and is not any more belongs to a card that went, and may come back. */
 static bool never(int sys)
 {
     return sys == EOPNOTSUPP || sys == EINVAL || sys == ENODATA;

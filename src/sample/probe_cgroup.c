@@ -2,9 +2,9 @@
 /* probe_cgroup.c - the job's control group: CPU used and throttled, memory used, and the limits.
  *
  * Which files those are depends on the version of each hierarchy (v1 has one per controller, v2 one
- * for all, hybrid machines have both); cgroup_find finds them once. The limit that holds is the
- * tightest on the way up to the root, and time throttled is counted where that limit is. Limits
- * can be changed while the job runs, so they are read again now and then. */
+ * for all, hybrid machines have both); cgroup_find finds them once. The effective limit is the
+ * tightest on the way up to the root, and time throttled is counted where that limit is. Limits can
+ * be changed while the job runs, so they are read again now and then. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

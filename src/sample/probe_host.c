@@ -19,7 +19,7 @@ enum { REPORTED_READ, REPORTED_MALFORMED, REPORTED_NO_SWAP };
 /* ------------------------------------------------------------------------------------------------
  * Memory and swap, from /proc/meminfo */
 
-/* What is looked at is at the top: SwapFree ends before byte 600 on every kernel seen. */
+/* What is read is at the top: SwapFree ends before byte 600 on every kernel seen. */
 enum { MEMINFO_SIZE = 1024 };
 
 struct mem_state {

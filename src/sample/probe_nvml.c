@@ -18,7 +18,7 @@ enum { VALUES = 4 };
 #define NVML_PERIOD_NS (100 * NS_PER_MS) /* the driver refreshes no faster */
 #define RARE_PERIOD_NS (10 * NS_PER_S)
 
-/* One question to the driver and the metrics it answers. `ask` puts each value in counts of its
+/* One call of the driver and the metrics that it returns. `ask` puts each value in counts of its
  * metric, NAN for one that this driver does not report separately, and returns the driver's code.
  */
 struct nvml_fast_reading {
@@ -253,8 +253,8 @@ const struct probe probe_nvml = {
 /* ------------------------------------------------------------------------------------------------
  * GPU performance monitoring of Hopper and later: how much of the SMs, the tensor cores and the
  * memory bandwidth is really at work. Each reading compares two samples of the driver's counters.
- * The first error ends it for that GPU: other tools may hold the counters, and the job must not pay
- * for our attempts. */
+ * The first error ends it for that GPU: other tools may have reserved the counters, and the job
+ * must not pay for our attempts. */
 
 /* A sample costs 0.2 ms of CPU per GPU (H200), so it is not taken faster than this. Comparing two
  * costs 0.01 ms for the metrics below; with those of NVLink it would be more than a millisecond. */
@@ -281,7 +281,7 @@ struct gpm_one {
     const char *refused; /* why there is no GPM here; a loss at the first reading */
     struct nvml_gpm_sample *sample[2];
     unsigned newest;
-    bool taken; /* sample[newest] holds one, taken at `at` */
+    bool taken; /* sample[newest] is one, taken at `at` */
     mono_ns at;
     slot_id slot[GPM_N];
 };
@@ -365,7 +365,7 @@ static void lose_all(const struct nvml_ask *a, const struct gpm_one *o, enum los
             nvml_loss(a, id, gpm[i].metric, o->refused);
 }
 
-/* The one metric is not there; the others go on. */
+/* Only this metric is not there; the others continue. */
 static void end_metric(struct gpm_state *st, struct nvml_gpu *gpu, struct gpm_one *o, size_t i)
 {
     if (gpm[i].bytes > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe_nvml_slow.c - the readings of NVIDIA GPUs that take milliseconds inside the driver: energy,
- * PCIe and NVLink traffic, the job's processes, error events. In a separate lane, so that the
- * cheap readings keep their time.
+ * PCIe and NVLink traffic, the job's processes, error events. In a separate lane, so that the cheap
+ * readings are on time.
  *
  * The energy counter costs 4 ms of CPU a call (H200), which once a second was half of all that
  * Footplate used. It only grows, so nothing is lost by reading it rarely: gpu.power at the sampling
@@ -231,7 +231,7 @@ static void nvml_fields_read(struct nvml_fields *f, struct group *g, const struc
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Jobs: which of the job's processes are on which GPU, and what memory they hold. The driver's list
+ * Jobs: which of the job's processes are on which GPU, and what memory they use. The driver's list
  * costs milliseconds and a lock that the job may want, so it is read rarely. */
 
 /* The kernel's number of the namespace in which it started. Any other has its own process ids, and
@@ -298,7 +298,7 @@ static bool seen_before(const struct nvml_process *v, unsigned i)
 struct nvml_jobs_share {
     unsigned processes;
     uint64_t bytes;
-    bool unknown; /* the driver does not say how much memory one of them has */
+    bool unknown; /* the driver does not report how much memory one of them has */
 };
 
 static struct nvml_jobs_share nvml_jobs_share_of(const struct nvml_jobs *j, unsigned n)
@@ -370,7 +370,7 @@ static void nvml_jobs_read(struct nvml_jobs *j, const struct nvml_ask *round)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Errors (XID) that the driver reports while the run goes on. The driver queues them; a reading
+ * Errors (XID) that the driver reports during the run. The driver queues them; a reading
  * takes what has come and never waits. */
 
 enum { EVENTS_A_ROUND = 64 }; /* a storm is counted over several rounds */
@@ -433,7 +433,7 @@ static void nvml_xid_take(struct nvml_xid *x, const struct nvml_ask *round,
     sink_mark(round->sink, MARK_XID, (int64_t)e->data, "an unlisted GPU");
 }
 
-/* True when the queue is empty now and the counts hold. */
+/* True when the queue is empty now and the counts are complete. */
 static bool nvml_xid_drain(struct nvml_xid *x, const struct nvml_ask *round)
 {
     int rc = NVML_OK;

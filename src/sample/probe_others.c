@@ -64,7 +64,7 @@ static double uptime_busy(const struct uptime *from, const struct uptime *to, do
 struct other_process {
     int pid, ppid, session;
     uint64_t start_ticks, own_ticks, children_ticks;
-    uint64_t owed; /* by its children's account: what was counted while they lived */
+    uint64_t owed; /* by its children's account: what was counted while they ran */
     char comm[PROGRAM_LEN];
 };
 

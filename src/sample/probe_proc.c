@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe_proc.c - the job's processes: CPU, memory, threads and storage traffic of each and of all.
  *
- * Three groups: "proc" holds CPU at the probe's period, from the processes' clocks (one cheap
- * system call each); "procmem" holds the rest at most twice a second, as that takes two files each,
+ * Three groups: "proc" has CPU at the probe's period, from the processes' clocks (one cheap
+ * system call each); "procmem" has the rest at most twice a second, as that takes two files each,
  * and less often for a job of many processes (mem_paces): 64 loader workers shall not cost more
- * than the GPUs that they feed; "procthreads" holds what takes a file of each thread, at most once
+ * than the GPUs that they feed; "procthreads" has what takes a file of each thread, at most once
  * a second and less often for a job of many threads (thread_paces). The tree is scanned at most
  * once a second, and checked for new processes five times as often, so that what they use is seen
  * when they use it. How the totals stay right while processes come and go is described in
  * proc_tally.h.
  *
- * A process gets separate series when it has lived through two scans, so that a job which starts
+ * A process gets separate series when two scans have found it, so that a job which starts
  * a thousand short children does not make thousands of series. At most FOLLOW_MOST are followed one
  * by one; the others count in the totals, which are then taken every CROWD_PERIOD_NS only, because
  * reading all of them costs too much. */
@@ -50,7 +50,7 @@ struct follow {
     struct counter cpu_ns;
     struct inherited_count children_ns;
 
-    struct source io; /* kept open only for those that are followed one by one */
+    struct source io; /* stays open only for those that are followed one by one */
     bool io_denied, io_known;
     mono_ns io_at;
     struct inherited_count read_bytes,
@@ -115,7 +115,7 @@ static bool follow_cpu(struct follow *f, const struct follow_env *env,
     return true;
 }
 
-/* One that is not followed one by one holds no descriptor. */
+/* One that is not followed one by one has no descriptor. */
 static bool peek_io(const struct follow *f, const struct follow_env *env, char *text,
                     struct reading *r)
 {
@@ -128,7 +128,7 @@ static bool peek_io(const struct follow *f, const struct follow_env *env, char *
     return n >= 0;
 }
 
-/* Its storage traffic so far. False: r->sys says why. */
+/* Its storage traffic so far. False: r->sys is the reason. */
 static bool follow_io(struct follow *f, const struct follow_env *env,
                       const struct proctree_member *m, struct pid_io *out, struct reading *r)
 {
@@ -407,7 +407,7 @@ static bool self_children_ns(const struct proc_state *st, double *ns)
     return true;
 }
 
-/* The nearest ancestor that is still there: its own, or NULL; then `*self` says whether it is the
+/* The nearest ancestor that is still there: its own, or NULL; then `*self` is whether it is the
  * recorder. */
 static struct follow *heir_of(struct proc_state *st, size_t i, bool *self)
 {
@@ -552,7 +552,7 @@ static void read_io_of(struct proc_state *st, size_t i, struct sink *s)
     }
 }
 
-/* In a crowd the accounts are read only when all processes are: a parent's would otherwise hold
+/* In a crowd the accounts are read only when all processes are: a parent's would otherwise include
  * children whose end is not known yet. */
 static void read_member(struct proc_state *st, size_t i, bool accounts, struct totals *sum,
                         struct sink *s)

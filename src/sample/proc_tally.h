@@ -6,13 +6,14 @@
  * child used is not lost even when no scan ever saw it, but what a child used while it was watched
  * would be counted twice, and its end alone would be a dip. Hence:
  *
- *   - While a member lives, its own growth counts.
+ *   - While a member runs, its own growth counts.
  *   - When it is gone, its nearest living ancestor owes all that it ever used (inherited_owe).
  *   - When the ancestor's account of children is next read, what it grew by, less what is owed,
  *     counts (inherited_growth). The kernel adds to the parent's account before the child's pid
  *     goes away, so an account read after a child was found gone has it, or never will: a parent
  *     that ignores SIGCHLD. Then the child is dropped, and the debt with it.
- *   - An account read just before its child is found gone holds too much. That much (the surplus of
+ *   - An account read just before its child is found gone includes too much. That much (the surplus
+ *   of
  *     that one reading) is taken back by the next.
  *   - What is learnt late (from accounts of children, and what a process used before a scan found
  *     it) is given out over about a second, the time in which it was used, so it makes no spike. */
@@ -36,7 +37,7 @@ static inline void inherited_owe(struct inherited_count *h, double amount)
     h->owed += amount;
 }
 
-/* What the job's total grows by; negative when the reading before held too much. */
+/* What the job's total grows by; negative when the reading before included too much. */
 static inline double inherited_growth(struct inherited_count *h, double now)
 {
     const double growth = now - h->last - h->owed;
@@ -53,7 +54,7 @@ struct late {
 };
 
 /* The growth of an interval of dt_ns: what is known of it, and its part of what came late, as far
- * as both fit into `most`. Never negative; a shortage is held against what follows. */
+ * as both fit into `most`. Never negative; a shortage is subtracted from what follows. */
 static inline double late_give(struct late *l, double growth, double most, int64_t dt_ns)
 {
     const double share = dt_ns >= NS_PER_S ? l->held : l->held * (double)dt_ns / (double)NS_PER_S;

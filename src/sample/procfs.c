@@ -339,7 +339,7 @@ bool procfs_cpu_model(const char *text, size_t n, char *out, size_t size)
 /* ------------------------------------------------------------------------------------------------
  * Control groups */
 
-/* Whether a comma-separated list holds the word. */
+/* Whether a comma-separated list contains the word. */
 static bool list_has(const char *p, const char *end, const char *word)
 {
     const size_t len = strlen(word);
@@ -353,7 +353,7 @@ static bool list_has(const char *p, const char *end, const char *word)
     return false;
 }
 
-/* Paths are kept byte for byte: they are opened, not shown. */
+/* Paths are stored byte for byte: they are opened, not shown. */
 static bool copy_path(char *out, size_t size, const char *p, const char *end)
 {
     const size_t len = (size_t)(end - p);

@@ -30,7 +30,7 @@
 enum {
     STAT_SIZE = 1024,
     RECHECK_SCANS = 30, /* at one a second */
-    LIST_ANYWAY = 30,   /* scans after which a list is made whatever loadavg says */
+    LIST_ANYWAY = 30,   /* scans after which a list is made whatever loadavg is */
     ASK_MOST = 512,     /* new pids; for more, a list is cheaper */
 };
 
@@ -47,7 +47,7 @@ struct candidate {
 struct proctree {
     char *proc;
     int self_pid;
-    int own_pid;  /* of this process, which is not the job's; 0: self_pid says it */
+    int own_pid;  /* of this process, which is not the job's; 0: self_pid is it */
     int left_out; /* a session that is not the job's; 0: none */
     unsigned keep_open, open_now;
     struct source loadavg; /* not open: there is none */
@@ -80,7 +80,8 @@ static int open_stat(const struct proctree *t, int pid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* LOOK_FAILED says nothing about the process: no descriptor or no memory is left, for instance. */
+/* LOOK_FAILED is no evidence about the process: no descriptor or no memory is left, for
+ * instance. */
 enum look { LOOK_OK, LOOK_GONE, LOOK_FAILED };
 
 static enum look look_failed(void)
@@ -183,7 +184,7 @@ static size_t free_place(struct proctree *t)
     return t->places++;
 }
 
-/* Opens the file anew and keeps it only when it is still the same process. */
+/* Opens the file anew and closes it unless it is still the same process. */
 static void keep_stat(struct proctree *t, struct proctree_member *m)
 {
     if (m->ended || t->open_now >= t->keep_open)
@@ -332,7 +333,7 @@ static bool is_ours(const struct proctree *t, const struct pid_stat *s)
     return parent >= 0 && t->members[parent].stat.start_ticks <= s->start_ticks;
 }
 
-/* A child may be before its parent in the list, so this goes on until nothing changes. */
+/* A child may be before its parent in the list, so this continues until nothing changes. */
 static void take_candidates(struct proctree *t)
 {
     bool changed;
@@ -535,7 +536,8 @@ static bool thread_read(int dir, const char *tid, struct thread_sched *out)
     return n > 0 && procfs_schedstat(text, (size_t)n, out);
 }
 
-/* The thread in the list before; it is in the same order, so the search goes on where it ended. */
+/* The thread in the list before; it is in the same order, so the search continues where it
+ * ended. */
 static const struct thread_seen *thread_find(const struct proc_threads *t, size_t n_before,
                                              size_t *at, int tid)
 {

@@ -7,9 +7,9 @@
  * pid and its start time, so a pid that was given out again is not mistaken.
  *
  * proctree_open; then from time to time proctree_scan, which finds new members, and
- * proctree_refresh, which reads one; members that ended keep their place and are marked gone until
+ * proctree_refresh, which reads one; members that ended stay in their place, marked gone, until
  * proctree_sweep, so that the caller can settle its accounts with them. proctree_close. Needs no
- * probe: the recorder may hold one of its own to see whether the tree has ended. Not for two
+ * probe: the recorder may have one of its own to see whether the tree has ended. Not for two
  * threads at once. */
 #ifndef SAMPLE_PROCTREE_H
 #define SAMPLE_PROCTREE_H
@@ -21,15 +21,15 @@
 #include "base/err.h"
 #include "sample/procfs.h"
 
-enum { PROCTREE_MOST = 4096 }; /* members; more are not looked at */
+enum { PROCTREE_MOST = 4096 }; /* members; more are not read */
 
 struct proctree_member {
     bool used;
     bool gone;            /* ended and waited for; its place is free after the next sweep */
     bool ended;           /* a zombie; gone at once when no process of the job would wait for it */
     bool first;           /* was there when the tree was opened */
-    int stat_fd;          /* kept open; -1: opened for each reading */
-    unsigned scans;       /* how many scans it has lived through */
+    int stat_fd;          /* stays open; -1: opened for each reading */
+    unsigned scans;       /* how many scans have found it */
     struct pid_stat stat; /* as read last */
 };
 
@@ -40,7 +40,7 @@ struct proctree;
 MUST_CHECK int proc_check(const char *proc, struct err *e);
 
 /* `proc` is "/proc" outside tests; `self_pid` 0 when the recorder is not the job's parent (attach).
- * Keeps at most `keep_open` files open between readings. Fails when there is no such process and no
+ * At most `keep_open` files stay open between readings. Fails when there is no such process and no
  * recorder whose children could be the job's, and where proc_check does. */
 MUST_CHECK int proctree_open(struct proctree **out, const char *proc, int root_pid, int self_pid,
                              unsigned keep_open, struct err *e);
@@ -60,7 +60,7 @@ bool proctree_refresh(struct proctree *t, size_t i);
 void proctree_sweep(struct proctree *t);
 
 /* Members are at index 0 <= i < proctree_places; some places are not in use. A member's index does
- * not change while it lives. */
+ * not change while it exists. */
 size_t proctree_places(const struct proctree *t);
 const struct proctree_member *proctree_at(const struct proctree *t, size_t i);
 /* Whether there were ever more than PROCTREE_MOST. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source.h - a file of the kernel that is kept open and read again and again from its start.
+/* source.h - a file of the kernel that stays open and is read again and again from its start.
  *
- * source_open, any number of source_read*, source_close. Keeping it open makes a reading one system
- * call. When what it reads vanishes (ENODEV, ENOENT, ESRCH) it is closed, and each further
- * reading tries to open it anew. A zeroed source is a closed one. */
+ * source_open, any number of source_read*, source_close. As it stays open, a reading is one system
+ * call. When what it reads vanishes (ENODEV, ENOENT, ESRCH) it is closed, and each further reading
+ * tries to open it anew. A zeroed source is a closed one. */
 #ifndef SAMPLE_SOURCE_H
 #define SAMPLE_SOURCE_H
 
@@ -27,7 +27,7 @@ struct reading {
 
 MUST_CHECK int source_open(struct source *s, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool source_is_open(const struct source *s);
-/* One pread. False: r->sys says why. */
+/* One pread. False: r->sys is the reason. */
 bool source_read(struct source *s, char *buf, size_t size, struct reading *r);
 /* The kernel hands out files with a record per line (diskstats, net/dev) a page at a time. This
  * reads on when a page came back nearly full, so that short ones still cost one pread. */
@@ -52,7 +52,7 @@ enum { TEXT_FIRST = 16 * 1024, TEXT_MOST = 1 << 20 };
 bool textbuf_grow(struct textbuf *b);
 void textbuf_free(struct textbuf *b);
 /* source_read_paged of the whole file: into `near` while that is large enough, from then on into
- * `b`, which grows. `*text` says which. */
+ * `b`, which grows. `*text` is the one that was used. */
 bool source_read_text(struct source *s, struct near_text *near, struct textbuf *b,
                       const char **text, struct reading *r);
 

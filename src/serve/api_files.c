@@ -174,7 +174,7 @@ static int files_list(struct files_list *l, struct err *e)
 
 /* A reader that has a tail must have the sealed file up to it (store/reader.c), and one that has a
  * node.json of a recorder that has ended all of its data. Entries come in any order, so sealed
- * files are looked at again after all others. */
+ * files are checked again after all others. */
 static void files_renew_sealed(struct files_list *l)
 {
     char path[PATH_LEN];

@@ -27,7 +27,7 @@ enum { ANSWER_MOST = 1 << 20 };
 #define PARAM_ROW_TO                                                                               \
     "to", PARAM_TIME, .help = "End of the window, exclusive, ns since the epoch (default: open)."
 
-/* ERR_USAGE; the message says to request less. */
+/* ERR_USAGE; the message advises to request less. */
 int answer_too_large(const char *what, struct err *e);
 MUST_CHECK int answer_fits(const struct buf *body, const char *what, struct err *e);
 

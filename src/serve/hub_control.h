@@ -7,8 +7,8 @@
  * control_protocol.h and nothing else, and the sender checks them again.
  *
  * All of it is in memory: a hub that restarts forgets requests that were not fetched. A request
- * that is not fetched in time expires, so that a job is not stopped an hour after the user asked
- * for it. Safe for any number of threads. */
+ * that is not fetched in time expires, so that a job is not stopped an hour after the user's
+ * request. Safe for any number of threads. */
 #ifndef SERVE_HUB_CONTROL_H
 #define SERVE_HUB_CONTROL_H
 

@@ -11,7 +11,7 @@
 
 /* ---- memory, taken from the kernel and given back to it ---- */
 
-/* Once, before other threads are started. Left alone, the allocator keeps a heap for every thread
+/* Once, before other threads are started. By default the allocator has a heap for every thread
  * and, once it has seen one large block, never gives blocks of that size back. */
 void heap_set_up(void);
 /* What is free goes back to the kernel; takes some ms when there is much of it. */

@@ -24,7 +24,7 @@ enum {
     TOPICS = 256,
     QUEUE = 16, /* events that wait for a client */
     POLL_MS = 500,
-    KEEPALIVE_S = 15, /* after which a comment shows that the connection lives */
+    KEEPALIVE_S = 15, /* after which a comment shows that the connection is alive */
     STACK = 8 << 20,
     FEED_SERIES = 3072,    /* that are followed for one topic */
     FEED_TEXT = 512 << 10, /* longest event; a larger one is left out */
@@ -71,7 +71,7 @@ enum { FEED_STATUS, FEED_SAMPLES, FEED_STEPS, FEED_FINDINGS, FEED_N };
 
 struct feed_news {
     struct feed_text *text[FEED_N]; /* NULL: nothing new */
-    bool gone;                      /* the run was removed; the status says so */
+    bool gone;                      /* the run was removed; the status reports it */
 };
 
 /* ---- events as text ---- */
@@ -171,7 +171,7 @@ static void feed_put_times(struct jw *j, const struct series *s, size_t from)
     jw_end(j);
 }
 
-/* The first read only remembers the newest reading. */
+/* The first read only stores the newest reading. */
 static void feed_put_series(struct live_feed *f, struct jw *j, const struct series *s)
 {
     struct feed_seen *seen = s->n ? feed_seen_of(f, &s->key) : NULL;

@@ -53,7 +53,7 @@ MUST_CHECK int memo_open(struct memo **out, size_t bytes_most, struct memory_lim
 void memo_close(struct memo *m); /* NULL is fine */
 
 /* A count of the value of this version; NULL: there is none. With `older`, the value of another
- * version will do, and `*older` says that it is one. */
+ * version will do, and `*older` is then set. */
 struct memo_value *memo_get(struct memo *m, const struct memo_key *k, bool *older);
 /* Takes no count from the caller. A value larger than all others may be is cached alone. */
 void memo_put(struct memo *m, const struct memo_key *k, struct memo_value *v);

@@ -148,7 +148,7 @@ MUST_CHECK int request_parse_values(struct request *out, const char *text, struc
                                     struct err *e);
 
 /* The route with this path; `name` gets the word in place of RUN. NULL: there is none, and
- * `*other_method` says whether there is one for another method. */
+ * `*other_method` is whether there is one for another method. */
 const struct route *request_route(const struct request *q, size_t skip, enum route_method m,
                                   const char **name, bool *other_method);
 /* The values by the route's table: unknown, repeated or wrong ones are ERR_USAGE. */

@@ -4,7 +4,7 @@
  * Safe for any number of threads. A list is a picture of one moment, good until runs_list_free. A
  * run has one user from runs_take to runs_give. Open runs are bounded; the least recently used are
  * closed first. Names are looked up in the list, never made into paths; only whether a run has
- * begun a moment ago is looked at on the disk, by names that runs can have. */
+ * begun a moment ago is checked on the disk, by names that runs can have. */
 #ifndef SERVE_RUNS_H
 #define SERVE_RUNS_H
 
@@ -40,10 +40,10 @@ struct runs_list {
     struct runs *runs;
 };
 
-enum { RUNS_OPEN_BYTES = 64 << 20 }; /* what a server lets open runs hold together */
+enum { RUNS_OPEN_BYTES = 64 << 20 }; /* what open runs of a server may use together */
 
-/* A folder that does not exist yet is not an error: it may be made later. Runs that are open hold
- * no more than `open_bytes_most` together; one may hold more alone. */
+/* A folder that does not exist yet is not an error: it may be made later. Open runs use no more
+ * than `open_bytes_most` together; a single one may use more. */
 MUST_CHECK int runs_open(struct runs **out, const char *const *folders, size_t n,
                          size_t open_bytes_most, struct err *e);
 void runs_close(struct runs *r); /* NULL is fine */
@@ -61,7 +61,7 @@ struct memo *runs_memo(struct runs *r, enum runs_cache which);
 struct memory_limit *runs_memory_limit(struct runs *r);
 size_t runs_folders(const struct runs *r, const char *const **out);
 
-/* A run that a request holds. */
+/* A run in use by a request. */
 struct runs_hold {
     struct runs_item *item;
     struct run *run;             /* NULL: only the description was requested */
@@ -92,7 +92,7 @@ MUST_CHECK int runs_path(struct runs *r, const char *name, struct arena *a, cons
 void runs_changed(struct runs *r, const char *name);
 
 /* The findings of a run as JSON text (an array of verdicts), in the arena. `*out` NULL: they are
- * being evaluated, request them again. The caller holds no run. */
+ * being evaluated, request them again. The caller has no run open. */
 MUST_CHECK int runs_findings(struct runs *r, const char *name, struct arena *a, const char **out,
                              struct err *e);
 

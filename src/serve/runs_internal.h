@@ -21,7 +21,7 @@ enum {
     RUNS_FRESH_MS = 500, /* a scan of the folders, or the version of a run, is fresh so long */
     RUNS_SLOTS = 4096,   /* a power of two */
     CATALOG_FEW = 1000,  /* of so many runs with entries of a catalogue findings are read, too */
-    RUNS_GONE = 64,      /* names of vanished runs that are remembered */
+    RUNS_GONE = 64,      /* names of vanished runs that are stored */
     RUNS_FINDINGS = 64,  /* findings that are cached as text, some 30 kB each */
 };
 
@@ -54,7 +54,7 @@ struct runs_item {
     uint64_t run_version;
     int64_t used; /* monotonic ns of the last use. Under runs.lock. */
     bool open;    /* run is not NULL. Under runs.lock. */
-    size_t bytes; /* that it holds. Under runs.lock. */
+    size_t bytes; /* of memory in use. Under runs.lock. */
 
     char *findings; /* as JSON, under runs.lock; NULL: none yet */
     uint64_t findings_version;

@@ -20,7 +20,7 @@
 #include "serve/limits.h"
 #include "serve/runs_internal.h"
 
-/* ==== what findings.json says ==== */
+/* ==== the contents of findings.json ==== */
 
 /* User rules, as the recorder evaluated them. */
 struct findings_rest {
@@ -123,8 +123,8 @@ static void findings_settings(struct findings_rest *t, const char *path, struct 
 
 /* ==== evaluating ==== */
 
-/* Between two evaluations of a run that lives; a little less than the second in which a recorder
- * writes, so that what it wrote is not left for the time after next. */
+/* Between two evaluations of a run that is being recorded; a little less than the second in which a
+ * recorder writes, so that what it wrote is not left for the time after next. */
 #define AGAIN_NS (900 * NS_PER_MS)
 
 /* ---- evaluating ---- */

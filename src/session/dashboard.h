@@ -19,12 +19,12 @@ struct dashboard {
     struct server_place place;
 };
 
-/* Fails when this program was built without the page; the message says how to get it. */
+/* Fails when this program was built without the page; the message describes how to get it. */
 MUST_CHECK int dashboard_check_page(struct err *e);
 
 /* Before the job starts, and before there are threads. */
 MUST_CHECK int dashboard_start(struct dashboard *out, const char *folder, struct err *e);
-/* On a terminal it keeps serving until Ctrl-C. */
+/* On a terminal it continues to serve until Ctrl-C. */
 void dashboard_linger(const struct dashboard *s);
 
 #endif

@@ -123,7 +123,7 @@ static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a,
     struct run *r = NULL;
     struct checked *c = arena_new(a, struct checked);
     struct run_verdict_user *own = arena_new(a, struct run_verdict_user);
-    const struct pricing unpriced = {0}; /* as the run itself says */
+    const struct pricing unpriced = {0}; /* as recorded in the run */
     TRY(run_open(&r, ask->path, e));
     TRY(rules_read_steps(r, a, &own->steps, e));
     TRY(rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c, e));

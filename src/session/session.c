@@ -38,7 +38,7 @@ static void session_print(void *ctx, const char *line)
     arena_free(&a);
 }
 
-/* Invalid settings do not keep a job from running: they are only reported. */
+/* Invalid settings do not prevent a job from running: they are only reported. */
 static void session_print_problems(const struct settings *s, struct arena *a)
 {
     for (size_t i = 0; i < s->problems.n; i++)
@@ -187,7 +187,7 @@ static void session_verdict(const struct record_ask *ask, const struct session_r
 
 enum { EXIT_BY_SIGNAL = 128, EXIT_NOT_STARTED = 1 };
 
-/* A dashboard that does not start does not keep the job from running. */
+/* A dashboard that does not start does not prevent the job from running. */
 static void session_serve(struct dashboard *out, const char *folder, bool quiet, struct arena *a)
 {
     struct err e;
@@ -313,8 +313,9 @@ enum {
     STARTS_MOST = 1000,     /* of a shipper that is killed again and again */
 };
 
-/* When nobody waits for the rest any more, `footplate push` may send it, and a request that is
- * tried again here would be answered after that. A killed recorder says no END: see ship_live.h. */
+/* When no process waits for the rest any more, `footplate push` may send it, and a request that is
+ * tried again here would be answered after that. A killed recorder sends no END: see
+ * ship_live.h. */
 static void *shipper_watch_end(void *arg)
 {
     const int fd = *(const int *)arg;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.h - one recording from its settings to its verdict: settings become the request of the
  * recorder, a dashboard may be served during the run, the rules are evaluated at the end. Settings
- * that are invalid, or a recording that fails, never keep the job from running, unless the user
+ * that are invalid, or a recording that fails, never prevent the job from running, unless the user
  * requires the recording. */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H

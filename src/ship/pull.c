@@ -2,9 +2,9 @@
 /* pull.c - a run from elsewhere into a local folder of runs, file by file, byte for byte. It is
  * made in a hidden folder and becomes visible when it is complete.
  *
- * The run may grow meanwhile. What says how far the data goes is fetched before the data: findings
- * and the description of the run before its nodes, in a node its description, then tails, then the
- * rest. So the data may only be newer than what is said of it (docs/format.md). */
+ * The run may grow meanwhile. What describes how far the data goes is fetched before the data:
+ * findings and the description of the run before its nodes, in a node its description, then tails,
+ * then the rest. So the data may only be newer than its description (docs/format.md). */
 #include <stdio.h>
 #include <string.h>
 

@@ -211,9 +211,9 @@ static bool ship_is_replaced(const char *path, const struct ship_entry *x)
     return storage_of(path)->stat(path, 0, &st, &e) != 0 || st.version != x->stat.version;
 }
 
-/* A file that is replaced meanwhile is sent again by the next round. What says that the recorder
- * has ended waits for another pass if data may be missing: `early`, before the data, or if it was
- * written after the data was listed. */
+/* A file that is replaced meanwhile is sent again by the next round. The file that reports the
+ * recorder's end waits for another pass if data may be missing: `early`, before the data, or if it
+ * was written after the data was listed. */
 static int ship_whole(struct ship *s, const char *folder, const char *node,
                       const struct ship_entry *x, bool early, struct err *e)
 {
@@ -389,7 +389,7 @@ static bool ship_is_new(const struct ship *s, const char *node)
 }
 
 /* node.json comes before the data the first time, so that the node is known, and after it
- * otherwise. What says that the recorder has ended always comes after its data. */
+ * otherwise. The file that reports the recorder's end always comes after its data. */
 static int ship_node(struct ship *s, const char *node, bool all, struct err *e)
 {
     char folder[PATH_LEN];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ship.h - sends a run that is on this machine to another place, while it grows or afterwards.
  *
- * ship_open, ship_round now and then, ship_close. A round sends what is new. Nothing is remembered
- * between processes: the target says how far each file came, and the round goes on there. So a cut
- * connection, a restart and a kill need nothing but the next round.
+ * ship_open, ship_round now and then, ship_close. A round sends what is new. No state is stored
+ * between processes: the target reports how far each file came, and the round continues there. So a
+ * cut connection, a restart and a kill need nothing but the next round.
  *
  * What arrives is a run at every moment: a file that grows is a prefix of the local one, and a
  * segment is complete in the sealed file before the tail of the next one replaces its tail. To get

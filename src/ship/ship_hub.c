@@ -197,7 +197,7 @@ static void hub_add_files(struct ship_hub *h, const char *node, const json_t *fi
     arena_free(&a);
 }
 
-/* One request for all files of a node; an entry without a name says that it was made. */
+/* One request for all files of a node; an entry without a name reports that it was made. */
 static int hub_learn(struct ship_hub *h, const char *node, struct err *e)
 {
     struct hub_request q = {.method = "GET", .node = node};
@@ -421,8 +421,8 @@ static int hub_prune(struct ship_target *t, const char *node, const char *const 
 
 /* ---- a recorder that pauses, and requests to it ---- */
 
-/* Whether x says more about the recorder that runs now: it is of a later session ("metrics-2.tail"
- * after "metrics.tail"), or its tail. */
+/* Whether x is newer evidence of the recorder that runs now: it is of a later session
+ * ("metrics-2.tail" after "metrics.tail"), or its tail. */
 static bool hub_is_later(const struct hub_file *x, const struct hub_file *y)
 {
     const size_t n = strcspn(x->name, "."), m = strcspn(y->name, ".");
@@ -430,7 +430,7 @@ static bool hub_is_later(const struct hub_file *x, const struct hub_file *y)
     return order ? order > 0 : x->segment > y->segment;
 }
 
-/* A part without bytes, of the readings: a file whose time shows readers that the recorder lives.
+/* A part without bytes, of the readings: a file whose time shows readers that the recorder runs.
  */
 static int hub_alive(struct ship_target *t, const char *node, struct err *e)
 {

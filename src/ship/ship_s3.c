@@ -222,8 +222,8 @@ static bool s3_has_part(const struct s3_file *there, const struct part *p)
                     there->parts[i].offset == p->offset && there->parts[i].bytes == p->bytes);
 }
 
-/* Keeps the parts that count. The others were left by a shipper that was killed while it joined
- * parts, and go. */
+/* Selects the parts that count. A shipper that was killed while it joined parts left the others;
+ * they are removed. */
 static int s3_choose_parts(struct s3_target *t, struct s3_file *there, const char *key,
                            struct err *e)
 {

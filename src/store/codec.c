@@ -8,7 +8,7 @@
  *     MODE_PACKED  width: 1, 2, 4 or 8 bits a value; 8 / width of them in a byte, then zstd
  *     MODE_PLANES  width: 2 to 8 bytes a value; the lowest byte of all, then the next, then zstd
  *     MODE_SPARSE  no width; count, then distance and difference of each value that is not the base
- *     MODE_DELTA   added to one of these: they hold the zigzag differences of neighbours
+ *     MODE_DELTA   added to one of these: they store the zigzag differences of neighbours
  *
  * Why every column comes back exactly: values, bases and differences are subtracted and added as
  * unsigned 64-bit numbers. They may wrap, and wrap back. The width is that of the largest value
@@ -556,7 +556,7 @@ static bool get_head(struct cur *in, size_t n, struct column_head *h)
     return !in->bad && width_fits(h);
 }
 
-/* out[1..n] holds the differences. */
+/* out[1..n] are the differences. */
 static void codec_sum_up(const struct column_head *h, int64_t *out)
 {
     uint64_t at = (uint64_t)h->first;

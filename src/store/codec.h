@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* codec.h - a column of integers as few bytes (docs/format.md, "Codec column").
- * One codec holds the zstd contexts and scratch memory; not safe for two threads at once. */
+ * A codec owns its zstd contexts and scratch memory; not safe for two threads at once. */
 #ifndef STORE_CODEC_H
 #define STORE_CODEC_H
 
@@ -16,7 +16,7 @@ struct codec;
 
 struct codec *codec_open(void);
 void codec_close(struct codec *c);          /* NULL is fine */
-size_t codec_memory(const struct codec *c); /* bytes that it holds */
+size_t codec_memory(const struct codec *c); /* bytes that it has allocated */
 /* From now on numbers are not compressed: for columns that stay in memory and are soon read. */
 void codec_pack_only(struct codec *c);
 

@@ -49,7 +49,7 @@ static bool get_texts(struct event_columns *c, struct codec *codec, const struct
 /* Makes a column what it means, in place; false when no writer writes that. */
 typedef bool settle(struct event_columns *c, const struct events_block *b, int64_t *v);
 
-/* All lie within the block's times, which keeps the sums from overflowing. */
+/* All lie within the block's times, so the sums cannot overflow. */
 static bool settle_at(struct event_columns *c, const struct events_block *b, int64_t *v)
 {
     const uint64_t last = (uint64_t)(b->t_last_us * NS_PER_US);

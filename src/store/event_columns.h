@@ -47,7 +47,7 @@ struct event_columns {
 bool event_columns_read(struct event_columns *c, struct codec *codec, const struct events_block *b,
                         const struct event_want *want, struct arena *a);
 void event_columns_free(struct event_columns *c);
-size_t event_columns_memory(const struct event_columns *c); /* bytes that it holds */
+size_t event_columns_memory(const struct event_columns *c); /* bytes that it has allocated */
 
 static inline int64_t event_cell(const struct event_columns *c, enum event_column k, uint32_t row)
 {

@@ -1,5 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* format.c - see format.h. */
+/* format.c - see format.h.
+ *
+ * Why a file that was cut or damaged anywhere is not taken for another one:
+ *
+ * - Magic and bounds of a header are checked before its checksum, and no field is used before that,
+ *   but for the two lengths of a block: which bytes its checksum covers depends on them. They are
+ *   compared with limits and with the rest of the file first. A version counts only after the
+ *   checksum: damage is never reported as "a newer program".
+ * - The checksum of a block covers its header and its head, where the lengths and checksums of its
+ *   data are. block_get also requires that all of the payload is there, so a block whose end was
+ *   not written is no block, although its head is whole.
+ * - Blocks begin at multiples of BLOCK_ALIGN. After damage the search tries only those, and each
+ *   candidate must have a right checksum. Bytes of a column that look like a header are accepted
+ *   only if they are a whole block.
+ * - The bytes of a sealed file up to the end of a block with BLOCK_LAST are not written again: a
+ *   writer that cannot append cuts the file back to where the next segment began, and not further
+ *   (writer.c). So they may be sent or read while it grows, and format_final_len may continue from
+ *   where it ended. At most a shipper frees the space of what it has sent. The end of a closed file
+ *   is written last. */
 #define XXH_INLINE_ALL
 #include "store/format.h"
 
@@ -36,6 +54,7 @@ uint32_t format_sum32(const void *p, size_t n, uint64_t seed)
 void file_header_put(struct buf *out, const struct file_header *h)
 {
     const size_t start = out->len;
+    assert((size_t)h->kind < COUNT_OF(magic));
     buf_put(out, magic[h->kind], sizeof magic[0]);
     buf_u16(out, FORMAT_MAJOR);
     buf_u16(out, h->minor);
@@ -94,6 +113,7 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
 {
     const size_t start = out->len;
     assert(start % BLOCK_ALIGN == 0 && head->len <= UINT32_MAX);
+    assert(data->len <= UINT32_MAX - head->len);
     buf_u32(out, BLOCK_MAGIC);
     buf_u16(out, h->kind);
     buf_u16(out, h->flags);
@@ -108,6 +128,7 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
     buf_put(out, head->p, head->len);
     buf_put(out, data->p, data->len);
     buf_put(out, zeros, (BLOCK_ALIGN - (out->len - start) % BLOCK_ALIGN) % BLOCK_ALIGN);
+    assert(out->len % BLOCK_ALIGN == 0); /* the next block may follow */
 }
 
 /* Bounds are checked before the checksum, and the checksum before anything is used. Padding may
@@ -182,7 +203,7 @@ size_t record_begin(struct buf *b, enum record_tag tag)
 void record_end(struct buf *b, size_t begun)
 {
     const uint16_t len = (uint16_t)(b->len - begun);
-    assert(b->len - begun <= UINT16_MAX);
+    assert(begun > sizeof len && begun <= b->len && b->len - begun <= UINT16_MAX);
     memcpy(b->p + begun - sizeof len, &len, sizeof len);
 }
 

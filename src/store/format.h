@@ -19,7 +19,7 @@
 enum {
     FORMAT_MAJOR = 1,
     MINOR_FIRST = 0,
-    MINOR_EVENTS = 1, /* of files that hold events */
+    MINOR_EVENTS = 1, /* of files with events */
     FILE_HEADER_LEN = 64,
     FILE_ID_LEN = 16,
     BLOCK_HEADER_LEN = 48,
@@ -29,7 +29,7 @@ enum {
     FRAME_HEADER_LEN = 8,
     LEVEL1 = 40, /* values in a summary bucket */
     LEVEL2 = 240,
-    HIST_MOST = 128,        /* different values up to which a block keeps a histogram */
+    HIST_MOST = 128,        /* a block with at most so many different values has a histogram */
     ROWS_MOST = 65536,      /* rows in a block */
     COLUMNS_MOST = 1 << 16, /* columns in a block */
     NAME_LEN = 64,          /* longest metric, unit, entity or group name, with its NUL */
@@ -43,7 +43,7 @@ enum {
 #define STORE_EVENTS  "events"
 #define STORE_SEALED  "fp"
 #define STORE_TAIL    "tail"
-#define STORE_LOCK    "lock" /* the recorder that writes in the folder holds a lock on it */
+#define STORE_LOCK    "lock" /* locked by the recorder that writes in the folder */
 
 enum { SESSIONS_MOST = 10000 }; /* recorders of one node, one after the other */
 

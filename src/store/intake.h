@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* intake.h - where rows, events, losses and marks arrive: turned at once into the bytes of the
- * tail, in memory, under a lock that is never held across a system call. For writer.c.
+/* intake.h - where rows, events, losses and marks arrive: encoded at once as bytes of the tail, in
+ * memory, under a lock that is never held across a system call. For writer.c.
  *
  * When the bytes are not taken away (a full disk), rows and events beyond a limit are dropped and
  * counted. */

@@ -45,9 +45,9 @@ struct found_block {
 };
 
 /* The frames of a tail and the blocks that they make. One that is followed is cut into parts, and
- * each part is sealed by itself, so that a tail that has grown is sealed from its last part on. One
- * that is read once is one part: more and smaller blocks cost a fifth more, and four times as much
- * with 2000 tracks. */
+ * each part is sealed separately, so that a tail that has grown is sealed from its last part on.
+ * One that is read once is one part: more and smaller blocks cost a fifth more, and four times as
+ * much with 2000 tracks. */
 struct store_tail {
     uint64_t number; /* of its segment */
     size_t read;     /* bytes of the file; 0: it was not begun */

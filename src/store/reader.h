@@ -140,7 +140,7 @@ bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows
 bool store_event_names(struct codec *c, const struct events_block *b, struct arena *a,
                        const char ***out);
 
-/* Bytes of memory that it holds; a file that is only mapped does not count. */
+/* Bytes of memory that it has allocated; mapped files do not count. */
 size_t store_memory(const struct store *s);
 
 /* Checks every checksum of the data parts; returns how many columns are damaged. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reader_internal.h - the parts of opening a store: reader.c finds the blocks and the tail,
- * catalog.c parses their heads and lists what they hold. */
+ * catalog.c parses their heads and lists their contents. */
 #ifndef STORE_READER_INTERNAL_H
 #define STORE_READER_INTERNAL_H
 

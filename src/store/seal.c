@@ -9,8 +9,8 @@
  * one that does not find it uses the tail (reader.c). The writer may fail after any block, so
  * sealing has no state that outlives the call, and the same segment can be sealed again.
  *
- * What a segment holds is within the limits of a block: segment.c refuses more rows, columns and
- * longer texts. So nothing here fails but the output. */
+ * The contents of a segment are within the limits of a block: segment.c refuses more rows, columns
+ * and longer texts. So only the output can fail here. */
 
 #include <assert.h>
 #include <stdlib.h>
@@ -304,7 +304,7 @@ static int end_block(struct seal_events_work *w, const struct seg_track *t, stru
 }
 
 /* The events of a track, block by block. segment_event never fails here: all events were checked
- * when they were fed. A block holds events that were recorded one after the other. They are sorted
+ * when they were fed. The events of a block were recorded one after the other. They are sorted
  * within the block; blocks of a track may overlap in time. */
 static int seal_track(struct seal_events_work *w, const struct seg_track *t, struct err *e)
 {

@@ -27,8 +27,8 @@
  * Each function takes the record whose tag was just read. False: no writer writes that, and nothing
  * has changed. */
 
-/* More than a writer's tail can hold before it is sealed (eight and eleven bytes each, ten MiB), so
- * that made-up bytes cannot request gigabytes. */
+/* More than fits into a writer's tail before it is sealed (eight and eleven bytes each, ten MiB),
+ * so that made-up bytes cannot request gigabytes. */
 enum { TEXTS_MOST = 1 << 22, TRACKS_MOST = 1 << 20 };
 
 /* Texts are copied: the frame they come from is not valid after segment_feed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment.h - what a tail holds, sorted into groups and series, tracks and texts.
+/* segment.h - the contents of a tail, sorted into groups and series, tracks and texts.
  *
  * segment_feed takes the payloads of a tail's frames in order. Cells stay as the few bytes they
  * were in the tail, one stream per series, and become numbers one series at a time

@@ -391,7 +391,7 @@ int writer_flush(struct writer *w, bool durable, struct err *e)
 
 /* ---- opening and closing ---- */
 
-/* The lock is held as long as the writer lives and ends with the process, however that ends.
+/* The lock is held as long as the writer exists and ends with the process, however that ends.
  * Readers use it to see whether a recorder is alive. Links and devices are refused: the folder
  * may belong to another user. */
 static int lock_folder(struct writer *w, struct err *e)

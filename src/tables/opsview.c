@@ -35,7 +35,8 @@ bool op_same_table(const struct op_row *x, const struct op_row *y)
            (!x->phase || (strcmp(x->phase, y->phase) == 0 && strcmp(x->timer, y->timer) == 0));
 }
 
-/* Keeps the first `limit` rows of each device that is wanted, and of each phase of functions. */
+/* Filters out all but the first `limit` rows of each device that is wanted, and of each phase of
+ * functions. */
 static void cut(struct opsview *l, const struct opsview_ask *ask)
 {
     struct op_row before;

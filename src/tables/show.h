@@ -58,7 +58,7 @@ const char *gpuview_why(const struct gpu_view *v, enum gpu_number n);
 const char *gpuview_activity(const struct gpu_view *v, const struct gpu_use *u);
 /* "526 TFLOP/s, 53.2 % of the 989 TFLOP/s that BF16 can do; 60.5 % at the clock that ran". */
 const char *gpuview_compute(const struct gpu_view *v);
-/* "1 610 MHz; held down 100 % of the time by the power limit". */
+/* "1 610 MHz; throttled 100 % of the time by the power limit". */
 const char *gpuview_clock(const struct gpu_view *v, const struct gpu_use *u);
 /* "689 W; 20.2 J a step, 1.26 J a sample". */
 const char *gpuview_power(const struct gpu_view *v);

@@ -25,7 +25,7 @@ struct summary_line {
     const char *why, *what;    /* then why, and what the reason is about */
 };
 
-/* Every row for every node. window: only node, from and to are looked at. */
+/* Every row for every node. window: only node, from and to are used. */
 MUST_CHECK int summary_read(struct run *r, const struct series_ask *window,
                             const struct loss_list *lost, struct arena *a,
                             struct summary_line **out, size_t *n, struct err *e);
@@ -55,7 +55,7 @@ struct statview {
                          * "given": a window that the caller requested */
 };
 
-/* ask: only node, from and to are looked at. ERR_NOT_FOUND when there is no such node. */
+/* ask: only node, from and to are used. ERR_NOT_FOUND when there is no such node. */
 MUST_CHECK int statview_read(struct statview *out, struct run *r, const struct series_ask *ask,
                              bool all, struct arena *a, struct err *e);
 /* The same of a summary that was read already, which must stay. */

@@ -22,7 +22,7 @@ struct step_digest {
     struct loop_window window;
     struct allocator_peak allocator;
     struct timeline_overview overview;
-    size_t bytes; /* about so much memory is held */
+    size_t bytes; /* about so much memory is in use */
 };
 
 /* Everything lives in the arena and survives run_close. */

@@ -67,7 +67,7 @@ MUST_CHECK int stepsview_read(struct steps_view *out, struct run *r, const struc
 /* The same of ranks that are read already; they must stay. */
 MUST_CHECK int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps *ranks,
                             size_t n, const struct steps_ask *ask, struct arena *a, struct err *e);
-/* What `ask` wants of a view that has it all. */
+/* The selection of `ask` from a view that has it all. */
 MUST_CHECK int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
                              const struct steps_ask *ask, struct arena *a, struct err *e);
 /* Sets the losses of all items. */

@@ -139,7 +139,7 @@ static const char *verdict_whole(const struct verdict *v, bool has_steps)
     return has_steps && !v->rule->whole_job ? "training loop" : "job";
 }
 
-/* " Would save up to 13.0 s."; "": not known, the advice says what to expect, or the run goes on.
+/* " Would save up to 13.0 s."; "": not known, the advice has what to expect, or the run continues.
  */
 static const char *summary_saving(const struct summary_text *x, const struct verdict *v,
                                   const char *advice)

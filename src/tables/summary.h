@@ -51,7 +51,7 @@ const char *finding_explained_words(const struct finding *f, struct arena *a);
 const char *finding_shares_words(const struct finding *f, struct arena *a);
 /* What to do: the advice of the finding, otherwise that of its rule. */
 const char *finding_advice(const struct verdict *v, const struct finding *f);
-/* Those that cost most first; equal ones keep their order. `out` has room for all of v's. */
+/* Those that cost most first; equal ones stay in their order. `out` has room for all of v's. */
 void findings_costliest_first(const struct verdict *v, const struct finding **out);
 
 #endif

@@ -83,7 +83,7 @@ bool user_rules_any(const struct user_rule_set *u)
  * The rules may do anything in that process. It returns only bytes, with a limit on their
  * number and on the time. */
 
-/* The folder that holds the package, from the one that holds its hooks. */
+/* The folder of the package, from the folder of its hooks. */
 static const char *python_host_package(struct arena *a)
 {
     char path[PATH_LEN];

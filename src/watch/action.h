@@ -159,8 +159,8 @@ MUST_CHECK int actions_start(struct actions **out, const struct actions_ask *ask
 void actions_news(struct actions *a, const struct verdict *v, enum rule_state state_before,
                   enum severity severity_before, const struct param_value *p);
 /* Performs what is queued, each with one more try, and ends; takes at most `wait_ns`. False: the
- * thread hangs. It is left alone then and touches neither sink nor means any more, but what
- * ask->v points to must stay. Frees it otherwise. NULL is fine. */
+ * thread hangs. It is left alone then and touches neither sink nor means any more, but what ask->v
+ * points to must remain valid. Frees it otherwise. NULL is fine. */
 bool actions_stop(struct actions *a, int64_t wait_ns);
 
 /* ---- runner.c: a small process that runs the commands and the outbound requests of actions, each

@@ -246,7 +246,7 @@ int action_make_all(struct settings *s, struct arena *a, struct action **out, si
     return 0;
 }
 
-/* ---- for whom ---- */
+/* ---- recipients ---- */
 
 static bool action_make_counts(enum rule_state state, enum severity severity, enum severity least)
 {

@@ -15,8 +15,8 @@
 
 /* ==== what an action reports ==== */
 
-/* A change of a rule's result, put into words once for all actions that report it. Several may
- * hold it; the last one to release it frees it. */
+/* A change of a rule's result, put into words once for all actions that report it. Several actions
+ * may reference it; the last one to release it frees it. */
 struct news_text {
     struct action_news text;
     struct arena arena;
@@ -122,7 +122,7 @@ struct item {
     struct news_text *news; /* counted: several actions may share it */
 };
 
-/* What the thread and the limit remember of an action. */
+/* What the thread and the limit store of an action. */
 struct memory {
     mono_ns since; /* of the time that `used` counts; 0: none yet */
     int64_t used;
@@ -132,7 +132,7 @@ struct memory {
 
 struct actions {
     struct actions_ask ask;
-    struct action_means means; /* ask.means, while those are there */
+    struct action_means means; /* ask.means, while those exist */
     struct memory *memory;     /* one per action */
     pthread_mutex_t lock;      /* for what follows */
     pthread_cond_t changed;
@@ -146,7 +146,7 @@ struct actions {
 
 /* ---- reporting ---- */
 
-/* The sink stays as long as the lock is held. */
+/* The sink remains valid as long as the lock is held. */
 static void report(struct actions *a, const struct item *i, const struct err *failure)
 {
     const struct news_text *n = i->news;

@@ -131,7 +131,7 @@ static bool runner_take(struct running *c, char output[RUNNER_OUTPUT])
     return true;
 }
 
-/* Its end is polled, not waited for: a process that it has left may hold the pipe open. */
+/* Its end is polled, not waited for: a process that it left running may have the pipe open. */
 static int runner_follow(struct running *c, struct runner_result *r)
 {
     int status;

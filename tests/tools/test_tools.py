@@ -340,6 +340,14 @@ def words(root: Path, *places: str) -> subprocess.CompletedProcess[str]:
         ("src/cmd/a.c", 'puts("12 s in all");\n', '"in all"'),
         ("src/cmd/a.c", "/* one\n * was told so */\n", 'a.c:2: "told" in a comment'),
         ("src/cmd/a.h", "int a; // the piles\n", 'a.h:1: "piles" in a comment'),
+        ("src/cmd/a.c", "/* as the file says */\n", 'a.c:1: "says" in a comment'),
+        ("src/cmd/a.c", "/* What nobody needs. */\n", '"nobody" in a comment'),
+        ("src/cmd/a.h", "/* one\n * is looked\n * at */\n", 'a.h:2: "looked at" in a comment'),
+        ("src/cmd/a.def", "X(a) // for it stands b\n", '"stands" in a comment'),
+        ("src/cmd/a.c", "/* The server is asked. */\n", '"asked" in a comment'),
+        ("src/cmd/a.c", "/* Pieces of it. */\n", '"Pieces" in a comment'),
+        ("src/cmd/a.c", "/* JS_NULL: go on. */\n", '"go on" in a comment'),
+        ("src/cmd/a.h", "/* what is mended */\n", '"mended" in a comment'),
         ("web/src/a.tsx", "// told\nconst a = <p>it stands there</p>;\n", 'a.tsx:2: "stands"'),
         ("web/src/a.ts", "const a = `for ${x.told} told`;\n", '"told"'),
         (
@@ -359,7 +367,8 @@ def test_words_refuses(tree: Path, file: str, text: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("src/cmd/a.c", '/* the job lives, retold */\nputs("all fine"); // nobody knows\n'),
+        ("src/cmd/a.c", '/* the job lives, retold */\nputs("all fine"); // it lives\n'),
+        ("src/cmd/a.c", "/* asks are set; a state that holds; look_at(); standing */\n"),
         ("src/cmd/a.c", 'static_assert(N == 1, "one bit is no less than it counts");\n'),
         ("src/cmd/a.c", 'jw_str("told", x);\nputs("there is no GPU");\nputs("is no longer up");\n'),
         ("src/cmd/a.c", 'puts("is not a percentage");\nputs("the standard deviation");\n'),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// focus.ts - keeps the focus on the page. What has it may be taken away (a panel that is closed, the
-// button for the rest of a list, a whole view); the browser then drops it, and keyboard users would be at the top
-// again. It moves to the nearest element around that still exists.
+// focus.ts - the focus stays on the page. What has it may be taken away (a panel that is closed,
+// the button for the rest of a list, a whole view); the browser then drops it, and keyboard users
+// would be at the top again. It moves to the nearest element around that still exists.
 
 const PLACES = "[tabindex], [role=tabpanel], section, figure";
 

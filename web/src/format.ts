@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // format.ts - the only place where numbers become text, digit for digit as the command line prints them
-// (src/base/human.c and clock.c; tests/data/human.tsv holds both to the same texts): at most three
+// (src/base/human.c and clock.c; tests/data/human.tsv tests both for the same texts): at most three
 // significant digits where more mean nothing, always with the unit. Not measured is "-".
 
 /** Whether a text is a zero. */
@@ -123,7 +123,7 @@ const PERIODS = [
   ["min", 60],
 ] as const;
 
-/** A parameter of a rule as people say it: 24 h, 30 min, 500 ms, 20 %. */
+/** A parameter of a rule in the largest whole unit: 24 h, 30 min, 500 ms, 20 %. */
 export function setting(v: number, unit: string): string {
   if (unit !== "s") return unit === "%" ? `${general(v)} %` : value(v, unit);
   const [name, size] = PERIODS.find(([, s]) => v >= s && v % s === 0) ?? ["s", 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// state.ts - what is being looked at, as signals, synchronized with the address after the '#', so
+// state.ts - what the user sees, as signals, synchronized with the address after the '#', so
 // that a link restores tab, node, window and selection:
 //   #/   #/run/RUN/TAB?node=N&from=NS&to=NS&sel=a,b   #/compare/A/B
 // Everything else after the '?' is in `params`, free for the views.

@@ -27,7 +27,7 @@ export function toggleTheme(): void {
   try {
     localStorage.setItem(KEY, chosen.value);
   } catch {
-    // It then holds until the page is left.
+    // It then applies until the page is left.
   }
 }
 

@@ -11,7 +11,7 @@ export interface BandPiece {
   readonly high: number[];
 }
 
-/** Columns first..last as pieces; `place` gives the pixel of a column's time. */
+/** Columns first..last as segments; `place` gives the pixel of a column's time. */
 export function bandPieces(
   times: ArrayLike<number>,
   min: ArrayLike<Cell>,
@@ -47,7 +47,8 @@ export function bandPieces(
   return pieces;
 }
 
-/** Fills the pieces; `level` gives the height of a value. A piece of one place is a pixel wide. */
+/** Fills the segments; `level` gives the height of a value. A segment of one place is a pixel
+ * wide. */
 export function fillBand(g: CanvasRenderingContext2D, pieces: readonly BandPiece[], level: (v: number) => number): void {
   g.beginPath();
   for (const { x, low, high } of pieces) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bars.tsx - stacked bars: one bar a step, a piece for each part, as high as its time. And what goes
-// into them, apart from the drawing.
+// bars.tsx - stacked bars: one bar per step, a segment for each part, as high as its time. And what
+// goes into them, apart from the drawing.
 import { Legend } from "../components/basics";
 import { value } from "../format";
 import { eventColor } from "../palette";
@@ -20,8 +20,9 @@ export interface Piece {
 
 const NEGLIGIBLE = 1e-6; // of a step: what adding up left over
 
-/** The pieces of a step from the bottom up. What no part accounts for is "other", so that the bar
- * is as high as the step, or its iteration, was long. Parts that were not measured have no piece. */
+/** The segments of a step from the bottom up. What no part accounts for is "other", so that the bar
+ * is as high as the step, or its iteration, was long. Parts that were not measured have no
+ * segment. */
 export function piecesOf(step: StepBar, parts: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
   let at = 0;

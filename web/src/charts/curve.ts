@@ -22,7 +22,8 @@ export function scaleOf(all: readonly (readonly (number | null)[])[], unit: stri
   return high > low ? { low, high } : { low: low - (fitted ? 0.5 : 0), high: high + (fitted ? 0.5 : 1) };
 }
 
-/** A gap (null) ends a piece; what is undefined is drawn across; a reading with gaps on both sides is a point. */
+/** A gap (null) ends a segment; what is undefined is drawn across; a reading with gaps on both
+ * sides is a point. */
 export function curvePath(cells: readonly Cell[], x: (i: number) => number, y: (v: number) => number): string {
   const out: string[] = [];
   let open = false;

@@ -16,7 +16,7 @@ export interface Hands {
   key(e: KeyboardEvent): (() => void) | null;
 }
 
-/** Listens on the element until the signal says that it is over. */
+/** Listens on the element until the signal is aborted. */
 export function listen(el: HTMLElement, hands: Hands, signal: AbortSignal): void {
   const on = { signal };
   el.addEventListener("pointerdown", (e) => hands.down(e), on);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // heatmap.ts - a row per device, time across, the colour is the value. Cells become one image as
-// they arrive (one pixel a cell); drawing stretches that image to the window, which costs next to
+// they arrive (one pixel a cell); drawing scales that image to the window, which costs next to
 // nothing, so a zoom shows at once and sharpens when the new cells are there.
 
 import type { Heatmap } from "../types";
@@ -60,7 +60,7 @@ export function decodeCells(base64: string): Uint8Array {
   return cells;
 }
 
-/** A reading holds until the next one, unless that is more than this many intervals away. */
+/** A reading applies until the next one, unless that is more than this many intervals away. */
 const HOLDS = 2.5;
 
 /** Fills columns that lie between two readings, where columns are narrower than the interval. */
@@ -159,7 +159,7 @@ export function cellPixels(data: HeatData, colours = scalePixels(FULL, NOT_FINIT
   return pixels;
 }
 
-/** The image of some cells, made once; `draw` stretches it as often as wanted. */
+/** The image of some cells, made once; `draw` scales it as often as needed. */
 export class HeatImage {
   readonly data: HeatData;
   readonly #image: HTMLCanvasElement;

@@ -40,7 +40,7 @@ export const PARTS: readonly Part[] = [
   { id: "compile", title: partTitle("compile"), names: ["compile"] },
 ];
 
-/** Where the server drew many events as one without saying which. */
+/** Where the server drew many events as one without their names. */
 const DENSE: Part = { id: "dense", title: "Dense (zoom in)", names: [] };
 
 /** An event is called as its part, or its part with a suffix: "forward.eval", "eval 12". */

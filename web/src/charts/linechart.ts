@@ -15,7 +15,7 @@ import { type Across, TIME } from "./timeaxis";
 
 /** A line of the chart: which series it is, and how it looks. */
 export interface LineLook {
-  readonly key: string; // "node metric entity", as keyOf says
+  readonly key: string; // "node metric entity", as keyOf returns it
   readonly label: string;
   readonly colour: string; // name of a CSS variable
   readonly dash?: readonly number[];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// span.ts - arithmetic on a piece of time. Times in charts are milliseconds since the epoch with a
-// fraction: a double then holds a quarter of a microsecond, and the browser's dates fit.
+// span.ts - arithmetic on an interval of time. Times in charts are milliseconds since the epoch
+// with a fraction: a double then resolves a quarter of a microsecond, and the browser's dates fit.
 
 export interface Span {
   readonly from: number;

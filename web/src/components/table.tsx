@@ -84,7 +84,7 @@ function Head<T>(p: { columns: readonly Column<T>[]; by: SortBy | null; onSort: 
 }
 
 export function DataTable<T>(p: {
-  /** What the table holds; for screen readers. */
+  /** The contents of the table; for screen readers. */
   caption: string;
   columns: readonly Column<T>[];
   rows: readonly T[];

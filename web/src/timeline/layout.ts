@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // layout.ts - lanes to rows of pixels: one group per rank (or node, for what has none), in it its
-// lanes, in them their rows. Collapsed lanes and groups keep one thin row, so that something is seen.
+// lanes, in them their rows. Collapsed lanes and groups are one thin row, so that something is
+// seen.
 
 import type { Lane } from "./model";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // loader.ts - caches what the window needs: the whole run once, blurred, and around the
-// window a sharp piece with a screen to spare on both sides. What is there stays drawn while more
+// window a detailed chunk with one screen more on both sides. What is there stays drawn while more
 // comes. An answer that was cut short is requested again in halves.
 
 import type { Answer, Chunk } from "./model";
@@ -24,7 +24,7 @@ export class Loader {
   #bounds: Range;
   #whole: Chunk | null = null;
   #pieces: Chunk[] = [];
-  /** What the last complete answer covered, however many pieces it came in. */
+  /** What the last complete answer covered, in however many chunks it came. */
   #plan: Chunk | null = null;
   #asked: Chunk["range"] | null = null;
   #abort: AbortController | null = null;

@@ -13,7 +13,7 @@ export type LaneKind = TimelineLane["kind"];
 export type Answer = Omit<Timeline, "from_ns" | "to_ns" | "lanes"> & { lanes: Lane[]; base: number };
 type SliceColumns = Timeline["slices"];
 
-/** One row of one lane. Starts are sorted; rows hold no overlap, so ends are too. */
+/** One row of one lane. Starts are sorted; slices of a row do not overlap, so ends are, too. */
 export interface Track {
   readonly start: Float64Array;
   readonly end: Float64Array;
@@ -221,7 +221,7 @@ export function uniteLanes(a: readonly Lane[], b: readonly Lane[]): Lane[] {
   return [...out.values()];
 }
 
-/** The longest slices in a window, each from the sharpest piece that has its time. */
+/** The longest slices in a window, each from the most detailed chunk that has its time. */
 export function slicesIn(chunks: readonly Chunk[], window: Range, most: number): Slice[] {
   const out: Slice[] = [];
   const done: Range[] = [];

@@ -103,7 +103,7 @@ export function contrast(a: Rgb, b: Rgb): number {
   return (high + 0.05) / (low + 0.05);
 }
 
-/** One pixel as ImageData keeps it on a little-endian machine. */
+/** One pixel as ImageData stores it on a little-endian machine. */
 export function pixel(c: Rgb): number {
   return ((255 << 24) | (c[2] << 16) | (c[1] << 8) | c[0]) >>> 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // range.ts - the arithmetic of the timeline's window: zoom, pan, pixels to time, ruler marks.
-// Times are nanoseconds after the start of the run, so that a double holds them exactly; absolute
+// Times are nanoseconds after the start of the run, so that they are exact in a double; absolute
 // times (1.7e18) would be off by 128 ns.
 
 import { move, type Span, widened, width, zoom } from "../charts/span";

@@ -96,7 +96,7 @@ const LABEL_FROM = 26; /* CSS pixels; narrower ones have no room for three lette
 const NUMBER_FROM = 16; /* the number of a step needs less */
 const FONT = 11;
 
-/** Draws frames into one canvas; keeps its pixels and measured names between them. */
+/** Draws frames into one canvas; caches its pixels and measured names between them. */
 export class Painter {
   #raster: Raster = makeRaster(1, 1);
   #image: ImageData | null = null;

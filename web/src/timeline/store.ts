@@ -190,7 +190,8 @@ export class Store {
     this.collapsed.value = next;
   }
 
-  /** The slice of a row at a time, or the nearest within reach, from the sharpest piece there is. */
+  /** The slice of a row at a time, or the nearest within reach, from the most detailed chunk there
+   * is. */
   sliceAt(lane: Lane, row: number, t: number, reach: number): Slice | null {
     for (const chunk of this.chunks.value) {
       if (t < chunk.range.from || t > chunk.range.to) continue;

@@ -12,7 +12,7 @@ const MOST_LINES = 8; // of one track
 const FIRST = ["cpu.util", "mem.used", "gpu.util", "gpu.mem"]; // metrics that are shown at first
 
 export interface TrackLine {
-  /** As keyOf says of its series. */
+  /** As keyOf returns it for its series. */
   readonly key: string;
   readonly label: string;
   /** Of a metric "cpu.util:total", of a counter its name. */

@@ -64,7 +64,7 @@ interface Control {
   ask: (set: string) => Promise<boolean>;
 }
 
-/** Sends settings to the recorder, one at a time, and keeps its answer. */
+/** Sends settings to the recorder, one at a time, and stores its answer. */
 function useControl(run: string): Control {
   const [state, setState] = useState<Omit<Control, "ask">>({ busy: false, error: null, answer: null });
   const ask = async (set: string): Promise<boolean> => {

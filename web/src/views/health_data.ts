@@ -83,7 +83,7 @@ function linked(steps: TimeSync, time: TimeSync, times: StepTimes): () => void {
   };
 }
 
-/** The window as the server is asked for it: null where all is asked for. */
+/** The window as it is requested from the server: null where all is requested. */
 function askSpan(a: HealthAsk): Span | null {
   return a.asked.key === "whole" ? null : a.asked.span;
 }

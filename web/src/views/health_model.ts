@@ -20,7 +20,7 @@ export const isLoss = (name: string): boolean => /^(loss|nll|cross_entropy)|[_-]
 const isRate = (name: string): boolean => /^lr(\.\d+)?$/.test(name);
 const NORMS: readonly string[] = ["grad.norm", "grad.norm.clipped", "clip.max"];
 const SCALE = "amp.scale";
-/** Read by rules; as a curve they say nothing. */
+/** Read by rules; a curve of them has no meaning. */
 const HIDDEN = /^(batch\.hash|epoch|backward\.calls|step\.skipped|grad\.missing|health\.|nonfinite\.origin|importance\/)/;
 
 export interface ScalarGroups {

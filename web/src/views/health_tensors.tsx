@@ -17,7 +17,7 @@ import { type HealthAsk, useMatrix, useSharper, useTensor } from "./health_data"
 import { CurveChart } from "./health_lines";
 import { cellText, type Curve, exactly, histogramOf, lastOf, matricesOf, quantileCurves, RATIO, shadeOf, tensorHeat } from "./health_model";
 
-/** Sums, histograms and facts: no picture says anything about them. */
+/** Sums, histograms and facts: no picture would show anything about them. */
 const UNSEEN = /^(weight\.sum|parameter\.dims|nonfinite\.origin)$|\.exponents$/;
 
 interface Statistic {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// login.tsx - asks for the token when the server requires one.
+// login.tsx - prompts for the token when the server requires one.
 import { useState } from "preact/hooks";
 
 import { api } from "../api";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics_plan.ts - the charts of the Metrics view, from what the server says was recorded: one for each metric
-// and counter, in groups by the first word of the name. A metric whose word is not listed here is in a group of
-// its own. Nothing here draws or fetches.
+// metrics_plan.ts - the charts of the Metrics view, from the server's list of what was recorded:
+// one for each metric and counter, in groups by the first word of the name. A metric whose word is
+// not listed here is in a group of its own. Nothing here draws or fetches.
 import { keyOf } from "../charts/columns";
 import type { LineLook } from "../charts/linechart";
 import { hasWords } from "../components/filter_box";

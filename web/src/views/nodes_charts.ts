@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nodes_charts.ts - which line charts the Nodes view has, and from what was recorded and chosen:
-// what to ask the server for and how each line looks. Nothing here draws or fetches.
+// what to request from the server and how each line looks. Nothing here draws or fetches.
 import { keyOf } from "../charts/columns";
 import type { LineLook } from "../charts/linechart";
 import { seriesColorName } from "../palette";
@@ -116,7 +116,7 @@ const DASHES: readonly (readonly number[] | undefined)[] = [undefined, [7, 4], [
 const TOTAL = "total";
 export const MEAN = "*mean*";
 
-/** The lines of one chart, and what must be asked for them. */
+/** The lines of one chart, and what must be requested for them. */
 export interface ChartPlan {
   readonly looks: readonly LineLook[];
   readonly asks: readonly string[]; // "cpu.util:total"

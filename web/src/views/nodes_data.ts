@@ -15,12 +15,12 @@ import { node, params, setParam, setWindow, type Window, window_ } from "../stat
 import type { Grid, GridSeries, LiveSeries, RunInfo } from "../types";
 import { MEAN } from "./nodes_charts";
 
-const QUIET_MS = 120; // without a further change, before the server is asked
-const MARGIN = 0.1; // asked for beyond the window on each side
+const QUIET_MS = 120; // without a further change, before a request is sent
+const MARGIN = 0.1; // requested beyond the window on each side
 const MOST_ASKS = 60; // metrics in one request
 const MOST_SERIES = 30; // at full width; more get fewer points, so that answers stay small
 const SLOW_TICK_MS = 2000; // how often a living run's costlier pictures are renewed
-const GROWN = 1.5; // columns beyond those asked for, before they are asked for anew
+const GROWN = 1.5; // columns beyond those requested, before they are requested anew
 
 /** The run from its first to its newest moment. */
 export function wholeOf(run: RunInfo, newest_ns: number | null): Span {
@@ -92,7 +92,7 @@ function writeAddress(sync: TimeSync): () => void {
   };
 }
 
-/** The window to ask for. Its key changes when the user moved, not when a living run grew. */
+/** The window to request. Its key changes when the user moved, not when a living run grew. */
 export interface Asked {
   readonly key: string;
   readonly span: Span;
@@ -128,7 +128,7 @@ export function useAsked(sync: TimeSync): Asked {
   return asked;
 }
 
-/** As the asked-for window is for a zoomed view; a view of everything asks for all there is now. */
+/** The requested window of a zoomed view; a view of everything requests all there is now. */
 const spanOf = (sync: TimeSync, asked: Asked): Span => (asked.key === "whole" ? sync.whole : asked.span);
 
 /** The number of the newest data, but new only every other second: for pictures that cost more. */
@@ -220,13 +220,13 @@ export function useGrid(a: Ask, asks: readonly string[]): Load<Grid> {
   return { ...load, data: grown ?? load.data };
 }
 
-/** The run is at least as long as its newest sample says. */
+/** The run lasts at least until its newest sample. */
 function stretch(sync: TimeSync, news: readonly LiveSeries[]): void {
   const newest = msOf(news.reduce((t, s) => Math.max(t, s.t_ns[s.t_ns.length - 1] ?? 0), 0));
   if (newest > sync.whole.to) sync.setWhole({ from: sync.whole.from, to: newest });
 }
 
-/** Something else about the asked-for window, renewed slowly while the run lives. */
+/** Something else about the requested window, renewed slowly while the run lives. */
 export function useWindowed<T>(a: Ask, what: string, ask: (from: number, to: number, signal: AbortSignal) => Promise<T>): Load<T> {
   const tick = useSlowTick(a.run.live);
   const key = a.pixels === 0 ? null : [what, a.run.run, a.node, a.asked.key, a.pixels].join("|");

@@ -138,7 +138,7 @@ function NoDevice(p: { kind: "cpu" | "gpu"; run: RunInfo; node: string }) {
   return <Empty title="No CPU utilization in this window">Nothing was measured then. Show everything, or record the job with footplate run.</Empty>;
 }
 
-/** Says why there is no GPU, in the recorder's words. */
+/** Shows why there is no GPU, in the recorder's words. */
 export function NoGpu(p: { run: RunInfo; node: string }) {
   const why = gpuAbsence(p.run, p.node);
   return (

@@ -58,7 +58,7 @@ function NoFunctions(p: { rank: string | null }) {
   );
 }
 
-/** `rank`: the one that was asked for, in words. */
+/** `rank`: the one that was requested, in words. */
 export function FunctionTables(p: { all: readonly PythonFunction[]; filter: string; rank: string | null }) {
   if (p.all.length === 0) return <NoFunctions rank={p.rank} />;
   return (

@@ -16,7 +16,8 @@ import "./overview.css";
 
 export function OverviewView(p: ViewProps) {
   const run = p.run.run;
-  // While a run lives the stream says when the rules' answers changed; at its end they are final.
+  // While a run is live the stream reports when the rules' answers changed; at its end they are
+  // final.
   const ended = liveStatus.value?.live === false;
   const tick = p.run.live ? `${findingsVersion.value}` : `${ended} ${version.value}`;
   const verdicts = useLoad(run, (signal) => api.findings(run, signal), tick);

@@ -20,7 +20,7 @@ const TOTAL = "steps.total"; // reported by hooks or by the program: how many st
 const MOST_COUNTERS = 3;
 const POINTS = 60;
 
-/** How many training steps the program plans; null: it did not say. */
+/** How many training steps the program plans; null: it did not report that. */
 export function plannedSteps(counters: Pick<Counters, "series"> | null): number | null {
   const all = (counters?.series ?? []).filter((s) => s.metric === TOTAL && s.last !== null).map((s) => s.last as number);
   return all.length === 0 ? null : Math.max(...all);

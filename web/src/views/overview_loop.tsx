@@ -21,7 +21,7 @@ export function whyNot(run: Pick<RunInfo, "losses">, key: string): string {
 
 export interface Tile {
   term: string;
-  /** Null: not known, and `below` says why. */
+  /** Null: not known, and `below` has the reason. */
   text: string | null;
   unit?: string;
   below: string;

@@ -17,7 +17,7 @@ import { plural, SEVERITY, STATUS } from "../words";
 import { loopOf, stepRate } from "./rates";
 import "./runs.css";
 
-/** How soon to ask again: sooner while a run is live, unless the list is very long. */
+/** How soon to request again: sooner while a run is live, unless the list is very long. */
 const AGAIN_MS = 3000;
 const SOON_MS = 1000;
 const LONG = 200;
@@ -26,7 +26,7 @@ function pause(lines: readonly RunLine[] | null): number {
   return lines !== null && lines.length <= LONG && lines.some((l) => isGood(l) && l.live) ? SOON_MS : AGAIN_MS;
 }
 
-/** A number that grows every few seconds while the page is looked at. */
+/** A number that grows every few seconds while the page is visible. */
 function useTicks(ms: number): number {
   const [n, setN] = useState(0);
   useEffect(() => {
@@ -148,7 +148,8 @@ interface Rates {
   samples: number | null;
 }
 
-/** Training steps per second of the rank with the most, samples per second of all, by run; one run is asked about at a time. */
+/** Training steps per second of the rank with the most, samples per second of all, by run; one run
+ * is requested at a time. */
 function useRates(shown: readonly RunLine[]): ReadonlyMap<string, Rates> {
   const [rates, setRates] = useState<ReadonlyMap<string, Rates>>(new Map());
   const known = useRef(new Map<string, number>());
@@ -161,7 +162,7 @@ function useRates(shown: readonly RunLine[]): ReadonlyMap<string, Rates> {
     const ask = async (): Promise<void> => {
       for (const l of wanted) {
         if (abort.signal.aborted) return;
-        const steps = await api.steps(l.run, { last: 1 }, abort.signal).catch(() => null); // its own page says why
+        const steps = await api.steps(l.run, { last: 1 }, abort.signal).catch(() => null); // its own page shows why
         if (abort.signal.aborted) return;
         known.current.set(l.run, l.updated_ns);
         const loop = loopOf(steps?.ranks ?? []);

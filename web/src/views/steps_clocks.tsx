@@ -99,8 +99,8 @@ function legendText(part: string, each: readonly ClockShare[]): string {
   return idle ? "Other (GPU: outside timed phases)" : partTitle(part);
 }
 
-/** For each rank and mode a bar for each clock, as wide as the card, a piece for each part. `short`: without
- * the explanation of host time. */
+/** For each rank and mode a bar for each clock, as wide as the card, a segment for each part.
+ * `short`: without the explanation of host time. */
 export function ClockBars(p: { ranks: readonly StepRank[]; losses: readonly Pick<Loss, "what" | "why">[]; title: string; short?: boolean }) {
   const all = p.ranks.map(clockShares);
   const each = all.flat();

@@ -122,7 +122,8 @@ function Uncounted(p: { frame: Frame; step: Iteration; mark: Mark }) {
   );
 }
 
-/** The line of a rank: pieces of steps that count in its colour, the rest and what leads to it in grey. */
+/** The line of a rank: segments of steps that count in its colour, the rest and what leads to it in
+ * grey. */
 function pathsOf(steps: readonly Iteration[], frame: Frame): { counted: string; rest: string } {
   const paths = { counted: "", rest: "" };
   const at = (s: Iteration): string => `${frame.x(s.step).toFixed(1)} ${frame.y(s.iteration_s).toFixed(1)}`;
