@@ -130,46 +130,54 @@ static bool object_is_below(const char *location, const char *root)
 
 static bool object_view_has(const struct object_view *v, const char *root, bool deep)
 {
-    if (mono_diff(clock_mono(), v->taken) >= v->fresh_ns)
-        return false;
     if (v->deep == deep && strcmp(v->root, root) == 0)
         return true;
     return deep && v->deep && !v->foreign && object_is_below(root, v->root);
 }
 
-/* The one that is there and fresh, NULL: none. To be released. It may be that of a folder above the
- * root, so names are taken by object_name_in. */
+/* The newest one that is there; NULL: it is not fresh, or there is none. To be released. It may be
+ * that of a folder above the root, so names are taken by object_name_in. Never an older one,
+ * however fresh: a caller that has seen the newest must not go back in time. */
 static struct object_view *object_view_cached(const char *root, bool deep)
 {
     struct object_view *found = NULL;
     pthread_mutex_lock(&shared.lock);
-    for (size_t i = 0; i < VIEWS_MOST && !found; i++)
-        if (shared.views[i] && object_view_has(shared.views[i], root, deep))
-            found = shared.views[i];
+    for (size_t i = 0; i < VIEWS_MOST; i++) {
+        struct object_view *x = shared.views[i];
+        if (x && object_view_has(x, root, deep) && (!found || x->taken.ns > found->taken.ns))
+            found = x;
+    }
+    if (found && mono_diff(clock_mono(), found->taken) >= found->fresh_ns)
+        found = NULL;
     if (found)
         found->refs++;
     pthread_mutex_unlock(&shared.lock);
     return found;
 }
 
-/* In the place of an older one of the same root, or of the oldest. */
+/* In the place of an older one of the same root, or of the oldest. A list that took long may come
+ * after one that was taken later: it is not shared. */
 static void object_view_share(struct object_view *v)
 {
     pthread_mutex_lock(&shared.lock);
     assert(v->refs == 1); /* no other thread has it yet */
     size_t at = 0;
+    bool late = false;
     for (size_t i = 0; i < VIEWS_MOST; i++) {
         const struct object_view *x = shared.views[i], *best = shared.views[at];
         if (x && x->deep == v->deep && strcmp(x->root, v->root) == 0) {
+            late = x->taken.ns > v->taken.ns;
             at = i;
             break;
         }
         if (best && (!x || x->taken.ns < best->taken.ns))
             at = i;
     }
-    object_view_unref(shared.views[at]);
-    shared.views[at] = v;
-    v->refs++;
+    if (!late) {
+        object_view_unref(shared.views[at]);
+        shared.views[at] = v;
+        v->refs++;
+    }
     pthread_mutex_unlock(&shared.lock);
 }
 
