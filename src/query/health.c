@@ -462,7 +462,8 @@ static void health_drawing_end(struct health_drawing *d, struct arena *a)
     for (size_t i = 0; i < d->n; i++) {
         struct health_point *p = &d->v[i];
         const uint32_t finite = p->count - p->nonfinite;
-        p->mean = finite ? p->mean / finite : NAN;
+        /* Not out of their range by rounding: equal values must make a flat curve. */
+        p->mean = finite ? fmin(fmax(p->mean / finite, p->min), p->max) : NAN;
     }
     d->out->v = ARENA_COPY(a, d->v, d->n);
     d->out->n = d->n;

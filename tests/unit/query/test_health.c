@@ -291,6 +291,19 @@ TEST(a_long_curve_is_thinned_to_what_fits_and_loses_no_value)
     close_run(&o);
 }
 
+/* The sum of three times 0.1 is not 0.3. */
+TEST(a_thinned_curve_of_equal_values_is_flat)
+{
+    struct opened o = open_run(small_run());
+    for (size_t points = 1; points <= 20; points++) {
+        const struct health_curve c = curve_of(
+            &o, &(struct health_curve_ask){.rank = -1, .name = "lr", .mode = -1, .points = points});
+        for (size_t i = 0; i < c.n; i++)
+            CHECK(c.v[i].mean == 0.1);
+    }
+    close_run(&o);
+}
+
 /* Histograms have several values of one name at one time. */
 TEST(values_of_one_name_and_time_are_all_kept)
 {
