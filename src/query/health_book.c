@@ -390,8 +390,8 @@ static void rank_loss(struct book_rank *r, const struct book_value *v)
     l->since_n++;
 }
 
-/* "loss.1": of the second optimizer. A later one that continues where the first one ended is the next
- * part of the training. */
+/* "loss.1": of the second optimizer. A later one that continues where the first one ended is the
+ * next part of the training. */
 static void rank_other_loss(struct book_rank *r, const struct book_value *v)
 {
     r->loss.others |= v->mode == MODE_TRAIN;
