@@ -357,7 +357,7 @@ const struct rule rule_loss_spike = {
     .title = "Loss spike",
     .description =
         "Checks for training losses far above the 128 before them: by 7 standard "
-        "deviations, 20 % of the median and 5 % of the first losses, and above the first "
+        "deviations, 20 % of the median and 5 % of the first losses, and above twice the first "
         "losses or repeated within 10 steps.",
     .recommendation = "Look at the batch of that step. If the loss does not come back, continue "
                       "from a checkpoint about 100 steps before it and skip some hundred batches.",

@@ -87,6 +87,23 @@ TEST(one_batch_far_above_the_first_losses_is_a_spike_and_ends)
     health_book_close(b);
 }
 
+TEST(one_batch_is_a_spike_above_twice_the_first_losses)
+{
+    static const struct {
+        double value;
+        uint64_t spikes;
+    } rows[] = {{4.2, 0}, {5.9, 0}, {6.1, 1}};
+    for (size_t k = 0; k < COUNT_OF(rows); k++) {
+        double v[500];
+        struct health_book *b = health_book_open();
+        for (size_t i = 0; i < 500; i++)
+            v[i] = i < 50 ? 3 : 0.5 + 0.02 * noise(i);
+        v[300] = rows[k].value;
+        CHECK_INT(fed(b, "loss", v, 500)->loss.spikes.n, rows[k].spikes);
+        health_book_close(b);
+    }
+}
+
 TEST(one_bad_batch_below_the_first_losses_is_no_spike_but_four_are)
 {
     double v[500];

@@ -715,11 +715,11 @@ static void noisy(struct trial *t, double high)
         put_loss(t, i, i == 7 ? 1.4 : i == 114 ? high : 0.5 + 0.08 * jitter(i));
 }
 
-TEST(one_loss_that_is_not_above_all_of_the_first_ones_is_no_spike)
+TEST(one_loss_that_is_not_above_twice_the_first_ones_is_no_spike)
 {
     struct trial *t = trial_open(), *spike = trial_open();
-    noisy(t, 1.3);
-    noisy(spike, 1.5);
+    noisy(t, 2.5);
+    noisy(spike, 3.1);
     CHECK(verdict_of(t, "LossSpike")->state == RULE_CLEAR);
     CHECK_INT(finding_of(spike, "LossSpike")->step, 114);
 }
