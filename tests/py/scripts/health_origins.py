@@ -114,7 +114,7 @@ def frozen() -> None:
 
 
 def trainer() -> None:
-    """The same in the Trainer of transformers, which clips unless it is told not to."""
+    """The same in the Trainer of transformers, which clips by default."""
     import tempfile
 
     from transformers import Trainer, TrainingArguments
